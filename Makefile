@@ -1,0 +1,104 @@
+# The project's commands. `make` lists them.
+GO      ?= go
+VERSION ?= $(shell cat VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BIN     := bin/agent-lsp
+NICE    ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build setup test check test-go test-race test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+build: ## build the binary into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/agent-lsp
+
+setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
+	scripts/setup.sh
+
+test: setup check test-race chaos-ci test-neovim test-vscode test-acp test-plain bench-smoke ## run every test there is
+	@echo "all tests passed"
+
+check: ## formatting, vet, staticcheck, cross compiles
+	@fmt=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$fmt" ] || { echo "gofmt would change:"; echo "$$fmt"; exit 1; }
+	$(GO) mod tidy -diff
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
+	$(MAKE) --no-print-directory cross
+
+cross: ## compile for every system that a release is made for
+	@for t in linux/arm64 darwin/arm64 windows/amd64; do \
+	  echo "vet $$t"; CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build ./... || exit 1; done
+
+test-go: ## the inner loop: all Go tests, without editors
+	$(GO) test ./...
+
+test-race: ## all Go tests under the race detector
+	$(GO) test -race -timeout 20m ./...
+
+test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
+	editors/neovim/tests/run.sh
+
+test-vscode: build ## the VS Code extension in a real workbench
+	editors/vscode/test/run.sh
+
+test-acp: build ## the ACP face, driven by the protocol's official client
+	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/acp/run.sh
+
+test-plain: build ## editors without a plugin of ours: Emacs, VS Code with a generic client
+	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/plain/run.sh
+
+fuzz: ## fuzz every parser, FUZZTIME (default 60s) each
+	scripts/fuzz.sh $(or $(FUZZTIME),60s)
+
+chaos-ci: ## random runs beside each other: the engine for two minutes, the whole from outside for three; the counts are printed
+	@$(MAKE) --no-print-directory -j2 chaos-engine chaos-outside chaos-kills
+
+chaos-engine: ## the engine with random models, tools and people for two minutes (CHAOS=2m), at least 1,000 runs
+	AGENT_LSP_CHAOS=$(or $(CHAOS),2m) $(GO) test -race -count=1 -timeout 120m -run '^TestChaos$$' -v ./internal/agent
+
+chaos-outside: ## the daemon, editors, commands and servers killed, disks filled, files changed for three minutes (CHAOS=3m), at least 100 runs; WORLDS=4 plays as many beside each other
+	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./cmd/agent-lsp
+
+chaos-kills: ## KILLS daemons (default 100) and 100 session stores killed at random points of scripted runs
+	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./cmd/agent-lsp ./internal/agent/session
+
+chaos: ## random runs and kills for longer (CHAOS=10m), properties with more cases (CASES=20000)
+	AGENT_LSP_CHAOS=$(or $(CHAOS),10m) AGENT_LSP_KILLS=$(or $(KILLS),1000) $(GO) test -race -timeout 120m -run 'Chaos|Killed|Crash' -v ./internal/agent ./internal/agent/session ./internal/workspace ./cmd/agent-lsp
+	$(GO) test -timeout 120m ./internal/workspace/edit -rapid.checks=$(or $(CASES),20000)
+
+docs: ## measure and write what docs/ says of numbers, limits and settings
+	UPDATE_DOCS=1 $(GO) test -count=1 -run 'Documented|ContextExample' ./internal/agent
+	$(GO) test -count=1 ./internal/settings -update
+
+soak: ## a session of 100,000 messages, then 20 sessions at full speed (SOAK=5m) with a plot of what they hold
+	AGENT_LSP_SOAK=1 $(GO) test -timeout 30m -run Soak -v ./internal/agent
+	AGENT_LSP_SOAK_TIME=$(or $(SOAK),5m) $(GO) test -count=1 -timeout 120m -run '^TestSoak$$' -v ./cmd/agent-lsp
+
+bench: build ## our benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm) and the floor on the same work; writes docs/performance.md (ONLY=agentlsp,refdaemon)
+	AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers bench/peers/run.sh $(if $(ONLY),-only $(ONLY)) $(BENCHFLAGS)
+	$(GO) run ./bench/perfdoc bin/peers/results.json > bin/peers/performance.md
+	mv bin/peers/performance.md docs/performance.md
+
+bench-smoke: ## each benchmark once, so that none rots
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./... > /dev/null
+
+release-dry-run: ## build all of a release into dist/, install it into an empty home and play the demo
+	scripts/release.sh
+
+update: ## rewrite the expectations of the session scripts and other golden files
+	$(GO) test ./cmd/agent-lsp -run TestSessions -update
+
+generate: build ## write the clients' wire types and settings from the Go structs
+	$(BIN) schema lua >editors/neovim/lua/agent_lsp/protocol.lua
+	node editors/vscode/scripts/generate.mjs $(CURDIR)/$(BIN)
+
+pictures: build ## take the documentation's pictures of VS Code anew, by its tests
+	editors/vscode/test/pictures.sh
+
+clean: ## remove what was built
+	rm -rf bin dist

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Crowd is what was measured with many sessions of one process under way at once, all with the same paced stream.
+// All crowds together ask for the same number of deltas a second, however many sessions share them.
+type Crowd struct {
+	Sessions int     `json:"sessions"`
+	Latency  *Stat   `json:"delta_latency_ms"`
+	First    *Stat   `json:"first_delta_ms"` // prompt sent -> first delta of its session
+	Turn     *Stat   `json:"turn_ms"`        // prompt sent -> end of its turn: the spread says how fair it was
+	Memory   *Memory `json:"memory"`
+	Missing  int     `json:"missing_deltas"`
+}
+
+const (
+	crowdRate   = 5000 // deltas a second, of all sessions together
+	crowdDeltas = 10000
+)
+
+// single are the peers that serve one session in a process.
+var single = map[string]bool{"pi": true, "refdaemon": true}
+
+// sessionOf finds whose message it is.
+var sessionOf = regexp.MustCompile(`"(?:sessionId|threadId|conversationId)":"([^"]+)"`)
+
+// member is one session of a crowd.
+type member struct {
+	id         string
+	sent, done int64
+	first      int64
+	lat        []float64
+	text       []byte
+}
+
+// crowd measures n sessions at once in a process of their own.
+func (b *bench) crowd(home string, n int) (*Crowd, error) {
+	c, _, _, err := b.open(home)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Stop()
+	all, err := b.gather(c, n)
+	if err != nil {
+		return nil, err
+	}
+	pending := map[int]*member{}
+	script := fmt.Sprintf("STREAM n=%d size=%d delay_us=%d id=%s", crowdDeltas/n, b.opt.size, 1_000_000*n/crowdRate, b.id())
+	for _, m := range all {
+		c.session = m.id
+		if m.sent, err = b.p.Prompt(c, script); err != nil {
+			return nil, err
+		}
+		pending[c.pending] = m
+	}
+	if err := b.watch(c, all, pending); err != nil {
+		return nil, err
+	}
+	return summary(c, all), nil
+}
+
+// gather opens the sessions and lets each answer once, so that what a session starts with is not measured.
+func (b *bench) gather(c *Conn, n int) ([]*member, error) {
+	all := []*member{{id: c.session}}
+	for len(all) < n {
+		if err := b.p.Session(c, b.env); err != nil {
+			return nil, fmt.Errorf("session %d: %w", len(all)+1, err)
+		}
+		all = append(all, &member{id: c.session})
+	}
+	for _, m := range all {
+		c.session = m.id
+		if _, _, err := b.turn(c, "STREAM n=1 size=32 delay_us=0", 60*time.Second, 0); err != nil {
+			return nil, err
+		}
+	}
+	b.env.reset()
+	return all, nil
+}
+
+// watch reads until each turn has ended.
+func (b *bench) watch(c *Conn, all []*member, pending map[int]*member) error {
+	byID := map[string]*member{}
+	for _, m := range all {
+		byID[m.id] = m
+	}
+	deadline := time.Now().Add(90 * time.Second)
+	for left := len(all); left > 0; {
+		m, err := c.Next(deadline)
+		if err != nil {
+			return fmt.Errorf("%d of %d turns had not ended: %w", left, len(all), err)
+		}
+		who := owner(c, m, byID, pending)
+		switch ev := b.p.Read(c, m); {
+		case ev.Kind == evFail:
+			return fmt.Errorf("a turn failed: %s", ev.Text)
+		case who == nil:
+		case ev.Kind == evDone && who.done == 0:
+			who.done = m.At
+			left--
+		case ev.Kind == evDelta:
+			who.take(m.At, ev.Text)
+		}
+	}
+	return nil
+}
+
+// owner is the session that a message is of; an answer belongs to the prompt with its id.
+func owner(c *Conn, m Msg, byID map[string]*member, pending map[int]*member) *member {
+	if h := sessionOf.FindSubmatch(m.Data); h != nil {
+		return byID[string(h[1])]
+	}
+	var r rpcMsg
+	if json.Unmarshal(m.Data, &r) != nil || r.Method != "" {
+		return nil
+	}
+	id, _ := strconv.Atoi(string(r.ID))
+	if who := pending[id]; who != nil {
+		c.pending = id // so that the peer's reader takes it for the answer that it waits for
+		return who
+	}
+	return nil
+}
+
+func (m *member) take(at int64, text string) {
+	if m.first == 0 {
+		m.first = at
+	}
+	m.text = append(m.text, text...)
+	end := 0
+	for _, h := range token.FindAllSubmatchIndex(m.text, -1) {
+		ns, _ := strconv.ParseInt(string(m.text[h[2]:h[3]]), 10, 64)
+		m.lat = append(m.lat, float64(at-ns)/1e6)
+		end = h[1]
+	}
+	m.text = append(m.text[:0], m.text[max(end, len(m.text)-21):]...)
+}
+
+func summary(c *Conn, all []*member) *Crowd {
+	var lat, first, turn []float64
+	for _, m := range all {
+		lat, first, turn = append(lat, m.lat...), append(first, ms(m.sent, m.first)), append(turn, ms(m.sent, m.done))
+	}
+	mem := memory(c.cmd.Process.Pid)
+	return &Crowd{len(all), stat(lat), stat(first), stat(turn), &mem, crowdDeltas/len(all)*len(all) - len(lat)}
+}
+
+// crowds measures 10 and 100 sessions at once where a process serves more than one.
+func (b *bench) crowds(home string) {
+	if single[b.p.Name()] {
+		return
+	}
+	for _, n := range []int{10, 100} {
+		c, err := b.crowd(home, n)
+		if err != nil {
+			b.fail(fmt.Sprintf("%d sessions at once", n), err)
+			return
+		}
+		b.res.Missing += c.Missing
+		b.res.Crowds = append(b.res.Crowds, *c)
+	}
+}

@@ -1,0 +1,391 @@
+// Command perfdoc writes docs/performance.md from what the bench of peers measured: one table with a target and a
+// ratio for each figure, bars, and by name what fell short. It computes nothing that was not measured.
+//
+//	go run ./bench/perfdoc RESULTS.json > docs/performance.md
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "perfdoc:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: perfdoc RESULTS.json")
+	}
+	data, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	var r results
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fmt.Errorf("reading %s: %w", args[0], err)
+	}
+	text, err := document(&r)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// The names of the columns that are not rivals.
+const (
+	ours   = "agentlsp"
+	acp    = "agentlsp-acp"
+	floor  = "refdaemon"
+	direct = "direct" // the bench reads the model server itself
+)
+
+// results is the part of the bench's results.json that is shown.
+type results struct {
+	When, Machine, Options string
+	Peers                  []peer
+}
+
+type stat struct{ P50 float64 }
+
+type memory struct {
+	RSS int64 `json:"rss_kib"`
+}
+
+type peer struct {
+	Name string
+	Info struct {
+		Version string
+		Size    int64 `json:"size_bytes"`
+	}
+	ColdInit       *stat     `json:"cold_init_ms"`
+	SpawnToRequest *stat     `json:"spawn_to_request_ms"`
+	WarmRequest    *stat     `json:"warm_request_ms"`
+	WarmTail       *stat     `json:"warm_tail_ms"`
+	Delta          *stat     `json:"delta_latency_ms"`
+	DeltaP99s      []float64 `json:"delta_p99_ms_by_run"`
+	Throughput     *stat     `json:"deltas_per_s"`
+	Idle           *memory   `json:"memory_idle"`
+	AfterStream    *memory   `json:"memory_after_stream"`
+	AfterTurns     *memory   `json:"memory_after_turns"`
+	ToolRead       *stat     `json:"tool_read_ms"`
+	ToolShell      *stat     `json:"tool_shell_ms"`
+	AbortDone      *stat     `json:"abort_done_ms"`
+	RequestBytes   float64   `json:"request_bytes"`
+	Busy           float64   `json:"background_busy_pct"`
+	Steal          float64   `json:"steal_pct"`
+	Growth         []stretch
+	Long           []stretch
+	Crowds         []crowd
+}
+
+// stretch is a range of turns of one conversation.
+type stretch struct {
+	From, To int
+	Request  float64 `json:"request_ms"`
+	Bytes    int     `json:"request_bytes"`
+}
+
+// crowd is many sessions of one process at once.
+type crowd struct {
+	Sessions int
+	Latency  *spread `json:"delta_latency_ms"`
+	Turn     *spread `json:"turn_ms"`
+	Memory   *memory
+}
+
+type spread struct{ Min, P50, P99, Max float64 }
+
+// of gives a figure of the crowd of n sessions, 0 where there is none.
+func of(n int, figure func(*crowd) float64) func(*peer) float64 {
+	return func(p *peer) float64 {
+		for i := range p.Crowds {
+			if c := &p.Crowds[i]; c.Sessions == n && c.Latency != nil && c.Turn != nil {
+				return figure(c)
+			}
+		}
+		return 0
+	}
+}
+
+func crowdP50(c *crowd) float64    { return c.Latency.P50 }
+func crowdP99(c *crowd) float64    { return c.Latency.P99 }
+func crowdMemory(c *crowd) float64 { return mib(c.Memory) }
+
+// unfair is how much longer the slowest turn took than the fastest.
+func unfair(c *crowd) float64 { return c.Turn.Max / c.Turn.Min }
+
+// row is a figure: how it is read, and the target that the project set for itself.
+type row struct {
+	name, unit string
+	target     float64
+	more       bool // more is better
+	value      func(*peer) float64
+}
+
+func p50(s *stat) float64 {
+	if s == nil {
+		return 0
+	}
+	return s.P50
+}
+
+func mib(m *memory) float64 {
+	if m == nil {
+		return 0
+	}
+	return float64(m.RSS) / 1024
+}
+
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	all = slices.Sorted(slices.Values(all))
+	return all[len(all)/2]
+}
+
+func growth(at func(n int) int) func(*peer) float64 {
+	return func(p *peer) float64 {
+		if len(p.Growth) == 0 {
+			return 0
+		}
+		return p.Growth[at(len(p.Growth))].Request
+	}
+}
+
+var rows = []row{
+	{"spawn → `initialize` answered", "ms", 12, false, func(p *peer) float64 { return p50(p.ColdInit) }},
+	{"spawn → first request at the model", "ms", 20, false, func(p *peer) float64 { return p50(p.SpawnToRequest) }},
+	{"prompt → request at the model", "ms", 2, false, func(p *peer) float64 { return p50(p.WarmRequest) }},
+	{"model done → turn completed", "ms", 1, false, func(p *peer) float64 { return p50(p.WarmTail) }},
+	{"added latency per delta, p50", "ms", 0.16, false, func(p *peer) float64 { return p50(p.Delta) }},
+	{"added latency per delta, p99", "ms", 1, false, func(p *peer) float64 { return median(p.DeltaP99s) }},
+	{"deltas per second, unpaced", "", 80000, true, func(p *peer) float64 { return p50(p.Throughput) }},
+	{"memory idle", "MiB", 20, false, func(p *peer) float64 { return mib(p.Idle) }},
+	{"memory after 2,000 deltas", "MiB", 28, false, func(p *peer) float64 { return mib(p.AfterStream) }},
+	{"memory after the long conversation", "MiB", 40, false, func(p *peer) float64 { return mib(p.AfterTurns) }},
+	{"tool round: read a file", "ms", 1, false, func(p *peer) float64 { return p50(p.ToolRead) }},
+	{"tool round: shell `true`", "ms", 4, false, func(p *peer) float64 { return p50(p.ToolShell) }},
+	{"abort → turn completed", "ms", 1, false, func(p *peer) float64 { return p50(p.AbortDone) }},
+	{"prompt → request, first 20 turns", "ms", 1.5, false, growth(func(int) int { return 0 })},
+	{"prompt → request, last 20 turns", "ms", 3, false, growth(func(n int) int { return n - 1 })},
+	{"10 sessions at once: delta, p50", "ms", 0.3, false, of(10, crowdP50)},
+	{"10 sessions at once: delta, p99", "ms", 4, false, of(10, crowdP99)},
+	{"100 sessions at once: delta, p50", "ms", 0.5, false, of(100, crowdP50)},
+	{"100 sessions at once: delta, p99", "ms", 8, false, of(100, crowdP99)},
+	{"100 sessions at once: slowest turn over fastest", "", 1.2, false, of(100, unfair)},
+	{"memory with 100 sessions", "MiB", 80, false, of(100, crowdMemory)},
+	{"installed size", "MiB", 40, false, func(p *peer) float64 { return float64(p.Info.Size) / (1 << 20) }},
+	{"first request, bytes", "", 8000, false, func(p *peer) float64 { return p.RequestBytes }},
+}
+
+// met says whether a value is on the right side of the target.
+func (r *row) met(v float64) bool {
+	if r.more {
+		return v >= r.target
+	}
+	return v > 0 && v <= r.target
+}
+
+// ahead is how many times better ours is than the best rival; 0 where there is none.
+func (r *row) ahead(own float64, rivals []*peer) float64 {
+	best := 0.0
+	for _, p := range rivals {
+		v := r.value(p)
+		if v <= 0 || own <= 0 {
+			continue
+		}
+		ratio := v / own
+		if r.more {
+			ratio = own / v
+		}
+		if best == 0 || ratio < best {
+			best = ratio
+		}
+	}
+	return best
+}
+
+// document is the page.
+func document(r *results) (string, error) {
+	var own *peer
+	var rivals, all []*peer
+	for i := range r.Peers {
+		p := &r.Peers[i]
+		all = append(all, p)
+		switch p.Name {
+		case ours:
+			own = p
+		case acp, floor, direct:
+		default:
+			rivals = append(rivals, p)
+		}
+	}
+	if own == nil {
+		return "", fmt.Errorf("the results hold no column %q", ours)
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	fmt.Fprintf(&b, "Measured %s on %s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
+	writeTable(&b, own, rivals, all)
+	writeShort(&b, own)
+	writeBars(&b, own, all)
+	writeGrowth(&b, all)
+	writeNoise(&b, all)
+	b.WriteString(tail)
+	return b.String(), nil
+}
+
+func writeTable(b *strings.Builder, own *peer, rivals, all []*peer) {
+	b.WriteString("\n| |")
+	for _, p := range all {
+		b.WriteString(" " + strings.TrimSpace(p.Name+" "+version(p)) + " |")
+	}
+	b.WriteString(" target | ahead of the best rival |\n|---|" + strings.Repeat("---:|", len(all)+2) + "\n")
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s |", strings.TrimSuffix(r.name+", "+r.unit, ", "))
+		for _, p := range all {
+			b.WriteString(" " + number(r.value(p)) + " |")
+		}
+		sign, ahead := "<", "-"
+		if r.more {
+			sign = ">"
+		}
+		if x := r.ahead(r.value(own), rivals); x > 0 {
+			ahead = fmt.Sprintf("%.1f×", x)
+		}
+		fmt.Fprintf(b, " %s %s | %s |\n", sign, number(r.target), ahead)
+	}
+}
+
+func version(p *peer) string {
+	if p.Name == ours || p.Name == acp || p.Name == floor {
+		return ""
+	}
+	return p.Info.Version
+}
+
+func number(v float64) string {
+	switch {
+	case v == 0:
+		return "-"
+	case v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// writeShort names what missed its target.
+func writeShort(b *strings.Builder, own *peer) {
+	b.WriteString("\n## What fell short\n\n")
+	n := 0
+	for _, r := range rows {
+		v := r.value(own)
+		if r.met(v) {
+			continue
+		}
+		n++
+		if v == 0 {
+			fmt.Fprintf(b, "- %s: not measured in this run\n", r.name)
+			continue
+		}
+		fmt.Fprintf(b, "- %s: %s, the target is %s\n", r.name, strings.TrimSpace(number(v)+" "+r.unit), number(r.target))
+	}
+	if n == 0 {
+		b.WriteString("Nothing in this run: each figure is within its target.\n")
+	}
+}
+
+// barred are the rows that are drawn.
+var barred = []int{0, 2, 5, 7, 11}
+
+const barWidth = 50
+
+// writeBars draws some figures on a logarithmic scale.
+func writeBars(b *strings.Builder, own *peer, all []*peer) {
+	b.WriteString("\n## At a glance\n\nBars are logarithmic: one step of ten characters is about a factor of four. Shorter is better.\n\n```text\n")
+	for _, i := range barred {
+		r := rows[i]
+		fmt.Fprintf(b, "%s (%s)\n", strings.ReplaceAll(r.name, "`", ""), r.unit)
+		for _, p := range all {
+			if v := r.value(p); v > 0 {
+				fmt.Fprintf(b, "  %-13s %s %s\n", p.Name, bar(v/r.value(own)), number(v))
+			}
+		}
+	}
+	b.WriteString("```\n")
+}
+
+// bar is a line for a ratio to ours, which itself is ten long.
+func bar(ratio float64) string {
+	n := int(math.Round(10 + 10*math.Log(ratio)/math.Log(4)))
+	return strings.Repeat("█", min(max(n, 1), barWidth))
+}
+
+func writeGrowth(b *strings.Builder, all []*peer) {
+	b.WriteString("\n## Growth\n\nPrompt → request at the model as the conversation grows, ms (size of the request):\n\n")
+	for _, p := range all {
+		writeStretches(b, p.Name, p.Growth)
+	}
+	for _, p := range all {
+		writeStretches(b, p.Name+", a very long conversation", p.Long)
+	}
+}
+
+func writeStretches(b *strings.Builder, name string, rows []stretch) {
+	if len(rows) == 0 {
+		return
+	}
+	var parts []string
+	for _, g := range rows {
+		parts = append(parts, fmt.Sprintf("turns %d–%d: %s (%d KB)", g.From, g.To, number(g.Request), g.Bytes/1000))
+	}
+	fmt.Fprintf(b, "- %s: %s\n", name, strings.Join(parts, "; "))
+}
+
+func writeNoise(b *strings.Builder, all []*peer) {
+	for _, p := range all {
+		if p.Busy > 10 || p.Steal > 5 {
+			fmt.Fprintf(b, "\nNoisy: something else kept the machine %.0f %% busy before %s was started, the host took %.0f %% meanwhile.\n", p.Busy, p.Name, p.Steal)
+		}
+	}
+}
+
+const head = `# Performance
+
+Written by ` + "`make bench-peers`" + `; do not edit by hand. Agents that an editor can drive, each started as an editor starts it, against one scripted model server on
+loopback, in a network namespace with nothing else. Times are medians in milliseconds; memory is of the whole process tree. Quote the ratios: both sides of one
+come from one run on one machine. ` + "`refdaemon`" + ` is no agent (no history on disk, no tools but two): the floor of Go and the wire. ` + "`agentlsp-acp`" + ` is this program
+spoken to by the Agent Client Protocol.
+
+`
+
+const tail = `
+## How to repeat it
+
+| command | what it does |
+|---|---|
+| ` + "`make bench-peers`" + ` | this page; ` + "`INSTALL=1`" + ` first installs the rivals from npm, ` + "`ONLY=agentlsp,refdaemon`" + ` measures without them |
+| ` + "`make bench`" + ` | our own benchmarks, each named after the figure it is about |
+| ` + "`make soak`" + ` | what the daemon holds while 20 sessions run at full speed, as a plot |
+
+## What the time is made of
+
+- Start: the Go runtime, the settings' files, one model list that is not waited for. No session, index or server is opened before the first prompt.
+- A delta: read from the model's connection, decoded, put into one buffer, written by one writer; what waits is merged, never queued.
+- A round with an effect: the assistant's message is on disk before the tool runs, which is one ` + "`fsync`" + `. Reading tools do not wait for it.
+- A shell command: a supervisor that ends every descendant. One serves command after command, so its start is part of the first round only.
+- A request: only what is new since the last one is encoded; the rest is written from what was encoded before.
+`

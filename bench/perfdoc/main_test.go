@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDocument writes the page of two columns: the ratio, the target that was missed, and the noise.
+func TestDocument(t *testing.T) {
+	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000}, Idle: &memory{RSS: 10 << 10}}
+	rival := peer{Name: "codex", ColdInit: &stat{60}, Throughput: &stat{25000}, Idle: &memory{RSS: 100 << 10}, Busy: 50}
+	rival.Info.Version = "1.2.3"
+	own.Crowds = []crowd{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2}, Turn: &spread{Min: 10, Max: 11}}}
+	own.Long = []stretch{{From: 981, To: 1000, Request: 5, Bytes: 4100000}}
+	model := peer{Name: direct, Throughput: &stat{200000}}
+	text, err := document(&results{When: "2026-01-02T03:04:05Z", Machine: "2 cores", Peers: []peer{own, rival, model}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| spawn → `initialize` answered, ms | 10.0 | 60.0 | - | < 12.0 | 6.0× |",
+		"| deltas per second, unpaced | 50000 | 25000 | 200000 | > 80000 | 2.0× |",
+		"| codex 1.2.3 |",
+		"| 100 sessions at once: slowest turn over fastest | 1.10 |",
+		"- agentlsp, a very long conversation: turns 981–1000: 5.00 (4100 KB)",
+		"- deltas per second, unpaced: 50000, the target is 80000",
+		"Noisy: something else kept the machine 50 % busy before codex",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the page lacks %q:\n%s", part, text)
+		}
+	}
+	if _, err := document(&results{Peers: []peer{rival}}); err == nil {
+		t.Error("a page without our own column")
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// words are the fixed arguments of commands that take some.
+var words = map[string][]string{
+	"sessions":   {"list", "show", "export"},
+	"schema":     {"json", "typescript", "lua"},
+	"completion": {"bash", "zsh", "fish"},
+}
+
+// usageFlag matches a flag's line in what flag.FlagSet prints, with the kind of its value.
+var usageFlag = lazyregexp.New(`(?m)^  -([\w-]+)(?: (\w+))?[ \t]*(?:\n|\t)[ \t]*(.*)$`)
+
+// flagHelp is a flag as its command describes it.
+type flagHelp struct{ name, value, usage string }
+
+// flagsOf asks a command for its flags, so that help and completions cannot differ from what it parses.
+func flagsOf(c command) []flagHelp {
+	if c.name == "version" || c.name == "help" {
+		return nil // they take none, and parse none
+	}
+	args := []string{"-h"}
+	if c.name == "sessions" {
+		args = []string{"list", "-h"}
+	}
+	var usage bytes.Buffer
+	c.run(context.Background(), &program{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &usage}, args)
+	var list []flagHelp
+	for _, m := range usageFlag().FindAllStringSubmatch(usage.String(), -1) {
+		list = append(list, flagHelp{m[1], m[2], m[3]})
+	}
+	return list
+}
+
+// writeFlags prints a command's flags for `agent-lsp help`.
+func writeFlags(w io.Writer, c command) {
+	for i, f := range flagsOf(c) {
+		if i == 0 {
+			fmt.Fprint(w, "\nflags:\n")
+		}
+		fmt.Fprintf(w, "  %-22s %s\n", strings.TrimSpace("--"+f.name+" "+f.value), f.usage)
+	}
+}
+
+// runCompletion prints a shell's completions, made of the table of commands.
+func runCompletion(_ context.Context, p *program, args []string) int {
+	flags := p.flags("completion")
+	if err := flags.Parse(args); err != nil {
+		return usageCode(err)
+	}
+	shells := map[string]func(io.Writer){"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+	write := shells[flags.Arg(0)]
+	if write == nil || flags.NArg() != 1 {
+		fmt.Fprintf(p.stderr, "agent-lsp completion: %q is none of bash, zsh, fish\n", strings.Join(flags.Args(), " "))
+		return exitUsage
+	}
+	write(p.stdout)
+	return exitOK
+}
+
+// offers are the words that may follow a command: its fixed arguments, then its flags.
+func offers(c command) string {
+	all := append([]string(nil), words[c.name]...)
+	if c.name == "help" {
+		all = append(all, names())
+	}
+	for _, f := range flagsOf(c) {
+		all = append(all, "--"+f.name)
+	}
+	return strings.Join(all, " ")
+}
+
+func names() string {
+	var all []string
+	for _, c := range commands {
+		all = append(all, c.name)
+	}
+	return strings.Join(all, " ")
+}
+
+func bashCompletion(w io.Writer) {
+	fmt.Fprintf(w, `# bash completion of agent-lsp: source <(agent-lsp completion bash)
+_agent_lsp() {
+  local cur=${COMP_WORDS[COMP_CWORD]} offers
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    offers='%s'
+  else
+    case ${COMP_WORDS[1]} in
+`, names())
+	for _, c := range commands {
+		if o := offers(c); o != "" {
+			fmt.Fprintf(w, "      %s) offers='%s' ;;\n", c.name, o)
+		}
+	}
+	fmt.Fprint(w, `    esac
+  fi
+  COMPREPLY=($(compgen -W "$offers" -- "$cur"))
+}
+complete -o default -F _agent_lsp agent-lsp
+`)
+}
+
+func zshCompletion(w io.Writer) {
+	fmt.Fprint(w, `#compdef agent-lsp
+# zsh completion of agent-lsp: agent-lsp completion zsh > "${fpath[1]}/_agent-lsp"
+_agent_lsp() {
+  if (( CURRENT == 2 )); then
+    local -a commands=(
+`)
+	for _, c := range commands {
+		fmt.Fprintf(w, "      '%s:%s'\n", c.name, strings.ReplaceAll(quoted(c.summary), ":", `\:`))
+	}
+	fmt.Fprint(w, "    )\n    _describe command commands\n    return\n  fi\n  case $words[2] in\n")
+	for _, c := range commands {
+		if o := offers(c); o != "" {
+			fmt.Fprintf(w, "    %s) compadd -- %s; _files ;;\n", c.name, o)
+		}
+	}
+	fmt.Fprint(w, "    *) _files ;;\n  esac\n}\ncompdef _agent_lsp agent-lsp\n")
+}
+
+func fishCompletion(w io.Writer) {
+	fmt.Fprint(w, "# fish completion of agent-lsp: agent-lsp completion fish | source\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "complete -c agent-lsp -n __fish_use_subcommand -f -a %s -d '%s'\n", c.name, quoted(c.summary))
+		seen := fmt.Sprintf("-n '__fish_seen_subcommand_from %s'", c.name)
+		if args := words[c.name]; args != nil {
+			fmt.Fprintf(w, "complete -c agent-lsp %s -f -a '%s'\n", seen, strings.Join(args, " "))
+		}
+		for _, f := range flagsOf(c) {
+			fmt.Fprintf(w, "complete -c agent-lsp %s -l %s -d '%s'\n", seen, f.name, quoted(f.usage))
+		}
+	}
+}
+
+// quoted makes a text fit between single quotes.
+func quoted(s string) string { return strings.ReplaceAll(s, "'", "") }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+const (
+	// deferBytes is the default of tools.deferBytes.
+	deferBytes = 8000
+	// searchWait is how long tool_search waits for MCP servers that are still starting.
+	searchWait = 10 * time.Second
+	// maxAnnounced bounds the names of one announcement, in bytes.
+	maxAnnounced = 2000
+	// mcpSource begins the source of MCP tools; the server's name follows.
+	mcpSource = "mcp:"
+)
+
+// sendWhole takes the tools out of the deferred ones that fit into tools.deferBytes: of MCP servers, a
+// server's all or none. What was sent once stays, so that a provider's cache does. Without tool_search nothing
+// could be loaded, and all are sent. Caller holds mu.
+func (p *sessionParts) sendWhole(reg *agent.Registry, c *wire.Config) {
+	room := deferBytes
+	if c.Tools != nil && c.Tools.DeferBytes != 0 {
+		room = c.Tools.DeferBytes
+	}
+	_, search := reg.Get("tool_search")
+	all := room < 0 || !search
+	var servers []string
+	size, names := map[string]int{}, map[string][]string{}
+	for _, s := range reg.Specs() {
+		switch {
+		case all || p.whole[s.Name]:
+			reg.Send(s.Name)
+			fallthrough
+		case !s.Deferred:
+			room -= sentBytes(s)
+		case strings.HasPrefix(s.Source, mcpSource):
+			if names[s.Source] == nil {
+				servers = append(servers, s.Source)
+			}
+			size[s.Source] += sentBytes(s)
+			names[s.Source] = append(names[s.Source], s.Name)
+		}
+	}
+	sort.Strings(servers)
+	for _, source := range servers {
+		if size[source] > room {
+			continue
+		}
+		room -= size[source]
+		reg.Send(names[source]...)
+		for _, n := range names[source] {
+			p.whole[n] = true
+		}
+	}
+}
+
+// sentBytes is what a tool takes of a request.
+func sentBytes(s agent.Spec) int {
+	key := sentKey{s.Name, s.Description, string(s.Schema)}
+	if n, ok := sentSizes.Load(key); ok {
+		return n.(int)
+	}
+	n := len(s.Description) + len(s.Schema)
+	if b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}}); err == nil {
+		n = len(b) + 1
+	}
+	if s.Source == "builtin" { // those of servers come and go
+		sentSizes.Store(key, n)
+	}
+	return n
+}
+
+// sentSizes are the sizes of the built-in tools, which each session weighs anew.
+var sentSizes sync.Map
+
+type sentKey struct{ name, description, schema string }
+
+// pending waits for MCP servers that are starting, for tool_search.
+func (p *sessionParts) pending() func(context.Context) bool { return p.d.mcp.Pending(searchWait) }
+
+// catalog lists the session's deferred tools for tool_search, and those of MCP servers that are sent whole by now: the
+// model may look for them because they were not there when it was last asked.
+func (p *sessionParts) catalog() []agent.Spec {
+	c := p.info.Config()
+	reg, err := p.tools(&c)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(reg.Specs(), func(s agent.Spec) bool { return !s.Deferred && !strings.HasPrefix(s.Source, mcpSource) })
+}
+
+// announce names the deferred tools of MCP servers that the model was not told of yet, and, once, the servers
+// that are still starting: a prompt never waits for them. It is a message and no part of the tools, so that
+// what a provider has cached of the conversation holds. "" if there is nothing new.
+func (p *sessionParts) announce() string {
+	c := p.info.Config()
+	reg, err := p.tools(&c)
+	if err != nil {
+		return ""
+	}
+	if _, ok := reg.Get("tool_search"); !ok {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names := map[string][]string{}
+	for _, s := range reg.Specs() {
+		if server, ok := strings.CutPrefix(s.Source, mcpSource); ok && s.Deferred && !p.named[s.Name] {
+			p.named[s.Name] = true
+			names[server] = append(names[server], s.Name)
+		}
+	}
+	var lines []string
+	for _, server := range sortedKeys(names) {
+		lines = append(lines, fmt.Sprintf("- %s: %s", server, firstNames(names[server], maxAnnounced/len(names))))
+	}
+	for _, server := range p.d.mcp.Starting() {
+		if key := "server " + server; !p.named[key] && p.may(server) && p.has(server, &c) {
+			p.named[key] = true
+			lines = append(lines, "- "+server+": still starting; tool_search waits for it")
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "Tools of MCP servers, which tool_search loads:\n" + strings.Join(lines, "\n")
+}
+
+// may says whether a session could have any tool of a server.
+func (p *sessionParts) may(server string) bool { return p.only == nil || p.only(server+"_tool") }
+
+// firstNames lists as many names as fit into that many bytes, and says how many more there are.
+func firstNames(names []string, room int) string {
+	var b strings.Builder
+	for i, n := range names {
+		if i > 0 && b.Len()+len(n)+2 > room {
+			return fmt.Sprintf("%s and %d more", b.String(), len(names)-i)
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(n)
+	}
+	return b.String()
+}

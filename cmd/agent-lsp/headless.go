@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// headless is one turn without an editor: a daemon in this process, spoken to over the same wire.
+type headless struct {
+	p      *program
+	json   bool
+	view   *view
+	client *client
+	policy string
+	shown  *demo // shows what happens, and asks where there is a person
+}
+
+// runHeadless runs one turn and exits with a code that says how it ended.
+func runHeadless(ctx context.Context, p *program, args []string) int {
+	var f serveFlags
+	flags := p.flags("run")
+	asJSON := flags.Bool("json", false, "print the notifications as JSON Lines")
+	policy := flags.String("edit-policy", "auto", "what happens with edits: auto, ask, review, collect, confirm")
+	model := flags.String("model", "", "the model to ask")
+	profile := flags.String("permissions", "", "permission profile: readOnly, ask, workspace, trust")
+	session := flags.String("session", "", "go on with the session of this `ID`")
+	flags.StringVar(&f.logFile, "log-file", "", "write the log there instead of stderr")
+	flags.StringVar(&f.script, "script", lookup(p.env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of asking a provider")
+	flags.StringVar(&f.stateDir, "state-dir", "", "keep sessions, checkpoints and grants there")
+	if err := flags.Parse(args); err != nil {
+		return usageCode(err)
+	}
+	prompt := strings.Join(flags.Args(), " ")
+	if prompt == "-" {
+		b, err := io.ReadAll(p.stdin)
+		if err != nil {
+			fmt.Fprintln(p.stderr, "agent-lsp run: reading the prompt:", err)
+			return exitUsage
+		}
+		prompt = string(b)
+	}
+	if strings.TrimSpace(prompt) == "" {
+		fmt.Fprintln(p.stderr, `agent-lsp run: a prompt is missing: agent-lsp run "what to do" (or - to read it from stdin)`)
+		return exitUsage
+	}
+	for _, a := range flags.Args() {
+		if name := strings.TrimLeft(a, "-"); name != a && flags.Lookup(strings.SplitN(name, "=", 2)[0]) != nil {
+			fmt.Fprintf(p.stderr, "agent-lsp run: put %s before the prompt\n", a)
+			return exitUsage
+		}
+	}
+	if !slices.Contains([]string{"auto", "ask", "review", "collect", "confirm"}, *policy) {
+		fmt.Fprintf(p.stderr, "agent-lsp run: %q is none of the edit policies auto, ask, review, collect, confirm\n", *policy)
+		return exitUsage
+	}
+	if !slices.Contains([]string{"", "readOnly", "ask", "workspace", "trust"}, *profile) {
+		fmt.Fprintf(p.stderr, "agent-lsp run: %q is none of the profiles readOnly, ask, workspace, trust\n", *profile)
+		return exitUsage
+	}
+	settings := map[string]any{"editPolicy": *policy}
+	if *model != "" {
+		settings["model"] = *model
+	}
+	if *profile != "" {
+		settings["permissions"] = map[string]any{"profile": *profile}
+	}
+	out := p.stdout
+	if *asJSON {
+		out = io.Discard
+	}
+	h := &headless{p: p, json: *asJSON, view: newView(out, p.env), policy: *policy}
+	h.shown = &demo{view: h.view, policy: *policy, alone: true, events: make(chan event, 1<<16)}
+	if isTerminal(p.stdin) && isTerminal(p.stdout) && !h.json {
+		h.shown.desk, h.shown.alone = newDesk(p.stdin), false
+	}
+	return h.run(ctx, f, settings, prompt, *session)
+}
+
+// shutdownTime bounds the end of a headless run.
+const shutdownTime = 10 * time.Second
+
+func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]any, prompt, session string) int {
+	// The daemon outlives an interrupt by as long as it takes to abort the turn.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		err := serve(life, h.quiet(f), f, inR, outW)
+		outW.Close()
+		served <- err
+	}()
+	h.client = connect(life, outR, inW, &client{notify: h.enqueue, request: h.shown.answer})
+	code, err := h.turn(ctx, life, settings, prompt, session)
+	if err != nil {
+		fmt.Fprintln(h.p.stderr, "agent-lsp run:", err)
+	}
+	bound, stop := context.WithTimeout(life, shutdownTime)
+	defer stop()
+	_ = h.client.shutdown(bound)
+	inW.Close()
+	select {
+	case <-served:
+	case <-bound.Done():
+	}
+	return code
+}
+
+func (h *headless) turn(ctx, life context.Context, settings map[string]any, prompt, session string) (int, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return exitFailed, err
+	}
+	h.shown.dir = dir
+	if err := h.client.initialize(ctx, dir, settings, true, !h.shown.alone); err != nil {
+		return exitFailed, err
+	}
+	h.shown.client = h.client
+	params := map[string]any{"prompt": prompt}
+	if session != "" {
+		params["sessionId"] = session
+	}
+	var res wire.PromptResult
+	if err := h.client.call(ctx, wire.MethodPrompt, params, &res); err != nil {
+		return startCode(err), err
+	}
+	code, err := h.watch(ctx, life, res.SessionID)
+	h.leftOver(res.SessionID)
+	return code, err
+}
+
+// quiet is the program of the daemon within: what it warns of reaches the user as notices, so its log is
+// written only where the user wants one.
+func (h *headless) quiet(f serveFlags) *program {
+	if f.logFile != "" {
+		return h.p
+	}
+	p := *h.p
+	p.stderr = io.Discard
+	return &p
+}
+
+// leftOver says what nobody was there to decide.
+func (h *headless) leftOver(session string) {
+	if n := h.shown.denied; n > 0 {
+		fmt.Fprintf(h.p.stderr, "agent-lsp run: refused, because nobody was there to ask: %s; a terminal, --permissions or a rule allows more\n", count(n, "action"))
+	}
+	if n := h.shown.waits; n > 0 {
+		fmt.Fprintf(h.p.stderr, "agent-lsp run: waiting in session %s: %s; an editor that resumes it shows them\n", session, count(n, "proposal"))
+	}
+}
+
+// count is a number of things in words: "1 action", "2 actions".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// startCode is the exit code of a prompt that was refused.
+func startCode(err error) int {
+	var e *jsonrpc2.Error
+	if errors.As(err, &e) && int(e.Code) == wire.CodeProviderNotConfigured {
+		return exitNoProvider
+	}
+	return exitFailed
+}
+
+// watch shows the turn until it ends; an interrupt aborts it first.
+func (h *headless) watch(ctx, life context.Context, session string) (int, error) {
+	interrupted := ctx.Done()
+	for {
+		select {
+		case <-interrupted:
+			interrupted = nil
+			var res json.RawMessage
+			if err := h.client.call(life, wire.MethodAbort, map[string]any{"sessionId": session}, &res); err != nil {
+				return exitAborted, err
+			}
+		case n := <-h.shown.events:
+			if done, code, err := h.show(ctx, n); done || err != nil {
+				return code, err
+			}
+		}
+	}
+}
+
+func (h *headless) show(ctx context.Context, n event) (done bool, code int, err error) {
+	if h.json && n.reply == nil {
+		fmt.Fprintf(h.p.stdout, "%s\n", encodeArgs(map[string]any{"method": n.method, "params": n.params}))
+	}
+	if n.method != wire.MethodTurnCompleted {
+		if _, err := h.shown.show(ctx, n); err != nil {
+			return true, exitFailed, err
+		}
+	}
+	if n.method != wire.MethodTurnCompleted {
+		return false, 0, nil
+	}
+	var p wire.TurnCompleted
+	if err := json.Unmarshal(n.params, &p); err != nil {
+		return true, exitFailed, err
+	}
+	h.view.endLine()
+	switch p.Turn.Status {
+	case "completed":
+		return true, exitOK, nil
+	case "aborted":
+		return true, exitAborted, errors.New("aborted")
+	}
+	err = errors.New("the turn failed")
+	if p.Turn.Error != nil {
+		err = errors.New(p.Turn.Error.Message)
+	}
+	return true, exitFailed, err
+}
+
+func (h *headless) enqueue(method string, params json.RawMessage) {
+	if strings.HasPrefix(method, "agent/") {
+		h.shown.events <- event{method: method, params: params}
+	}
+}
+
+// encodeArgs is for what is sent as JSON and cannot fail to encode.
+func encodeArgs(v any) json.RawMessage {
+	b, _ := json.Marshal(v)
+	return b
+}

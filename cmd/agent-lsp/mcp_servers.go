@@ -1,0 +1,114 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
+)
+
+// startMCP makes the running MCP servers those of the settings and of the sessions that are loaded. They start in the
+// background. Where two sessions name different servers alike, the newer session's runs.
+func (d *daemon) startMCP() {
+	defs := map[string]wire.MCP{}
+	wanted := func(list map[string]wire.MCP) {
+		for name, s := range list {
+			if !s.Disabled {
+				defs[name] = s
+			}
+		}
+	}
+	d.serving.Lock()
+	defer d.serving.Unlock()
+	wanted(d.config().MCPServers)
+	for _, p := range d.userSessions() {
+		c := p.info.Config()
+		wanted(c.MCPServers)
+	}
+	key := fingerprint(defs)
+	d.mu.Lock()
+	same := d.mcpKey == key || d.mcpKey == "" && len(defs) == 0
+	d.mcpKey, d.mcpDefs = key, defs
+	d.mu.Unlock()
+	if same {
+		return
+	}
+	var configs []mcp.Config
+	for _, name := range sortedKeys(defs) {
+		configs = append(configs, d.mcpConfig(name, defs[name]))
+	}
+	d.mcp.Configure(configs)
+}
+
+// userSessions are the loaded sessions that are no sub-agents', the oldest first.
+func (d *daemon) userSessions() (out []*sessionParts) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.sessions {
+		if p.user == "" {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *sessionParts) int { return a.started.Compare(b.started) })
+	return out
+}
+
+func (d *daemon) mcpConfig(name string, s wire.MCP) mcp.Config {
+	env := withEnv(policy.ScrubEnv(d.env), expandAll(s.Env, d.env))
+	dir := s.Cwd
+	if dir == "" || !filepath.IsAbs(dir) {
+		dir = filepath.Join(firstOf(d.root, "."), dir)
+	}
+	out := mcp.Config{Name: name, Command: s.Command, Args: s.Args, Env: env, Dir: dir, URL: s.URL, Headers: expandAll(s.Headers, d.env),
+		Timeout: time.Duration(s.TimeoutMs) * time.Millisecond}
+	switch s.Type {
+	case "": // told by command and url
+	case "stdio":
+		out.URL = ""
+	default:
+		out.Command = ""
+	}
+	if s.Tools != nil {
+		list := &wire.Tools{Enable: s.Tools.Enable, Disable: s.Tools.Disable}
+		out.Allowed = func(tool string) bool { return allowedBy(list, tool) }
+	}
+	return out
+}
+
+// mcpTools are the tools of the servers that a session's settings name.
+func (p *sessionParts) mcpTools(c *wire.Config) (out []agent.Tool) {
+	mine := map[string]bool{}
+	for _, t := range p.d.mcp.Tools() {
+		server := strings.TrimPrefix(t.Spec().Source, mcpSource)
+		on, known := mine[server]
+		if !known {
+			on = p.has(server, c)
+			mine[server] = on
+		}
+		if on {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// has says whether a running server is the one that a session's settings mean by that name.
+func (p *sessionParts) has(server string, c *wire.Config) bool {
+	own, ok := c.MCPServers[server]
+	if !ok || own.Disabled {
+		return false
+	}
+	p.d.mu.Lock()
+	running, ok := p.d.mcpDefs[server]
+	p.d.mu.Unlock()
+	if !ok || fingerprint(own) == fingerprint(running) {
+		return ok
+	}
+	p.d.tellOnce(p.info, []string{"MCP server " + server + ": another session's settings have a different server of that name, which runs; give one of them another name"})
+	return false
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/schema"
+)
+
+// runSchema prints the wire's types as JSON Schema, TypeScript or Lua.
+func runSchema(_ context.Context, p *program, args []string) int {
+	flags := p.flags("schema")
+	if err := flags.Parse(args); err != nil {
+		return usageCode(err)
+	}
+	s, err := schema.Load()
+	if err != nil {
+		fmt.Fprintln(p.stderr, "agent-lsp schema:", err)
+		return exitFailed
+	}
+	switch what := flags.Arg(0); what {
+	case "", "json":
+		b, err := s.JSON()
+		if err != nil {
+			fmt.Fprintln(p.stderr, "agent-lsp schema:", err)
+			return exitFailed
+		}
+		fmt.Fprintf(p.stdout, "%s\n", b)
+	case "typescript", "ts":
+		fmt.Fprint(p.stdout, s.TypeScript())
+	case "lua":
+		fmt.Fprint(p.stdout, s.Lua())
+	default:
+		fmt.Fprintf(p.stderr, "agent-lsp schema: %q is none of json, typescript, lua\n", what)
+		return exitUsage
+	}
+	return exitOK
+}

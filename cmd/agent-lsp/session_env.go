@@ -1,0 +1,506 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/memory"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// sessionParts is what a session needs of the daemon between its model calls.
+type sessionParts struct {
+	d        *daemon
+	info     rpc.SessionInfo
+	started  time.Time
+	builtin  []agent.Tool
+	remember []agent.Tool
+	hooks    *externalHooks // a sub-agent's are its parent's
+	parentage
+
+	begun atomic.Bool // a turn has begun and was not told of outcomes yet
+
+	mu       sync.Mutex
+	registry *agent.Registry
+	key      string          // what the registry was made of
+	whole    map[string]bool // tools of MCP servers that are sent whole
+	named    map[string]bool // tools and servers that the model was told of
+	recalled map[string]bool // memories that the model was told
+}
+
+// prepare makes the engine's options for a session.
+func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Options, error) {
+	set := info.Config
+	info.Config = func() wire.Config { return inMode(set()) }
+	p := d.parts(info, parentage{})
+	d.mu.Lock()
+	d.sessions[info.ID] = p
+	d.mu.Unlock()
+	c := info.Config()
+	d.tellOnce(info, d.configurePolicy(info.ID, "", &c))
+	d.startMCP() // in the background, so that its tools are there when the first prompt comes
+	if info.Loaded != nil {
+		if err := d.workspace.LoadSession(ctx, info.ID); err != nil {
+			info.Notice("warning", "pending proposals could not be read: "+err.Error())
+		}
+	}
+	p.hooks = &externalHooks{d: d, info: info}
+	return agent.Options{
+		Env: p.env, Ready: p.ready, Approver: d.policy, OnBoundary: p.outcomes, Spill: d.spill(info.ID),
+		Hooks: []agent.Hook{p}, MoreHooks: p.hooks.now, Locks: d.locks,
+		Bug:        func(format string, args ...any) { d.log.Error("bug: " + fmt.Sprintf(format, args...)) },
+		QueueLimit: func() int { c := info.Config(); return c.MaxQueue },
+	}, nil
+}
+
+// parentage is what a sub-agent's session has of its parent's; zero for a user's session.
+type parentage struct {
+	depth     int                    // 1: a user's session called it
+	only      func(tool string) bool // nil: it has its parent's tools
+	user      string                 // the user's session above it
+	ownerTurn string                 // the turn of that session in which it began
+}
+
+// owner is the session that a client knows.
+func (p *sessionParts) owner() string { return firstOf(p.user, p.info.ID) }
+
+func (d *daemon) parts(info rpc.SessionInfo, parents parentage) *sessionParts {
+	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents, whole: map[string]bool{}, named: map[string]bool{}, recalled: map[string]bool{}}
+	sess := tools.Session{
+		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Cwd: info.Cwd, Catalog: p.catalog, Pending: p.pending,
+		Policy: func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
+		Shell:  func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
+		Fetch:  func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
+	}
+	language := d.languageTools(sess)
+	p.remember = d.memoryTools()
+	sess.More = p.more(language)
+	p.builtin = append(d.tools.For(sess), language...)
+	return p
+}
+
+// more names the deferred tools that the set of tools does not make.
+func (p *sessionParts) more(language []agent.Tool) (names []string) {
+	c := p.info.Config()
+	list := slices.Clone(language)
+	if sub := p.subagent(&c); sub != nil {
+		list = append(list, sub)
+	}
+	if memoryOn(&c) {
+		list = append(list, p.remember...)
+	}
+	for _, t := range p.enabled(list, &c) {
+		names = append(names, t.Spec().Name)
+	}
+	return names
+}
+
+// closed is told that a session is no longer loaded.
+func (d *daemon) closed(id string, deleted bool) {
+	d.mu.Lock()
+	parts := d.sessions[id]
+	delete(d.sessions, id)
+	d.mu.Unlock()
+	d.policy.Forget(id)
+	if parts != nil && parts.user == "" {
+		d.startMCP() // ends the servers that it alone wanted
+	}
+	if deleted {
+		d.jobs.EndSession(id)
+		_ = os.RemoveAll(filepath.Join(d.stateDir, "spill", id))
+	}
+}
+
+// ready says whether there is a provider to ask.
+func (p *sessionParts) ready() error {
+	p.d.greet(p.info)
+	c := p.info.Config()
+	_, err := p.d.providers.endpoint(context.Background(), &c)
+	return err
+}
+
+// env is read anew before each model call, so that settings count from the next one on.
+func (p *sessionParts) env() (agent.Env, error) {
+	c := p.info.Config()
+	p.d.startMCP()
+	p.d.tellOnce(p.info, p.d.configurePolicy(p.info.ID, "", &c))
+	return p.envWith(&c)
+}
+
+func (p *sessionParts) envWith(c *wire.Config) (agent.Env, error) {
+	models, err := p.d.providers.chain(context.Background(), c)
+	if err != nil {
+		return agent.Env{}, err
+	}
+	reg, err := p.tools(c)
+	if err != nil {
+		return agent.Env{}, err
+	}
+	mode := modeOf(c)
+	e := agent.Env{
+		Models: models, Tools: reg, System: systemBlocks(c, p.info.Cwd, p.d.instructions(p.info), mode.Prompt, p.started),
+		Sampling: sampling(c), Thinking: agent.Thinking{Level: c.Thinking, Budget: c.ThinkingBudgets[c.Thinking]},
+		ToolChoice: c.ToolChoice, CacheKey: firstOf(c.CacheKey, p.info.ID), Retry: retryPolicy(c),
+		Limits:       agent.Limits{MaxModelCalls: c.MaxModelCalls},
+		SteeringMode: agent.QueueMode(c.SteeringMode), FollowUpMode: agent.QueueMode(c.FollowUpMode),
+		ToolTimeout: time.Duration(c.ToolTimeoutMs) * time.Millisecond, MaxResult: c.MaxToolResult,
+		Repair: repairOptions(c, models[0].Info()), Context: contextConfig(c),
+	}
+	if c.Tools != nil {
+		e.MaxParallel = c.Tools.MaxParallel
+		e.EndsTurn = func(tool string) bool {
+			return slices.ContainsFunc(c.Tools.StopAfter, func(p string) bool { return globMatch(p, tool) })
+		}
+	}
+	if c.Context != nil && c.Context.Model != "" {
+		if e.Context.Summary, err = p.d.providers.named(context.Background(), c, c.Context.Model); err != nil {
+			return agent.Env{}, err
+		}
+	}
+	if c.Budget != nil {
+		e.Limits.Tokens, e.Limits.Cost = c.Budget.Tokens, c.Budget.Cost
+	}
+	return e, nil
+}
+
+// tools is the session's registry, made again only when what it is made of changed.
+func (p *sessionParts) tools(c *wire.Config) (*agent.Registry, error) {
+	list := append([]agent.Tool(nil), p.builtin...)
+	if memoryOn(c) {
+		list = append(list, p.remember...)
+	} else {
+		list = append(list, agent.RecallTool())
+	}
+	if inPlanMode(c) && p.depth == 0 && !p.d.planApproved(p.info.ID, c) {
+		list = append(list, &planTool{p.d, func() string { now := p.info.Config(); return now.Mode }})
+	}
+	list = append(list, p.mcpTools(c)...)
+	sub := p.subagent(c)
+	if sub != nil {
+		list = append(list, sub)
+	}
+	key := p.registryKey(list, sub, c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.registry != nil && p.key == key {
+		return p.registry, nil
+	}
+	reg, err := agent.NewRegistry(p.enabled(list, c)...)
+	if err != nil {
+		p.d.tellOnce(p.info, []string{err.Error()})
+	}
+	p.sendWhole(reg, c)
+	p.registry, p.key = reg, key
+	return reg, nil
+}
+
+// registryKey tells one set of tools from another.
+func (p *sessionParts) registryKey(list []agent.Tool, sub *subagent.Tool, c *wire.Config) string {
+	var key strings.Builder
+	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.Mode, fingerprint(c.Modes[c.Mode].Tools))
+	if sub != nil {
+		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents come and go
+	}
+	for _, t := range list {
+		s := t.Spec()
+		key.WriteString("\x00" + s.Name)
+		if strings.HasPrefix(s.Source, mcpSource) {
+			fmt.Fprintf(&key, "%p", t) // a server may change what is behind a name
+		}
+	}
+	return key.String()
+}
+
+// enabled leaves out the tools that the settings, the mode or the sub-agent's definition switch off.
+func (p *sessionParts) enabled(list []agent.Tool, c *wire.Config) []agent.Tool {
+	mode := modeOf(c)
+	out := list[:0:0]
+	for _, t := range list {
+		name := t.Spec().Name
+		if name == "fetch" && !fetchOptions(c).Enabled {
+			continue
+		}
+		if (p.only == nil || p.only(name)) && allowedBy(c.Tools, name) && allowedBy(&wire.Tools{Enable: mode.Enable, Disable: mode.Disable}, name) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// allowedBy says whether a list of tools to enable and to disable leaves a tool on.
+func allowedBy(t *wire.Tools, name string) bool {
+	if t == nil {
+		return true
+	}
+	for _, pattern := range t.Disable {
+		if globMatch(pattern, name) {
+			return false
+		}
+	}
+	for _, pattern := range t.Enable {
+		if globMatch(pattern, name) {
+			return true
+		}
+	}
+	return len(t.Enable) == 0
+}
+
+// HookName and what follows make the session a hook of the engine's that sees it start and a turn begin.
+func (p *sessionParts) HookName() string { return "turn" }
+
+// SessionStarts asks whether the workspace's settings are trusted, so that their hooks see the start too.
+func (p *sessionParts) SessionStarts(ctx context.Context, _ agent.SessionInfo) (string, error) {
+	p.d.askTrust(ctx, p.info.ID)
+	return "", nil
+}
+
+// BeforeRun marks the first boundary of a turn, and asks about settings that the workspace has got since.
+func (p *sessionParts) BeforeRun(ctx context.Context, _ string) error {
+	p.begun.Store(true)
+	p.d.askTrust(ctx, p.info.ID)
+	return nil
+}
+
+// HookTimeout leaves a person the time to answer.
+func (p *sessionParts) HookTimeout() time.Duration { return 24 * time.Hour }
+
+var (
+	_ agent.SessionHook = (*sessionParts)(nil)
+	_ agent.RunHook     = (*sessionParts)(nil)
+	_ agent.TimeoutHook = (*sessionParts)(nil)
+)
+
+// outcomes tells the model at a boundary what became of its proposals.
+func (p *sessionParts) outcomes() []*message.Message {
+	var out []*message.Message
+	for _, text := range p.d.workspace.Outcomes(p.info.ID, p.begun.Swap(false)) {
+		m := message.NewText(message.RoleUser, text)
+		m.Source, m.Hidden, m.Author = message.SourceOutcome, true, "user"
+		out = append(out, m)
+	}
+	if text := p.announce(); text != "" {
+		m := message.NewText(message.RoleUser, text)
+		m.Source, m.Hidden, m.Author = message.SourceOutcome, true, "tools"
+		out = append(out, m)
+	}
+	return out
+}
+
+// spill keeps what is too long for the model in a file that its tools can read.
+func (d *daemon) spill(sessionID string) func(name, text string) (string, error) {
+	return func(name, text string) (string, error) {
+		dir := filepath.Join(d.stateDir, "spill", sessionID)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, strings.Map(fileRune, name)+".txt")
+		return path, os.WriteFile(path, d.redact.Bytes([]byte(text)), 0o600)
+	}
+}
+
+func fileRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+		return r
+	}
+	return '_'
+}
+
+// configurePolicy makes a session's permissions those of its settings, and says what is wrong with those.
+func (d *daemon) configurePolicy(id, parent string, c *wire.Config) []string {
+	s, faults := policySettings(c, d.rootPaths())
+	s.Parent = parent
+	s.Plan = modeOf(c).Plan && !d.planApproved(id, c)
+	d.policy.Configure(id, s)
+	return faults
+}
+
+// policySettings reads the permissions of settings. What cannot be read is left out and named; as it may have been
+// what holds something back, nothing then runs without asking that the profile alone would let run.
+func policySettings(c *wire.Config, roots []string) (s policy.Settings, faults []string) {
+	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths, Unreadable: !shell.ShellReadable(shellProgram(c))}
+	if c.Permissions == nil {
+		return s, faults
+	}
+	profile, err := policy.ParseProfile(c.Permissions.Profile)
+	if err != nil {
+		faults = append(faults, err.Error())
+	}
+	s.Profile = profile
+	for i, text := range c.Permissions.Rules {
+		rule, rerr := policy.ParseRule(text)
+		if rerr != nil {
+			faults = append(faults, fmt.Sprintf("permissions.rules[%d]: %v", i, rerr))
+			continue
+		}
+		s.Rules = append(s.Rules, rule)
+	}
+	if len(faults) > 0 && s.Profile != policy.ProfileReadOnly {
+		s.Profile = policy.ProfileAsk
+	}
+	return s, faults
+}
+
+// modeOf is the mode that the settings name.
+func modeOf(c *wire.Config) policy.Mode {
+	switch c.Mode {
+	case "", policy.DefaultMode.Name:
+		return policy.DefaultMode
+	case policy.PlanMode.Name:
+		return policy.PlanMode
+	}
+	m, ok := c.Modes[c.Mode]
+	if !ok {
+		return policy.DefaultMode
+	}
+	out := policy.Mode{Name: c.Mode, Description: m.Description, Prompt: m.Instructions}
+	if m.Tools != nil {
+		out.Enable, out.Disable = m.Tools.Enable, m.Tools.Disable
+	}
+	return out
+}
+
+// inMode gives the settings as they are in the mode that they name: what the mode says of model, thinking, edits and
+// permissions goes before the rest; its rules are added to the others.
+func inMode(c wire.Config) wire.Config {
+	m := c.Modes[c.Mode]
+	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking), firstOf(m.EditPolicy, c.EditPolicy)
+	if m.Permissions != nil {
+		c.Permissions = withMore(c.Permissions, *m.Permissions)
+	}
+	if t := m.Tools; t != nil && c.Tools == nil {
+		c.Tools = &wire.Tools{DeferBytes: t.DeferBytes, StopAfter: t.StopAfter, MaxParallel: t.MaxParallel} // modeOf has the rest
+	} else if t != nil {
+		own := *c.Tools
+		own.DeferBytes, own.MaxParallel = cmp.Or(t.DeferBytes, own.DeferBytes), cmp.Or(t.MaxParallel, own.MaxParallel)
+		own.StopAfter = slices.Concat(own.StopAfter, t.StopAfter)
+		c.Tools = &own
+	}
+	return c
+}
+
+// withMore gives permissions with another profile where more names one, and with more rules.
+func withMore(p *wire.Permissions, more wire.Permissions) *wire.Permissions {
+	var out wire.Permissions
+	if p != nil {
+		out = *p
+	}
+	out.Profile, out.Rules = firstOf(more.Profile, out.Profile), slices.Concat(out.Rules, more.Rules)
+	return &out
+}
+
+// rootPaths are the folders that the agent may work in.
+func (d *daemon) rootPaths() []string { return d.workspace.Roots("") }
+
+func sampling(c *wire.Config) agent.Sampling {
+	if c.Sampling == nil {
+		return agent.Sampling{}
+	}
+	return agent.Sampling(*c.Sampling)
+}
+
+// contextConfig says how the history is kept within the window.
+func contextConfig(c *wire.Config) agent.ContextConfig {
+	if c.Context == nil {
+		return agent.ContextConfig{}
+	}
+	out := agent.ContextConfig{Window: c.Context.Window, Reserve: c.Context.Reserve, Trigger: c.Context.Trigger, Target: c.Context.Target,
+		Recent: c.Context.Keep, Reducers: c.Context.Reducers}
+	if len(out.Reducers) == 0 && c.Context.Strategy != "" {
+		out.Reducers = []string{c.Context.Strategy}
+	}
+	return out
+}
+
+func retryPolicy(c *wire.Config) retry.Policy {
+	p := retry.Default()
+	if c.Retry == nil {
+		return p
+	}
+	if c.Retry.MaxRetries != nil {
+		if p.MaxRetries = *c.Retry.MaxRetries; p.MaxRetries == 0 {
+			p.MaxRetries = -1
+		}
+	}
+	if ms := c.Retry.InitialDelayMs; ms > 0 {
+		p.InitialDelay = time.Duration(ms) * time.Millisecond
+	}
+	if ms := c.Retry.MaxDelayMs; ms > 0 {
+		p.MaxDelay = time.Duration(ms) * time.Millisecond
+	}
+	return p
+}
+
+// repairOptions says what is mended and judged of replies.
+func repairOptions(c *wire.Config, info agent.ModelInfo) repair.Options {
+	o := repair.Default()
+	o.FallbackParser = info.Tools != nil && !*info.Tools
+	r := c.Repair
+	if r == nil {
+		return o
+	}
+	if r.Normalizer != nil {
+		o.Normalizer = *r.Normalizer
+	}
+	if r.Validator != nil {
+		o = o.WithChecks(r.Validator)
+	}
+	switch r.FallbackParser {
+	case "on":
+		o.FallbackParser = true
+	case "off":
+		o.FallbackParser = false
+	}
+	return o
+}
+
+// withHistory lets recall look into the history of the session that calls it.
+type withHistory struct{ agent.Tool }
+
+type historyKey struct{}
+
+// Run hands the call's history on to recall.
+func (t withHistory) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	return t.Tool.Run(context.WithValue(ctx, historyKey{}, call.History), call)
+}
+
+// memoryTools are the tools remember and recall; recall finds passages of the session's own past too.
+func (d *daemon) memoryTools() []agent.Tool {
+	list := memory.Tools(d.memory, recall)
+	for i, t := range list {
+		list[i] = withHistory{t}
+	}
+	return list
+}
+
+// recall finds passages of the calling session's own history.
+func recall(ctx context.Context, _, query string, limit int) ([]string, error) {
+	history, _ := ctx.Value(historyKey{}).(func() []*message.Message)
+	if history == nil {
+		return nil, nil
+	}
+	args := encodeArgs(map[string]any{"query": query, "limit": limit})
+	res, err := agent.RecallTool().Run(ctx, &agent.Call{Args: args, History: history})
+	if err != nil || res.IsError {
+		return nil, err
+	}
+	return []string{res.Text}, nil
+}

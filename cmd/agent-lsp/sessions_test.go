@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts of the session scripts")
+
+const (
+	// envRunMain makes the test binary the program itself.
+	envRunMain = "AGENT_LSP_TEST_RUN_MAIN"
+	// envMark marks a daemon and, as they inherit it, all processes below it.
+	envMark = "AGENT_LSP_TEST_MARK"
+	// scriptsAtOnce is how many scripts run beside each other.
+	scriptsAtOnce = 8
+	// endPatience bounds how long a daemon and its children may take to go.
+	endPatience = 60 * time.Second
+)
+
+// playEditor makes the test binary an editor where a test asks for it.
+var playEditor = func() {}
+
+func TestMain(m *testing.M) {
+	shell.MaybeHelper()
+	mcptest.MaybeServe()
+	playEditor()
+	lsptest.MaybeServe()
+	if os.Getenv(envRunMain) != "" {
+		if err := mountSmallDisk(); err != nil {
+			fmt.Fprintln(os.Stderr, "mounting a small disk:", err)
+			os.Exit(1)
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(code)
+	}
+	flag.Parse()
+	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n < scriptsAtOnce {
+		_ = flag.Set("test.parallel", strconv.Itoa(scriptsAtOnce))
+	}
+	os.Exit(m.Run())
+}
+
+// TestSessions plays each session script against the program in this process and as a process of its own.
+func TestSessions(t *testing.T) {
+	root := filepath.Join("..", "..", "testdata", "session")
+	paths := sessionScripts(t, root)
+	if len(paths) == 0 {
+		t.Fatalf("there is no script below %s", root)
+	}
+	for _, path := range paths {
+		name, err := filepath.Rel(root, strings.TrimSuffix(path, ".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+			t.Parallel()
+			script := loadSession(t, path)
+			if script.NeedsDisk() && !canFillDisk {
+				t.Skip("a process can be given a disk of its own on Linux only")
+			}
+			t.Run("process", func(t *testing.T) { playSession(t, path, startProcess, *update) })
+			if !script.NeedsKill() && !script.NeedsDisk() {
+				t.Run("pipe", func(t *testing.T) { playSession(t, path, startInProcess, false) })
+			}
+		})
+	}
+}
+
+// The scripted model of a script that names no window refuses what is longer than any script needs.
+func TestEveryScriptHasAWindow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "window.txtar")
+	text := "-- model.jsonl --\n{\"text\": \"Not reached.\"}\n-- script --\nprompt \"" + strings.Repeat("word ", 120000) +
+		"\"\nexpect agent/turn/completed {\"turn\": {\"status\": \"failed\", \"error\": {\"kind\": \"context_overflow\"}}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	playSession(t, path, startInProcess, false)
+}
+
+func sessionScripts(t *testing.T, root string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".txtar") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func loadSession(t *testing.T, path string) *rpctest.Script {
+	t.Helper()
+	script, err := rpctest.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+func playSession(t *testing.T, path string, start rpctest.Start, update bool) {
+	t.Helper()
+	loadSession(t, path).Run(t, start, update)
+}
+
+// startInProcess runs the program in this process, over pipes that are no files.
+func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	log := new(logBuffer)
+	code := make(chan int, 1)
+	go func() {
+		n := run(context.Background(), args, env, inR, outW, log)
+		outW.Close()
+		inR.Close()
+		code <- n
+	}()
+	return rpctest.Daemon{Stdin: inW, Stdout: outR, Log: log.String, Wait: func() int { return <-code }}
+}
+
+var marks atomic.Int64
+
+// startProcess runs the program as an editor does. When it has ended, no process below it may be left.
+func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
+	var disk string
+	for _, e := range env {
+		if dir, ok := strings.CutPrefix(e, envSmallDisk+"="); ok {
+			disk = dir
+		}
+	}
+	d, mark := startMarked(t, args, env, disk != "")
+	if disk != "" {
+		d.Disk = func() string { return seenFromOutside(mark, disk) }
+	}
+	return d
+}
+
+// startMarked is startProcess; it also returns the mark that all processes of the program bear. On a small
+// disk, the folder that envSmallDisk names is a file system of the program's own.
+func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daemon, string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := envMark + "=" + strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(marks.Add(1), 10)
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(env, envRunMain+"=1", mark)
+	if smallDisk {
+		onSmallDisk(cmd)
+	}
+	return startCommand(t, cmd, func() { wantNoneLeft(t, mark) }), mark
+}
+
+// startCommand starts a daemon and calls ended when it has gone.
+func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
+	t.Helper()
+	log := new(logBuffer)
+	cmd.Stderr = log
+	inR, inW := pipe(t)
+	outR, outW := pipe(t)
+	cmd.Stdin, cmd.Stdout = inR, outW
+	cmd.WaitDelay = endPatience // a child that holds stderr open is found by its mark
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inR.Close()
+	outW.Close()
+	wait := sync.OnceValue(func() int {
+		_ = cmd.Wait()
+		ended()
+		return cmd.ProcessState.ExitCode()
+	})
+	return rpctest.Daemon{Stdin: inW, Stdout: outR, Wait: wait, Log: log.String, Kill: func() { _ = cmd.Process.Kill() }}
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, w
+}
+
+// wantNoneLeft fails if a process that bears the mark outlives its daemon by more than its supervisor
+// may take to end it.
+func wantNoneLeft(t testing.TB, mark string) {
+	t.Helper()
+	var left []string
+	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if left = marked(mark); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("the daemon left processes behind: %s", strings.Join(left, "; "))
+}
+
+// marked lists the processes whose environment holds the mark, where the system shows that.
+func marked(mark string) (found []string) {
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environs {
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(append(data, 0), []byte(mark+"\x00")) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		found = append(found, filepath.Base(filepath.Dir(path))+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+	}
+	return found
+}
+
+// logBuffer takes a daemon's stderr.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

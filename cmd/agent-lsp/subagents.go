@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// childIDs numbers the sessions of sub-agents; they are not stored.
+var childIDs atomic.Int64
+
+func (d *daemon) newSubagents() *subagent.Tool {
+	return subagent.New(subagent.Options{Child: d.childOptions, Background: jobs{d}, Ended: func(id string) { d.closed(id, false) }})
+}
+
+// subagent is the tool by which a session calls sub-agents, nil where it may call none.
+func (p *sessionParts) subagent(c *wire.Config) *subagent.Tool {
+	var l subagent.Limits
+	if s := c.Subagents; s != nil {
+		l = subagent.Limits{MaxTasks: s.MaxTasks, Concurrency: s.Concurrency, MaxDepth: s.MaxDepth}
+	}
+	return p.d.subagents.At(p.depth, l, func() []subagent.Agent { return p.d.agentList(p.info, c) })
+}
+
+// agentList are the agents of a session's settings and of the workspace's files; the settings' win.
+func (d *daemon) agentList(info rpc.SessionInfo, c *wire.Config) []subagent.Agent {
+	byName := map[string]subagent.Agent{}
+	for _, a := range d.fileAgents(info) {
+		byName[strings.ToLower(a.Name)] = a
+	}
+	for _, a := range c.Agents {
+		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}
+		if a.Permissions != nil {
+			def.Profile, def.Rules = a.Permissions.Profile, a.Permissions.Rules
+		}
+		byName[strings.ToLower(a.Name)] = def
+	}
+	out := make([]subagent.Agent, 0, len(byName))
+	for _, a := range byName {
+		out = append(out, a)
+	}
+	return out
+}
+
+// childOptions derives a sub-agent's session from its parent's: same model unless named otherwise, the
+// parent's tools or fewer, and a policy that the parent's bounds.
+func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Options, error) {
+	d.mu.Lock()
+	parent := d.sessions[s.Parent]
+	d.mu.Unlock()
+	if parent == nil {
+		return agent.Options{}, fmt.Errorf("the session that called the sub-agent is closed")
+	}
+	id := fmt.Sprintf("%s/%s-%d", s.Parent, s.Agent.Name, childIDs.Add(1))
+	info := rpc.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice, Notify: parent.info.Notify,
+		Config: func() wire.Config { return childConfig(parent.info.Config(), s) }}
+	var only func(string) bool
+	if len(s.Agent.Tools) > 0 {
+		only = func(name string) bool { return allowedBy(&wire.Tools{Enable: s.Agent.Tools}, name) }
+	}
+	p := d.parts(info, parentage{s.Depth, only, parent.owner(), firstOf(parent.ownerTurn, s.TurnID)})
+	p.hooks = parent.hooks
+	env := func() (agent.Env, error) {
+		c := info.Config()
+		d.configurePolicy(id, s.Parent, &c) // the parent was told what is wrong with it
+		return p.envWith(&c)
+	}
+	d.mu.Lock()
+	d.sessions[id] = p
+	d.mu.Unlock()
+	return agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Env: env, Approver: d.policy, Spill: d.spill(s.Parent), MoreHooks: parent.hooks.now, Locks: d.locks,
+		OnBoundary: p.outcomes}, nil
+}
+
+// childConfig is the parent's configuration with what the agent changes.
+func childConfig(c wire.Config, s subagent.Spawn) wire.Config {
+	if m := firstOf(s.Model, s.Agent.Model); m != "" {
+		c.Model = m
+	}
+	if s.Agent.Thinking != "" {
+		c.Thinking = s.Agent.Thinking
+	}
+	if s.Agent.MaxCalls != 0 {
+		c.MaxModelCalls = s.Agent.MaxCalls
+	}
+	if s.Agent.Profile != "" || len(s.Agent.Rules) > 0 { // what its rules allow counts only where its parent's do too
+		c.Permissions = withMore(c.Permissions, wire.Permissions{Profile: s.Agent.Profile, Rules: s.Agent.Rules})
+	}
+	c.Instructions = strings.TrimSpace(c.Instructions + "\n\n" + s.Agent.Prompt)
+	return c
+}

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { test } from "node:test";
+import { M, call, connect, edit, readThen, world } from "./harness.js";
+
+const lines = (n) => Array.from({ length: n }, (_, i) => `line ${i + 1}\n`).join("");
+const two = (p) => readThen(p, call("edit", { path: p, edits: [{ oldText: "line 2\n", newText: "LINE 2\n" }, { oldText: "line 30\n", newText: "LINE 30\n" }] }));
+
+// before says that a came earlier on the wire than b.
+const index = (c, f) => c.wire.findIndex(({ m }) => f(m));
+
+test("an edit is shown as a diff, then asked, then made", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 2\n", "LINE 2\n"), { expect: { lastTool: "applied" }, text: "done" }] });
+  const c = await connect(t, w, {
+    permission: (p) => {
+      assert.equal(w.read("a.txt"), lines(5), "nothing is written before the answer");
+      assert.deepEqual(p.options.map((o) => o.optionId), ["accept", "reject", "accept_always"]);
+      const diff = p.toolCall.content.find((x) => x.type === "diff");
+      assert.deepEqual([diff.path, diff.oldText, diff.newText], [w.path("a.txt"), "line 2\n", "LINE 2\n"]);
+      return "accept";
+    },
+  });
+  const id = await c.session();
+  assert.equal((await c.prompt(id, "edit")).stopReason, "end_turn");
+  assert.equal(w.read("a.txt"), lines(5).replace("line 2", "LINE 2"));
+  assert.equal(c.text(), "done");
+  const started = c.of("tool_call").find((u) => u.kind === "edit");
+  const shown = index(c, (m) => m.params?.update?.toolCallId === started.toolCallId && m.params.update.content?.some((x) => x.type === "diff"));
+  const asked = index(c, (m) => m.method === "session/request_permission");
+  assert.ok(shown >= 0 && shown < asked, "the diff comes before the question");
+  const end = c.of("tool_call_update").findLast((u) => u.toolCallId === started.toolCallId);
+  assert.equal(end.status, "completed");
+  assert.equal(end.title, "Edit a.txt");
+  assert.deepEqual(end.locations.map((l) => l.path), [w.path("a.txt")]);
+  assert.ok(end.content.some((x) => x.type === "diff"));
+});
+
+test("hunks can be accepted one by one", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { expect: { lastTool: "reject" }, text: "done" }] });
+  const c = await connect(t, w, {
+    permission: (p) => {
+      const single = p.options.filter((o) => o.optionId.startsWith("accept:"));
+      if (c.asked.length === 1) {
+        assert.equal(single.length, 2);
+        assert.match(single[1].name, /a\.txt:30/);
+        return single[1].optionId;
+      }
+      assert.equal(single.length, 0, "one hunk is left");
+      return "reject";
+    },
+  });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  assert.equal(c.asked.length, 2);
+  assert.equal(w.read("a.txt"), lines(40).replace("line 30", "LINE 30"));
+});
+
+test("our own plugins decide each hunk in one answer", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { expect: { lastTool: "keep the second" }, text: "done" }] });
+  const c = await connect(t, w, {
+    permission: (p) => {
+      const hunks = p._meta.agentLsp.proposal.files[0].hunks;
+      const decisions = [{ hunkId: hunks[0].hunkId, action: "accept" }, { hunkId: hunks[1].hunkId, action: "reject", comment: "keep the second" }];
+      return { outcome: { outcome: "selected", optionId: "accept" }, _meta: { agentLsp: { decisions } } };
+    },
+  });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  assert.equal(c.text(), "done");
+  assert.equal(w.read("a.txt"), lines(40).replace("line 2\n", "LINE 2\n"));
+});
+
+for (const [name, answer] of [["rejected", "reject"], ["dismissed", null], ["answered with nonsense", "no-such-option"]]) {
+  test(`an edit that is ${name} is not made, and the turn goes on`, async (t) => {
+    const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 2\n", "LINE 2\n"), { expect: { lastTool: "reject" }, text: "as you wish" }] });
+    const c = await connect(t, w, { permission: () => answer });
+    const id = await c.session();
+    assert.equal((await c.prompt(id, "edit")).stopReason, "end_turn");
+    assert.equal(w.read("a.txt"), lines(5));
+    assert.equal(c.text(), "as you wish");
+  });
+}
+
+test("accepting always makes later edits without asking", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 2\n", "LINE 2\n"), edit("a.txt", "line 3\n", "LINE 3\n"), { text: "done" }] });
+  const c = await connect(t, w, { permission: () => "accept_always" });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  assert.equal(c.asked.length, 1);
+  assert.equal(w.read("a.txt"), lines(5).replace("line 2", "LINE 2").replace("line 3", "LINE 3"));
+  assert.ok(c.of("config_option_update").some((u) => u.configOptions.find((o) => o.id === "editPolicy").currentValue === "auto"));
+});
+
+for (const policy of ["collect", "review"]) {
+  test(`under ${policy} the edits are put to the user at the end of the turn`, async (t) => {
+    const w = world(t, { files: { "a.txt": lines(40) }, script: [edit("a.txt", "line 2\n", "LINE 2\n"), { text: "done" }] });
+    const c = await connect(t, w, {
+      permission: () => {
+        assert.equal(c.text(), "done", "the turn has ended");
+        return "reject";
+      },
+    });
+    const id = await c.session();
+    await c.set(id, "editPolicy", policy);
+    assert.equal((await c.prompt(id, "edit")).stopReason, "end_turn");
+    assert.equal(c.asked.length, 1);
+    assert.equal(w.read("a.txt"), lines(40));
+  });
+}
+
+test("a created file has no old text", async (t) => {
+  const w = world(t, { script: [call("write", { path: "new.txt", content: "fresh\n" }), { text: "done" }] });
+  const c = await connect(t, w, { permission: (p) => (assert.ok(p.toolCall.content.some((x) => x.type === "diff" && x.oldText == null)), "accept") });
+  const id = await c.session();
+  await c.prompt(id, "create");
+  assert.equal(w.read("new.txt"), "fresh\n");
+});
+
+// editor is a client's buffers over the disk; a buffer that was typed into is not saved.
+function editor(w, buffers = {}) {
+  const e = {
+    buffers, reads: [], writes: [],
+    readFile: (p) => (e.reads.push(p), e.buffers[p] ?? fs.readFileSync(p, "utf8").replaceAll("\r\n", "\n")),
+    writeFile: (p, text) => {
+      e.writes.push(p);
+      if (p in e.buffers) e.buffers[p] = text.replaceAll("\r\n", "\n");
+      const crlf = fs.existsSync(p) && fs.readFileSync(p, "utf8").includes("\r\n");
+      fs.writeFileSync(p, crlf ? text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n") : text);
+    },
+  };
+  return e;
+}
+
+test("an unsaved buffer is what the model reads and what is edited", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [
+    call("read", { path: "a.txt" }), { expect: { lastTool: "typed" }, ...edit("a.txt", "typed\n", "TYPED\n") }, { expect: { lastTool: "applied" }, text: "done" }] });
+  const p = w.path("a.txt");
+  const e = editor(w, { [p]: "typed\n" + lines(5) });
+  const c = await connect(t, w, { permission: () => "accept", ...e });
+  const id = await c.session();
+  assert.equal((await c.prompt(id, "edit")).stopReason, "end_turn");
+  assert.equal(c.text(), "done");
+  assert.equal(e.buffers[p], "TYPED\n" + lines(5));
+  assert.equal(w.read("a.txt"), "TYPED\n" + lines(5));
+  assert.deepEqual(e.writes, [p]);
+});
+
+test("what is typed while an edit waits is kept", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 4\n", "LINE 4\n"), { expect: { lastTool: "applied" }, text: "done" }] });
+  const p = w.path("a.txt");
+  const e = editor(w, { [p]: lines(5) });
+  const c = await connect(t, w, { ...e, permission: () => ((e.buffers[p] = "typed meanwhile\n" + lines(5)), "accept") });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  assert.equal(e.buffers[p], "typed meanwhile\n" + lines(5).replace("line 4", "LINE 4"));
+  assert.equal(c.text(), "done");
+});
+
+test("line endings survive an editor that hides them", async (t) => {
+  const crlf = lines(5).replaceAll("\n", "\r\n");
+  const w = world(t, { files: { "a.txt": crlf }, script: [edit("a.txt", "line 4\n", "LINE 4\n"), { text: "done" }] });
+  const c = await connect(t, w, { ...editor(w), permission: () => "accept" });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  assert.equal(w.read("a.txt"), crlf.replace("line 4", "LINE 4"));
+});
+
+test("a client that claims to have written and did not is found out", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 4\n", "LINE 4\n"), { expect: { lastTool: "not|fail|conflict|skip" }, text: "told" }] });
+  const c = await connect(t, w, { permission: () => "accept", readFile: () => lines(5), writeFile: () => {} });
+  const id = await c.session();
+  assert.equal((await c.prompt(id, "edit")).stopReason, "end_turn");
+  assert.equal(c.text(), "told");
+  assert.equal(w.read("a.txt"), lines(5));
+});
+
+test("a client that can only read keeps its unsaved buffer", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 4\n", "LINE 4\n"), { expect: { lastTool: "save" }, text: "told" }] });
+  const c = await connect(t, w, { permission: () => "accept", readFile: () => "unsaved\n" + lines(5) });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  assert.equal(c.text(), "told");
+  assert.equal(w.read("a.txt"), lines(5));
+});

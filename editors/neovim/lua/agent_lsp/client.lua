@@ -1,0 +1,432 @@
+--- One daemon per workspace root, over Neovim's own LSP client. It starts with the first use and comes back,
+--- with its session, when it crashed.
+local config = require('agent_lsp.config')
+local events = require('agent_lsp.events')
+local log = require('agent_lsp.log')
+local peek = require('agent_lsp.peek')
+
+local M = {}
+
+local new_api = vim.fn.has('nvim-0.11') == 1
+
+--- Crashes in a row after which the daemon is no longer started by itself.
+local max_crashes = 3
+
+---@class agent_lsp.Workspace
+---@field root string
+---@field id? integer LSP client id
+---@field session? string current session
+---@field waiting fun(client: vim.lsp.Client?, err?: string)[]
+---@field wanting fun(session: string, at: agent_lsp.At)[]
+---@field making boolean whether a session is being made
+---@field starting boolean
+---@field stopped boolean whether the daemon's end is wanted
+---@field crashes integer
+local workspaces = {} ---@type table<string, agent_lsp.Workspace>
+local current ---@type agent_lsp.Workspace? the one whose session is shown: the panel belongs to it
+
+---@class agent_lsp.At where a request goes, whatever buffer the user is in by then
+---@field workspace agent_lsp.Workspace
+
+local notifications = {
+  'agent/session/updated',
+  'agent/turn/started',
+  'agent/turn/completed',
+  'agent/item/started',
+  'agent/item/updated',
+  'agent/item/completed',
+  'agent/delta',
+  'agent/retry',
+  'agent/compaction',
+  'agent/proposal/created',
+  'agent/proposal/updated',
+  'agent/proposal/closed',
+  'agent/request/resolved',
+}
+
+--- Whether a buffer is the user's own document: a file, on disk or not yet.
+local function is_document(buf)
+  return vim.api.nvim_buf_is_valid(buf) and vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
+end
+
+--- The folders of a workspace: its root, and those that the user added.
+local function folders(ws)
+  local out, client = { ws.root }, ws.id and vim.lsp.get_client_by_id(ws.id)
+  for _, f in ipairs(client and client.workspace_folders or {}) do
+    table.insert(out, vim.fs.normalize(vim.uri_to_fname(f.uri)))
+  end
+  return out
+end
+
+--- The running workspace that a buffer lies in, the innermost of several.
+---@return agent_lsp.Workspace?
+local function around(buf)
+  local name, best, depth = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)), nil, 0
+  for _, ws in pairs(workspaces) do
+    for _, dir in ipairs(ws.id and folders(ws) or {}) do
+      if #dir > depth and vim.startswith(name, dir == '/' and dir or dir .. '/') then
+        best, depth = ws, #dir
+      end
+    end
+  end
+  return best
+end
+
+--- The root of a buffer's workspace; for the panel and other windows of no file that of the workspace shown there.
+---@param buf? integer
+---@return string
+function M.root(buf)
+  buf = buf or vim.api.nvim_get_current_buf()
+  local root
+  if is_document(buf) then
+    local ws = around(buf) -- a folder inside a workspace that is in use belongs to it
+    if ws then
+      return ws.root
+    end
+    root = vim.fs.root(buf, config.options.root_markers)
+  elseif current then
+    return current.root
+  end
+  root = root or vim.fs.root(vim.fn.getcwd(), config.options.root_markers) or vim.fn.getcwd()
+  return vim.fs.normalize(root)
+end
+
+---@param buf? integer
+---@return agent_lsp.Workspace
+function M.workspace(buf)
+  local root = M.root(buf)
+  workspaces[root] = workspaces[root]
+    or { root = root, waiting = {}, wanting = {}, starting = false, stopped = false, making = false, crashes = 0 }
+  current = current or workspaces[root]
+  return workspaces[root]
+end
+
+--- How many workspaces are in use.
+---@return integer
+function M.count()
+  return vim.iter(pairs(workspaces)):fold(0, function(n, _, ws)
+    return ws.id and n + 1 or n
+  end)
+end
+
+--- The workspace whose session is shown, nil if none is.
+---@return agent_lsp.Workspace?
+function M.current()
+  return current
+end
+
+---@param id integer
+---@return agent_lsp.Workspace?
+function M.by_id(id)
+  for _, ws in pairs(workspaces) do
+    if ws.id == id then
+      return ws
+    end
+  end
+end
+
+local function capabilities()
+  local caps = vim.lsp.protocol.make_client_capabilities()
+  caps.experimental = {
+    agentLsp = { version = 1, permission = true, ask = true, editor = { query = true, save = true, reveal = true, showDiff = true } },
+  }
+  caps.general = caps.general or {}
+  caps.general.positionEncodings = config.options.position_encodings
+  return caps
+end
+
+--- The review draws hunks itself: the daemon's diagnostics and code lenses are for clients without it.
+local function ignore() end
+
+local function handlers()
+  local out = { ['textDocument/publishDiagnostics'] = ignore }
+  for _, method in ipairs(notifications) do
+    local name = method:sub(#'agent/' + 1)
+    out[method] = function(_, params, ctx)
+      params.client_id = ctx.client_id
+      events.emit(name, params)
+    end
+  end
+  out['agent/requestPermission'] = require('agent_lsp.permission').handle
+  out['agent/ask'] = require('agent_lsp.permission').ask
+  for method, fn in pairs(require('agent_lsp.editor').handlers) do
+    out[method] = fn
+  end
+  out['workspace/applyEdit'] = require('agent_lsp.edit').handle
+  return out
+end
+
+local function attach(ws, buf)
+  if ws.id and is_document(buf) and vim.api.nvim_buf_is_loaded(buf) and around(buf) == ws and not peek.is(buf) then
+    vim.lsp.buf_attach_client(buf, ws.id)
+  end
+end
+
+local function attach_all(ws)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    attach(ws, buf)
+  end
+  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufFilePost' }, {
+    group = vim.api.nvim_create_augroup('agent_lsp_attach_' .. ws.root, { clear = true }),
+    callback = function(args)
+      attach(ws, args.buf)
+    end,
+  })
+end
+
+--- A folder that was added brings its open documents along.
+vim.api.nvim_create_autocmd('LspNotify', {
+  group = vim.api.nvim_create_augroup('agent_lsp_folders', { clear = true }),
+  callback = function(args)
+    local ws = args.data.method == 'workspace/didChangeWorkspaceFolders' and M.by_id(args.data.client_id)
+    if ws then
+      vim.schedule(function() -- the client notes its folders after it told of them
+        for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+          attach(ws, buf)
+        end
+      end)
+    end
+  end,
+})
+
+peek.on_adopt(function(buf)
+  for _, ws in pairs(workspaces) do
+    attach(ws, buf)
+  end
+end)
+
+local function finish(ws, client, err)
+  ws.starting = false
+  local waiting = ws.waiting
+  ws.waiting = {}
+  for _, fn in ipairs(waiting) do
+    fn(client, err)
+  end
+end
+
+--- Starts a crashed daemon again and resumes its session there.
+local function resume(ws)
+  M.with(function(client)
+    if client and ws.session then
+      M.request('agent/session/load', { sessionId = ws.session, replay = true }, nil, { workspace = ws })
+    end
+  end, { workspace = ws })
+end
+
+--- A daemon that crashed is started again, and its session resumed; one that keeps crashing is not.
+local function on_exit(ws, id, code, signal)
+  if ws.starting then
+    ws.id = nil
+    return finish(ws, nil, ('agent-lsp ended while it started (code %d); :AgentLog says why'):format(code))
+  end
+  if ws.id ~= id then
+    return
+  end
+  ws.id = nil
+  events.emit('exit', { client_id = id, sessionId = ws.session, code = code, signal = signal })
+  if ws.stopped or vim.v.exiting ~= vim.NIL then
+    return
+  end
+  ws.crashes = ws.crashes + 1
+  if ws.crashes > max_crashes then
+    return log.tell('the daemon keeps ending; :AgentLog says why. The next command starts it again.', vim.log.levels.ERROR)
+  end
+  log.tell('the daemon ended unexpectedly; it is started again', vim.log.levels.WARN)
+  resume(ws)
+end
+
+local function spec(ws, cmd)
+  return {
+    name = 'agent_lsp',
+    cmd = cmd,
+    root_dir = ws.root,
+    workspace_folders = { { uri = vim.uri_from_fname(ws.root), name = vim.fs.basename(ws.root) } },
+    capabilities = capabilities(),
+    init_options = next(config.options.settings) and config.options.settings or vim.empty_dict(),
+    handlers = handlers(),
+    flags = { debounce_text_changes = 0 }, -- what the agent reads is what the user sees
+    on_init = function(client)
+      ws.id = client.id
+      vim.schedule(function()
+        attach_all(ws)
+        finish(ws, client)
+        events.emit('ready', { client_id = client.id })
+      end)
+    end,
+    on_exit = function(code, signal, id)
+      vim.schedule(function()
+        on_exit(ws, id, code, signal)
+      end)
+    end,
+  }
+end
+
+local function start(ws)
+  local cmd, problem = config.command()
+  if not cmd then
+    return finish(ws, nil, problem)
+  end
+  for _, part in ipairs({ 'panel', 'review', 'disk' }) do
+    require('agent_lsp.' .. part) -- they listen
+  end
+  ws.starting, ws.stopped = true, false
+  local id
+  if new_api then
+    local function never()
+      return false
+    end
+    id = vim.lsp.start(spec(ws, cmd), { attach = false, reuse_client = never })
+  else
+    id = vim.lsp.start_client(spec(ws, cmd)) -- vim.lsp.start of 0.10 always attaches the current buffer
+  end
+  if not id then
+    finish(ws, nil, ('%s could not be started'):format(cmd[1]))
+  end
+end
+
+--- Calls fn with the client of the workspace, started if need be, or with nil and the problem.
+---@param fn fun(client: vim.lsp.Client?, err?: string)
+---@param opts? { workspace?: agent_lsp.Workspace, buf?: integer }
+function M.with(fn, opts)
+  local ws = opts and opts.workspace or M.workspace(opts and opts.buf)
+  local client = ws.id and vim.lsp.get_client_by_id(ws.id)
+  if client and not ws.starting then
+    return fn(client)
+  end
+  table.insert(ws.waiting, fn)
+  if not ws.starting then
+    start(ws)
+  end
+end
+
+--- The running client of the workspace that is shown, nil if none runs.
+---@return vim.lsp.Client?
+function M.running()
+  local ws = current
+  return ws and ws.id and vim.lsp.get_client_by_id(ws.id) or nil
+end
+
+local function report(err)
+  if err then
+    log.tell(err, vim.log.levels.WARN)
+  end
+end
+
+--- Sends a request; fn gets the error's text or nil, and the result. Without fn an error is told to the user.
+---@param method string
+---@param params table
+---@param fn? fun(err: string?, result: any, error?: lsp.ResponseError)
+---@param opts? { buf?: integer, workspace?: agent_lsp.Workspace }
+function M.request(method, params, fn, opts)
+  fn = fn or report
+  M.with(function(client, problem)
+    if not client then
+      log.tell(problem or 'the daemon does not run', vim.log.levels.ERROR)
+      return fn(problem or 'the daemon does not run')
+    end
+    local function answer(err, result)
+      if err then
+        return fn(err.message or tostring(err), nil, err)
+      end
+      fn(nil, result)
+    end
+    params = next(params) == nil and vim.empty_dict() or params
+    if new_api then
+      client:request(method, params, answer)
+    else
+      client.request(method, params, answer)
+    end
+  end, opts)
+end
+
+--- Makes a session and makes it current; who asks for the session meanwhile gets this one.
+---@param ws agent_lsp.Workspace
+---@param title? string
+local function make_session(ws, title)
+  ws.session, ws.making = nil, true
+  M.request('agent/session/new', { cwd = vim.uri_from_fname(ws.root), title = title }, function(err, res)
+    local wanting = ws.wanting
+    ws.making, ws.wanting = false, {}
+    if err then
+      return log.tell(err, vim.log.levels.ERROR)
+    end
+    M.use(res.sessionId, ws)
+    for _, fn in ipairs(wanting) do
+      fn(res.sessionId, { workspace = ws })
+    end
+  end, { workspace = ws })
+end
+
+local shown ---@type string? the session that was told last as the current one
+
+--- Shows the session of a workspace, if it has one and another is shown: the daemon tells it again.
+---@param ws agent_lsp.Workspace
+function M.show(ws)
+  if not ws.session or shown == ws.session then
+    return
+  end
+  M.use(ws.session, ws)
+  M.request('agent/session/load', { sessionId = ws.session, replay = true }, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    events.emit('session/updated', vim.tbl_extend('force', { client_id = ws.id }, res.session))
+  end, { workspace = ws })
+end
+
+--- The current session of the workspace, made if there is none, and where requests about it go.
+---@param fn fun(session: string, at: agent_lsp.At)
+---@param ws? agent_lsp.Workspace
+function M.session(fn, ws)
+  ws = ws or M.workspace()
+  if ws.session then
+    M.show(ws)
+    return fn(ws.session, { workspace = ws })
+  end
+  table.insert(ws.wanting, fn)
+  if not ws.making then
+    make_session(ws)
+  end
+end
+
+--- Starts a new session in the workspace.
+---@param title? string
+---@param fn? fun(session: string, at: agent_lsp.At)
+function M.new_session(title, fn)
+  local ws = M.workspace()
+  if fn then
+    table.insert(ws.wanting, fn)
+  end
+  make_session(ws, title)
+end
+
+--- Makes a session the current one.
+---@param session string?
+---@param ws? agent_lsp.Workspace
+function M.use(session, ws)
+  ws = ws or M.workspace()
+  ws.session, current, shown = session, ws, session
+  events.emit('session', { sessionId = session })
+end
+
+--- Ends all daemons.
+function M.stop()
+  for _, ws in pairs(workspaces) do
+    ws.stopped = true
+    local client = ws.id and vim.lsp.get_client_by_id(ws.id)
+    if client and new_api then
+      client:stop()
+    elseif client then
+      client.stop()
+    end
+  end
+end
+
+events.on('turn/completed', function(params)
+  local ws = M.by_id(params.client_id)
+  if ws then
+    ws.crashes = 0
+  end
+end)
+
+return M

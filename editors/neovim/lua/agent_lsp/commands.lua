@@ -1,0 +1,285 @@
+--- What the commands do. Each function gets the options of nvim_create_user_command.
+local client = require('agent_lsp.client')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+local function api()
+  return require('agent_lsp')
+end
+
+--- What the user wrote, with what each @ in it stands for.
+local function blocks(text)
+  return require('agent_lsp.mention').blocks(text)
+end
+
+local function range(opts)
+  return opts.range > 0 and { first = opts.line1, last = opts.line2 } or nil
+end
+
+function M.prompt(opts)
+  require('agent_lsp.review')
+  if opts.args == '' then
+    return require('agent_lsp.panel').focus_input()
+  end
+  api().prompt(blocks(opts.args), { range = range(opts) })
+end
+
+function M.steer(opts)
+  if opts.args ~= '' then
+    return api().steer(blocks(opts.args))
+  end
+  vim.ui.input({ prompt = 'Steer: ' }, function(text)
+    if text and text ~= '' then
+      api().steer(blocks(text))
+    end
+  end)
+end
+
+--- With text: queues it. Without: shows the queue and offers to remove an entry.
+function M.queue(opts)
+  if opts.args ~= '' then
+    return api().prompt(blocks(opts.args), { delivery = 'queue' })
+  end
+  client.session(function(session, at)
+    client.request('agent/queue/list', { sessionId = session }, function(err, res)
+      if err or #res.queue == 0 then
+        return log.tell(err or 'the queue is empty')
+      end
+      vim.ui.select(res.queue, {
+        prompt = 'Remove from the queue',
+        format_item = function(q)
+          return ('[%s] %s'):format(q.delivery, q.prompt[1] and q.prompt[1].text or '')
+        end,
+      }, function(q)
+        if q then
+          client.request('agent/queue/remove', { sessionId = session, messageId = q.messageId }, nil, at)
+        end
+      end)
+    end, at)
+  end)
+end
+
+function M.abort()
+  api().abort()
+end
+
+--- Answers the permission or question that is first in line.
+function M.answer()
+  require('agent_lsp.permission').select()
+end
+
+function M.toggle()
+  local panel = require('agent_lsp.panel')
+  if not panel.is_open() then
+    client.show(client.workspace())
+  end
+  panel.toggle()
+end
+
+function M.new(opts)
+  require('agent_lsp.panel').open()
+  client.new_session(opts.args ~= '' and opts.args or nil)
+end
+
+function M.sessions(opts)
+  require('agent_lsp.sessions').pick(opts.args)
+end
+
+--- Fills the quickfix list with all pending hunks, and shows them in a tab, in that list, or as a diff.
+function M.review(opts)
+  local review = require('agent_lsp.review')
+  if opts.args == 'quickfix' then
+    return review.quickfix()
+  elseif opts.args == 'diff' then
+    return require('agent_lsp.diff').open()
+  end
+  review.fill_quickfix()
+  require('agent_lsp.overview').open()
+end
+
+local function decide(action, opts)
+  local comment = opts.args ~= '' and opts.args or nil
+  require('agent_lsp.review').decide(action, { all = opts.bang, comment = comment, range = range(opts) })
+end
+
+function M.accept(opts)
+  decide('accept', opts)
+end
+
+function M.reject(opts)
+  decide('reject', opts)
+end
+
+function M.next_hunk()
+  require('agent_lsp.review').jump(1)
+end
+
+function M.previous_hunk()
+  require('agent_lsp.review').jump(-1)
+end
+
+function M.edit_hunk()
+  require('agent_lsp.review').edit()
+end
+
+function M.comment()
+  require('agent_lsp.review').comment()
+end
+
+function M.diff()
+  require('agent_lsp.diff').open()
+end
+
+--- Prompts about the diagnostics of the cursor's line.
+function M.fix(opts)
+  local line = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local found = vim.tbl_filter(function(d)
+    return d.source ~= 'agent-lsp'
+  end, vim.diagnostic.get(0, { lnum = line }))
+  if #found == 0 then
+    return log.tell('there is no diagnostic on this line')
+  end
+  local list, texts = {}, {}
+  for _, d in ipairs(found) do
+    local r = { start = { line = d.lnum, character = d.col }, ['end'] = { line = d.end_lnum or d.lnum, character = d.end_col or d.col } }
+    table.insert(list, { range = r, severity = d.severity, message = d.message, source = d.source })
+    table.insert(texts, d.message)
+  end
+  local text = opts.args ~= '' and opts.args or ('Fix this problem: ' .. table.concat(texts, '; '))
+  api().prompt(text, { context = { uri = vim.uri_from_bufnr(0), selection = list[1].range, diagnostics = list } })
+end
+
+local function restore(id, at)
+  client.request('agent/checkpoint/restore', { checkpointId = id }, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    local text = ('%d file(s) changed back'):format(#res.changes)
+    if #res.conflicts > 0 then
+      text = text .. (', %d left alone: %s'):format(#res.conflicts, res.conflicts[1].reason)
+    end
+    vim.cmd.checktime()
+    log.tell(text .. '; :AgentUndo again brings it back')
+  end, at)
+end
+
+local function checkpoints(fn)
+  client.session(function(session, at)
+    client.request('agent/checkpoint/list', { sessionId = session }, function(err, res)
+      if err then
+        return log.tell(err, vim.log.levels.WARN)
+      end
+      if #res.checkpoints == 0 then
+        return log.tell('there is no checkpoint yet')
+      end
+      fn(res.checkpoints, at)
+    end, at)
+  end)
+end
+
+function M.undo()
+  checkpoints(function(list, at)
+    restore(list[1].checkpointId, at)
+  end)
+end
+
+function M.checkpoints()
+  checkpoints(function(list, at)
+    vim.ui.select(list, {
+      prompt = 'Restore a checkpoint',
+      format_item = function(c)
+        return ('%s  %d file(s)  +%d -%d'):format(c.createdAt:sub(1, 19):gsub('T', ' '), #c.files, c.stat.added, c.stat.removed)
+      end,
+    }, function(c)
+      if c then
+        restore(c.checkpointId, at)
+      end
+    end)
+  end)
+end
+
+function M.model(opts)
+  local ws = client.workspace()
+  local function set(id)
+    client.session(function(session, at)
+      client.request('agent/session/configure', { sessionId = session, config = { model = id } }, function(err)
+        log.tell(err or ('the model is now ' .. id), err and vim.log.levels.WARN or nil)
+      end, at)
+    end, ws)
+  end
+  if opts.args ~= '' then
+    return set(opts.args)
+  end
+  client.request('agent/models', {}, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    vim.ui.select(res.models, {
+      prompt = 'Model',
+      format_item = function(m)
+        return m.contextWindow and ('%s  (%d tokens)'):format(m.id, m.contextWindow) or m.id
+      end,
+    }, function(m)
+      if m then
+        set(m.id)
+      end
+    end)
+  end, { workspace = ws })
+end
+
+function M.compact(opts)
+  client.session(function(session, at)
+    client.request('agent/compact', { sessionId = session, instructions = opts.args ~= '' and opts.args or nil }, function(err, res)
+      log.tell(
+        err or ('context reduced from %d to %d tokens'):format(res.tokensBefore, res.tokensAfter),
+        err and vim.log.levels.WARN or nil
+      )
+    end, at)
+  end)
+end
+
+function M.log()
+  local path = vim.lsp.get_log_path and vim.lsp.get_log_path() or vim.lsp.log.get_filename()
+  vim.cmd.tabedit(vim.fn.fnameescape(log.path))
+  if vim.fn.filereadable(path) == 1 then
+    vim.cmd.split(vim.fn.fnameescape(path))
+    vim.cmd('normal! G')
+  end
+end
+
+local models = {} ---@type string[] as the daemon told them last
+
+--- Asks for the models, for the next completion: it must not wait.
+local function learn_models()
+  if client.running() then
+    client.request('agent/models', {}, function(err, res)
+      models = err and models or vim.tbl_map(function(m)
+        return m.id
+      end, res.models)
+    end)
+  end
+end
+
+require('agent_lsp.events').on('ready', learn_models)
+
+local fixed = {
+  review = { 'tab', 'quickfix', 'diff' },
+  sessions = { 'resume', 'fork', 'rename', 'archive', 'export', 'delete' },
+}
+
+--- Completion of the commands' arguments: words, models, and in what is said to the agent whatever stands behind an @.
+function M.complete(name, lead)
+  local words = fixed[name]
+  if name == 'model' then
+    learn_models()
+    words = models
+  elseif not words then
+    return vim.startswith(lead, '@') and require('agent_lsp.mention').at_once(lead:sub(2)) or {}
+  end
+  return vim.tbl_filter(function(w)
+    return vim.startswith(w, lead)
+  end, words)
+end
+
+return M

@@ -1,0 +1,62 @@
+--- The plugin's settings. Everything works without setup().
+local M = {}
+
+---@class agent_lsp.Options
+---@field cmd? string[] command of the daemon; absent: the bundled binary, else agent-lsp on PATH
+---@field settings? agent_lsp.Config settings of the daemon, as docs/configuration.md lists them
+---@field root_markers? string[] files that mark a workspace's root
+---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
+---@field review? { signs: boolean, keys: boolean, virtual: boolean }
+---@field notify? boolean whether the end of a turn is told when the panel is hidden
+---@field position_encodings? string[] offered to the daemon, best first
+M.defaults = {
+  cmd = nil,
+  settings = {},
+  root_markers = { '.agent-lsp.json', '.git', 'AGENTS.md', 'go.mod', 'package.json', 'Cargo.toml', 'pyproject.toml' },
+  panel = { side = 'right', width = 60, input_height = 5 },
+  review = { signs = true, keys = true, virtual = true },
+  notify = true,
+  position_encodings = { 'utf-8', 'utf-16' },
+}
+
+---@type agent_lsp.Options
+M.options = vim.deepcopy(M.defaults)
+
+---@param opts? agent_lsp.Options
+function M.set(opts)
+  M.options = vim.tbl_deep_extend('force', vim.deepcopy(M.defaults), opts or {})
+end
+
+--- The folder of this plugin, links followed: it may be linked into a package folder.
+function M.plugin_dir()
+  local dir = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
+  return vim.fs.normalize(vim.uv.fs_realpath(dir) or dir)
+end
+
+--- The daemon's command: from the settings, bundled, or on PATH.
+---@return string[]? cmd
+---@return string? problem what to do when there is none
+function M.command()
+  local cmd = M.options.cmd
+  if cmd and not (type(cmd) == 'table' and type(cmd[1]) == 'string') then
+    return nil, 'the setting cmd must be a list, such as { "agent-lsp" }'
+  elseif cmd then
+    if vim.fn.executable(M.options.cmd[1]) == 0 then
+      return nil, ('the binary in your setting, %s, cannot be run'):format(M.options.cmd[1])
+    end
+    return M.options.cmd
+  end
+  local plugin = M.plugin_dir()
+  for _, dir in ipairs({ plugin, vim.fs.dirname(vim.fs.dirname(plugin)) }) do
+    local bundled = dir .. '/bin/agent-lsp' -- beside the plugin, or built in its repository
+    if vim.fn.executable(bundled) == 1 then
+      return { bundled }
+    end
+  end
+  if vim.fn.executable('agent-lsp') == 1 then
+    return { 'agent-lsp' }
+  end
+  return nil, 'agent-lsp is not on PATH; install it, or name it with require("agent_lsp").setup({ cmd = { "/path/to/agent-lsp" } })'
+end
+
+return M

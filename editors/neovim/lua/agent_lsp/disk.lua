@@ -1,0 +1,100 @@
+--- Buffers and the disk: saving without a question in the way, and reading again what a command changed.
+local events = require('agent_lsp.events')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+local group = vim.api.nvim_create_augroup('agent_lsp_disk', { clear = true })
+
+--- Neovim asks before it writes over a file that changed behind a changed buffer. It says so only once, so it is
+--- remembered until the buffer is written or read again.
+local differs = {} ---@type table<integer, boolean>
+
+vim.api.nvim_create_autocmd('FileChangedShellPost', {
+  group = group,
+  callback = function(args)
+    differs[args.buf] = vim.bo[args.buf].modified or nil
+  end,
+})
+
+vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost', 'BufUnload' }, {
+  group = group,
+  callback = function(args)
+    differs[args.buf] = nil
+  end,
+})
+
+--- Looks at the disk. A buffer without changes is read again; one with changes is left alone, and nothing is asked.
+local function look(buf)
+  local id = vim.api.nvim_create_autocmd('FileChangedShell', {
+    group = group,
+    buffer = buf,
+    callback = function()
+      local keep = vim.bo[buf].modified or vim.v.fcs_reason == 'deleted'
+      vim.v.fcs_choice = keep and '' or 'reload'
+      differs[buf] = vim.bo[buf].modified and vim.v.fcs_reason ~= 'deleted' or nil
+    end,
+  })
+  pcall(vim.cmd, 'silent! checktime ' .. buf)
+  pcall(vim.api.nvim_del_autocmd, id)
+end
+
+--- Writes a buffer as :write does, its autocommands included. Where :write would ask, nothing is written.
+---@param buf integer
+---@return boolean written
+function M.write(buf)
+  if not vim.api.nvim_buf_is_loaded(buf) then
+    return false
+  end
+  look(buf)
+  if differs[buf] then
+    local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.')
+    log.tell(('%s changed in the buffer and on disk: it is not saved; :write! or :edit! decides'):format(name), vim.log.levels.WARN)
+    return false
+  end
+  local confirm = vim.o.confirm
+  vim.o.confirm = false -- an error instead of a question
+  local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
+    vim.cmd('silent write')
+  end)
+  vim.o.confirm = confirm
+  if not ok then
+    log.error(('saving %s: %s'):format(vim.api.nvim_buf_get_name(buf), err))
+  end
+  return ok
+end
+
+--- Tools that only look: after them nothing is read again.
+local harmless = { read = true, grep = true, glob = true, lsp = true, plan = true, ask_user = true, present_plan = true }
+
+local waiting = false
+
+--- Whether Neovim reads the buffer again by itself.
+local function autoread(buf)
+  local own = vim.bo[buf].autoread -- nil where the buffer has no value of its own
+  if own == nil then
+    return vim.go.autoread
+  end
+  return own
+end
+
+--- Reads again the unchanged buffers whose files a command changed, as Neovim does when it gets the focus.
+local function reread()
+  waiting = false
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local file = vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
+    if file and autoread(buf) and not vim.bo[buf].modified then
+      look(buf)
+    end
+  end
+end
+
+events.on('item/completed', function(params)
+  local item = params.item
+  if item.type == 'toolCall' and not harmless[item.name] and not params.replay and not waiting then
+    waiting = true
+    vim.schedule(reread)
+  end
+end)
+
+return M

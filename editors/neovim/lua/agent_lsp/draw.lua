@@ -1,0 +1,347 @@
+--- Pending hunks drawn in their buffers by extmarks, which move with what the user types.
+---
+--- A hunk that is drawn keeps its marks as long as its text and state are the same, so a decision redraws
+--- only what it changed. The daemon follows the same edits on its side.
+local config = require('agent_lsp.config')
+local events = require('agent_lsp.events')
+local hunks = require('agent_lsp.hunks')
+local words = require('agent_lsp.words')
+
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('agent_lsp_review')
+
+---@class agent_lsp.Drawn: agent_lsp.Waiting
+---@field buf integer
+---@field key string what of the hunk was drawn
+---@field mark integer the extmark over the hunk's lines
+---@field others integer[] the extmarks of its virtual lines and words
+---@field below integer 1 where the hunk begins behind the buffer's last line
+
+local drawn = {} ---@type table<integer, table<string, agent_lsp.Drawn>> by buffer and hunk
+
+for group, link in pairs({
+  AgentLspAdd = 'DiffAdd',
+  AgentLspDelete = 'DiffDelete',
+  AgentLspAddText = 'DiffText',
+  AgentLspDeleteText = 'DiffText',
+  AgentLspSign = 'DiagnosticHint',
+  AgentLspStale = 'DiagnosticWarn',
+  AgentLspHint = 'Comment',
+}) do
+  vim.api.nvim_set_hl(0, group, { link = link, default = true })
+end
+
+--- The buffer of a document, nil if it is not loaded.
+---@param uri string
+---@return integer?
+function M.buffer(uri)
+  local path = vim.uri_to_fname(uri)
+  local buf = vim.fn.bufnr('^' .. vim.fn.escape(path, '\\*?[]{}^$,') .. '$')
+  if buf == -1 then
+    for _, b in ipairs(vim.api.nvim_list_bufs()) do
+      if vim.api.nvim_buf_is_loaded(b) and vim.uri_from_bufnr(b) == uri then
+        return b
+      end
+    end
+  end
+  return buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
+end
+
+--- A line as chunks of virtual text: what differs from its partner stands out. Tabs become spaces as in the buffer.
+local function chunks(prefix, line, spans, looks)
+  local out, column, at = { { prefix, looks.base } }, 0, 0
+  local function add(text, group)
+    text = text:gsub('[^\t]*\t?', function(part)
+      local bare = part:gsub('\t', '')
+      column = column + vim.api.nvim_strwidth(bare)
+      local fill = bare ~= part and looks.tabstop - column % looks.tabstop or 0
+      column = column + fill
+      return bare .. (' '):rep(fill)
+    end)
+    out[#out + 1] = text ~= '' and { text, group } or nil
+  end
+  for _, s in ipairs(spans) do
+    add(line:sub(at + 1, s[1]), looks.base)
+    add(line:sub(s[1] + 1, s[2]), looks.text)
+    at = s[2]
+  end
+  add(line:sub(at + 1), looks.base)
+  return out
+end
+
+--- Whether the lines stand in the buffer at a row.
+local function stands(buf, row, lines)
+  return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #lines, false), lines)
+end
+
+--- How far from the told place a hunk is looked for, when the buffer has moved on.
+local reach = 500
+
+--- The row of a hunk. The told range is for the document's version then; the user may have typed since.
+local function row_of(buf, h, shown)
+  local row = math.min(h.range.start.line, vim.api.nvim_buf_line_count(buf))
+  if #shown == 0 or h.state == 'stale' or stands(buf, row, shown) then
+    return row
+  end
+  for d = 1, reach do
+    for _, at in ipairs({ row - d, row + d }) do
+      if at >= 0 and stands(buf, at, shown) then
+        return at
+      end
+    end
+  end
+  return row
+end
+
+local function file_note(file)
+  return ({
+    create = ' new file',
+    delete = ' the agent wants to delete this file',
+    rename = ' the agent wants to rename this file to ' .. vim.fs.basename(file.newUri or ''),
+  })[file.op]
+end
+
+--- The virtual lines of a hunk: its other side.
+local function other_side(buf, applied, spans, shown, virtual)
+  local looks = { base = 'AgentLspAdd', text = 'AgentLspAddText', tabstop = vim.bo[buf].tabstop }
+  if applied then
+    looks.base, looks.text = 'AgentLspDelete', 'AgentLspDeleteText'
+  end
+  local out = {}
+  for i, line in ipairs(virtual) do
+    local s = #virtual == #shown and spans[i][applied and 1 or 2] or {}
+    out[i] = chunks(applied and '- ' or '+ ', line, s, looks)
+  end
+  return out
+end
+
+local function word_spans(old, new)
+  local out = {}
+  for i = 1, #old == #new and #old or 0 do
+    out[i] = { words.spans(old[i], new[i]) }
+  end
+  return out
+end
+
+--- The sign beside a hunk's lines. It is a mark of its own: a sign also shows on the row where its mark ends.
+local function sign(buf, first, last, stale, applied)
+  if not config.options.review.signs then
+    return nil
+  end
+  return vim.api.nvim_buf_set_extmark(buf, ns, first, 0, {
+    end_row = last,
+    priority = 150,
+    sign_text = stale and '!' or (applied and '┃' or '▎'),
+    sign_hl_group = stale and 'AgentLspStale' or 'AgentLspSign',
+  })
+end
+
+--- Draws one hunk and gives its marks.
+local function place(buf, w)
+  local h, applied = w.hunk, w.file.placement == 'applied'
+  local old, new = hunks.split(h.oldText), hunks.split(h.newText)
+  local shown, virtual = applied and new or old, applied and old or new
+  local stale, note = h.state == 'stale', file_note(w.file)
+  if note then
+    shown, virtual = {}, {}
+  end
+  local count = vim.api.nvim_buf_line_count(buf)
+  local row = note and 0 or row_of(buf, h, shown)
+  local last = math.min(row + #shown, count) -- first row behind the hunk
+  local opts = {
+    priority = 150,
+    virt_text = (stale and { { ' stale: the text here has changed', 'AgentLspStale' } }) or (note and { { note, 'AgentLspStale' } }) or nil,
+  }
+  if last > row and not stale then
+    opts.end_row, opts.end_col, opts.hl_eol = last, 0, true
+    opts.hl_group = applied and 'AgentLspAdd' or 'AgentLspDelete'
+  end
+  local at = math.min(row, count - 1)
+  if opts.end_row == count and vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1] ~= nil then
+    opts.end_row, opts.end_col = count - 1, #vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1]
+  end
+  local mark = vim.api.nvim_buf_set_extmark(buf, ns, at, 0, opts)
+  local others = { sign(buf, at, math.max(at, last - 1), stale, applied) }
+  local spans = word_spans(old, new)
+  if #virtual > 0 and not stale and config.options.review.virtual then
+    local above = applied and last > row or row == 0 and last == row
+    local anchor = math.max(0, math.min(applied and row or last - 1, count - 1))
+    if applied and last == row then
+      anchor = math.max(0, row - 1)
+    end
+    table.insert(
+      others,
+      vim.api.nvim_buf_set_extmark(buf, ns, anchor, 0, {
+        virt_lines = other_side(buf, applied, spans, shown, virtual),
+        virt_lines_above = above,
+        priority = 150,
+      })
+    )
+  end
+  for i = 1, stale and 0 or math.min(#shown, #spans, last - row) do
+    for _, s in ipairs(spans[i][applied and 2 or 1]) do
+      local ok, id = pcall(vim.api.nvim_buf_set_extmark, buf, ns, row + i - 1, s[1], {
+        end_col = s[2],
+        hl_group = applied and 'AgentLspAddText' or 'AgentLspDeleteText',
+        priority = 160,
+      })
+      table.insert(others, ok and id or nil)
+    end
+  end
+  return mark, others, row - at
+end
+
+local function erase(buf, d)
+  vim.api.nvim_buf_del_extmark(buf, ns, d.mark)
+  for _, id in ipairs(d.others) do
+    vim.api.nvim_buf_del_extmark(buf, ns, id)
+  end
+end
+
+local function key_of(w)
+  local h = w.hunk
+  return table.concat({ w.file.placement, w.file.op, h.state, h.oldText, h.newText }, '\0')
+end
+
+--- Virtual lines above the first line show only if the window makes room for them.
+local function make_room(buf)
+  local first = vim.api.nvim_buf_get_extmarks(buf, ns, { 0, 0 }, { 0, -1 }, { details = true })
+  local need = 0
+  for _, m in ipairs(first) do
+    if m[4].virt_lines_above and m[4].virt_lines then
+      need = need + #m[4].virt_lines
+    end
+  end
+  if need == 0 then
+    return
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    vim.api.nvim_win_call(win, function()
+      if vim.fn.line('w0') == 1 then
+        vim.fn.winrestview({ topline = 1, topfill = need })
+      end
+    end)
+  end
+end
+
+local keys = { [']h'] = '<Plug>(agent-lsp-next)', ['[h'] = '<Plug>(agent-lsp-previous)' }
+
+--- Keys of the review: only while a buffer has hunks, and only where the user has none of their own.
+local function map_keys(buf, wanted)
+  if vim.b[buf].agent_lsp_keys == wanted or not config.options.review.keys then
+    return
+  end
+  vim.api.nvim_buf_call(buf, function()
+    for lhs, rhs in pairs(keys) do
+      local has = vim.fn.maparg(lhs, 'n')
+      if wanted and has == '' then
+        vim.keymap.set('n', lhs, rhs, { buffer = buf, remap = true, desc = 'agent-lsp: next or previous hunk' })
+      elseif not wanted and has == rhs then
+        pcall(vim.keymap.del, 'n', lhs, { buffer = buf })
+      end
+    end
+  end)
+  vim.b[buf].agent_lsp_keys = wanted
+end
+
+--- Draws the pending hunks of a buffer: what is new or changed, and away with what no longer waits.
+---@param buf integer
+---@param anew? boolean whether the marks that stand are drawn again (the text was loaded again)
+function M.buffer_hunks(buf, anew)
+  local have = drawn[buf] or {}
+  if anew then
+    vim.api.nvim_buf_clear_namespace(buf, ns, 0, -1)
+    have = {}
+  end
+  local now = {}
+  for _, w in ipairs(hunks.pending(vim.uri_from_bufnr(buf))) do
+    local key, d = key_of(w), have[w.hunk.hunkId]
+    if d and d.key == key then
+      d.proposal, d.file, d.hunk = w.proposal, w.file, w.hunk
+      have[w.hunk.hunkId] = nil
+    else
+      d = vim.tbl_extend('force', w, { buf = buf, key = key })
+      d.mark, d.others, d.below = place(buf, w)
+    end
+    now[w.hunk.hunkId] = d
+  end
+  for _, d in pairs(have) do
+    erase(buf, d)
+  end
+  drawn[buf] = next(now) and now or nil
+  map_keys(buf, next(now) ~= nil)
+  make_room(buf)
+end
+
+--- The drawn hunks of a buffer in order, with first and last row of each.
+---@param buf integer
+---@return { row: integer, last: integer, item: agent_lsp.Drawn }[]
+function M.rows(buf)
+  local out = {}
+  for _, d in pairs(drawn[buf] or {}) do
+    local pos = vim.api.nvim_buf_get_extmark_by_id(buf, ns, d.mark, { details = true })
+    if pos[1] then
+      local stop, col = pos[3].end_row or pos[1], pos[3].end_col or 0
+      table.insert(out, { row = pos[1], last = math.max(pos[1], col == 0 and stop - 1 or stop), item = d })
+    end
+  end
+  table.sort(out, function(a, b)
+    return a.row < b.row or (a.row == b.row and a.last < b.last)
+  end)
+  return out
+end
+
+--- Where a hunk stands now: first row and number of lines, by its mark or as the daemon told it.
+---@param w agent_lsp.Waiting
+---@return integer row
+---@return integer lines
+function M.place_of(w)
+  local buf = M.buffer(w.file.uri)
+  local shown = hunks.split(w.file.placement == 'applied' and w.hunk.newText or w.hunk.oldText)
+  local d = buf and drawn[buf] and drawn[buf][w.hunk.hunkId]
+  local pos = d and vim.api.nvim_buf_get_extmark_by_id(buf, ns, d.mark, {})
+  if pos and pos[1] then
+    return pos[1] + d.below, #shown
+  end
+  return w.hunk.range.start.line, #shown
+end
+
+events.on('review', function(params)
+  for _, uri in ipairs(params.uris) do
+    local buf = M.buffer(uri)
+    if buf then
+      M.buffer_hunks(buf)
+    end
+  end
+end)
+
+local group = vim.api.nvim_create_augroup('agent_lsp_review', { clear = true })
+
+vim.api.nvim_create_autocmd('BufReadPost', {
+  group = group,
+  callback = function(args)
+    if hunks.count() > 0 then
+      M.buffer_hunks(args.buf, true)
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd('BufWinEnter', {
+  group = group,
+  callback = function(args)
+    if hunks.count() > 0 and not drawn[args.buf] and vim.bo[args.buf].buftype == '' then
+      M.buffer_hunks(args.buf)
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd({ 'BufUnload', 'BufDelete' }, {
+  group = group,
+  callback = function(args)
+    drawn[args.buf] = nil
+  end,
+})
+
+M.namespace = ns
+return M

@@ -1,0 +1,39 @@
+--- workspace/applyEdit with an exact version check, so that an edit made for another text is refused and not
+--- guessed at. The stock handler does the work: it keeps marks, folds and the cursor, and makes one undo step.
+local fresh = require('agent_lsp.fresh')
+
+local M = {}
+
+--- Why an edit does not fit the buffers as they are, nil if it does.
+local function mismatch(client_id, edit)
+  for _, change in ipairs(edit.documentChanges or {}) do
+    local doc = change.textDocument
+    local version = doc and doc.version
+    if version and version ~= vim.NIL then
+      local buf = vim.uri_to_bufnr(doc.uri)
+      local have = vim.lsp.util.buf_versions[buf]
+      if not vim.lsp.buf_is_attached(buf, client_id) then
+        return ('%s is no longer open'):format(vim.fn.bufname(buf)) -- or it would change unseen
+      elseif have and have ~= version then
+        return ('%s is at version %d, the edit is for %d'):format(vim.fn.bufname(buf), have, version)
+      end
+    end
+  end
+end
+
+function M.handle(err, params, ctx, conf)
+  local why = params and mismatch(ctx.client_id, params.edit)
+  if why then
+    return { applied = false, failureReason = why }
+  end
+  params.label = nil -- the stock handler would print it over the command line at each decision
+  local answer = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx, conf)
+  for _, change in ipairs(params.edit.documentChanges or {}) do
+    if change.textDocument then
+      fresh.expect(vim.uri_to_bufnr(change.textDocument.uri))
+    end
+  end
+  return answer
+end
+
+return M

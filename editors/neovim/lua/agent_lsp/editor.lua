@@ -1,0 +1,230 @@
+--- Answers to agent/editor/*: the daemon sees through the editor's own language servers.
+local fresh = require('agent_lsp.fresh')
+local peek = require('agent_lsp.peek')
+local position = require('agent_lsp.position')
+
+local M = { handlers = {} }
+
+local new_api = vim.fn.has('nvim-0.11') == 1
+
+local methods = {
+  definition = 'textDocument/definition',
+  references = 'textDocument/references',
+  implementation = 'textDocument/implementation',
+  hover = 'textDocument/hover',
+  documentSymbol = 'textDocument/documentSymbol',
+  workspaceSymbol = 'workspace/symbol',
+}
+
+local function supports(c, method, buf)
+  if new_api then
+    return c:supports_method(method, buf)
+  end
+  return c.supports_method(method, { bufnr = buf })
+end
+
+local function request(c, method, params, fn, buf)
+  if new_api then
+    return c:request(method, params, fn, buf)
+  end
+  return c.request(method, params, fn, buf)
+end
+
+--- The encoding of positions that was agreed on with a daemon.
+local function encoding_of(client_id)
+  local c = client_id and vim.lsp.get_client_by_id(client_id)
+  return c and c.offset_encoding or 'utf-16'
+end
+
+--- The diagnostics of a buffer as its servers sent them, ours left out.
+local function diagnostics(buf, encoding)
+  local read, uri = position.reader(), vim.uri_from_bufnr(buf)
+  local function place(row, byte)
+    return { line = row, character = position.from_byte(read(uri, row), byte, encoding) }
+  end
+  local out = {}
+  for _, d in ipairs(vim.diagnostic.get(buf)) do
+    if d.source ~= 'agent-lsp' then
+      table.insert(out, {
+        range = { start = place(d.lnum, d.col), ['end'] = place(d.end_lnum or d.lnum, d.end_col or d.col) },
+        severity = d.severity,
+        source = d.source,
+        code = d.code,
+        message = d.message,
+      })
+    end
+  end
+  return out
+end
+
+M.diagnostics = diagnostics
+
+local function all_diagnostics(encoding)
+  local out = vim.empty_dict()
+  local buffers = {}
+  for _, d in ipairs(vim.diagnostic.get(nil)) do
+    buffers[d.bufnr] = vim.api.nvim_buf_is_valid(d.bufnr) and vim.api.nvim_buf_get_name(d.bufnr) ~= ''
+  end
+  for buf, named in pairs(buffers) do
+    local list = named and diagnostics(buf, encoding) or {}
+    if #list > 0 then
+      out[vim.uri_from_bufnr(buf)] = list
+    end
+  end
+  return out
+end
+
+--- A server that can answer for the buffer, ours left out.
+local function server(buf, method)
+  local clients = vim.lsp.get_clients(method ~= 'workspace/symbol' and { bufnr = buf } or nil)
+  for _, c in ipairs(clients) do
+    if c.name ~= 'agent_lsp' and supports(c, method, buf) then
+      return c
+    end
+  end
+end
+
+--- Sends one request and yields until its answer is there.
+local function await(c, method, params, buf)
+  local co = coroutine.running()
+  local ok = request(c, method, params, function(err, result)
+    coroutine.resume(co, err, result)
+  end, buf)
+  if not ok then
+    return nil
+  end
+  local err, result = coroutine.yield()
+  if err then
+    return nil, vim.lsp.rpc_response_error(err.code or -32603, err.message)
+  end
+  return result
+end
+
+--- The parameters of a query with its position as the server c counts, and its answer as ours does.
+local function translated(c, p, encoding, ask)
+  local there = position.convert(vim.deepcopy(p.position), p.uri, encoding, c.offset_encoding)
+  local result, err = ask(there)
+  return position.convert(result, p.uri, c.offset_encoding, encoding), err
+end
+
+local function calls(direction, p, buf, encoding)
+  local c = server(buf, 'textDocument/prepareCallHierarchy')
+  if not c then
+    return nil, vim.lsp.rpc_response_error(-32601, 'no language server of this editor knows call hierarchies')
+  end
+  return translated(c, p, encoding, function(at)
+    local items = await(c, 'textDocument/prepareCallHierarchy', { textDocument = { uri = p.uri }, position = at }, buf)
+    if not items or not items[1] then
+      return {}
+    end
+    return await(c, 'callHierarchy/' .. direction, { item = items[1] }, buf)
+  end)
+end
+
+--- Asks the server of the editor that answers such a query.
+local function query(p, buf, encoding)
+  local method = methods[p.operation]
+  if not method then
+    return nil, vim.lsp.rpc_response_error(-32602, ('unknown operation %s'):format(p.operation))
+  end
+  local c = server(buf, method)
+  if not c then
+    return nil, vim.lsp.rpc_response_error(-32601, ('no language server of this editor answers %s here'):format(p.operation))
+  end
+  return translated(c, p, encoding, function(at)
+    local params = { textDocument = p.uri and { uri = p.uri }, position = at, query = p.query }
+    if p.operation == 'references' then
+      params.context = { includeDeclaration = true }
+    end
+    return await(c, method, params, buf)
+  end)
+end
+
+--- Loads what a question is about where a server of the editor knows such files.
+local function loaded(uri)
+  local buf = vim.uri_to_bufnr(uri)
+  if not vim.api.nvim_buf_is_loaded(buf) then
+    peek.load(buf)
+  end
+  return buf
+end
+
+--- Diagnostics of a file or of all, once the servers have spoken of the texts that the question names.
+local function answer_diagnostics(p, buf, encoding)
+  local settle = p.settle or { uris = {} }
+  local settled = fresh.await(settle.timeoutMs, vim.tbl_map(loaded, settle.uris))
+  if not p.uri then
+    local all = all_diagnostics(encoding)
+    if p.settle then
+      all.settled = settled
+    end
+    return all
+  end
+  local list = diagnostics(buf, encoding)
+  if p.settle and #list == 0 and not fresh.has_server(buf) then
+    return nil, vim.lsp.rpc_response_error(-32601, 'no language server of this editor speaks about this file')
+  end
+  return p.settle and { items = list, settled = settled } or list
+end
+
+M.handlers['agent/editor/query'] = function(_, p, ctx)
+  local encoding = encoding_of(ctx.client_id)
+  peek.refresh()
+  local buf = p.uri and loaded(p.uri) or vim.api.nvim_get_current_buf()
+  if p.operation == 'diagnostics' then
+    return answer_diagnostics(p, buf, encoding)
+  elseif p.operation == 'incomingCalls' or p.operation == 'outgoingCalls' then
+    return calls(p.operation, p, buf, encoding)
+  end
+  return query(p, buf, encoding)
+end
+
+--- The workspace symbols of the editor's own servers; none is an empty list.
+---@param text string
+---@param done fun(symbols: table[])
+function M.workspace_symbols(text, done)
+  for _, c in ipairs(vim.lsp.get_clients()) do
+    if c.name ~= 'agent_lsp' and supports(c, 'workspace/symbol') then
+      request(c, 'workspace/symbol', { query = text }, function(err, result)
+        done(not err and result or {})
+      end)
+      return
+    end
+  end
+  done({})
+end
+
+M.handlers['agent/editor/save'] = function(_, p)
+  local disk = require('agent_lsp.disk')
+  local res = { saved = {}, failed = {} }
+  for _, uri in ipairs(p.uris) do
+    table.insert(disk.write(vim.uri_to_bufnr(uri)) and res.saved or res.failed, uri)
+  end
+  return res
+end
+
+--- Shows a place in the windows that already show the file; the focus stays where it is.
+M.handlers['agent/editor/reveal'] = function(_, p)
+  local wins = vim.fn.win_findbuf(vim.uri_to_bufnr(p.uri))
+  for _, win in ipairs(wins) do
+    if p.range and win ~= vim.api.nvim_get_current_win() then
+      pcall(vim.api.nvim_win_set_cursor, win, { p.range.start.line + 1, 0 })
+    end
+  end
+  return { shown = #wins > 0 }
+end
+
+M.handlers['agent/editor/showDiff'] = function(_, p)
+  for _, prop in ipairs(require('agent_lsp.review').proposals()) do
+    if prop.proposalId == p.proposalId then
+      for _, f in ipairs(prop.files) do
+        if f.uri == p.uri then
+          return { opened = require('agent_lsp.diff').open(prop, f) }
+        end
+      end
+    end
+  end
+  return { opened = false }
+end
+
+return M

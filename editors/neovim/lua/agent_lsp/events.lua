@@ -1,0 +1,48 @@
+--- What happens, for the plugin's own parts, for other plugins (on) and for users (User autocommands).
+local M = {}
+
+local listeners = {} ---@type table<string, fun(params: table)[]>
+
+--- Calls fn for each event of that name: the last parts of the method ('turn/completed', 'delta' …), or '*'.
+---@param name string
+---@param fn fun(params: table, name: string)
+---@return fun() off
+function M.on(name, fn)
+  listeners[name] = listeners[name] or {}
+  table.insert(listeners[name], fn)
+  return function()
+    listeners[name] = vim.tbl_filter(function(f)
+      return f ~= fn
+    end, listeners[name])
+  end
+end
+
+--- 'turn/completed' is the autocommand pattern AgentLspTurnCompleted.
+---@param name string
+function M.pattern(name)
+  local words = vim.split(name, '/', { plain = true })
+  return 'AgentLsp' .. table.concat(vim.tbl_map(function(w)
+    return w:sub(1, 1):upper() .. w:sub(2)
+  end, words))
+end
+
+--- Deltas come by the thousand: only Lua listeners get them, no autocommand.
+local quiet = { delta = true }
+
+---@param name string
+---@param params table
+function M.emit(name, params)
+  for _, key in ipairs({ name, '*' }) do
+    for _, fn in ipairs(listeners[key] or {}) do
+      local ok, err = pcall(fn, params, name)
+      if not ok then
+        require('agent_lsp.log').error(('listener of %s: %s'):format(name, err))
+      end
+    end
+  end
+  if not quiet[name] then
+    vim.api.nvim_exec_autocmds('User', { pattern = M.pattern(name), modeline = false, data = params })
+  end
+end
+
+return M

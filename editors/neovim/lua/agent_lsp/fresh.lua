@@ -1,0 +1,300 @@
+--- Whether the editor's language servers have spoken of a buffer's present text. Neovim's diagnostics do not say of
+--- which text they are, so an answer about them waits, bounded, until each server did:
+---
+--- - one that can be asked (pull diagnostics, or gopls's command that looks at all at once) has answered;
+--- - one that publishes with versions has published for the present one, or a newer;
+--- - one that publishes without has published since the agent changed the text, or keeps silent: some do not repeat
+---   that a file is clean.
+local M = {}
+
+local new_api = vim.fn.has('nvim-0.11') == 1
+
+--- Milliseconds that an answer waits for servers, if the daemon does not say.
+local longest = 3000
+--- Milliseconds for which servers must have published nothing more: other files follow the changed one.
+local calm = 100
+--- Milliseconds after which silence counts, of a server that sends no versions.
+local silence = 1000
+--- The same of one that was never heard: it may publish nothing at all.
+local never_heard = 250
+
+--- A command by which gopls looks at all files at once; by itself it lets a second pass before the others.
+local look_now = 'gopls.diagnose_files'
+
+---@class agent_lsp.Awaited what a server shall still speak of
+---@field how 'command'|'pull'|'push'
+---@field asked boolean
+
+local awaited = {} ---@type table<integer, table<integer, agent_lsp.Awaited>> by buffer and client
+local heard = {} ---@type table<integer, table<string, integer>> versions published last, by client and file; 0 without
+local versions = {} ---@type table<integer, boolean> clients that publish with versions
+local calm_at = 0 -- when what servers published last may be taken for all
+
+---@class agent_lsp.Waiter
+---@field co thread
+local waiting = {} ---@type agent_lsp.Waiter[]
+
+local function request(c, method, params, fn, buf)
+  if new_api then
+    return c:request(method, params, fn, buf)
+  end
+  return c.request(method, params, fn, buf)
+end
+
+local function supports(c, method, buf)
+  if new_api then
+    return c:supports_method(method, buf)
+  end
+  return c.supports_method(method, { bufnr = buf })
+end
+
+--- The servers of a buffer, ours left out.
+---@param buf integer
+local function servers(buf)
+  return vim.tbl_filter(function(c)
+    return c.name ~= 'agent_lsp'
+  end, vim.lsp.get_clients({ bufnr = buf }))
+end
+
+--- Whether any server of the editor speaks about a buffer.
+---@param buf integer
+function M.has_server(buf)
+  return vim.api.nvim_buf_is_loaded(buf) and #servers(buf) > 0
+end
+
+local function how_to_know(c, buf)
+  local commands = vim.tbl_get(c.server_capabilities or {}, 'executeCommandProvider', 'commands') or {}
+  if vim.list_contains(commands, look_now) then
+    return 'command'
+  end
+  return supports(c, 'textDocument/diagnostic', buf) and 'pull' or 'push'
+end
+
+local function await_server(c, buf)
+  awaited[buf] = awaited[buf] or {}
+  awaited[buf][c.id] = { how = how_to_know(c, buf), asked = false }
+end
+
+local function done_with(buf, id)
+  if awaited[buf] then
+    awaited[buf][id] = nil
+    awaited[buf] = next(awaited[buf]) and awaited[buf] or nil
+  end
+end
+
+--- Notes that the agent changed a buffer's text.
+---@param buf integer
+function M.expect(buf)
+  for _, c in ipairs(servers(buf)) do
+    await_server(c, buf)
+  end
+end
+
+--- Notes what servers have not spoken of yet in a buffer, whoever wrote it.
+---@param buf integer
+local function expect_if_behind(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  for _, c in ipairs(servers(buf)) do
+    local version = versions[c.id] and heard[c.id][name]
+    if how_to_know(c, buf) ~= 'push' or version and version < (vim.lsp.util.buf_versions[buf] or 0) then
+      await_server(c, buf)
+    end
+  end
+end
+
+local function over()
+  return not next(awaited) and vim.uv.now() >= calm_at
+end
+
+local function resume(waiter, settled)
+  waiting = vim.tbl_filter(function(w)
+    return w ~= waiter
+  end, waiting)
+  coroutine.resume(waiter.co, settled)
+end
+
+--- Wakes who waits, when nothing is awaited and servers are calm.
+local function wake()
+  if #waiting == 0 or next(awaited) then
+    return
+  end
+  vim.defer_fn(function()
+    for _, w in ipairs(over() and waiting or {}) do
+      resume(w, true)
+    end
+  end, math.max(0, calm_at - vim.uv.now()))
+end
+
+--- Each server that is awaited is asked, if it can be.
+local function ask(buf, c, a)
+  a.asked = true
+  local method, params = 'textDocument/diagnostic', { textDocument = { uri = vim.uri_from_bufnr(buf) } }
+  if a.how == 'command' then
+    method, params = 'workspace/executeCommand', { command = look_now, arguments = { { Files = { vim.uri_from_bufnr(buf) } } } }
+  end
+  local sent = request(c, method, params, function(err, result, ctx)
+    if a.how == 'pull' then
+      pcall(vim.lsp.handlers[method], err, result, ctx)
+    end
+    if awaited[buf] and awaited[buf][c.id] == a then
+      done_with(buf, c.id)
+    end
+    calm_at = a.how == 'command' and #servers(buf) == 1 and 0 or calm_at -- it has said all
+    wake()
+  end, buf)
+  if not sent then
+    done_with(buf, c.id)
+  end
+end
+
+local function ask_all()
+  for buf, clients in pairs(awaited) do
+    for id, a in pairs(clients) do
+      local c = vim.lsp.get_client_by_id(id)
+      if not c or not vim.api.nvim_buf_is_valid(buf) then
+        done_with(buf, id)
+      elseif a.how ~= 'push' and not a.asked then
+        ask(buf, c, a)
+      end
+    end
+  end
+end
+
+--- Pulls for the other documents of the servers that are awaited, which the change may have broken.
+local function ask_others()
+  local pulled = {}
+  for _, clients in pairs(awaited) do
+    for id, a in pairs(clients) do
+      pulled[id] = pulled[id] or a.how == 'pull'
+    end
+  end
+  for id, pull in pairs(pulled) do
+    local c = pull and vim.lsp.get_client_by_id(id)
+    local alone = c and vim.tbl_get(c.server_capabilities or {}, 'diagnosticProvider', 'interFileDependencies') == false
+    for buf in pairs(c and not alone and c.attached_buffers or {}) do
+      if not (awaited[buf] and awaited[buf][id]) and vim.api.nvim_buf_is_loaded(buf) then
+        await_server(c, buf)
+      end
+    end
+  end
+end
+
+--- Gives up on the servers of which nothing but silence can be expected.
+local function take_silence()
+  for buf, clients in pairs(awaited) do
+    for id, a in pairs(clients) do
+      if a.how == 'push' and not versions[id] then
+        done_with(buf, id)
+      end
+    end
+  end
+  wake()
+end
+
+--- How long to wait for servers that send no versions, nil where there are none.
+local function silence_of()
+  local wait
+  for _, clients in pairs(awaited) do
+    for id, a in pairs(clients) do
+      if a.how == 'push' and not versions[id] then
+        wait = math.max(wait or 0, heard[id] and silence or never_heard)
+      end
+    end
+  end
+  return wait
+end
+
+local function give_up(waiter)
+  if vim.list_contains(waiting, waiter) then
+    awaited = {} -- who asks next does not wait for the same again
+    resume(waiter, false)
+  end
+end
+
+--- Yields until the servers have spoken of all that was changed; says whether they did.
+---@param timeout? integer milliseconds
+---@param buffers? integer[] of whose text they shall have spoken too
+---@return boolean
+function M.await(timeout, buffers)
+  timeout = timeout or longest
+  if timeout <= 0 then
+    return not next(awaited)
+  end
+  for _, buf in ipairs(buffers or {}) do
+    expect_if_behind(buf)
+  end
+  if over() then
+    return true
+  end
+  ask_others()
+  local waiter = { co = coroutine.running() }
+  table.insert(waiting, waiter)
+  vim.schedule(ask_all) -- an answer may be there before this has yielded
+  vim.defer_fn(function()
+    give_up(waiter)
+  end, timeout)
+  local wait = silence_of()
+  if wait then
+    vim.defer_fn(take_silence, wait)
+  end
+  wake()
+  return coroutine.yield()
+end
+
+--- A server published diagnostics of a file, of a version of it or not.
+local function published(id, uri, version)
+  local name = vim.uri_to_fname(uri)
+  heard[id] = heard[id] or {}
+  heard[id][name] = version or 0
+  versions[id] = versions[id] or version ~= nil
+  calm_at = vim.uv.now() + calm
+  for buf, clients in pairs(awaited) do
+    local a = clients[id]
+    local mine = a and a.how == 'push' and vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_get_name(buf) == name
+    if mine and (not version or version >= (vim.lsp.util.buf_versions[buf] or 0)) then
+      done_with(buf, id)
+    end
+  end
+  wake()
+end
+
+local method = 'textDocument/publishDiagnostics'
+local stock = vim.lsp.handlers[method]
+
+--- The stock handler, with an ear for versions: the diagnostics that Neovim keeps have none.
+vim.lsp.handlers[method] = function(err, params, ctx, conf) -- luacheck: ignore 122
+  local c = vim.lsp.get_client_by_id(ctx.client_id)
+  if params and c and c.name ~= 'agent_lsp' then
+    local version = type(params.version) == 'number' and params.version or nil
+    pcall(published, ctx.client_id, params.uri, version)
+  end
+  return stock(err, params, ctx, conf)
+end
+
+local group = vim.api.nvim_create_augroup('agent_lsp_fresh', { clear = true })
+
+--- A server with a handler of the user's own for what it publishes is known by this alone.
+vim.api.nvim_create_autocmd('DiagnosticChanged', {
+  group = group,
+  callback = function(args)
+    for id, a in pairs(awaited[args.buf] or {}) do
+      if a.how == 'push' and not versions[id] then
+        done_with(args.buf, id)
+      end
+    end
+    if #waiting > 0 then
+      calm_at = math.max(calm_at, vim.uv.now() + calm)
+      wake()
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd('LspDetach', {
+  group = group,
+  callback = function(args)
+    done_with(args.buf, args.data.client_id)
+    wake()
+  end,
+})
+
+return M

@@ -1,0 +1,155 @@
+--- The proposals that wait for a decision, as the daemons tell them. Nothing is drawn or decided here.
+local client = require('agent_lsp.client')
+local events = require('agent_lsp.events')
+
+local M = {}
+
+---@class agent_lsp.Waiting a pending hunk with what it belongs to
+---@field proposal agent_lsp.Proposal
+---@field file agent_lsp.ProposalFile
+---@field hunk agent_lsp.Hunk
+
+local proposals = {} ---@type table<string, agent_lsp.Proposal>
+local owners = {} ---@type table<string, integer> client by proposal
+local order = {} ---@type string[]
+local count = 0
+
+--- Whether a hunk waits; a stale one waits too, to be rejected.
+function M.is_pending(h)
+  return h.state == 'pending' or h.state == 'stale'
+end
+
+--- The lines of a hunk's text, without their endings.
+---@param text string
+---@return string[]
+function M.split(text)
+  local lines = vim.split(text, '\n', { plain = true })
+  if lines[#lines] == '' then
+    table.remove(lines)
+  end
+  for i, line in ipairs(lines) do
+    if line:byte(-1) == 13 then
+      lines[i] = line:sub(1, -2)
+    end
+  end
+  return lines
+end
+
+--- All proposals that wait, oldest first.
+---@return agent_lsp.Proposal[]
+function M.proposals()
+  return vim.tbl_map(function(id)
+    return proposals[id]
+  end, order)
+end
+
+---@param id string
+---@return agent_lsp.Proposal?
+function M.get(id)
+  return proposals[id]
+end
+
+--- The workspace whose daemon made a proposal.
+---@param p agent_lsp.Proposal
+---@return agent_lsp.Workspace?
+function M.workspace(p)
+  return owners[p.proposalId] and client.by_id(owners[p.proposalId])
+end
+
+--- How many hunks wait.
+function M.count()
+  return count
+end
+
+--- The pending hunks in the order of proposals, files and lines.
+---@param uri? string only those of this file
+---@return agent_lsp.Waiting[]
+function M.pending(uri)
+  local out = {}
+  for _, id in ipairs(order) do
+    for _, f in ipairs(proposals[id].files) do
+      for _, h in ipairs((not uri or f.uri == uri) and f.hunks or {}) do
+        if M.is_pending(h) then
+          table.insert(out, { proposal = proposals[id], file = f, hunk = h })
+        end
+      end
+    end
+  end
+  return out
+end
+
+--- The files with pending hunks, each once, sorted by path.
+---@return string[]
+function M.uris()
+  local seen, out = {}, {}
+  for _, w in ipairs(M.pending()) do
+    if not seen[w.file.uri] then
+      seen[w.file.uri] = true
+      table.insert(out, w.file.uri)
+    end
+  end
+  table.sort(out)
+  return out
+end
+
+local function changed(uris)
+  count = #M.pending()
+  events.emit('review', { count = count, uris = uris })
+end
+
+local function uris_of(p)
+  return vim.tbl_map(function(f)
+    return f.uri
+  end, p.files)
+end
+
+local function drop(id)
+  proposals[id], owners[id] = nil, nil
+  order = vim.tbl_filter(function(other)
+    return other ~= id
+  end, order)
+end
+
+--- Takes a proposal as it is now; one without pending hunks is let go of.
+---@param p agent_lsp.Proposal
+---@param client_id? integer
+function M.take(p, client_id)
+  local waits = vim.iter(p.files):any(function(f)
+    return vim.iter(f.hunks):any(M.is_pending)
+  end)
+  if not waits then
+    drop(p.proposalId)
+  else
+    if not proposals[p.proposalId] then
+      table.insert(order, p.proposalId)
+    end
+    proposals[p.proposalId] = p
+    owners[p.proposalId] = client_id or owners[p.proposalId]
+  end
+  changed(uris_of(p))
+end
+
+for _, name in ipairs({ 'proposal/created', 'proposal/updated' }) do
+  events.on(name, function(params)
+    M.take(params.proposal, params.client_id)
+  end)
+end
+
+events.on('proposal/closed', function(params)
+  drop(params.proposal.proposalId)
+  changed(uris_of(params.proposal))
+end)
+
+--- A daemon that ended takes its proposals along; its successor tells those that still wait.
+events.on('exit', function(params)
+  local uris = {}
+  for id, owner in pairs(owners) do
+    if owner == params.client_id then
+      vim.list_extend(uris, uris_of(proposals[id]))
+      drop(id)
+    end
+  end
+  changed(uris)
+end)
+
+return M

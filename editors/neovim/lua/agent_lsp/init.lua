@@ -1,0 +1,102 @@
+--- The plugin's Lua API. Everything else is reached by the commands.
+local M = {}
+
+local config = require('agent_lsp.config')
+
+--- Optional.
+---@param opts? agent_lsp.Options
+function M.setup(opts)
+  config.set(opts)
+end
+
+--- The document that the user is at; from the panel that of its workspace where they were last.
+local function document()
+  local function is_document(buf)
+    return vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
+  end
+  local here = vim.api.nvim_get_current_buf()
+  if is_document(here) then
+    return here
+  end
+  local best
+  local root = require('agent_lsp.client').root
+  for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
+    if is_document(info.bufnr) and root(info.bufnr) == root() and (not best or info.lastused > best.lastused) then
+      best = info
+    end
+  end
+  return best and best.bufnr
+end
+
+--- What the user sees: the document and the selection.
+---@param range? { first: integer, last: integer } one-based lines
+local function context(range)
+  local buf = document()
+  if not buf then
+    return nil
+  end
+  local out = { uri = vim.uri_from_bufnr(buf) }
+  if range then
+    out.selection = { start = { line = range.first - 1, character = 0 }, ['end'] = { line = range.last, character = 0 } }
+  end
+  return out
+end
+
+--- Prompts the current session; a running turn queues it.
+---@param text string|agent_lsp.ContentBlock[]
+---@param opts? { delivery?: 'auto'|'queue', range?: { first: integer, last: integer }, context?: table }
+---@param fn? fun(err: string?, result: agent_lsp.PromptResult?)
+function M.prompt(text, opts, fn)
+  opts = opts or {}
+  local client, panel = require('agent_lsp.client'), require('agent_lsp.panel')
+  local ctx = opts.context or context(opts.range)
+  panel.open()
+  client.session(function(session, at)
+    client.request('agent/prompt', {
+      sessionId = session,
+      prompt = text,
+      delivery = opts.delivery,
+      context = ctx,
+    }, function(err, res)
+      if err then
+        require('agent_lsp.log').tell(err, vim.log.levels.ERROR)
+      end
+      if fn then
+        fn(err, res)
+      end
+    end, at)
+  end)
+end
+
+--- Speaks into the running turn; when none runs, a new one starts.
+---@param text string|agent_lsp.ContentBlock[]
+function M.steer(text)
+  local client = require('agent_lsp.client')
+  client.session(function(session, at)
+    client.request('agent/steer', { sessionId = session, prompt = text }, nil, at)
+  end)
+end
+
+--- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown.
+function M.abort()
+  local client = require('agent_lsp.client')
+  local ws = client.workspace()
+  ws = ws.session and ws or client.current()
+  if ws and ws.id and ws.session then
+    client.request('agent/abort', { sessionId = ws.session }, nil, { workspace = ws })
+  end
+end
+
+--- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'); returns a function that ends it.
+---@param name string
+---@param fn fun(params: table, name: string)
+function M.on(name, fn)
+  return require('agent_lsp.events').on(name, fn)
+end
+
+--- For a statusline: state, pending hunks, context.
+function M.statusline()
+  return package.loaded['agent_lsp.panel'] and require('agent_lsp.panel').statusline() or ''
+end
+
+return M

@@ -1,0 +1,111 @@
+--- The input under the panel: a buffer with the keys to send, a history, and completion behind @.
+local mention = require('agent_lsp.mention')
+
+local M = {}
+
+local buffer ---@type integer?
+local history = {} ---@type string[]
+local at = 1
+
+local function text()
+  return vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
+end
+
+--- Sends what stands in the input: a prompt when idle, a steer while a turn runs; or queues it.
+---@param how? 'queue'
+function M.submit(how)
+  local said = text()
+  if said == '' then
+    return
+  end
+  table.insert(history, said)
+  at = #history + 1
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { '' })
+  local api, status = require('agent_lsp'), require('agent_lsp.panel').state.status
+  local prompt = mention.blocks(said)
+  if how == 'queue' then
+    api.prompt(prompt, { delivery = 'queue' })
+  elseif status == 'running' or status == 'awaiting' then
+    api.steer(prompt)
+  else
+    api.prompt(prompt)
+  end
+end
+
+--- Puts an earlier (-1) or later (1) prompt into the input.
+---@param step integer
+function M.recall(step)
+  at = math.max(1, math.min(#history + 1, at + step))
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(history[at] or '', '\n'))
+  pcall(vim.api.nvim_win_set_cursor, 0, { vim.api.nvim_buf_line_count(buffer), 10000 })
+end
+
+local function complete_at()
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  local function before()
+    return vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1]:sub(1, col)
+  end
+  local start, query = before():match('()@([#%w%._/%-]*)$')
+  if not start then
+    return
+  end
+  local asked = before()
+  mention.complete(query, function(words)
+    local here = vim.api.nvim_get_current_buf() == buffer and vim.fn.mode() == 'i'
+    if here and #words > 0 and vim.api.nvim_win_get_cursor(0)[2] == col and before() == asked then
+      vim.fn.complete(start, words)
+    end
+  end)
+end
+
+local function map_keys(buf)
+  local function map(mode, lhs, fn, desc)
+    vim.keymap.set(mode, lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
+  end
+  local function recall(step)
+    return function()
+      M.recall(step)
+    end
+  end
+  map('n', '<CR>', M.submit, 'send')
+  map('i', '<CR>', function()
+    if vim.fn.pumvisible() == 1 then
+      local key = vim.api.nvim_replace_termcodes('<C-y>', true, false, true)
+      return vim.api.nvim_feedkeys(key, 'n', false)
+    end
+    M.submit()
+  end, 'send')
+  map('i', '<C-j>', function()
+    vim.api.nvim_paste('\n', false, -1)
+  end, 'new line')
+  map({ 'n', 'i' }, '<C-s>', M.submit, 'send')
+  map({ 'n', 'i' }, '<M-CR>', function()
+    M.submit('queue')
+  end, 'queue')
+  map({ 'n', 'i' }, '<C-c>', function()
+    require('agent_lsp').abort()
+  end, 'stop the turn')
+  map('n', '<C-p>', recall(-1), 'earlier prompt')
+  map('n', '<C-n>', recall(1), 'later prompt')
+  map('i', '<Up>', recall(-1), 'earlier prompt')
+  map('i', '<Down>', recall(1), 'later prompt')
+  map('n', 'q', function()
+    require('agent_lsp.panel').close()
+  end, 'hide the panel')
+end
+
+--- The buffer, made with the first use.
+---@return integer
+function M.buffer()
+  if buffer and vim.api.nvim_buf_is_valid(buffer) then
+    return buffer
+  end
+  buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buffer, 'agent-lsp://input')
+  vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'hide', 'agent_lsp_input'
+  map_keys(buffer)
+  vim.api.nvim_create_autocmd('TextChangedI', { buffer = buffer, callback = complete_at })
+  return buffer
+end
+
+return M

@@ -1,0 +1,385 @@
+--- The panel: the transcript of the session, what waits for an answer below it, and the input under both.
+local client = require('agent_lsp.client')
+local config = require('agent_lsp.config')
+local events = require('agent_lsp.events')
+local input = require('agent_lsp.input')
+local log = require('agent_lsp.log')
+local permission = require('agent_lsp.permission')
+local render = require('agent_lsp.render')
+local transcript = require('agent_lsp.transcript')
+
+local M = {}
+
+---@class agent_lsp.PanelState what the session told of itself
+local state = { status = 'idle', queue = {}, title = '' }
+M.state = state
+
+local input_win ---@type integer?
+
+--- The statusline component: state, pending hunks, share of the context in use.
+function M.statusline()
+  local parts = {}
+  if state.status ~= 'idle' then
+    table.insert(parts, state.status)
+  end
+  local hunks = require('agent_lsp.hunks').count()
+  if hunks > 0 then
+    table.insert(parts, hunks .. (hunks == 1 and ' hunk' or ' hunks'))
+  end
+  if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
+    table.insert(parts, ('%d%%%%'):format(math.floor(100 * state.contextTokens / state.contextWindow + 0.5)))
+  end
+  return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
+end
+
+--- A title in so many columns at most, for a window bar.
+local function fit(text, columns)
+  text = render.line(text)
+  if vim.api.nvim_strwidth(text) > columns then
+    text = vim.fn.strcharpart(text, 0, math.max(0, columns - 1))
+    while vim.api.nvim_strwidth(text) >= columns and text ~= '' do
+      text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
+    end
+    text = text .. '…'
+  end
+  return (text:gsub('%%', '%%%%'))
+end
+
+local function gauge()
+  if (state.contextTokens or 0) == 0 or (state.contextWindow or 0) == 0 then
+    return ''
+  end
+  local share = math.min(1, state.contextTokens / state.contextWindow)
+  local full = math.floor(share * 10 + 0.5)
+  return ('%%#AgentLspMeta#%s%s %d%%%% '):format(('█'):rep(full), ('░'):rep(10 - full), math.floor(share * 100 + 0.5))
+end
+
+local function cost()
+  local usage = state.usage
+  if not usage or not usage.cost or usage.cost == 0 then
+    return ''
+  end
+  return ('%%#AgentLspMeta#%s%.4f '):format(usage.costEstimated and '~$' or '$', usage.cost)
+end
+
+local status_groups = { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
+
+--- Draws the window bar: state, title, cost, context.
+function M.winbar()
+  local win = transcript.window()
+  if not win then
+    return
+  end
+  local bar = (' %%#%s#%s%%* '):format(
+    status_groups[state.status] or 'AgentLspMeta',
+    state.status == 'idle' and '○ idle' or '● ' .. state.status
+  )
+  local rest = cost() .. gauge()
+  local taken = vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
+  vim.wo[win][0].winbar = bar .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1) .. '%=' .. rest
+end
+
+local function text_of(prompt)
+  if type(prompt) == 'string' then
+    return prompt
+  end
+  return prompt[1] and prompt[1].text or ''
+end
+
+--- What waits below the transcript: the first permission or question, and the queue.
+local function footer()
+  local lines, marks = {}, {}
+  local function add(text, group, key)
+    table.insert(lines, text)
+    table.insert(marks, { #lines - 1, key or 0, #text, group })
+    if key then
+      table.insert(marks, { #lines - 1, 0, key, 'AgentLspKey' })
+    end
+  end
+  local entry = permission.list()[1]
+  if entry then
+    for i, l in ipairs(permission.describe(entry)) do
+      add((i == 1 and '? ' or '  ') .. l, i == 1 and 'AgentLspWaiting' or 'Normal')
+    end
+    for i, o in ipairs(permission.choices(entry)) do
+      add((' %d  %s'):format(i, o), 'Normal', 2)
+    end
+    add(entry.kind == 'question' and ' a  answer in words' or ' f  refuse and say why', 'Normal', 2)
+    add('    by these keys in this window', 'AgentLspMeta')
+    local more = #permission.list() - 1
+    if more > 0 then
+      add(('   %d more behind this'):format(more), 'AgentLspMeta')
+    end
+  end
+  local hunks = require('agent_lsp.hunks').count()
+  if hunks > 0 then
+    add(('✎ %d %s for your decision'):format(hunks, hunks == 1 and 'hunk waits' or 'hunks wait'), 'AgentLspWaiting')
+    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
+    add('    :AgentAccept, :AgentReject (! all), :AgentReview', 'AgentLspMeta')
+  end
+  for _, q in ipairs(state.queue) do
+    add(('⏳ %s  (%s)'):format(render.line(text_of(q.prompt)), q.delivery == 'steer' and 'steers next' or 'queued'), 'AgentLspMeta')
+  end
+  if #lines > 0 then
+    local fence = render.fence(lines)
+    table.insert(lines, 1, fence)
+    table.insert(lines, fence)
+  end
+  for _, m in ipairs(marks) do
+    m[1] = m[1] + 1
+  end
+  return { lines = lines, marks = marks }
+end
+
+transcript.set_footer(footer)
+
+function M.is_open()
+  return transcript.window() ~= nil
+end
+
+local function set_options(win, options)
+  for name, value in pairs(options) do
+    vim.api.nvim_set_option_value(name, value, { scope = 'local', win = win })
+  end
+end
+
+local plain = {
+  number = false,
+  relativenumber = false,
+  signcolumn = 'no',
+  statuscolumn = ' ',
+  foldcolumn = '0',
+  list = false,
+  spell = false,
+  wrap = true,
+  linebreak = true,
+  colorcolumn = '',
+  cursorline = false,
+}
+
+--- The window that an answer's file is opened in: one that shows a document.
+local function document_window()
+  local previous = vim.fn.win_getid(vim.fn.winnr('#'))
+  local wins = vim.api.nvim_tabpage_list_wins(0)
+  table.insert(wins, 1, previous)
+  for _, win in ipairs(wins) do
+    if win ~= 0 and vim.bo[vim.api.nvim_win_get_buf(win)].buftype == '' then
+      return win
+    end
+  end
+end
+
+--- Opens the file under the cursor (path, path:line) in a window of its own kind.
+function M.go_to_file()
+  local word = vim.fn.expand('<cWORD>'):gsub('^[%(%[`\'"<@]+', ''):gsub('[%)%]`\'">,;.]+$', '')
+  local path, line = word:match('^(.-):(%d+)')
+  path = path or word
+  local root = client.root(vim.api.nvim_get_current_buf())
+  local full = vim.startswith(path, '/') and path or root .. '/' .. path
+  if vim.fn.filereadable(full) == 0 then
+    return log.tell(('there is no file %s'):format(path))
+  end
+  local win = document_window()
+  if win then
+    vim.api.nvim_set_current_win(win)
+  else
+    vim.cmd('topleft vsplit')
+  end
+  vim.cmd.edit(vim.fn.fnameescape(full))
+  if line then
+    vim.api.nvim_win_set_cursor(0, { math.min(tonumber(line), vim.api.nvim_buf_line_count(0)), 0 })
+  end
+end
+
+--- Stops the sub-agent that the row belongs to.
+local function stop_subagent()
+  local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
+  local call = transcript.enclosing(here, function(item)
+    return item.data.type == 'toolCall' and item.data.name == 'agent' and not item.done
+  end)
+  if not call then
+    return log.tell('no running sub-agent here')
+  end
+  client.request('agent/abort', { sessionId = transcript.session, itemId = call.id })
+end
+
+--- Goes to the first pending hunk of the row's edit; below the transcript to the first of all.
+local function show_edit()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local here, below = transcript.at(row), transcript.in_footer(row)
+  local id = here and here.data.proposalId
+  for _, w in ipairs(require('agent_lsp.hunks').pending()) do
+    if below or w.proposal.proposalId == id then
+      local win = document_window()
+      if win then
+        vim.api.nvim_set_current_win(win)
+      else
+        vim.cmd('topleft vsplit')
+      end
+      return require('agent_lsp.review').show(w)
+    end
+  end
+end
+
+local function map_keys(buf)
+  local function map(lhs, fn, desc)
+    vim.keymap.set('n', lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
+  end
+  map('q', M.close, 'hide the panel')
+  map('i', M.focus_input, 'write a prompt')
+  map('<C-c>', function()
+    require('agent_lsp').abort()
+  end, 'stop the turn')
+  for n = 1, 9 do
+    map(tostring(n), function()
+      permission.answer(n)
+    end, 'answer the request')
+  end
+  map('a', permission.answer_in_words, 'answer in words')
+  map('f', permission.refuse, 'refuse and say why')
+  map('gf', M.go_to_file, 'open the file under the cursor')
+  map('x', stop_subagent, 'stop the sub-agent')
+  map('<CR>', show_edit, 'go to the hunks of this edit')
+  vim.b[buf].agent_lsp_mapped = true
+end
+
+local function open_input(win)
+  input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = config.options.panel.input_height, win = win })
+  set_options(input_win, plain)
+  set_options(
+    input_win,
+    { winfixheight = true, statusline = ' prompt', winbar = ' %#AgentLspMeta#Enter sends, Alt-Enter queues, Ctrl-C stops' }
+  )
+end
+
+--- Shows the panel in this tab. The focus stays where it is.
+function M.open()
+  if M.is_open() then
+    return
+  end
+  local buf, o = transcript.buffer(), config.options.panel
+  if not vim.b[buf].agent_lsp_mapped then
+    map_keys(buf)
+  end
+  local width = math.max(20, math.min(o.width, math.floor(vim.o.columns / 2)))
+  local win = vim.api.nvim_open_win(buf, false, { split = o.side, width = width, win = -1 })
+  set_options(win, plain)
+  set_options(win, {
+    conceallevel = 2,
+    concealcursor = 'nc',
+    winfixwidth = true,
+    statusline = ' agent-lsp',
+    foldmethod = 'manual',
+    foldenable = true,
+    foldtext = "v:lua.require'agent_lsp.transcript'.foldtext()",
+    fillchars = 'fold: ,eob: ',
+    breakindent = true,
+  })
+  open_input(win)
+  transcript.forget_folds()
+  transcript.flush()
+  transcript.fold()
+  transcript.follow(win)
+  M.winbar()
+end
+
+function M.close()
+  for _, win in ipairs({ input_win or -1, transcript.window() or -1 }) do
+    if vim.api.nvim_win_is_valid(win) then
+      pcall(vim.api.nvim_win_close, win, true)
+    end
+  end
+  input_win = nil
+end
+
+function M.toggle()
+  if M.is_open() then
+    M.close()
+  else
+    M.open()
+  end
+end
+
+--- Goes to the input to write a prompt.
+function M.focus_input()
+  M.open()
+  if not input_win or not vim.api.nvim_win_is_valid(input_win) then
+    open_input(transcript.window())
+  end
+  vim.api.nvim_set_current_win(input_win)
+  vim.cmd.startinsert()
+end
+
+M.clear = transcript.clear
+
+events.on('retry', function(p)
+  if not transcript.ours(p) then
+    return
+  end
+  transcript.note(('%s; trying again in %.1f s (%d/%d)'):format(p.error.message, p.delayMs / 1000, p.attempt, p.maxRetries), 'warning')
+end)
+
+events.on('compaction', function(p)
+  if not transcript.ours(p) then
+    return
+  end
+  transcript.note(('context reduced from %d to %d tokens (%s)'):format(p.tokensBefore, p.tokensAfter, p.strategy))
+end)
+
+events.on('turn/completed', function(p)
+  local err = p.turn.status == 'failed' and p.turn.error
+  if err and not p.replay and transcript.ours(p) then
+    transcript.note(err.message, 'error')
+  end
+  if config.options.notify and not p.replay and not (M.is_open() and transcript.ours(p)) then
+    local text =
+      { completed = 'the turn is done', aborted = 'the turn was aborted', failed = 'the turn failed: ' .. (err and err.message or '') }
+    local ws = client.count() > 1 and client.by_id(p.client_id)
+    log.tell((ws and vim.fs.basename(ws.root) .. ': ' or '') .. (text[p.turn.status] or p.turn.status))
+  end
+end)
+
+events.on('session/updated', function(p)
+  if not transcript.ours(p) then
+    return
+  end
+  for _, key in ipairs({ 'status', 'queue', 'usage', 'contextTokens', 'contextWindow', 'title' }) do
+    if p[key] ~= nil and p[key] ~= vim.NIL then
+      state[key] = p[key]
+    end
+  end
+  M.winbar()
+  transcript.touch_footer()
+end)
+
+events.on('session', function(p)
+  if p.sessionId == transcript.session then
+    return
+  end
+  transcript.clear()
+  transcript.session = p.sessionId
+  for key in pairs(state) do
+    state[key] = nil
+  end
+  state.status, state.queue, state.title = 'idle', {}, ''
+  M.winbar()
+end)
+
+events.on('exit', function(p)
+  if not transcript.ours(p) then
+    return
+  end
+  state.status, state.queue = 'idle', {}
+  M.winbar()
+end)
+
+for _, name in ipairs({ 'pending', 'review' }) do
+  events.on(name, transcript.touch_footer)
+end
+
+vim.api.nvim_create_autocmd('WinResized', {
+  group = vim.api.nvim_create_augroup('agent_lsp_panel', { clear = true }),
+  callback = M.winbar,
+})
+
+return M

@@ -1,0 +1,205 @@
+--- Permissions and questions of the daemon. Each is shown in the panel, where one key answers it, and by
+--- vim.ui.select when the panel is hidden. The answer goes out when the user gave it; nothing waits.
+local events = require('agent_lsp.events')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+---@class agent_lsp.Pending
+---@field id string
+---@field client_id integer
+---@field kind 'permission'|'question'
+---@field params agent_lsp.PermissionParams|agent_lsp.AskParams
+---@field answer fun(result: table)
+local pending = {} ---@type agent_lsp.Pending[]
+
+---@return agent_lsp.Pending[]
+function M.list()
+  return pending
+end
+
+local function forget(entry)
+  pending = vim.tbl_filter(function(p)
+    return p ~= entry
+  end, pending)
+  events.emit('pending', { count = #pending })
+end
+
+--- Moot requests: their answer no longer matters, but each gets one.
+local function settle(predicate)
+  for _, entry in ipairs(pending) do
+    if predicate(entry) then
+      entry.answer(entry.kind == 'permission' and { cancelled = true } or { declined = true })
+    end
+  end
+end
+
+events.on('request/resolved', function(params)
+  settle(function(entry)
+    return entry.id == params.requestId
+  end)
+end)
+
+events.on('exit', function(params)
+  settle(function(entry)
+    return entry.client_id == params.client_id
+  end)
+end)
+
+--- Queues a server request; the answer resumes the coroutine that Neovim runs its handler in.
+local function queue(kind, params, ctx)
+  local co = coroutine.running()
+  local entry = { id = params.requestId, client_id = ctx.client_id, kind = kind, params = params }
+  local done = false
+  function entry.answer(result)
+    if done then
+      return
+    end
+    done = true
+    forget(entry)
+    vim.schedule(function() -- the answer may come before the handler has yielded
+      coroutine.resume(co, result)
+    end)
+  end
+  table.insert(pending, entry)
+  events.emit('pending', { count = #pending, client_id = ctx.client_id })
+  if not require('agent_lsp.panel').is_open() then
+    vim.schedule(function()
+      if not done then
+        M.select(entry)
+      end
+    end)
+  end
+end
+
+function M.handle(_, params, ctx)
+  queue('permission', params, ctx)
+  return coroutine.yield()
+end
+
+function M.ask(_, params, ctx)
+  queue('question', params, ctx)
+  return coroutine.yield()
+end
+
+--- Where a request comes from, if that is not the workspace that is shown, or not its root.
+local function place(entry)
+  local client = require('agent_lsp.client')
+  local cwd = entry.params.subject and entry.params.subject.cwd
+  cwd = cwd and vim.fs.normalize(vim.startswith(cwd, 'file:') and vim.uri_to_fname(cwd) or cwd)
+  local ws = client.by_id(entry.client_id)
+  if ws and ws ~= client.current() then
+    return 'in ' .. vim.fn.fnamemodify(cwd or ws.root, ':~')
+  end
+  return cwd and not (ws and cwd == ws.root) and 'in ' .. cwd or nil
+end
+
+--- The text that a request is asked with: what, where, why, and what it would do.
+---@param entry agent_lsp.Pending
+---@return string[]
+function M.describe(entry)
+  local lines_of = require('agent_lsp.render').lines
+  local p = entry.params
+  local s, out = p.subject or {}, lines_of(entry.kind == 'question' and p.question or p.title)
+  if s.command then
+    out = { 'Allow this command?' } -- the title would say it once more
+    for i, l in ipairs(lines_of(s.command)) do
+      table.insert(out, (i == 1 and '$ ' or '  ') .. l)
+    end
+  end
+  for _, uri in ipairs(s.uris or {}) do
+    table.insert(out, vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'))
+  end
+  table.insert(out, place(entry))
+  for _, text in ipairs({ p.reason or '', p.preview or '' }) do
+    if text ~= '' then
+      vim.list_extend(out, lines_of(text))
+    end
+  end
+  return out
+end
+
+--- The choices of a request, as they are shown.
+---@param entry agent_lsp.Pending
+---@return string[]
+function M.choices(entry)
+  local function line_of(text)
+    local lines = require('agent_lsp.render').lines(text)
+    return lines[1] .. (#lines > 1 and ' …' or '')
+  end
+  return vim.tbl_map(function(o)
+    if entry.kind == 'permission' then
+      return line_of(o.pattern and not o.name:find(o.pattern, 1, true) and ('%s  (%s)'):format(o.name, o.pattern) or o.name)
+    end
+    return line_of(o.description and ('%s  %s'):format(o.label, o.description) or o.label)
+  end, entry.params.options or {})
+end
+
+local function result_of(entry, n)
+  local o = (entry.params.options or {})[n]
+  if not o then
+    return nil
+  end
+  return entry.kind == 'permission' and { optionId = o.optionId } or { answer = o.label }
+end
+
+--- Answers the first pending request with its n-th choice.
+---@param n integer
+function M.answer(n)
+  local entry = pending[1]
+  local result = entry and result_of(entry, n)
+  if result then
+    entry.answer(result)
+  end
+end
+
+local function ask_for_words(entry, prompt, reply)
+  vim.ui.input({ prompt = prompt }, function(text)
+    reply(text and text ~= '' and text or nil)
+  end)
+  return entry
+end
+
+--- Answers the first question in the user's own words; none declines it.
+function M.answer_in_words()
+  local entry = pending[1]
+  if entry and entry.kind == 'question' then
+    ask_for_words(entry, entry.params.question .. ' ', function(text)
+      entry.answer(text and { answer = text } or { declined = true })
+    end)
+  end
+end
+
+--- Refuses the first permission with words for the model.
+function M.refuse()
+  local entry = pending[1]
+  if not entry or entry.kind ~= 'permission' then
+    return
+  end
+  local option = vim.iter(entry.params.options):find(function(o)
+    return o.kind == 'reject_once'
+  end)
+  ask_for_words(entry, 'Why not? ', function(text)
+    entry.answer(option and { optionId = option.optionId, feedback = text } or { cancelled = true })
+  end)
+end
+
+--- Asks by vim.ui.select, or vim.ui.input for a question without choices.
+---@param entry? agent_lsp.Pending the first one, if none is given
+function M.select(entry)
+  entry = entry or pending[1]
+  if not entry then
+    return log.tell('nothing waits for an answer')
+  end
+  local choices = M.choices(entry)
+  if #choices == 0 and entry.kind == 'question' then
+    return ask_for_words(entry, entry.params.question .. ' ', function(text)
+      entry.answer(text and { answer = text } or { declined = true })
+    end)
+  end
+  vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
+    entry.answer(n and result_of(entry, n) or entry.kind == 'permission' and { cancelled = true } or { declined = true })
+  end)
+end
+
+return M

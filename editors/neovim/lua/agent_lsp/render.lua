@@ -1,0 +1,239 @@
+--- How an item of the transcript looks: its lines, their highlights, what of it folds.
+local M = {}
+
+--- Longest tool output that is kept in the panel, in lines; the whole is in the transcript and its file.
+local max_output = 400
+--- Live output of a running tool that is shown, in lines.
+local live_output = 6
+
+--- From 0.11 on Neovim hides the line of a fence, and with it a fold that begins there.
+local hides_fences = vim.fn.has('nvim-0.11') == 1
+
+local icons = {
+  pending = '○',
+  awaitingPermission = '?',
+  awaitingReview = '✎',
+  running = '●',
+  completed = '✓',
+  failed = '✗',
+  denied = '⊘',
+  skipped = '↷',
+  cancelled = '⊘',
+}
+
+local groups = {
+  awaitingPermission = 'AgentLspWaiting',
+  awaitingReview = 'AgentLspWaiting',
+  running = 'AgentLspRunning',
+  completed = 'AgentLspDone',
+  failed = 'AgentLspFailed',
+  denied = 'AgentLspFailed',
+  cancelled = 'AgentLspFailed',
+}
+
+for group, link in pairs({
+  AgentLspUser = 'Title',
+  AgentLspReasoning = 'Comment',
+  AgentLspTool = 'Normal',
+  AgentLspRunning = 'DiagnosticInfo',
+  AgentLspDone = 'DiagnosticOk',
+  AgentLspFailed = 'DiagnosticError',
+  AgentLspWaiting = 'DiagnosticWarn',
+  AgentLspMeta = 'Comment',
+  AgentLspKey = 'Special',
+}) do
+  vim.api.nvim_set_hl(0, group, { link = link, default = true })
+end
+
+--- Lines that a buffer can hold, whatever a model or a tool sent.
+---@param text string
+---@return string[]
+function M.lines(text)
+  text = text:gsub('\r\n', '\n'):gsub('\27%[[%d;?]*[%a]', ''):gsub('[%z\1-\8\11-\31\127]', '')
+  return vim.split(text, '\n', { plain = true })
+end
+
+--- The first line of a text, for titles.
+---@param text string
+function M.line(text)
+  return M.lines(text)[1]
+end
+
+--- A fence that no line of the text ends. What stands in it is shown as it is: Markdown would hide parts of it.
+---@param lines string[]
+function M.fence(lines)
+  local longest = 5
+  for _, l in ipairs(lines) do
+    longest = math.max(longest, #(l:match('^[%s│>]*(`*)') or ''))
+  end
+  return ('`'):rep(longest + 1)
+end
+
+--- A line as a code span: Markdown hides the backticks and nothing else.
+---@param text string
+local function verbatim(text)
+  if text == '' then
+    return text
+  end
+  local longest = 0
+  for run in text:gmatch('`+') do
+    longest = math.max(longest, #run)
+  end
+  local ticks = ('`'):rep(longest + 1)
+  local room = longest > 0 and ' ' or ''
+  return ticks .. room .. text .. room .. ticks
+end
+
+--- Adds lines that are no Markdown, as a fenced block; of a sub-agent, behind whose line no fence counts, each alone.
+local function block(out, body, depth)
+  if depth > 0 then
+    return vim.list_extend(out, vim.tbl_map(verbatim, body))
+  end
+  local fence = M.fence(body)
+  table.insert(out, fence)
+  vim.list_extend(out, body)
+  table.insert(out, fence)
+end
+
+---@class agent_lsp.Look
+---@field lines string[]
+---@field group? string highlight of the first line
+---@field icon? string highlight of the first line's icon alone
+---@field whole? boolean whether the highlight is for all lines
+---@field fold? { [1]: integer, [2]: integer } lines that fold, one-based
+
+--- The fence that would close a text's open code block, nil if none is open.
+---@param lines string[]
+---@return string?
+function M.unclosed(lines)
+  local open
+  for _, l in ipairs(lines) do
+    local fence, info = l:match('^ ? ? ?(```+)([^`]*)$')
+    if not fence then
+      fence, info = l:match('^ ? ? ?(~~~+)(.*)$')
+    end
+    if not open then
+      open = fence
+    elseif fence and fence:sub(1, 1) == open:sub(1, 1) and #fence >= #open and not info:find('%S') then
+      open = nil
+    end
+  end
+  return open
+end
+
+local function message(item)
+  local d = item.data
+  if d.type == 'userMessage' then
+    local body, out = M.lines(item.text), {}
+    for i, l in ipairs(body) do
+      body[i] = (i == 1 and '❯ ' or '  ') .. l
+    end
+    if d.source and d.source ~= 'prompt' then
+      body[1] = body[1] .. ('  (%s)'):format(d.source == 'followUp' and 'queued' or d.source)
+    end
+    block(out, body, item.depth)
+    return { lines = out, group = 'AgentLspUser', whole = true }
+  end
+  local out = M.lines(item.done and item.text:gsub('%s+$', '') or item.text)
+  if d.status == 'retracted' then
+    return { lines = { ('(%d lines taken back, the answer begins again)'):format(#out) }, group = 'AgentLspMeta' }
+  end
+  local open = item.done and M.unclosed(out)
+  if open then
+    table.insert(out, open)
+  end
+  if d.status == 'aborted' then
+    table.insert(out, '(aborted)')
+  end
+  return { lines = out }
+end
+
+local function reasoning(item)
+  local out = M.lines(vim.trim(item.text))
+  for i, l in ipairs(out) do
+    out[i] = '> ' .. l
+  end
+  return { lines = out, group = 'AgentLspReasoning', whole = true, fold = item.done and { 1, #out } or nil }
+end
+
+local function plan(item)
+  local out = { 'Plan' }
+  local boxes = { completed = '- [x] ', inProgress = '- [-] ', pending = '- [ ] ' }
+  for _, e in ipairs(item.data.entries or {}) do
+    table.insert(out, (boxes[e.status] or boxes.pending) .. M.line(e.content))
+  end
+  return { lines = out, group = 'AgentLspUser' }
+end
+
+local function notice(item)
+  local level = item.data.level
+  local out = vim.tbl_map(verbatim, M.lines(item.text))
+  out[1] = (level == 'error' and '✗ ' or level == 'warning' and '! ' or 'i ') .. out[1]
+  local group = level == 'error' and 'AgentLspFailed' or level == 'warning' and 'AgentLspWaiting' or 'AgentLspMeta'
+  return { lines = out, group = group, whole = true }
+end
+
+--- Tools whose time is that of a person who thinks.
+local waits = { ask_user = true, present_plan = true }
+
+local function duration(d)
+  if not d.durationMs or d.durationMs < 1000 or d.proposalId or waits[d.name] then
+    return ''
+  end
+  return ('  %.1f s'):format(d.durationMs / 1000)
+end
+
+--- A tool's output, of which so many lines are shown.
+local function output(out, item, text, limit, from_end)
+  local body = M.lines((text:gsub('%s+$', '')))
+  local cut = #body - limit
+  if cut > 0 then
+    body = from_end and vim.list_slice(body, cut + 1) or vim.list_slice(body, 1, limit)
+  end
+  if cut > 0 and not from_end then
+    table.insert(body, ('… %d more lines'):format(cut))
+  end
+  block(out, body, item.depth)
+end
+
+local function tool(item)
+  local d = item.data
+  local label = d.label and d.label ~= '' and d.label or d.name or ''
+  local out = { ('%s %s%s'):format(icons[d.status] or '·', verbatim(M.line(label)), duration(d)) }
+  local look = { lines = out, icon = groups[d.status] }
+  if d.status == 'running' and item.output ~= '' then
+    output(out, item, item.output, live_output, true)
+  elseif item.done and d.result and d.result ~= '' then
+    if d.status == 'denied' or d.isError then
+      out[1] = ('%s: %s'):format(out[1], verbatim(vim.trim(M.line(d.result))))
+    end
+    output(out, item, d.result, max_output)
+    look.fold = { item.depth == 0 and hides_fences and 3 or 2, #out }
+  end
+  return look
+end
+
+local kinds = { userMessage = message, assistantMessage = message, reasoning = reasoning, plan = plan, notice = notice, toolCall = tool }
+
+--- The look of an item; of a sub-agent's item behind a line at its left.
+---@param item agent_lsp.PanelItem
+---@return agent_lsp.Look
+function M.item(item)
+  local look = (kinds[item.data.type] or notice)(item)
+  if item.depth > 0 then
+    for i, l in ipairs(look.lines) do
+      look.lines[i] = ('│ '):rep(item.depth) .. l
+    end
+  end
+  return look
+end
+
+--- Whether an item's text is drawn as it is, so that a streamed piece may be put behind what stands.
+function M.is_plain(item)
+  if item.data.type ~= 'assistantMessage' or item.depth > 0 or item.data.status then
+    return false
+  end
+  return not item.done or not (item.text:find('%s$') or M.unclosed(M.lines(item.text))) -- a complete text is mended at its end
+end
+
+return M

@@ -1,0 +1,242 @@
+--- Decisions on pending hunks: find one, go to the next, accept, reject, edit, comment, list them all.
+--- Nothing is decided by saving, and nothing moves the focus but the user's own commands.
+local client = require('agent_lsp.client')
+local draw = require('agent_lsp.draw')
+local hunks = require('agent_lsp.hunks')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+M.count = hunks.count
+M.proposals = hunks.proposals
+
+--- The code of an answer to a decision on an older revision.
+local stale_proposal = 1001
+
+--- The hunk under the cursor, in its own buffer or in the overview; else the nearest within one line.
+---@return agent_lsp.Waiting?
+function M.at_cursor()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local buf = vim.api.nvim_get_current_buf()
+  local overview = package.loaded['agent_lsp.overview']
+  if overview and overview.is(buf) then
+    return overview.at(row)
+  end
+  local nearest
+  for _, r in ipairs(draw.rows(buf)) do
+    if row >= r.row and row <= r.last then
+      return r.item
+    end
+    if row + 1 == r.row or row - 1 == r.last then
+      nearest = nearest or r.item
+    end
+  end
+  return nearest
+end
+
+local function no_hunk()
+  log.tell('there is no pending hunk under the cursor')
+end
+
+--- Shows a pending hunk in the current window.
+---@param w agent_lsp.Waiting
+function M.show(w)
+  local path = vim.uri_to_fname(w.file.uri)
+  if draw.buffer(w.file.uri) ~= vim.api.nvim_get_current_buf() then
+    vim.cmd.edit(vim.fn.fnameescape(path))
+    draw.buffer_hunks(vim.api.nvim_get_current_buf())
+  end
+  local row = math.min(draw.place_of(w), vim.api.nvim_buf_line_count(0) - 1)
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+end
+
+local function beyond(rows, row, step)
+  for i = step > 0 and 1 or #rows, step > 0 and #rows or 1, step do
+    if (rows[i].row - row) * step > 0 then
+      return rows[i]
+    end
+  end
+end
+
+--- Goes to the next (1) or previous (-1) hunk, into the next file with hunks where this one has no more.
+---@param step 1|-1
+function M.jump(step)
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local overview = package.loaded['agent_lsp.overview']
+  if overview and overview.is(vim.api.nvim_get_current_buf()) then
+    return overview.jump(step)
+  end
+  local here = beyond(draw.rows(vim.api.nvim_get_current_buf()), row, step)
+  if here then
+    vim.cmd("normal! m'")
+    return vim.api.nvim_win_set_cursor(0, { here.row + 1, 0 })
+  end
+  local uris, current = hunks.uris(), vim.uri_from_bufnr(0)
+  if #uris == 0 then
+    return log.tell('no pending hunks')
+  end
+  local at = 0
+  for i, uri in ipairs(uris) do
+    at = uri == current and i or at
+  end
+  if at == 0 and step < 0 then
+    at = 1
+  end
+  local list = hunks.pending(uris[(at - 1 + step) % #uris + 1])
+  table.sort(list, function(a, b)
+    return draw.place_of(a) < draw.place_of(b)
+  end)
+  M.show(list[step > 0 and 1 or #list])
+end
+
+local function told(err, res, raw)
+  if err then
+    if raw and raw.code == stale_proposal and raw.data and raw.data.proposal then
+      hunks.take(raw.data.proposal)
+      err = 'the proposal has changed meanwhile; look at it again'
+    end
+    log.tell(err, vim.log.levels.WARN)
+  elseif #(res.conflicts or {}) > 0 then
+    log.tell(('not done: %s'):format(res.conflicts[1].reason), vim.log.levels.WARN)
+  end
+end
+
+--- Sends decisions on a proposal. fn gets the error's text or nil.
+---@param proposal agent_lsp.Proposal
+---@param decisions agent_lsp.Decision[]
+---@param fn? fun(err: string?)
+function M.resolve(proposal, decisions, fn)
+  client.request('agent/proposal/resolve', {
+    proposalId = proposal.proposalId,
+    revision = proposal.revision,
+    decisions = decisions,
+  }, function(err, res, raw)
+    told(err, res, raw)
+    if fn then
+      fn(err)
+    end
+  end, { workspace = hunks.workspace(proposal) })
+end
+
+--- The hunks of the current buffer that lie in a range of lines.
+---@param first integer one-based
+---@param last integer
+local function in_range(first, last)
+  local out = {}
+  for _, r in ipairs(draw.rows(vim.api.nvim_get_current_buf())) do
+    if r.row + 1 <= last and r.last + 1 >= first then
+      table.insert(out, r.item)
+    end
+  end
+  return out
+end
+
+--- Accepts or rejects the hunk under the cursor, a given one, those of a range of lines, or all.
+---@param action 'accept'|'reject'
+---@param opts? { all?: boolean, comment?: string, text?: string, hunk?: agent_lsp.Waiting, range?: { first: integer, last: integer } }
+function M.decide(action, opts)
+  opts = opts or {}
+  if opts.all then
+    for _, p in ipairs(M.proposals()) do
+      M.resolve(p, { { hunkId = '*', action = action, comment = opts.comment } })
+    end
+    return
+  end
+  local list = opts.range and in_range(opts.range.first, opts.range.last) or { opts.hunk or M.at_cursor() }
+  if #list == 0 then
+    return no_hunk()
+  end
+  local by_proposal = {}
+  for _, w in ipairs(list) do
+    local id = w.proposal.proposalId
+    by_proposal[id] = by_proposal[id] or { proposal = w.proposal, decisions = {} }
+    table.insert(by_proposal[id].decisions, { hunkId = w.hunk.hunkId, action = action, comment = opts.comment, newText = opts.text })
+  end
+  for _, d in pairs(by_proposal) do
+    M.resolve(d.proposal, d.decisions)
+  end
+end
+
+--- Asks why, and rejects the hunk under the cursor with the answer as a comment for the model.
+function M.comment()
+  local w = M.at_cursor()
+  if not w then
+    return no_hunk()
+  end
+  vim.ui.input({ prompt = 'Why not? ' }, function(text)
+    if text then
+      M.decide('reject', { hunk = w, comment = text })
+    end
+  end)
+end
+
+--- The text of a scratch buffer, with the line ending and the last newline of the hunk that it came from.
+---@param lines string[]
+---@param like string
+function M.join(lines, like)
+  local eol = like:find('\r\n') and '\r\n' or '\n'
+  local text = table.concat(lines, eol)
+  return (like == '' or like:sub(-1) == '\n') and text .. eol or text
+end
+
+--- Opens the hunk's new text in a small window; writing it accepts the hunk with that text.
+function M.edit()
+  local w = M.at_cursor()
+  if not w then
+    return no_hunk()
+  end
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunks.split(w.hunk.newText))
+  vim.api.nvim_buf_set_name(buf, 'agent-hunk://' .. w.hunk.hunkId)
+  vim.bo[buf].buftype, vim.bo[buf].bufhidden = 'acwrite', 'wipe'
+  vim.bo[buf].filetype = vim.filetype.match({ filename = vim.uri_to_fname(w.file.uri) }) or ''
+  vim.bo[buf].modified = false
+  local win = vim.api.nvim_open_win(buf, true, {
+    relative = 'cursor',
+    row = 1,
+    col = 0,
+    width = math.min(100, vim.o.columns - 4),
+    height = math.min(20, math.max(3, vim.api.nvim_buf_line_count(buf) + 1)),
+    border = 'rounded',
+    title = ' :w accepts this text, :q leaves it ',
+  })
+  vim.api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = buf,
+    callback = function()
+      local text = M.join(vim.api.nvim_buf_get_lines(buf, 0, -1, false), w.hunk.newText ~= '' and w.hunk.newText or w.hunk.oldText)
+      vim.bo[buf].modified = false
+      vim.schedule(function()
+        pcall(vim.api.nvim_win_close, win, true)
+        M.decide('accept', { hunk = w, text = text })
+      end)
+    end,
+  })
+end
+
+--- All pending hunks in the quickfix list.
+---@return integer count
+function M.fill_quickfix()
+  local list, buffers = {}, {}
+  for _, w in ipairs(hunks.pending()) do
+    buffers[w.file.uri] = buffers[w.file.uri] or vim.fn.bufadd(vim.uri_to_fname(w.file.uri))
+    local first = hunks.split(w.hunk.newText)[1] or hunks.split(w.hunk.oldText)[1] or ''
+    table.insert(list, {
+      bufnr = buffers[w.file.uri],
+      lnum = draw.place_of(w) + 1,
+      text = ('[%s%s] %s'):format(w.file.op, w.hunk.state == 'stale' and ', stale' or '', vim.trim(first)),
+      user_data = w.hunk.hunkId,
+    })
+  end
+  vim.fn.setqflist({}, ' ', { title = 'agent-lsp: pending hunks', items = list })
+  return #list
+end
+
+function M.quickfix()
+  if M.fill_quickfix() == 0 then
+    return log.tell('no pending hunks')
+  end
+  vim.cmd('botright copen')
+end
+
+return M

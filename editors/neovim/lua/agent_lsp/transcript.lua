@@ -1,0 +1,446 @@
+--- The transcript buffer: items, each with a run of lines that begins at an extmark.
+---
+--- Streamed text is gathered and drawn once a frame; text that only grew is put behind what stands.
+local events = require('agent_lsp.events')
+local render = require('agent_lsp.render')
+
+local M = {}
+
+local marks = vim.api.nvim_create_namespace('agent_lsp_items')
+local colours = vim.api.nvim_create_namespace('agent_lsp_panel')
+
+--- Milliseconds between two drawings while text streams.
+local frame = 16
+--- Bytes of a running tool's output that are kept.
+local max_live = 8192
+
+---@class agent_lsp.PanelItem
+---@field id string
+---@field data agent_lsp.Item as the daemon told it last
+---@field text string
+---@field parts string[] streamed pieces that are not in text yet
+---@field output string live output of a tool
+---@field depth integer of the sub-agent that it belongs to
+---@field done boolean
+---@field dirty boolean
+---@field drawn? string the plain text that stands in the buffer
+---@field mark? integer
+---@field lines integer lines in the buffer
+---@field fold? { [1]: integer, [2]: integer }
+---@field folded? boolean whether the fold stands in the panel's window
+
+local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
+
+local items = {} ---@type agent_lsp.PanelItem[]
+local by_id = {} ---@type table<string, agent_lsp.PanelItem>
+local dirty = {} ---@type table<agent_lsp.PanelItem, boolean>
+local footer ---@type agent_lsp.PanelItem
+local timer = false
+
+M.longest = 0 -- milliseconds that the longest drawing took
+
+--- The buffer, made with the first use.
+---@return integer
+function M.buffer()
+  if M.buf and vim.api.nvim_buf_is_valid(M.buf) then
+    return M.buf
+  end
+  M.buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(M.buf, 'agent-lsp://panel')
+  vim.bo[M.buf].bufhidden, vim.bo[M.buf].modifiable, vim.bo[M.buf].undolevels = 'hide', false, -1
+  vim.bo[M.buf].filetype = 'agent_lsp'
+  pcall(vim.treesitter.start, M.buf, 'markdown')
+  for _, item in ipairs(items) do
+    item.mark, item.lines, item.drawn, item.folded = nil, 0, nil, nil
+    dirty[item] = true
+  end
+  footer.mark, footer.lines = nil, 0
+  dirty[footer] = true
+  return M.buf
+end
+
+--- The window of the current tab that shows the transcript.
+---@return integer?
+function M.window()
+  if not M.buf then
+    return nil
+  end
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_win_get_buf(win) == M.buf then
+      return win
+    end
+  end
+end
+
+local function set_lines(first, last, lines)
+  vim.bo[M.buf].modifiable = true
+  vim.api.nvim_buf_set_lines(M.buf, first, last, false, lines)
+  vim.bo[M.buf].modifiable, vim.bo[M.buf].modified = false, false
+end
+
+local function row_of(item)
+  return vim.api.nvim_buf_get_extmark_by_id(M.buf, marks, item.mark, {})[1]
+end
+
+--- The row where an item that is not drawn yet belongs: before the next drawn one.
+local function row_for(item)
+  local found = false
+  for _, other in ipairs(items) do
+    if other == item then
+      found = true
+    elseif found and other.mark then
+      return row_of(other)
+    end
+  end
+  return footer.mark and item ~= footer and row_of(footer) or vim.api.nvim_buf_line_count(M.buf) - 1
+end
+
+local function unfold(item, row)
+  local win = M.window()
+  if item.folded and win then
+    pcall(vim.api.nvim_win_call, win, function()
+      vim.cmd(('silent! keepjumps normal! %dGzD'):format(row + item.fold[1]))
+    end)
+  end
+  item.folded = nil
+end
+
+local function colour(item, look, row)
+  vim.api.nvim_buf_clear_namespace(M.buf, colours, row, row + #look.lines)
+  local from = ('│ '):rep(item.depth)
+  if look.group then
+    for i = 1, look.whole and #look.lines or 1 do
+      vim.api.nvim_buf_set_extmark(M.buf, colours, row + i - 1, #from, {
+        end_row = row + i,
+        hl_group = look.group,
+        priority = 120,
+      })
+    end
+  elseif look.icon then
+    local stop = #from + #vim.fn.matchstr(look.lines[1], '^.', #from)
+    vim.api.nvim_buf_set_extmark(M.buf, colours, row, #from, { end_col = stop, hl_group = look.icon, priority = 120 })
+  end
+  for _, m in ipairs(look.marks or {}) do
+    vim.api.nvim_buf_set_extmark(M.buf, colours, row + m[1], m[2], { end_col = m[3], hl_group = m[4], priority = 120 })
+  end
+  if item.depth > 0 then
+    for i = 1, #look.lines do
+      vim.api.nvim_buf_set_extmark(M.buf, colours, row + i - 1, 0, { end_col = #from, hl_group = 'AgentLspMeta', priority = 121 })
+    end
+  end
+end
+
+--- Draws an item as a whole.
+local function draw(item)
+  local look = item.look and item.look() or render.item(item)
+  if item ~= footer then
+    table.insert(look.lines, ('│ '):rep(item.depth))
+  end
+  local row = item.mark and row_of(item) or row_for(item)
+  local cursor_win = M.window()
+  local cursor = cursor_win and vim.api.nvim_win_get_cursor(cursor_win)
+  unfold(item, row)
+  if cursor then
+    pcall(vim.api.nvim_win_set_cursor, cursor_win, cursor)
+  end
+  set_lines(row, row + item.lines, look.lines)
+  item.mark = vim.api.nvim_buf_set_extmark(M.buf, marks, row, 0, { id = item.mark })
+  item.lines, item.fold = #look.lines, look.fold
+  item.drawn = render.is_plain(item) and item.text or nil
+  colour(item, look, row)
+end
+
+--- Puts what a plain text grew by behind what stands.
+local function append(item)
+  local more = item.text:sub(#item.drawn + 1)
+  item.drawn = item.text
+  if more == '' then
+    return
+  end
+  local first = row_of(item)
+  local row = first + item.lines - 2 -- the item's last line is empty
+  local last = vim.api.nvim_buf_get_lines(M.buf, row, row + 1, false)[1]
+  local lines = render.lines(last .. more)
+  set_lines(row, row + 1, lines)
+  vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark }) -- a mark on a replaced line would go along
+  item.lines = item.lines + #lines - 1
+end
+
+local function gather(item)
+  if #item.parts > 0 then
+    item.text = item.text .. table.concat(item.parts)
+    item.parts = {}
+  end
+end
+
+--- Closes the folds of finished items in the panel's window.
+function M.fold()
+  local win = M.window()
+  if not win then
+    return
+  end
+  for _, item in ipairs(items) do
+    if item.fold and item.mark and not item.folded then
+      local row = row_of(item)
+      vim.api.nvim_win_call(win, function()
+        pcall(vim.cmd, ('silent %d,%dfold'):format(row + item.fold[1], row + item.fold[2]))
+      end)
+      item.folded = true
+    end
+  end
+end
+
+--- A new window has none of the folds.
+function M.forget_folds()
+  for _, item in ipairs(items) do
+    item.folded = nil
+  end
+end
+
+--- Runs fn without conceal in the panel's window: from 0.11 on Neovim parses each line that is set there at once,
+--- for lines that conceal hides, which costs a hundred times what setting them does.
+local function without_conceal(win, fn)
+  local level = win and vim.wo[win].conceallevel or 0
+  if level == 0 or not has_conceal_lines then
+    return fn()
+  end
+  vim.wo[win][0].conceallevel = 0
+  local ok, err = pcall(fn)
+  vim.wo[win][0].conceallevel = level
+  if not ok then
+    error(err, 0)
+  end
+end
+
+local function draw_all(todo)
+  local settled = false
+  for _, item in ipairs(items) do
+    if todo[item] then
+      gather(item)
+      if item.mark and item.drawn and render.is_plain(item) and vim.startswith(item.text, item.drawn) then
+        append(item)
+      else
+        draw(item)
+      end
+      settled = settled or item.fold ~= nil
+    end
+  end
+  if todo[footer] then
+    draw(footer)
+  end
+  if settled then
+    M.fold()
+  end
+end
+
+--- Goes to the end, with the last line at the bottom: what was folded makes room above.
+---@param win integer
+function M.follow(win)
+  vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
+  vim.api.nvim_win_call(win, function()
+    vim.cmd('keepjumps normal! zb')
+  end)
+end
+
+--- Draws what changed. It runs once a frame, however many deltas came.
+function M.flush()
+  timer = false
+  if not M.buf or not vim.api.nvim_buf_is_valid(M.buf) or not next(dirty) then
+    return
+  end
+  local began = vim.uv.hrtime()
+  local win = M.window()
+  local follow = win and vim.api.nvim_win_get_cursor(win)[1] >= vim.api.nvim_buf_line_count(M.buf) - footer.lines - 1
+  local todo = dirty
+  dirty = {}
+  without_conceal(win, function()
+    draw_all(todo)
+    if follow then
+      M.follow(win)
+    end
+  end)
+  M.longest = math.max(M.longest, (vim.uv.hrtime() - began) / 1e6)
+end
+
+local function touch(item)
+  dirty[item] = true
+  if not timer then
+    timer = true
+    vim.defer_fn(M.flush, frame)
+  end
+end
+
+footer = { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
+
+--- Sets what stands below all items: a function that gives the look.
+---@param look fun(): agent_lsp.Look
+function M.set_footer(look)
+  footer.look = look
+  touch(footer)
+end
+
+--- Draws the footer again.
+function M.touch_footer()
+  touch(footer)
+end
+
+local function new_item(id, data)
+  return { id = id, data = data, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
+end
+
+--- Where a new item belongs: behind its sub-agent's other items, else at the end.
+local function insert(item)
+  local parent = item.data.parentItemId and by_id[item.data.parentItemId]
+  if not parent then
+    return table.insert(items, item)
+  end
+  item.depth = parent.depth + 1
+  local at = #items
+  for i, other in ipairs(items) do
+    if other == parent then
+      at = i
+      while items[at + 1] and items[at + 1].depth > parent.depth do
+        at = at + 1
+      end
+      break
+    end
+  end
+  table.insert(items, at + 1, item)
+end
+
+--- Takes an item as the daemon tells it.
+---@param data agent_lsp.Item
+---@param done boolean
+function M.take(data, done)
+  local item = by_id[data.itemId]
+  if not item then
+    item = new_item(data.itemId, data)
+    by_id[data.itemId] = item
+    insert(item)
+  end
+  if data.label == data.name and item.data.label then
+    data.label = item.data.label -- a call that a crash cut off is told again without its label
+  end
+  item.data, item.done = data, done
+  if type(data.text) == 'string' and (done or #data.text > #item.text + #table.concat(item.parts)) then
+    item.text, item.parts = data.text, {}
+  end
+  touch(item)
+end
+
+---@param id string
+---@param kind string
+---@param text string
+function M.delta(id, kind, text)
+  local item = by_id[id]
+  if not item then
+    return
+  end
+  if kind == 'toolOutput' then
+    item.output = (item.output .. text):sub(-max_live)
+  elseif kind ~= 'toolInput' then
+    item.parts[#item.parts + 1] = text
+  end
+  touch(item)
+end
+
+--- Adds a note of the client's own.
+---@param text string
+---@param level? 'info'|'warning'|'error'
+function M.note(text, level)
+  local item = new_item('', { type = 'notice', level = level or 'info' })
+  item.text, item.done = text, true
+  table.insert(items, item)
+  touch(item)
+end
+
+--- What ran when the daemon died will not go on.
+function M.interrupt()
+  for _, item in ipairs(items) do
+    if not item.done and item.data.type == 'toolCall' then
+      item.data.status, item.done = 'cancelled', true
+      touch(item)
+    end
+  end
+end
+
+--- Empties the transcript for another session.
+function M.clear()
+  items, by_id, dirty = {}, {}, {}
+  if M.buf and vim.api.nvim_buf_is_valid(M.buf) then
+    vim.api.nvim_buf_clear_namespace(M.buf, -1, 0, -1)
+    set_lines(0, -1, {})
+    footer.mark, footer.lines = nil, 0
+    touch(footer)
+  end
+end
+
+--- The item that a row of the buffer belongs to.
+---@param row integer zero-based
+---@return agent_lsp.PanelItem?
+function M.at(row)
+  local found
+  for _, item in ipairs(items) do
+    if item.mark and row_of(item) <= row then
+      found = item
+    end
+  end
+  return found
+end
+
+--- Whether a row lies below all items, where it is told what waits.
+---@param row integer zero-based
+function M.in_footer(row)
+  return footer.mark ~= nil and row >= row_of(footer)
+end
+
+--- An item and what it belongs to, from inside out.
+---@param item agent_lsp.PanelItem?
+---@param predicate fun(item: agent_lsp.PanelItem): boolean
+---@return agent_lsp.PanelItem?
+function M.enclosing(item, predicate)
+  while item and not predicate(item) do
+    item = item.data.parentItemId and by_id[item.data.parentItemId] or nil
+  end
+  return item
+end
+
+--- Text of a closed fold.
+function M.foldtext()
+  local line = vim.fn.getline(vim.v.foldstart)
+  local n = vim.v.foldend - vim.v.foldstart + 1
+  local prefix = line:match('^[│ ]*') or ''
+  local what = line:find('> ', #prefix + 1, true) == #prefix + 1 and 'thought' or 'output'
+  n = what == 'output' and prefix == '' and n - (has_conceal_lines and 1 or 2) or n -- without the fences
+  return { { prefix, 'AgentLspMeta' }, { ('▸ %s, %d %s'):format(what, n, n == 1 and 'line' or 'lines'), 'AgentLspMeta' } }
+end
+
+M.session = nil ---@type string?
+
+--- Whether an event is one of the session that is shown.
+---@param params table
+function M.ours(params)
+  return not M.session or params.sessionId == M.session
+end
+
+for name, done in pairs({ ['item/started'] = false, ['item/updated'] = false, ['item/completed'] = true }) do
+  events.on(name, function(params)
+    if M.ours(params) then
+      M.take(params.item, done)
+    end
+  end)
+end
+
+events.on('delta', function(params)
+  if M.ours(params) then
+    M.delta(params.itemId, params.kind, params.text)
+  end
+end)
+
+events.on('exit', function(params)
+  if M.ours(params) then
+    M.interrupt()
+  end
+end)
+
+return M

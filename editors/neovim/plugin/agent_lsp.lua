@@ -1,0 +1,62 @@
+-- Registers the commands and nothing else: the plugin itself is loaded by their first use.
+if vim.g.loaded_agent_lsp then
+  return
+end
+vim.g.loaded_agent_lsp = 1
+
+--- Commands by name: the function of agent_lsp.commands, what nargs, range, bang it takes, and its description.
+local commands = {
+  AgentPrompt = { 'prompt', nargs = '*', range = true, desc = 'Prompt the agent (with a range: about the selection)' },
+  AgentSteer = { 'steer', nargs = '*', desc = 'Speak into the running turn' },
+  AgentQueue = { 'queue', nargs = '*', desc = 'Queue a prompt for after the turn, or show the queue' },
+  AgentAbort = { 'abort', desc = 'Stop the running turn' },
+  AgentToggle = { 'toggle', desc = 'Show or hide the panel' },
+  AgentNew = { 'new', nargs = '*', desc = 'Start a new session' },
+  AgentSessions = { 'sessions', nargs = '*', desc = 'List, resume, fork, export or delete sessions' },
+  AgentReview = { 'review', nargs = '?', desc = 'Show all pending hunks' },
+  AgentAccept = { 'accept', bang = true, range = true, nargs = '*', desc = 'Accept the hunk under the cursor or in the range (! = all)' },
+  AgentReject = {
+    'reject',
+    bang = true,
+    range = true,
+    nargs = '*',
+    desc = 'Reject the hunk under the cursor or in the range (! = all), with a comment',
+  },
+  AgentDiff = { 'diff', desc = 'Show base and proposal side by side; the proposal may be edited' },
+  AgentFix = { 'fix', nargs = '*', desc = 'Fix the diagnostic at the cursor' },
+  AgentUndo = { 'undo', desc = 'Undo what the agent changed in its last turn' },
+  AgentCheckpoints = { 'checkpoints', desc = 'List checkpoints and restore one' },
+  AgentModel = { 'model', nargs = '?', desc = 'Choose the model' },
+  AgentCompact = { 'compact', nargs = '*', desc = 'Compact the context' },
+  AgentLog = { 'log', desc = 'Open the log' },
+}
+
+for name, spec in pairs(commands) do
+  vim.api.nvim_create_user_command(name, function(opts)
+    require('agent_lsp.commands')[spec[1]](opts)
+  end, {
+    nargs = spec.nargs or 0,
+    range = spec.range,
+    bang = spec.bang,
+    desc = spec.desc,
+    complete = spec.nargs and function(lead, line)
+      return require('agent_lsp.commands').complete(spec[1], lead, line)
+    end or nil,
+  })
+end
+
+for lhs, fn in pairs({
+  ['<Plug>(agent-lsp-accept)'] = 'accept',
+  ['<Plug>(agent-lsp-reject)'] = 'reject',
+  ['<Plug>(agent-lsp-next)'] = 'next_hunk',
+  ['<Plug>(agent-lsp-previous)'] = 'previous_hunk',
+  ['<Plug>(agent-lsp-edit)'] = 'edit_hunk',
+  ['<Plug>(agent-lsp-comment)'] = 'comment',
+  ['<Plug>(agent-lsp-toggle)'] = 'toggle',
+  ['<Plug>(agent-lsp-abort)'] = 'abort',
+  ['<Plug>(agent-lsp-answer)'] = 'answer',
+}) do
+  vim.keymap.set('n', lhs, function()
+    require('agent_lsp.commands')[fn]({ args = '', bang = false, range = 0 })
+  end)
+end

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# picture.sh NVIM BACKGROUND [PNG]    the plugin in a terminal, through tmux: what must be seen is looked for; with PNG a picture is made (chromium)
+set -euo pipefail
+nvim=$1 background=$2 png=${3:-}
+here=$(cd "$(dirname "$0")" && pwd -P)
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-picture.XXXXXX")
+T=(tmux -u -S "$tmp/sock" -f /dev/null)
+trap '"${T[@]}" kill-server 2>/dev/null || :; until rm -rf "$tmp" 2>/dev/null; do sleep 0.05; done' EXIT
+export PLUGIN=${here%/tests} BACKGROUND=$background WORKSPACE=$tmp/shop AGENT_LSP_SCRIPT=$tmp/script.jsonl LC_ALL=C.UTF-8 XDG_STATE_HOME=$tmp/state
+
+mkdir -p "$WORKSPACE/.git"
+cat >"$WORKSPACE/cart.go" <<'GO'
+package cart
+
+// Item is a product and how many of it are wanted.
+type Item struct {
+	Name     string
+	Price    int // in cents
+	Quantity int
+}
+
+// Total adds up the items.
+func Total(items []Item) int {
+	total := 100 // shipping
+	for _, item := range items {
+		total += item.Price
+	}
+	return total
+}
+
+// Count is the number of items.
+func Count(items []Item) (n int) {
+	for _, item := range items {
+		n += item.Quantity
+	}
+	return n
+}
+GO
+cat >"$AGENT_LSP_SCRIPT" <<'JSONL'
+{"reasoning":"Total adds each price once.\nThe quantity is never used, and shipping is added even to nothing.","text":"I look at the file first.","toolCalls":[{"name":"read","arguments":{"path":"cart.go"}}],"usage":{"input":5200,"output":80}}
+{"text":"Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price counts *as often as wanted*.\n","toolCalls":[{"name":"edit","arguments":{"path":"cart.go","edits":[{"old_string":"func Total(items []Item) int {\n","new_string":"func Total(items []Item) int {\n\tif len(items) == 0 {\n\t\treturn 0\n\t}\n"},{"old_string":"total += item.Price","new_string":"total += item.Price * item.Quantity"}]}}],"usage":{"input":6100,"output":160}}
+{"text":"Done."}
+JSONL
+"${T[@]}" new-session -d -x 132 -y 34 "'$nvim' --clean -u '$here/picture.lua' 2>'$tmp/err'"
+shot() { "${T[@]}" capture-pane -p -e -N >"$tmp/shot" && sed 's/\x1b\[[0-9;:]*m//g' "$tmp/shot" >"$tmp/text"; }
+seen() { shot && for want in "$@"; do grep -qF -- "$want" "$tmp/text" || return 1; done; }
+i=0
+until seen '+     if len(items) == 0 {' '+         total += item.Price * item.Quantity' 'total += item.Price' '❯ Total ignores' \
+  '▸ thought, 2 lines' '✓ Read cart.go' '▸ output,' '✎ Edit cart.go' '● awaiting Total ignores' '2 hunks wait' 'agent: awaiting, 2 hunks, ' '░░ 2' '(unsaved)' '- an empty basket'; do
+  i=$((i + 1))
+  [ $i -lt 1200 ] || { cat "$tmp/text" "$tmp/err"; echo 'picture.sh: this is not what should be seen'; exit 1; }
+  sleep 0.05
+done
+if [ -n "$png" ]; then
+  node "$here/picture.cjs" "$background" <"$tmp/shot" >"$tmp/page.html"
+  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1130,594 --user-data-dir="$tmp/chromium" \
+    --screenshot="$png" "file://$tmp/page.html" >/dev/null 2>&1
+fi
+echo "ok  $("$nvim" --version | head -n1), $background"

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# run.sh [--format] [SPEC...]    the plugin in real Neovim, oldest and newest, against the real daemon
+#
+# Gets both Neovims and StyLua when they are missing (caches lie outside the checkout), builds the daemon unless
+# AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs only such cases.
+# PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec "picture" alone looks at the screen.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd -P)
+plugin=$(dirname "$here")
+repo=$(cd "$plugin/../.." && pwd -P)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
+stylua=$cache/stylua-2.5.2
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-nvim.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+
+fetch_stylua() {
+  [ -e "$stylua/.complete" ] && return
+  command -v npm >/dev/null || { echo 'run.sh: npm is missing'; exit 1; }
+  mkdir -p "$stylua"
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$stylua" @johnnymorganz/stylua@2.5.2
+  touch "$stylua/.complete"
+}
+
+mapfile -t sources < <(find "$plugin" -name '*.lua' ! -path '*/lua/agent_lsp/protocol.lua' | sort)
+if [ "${1:-}" = --format ]; then
+  fetch_stylua
+  exec node "$here/format.cjs" "$stylua" --write "${sources[@]}"
+fi
+
+if [ -z "${AGENT_LSP_BIN:-}" ]; then
+  AGENT_LSP_BIN=$tmp/agent-lsp
+  (cd "$repo" && CGO_ENABLED=0 go build -o "$AGENT_LSP_BIN" ./cmd/agent-lsp)
+fi
+AGENT_LSP_BIN=$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_LSP_BIN")
+export AGENT_LSP_BIN
+
+# The same gopls as scripts/setup.sh installs.
+gopls=$cache/bin/gopls
+[ -x "$gopls" ] || GOBIN=$cache/bin go install golang.org/x/tools/gopls@v0.23.0
+
+# isolated FOLDER COMMAND...: nothing of the user's editor, settings or keys is seen.
+isolated() {
+  local home=$1
+  shift
+  mkdir -p "$home"/{config,data,cache,state,run,tmp}
+  chmod 700 "$home/run"
+  env -i PATH="$PATH" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm-256color AGENT_LSP_BIN="$AGENT_LSP_BIN" REPO="$repo" GOPLS="$gopls" \
+    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} LUA_PATH="$here/?.lua;;" \
+    XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_CACHE_HOME="$home/cache" \
+    XDG_STATE_HOME="$home/state" XDG_RUNTIME_DIR="$home/run" TMPDIR="$home/tmp" "$@"
+}
+
+failed=()
+specs=("$@")
+[ ${#specs[@]} -gt 0 ] || mapfile -t specs < <(cd "$here/spec" && ls ./*_spec.lua | sed 's,^\./,,; s,_spec\.lua$,,' && echo picture)
+for suite in trixie forky; do
+  nvim=$("$here/get-nvim.sh" "$suite" "$cache/nvim-$suite")
+  echo "== $("$nvim" --version | head -n1)"
+  for spec in "${specs[@]}"; do
+    echo "-- $spec"
+    if [ "$spec" = picture ]; then
+      for background in light dark; do
+        png=
+        [ -z "${PICTURES:-}" ] || [ "$suite" != forky ] || png=$repo/docs/images/neovim-$background.png
+        isolated "$tmp/$suite-picture-$background" "$here/picture.sh" "$nvim" "$background" "$png" </dev/null || failed+=("$suite/picture-$background")
+      done
+      continue
+    fi
+    if ! NVIM=$nvim isolated "$tmp/$suite-$spec" timeout -k 5 150 "$nvim" --headless --clean -l "$here/spec/${spec}_spec.lua" 2>"$tmp/stderr"; then
+      failed+=("$suite/$spec")
+      tail -n 40 "$tmp/stderr"
+    fi
+  done
+done
+
+if [ $# -eq 0 ]; then
+  echo '== luacheck'
+  (cd "$plugin" && luacheck -q --config .luacheckrc .) || failed+=(luacheck)
+  echo '== stylua'
+  fetch_stylua
+  node "$here/format.cjs" "$stylua" "${sources[@]}" || failed+=(stylua)
+  echo '== protocol.lua'
+  "$AGENT_LSP_BIN" schema lua | diff -q - "$plugin/lua/agent_lsp/protocol.lua" >/dev/null ||
+    { echo 'lua/agent_lsp/protocol.lua is not what `agent-lsp schema lua` prints'; failed+=(protocol.lua); }
+fi
+
+[ ${#failed[@]} -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
+echo 'all Neovim tests passed'

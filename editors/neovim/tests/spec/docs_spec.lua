@@ -1,0 +1,212 @@
+--- The help file and the README against the code, and the ways to install.
+local H = require('harness')
+
+local help = H.read(H.plugin .. '/doc/agent_lsp.txt')
+
+local function has(text, what)
+  if not help:find(text, 1, true) then
+    error(('%s %s is not in doc/agent_lsp.txt'):format(what, text), 2)
+  end
+end
+
+H.case('each command has its tag in the help file, and each tag its command', function()
+  local there = {}
+  for name in pairs(vim.api.nvim_get_commands({})) do
+    if name:match('^Agent') then
+      has(('*:%s*'):format(name), 'command')
+      there[name] = true
+    end
+  end
+  for name in help:gmatch('%*:(Agent%a+)%*') do
+    H.equal(there[name], true, name)
+  end
+  for _, name in ipairs({
+    'Prompt',
+    'Steer',
+    'Queue',
+    'Abort',
+    'Toggle',
+    'New',
+    'Sessions',
+    'Review',
+    'Accept',
+    'Reject',
+    'Diff',
+    'Fix',
+    'Undo',
+    'Checkpoints',
+    'Model',
+    'Compact',
+    'Log',
+  }) do
+    H.equal(there['Agent' .. name], true, name)
+  end
+end)
+
+H.case('each mapping is in the help file, and there', function()
+  local count = 0
+  for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
+    if map.lhs:find('agent-lsp', 1, true) then
+      has(map.lhs, 'mapping')
+      H.equal(map.lhs:match('^<Plug>') ~= nil, true, 'a default key: ' .. map.lhs)
+      count = count + 1
+    end
+  end
+  local told = {}
+  for lhs in help:gmatch('<Plug>%b()') do
+    told[lhs] = true
+    H.equal(vim.fn.maparg(lhs, 'n') ~= '', true, lhs)
+  end
+  H.equal(vim.tbl_count(told), count)
+end)
+
+H.case('each option is in the help file with its default', function()
+  local defaults = require('agent_lsp.config').defaults
+  local block = assert(help:match("require%('agent_lsp'%)%.setup%((%b{})%)"))
+  local told = assert(loadstring('return ' .. block))()
+  told.root_markers, told.cmd = defaults.root_markers, nil
+  H.equal(told, defaults)
+end)
+
+H.case('the Lua API, the events and the highlights are in the help file', function()
+  for name in pairs(require('agent_lsp')) do
+    has(('*agent_lsp.%s()*'):format(name), 'function')
+  end
+  require('agent_lsp.panel')
+  require('agent_lsp.draw')
+  for name in pairs(vim.api.nvim_get_hl(0, {})) do
+    if name:match('^AgentLsp') then
+      has(name, 'highlight')
+    end
+  end
+  local emit = require('agent_lsp.events')
+  local names = { 'ready', 'exit', 'session', 'review', 'pending' }
+  for method in H.read(H.plugin .. '/lua/agent_lsp/client.lua'):gmatch("'agent/([%a/]+)',\n") do
+    table.insert(names, method ~= 'delta' and method or nil)
+  end
+  for _, name in ipairs(names) do
+    has(emit.pattern(name), 'event')
+  end
+  H.equal(#names, 17)
+end)
+
+H.case('the help file makes tags', function()
+  local dir = H.workspace()
+  vim.fn.mkdir(dir .. '/doc')
+  H.write(dir .. '/doc/agent_lsp.txt', help)
+  vim.cmd.helptags(dir .. '/doc')
+  H.matches(H.read(dir .. '/doc/tags'), ':AgentPrompt\t')
+  -- They are kept in the repository, because most ways to install make no tags in a folder inside it.
+  H.equal(H.read(H.plugin .. '/doc/tags'), H.read(dir .. '/doc/tags'), 'doc/tags is not current: :helptags editors/neovim/doc')
+  for _, line in ipairs(vim.split(help, '\n')) do
+    H.equal(vim.fn.strdisplaywidth(line) <= 78, true, line)
+  end
+end)
+
+H.case('commands complete their arguments', function()
+  H.start({ files = { ['a.txt'] = 'one\n', ['dir/deep.txt'] = 'deep\n' }, script = { { expect = { lastUser = 'deep' }, text = 'ok' } } })
+  H.edit('a.txt')
+  H.equal(vim.fn.getcompletion('AgentSessions r', 'cmdline'), { 'resume', 'rename' })
+  H.equal(vim.fn.getcompletion('AgentReview ', 'cmdline'), { 'tab', 'quickfix', 'diff' })
+  for _, name in ipairs({ 'Prompt', 'Steer', 'Queue', 'Fix', 'Compact', 'New', 'Accept', 'Reject' }) do
+    H.equal(vim.fn.getcompletion(('Agent%s look at @dir/'):format(name), 'cmdline'), { '@dir/deep.txt' }, name)
+  end
+  H.equal(vim.fn.getcompletion('AgentPrompt @d', 'cmdline'), { '@diagnostics', '@dir/' })
+  vim.cmd('AgentPrompt look at @dir/deep.txt')
+  H.equal(H.turn().status, 'completed')
+  H.wait('the models', function()
+    return #vim.fn.getcompletion('AgentModel ', 'cmdline') > 0
+  end)
+end)
+
+H.case('nothing blocks the main loop: no waiting call, but in the health check', function()
+  for name in vim.fs.dir(H.plugin .. '/lua/agent_lsp') do
+    local text = name ~= 'health.lua' and H.read(H.plugin .. '/lua/agent_lsp/' .. name) or ''
+    for _, call in ipairs({
+      ':wait%(',
+      'vim%.wait%(',
+      'request_sync',
+      'fn%.system',
+      'io%.popen',
+      'os%.execute',
+      'fn%.getchar',
+      'fn%.confirm',
+    }) do
+      H.equal(text:find(call), nil, name .. ': ' .. call)
+    end
+  end
+end)
+
+--- Runs a Neovim of its own that is configured as the README says, and looks whether the plugin is there.
+local function installed(config)
+  local dir = H.workspace({ ['init.lua'] = config })
+  local check = dir .. '/check.lua'
+  H.write(
+    check,
+    [[
+vim.cmd.runtime({ 'plugin/agent_lsp.lua' })
+assert(vim.fn.exists(':AgentPrompt') == 2, 'no command')
+assert(require('agent_lsp.config').plugin_dir():find('editors/neovim$'), require('agent_lsp.config').plugin_dir())
+assert(#vim.api.nvim_get_runtime_file('doc/agent_lsp.txt', true) == 1, 'no help file')
+vim.cmd.help(':AgentPrompt')
+io.stdout:write('there')
+vim.cmd('qa!')
+]]
+  )
+  local env = { XDG_DATA_HOME = dir .. '/data', XDG_CONFIG_HOME = dir .. '/config' }
+  local done = vim
+    .system({ vim.v.progpath, '--headless', '-i', 'NONE', '-u', dir .. '/init.lua', '-c', 'luafile ' .. check }, { text = true, env = env })
+    :wait(H.deadline)
+  H.matches((done.stdout or '') .. (done.stderr or ''), 'there')
+end
+
+local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
+local readme = H.read(H.plugin .. '/README.md')
+
+--- The code of the README below a heading.
+local function snippet(heading)
+  return assert(readme:match('### ' .. vim.pesc(heading) .. '.-```%a+\n(.-)```'), heading)
+end
+
+H.case('installed by lazy.nvim', function()
+  -- lazy.nvim itself is not here: it calls config with the plugin, whose dir is the clone.
+  installed(('local spec = %s\nspec.config({ dir = %q })'):format(snippet('lazy.nvim'), repo))
+end)
+
+H.case('installed by vim-plug', function()
+  local options = assert(snippet('vim-plug'):match('%b{}'))
+  H.equal(vim.fn.eval(options).rtp, 'editors/neovim')
+  installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim')) -- what vim-plug does with rtp
+end)
+
+H.case('installed as a package', function()
+  local home = H.workspace()
+  local env = { HOME = home, XDG_DATA_HOME = home .. '/.local/share' }
+  local script =
+    snippet('As a package'):gsub('git clone [^\n]*', ('ln -s %s ~/.local/share/nvim/agent-lsp'):format(repo)):gsub('make [^\n]*\n', '')
+  vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
+  local done = vim.system({ 'sh', '-ec', script }, { env = env, text = true }):wait(H.deadline)
+  H.equal(done.code, 0, done.stderr)
+  installed(('vim.opt.packpath:prepend(%q)'):format(home .. '/.local/share/nvim/site')) -- where Neovim looks by itself
+end)
+
+H.case('installed by Neovim alone', function()
+  local config = snippet('Neovim alone'):gsub("vim%.fn%.stdpath%('data'%) %.%. '[^']*'", ('%q'):format(repo))
+  H.matches(config, vim.pesc(repo))
+  installed(config)
+end)
+
+if vim.fn.has('nvim-0.12') == 1 then
+  H.case('installed by vim.pack', function()
+    local clone = H.workspace() .. '/agent-lsp'
+    -- A repository of the plugin's files as they are now, to be cloned from.
+    vim.fn.mkdir(clone .. '/editors', 'p')
+    vim.fn.system({ 'cp', '-r', H.plugin, clone .. '/editors/neovim' })
+    local git = 'git -c user.name=t -c user.email=t@example.org -c init.defaultBranch=main -C ' .. clone
+    vim.fn.system(('%s init -q && %s add -A && %s commit -qm all'):format(git, git, git))
+    local config = snippet('vim.pack'):gsub('https://[%w%./%-]+', 'file://' .. clone):gsub('%)\n', ', { confirm = false })\n', 1)
+    installed(config)
+  end)
+end
+
+H.run()

@@ -1,0 +1,519 @@
+--- What the editor does for the daemon: its language servers answer (a real gopls among them), documents are saved
+--- and read again, and nothing is opened or changed behind the user's back.
+local H = require('harness')
+
+local auto = { editPolicy = 'auto', permissions = { profile = 'trust' }, sandbox = 'off' }
+
+--- The results of the tool calls so far, in order, but those of the reads that the scripted model adds.
+local function results()
+  return vim.tbl_map(
+    function(p)
+      return p.item.result
+    end,
+    H.all('item/completed', function(p)
+      return p.item.type == 'toolCall' and p.item.name ~= 'read'
+    end)
+  )
+end
+
+local function stop_servers()
+  for _, c in ipairs(vim.lsp.get_clients()) do
+    if c.name ~= 'agent_lsp' then
+      _ = H.new_api and c:stop(true) or not H.new_api and c.stop(true)
+    end
+  end
+  vim.api.nvim_create_augroup('test_servers', { clear = true })
+  H.wait('the end of the servers', function()
+    return vim.iter(vim.lsp.get_clients()):all(function(c)
+      return c.name == 'agent_lsp'
+    end)
+  end)
+end
+
+--- Starts a server for each file of a type, as a user's configuration does.
+local function serve(pattern, config)
+  vim.cmd('filetype on')
+  vim.api.nvim_create_autocmd('FileType', {
+    group = vim.api.nvim_create_augroup('test_servers', { clear = true }),
+    pattern = pattern,
+    callback = function(args)
+      vim.lsp.start(vim.tbl_extend('force', { root_dir = H.dir }, config), { bufnr = args.buf })
+    end,
+  })
+end
+
+--- The questions that the daemon asks the editor from now on, counted by operation, and the answers about diagnostics of all
+--- files that were waited for.
+local function queries()
+  local handlers, asked, waited = require('agent_lsp.editor').handlers, {}, {}
+  local real = handlers['agent/editor/query']
+  handlers['agent/editor/query'] = function(err, params, ctx)
+    asked[params.operation] = (asked[params.operation] or 0) + 1
+    local result, problem = real(err, params, ctx)
+    if not params.uri and params.settle and #params.settle.uris > 0 then
+      table.insert(waited, result)
+    end
+    return result, problem
+  end
+  return asked, waited
+end
+
+local sample = {
+  ['go.mod'] = 'module example.com/sample\n\ngo 1.24\n',
+  ['calc/calc.go'] = table.concat({
+    'package calc',
+    '',
+    '// Add adds.',
+    'func Add(a, b int) int { return a + b }',
+    '',
+    'type Shape interface{ Area() int }',
+    '',
+    'type Square struct{ side int }',
+    '',
+    'func (s Square) Area() int { return s.side * s.side }',
+    '',
+  }, '\n'),
+  ['main.go'] = 'package main\n\nimport "example.com/sample/calc"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n',
+}
+
+H.case("the editor's own gopls answers each question, of unsaved text too, and tells what an edit broke", function()
+  local function lsp(operation, arguments)
+    return H.call('lsp', vim.tbl_extend('force', { operation = operation }, arguments or {}))
+  end
+  local patient = vim.tbl_extend('force', auto, { diagnostics = { waitMs = 60000 } }) -- however slow the machine is
+  local gopls = assert(vim.env.GOPLS, 'GOPLS must name gopls: run scripts/setup.sh')
+  H.start({
+    files = sample,
+    settings = patient,
+    script = {
+      lsp('diagnostics', { path = 'main.go' }),
+      lsp('definition', { path = 'main.go', line = 7, symbol = 'Add' }),
+      lsp('references', { path = 'calc/calc.go', symbol = 'Add' }),
+      lsp('implementation', { path = 'calc/calc.go', symbol = 'Shape' }),
+      lsp('hover', { path = 'calc/calc.go', symbol = 'Add' }),
+      lsp('documentSymbol', { path = 'main.go' }),
+      lsp('workspaceSymbol', { query = 'twice' }),
+      lsp('incomingCalls', { path = 'calc/calc.go', symbol = 'Add' }),
+      lsp('outgoingCalls', { path = 'main.go', symbol = 'thrice' }),
+      lsp('workspaceDiagnostics'),
+      H.call('edit', { path = 'main.go', old_string = 'missing()', new_string = 'println()' }),
+      lsp('diagnostics', { path = 'main.go' }),
+      H.call(
+        'edit',
+        { path = 'calc/calc.go', old_string = '(a, b int) int { return a + b }', new_string = '(a, b, c int) int { return a + b + c }' }
+      ),
+      { text = 'Done.' },
+    },
+  })
+  serve('go', {
+    name = 'gopls',
+    cmd = { gopls },
+    cmd_env = { GOFLAGS = '-mod=mod', GOWORK = 'off', GOPROXY = 'off', GOTOOLCHAIN = 'local', GOTELEMETRY = 'off' },
+  })
+  local asked, waited = queries()
+  local buf = H.edit('main.go')
+  vim.api.nvim_buf_set_lines(
+    buf,
+    -1,
+    -1,
+    false,
+    { '', 'func thrice(n int) int {', '\tmissing()', '\treturn calc.Add(twice(n), n)', '}', '', 'func init() { thrice(1) }' }
+  )
+  H.wait('gopls', function()
+    return #vim.diagnostic.get(buf) > 0
+  end)
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  local got = results()
+  for i, want in ipairs({
+    { 'main.go: 1 error, by the editor', 'main.go:10:2: error: undefined: missing' },
+    { 'calc/calc.go:4:6: func Add%(a, b int%) int' },
+    { 'calc/calc.go:4:6', 'main.go:7:37', 'main.go:11:14' },
+    { 'calc/calc.go:8:6: type Square struct' },
+    { 'func Add%(a int, b int%) int', 'Add adds' },
+    { 'function main', 'function twice', 'function thrice' },
+    { 'twice', 'main.go:7:6' },
+    { 'function twice', 'function thrice' },
+    { 'function Add', 'function twice' },
+    { 'undefined: missing', 'by the editor' },
+    { 'applied 1/1' },
+    { 'main.go: clean: the editor' },
+    { 'applied 1/1', 'new diagnostics after this edit, by the editor', 'main.go:7:.*not enough arguments', 'main.go:11:' },
+  }) do
+    for _, pattern in ipairs(want) do
+      H.matches(got[i], pattern, 'result ' .. i)
+    end
+  end
+  for _, operation in ipairs({
+    'diagnostics',
+    'definition',
+    'references',
+    'implementation',
+    'hover',
+    'documentSymbol',
+    'workspaceSymbol',
+    'incomingCalls',
+    'outgoingCalls',
+  }) do
+    H.equal((asked[operation] or 0) > 0, true, operation)
+  end
+  H.equal({ #waited, waited[1].settled, waited[2].settled }, { 2, true, true }, 'an edit is one question')
+  H.matches(H.read(H.dir .. '/calc/calc.go'), 'a, b, c int', 'the closed file')
+  H.equal(H.read(H.dir .. '/main.go'), sample['main.go'], 'the open file on disk')
+  local edits = H.all('item/completed', function(p)
+    return p.item.name == 'edit'
+  end)
+  io.stdout:write(('     the edit that broke a caller took %d ms\n'):format(edits[#edits].item.durationMs))
+  stop_servers()
+end)
+
+--- A server in Neovim that knows the symbols of each document that it is told of.
+local function symbol_server(seen)
+  return function(dispatchers)
+    local closing = false
+    return {
+      request = function(method, params, callback)
+        local result
+        if method == 'initialize' then
+          result = { capabilities = { documentSymbolProvider = true, textDocumentSync = 1 } }
+        elseif method == 'textDocument/documentSymbol' then
+          local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } }
+          result = { { name = vim.trim(seen[params.textDocument.uri] or 'unknown'), kind = 12, range = at, selectionRange = at } }
+        end
+        vim.schedule(function()
+          callback(nil, result)
+        end)
+        return true, 1
+      end,
+      notify = function(method, params)
+        if method == 'textDocument/didOpen' then
+          seen[params.textDocument.uri] = params.textDocument.text
+        elseif method == 'textDocument/didChange' then
+          seen[params.textDocument.uri] = params.contentChanges[1].text
+        elseif method == 'textDocument/didClose' then
+          seen[params.textDocument.uri] = nil
+        elseif method == 'exit' then
+          closing = true
+          dispatchers.on_exit(0, 0)
+        end
+        return true
+      end,
+      is_closing = function()
+        return closing
+      end,
+      terminate = function()
+        closing = true
+        dispatchers.on_exit(0, 0)
+      end,
+    }
+  end
+end
+
+--- A server in Neovim that speaks of diagnostics when the test says so: by publishing, or by answering.
+local function diagnostics_server(capabilities)
+  local control = { asked = {} }
+  local on_exit
+  function control.publish(buf, message, version)
+    local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } }
+    control.notify(
+      'textDocument/publishDiagnostics',
+      { uri = vim.uri_from_bufnr(buf), version = version, diagnostics = message and { { range = at, message = message } } or {} }
+    )
+  end
+  function control.cmd(dispatchers)
+    local closing = false
+    control.notify = dispatchers.notification
+    on_exit = function()
+      closing = true
+      dispatchers.on_exit(0, 0)
+    end
+    return {
+      request = function(method, params, callback)
+        if method == 'textDocument/diagnostic' and control.hold then
+          table.insert(control.asked, { uri = params.textDocument.uri, answer = callback })
+          return true, 2
+        end
+        vim.schedule(function()
+          callback(
+            nil,
+            method == 'initialize' and { capabilities = capabilities }
+              or method == 'textDocument/diagnostic' and { kind = 'full', items = {} }
+              or nil
+          )
+        end)
+        return true, 1
+      end,
+      notify = function(method)
+        if method == 'exit' then
+          on_exit()
+        end
+        return true
+      end,
+      is_closing = function()
+        return closing
+      end,
+      terminate = function()
+        on_exit()
+      end,
+    }
+  end
+  return control
+end
+
+--- Asks as the daemon does; gives a function that tells the answer once it is there.
+local function ask(params)
+  local answer
+  local ctx = { client_id = require('agent_lsp.client').running().id }
+  coroutine.wrap(function()
+    answer = { require('agent_lsp.editor').handlers['agent/editor/query'](nil, params, ctx) }
+  end)()
+  return function()
+    return answer
+  end
+end
+
+--- A buffer with such a server, and a daemon that runs.
+local function with_server(capabilities)
+  H.start({ files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' }, script = { { text = 'ok' } } })
+  local server = diagnostics_server(capabilities)
+  serve('text', { name = 'fake', cmd = server.cmd })
+  local buf = H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.wait('the server', function()
+    local c = vim.lsp.get_clients({ bufnr = buf, name = 'fake' })[1]
+    return c and c.initialized
+  end)
+  return server, buf
+end
+
+H.case('an answer about diagnostics waits until a server that publishes with versions spoke of the present text', function()
+  local server, buf = with_server({ textDocumentSync = 1 })
+  server.publish(buf, nil, vim.lsp.util.buf_versions[buf])
+  local uri = vim.uri_from_bufnr(buf)
+  local settle = { uris = { uri }, timeoutMs = 60000 }
+  H.wait('an answer for a text that the server knows', ask({ operation = 'diagnostics', settle = settle }))
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
+  local old = vim.lsp.util.buf_versions[buf]
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed again' })
+  local all = ask({ operation = 'diagnostics', settle = settle })
+  local one = ask({ operation = 'diagnostics', uri = uri, settle = settle })
+  server.publish(buf, 'of an old text', old)
+  H.settle()
+  H.equal({ all(), one() }, {}, 'an old version counts')
+  server.publish(buf, 'of this text', vim.lsp.util.buf_versions[buf])
+  local result = H.wait('the answer', all)[1]
+  H.equal({ result.settled, result[uri][1].message }, { true, 'of this text' })
+  result = H.wait('the answer for the file', one)[1]
+  H.equal({ result.settled, result.items[1].message }, { true, 'of this text' })
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'once more' })
+  result = H.wait('the end of the wait', ask({ operation = 'diagnostics', settle = { uris = { uri }, timeoutMs = 20 } }))[1]
+  H.equal(result.settled, false)
+  stop_servers()
+end)
+
+H.case('a server that can be asked for diagnostics is asked, for its other documents too', function()
+  local server, buf =
+    with_server({ textDocumentSync = 1, diagnosticProvider = { interFileDependencies = true, workspaceDiagnostics = false } })
+  local other = H.edit('b.txt')
+  H.wait('the second document', function()
+    return vim.lsp.buf_is_attached(other, vim.lsp.get_clients({ name = 'fake' })[1].id)
+  end)
+  H.settle()
+  server.hold = true
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
+  local answer = ask({ operation = 'diagnostics', settle = { uris = { vim.uri_from_bufnr(buf) }, timeoutMs = 60000 } })
+  local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } }
+  local function take(uri)
+    H.wait('the question about ' .. uri, function()
+      return vim.iter(server.asked):any(function(q)
+        return q.uri == uri
+      end)
+    end)
+    for _, q in ipairs(server.asked) do
+      if q.uri == uri and q.answer then
+        q.answer(nil, { kind = 'full', items = { { range = at, message = 'pulled' } } })
+        q.answer = nil
+      end
+    end
+  end
+  take(vim.uri_from_bufnr(buf))
+  H.equal(answer(), nil, 'the other document was not waited for')
+  take(vim.uri_from_bufnr(other))
+  local result = H.wait('the answer', function()
+    take(vim.uri_from_bufnr(buf)) -- Neovim itself asks too
+    return answer()
+  end)[1]
+  H.equal(
+    { result.settled, result[vim.uri_from_bufnr(buf)][1].message, result[vim.uri_from_bufnr(other)][1].message },
+    { true, 'pulled', 'pulled' }
+  )
+  server.hold = false
+  stop_servers()
+end)
+
+H.case('silence is an answer of a server without versions; without a server there is nothing to wait for', function()
+  local server, buf = with_server({ textDocumentSync = 1 })
+  server.publish(buf, 'wrong')
+  local uri = vim.uri_from_bufnr(buf)
+  require('agent_lsp.fresh').expect(buf) -- as after an edit
+  local settle = { uris = { uri }, timeoutMs = 60000 }
+  local result = H.wait('the answer', ask({ operation = 'diagnostics', settle = settle }))[1]
+  H.equal({ result.settled, #result[uri] }, { true, 1 })
+  stop_servers()
+  result = H.wait('the answer without a server', ask({ operation = 'diagnostics', settle = settle }))[1]
+  H.equal(result, { settled = true })
+  local problem = H.wait('the answer for the file', ask({ operation = 'diagnostics', uri = uri, settle = settle }))[2]
+  H.equal(problem.code, -32601)
+end)
+
+H.case('a file that only servers are asked about stays closed: edits reach the disk, until the user shows it', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n', ['b.txt'] = 'bee\n' },
+    settings = auto,
+    script = {
+      H.call('lsp', { operation = 'documentSymbol', path = 'a.txt' }),
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'two' }),
+      H.call('lsp', { operation = 'documentSymbol', path = 'a.txt' }),
+      H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'three' }),
+      { text = 'Done.' },
+      H.call('edit', { path = 'a.txt', old_string = 'three', new_string = 'four' }),
+      { text = 'Done.' },
+    },
+  })
+  local seen = {}
+  serve('text', { name = 'symbols', cmd = symbol_server(seen) })
+  H.edit('b.txt')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.matches(results()[1], 'one')
+  H.matches(results()[3], 'two', 'the server saw old text')
+  H.equal(H.read(H.dir .. '/a.txt'), 'three\n')
+  local buf = vim.fn.bufnr(H.dir .. '/a.txt')
+  H.equal({ vim.bo[buf].buflisted, vim.bo[buf].modified }, { false, false })
+  H.equal(vim.lsp.buf_is_attached(buf, require('agent_lsp.client').running().id), false)
+  H.edit('a.txt')
+  H.equal(H.lines(), { 'three' }, 'old text is shown')
+  H.equal(vim.lsp.buf_is_attached(buf, require('agent_lsp.client').running().id), true)
+  vim.cmd('AgentPrompt again')
+  H.equal(H.turn(2).status, 'completed')
+  H.equal(H.lines(), { 'four' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'three\n', 'an open document is not saved')
+  stop_servers()
+end)
+
+H.case('such a file that a plugin changes is a document from then on', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n', ['b.txt'] = 'bee\n' },
+    settings = auto,
+    script = {
+      H.call('lsp', { operation = 'documentSymbol', path = 'a.txt' }),
+      { text = 'Done.' },
+      H.call('grep', { pattern = 're' }),
+      { text = 'Done.' },
+    },
+  })
+  serve('text', { name = 'symbols', cmd = symbol_server({}) })
+  H.edit('b.txt')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  local buf = vim.fn.bufnr(H.dir .. '/a.txt')
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'renamed' })
+  H.wait('the document', function()
+    return vim.lsp.buf_is_attached(buf, require('agent_lsp.client').running().id)
+  end)
+  vim.cmd('AgentPrompt again')
+  H.equal(H.turn(2).status, 'completed')
+  H.matches(results()[2], 'renamed')
+  stop_servers()
+end)
+
+H.case('without a server for it a file is not loaded, and an edit of auto policy is on disk', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    settings = auto,
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'two' }),
+      H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'three' }),
+      { text = 'Done.' },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.equal(H.read(H.dir .. '/a.txt'), 'three\n')
+  H.equal(vim.fn.bufloaded(H.dir .. '/a.txt'), 0)
+end)
+
+H.case('an edit for a document that was closed meanwhile is refused, not made unseen', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'ok' } } })
+  local buf = H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  vim.cmd('enew')
+  vim.cmd('bunload ' .. buf)
+  local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } }
+  local edit =
+    { documentChanges = { { textDocument = { uri = vim.uri_from_bufnr(buf), version = 0 }, edits = { { range = at, newText = 'X' } } } } }
+  local answer = require('agent_lsp.edit').handle(nil, { edit = edit }, { client_id = require('agent_lsp.client').running().id })
+  H.equal(answer.applied, false)
+  H.matches(answer.failureReason, 'no longer open')
+  H.equal(vim.api.nvim_buf_is_loaded(buf), false)
+end)
+
+--- Lets a file's time stamp differ from what was noted, however coarse the clock.
+local function touch(path, text)
+  H.write(path, text)
+  vim.uv.fs_utime(path, os.time() + 10, os.time() + 10)
+end
+
+H.case('a command that would meet old text has the buffer saved first; what it changes is read again', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    settings = auto,
+    script = { H.call('bash', { command = 'cat a.txt; echo added >> a.txt; touch -d "+10 seconds" a.txt' }), { text = 'Done.' } },
+  })
+  local buf = H.edit('a.txt')
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'unsaved' })
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.matches(results()[1], 'unsaved')
+  H.wait('the new text', function()
+    return H.lines(buf)[2] == 'added'
+  end)
+  H.equal(vim.bo[buf].modified, false)
+end)
+
+H.case('a buffer that changed here and on disk is neither saved nor asked about, and the turn goes on', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = { H.call('bash', { command = 'cat a.txt' }), { text = 'Done.' } } })
+  local buf = H.edit('a.txt')
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'mine' })
+  touch(H.dir .. '/a.txt', 'theirs\n')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.matches(results()[1], 'theirs')
+  H.equal({ H.lines(buf), H.read(H.dir .. '/a.txt') }, { { 'mine' }, 'theirs\n' })
+  H.wait('the word', function()
+    return vim.iter(H.notices):any(function(n)
+      return n.text:find('changed in the buffer and on disk')
+    end)
+  end)
+  H.equal(require('agent_lsp.disk').write(buf), false, 'the second time')
+  vim.cmd('silent write!')
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'mine again' })
+  H.equal(require('agent_lsp.disk').write(buf), true)
+  H.equal(H.read(H.dir .. '/a.txt'), 'mine again\n')
+end)
+
+H.case('a file that cannot be written is told to the daemon, with confirm set too', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'ok' } } })
+  local buf = H.edit('a.txt')
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'two' })
+  vim.bo[buf].readonly = true
+  vim.o.confirm = true
+  H.equal(require('agent_lsp.disk').write(buf), false)
+  H.equal({ vim.o.confirm, H.read(H.dir .. '/a.txt') }, { true, 'one\n' })
+  vim.o.confirm = false
+  vim.v.errmsg = ''
+end)
+
+H.run()

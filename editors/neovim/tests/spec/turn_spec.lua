@@ -1,0 +1,440 @@
+--- Prompt, stream, steer, queue, abort; permission, question, plan mode; the daemon's death; hostile replies.
+local H = require('harness')
+
+--- A command that ends only when it is killed.
+local endless = { command = 'sleep 300' }
+
+local function allow_all(script)
+  return { script = script, settings = { permissions = { profile = 'trust' }, sandbox = 'off' } }
+end
+
+local function running(pattern)
+  return #H.all('item/updated', function(p)
+    return p.item.status == 'running' and (p.item.label or ''):find(pattern)
+  end) > 0
+end
+
+H.case('a prompt streams its answer into the panel', function()
+  H.start({ script = { { text = 'Hello **you**, here is the answer.', chunks = 6, reasoning = 'Thinking it over.' } } })
+  local win = vim.api.nvim_get_current_win()
+  vim.cmd('AgentPrompt say hello')
+  H.equal(H.turn().status, 'completed')
+  H.wait('the text', function()
+    return H.panel_text():find('Hello **you**, here is the answer.', 1, true)
+  end)
+  H.matches(H.panel_text(), '❯ say hello')
+  H.matches(H.panel_text(), '> Thinking it over')
+  H.equal(vim.api.nvim_get_current_win(), win, 'the focus moved')
+end)
+
+H.case('a prompt carries the document and the selection', function()
+  H.start({ files = { ['a.txt'] = 'one\ntwo\nthree\n' }, script = { { expect = { lastUser = 'a\\.txt' }, text = 'I see it.' } } })
+  H.edit('a.txt')
+  vim.cmd('2,3AgentPrompt explain')
+  H.equal(H.turn().status, 'completed')
+end)
+
+H.case('the input window sends a prompt, keeps a history, and steers while a turn runs', function()
+  H.start(allow_all({ H.call('bash', endless), { expect = { lastUser = 'other way' }, text = 'Understood.' } }))
+  vim.cmd('AgentPrompt')
+  local input = require('agent_lsp.input')
+  H.equal(vim.bo.filetype, 'agent_lsp_input')
+  vim.cmd.stopinsert()
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'begin', 'with two lines' })
+  input.submit()
+  H.wait('the running tool', function()
+    return running('sleep')
+  end)
+  H.equal(H.lines(), { '' })
+  input.recall(-1)
+  H.equal(H.lines(), { 'begin', 'with two lines' })
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'the other way, please' })
+  input.submit()
+  vim.cmd('AgentAbort')
+  H.equal(H.turn().status, 'aborted')
+  H.request('agent/continue', { sessionId = require('agent_lsp.transcript').session })
+  H.equal(H.turn(2).status, 'completed')
+  H.wait('the answer', function()
+    return H.panel_text():find('Understood')
+  end)
+end)
+
+H.case('a steer ends the wait of a review and reaches the model', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }),
+      { expect = { lastUser = 'leave it' }, text = 'Left.' },
+    },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  vim.cmd('AgentSteer leave it as it is')
+  H.equal(H.turn().status, 'completed')
+  H.hunks(0)
+  H.equal(H.lines(), { 'one' })
+end)
+
+H.case('a queued prompt starts the next turn', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }),
+      { text = 'First.' },
+      { expect = { lastUser = 'second' }, text = 'Second.' },
+    },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt first')
+  H.hunks(1)
+  vim.cmd('AgentQueue the second prompt')
+  H.wait('the queue in the panel', function()
+    return H.panel_text():find('⏳ the second prompt')
+  end)
+  vim.cmd('AgentAccept')
+  H.equal(H.turn(2).status, 'completed')
+  H.wait('the queue to empty', function()
+    return not H.panel_text():find('⏳')
+  end)
+end)
+
+H.case('a queued prompt can be taken back', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = { H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }), { text = 'First.' } },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt first')
+  H.hunks(1)
+  vim.cmd('AgentQueue unwanted')
+  H.event('session/updated', function(p)
+    return p.queue and #p.queue == 1
+  end)
+  H.choose('unwanted')
+  vim.cmd('AgentQueue')
+  H.wait('the queue to empty', function()
+    return #require('agent_lsp.panel').state.queue == 0
+  end)
+  vim.cmd('AgentAccept')
+  H.equal(H.turn().status, 'completed')
+end)
+
+H.case('abort ends a running command and the next prompt works', function()
+  H.start(allow_all({ H.call('bash', endless), { text = 'Again.' } }))
+  vim.cmd('AgentPrompt go')
+  H.wait('the running tool', function()
+    return running('sleep')
+  end)
+  vim.cmd('AgentAbort')
+  H.equal(H.turn().status, 'aborted')
+  vim.cmd('AgentPrompt again')
+  H.equal(H.turn(2).status, 'completed')
+end)
+
+H.case('a permission is answered by one key in the panel', function()
+  H.start({ script = { H.call('bash', { command = 'touch made' }), { text = 'Done.' } }, settings = { sandbox = 'off' } })
+  vim.cmd('AgentPrompt go')
+  H.wait('the question', function()
+    return H.panel_text():find('$ touch made', 1, true)
+  end)
+  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
+  local key = H.panel_text():match(' (%d)  Allow')
+  vim.api.nvim_feedkeys(key, 'xt', false)
+  H.equal(H.turn().status, 'completed')
+  H.equal(vim.fn.filereadable(H.dir .. '/made'), 1)
+  H.wait('the question to go', function()
+    return not H.panel_text():find('$ touch made', 1, true)
+  end)
+end)
+
+H.case('a permission is asked by vim.ui.select when the panel is hidden; none is a refusal', function()
+  H.start({ script = { H.call('bash', { command = 'touch made' }), { text = 'Then not.' } }, settings = { sandbox = 'off' } })
+  H.choose(false)
+  vim.cmd('AgentPrompt go')
+  require('agent_lsp.panel').close()
+  H.equal(H.turn().status, 'completed')
+  H.matches(H.asked[1].text, '%$ touch made')
+  H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
+  H.event('item/completed', function(p)
+    return p.item.status == 'denied'
+  end)
+end)
+
+H.case('a permission is refused with words for the model', function()
+  H.start({
+    script = { H.call('bash', { command = 'touch made' }), { expect = { lastTool = 'not on a Sunday' }, text = 'Then not.' } },
+    settings = { sandbox = 'off' },
+  })
+  vim.cmd('AgentPrompt go')
+  H.wait('the question', function()
+    return H.panel_text():find('$ touch made', 1, true)
+  end)
+  H.choose('not on a Sunday')
+  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
+  vim.api.nvim_feedkeys('f', 'xt', false)
+  H.equal(H.turn().status, 'completed')
+  H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
+end)
+
+H.case('a question is answered by a choice, by words, or not', function()
+  local ask = H.call('ask_user', { question = 'Which colour?', options = { { label = 'red' }, { label = 'blue' } } })
+  H.start({
+    script = {
+      ask,
+      { expect = { lastTool = 'blue' }, toolCalls = ask.toolCalls },
+      { expect = { lastTool = 'green' }, toolCalls = { { name = 'ask_user', arguments = { question = 'Anything else?' } } } },
+      { text = 'Fine.' },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  local panel = require('agent_lsp.transcript')
+  local permission = require('agent_lsp.permission')
+  local function question(n, text)
+    H.wait('question ' .. n, function()
+      return #H.all('item/started', function(p)
+        return p.item.type == 'toolCall'
+      end) == n and #permission.list() == 1 and H.panel_text():find(text, 1, true)
+    end)
+  end
+  question(1, 'Which colour?')
+  vim.api.nvim_set_current_win(panel.window())
+  vim.api.nvim_feedkeys('2', 'xt', false)
+  question(2, 'Which colour?')
+  H.choose('green', false)
+  vim.api.nvim_feedkeys('a', 'xt', false)
+  question(3, 'Anything else?')
+  vim.api.nvim_feedkeys('a', 'xt', false)
+  H.equal(H.turn().status, 'completed')
+end)
+
+H.case('an abort takes a pending permission away', function()
+  H.start({ script = { H.call('bash', { command = 'touch made' }) }, settings = { sandbox = 'off' } })
+  vim.cmd('AgentPrompt go')
+  H.wait('the question', function()
+    return #require('agent_lsp.permission').list() == 1
+  end)
+  vim.cmd('AgentAbort')
+  H.equal(H.turn().status, 'aborted')
+  H.wait('the question to go', function()
+    return #require('agent_lsp.permission').list() == 0
+  end)
+end)
+
+H.case('plan mode presents a plan for approval and shows the task list', function()
+  H.start({
+    settings = { mode = 'plan' },
+    files = { ['a.txt'] = 'one\n' },
+    script = {
+      H.call('present_plan', { plan = '1. change one' }),
+      H.call('plan', { entries = { { content = 'change one', status = 'inProgress' }, { content = 'look at it', status = 'pending' } } }),
+      { text = 'Done.' },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  H.wait('the plan', function()
+    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('1. change one', 1, true)
+  end)
+  require('agent_lsp.permission').answer(1)
+  H.equal(H.turn().status, 'completed')
+  H.wait('the task list', function()
+    return H.panel_text():find('- [-] change one', 1, true)
+  end)
+end)
+
+H.case('a daemon killed in mid-turn comes back with its session', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = { { text = 'Before the crash.' }, H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }) },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt first')
+  H.equal(H.turn().status, 'completed')
+  vim.cmd('AgentPrompt second')
+  H.hunks(1)
+  H.script({ { text = 'After the crash.' } })
+  local pid = H.request('agent/status', {}).pid
+  vim.uv.kill(pid, 'sigkill')
+  H.event('exit')
+  H.event('ready', nil, 2)
+  H.hunks(1)
+  vim.cmd('AgentAccept')
+  H.hunks(0)
+  H.equal(H.lines(vim.fn.bufnr('a.txt')), { 'ONE' })
+  H.equal(select(2, H.panel_text():gsub('Edit a.txt', '')), 1, 'the replay doubled the call')
+  vim.cmd('AgentPrompt third')
+  H.wait('the answer', function()
+    return H.panel_text():find('After the crash')
+  end)
+  H.matches(H.panel_text(), 'Before the crash')
+  local said = select(2, H.panel_text():gsub('Before the crash', ''))
+  H.equal(said, 1, 'the replay doubled what was there')
+end)
+
+H.case('a daemon that cannot start says so', function()
+  H.start({ setup = { cmd = { '/nonexistent/agent-lsp' } } })
+  vim.cmd('AgentPrompt go')
+  H.wait('the message', function()
+    return H.notices[1]
+  end)
+  H.matches(H.notices[1].text, '/nonexistent/agent%-lsp')
+end)
+
+H.case('a hostile reply is shown as text and does nothing', function()
+  local hostile = table.concat({
+    '\27[31mred\27[0m \7 bell \0 nul \r return',
+    '%{execute("let g:owned = 1")} %#Error#',
+    '</script><img src=x onerror=alert(1)>',
+    '``````',
+    'vim: set foldmethod=expr foldexpr=execute("let\\ g\\:owned=1"):',
+    '[click](command:quit) <a href="command:quit">here</a>',
+    ('x'):rep(1024 * 1024),
+    '*',
+  }, '\n')
+  H.start({ script = { { text = hostile, chunks = 7 }, { text = 'ok' } } })
+  vim.cmd('AgentPrompt ' .. '%{execute("let g:owned = 1")} title')
+  H.equal(H.turn().status, 'completed')
+  H.wait('the text', function()
+    return H.panel_text():find('onerror')
+  end)
+  vim.cmd.redrawstatus({ bang = true })
+  vim.api.nvim_eval_statusline(vim.wo[require('agent_lsp.transcript').window()].winbar, { winid = 0, use_winbar = true })
+  vim.api.nvim_eval_statusline(require('agent_lsp').statusline(), {})
+  H.equal(vim.g.owned, nil, 'the reply was executed')
+  H.equal(H.panel_text():find('[%z\7\27]'), nil, 'control characters')
+  vim.cmd('AgentPrompt again')
+  H.equal(H.turn(2).status, 'completed')
+end)
+
+H.case('commands, patterns and messages are shown letter by letter, whatever Markdown would make of them', function()
+  H.start({
+    settings = { sandbox = 'off' },
+    script = { H.call('bash', { command = 'rm *a* _b_ `c` ``````' }), { text = 'So.\n```go\nunclosed' }, { text = 'Then *this*.' } }, -- a text that breaks off is asked to go on
+  })
+  vim.cmd('AgentPrompt remove *a* and _b_')
+  H.wait('the question', function()
+    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('f  refuse', 1, true)
+  end)
+  local transcript = require('agent_lsp.transcript')
+  --- What of a line is seen: conceal takes the rest away.
+  local function seen(text)
+    for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)) do
+      if line:find(text, 1, true) then
+        local out = {}
+        vim.treesitter.get_parser(transcript.buf, 'markdown'):parse(true)
+        for col = 0, #line - 1 do
+          local hidden = false
+          for _, c in ipairs(vim.treesitter.get_captures_at_pos(transcript.buf, i - 1, col)) do
+            hidden = hidden or (c.metadata.conceal ~= nil and not c.capture:find('block'))
+          end
+          table.insert(out, hidden and '' or line:sub(col + 1, col + 1))
+        end
+        return table.concat(out)
+      end
+    end
+    error(text .. ' is not in\n' .. H.panel_text())
+  end
+  H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
+  H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
+  H.matches(seen('? `'), vim.pesc('rm *a* _b_ `c` ``````'))
+  require('agent_lsp.permission').answer(1)
+  H.equal(H.turn().status, 'completed')
+  H.wait('the answer', function()
+    return H.panel_text():find('Then *this*.', 1, true)
+  end)
+  H.equal(seen('Then *this*.'), 'Then this.', 'the block of the first answer was not closed')
+end)
+
+H.case('what waits says by which keys it is decided, and <CR> there goes to it', function()
+  H.start({
+    files = { ['a.txt'] = 'one\ntwo\n' },
+    script = { H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'TWO' }), { text = 'Done.' } },
+  })
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  H.wait('the hint', function()
+    return H.panel_text():find('1 hunk waits for your decision', 1, true)
+  end)
+  H.matches(H.panel_text(), ':AgentAccept, :AgentReject')
+  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
+  vim.cmd('normal! G')
+  vim.api.nvim_feedkeys(vim.keycode('<CR>'), 'xt', false)
+  H.matches(vim.api.nvim_buf_get_name(0), 'a.txt$')
+  H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
+  vim.cmd('AgentAccept')
+  H.equal(H.turn().status, 'completed')
+  H.wait('the hint to go', function()
+    return not H.panel_text():find('for your decision', 1, true)
+  end)
+  H.equal(H.panel_text():find('%d s\n'), nil, "the user's time is counted as the tool's")
+end)
+
+H.case('broken arguments and a failing provider end in words, and the next prompt works', function()
+  H.start({
+    settings = { retry = { maxRetries = 0 } },
+    script = {
+      { toolCalls = { { name = 'edit', arguments = '{"path": ' } } },
+      { error = { status = 401, message = 'bad key' } },
+      { text = 'Works.' },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'failed')
+  H.wait('the error', function()
+    return H.panel_text():find('✗ ')
+  end)
+  vim.cmd('AgentPrompt again')
+  H.equal(H.turn(2).status, 'completed')
+end)
+
+H.case('the panel folds thoughts and output, and gf opens the file under the cursor', function()
+  H.start({
+    files = { ['dir/a.txt'] = 'one\ntwo\nthree\n' },
+    script = { H.call('read', { path = 'dir/a.txt' }, { reasoning = 'I look.\nClosely.' }), { text = 'See `dir/a.txt:2`.' } },
+  })
+  H.edit('dir/a.txt')
+  vim.cmd('enew')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  local win = require('agent_lsp.transcript').window()
+  H.wait('the end', function()
+    return H.panel_text():find('dir/a.txt:2', 1, true)
+  end)
+  vim.api.nvim_set_current_win(win)
+  local folded = {}
+  for i, line in ipairs(H.lines()) do
+    if vim.fn.foldclosed(i) == i then
+      table.insert(folded, vim.fn.foldtextresult(i))
+    end
+    if line:find('dir/a.txt:2', 1, true) then
+      vim.api.nvim_win_set_cursor(win, { i, (line:find('dir/')) })
+    end
+  end
+  H.matches(table.concat(folded, '\n'), 'thought, 2 lines\n.*output, %d+ lines')
+  vim.cmd.normal('gf')
+  H.matches(vim.api.nvim_buf_get_name(0), 'dir/a.txt$')
+  H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
+end)
+
+H.case('a sub-agent shows behind a line and is stopped by x', function()
+  H.start(allow_all({
+    H.call('agent', { agent = 'general', task = 'wait a while' }),
+    H.call('bash', endless),
+    { text = 'It was stopped.' },
+  }))
+  vim.cmd('AgentPrompt go')
+  H.wait('the child', function()
+    return H.panel_text():find('│ ● `Run sleep')
+  end)
+  local win = require('agent_lsp.transcript').window()
+  vim.api.nvim_set_current_win(win)
+  for i, line in ipairs(H.lines()) do
+    if line:find('│ ● ') then
+      vim.api.nvim_win_set_cursor(win, { i, 0 })
+    end
+  end
+  vim.api.nvim_feedkeys('x', 'xt', false)
+  H.equal(H.turn().status, 'completed')
+end)
+
+H.run()

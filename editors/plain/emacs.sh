@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# emacs.sh    the whole job in real Emacs, by keys alone, with the set-up that docs/editors.md shows
+#
+# Emacs runs in a terminal of tmux; what is typed goes there, what is waited for is the screen or the disk.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd -P)
+. "$here/terminal.sh"
+
+for eglot in /usr/share/emacs/site-lisp/elpa/eglot-*/; do eglot=${eglot%/}; done
+echo "== $(emacs --version | head -n1), ${eglot##*/}"
+workspace a.py '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
+model '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch made"}}]}' \
+  '{"toolCalls": [{"name": "read", "arguments": {"path": "a.py"}}]}' \
+  '{"toolCalls": [{"name": "edit", "arguments": {"path": "a.py", "edits": [{"old_string": "two", "new_string": "TWO"}, {"old_string": "six", "new_string": "SIX"}]}}]}' \
+  '{"expect": {"lastTool": "1/2"}, "text": "One of two."}' \
+  '{"expect": {"lastUser": "and now"}, "text": "Nothing more."}' \
+  '{"toolCalls": [{"name": "read", "arguments": {"path": "a.py"}}]}' \
+  '{"toolCalls": [{"name": "edit", "arguments": {"path": "a.py", "edits": [{"old_string": "two", "new_string": "2"}]}}]}'
+snippet eglot elisp >"$tmp/setup.el"
+lines=$(wc -l <"$tmp/setup.el")
+[ "$lines" -gt 5 ] && [ "$lines" -le 10 ] || fail "the set-up has $lines lines"
+cat >"$tmp/init.el" - "$tmp/setup.el" <<'ELISP'
+(setq native-comp-deferred-compilation nil native-comp-async-report-warnings-errors nil)
+(setq inhibit-startup-screen t python-indent-guess-indent-offset nil)
+ELISP
+terminal emacs -nw -q -l "$tmp/init.el" "$ws/a.py"
+
+extended() { keys M-x; sees 'M-x'; text "$1"; keys Enter; }
+# told REGEXP waits for a message, which the echo area may have lost already.
+lately() {
+  local found=1
+  keys C-h e C-x o M-\>
+  sleep 0.1
+  shown "$1" && found=0
+  keys C-x o C-x 1
+  return $found
+}
+told() { until_ "the message /$1/" lately "$1"; }
+# action PREFIX takes the code action at point whose title begins so.
+action() { keys C-c a; sees 'Pick an action'; text "$1"; keys Enter; }
+
+sees '\[eglot:'
+echo 'prompt: a comment that ends in AI!, taken as a code action'
+keys C-n
+action 'Agent: do what'
+echo 'permit'
+sees 'touch made'
+sees 'Choose an option: Allow'
+keys Enter
+there "$ws/made"
+echo 'review: two hunks are notes of Flymake; accept the first, reject the second'
+sees 'Flymake\[0 0 2\]'
+extended flymake-goto-next-error
+sees 'accept or reject'
+action Accept
+sees '^# TWO'
+sees 'Flymake\[0 0 1\]'
+extended flymake-goto-next-error
+action Reject
+sees 'Flymake\[0 0\]'
+told 'Agent: One of two\.'
+sees '^# six'
+echo 'undo'
+action 'Agent: undo'
+sees '^# two'
+keys C-x C-s
+contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
+echo 'prompt by its name, and stop'
+keys C-c p
+sees '^Agent: *$'
+text 'and now'
+keys Enter
+told 'Agent: Nothing more\.'
+keys C-c p
+sees '^Agent: *$'
+text 'go on'
+keys Enter
+sees 'Flymake\[0 0 1\]'
+action 'Agent: stop'
+sees 'Flymake\[0 0\]'
+contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
+echo 'the end of Emacs is the end of the daemon'
+keys C-x C-c
+gone
+[ "${eglot##*/}" != eglot-1.9 ] || node "$here/profile.mjs" eglot "$tmp/sent"
+echo 'ok: Emacs'

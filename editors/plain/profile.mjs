@@ -1,0 +1,29 @@
+// node profile.mjs NAME FILE: what an editor sent (FILE: its side of the wire, or its capabilities alone) are the capabilities that
+// the session script of its profile replays. UPDATE=1 prints what was sent.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+
+const folder = path.join(import.meta.dirname, '..', '..', 'testdata', 'session', 'profile');
+
+/** The params of the first message, which is initialize. */
+function initialize(sent) {
+  if (sent.startsWith('{')) return { capabilities: JSON.parse(sent) };
+  const bytes = Buffer.from(sent);
+  const begin = bytes.indexOf('\r\n\r\n') + 4;
+  const length = Number(/content-length: *(\d+)/i.exec(bytes.subarray(0, begin).toString())[1]);
+  const { method, params } = JSON.parse(bytes.subarray(begin, begin + length).toString());
+  assert.equal(method, 'initialize');
+  return params;
+}
+
+export function check(name, sent) {
+  const { capabilities, clientInfo } = initialize(sent);
+  if (process.env.UPDATE) console.log(JSON.stringify({ capabilities, clientInfo }));
+  const script = fs.readFileSync(path.join(folder, `${name}.txtar`), 'utf8');
+  const replayed = JSON.parse(/^-- initialize\.json --\n(.*)\n/m.exec(script)[1]);
+  assert.deepEqual(replayed.capabilities, capabilities, `${name} sends other capabilities than its profile says`);
+  if (!sent.startsWith('{')) assert.equal(replayed.clientInfo?.name, clientInfo?.name);
+}
+
+if (process.argv[1] === import.meta.filename) check(process.argv[2], fs.readFileSync(process.argv[3], 'utf8'));

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# run.sh    the editors that need no plugin, as they are: each does the whole job with the set-up that docs/editors.md shows
+#
+# Bare Neovim does its job in editors/neovim/tests (plain); here its capabilities are compared with those that its profiles replay.
+set -euo pipefail
+cd "$(dirname "$0")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for pair in trixie:0.10 forky:0.12; do
+  nvim=$(../neovim/tests/get-nvim.sh "${pair%:*}" "${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test/nvim-${pair%:*}")
+  HOME=$work "$nvim" --headless --clean +'lua io.stdout:write(vim.json.encode(vim.lsp.protocol.make_client_capabilities()))' +q >"$work/sent" 2>/dev/null
+  node profile.mjs "neovim-${pair#*:}" "$work/sent"
+  echo "ok: Neovim ${pair#*:} sends what its profile says"
+done
+./emacs.sh </dev/null
+./vscode.sh </dev/null

@@ -1,0 +1,29 @@
+// workspace/applyEdit: an edit is applied only to exactly the document that it was made for.
+import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, WorkspaceEdit } from 'vscode-languageclient';
+
+/** Versions by URI of the documents that are open now. */
+export type OpenVersions = (uri: string) => number | undefined;
+
+/** Says why an edit must not be applied, or nothing. */
+export function refusal(edit: WorkspaceEdit, versions: OpenVersions): string | undefined {
+  for (const change of edit.documentChanges ?? []) {
+    if (!('textDocument' in change)) continue;
+    const { uri, version } = change.textDocument;
+    const open = versions(uri);
+    if (version === null || version === undefined) continue;
+    if (open === undefined) return `${uri} is not open, the edit was made for its version ${version}`;
+    if (open !== version) return `${uri} has version ${open}, the edit was made for version ${version}`;
+  }
+  return undefined;
+}
+
+/** Applies an edit, or refuses it with applied:false and the reason. */
+export async function applyExactly(
+  params: ApplyWorkspaceEditParams,
+  versions: OpenVersions,
+  apply: () => Promise<ApplyWorkspaceEditResult>,
+): Promise<ApplyWorkspaceEditResult> {
+  const reason = refusal(params.edit, versions);
+  if (reason) return { applied: false, failureReason: reason };
+  return apply();
+}

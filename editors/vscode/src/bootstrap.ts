@@ -1,0 +1,49 @@
+// Finds the daemon: the user's setting, the binary bundled with the extension, PATH. In that order.
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+
+export interface Places {
+  setting: string;
+  extensionDir: string;
+  pathVariable: string;
+  home: string;
+  platform: NodeJS.Platform;
+  isExecutable?: (file: string) => boolean;
+}
+
+export interface Found {
+  file: string;
+  source: 'setting' | 'bundled' | 'PATH';
+}
+
+/** Says where the daemon is, or why it is not found and what to do. */
+export function findBinary(places: Places): Found {
+  const executable = places.isExecutable ?? isExecutable;
+  if (places.setting) {
+    const file = expandHome(places.setting, places.home);
+    if (executable(file)) return { file, source: 'setting' };
+    throw new Error(`agentLsp.server.path names ${file}, which is not an executable file. Correct or clear the setting.`);
+  }
+  const name = places.platform === 'win32' ? 'agent-lsp.exe' : 'agent-lsp';
+  const bundled = path.join(places.extensionDir, 'bin', name);
+  if (executable(bundled)) return { file: bundled, source: 'bundled' };
+  for (const dir of places.pathVariable.split(places.platform === 'win32' ? ';' : ':')) {
+    if (!path.isAbsolute(dir)) continue; // a relative entry would mean the workspace's files
+    const file = path.join(dir, name);
+    if (executable(file)) return { file, source: 'PATH' };
+  }
+  throw new Error('The agent-lsp program was not found. Put it on PATH, or name it in the setting agentLsp.server.path.');
+}
+
+function expandHome(file: string, home: string): string {
+  return file === '~' || file.startsWith('~/') ? path.join(home, file.slice(1)) : file;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}

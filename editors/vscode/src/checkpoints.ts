@@ -1,0 +1,56 @@
+// Checkpoints: what changed since a prompt, going back, and undoing that.
+import * as vscode from 'vscode';
+import type { Daemon } from './client';
+import type { Checkpoint } from './protocol';
+import type { SessionControl } from './session';
+
+export class Checkpoints {
+  /** What the last restore can be undone with. */
+  private redoId: string | undefined;
+
+  constructor(private readonly daemon: Daemon, private readonly session: SessionControl) {}
+
+  async list(): Promise<Checkpoint[]> {
+    const sessionId = this.session.sessionId;
+    if (!sessionId) return [];
+    return (await this.daemon.request('agent/checkpoint/list', { sessionId })).checkpoints;
+  }
+
+  async restore(checkpointId?: string): Promise<void> {
+    const id = checkpointId ?? (await this.choose('Put the files back as they were before a prompt'));
+    if (!id) return;
+    const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
+    this.redoId = result.undoCheckpointId;
+    const left = result.conflicts.map((c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`);
+    const text = `${result.changes.length} file(s) put back.${left.length > 0 ? ` Left alone: ${left.join('; ')}` : ''}`;
+    const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
+    if (choice) await this.redo();
+  }
+
+  /** Undoes the last restore. */
+  async redo(): Promise<void> {
+    const id = this.redoId;
+    if (!id) return void vscode.window.setStatusBarMessage('Nothing was restored.', 4000);
+    const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
+    this.redoId = result.undoCheckpointId;
+    vscode.window.setStatusBarMessage(`Restore undone: ${result.changes.length} file(s).`, 5000);
+  }
+
+  async diff(checkpointId?: string): Promise<void> {
+    const id = checkpointId ?? (await this.choose('Show what changed since a prompt'));
+    if (!id) return;
+    const { diff } = await this.daemon.request('agent/checkpoint/diff', { checkpointId: id });
+    const content = diff || 'Nothing changed since.\n';
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content, language: 'diff' }), { preview: true });
+  }
+
+  private async choose(title: string): Promise<string | undefined> {
+    const checkpoints = await this.list();
+    const items = checkpoints.map((c) => ({
+      label: new Date(c.createdAt).toLocaleTimeString(), description: `${c.stat.files} file(s) +${c.stat.added} −${c.stat.removed}`,
+      detail: c.files.map((f) => vscode.workspace.asRelativePath(vscode.Uri.parse(f))).join(', '), id: c.checkpointId,
+    }));
+    if (items.length === 0) return void vscode.window.setStatusBarMessage('This session has no checkpoint.', 4000);
+    return (await vscode.window.showQuickPick(items, { title }))?.id;
+  }
+}

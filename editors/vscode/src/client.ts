@@ -1,0 +1,212 @@
+// The daemon's process and connection: started on first use, started again after a crash.
+// Carries no agent logic: typed requests out, notifications and questions in.
+import { spawn, type ChildProcess } from 'node:child_process';
+import * as os from 'node:os';
+import * as vscode from 'vscode';
+import type { ServerCapabilities } from 'vscode-languageclient';
+import { LanguageClient, State, type LanguageClientOptions, type StaticFeature } from 'vscode-languageclient/node';
+import { applyExactly } from './apply';
+import { findBinary, type Found } from './bootstrap';
+import type { Config, Notifications, Requests, ServerRequests } from './protocol';
+
+export type NotificationEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
+
+export type Answer<M extends keyof ServerRequests> = (
+  params: ServerRequests[M]['params'],
+  token: vscode.CancellationToken,
+) => Promise<ServerRequests[M]['result']>;
+
+/** All but agent/editor/open: VS Code tells of changes by itself. */
+export type Answers = { [M in Exclude<keyof ServerRequests, 'agent/editor/open'>]: Answer<M> };
+
+export interface Surroundings {
+  extensionDir: string;
+  output: vscode.LogOutputChannel;
+  trace: vscode.LogOutputChannel;
+  /** Settings as they are sent to the daemon. */
+  settings: () => { userSettings: Config } & Config;
+  /** Environment of the daemon beyond the extension host's own, the secret key included. */
+  environment: () => Promise<Record<string, string>>;
+  answers: Answers;
+}
+
+export const notificationMethods: (keyof Notifications)[] = [
+  'agent/session/updated', 'agent/turn/started', 'agent/turn/completed', 'agent/item/started', 'agent/item/updated',
+  'agent/item/completed', 'agent/delta', 'agent/retry', 'agent/compaction', 'agent/proposal/created',
+  'agent/proposal/updated', 'agent/proposal/closed', 'agent/request/resolved',
+];
+
+export type DaemonState = 'stopped' | 'starting' | 'running' | 'failed';
+
+/** One daemon per window. */
+export class Daemon implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private starting: Promise<LanguageClient> | undefined;
+  private runs = 0;
+  private readonly notified = new vscode.EventEmitter<NotificationEvent>();
+  private readonly changed = new vscode.EventEmitter<DaemonState>();
+  private readonly restarted = new vscode.EventEmitter<void>();
+  readonly onNotification = this.notified.event;
+  readonly onState = this.changed.event;
+  /** Fires when a new process answers in place of one that ended. */
+  readonly onRestarted = this.restarted.event;
+  state: DaemonState = 'stopped';
+  pid: number | undefined;
+
+  constructor(private readonly around: Surroundings) {}
+
+  /** Starts the daemon if it does not run. */
+  ready(): Promise<LanguageClient> {
+    this.starting ??= this.begin();
+    return this.starting;
+  }
+
+  private async begin(): Promise<LanguageClient> {
+    try {
+      return await this.start();
+    } catch (error) {
+      this.starting = undefined;
+      this.become('failed');
+      throw error;
+    }
+  }
+
+  async request<M extends keyof Requests>(method: M, params: Requests[M]['params']): Promise<Requests[M]['result']> {
+    const client = await this.ready();
+    return client.sendRequest<Requests[M]['result']>(method, params);
+  }
+
+  /** What is asked meanwhile waits for the new process. */
+  async restart(): Promise<void> {
+    const stopped = this.stop();
+    this.starting = stopped.then(() => this.begin());
+    await this.ready();
+    this.restarted.fire();
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    this.starting = undefined;
+    if (client) await client.dispose(4000).catch((error: unknown) => this.around.output.warn(`stopping: ${String(error)}`));
+    if (!this.client) this.become('stopped');
+  }
+
+  /** Tells the daemon that settings changed. Nothing is started for it. */
+  async configure(): Promise<void> {
+    if (this.state !== 'running') return;
+    await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: { agentLsp: this.around.settings() } });
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.notified.dispose();
+    this.changed.dispose();
+    this.restarted.dispose();
+  }
+
+  private become(state: DaemonState): void {
+    if (this.state === state) return;
+    this.state = state;
+    this.changed.fire(state);
+  }
+
+  private async start(): Promise<LanguageClient> {
+    this.become('starting');
+    this.runs = 0;
+    this.find(); // says what is wrong in one sentence, before the client would in twenty
+    const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
+    client.registerFeature(this.feature());
+    for (const method of notificationMethods) {
+      client.onNotification(method, (params: unknown) => this.notified.fire({ method, params } as NotificationEvent));
+    }
+    for (const [method, answer] of Object.entries(this.around.answers)) {
+      client.onRequest(method, answer as Answer<keyof ServerRequests>);
+    }
+    client.onDidChangeState(({ newState }) => this.followState(client, newState));
+    this.client = client;
+    await client.start();
+    return client;
+  }
+
+  private followState(client: LanguageClient, state: State): void {
+    if (this.client !== client) return;
+    if (state === State.Running) {
+      this.become('running');
+      if (this.runs++ > 0) this.restarted.fire();
+    } else {
+      this.become(state === State.Starting ? 'starting' : 'stopped');
+    }
+  }
+
+  /** Where the binary is. */
+  locate(): string {
+    return this.find().file;
+  }
+
+  private find(): Found {
+    const setting = vscode.workspace.getConfiguration('agentLsp').get<string>('server.path', '');
+    return findBinary({ setting, extensionDir: this.around.extensionDir, pathVariable: process.env.PATH ?? '', home: os.homedir(), platform: process.platform });
+  }
+
+  private async spawn(): Promise<ChildProcess> {
+    const found = this.find();
+    const args = vscode.workspace.getConfiguration('agentLsp').get<string[]>('server.args', []);
+    this.around.output.info(`starting ${found.file} (${found.source}) ${args.join(' ')}`);
+    const child = spawn(found.file, ['serve', ...args], {
+      cwd: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? os.homedir(),
+      env: { ...process.env, ...(await this.around.environment()) },
+      stdio: 'pipe',
+    });
+    this.pid = child.pid;
+    child.stderr.setEncoding('utf8').on('data', (text: string) => this.around.output.info(text.trimEnd()));
+    return child;
+  }
+
+  private options(): LanguageClientOptions {
+    return {
+      documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
+      outputChannel: this.around.output,
+      traceOutputChannel: this.around.trace,
+      initializationOptions: () => this.around.settings(),
+      connectionOptions: { maxRestartCount: 5 },
+      synchronize: {},
+      middleware: {
+        handleDiagnostics: (_uri, _diagnostics, _next) => {}, // pending hunks as hints, for editors without a client
+        workspace: {
+          handleApplyEdit: (params, next) =>
+            applyExactly(params, openVersion, async () => (await next(params, cancelNever)) as { applied: boolean }),
+        },
+      },
+    };
+  }
+
+  /** Claims agentLsp, and takes back what the client would draw a second time. */
+  private feature(): StaticFeature {
+    return {
+      fillClientCapabilities: (capabilities) => {
+        capabilities.experimental = {
+          ...(capabilities.experimental as object | undefined),
+          agentLsp: { version: 1, permission: true, ask: true, editor: { query: true, save: true, reveal: true, showDiff: true } },
+        };
+        delete capabilities.window?.workDoneProgress;
+        delete (capabilities.workspace as { textDocumentContent?: unknown } | undefined)?.textDocumentContent;
+      },
+      preInitialize: (capabilities: ServerCapabilities) => {
+        delete capabilities.executeCommandProvider;
+        delete capabilities.codeLensProvider;
+        delete capabilities.codeActionProvider;
+      },
+      initialize: () => {},
+      getState: () => ({ kind: 'static' }),
+      clear: () => {},
+    };
+  }
+}
+
+const cancelNever = new vscode.CancellationTokenSource().token;
+
+function openVersion(uri: string): number | undefined {
+  const wanted = vscode.Uri.parse(uri).toString();
+  return vscode.workspace.textDocuments.find((document) => document.uri.toString() === wanted)?.version;
+}

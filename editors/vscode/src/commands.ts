@@ -1,0 +1,176 @@
+// Every command of the extension, by id. The ids are fixed.
+import * as vscode from 'vscode';
+import { fixPrompt, selectionPrompts, type FixTarget } from './actions';
+import type { Asks } from './asks';
+import type { Checkpoints } from './checkpoints';
+import type { Daemon } from './client';
+import type { Surroundings } from './context';
+import { diagnosticsOf } from './editor';
+import type { Panel } from './panel';
+import type { Pickers } from './pickers';
+import type { ContentBlock } from './protocol';
+import type { ReviewCommands } from './review/commands';
+import type { Proposals } from './review/proposals';
+import type { Secrets } from './secrets';
+import type { SessionControl } from './session';
+import type { SessionList } from './sessions';
+
+export interface Parts {
+  daemon: Daemon;
+  session: SessionControl;
+  asks: Asks;
+  proposals: Proposals;
+  review: ReviewCommands;
+  panel: Panel;
+  surroundings: Surroundings;
+  secrets: Secrets;
+  output: vscode.LogOutputChannel;
+  trace: vscode.OutputChannel;
+  sessions: SessionList;
+  pickers: Pickers;
+  checkpoints: Checkpoints;
+}
+
+type Run = (...args: never[]) => unknown;
+
+export function commandTable(parts: Parts): [string, Run][] {
+  const { session, review, panel, pickers, checkpoints, sessions } = parts;
+  const guarded = (run: (...args: never[]) => Promise<unknown>): Run => (...args) => tellFailure(parts, run(...args));
+  const table: Record<string, Run> = {
+    'agentLsp.prompt': guarded((text?: string) => promptCommand(parts, text)),
+    'agentLsp.promptInline': guarded(() => promptInline(parts)),
+    'agentLsp.steer': guarded((text?: string) => withText('Tell the running agent', text, (t) => session.steer(t))),
+    'agentLsp.queue': guarded((text?: string) => withText('Ask when the agent is done', text, (t) => session.prompt(t, 'queue', parts.surroundings.prompt()))),
+    'agentLsp.abort': guarded(() => session.abort()),
+    'agentLsp.continue': guarded(async () => parts.daemon.request('agent/continue', { sessionId: await session.ensure() })),
+    'agentLsp.newSession': guarded(() => session.create().then(() => panel.reveal(true))),
+    'agentLsp.sessions': guarded(() => sessions.show()),
+    'agentLsp.exportSession': guarded(async () => sessions.export(await session.ensure())),
+    'agentLsp.acceptHunk': guarded((target?: never) => review.decideHunk('accept', target)),
+    'agentLsp.rejectHunk': guarded((target?: never) => review.decideHunk('reject', target)),
+    'agentLsp.acceptFile': guarded((target?: never) => review.decideFile('accept', target)),
+    'agentLsp.rejectFile': guarded((target?: never) => review.decideFile('reject', target)),
+    'agentLsp.acceptAll': guarded((of?: never) => review.decideAll('accept', of)),
+    'agentLsp.rejectAll': guarded((of?: never) => review.decideAll('reject', of)),
+    'agentLsp.commentHunk': guarded((target?: never) => review.comment(target)),
+    'agentLsp.nextHunk': guarded(() => review.step(1)),
+    'agentLsp.previousHunk': guarded(() => review.step(-1)),
+    'agentLsp.openHunk': guarded((ref: never) => review.openHunk(ref)),
+    'agentLsp.review': guarded((of?: never) => review.review(of)),
+    'agentLsp.showDiff': guarded((target?: never) => review.showDiff(target)),
+    'agentLsp.restoreCheckpoint': guarded((id?: string) => checkpoints.restore(id)),
+    'agentLsp.redoRestore': guarded(() => checkpoints.redo()),
+    'agentLsp.diffCheckpoint': guarded((id?: string) => checkpoints.diff(id)),
+    'agentLsp.compact': guarded((instructions?: string) => compact(parts, instructions)),
+    'agentLsp.selectModel': guarded(() => pickers.model()),
+    'agentLsp.selectMode': guarded(() => pickers.mode()),
+    'agentLsp.selectEditPolicy': guarded(() => pickers.policy()),
+    'agentLsp.selectPermissions': guarded(() => pickers.permissions()),
+    'agentLsp.fixDiagnostic': guarded((target?: FixTarget) => fixDiagnostic(parts, target)),
+    'agentLsp.addSelection': guarded(() => addSelection(parts)),
+    'agentLsp.insertIntoPrompt': (text: string) => panel.post({ type: 'insert', text, blocks: [] }),
+    'agentLsp.setApiKey': guarded(() => parts.secrets.ask().then((changed) => (changed && parts.daemon.state === 'running' ? parts.daemon.restart() : undefined))),
+    'agentLsp.openSettings': () => vscode.commands.executeCommand('workbench.action.openSettings', '@ext:agent-lsp.agent-lsp'),
+    'agentLsp.walkthrough': () => vscode.commands.executeCommand('workbench.action.openWalkthrough', 'agent-lsp.agent-lsp#agentLsp.start'),
+    'agentLsp.demo': guarded(() => demo(parts)),
+    'agentLsp.restartServer': guarded(() => parts.daemon.restart()),
+    'agentLsp.showLog': () => parts.output.show(true),
+    'agentLsp.showTrace': () => showTrace(parts),
+    'agentLsp.findModel': guarded(() => pickers.find()),
+  };
+  for (const id of Object.keys(selectionPrompts)) table[id] = guarded(() => askAboutSelection(parts, selectionPrompts[id] ?? ''));
+  return Object.entries(table);
+}
+
+/** What goes wrong stands in the panel; where that is not in view, in a message. */
+async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): Promise<unknown> {
+  try {
+    const result = await work;
+    session.settle(undefined);
+    return result;
+  } catch (error) {
+    if (panel.visible) return session.guard(Promise.reject(error));
+    return void vscode.window.showErrorMessage((error as Error).message ?? String(error));
+  }
+}
+
+async function promptCommand({ session, panel, surroundings }: Parts, text?: string): Promise<void> {
+  await panel.reveal(text === undefined);
+  if (text !== undefined) await session.send(text, surroundings.prompt());
+}
+
+async function withText(prompt: string, text: string | undefined, run: (text: string) => Promise<void>): Promise<void> {
+  const given = text ?? (await vscode.window.showInputBox({ prompt }));
+  if (given) await run(given);
+}
+
+/** Asks at the cursor; the answer comes as pending changes in the buffer. */
+async function promptInline({ session, surroundings }: Parts): Promise<void> {
+  const editor = surroundings.editor;
+  const where = editor ? `${vscode.workspace.asRelativePath(editor.document.uri)}:${editor.selection.start.line + 1}` : '';
+  const text = await vscode.window.showInputBox({ title: 'Ask the agent', prompt: where && `About ${where}`, placeHolder: 'What should change here?' });
+  if (!text) return;
+  const selection = surroundings.selection();
+  const block: ContentBlock | undefined = selection ?? (editor && cursorBlock(editor));
+  await session.send(block ? [{ type: 'text', text }, block] : text, surroundings.prompt());
+}
+
+function cursorBlock(editor: vscode.TextEditor): ContentBlock {
+  const at = editor.selection.active;
+  const position = { line: at.line, character: at.character };
+  return { type: 'resource', uri: editor.document.uri.toString(), range: { start: position, end: position } };
+}
+
+async function askAboutSelection({ session, panel, surroundings }: Parts, text: string): Promise<void> {
+  const selection = surroundings.selection();
+  if (!selection) return void vscode.window.setStatusBarMessage('Select some code first.', 4000);
+  await panel.reveal(false);
+  await session.send([{ type: 'text', text }, selection], surroundings.prompt());
+}
+
+async function addSelection({ panel, surroundings }: Parts): Promise<void> {
+  const selection = surroundings.selection();
+  await panel.reveal(true);
+  if (selection) panel.post({ type: 'insert', text: '', blocks: [selection] });
+}
+
+async function fixDiagnostic({ session, panel, surroundings }: Parts, target?: FixTarget): Promise<void> {
+  const editor = surroundings.editor;
+  const at = target ?? (editor && problemsAtCursor(editor));
+  if (!at || at.diagnostics.length === 0) return void vscode.window.setStatusBarMessage('No problem at the cursor.', 4000);
+  await panel.reveal(false);
+  await session.send(fixPrompt(at), { uri: at.uri.toString(), diagnostics: diagnosticsOf(at.diagnostics) });
+}
+
+/** The problems that the cursor or selection is in; if there is none, those of its lines. */
+function problemsAtCursor({ document, selection }: vscode.TextEditor): FixTarget {
+  const all = vscode.languages.getDiagnostics(document.uri);
+  const touched = all.filter((d) => d.range.intersection(selection) !== undefined);
+  const lines = new vscode.Range(selection.start.line, 0, selection.end.line, Number.MAX_SAFE_INTEGER);
+  return { uri: document.uri, diagnostics: touched.length > 0 ? touched : all.filter((d) => d.range.intersection(lines) !== undefined) };
+}
+
+async function compact({ daemon, session }: Parts, instructions?: string): Promise<void> {
+  const { tokensBefore, tokensAfter } = await daemon.request('agent/compact', { sessionId: await session.ensure(), instructions: instructions || undefined });
+  vscode.window.setStatusBarMessage(`Context: ${tokensBefore} → ${tokensAfter} tokens`, 5000);
+}
+
+/** Shows the messages between editor and daemon; offers to have them written where they are not. */
+async function showTrace({ trace }: Parts): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration('agentLsp');
+  if (configuration.get('trace.server', 'off') === 'off') {
+    const choice = await vscode.window.showInformationMessage('Messages between the editor and the daemon are not written.', 'Write them');
+    if (!choice) return;
+    await configuration.update('trace.server', 'verbose', vscode.ConfigurationTarget.Global);
+  }
+  trace.show(true);
+}
+
+/** The demo needs no key: the daemon's own, in a terminal. A shell stands around it: VS Code takes a terminal away when its program ends well, and the end could not be read. */
+async function demo({ daemon }: Parts): Promise<void> {
+  const file = daemon.locate();
+  const shell = process.platform === 'win32'
+    ? { shellPath: process.env.ComSpec ?? 'cmd.exe', shellArgs: `/d /k ""${file}" demo"` }
+    : { shellPath: '/bin/sh', shellArgs: ['-c', '"$1" demo; printf "\\nPress Enter to close this terminal. "; read -r _', 'sh', file] };
+  vscode.window.createTerminal({ name: 'agent-lsp demo', ...shell }).show();
+}

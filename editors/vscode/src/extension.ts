@@ -1,0 +1,90 @@
+// Entry point: puts the parts together. Nothing is started before it is used.
+import * as vscode from 'vscode';
+import { AgentActions } from './actions';
+import { Asks } from './asks';
+import { Checkpoints } from './checkpoints';
+import { Daemon } from './client';
+import { commandTable, type Parts } from './commands';
+import { Surroundings } from './context';
+import * as editor from './editor';
+import { Panel } from './panel';
+import { connectPanel } from './panelbridge';
+import { Pickers } from './pickers';
+import { ReviewCommands } from './review/commands';
+import { Decorations } from './review/decorations';
+import { SideDocuments } from './review/documents';
+import { HunkLenses } from './review/lenses';
+import { Proposals } from './review/proposals';
+import { HunkThreads } from './review/threads';
+import { PendingBadges, PendingTree } from './review/tree';
+import { Secrets } from './secrets';
+import { SessionControl } from './session';
+import { SessionList } from './sessions';
+import { settingsForDaemon } from './settings';
+import { StatusBar } from './status';
+import { TraceChannel } from './trace';
+
+let daemon: Daemon | undefined;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const output = vscode.window.createOutputChannel('agent-lsp', { log: true });
+  const trace = new TraceChannel();
+  const asks = new Asks();
+  const secrets = new Secrets(context.secrets);
+  let review: ReviewCommands | undefined;
+  daemon = new Daemon({
+    extensionDir: context.extensionUri.fsPath,
+    output,
+    trace,
+    settings: () => settingsForDaemon(context.extension.packageJSON as never),
+    environment: () => secrets.environment(),
+    answers: {
+      'agent/requestPermission': (params, token) => asks.permission(params, token),
+      'agent/ask': (params, token) => asks.ask(params, token),
+      'agent/editor/query': editor.query,
+      'agent/editor/save': editor.save,
+      'agent/editor/reveal': editor.reveal,
+      'agent/editor/showDiff': async ({ uri }) => ({ opened: (await review?.showDiff(vscode.Uri.parse(uri), true)) ?? false }),
+    },
+  });
+  const session = new SessionControl(daemon, context.workspaceState);
+  const proposals = new Proposals(daemon);
+  const sides = new SideDocuments(proposals, () => session.ensure());
+  const threads = new HunkThreads(proposals);
+  review = new ReviewCommands(proposals, sides, threads);
+  const surroundings = new Surroundings(daemon);
+  const panel = new Panel(context.extensionUri, (message) => bridge.receive(message));
+  const parts: Parts = {
+    daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace, sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session),
+    checkpoints: new Checkpoints(daemon, session),
+  };
+  const bridge = connectPanel(parts);
+  context.subscriptions.push(
+    output, trace, asks, daemon, session, proposals, sides, threads, surroundings, panel, bridge,
+    new Decorations(proposals),
+    new StatusBar(session, asks, proposals, panel),
+    ...providers(proposals, panel),
+    ...commandTable(parts).map(([id, run]) => vscode.commands.registerCommand(id, run)),
+    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration('agentLsp') && void daemon?.configure()),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void daemon?.configure()),
+  );
+}
+
+function providers(proposals: Proposals, panel: Panel): vscode.Disposable[] {
+  const lenses = new HunkLenses(proposals);
+  const tree = new PendingTree(proposals);
+  const badges = new PendingBadges(proposals);
+  const files = [{ scheme: 'file' }, { scheme: 'untitled' }];
+  return [
+    lenses, tree, badges,
+    vscode.window.registerWebviewViewProvider(Panel.id, panel),
+    vscode.languages.registerCodeLensProvider(files, lenses),
+    vscode.languages.registerCodeActionsProvider(files, new AgentActions(), { providedCodeActionKinds: AgentActions.kinds }),
+    vscode.window.createTreeView('agentLsp.pending', { treeDataProvider: tree }),
+    vscode.window.registerFileDecorationProvider(badges),
+  ];
+}
+
+export async function deactivate(): Promise<void> {
+  await daemon?.stop();
+}

@@ -1,0 +1,142 @@
+// Between the panel and the rest: tells the panel what happens, does what the user does there.
+import * as vscode from 'vscode';
+import type { Parts } from './commands';
+import type { ContentBlock } from './protocol';
+import type { FromPanel } from './webview/messages';
+
+/** Commands that the panel may run. */
+const allowed = /^agentLsp\.[A-Za-z]+$/;
+/** Only these leave the editor. */
+const outside = /^(https?|mailto):/i;
+
+export interface Bridge extends vscode.Disposable {
+  receive(message: FromPanel): void;
+}
+
+export function connectPanel(parts: Parts): Bridge {
+  const { panel, session, asks } = parts;
+  const state = () => panel.post({ type: 'state', state: session.view() });
+  const waiting = () => panel.post({ type: 'waiting', waiting: asks.list().filter((w) => w.params.sessionId === session.sessionId) });
+  const subscriptions = [
+    session.onChange(state),
+    asks.onChange(waiting),
+    session.onSwitch(() => panel.post({ type: 'reset' })),
+    session.onEvent((event) => {
+      panel.post({ type: 'events', events: [event] });
+      if (event.method === 'agent/request/resolved') asks.withdraw(event.params.requestId);
+      if (event.method === 'agent/turn/completed' && !event.params.replay) void refresh(parts);
+    }),
+    parts.daemon.onRestarted(() => void session.guard(session.ensure().then(() => parts.proposals.refresh()))),
+    parts.daemon.onState((now) => now === 'running' || asks.clear()),
+  ];
+  return {
+    receive: (message) => void session.guard(handle(parts, message, { state, waiting })),
+    dispose: () => subscriptions.forEach((s) => s.dispose()),
+  };
+}
+
+/** Checkpoints and jobs have no notification of their own: they are asked for when a turn ends. */
+async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<void> {
+  const sessionId = session.sessionId;
+  if (!sessionId || daemon.state !== 'running') return;
+  await checkpoints.list().then((found) => panel.post({ type: 'checkpoints', checkpoints: found }), () => {});
+  await daemon.request('agent/job/list', { sessionId }).then(({ jobs }) => panel.post({ type: 'jobs', jobs }), () => {});
+}
+
+/** A job that is being ended is shown no more: its end has no notification. */
+async function killJob({ daemon, session, panel }: Parts, jobId: string): Promise<void> {
+  await daemon.request('agent/job/kill', { jobId });
+  const sessionId = session.sessionId;
+  if (!sessionId) return;
+  const { jobs } = await daemon.request('agent/job/list', { sessionId });
+  panel.post({ type: 'jobs', jobs: jobs.filter((job) => job.jobId !== jobId) });
+}
+
+async function handle(parts: Parts, message: FromPanel, tell: { state: () => void; waiting: () => void }): Promise<unknown> {
+  const { session, asks, daemon } = parts;
+  switch (message.type) {
+    case 'ready':
+      parts.output.info(`panel: first paint after ${message.firstPaintMs.toFixed(0)} ms`);
+      return ready(parts, tell);
+    case 'prompt':
+      return prompt(parts, message);
+    case 'abort':
+      return session.abort(message.itemId);
+    case 'permission':
+      return asks.answer(message.requestId, { optionId: message.optionId, feedback: message.feedback });
+    case 'answer':
+      return asks.answer(message.requestId, message.answer === undefined ? { declined: true } : { answer: message.answer });
+    case 'command':
+      return allowed.test(message.command) ? vscode.commands.executeCommand(message.command, ...message.args) : undefined;
+    case 'complete':
+      return parts.panel.post({ type: 'completions', query: message.query, items: await parts.surroundings.complete(message.query) });
+    case 'open':
+      return open(message.uri, message.line);
+    case 'link':
+      return link(message.href);
+    case 'copy':
+      return vscode.env.clipboard.writeText(message.text);
+    case 'insertText':
+      return insert(parts, message.text);
+    case 'removeQueued':
+      return session.sessionId && daemon.request('agent/queue/remove', { sessionId: session.sessionId, messageId: message.messageId });
+    case 'resend':
+      return resend(parts, message.itemId, message.text);
+    case 'fork':
+      return session.sessionId && parts.sessions.fork(session.sessionId, message.itemId);
+    case 'killJob':
+      return killJob(parts, message.jobId);
+    case 'measured':
+      return parts.output.info(`panel: ${JSON.stringify(message.figures)}`);
+  }
+}
+
+async function ready(parts: Parts, tell: { state: () => void; waiting: () => void }): Promise<void> {
+  tell.state();
+  if (!parts.session.sessionId) return;
+  await parts.session.reload();
+  tell.waiting();
+  await refresh(parts);
+  await parts.proposals.refresh();
+}
+
+async function prompt(parts: Parts, { text, blocks, delivery }: Extract<FromPanel, { type: 'prompt' }>): Promise<unknown> {
+  const { session } = parts;
+  if (text === '/new') return session.create();
+  if (text === '/sessions') return parts.sessions.show();
+  if (text === '/compact' || text.startsWith('/compact ')) return vscode.commands.executeCommand('agentLsp.compact', text.slice('/compact '.length));
+  const content: string | ContentBlock[] = blocks.length === 0 ? text : [{ type: 'text', text }, ...blocks];
+  if (delivery === 'queue') return session.prompt(content, 'queue', parts.surroundings.prompt());
+  return session.send(content, parts.surroundings.prompt());
+}
+
+/** Sends another wording of an earlier message: in a fork that ends before it, so that nothing is lost. */
+async function resend({ session, daemon, sessions }: Parts, itemId: string, text: string): Promise<void> {
+  const sessionId = session.sessionId;
+  if (!sessionId) return;
+  if (session.busy) await session.abort();
+  await daemon.request('agent/turn/wait', { sessionId, timeoutMs: 5000 }).catch(() => undefined);
+  await sessions.forkBefore(sessionId, itemId);
+  await session.prompt(text);
+}
+
+async function open(uri: string, line = 0): Promise<void> {
+  const target = vscode.Uri.parse(uri);
+  if (target.scheme !== 'file' && target.scheme !== 'untitled') return;
+  await vscode.window.showTextDocument(target, { selection: new vscode.Range(line, 0, line, 0), preview: true });
+}
+
+async function link(href: string): Promise<void> {
+  if (outside.test(href)) return void (await vscode.env.openExternal(vscode.Uri.parse(href)));
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  const [, file = '', line] = /^([^#:?]+)(?:(?::|#L)(\d+)(?::\d+)?)?$/.exec(href) ?? [];
+  if (!folder || !file || file.split('/').includes('..')) return;
+  const target = file.startsWith('/') ? folder.uri.with({ path: file }) : vscode.Uri.joinPath(folder.uri, file);
+  if (vscode.workspace.getWorkspaceFolder(target)) await open(target.toString(), line ? Number(line) - 1 : 0);
+}
+
+async function insert({ surroundings }: Parts, text: string): Promise<void> {
+  const editor = surroundings.editor;
+  if (!editor) return void vscode.window.setStatusBarMessage('No editor to insert into.', 4000);
+  await editor.edit((edit) => edit.replace(editor.selection, text));
+}

@@ -1,0 +1,62 @@
+// Choosing model, mode, edit policy and permissions of the session.
+import * as vscode from 'vscode';
+import type { Daemon } from './client';
+import type { Config } from './protocol';
+import type { SessionControl } from './session';
+
+const policies: [NonNullable<Config['editPolicy']>, string][] = [
+  ['ask', 'Each edit waits until you have decided on every hunk'],
+  ['review', 'Edits are applied at once; you keep or undo each hunk'],
+  ['collect', 'Edits are gathered and applied when you accept them'],
+  ['auto', 'Edits are applied; checkpoints undo them'],
+];
+
+const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
+  ['readOnly', 'No edits, only commands that read'],
+  ['ask', 'Commands that read run, every other one asks'],
+  ['workspace', 'Commands run in the sandbox; outside of it they ask'],
+  ['trust', 'Nothing asks'],
+];
+
+export class Pickers {
+  constructor(private readonly daemon: Daemon, private readonly session: SessionControl) {}
+
+  async model(): Promise<void> {
+    const { models } = await this.daemon.request('agent/models', {});
+    const facts = (m: (typeof models)[number]) => [m.contextWindow && `${m.contextWindow.toLocaleString()} tokens`, m.vision && 'images'].filter(Boolean).join(', ');
+    const items = models.map((m) => ({ label: m.id, description: facts(m) }));
+    const choice = await vscode.window.showQuickPick([...items, { label: '$(edit) Another model…', description: '' }], { title: 'Model' });
+    if (!choice) return;
+    const other = choice.label.startsWith('$(edit)');
+    const model = other ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: this.session.effective.model }) : choice.label;
+    if (model) await this.session.configure({ model });
+  }
+
+  /** Looks for a model: what is configured, else a local server on its usual port. The walkthrough marks its step by what is found. */
+  async find(): Promise<void> {
+    const { models } = await this.daemon.request('agent/models', {});
+    await vscode.commands.executeCommand('setContext', 'agentLsp.modelFound', models.length > 0);
+    const names = models.slice(0, 3).map((m) => m.id).join(', ') + (models.length > 3 ? ', …' : '');
+    const found = `Found ${models.length === 1 ? 'the model' : `${models.length} models:`} ${names}`;
+    const choice = await vscode.window.showInformationMessage(models.length > 0 ? found : 'The server has no model yet: load one there, then look again.', ...(models.length > 1 ? ['Choose'] : []));
+    if (choice) await this.model();
+  }
+
+  async mode(): Promise<void> {
+    await this.session.ensure();
+    const modes = Object.entries(this.session.effective.modes ?? {}).map(([label, mode]) => ({ label, description: mode.description }));
+    const builtin = modes.some(({ label }) => label === 'plan') ? [] : [{ label: 'plan', description: 'Reads and plans; changes nothing until you approve the plan' }];
+    const choice = await vscode.window.showQuickPick([{ label: 'default', description: 'No mode' }, ...builtin, ...modes], { title: 'Mode' });
+    if (choice) await this.session.configure({ mode: choice.label === 'default' ? '' : choice.label });
+  }
+
+  async policy(): Promise<void> {
+    const choice = await vscode.window.showQuickPick(policies.map(([label, description]) => ({ label, description })), { title: 'What happens with edits' });
+    if (choice) await this.session.configure({ editPolicy: choice.label });
+  }
+
+  async permissions(): Promise<void> {
+    const choice = await vscode.window.showQuickPick(profiles.map(([label, description]) => ({ label, description })), { title: 'What commands may do' });
+    if (choice) await this.session.configure({ permissions: { profile: choice.label } });
+  }
+}

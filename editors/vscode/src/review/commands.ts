@@ -1,0 +1,186 @@
+// What the user does with pending hunks. Decisions go to the daemon, which alone changes text.
+import * as vscode from 'vscode';
+import type { Decision } from '../protocol';
+import { linesOf, rangeOf } from './decorations';
+import { nearestMark, nextMark, type Mark } from './hunks';
+import { baseScheme, isSide, proposedScheme, reviewTitle, sideOf, sideUri, type SideDocuments } from './documents';
+import type { PendingFile, PendingHunk, Proposals } from './proposals';
+import type { HunkRef, HunkThreads } from './threads';
+import type { Node } from './tree';
+
+/** All of one proposal. */
+interface ProposalRef {
+  proposalId: string;
+}
+
+type Target = HunkRef | vscode.Uri | vscode.CommentThread | vscode.CommentReply | Node | undefined;
+type Action = 'accept' | 'reject';
+
+export class ReviewCommands {
+  constructor(private readonly proposals: Proposals, private readonly sides: SideDocuments, private readonly threads: HunkThreads) {}
+
+  async decideHunk(action: Action, target: Target): Promise<void> {
+    const pending = await this.hunk(target);
+    if (!pending) return nothingPending();
+    if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
+    await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
+  }
+
+  async decideFile(action: Action, target: Target): Promise<void> {
+    const uri = this.uri(target);
+    const files = uri ? this.proposals.filesOf(uri) : [];
+    if (files.length === 0) return nothingPending();
+    await this.decideFiles(action, files);
+  }
+
+  /** Decides all that waits; of one proposal, if named. */
+  async decideAll(action: Action, of?: ProposalRef): Promise<void> {
+    const files = await this.proposals.waiting(of?.proposalId);
+    if (files.length === 0) return nothingPending();
+    await this.decideFiles(action, files);
+  }
+
+  async comment(target: Target): Promise<void> {
+    const pending = await this.hunk(target);
+    if (!pending) return nothingPending();
+    const text = isReply(target) ? target.text : await vscode.window.showInputBox({ prompt: 'Comment for the agent; it goes along with your decision', placeHolder: 'What should be different?' });
+    if (text) this.threads.comment(refOf(pending), text);
+  }
+
+  /** Goes to the hunk after or before the cursor, in the next file if there is none in this one. In a diff it stays in the diff. */
+  async step(by: 1 | -1): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (editor && (await this.stepInSide(editor, by))) return;
+    const all = uniqueUris(this.proposals.files()).flatMap((uri) => this.proposals.hunksOf(uri));
+    if (all.length === 0) return nothingPending();
+    const here = editor && all.filter((p) => p.uri.toString() === editor.document.uri.toString());
+    const line = editor?.selection.active.line ?? 0;
+    const inFile = by > 0 ? here?.find((p) => p.mark.range.start.line > line) : here?.findLast((p) => p.mark.range.start.line < line);
+    const edge = here?.length ? all.indexOf(here[by > 0 ? here.length - 1 : 0]!) + by : 0;
+    await this.open(inFile ?? all[(edge + all.length) % all.length]!);
+  }
+
+  private async stepInSide(editor: vscode.TextEditor, by: 1 | -1): Promise<boolean> {
+    const { uri } = editor.document;
+    if (!isSide(uri)) return false;
+    const next = nextMark(await this.sides.marksIn(uri), editor.selection.active.line, by);
+    if (next) show(editor, next);
+    return next !== undefined;
+  }
+
+  async openHunk(ref: HunkRef): Promise<void> {
+    const pending = this.proposals.find(ref.proposalId, ref.hunkId);
+    if (pending) await this.open(pending);
+  }
+
+  async showDiff(target: Target, preserveFocus = false): Promise<boolean> {
+    const uri = this.uri(target) ?? this.proposals.files()[0]?.uri;
+    const file = uri && this.proposals.filesOf(uri)[0];
+    if (!file) {
+      nothingPending();
+      return false;
+    }
+    const [base, proposed] = addresses(file);
+    const title = `${vscode.workspace.asRelativePath(file.uri)}: proposed change`;
+    await vscode.commands.executeCommand('vscode.diff', base, proposed, title, { preserveFocus, preview: true });
+    return true;
+  }
+
+  /** All pending changes, or those of one proposal, in one multi-file diff. */
+  async review(of?: ProposalRef): Promise<void> {
+    const files = await this.proposals.waiting(of?.proposalId);
+    if (files.length === 0) return nothingPending();
+    if (files.length === 1) return void (await this.showDiff(files[0]!.uri));
+    await vscode.commands.executeCommand('vscode.changes', reviewTitle, files.map((file) => [file.uri, ...addresses(file)]));
+  }
+
+  private async open(pending: PendingHunk): Promise<void> {
+    if (pending.file.op === 'create' && pending.file.placement === 'proposed') return void (await this.showDiff(pending.uri));
+    show(await vscode.window.showTextDocument(pending.uri), pending.mark);
+  }
+
+  private async decideFiles(action: Action, files: PendingFile[]): Promise<void> {
+    const byProposal = new Map<string, Decision[]>();
+    for (const file of files) {
+      const decisions = file.marks.filter((m) => action === 'reject' || m.hunk.state === 'pending').map((mark) => this.decision(action, { ...file, mark }));
+      byProposal.set(file.proposal.proposalId, [...(byProposal.get(file.proposal.proposalId) ?? []), ...decisions]);
+    }
+    for (const [proposalId, decisions] of byProposal) if (decisions.length > 0) await this.decide(proposalId, decisions);
+  }
+
+  private decision(action: Action, pending: PendingHunk): Decision {
+    const newText = action === 'accept' ? this.sides.ownText(pending, pending.mark.hunk.hunkId) : undefined;
+    return { hunkId: pending.mark.hunk.hunkId, action, newText, comment: this.threads.commentOf(refOf(pending)) };
+  }
+
+  private async decide(proposalId: string, decisions: Decision[]): Promise<void> {
+    await this.proposals.resolve(proposalId, decisions);
+  }
+
+  private async hunk(target: Target): Promise<PendingHunk | undefined> {
+    const ref = isReply(target) ? this.threads.refOf(target.thread) : isThread(target) ? this.threads.refOf(target) : isRef(target) ? target : undefined;
+    if (ref) return this.proposals.find(ref.proposalId, ref.hunkId);
+    if (isNode(target)) return target.kind === 'hunk' ? target.pending : this.proposals.hunksOf(target.uri)[0];
+    return this.atCursor();
+  }
+
+  /** The hunk that the cursor is in or nearest to, in the file or in a side of its diff. */
+  private async atCursor(): Promise<PendingHunk | undefined> {
+    const editor = vscode.window.activeTextEditor;
+    if (!editor) return undefined;
+    const { uri } = editor.document;
+    const nearest = nearestMark(await this.sides.marksIn(uri), editor.selection.active.line);
+    if (nearest && isSide(uri)) return this.proposals.find(sideOf(uri).proposalId, nearest.hunk.hunkId);
+    return nearest && this.proposals.hunksOf(uri).find(({ mark }) => mark === nearest);
+  }
+
+  private uri(target: Target): vscode.Uri | undefined {
+    if (target instanceof vscode.Uri) return this.sides.fileOf(target);
+    if (isNode(target)) return target.kind === 'file' ? target.uri : target.pending.uri;
+    if (isReply(target)) return target.thread.uri;
+    if (isThread(target)) return target.uri;
+    if (isRef(target)) return this.proposals.find(target.proposalId, target.hunkId)?.uri;
+    const active = vscode.window.activeTextEditor?.document.uri;
+    return active && this.sides.fileOf(active);
+  }
+}
+
+function show(editor: vscode.TextEditor, mark: Mark): void {
+  const range = linesOf(rangeOf({ mark }));
+  editor.selection = new vscode.Selection(range.start, range.start);
+  editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}
+
+function addresses(file: PendingFile): [vscode.Uri, vscode.Uri] {
+  const id = file.proposal.proposalId;
+  return [sideUri(baseScheme, id, file.uri), sideUri(proposedScheme, id, file.uri)];
+}
+
+function uniqueUris(files: PendingFile[]): vscode.Uri[] {
+  return [...new Map(files.map((file) => [file.uri.toString(), file.uri])).values()];
+}
+
+function refOf({ proposal, mark }: PendingHunk): HunkRef {
+  return { proposalId: proposal.proposalId, hunkId: mark.hunk.hunkId };
+}
+
+function isRef(target: Target): target is HunkRef {
+  return typeof (target as HunkRef | undefined)?.hunkId === 'string';
+}
+
+function isNode(target: Target): target is Node {
+  const kind = (target as Node | undefined)?.kind;
+  return kind === 'file' || kind === 'hunk';
+}
+
+function isReply(target: Target): target is vscode.CommentReply {
+  return target !== undefined && 'thread' in target && 'text' in target;
+}
+
+function isThread(target: Target): target is vscode.CommentThread {
+  return target !== undefined && 'comments' in target && 'canReply' in target;
+}
+
+function nothingPending(): void {
+  vscode.window.setStatusBarMessage('No pending change of the agent here.', 4000);
+}

@@ -1,0 +1,198 @@
+// The two sides of a proposal as documents: agent-base (read-only) and agent-proposed (the user may edit it before accepting).
+// Saving the proposed side keeps the text here and decides nothing.
+import * as vscode from 'vscode';
+import { grow, sidesOf, type Mark, type Sides } from './hunks';
+import type { PendingFile, Proposals } from './proposals';
+
+export const baseScheme = 'agent-base';
+export const proposedScheme = 'agent-proposed';
+/** Title of the multi-file review, by which its tab is known: its input has no type of its own. */
+export const reviewTitle = 'Pending changes of the agent';
+
+/** The address of one side of a file of a proposal. It holds all that is needed to find the file again after a reload. */
+export function sideUri(scheme: string, proposalId: string, file: vscode.Uri): vscode.Uri {
+  const relative = vscode.workspace.asRelativePath(file);
+  return vscode.Uri.from({ scheme, path: relative.startsWith('/') ? relative : `/${relative}`, query: JSON.stringify([proposalId, file.toString()]) });
+}
+
+export function isSide(uri: vscode.Uri): boolean {
+  return uri.scheme === baseScheme || uri.scheme === proposedScheme;
+}
+
+/** The file that a side belongs to. */
+export function sideOf(uri: vscode.Uri): { proposalId: string; file: string } {
+  try {
+    const [proposalId, file] = JSON.parse(uri.query) as [string, string];
+    return { proposalId, file };
+  } catch {
+    return { proposalId: '', file: uri.with({ scheme: 'file', query: '' }).toString() };
+  }
+}
+
+interface Edited {
+  text: string;
+  marks: Mark[];
+  mtime: number;
+  touched: boolean;
+}
+
+/** Serves both schemes, and knows what the user made of the proposed side. */
+export class SideDocuments implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable {
+  private readonly edited = new Map<string, Edited>();
+  private readonly baseChanged = new vscode.EventEmitter<vscode.Uri>();
+  private readonly fileChanged = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  private readonly subscriptions: vscode.Disposable[];
+  readonly onDidChange = this.baseChanged.event;
+  readonly onDidChangeFile = this.fileChanged.event;
+
+  constructor(private readonly proposals: Proposals, private readonly load: (proposalId: string) => Promise<unknown>) {
+    this.subscriptions = [
+      vscode.workspace.registerTextDocumentContentProvider(baseScheme, this),
+      vscode.workspace.registerFileSystemProvider(proposedScheme, this, { isCaseSensitive: true }),
+      vscode.workspace.onDidChangeTextDocument((event) => this.follow(event)),
+      proposals.onChange(() => void this.refresh()),
+      proposals.onClosed((proposal) => void this.close(proposal.proposalId)),
+    ];
+  }
+
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+    const pending = await this.pending(uri);
+    return pending ? (await sides(pending)).base : '';
+  }
+
+  /** The file that a document stands for: of a side its file, else the document itself. */
+  fileOf(uri: vscode.Uri): vscode.Uri {
+    return isSide(uri) ? vscode.Uri.parse(sideOf(uri).file) : uri;
+  }
+
+  /** Where the undecided hunks stand in a document: in a side of a diff elsewhere than in the file. */
+  async marksIn(uri: vscode.Uri): Promise<Mark[]> {
+    if (!isSide(uri)) return this.proposals.hunksOf(uri).map(({ mark }) => mark);
+    const pending = await this.pending(uri);
+    if (!pending) return [];
+    const open = new Set(pending.marks.map(({ hunk }) => hunk.hunkId));
+    const marks = uri.scheme === baseScheme ? (await sides(pending)).baseMarks : (await this.side(uri)).marks;
+    return marks.filter(({ hunk }) => open.has(hunk.hunkId));
+  }
+
+  /** The user's own version of a hunk, if the proposed side was edited. */
+  ownText(pending: PendingFile, hunkId: string): string | undefined {
+    const uri = sideUri(proposedScheme, pending.proposal.proposalId, pending.uri);
+    const edited = this.edited.get(uri.toString());
+    const mark = edited?.touched ? edited.marks.find((m) => m.hunk.hunkId === hunkId) : undefined;
+    if (!edited || !mark) return undefined;
+    const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
+    if (!open) return undefined;
+    const { start, end } = mark.range;
+    const text = open.getText(new vscode.Range(start.line, start.character, end.line, end.character)).replace(/\r\n/g, '\n');
+    return text === mark.hunk.newText.replace(/\r\n/g, '\n') ? undefined : text;
+  }
+
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    return Buffer.from((await this.side(uri)).text);
+  }
+
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    const side = await this.side(uri);
+    return { type: vscode.FileType.File, ctime: 0, mtime: side.mtime, size: Buffer.byteLength(side.text) };
+  }
+
+  async writeFile(uri: vscode.Uri, content: Uint8Array): Promise<void> {
+    const side = await this.side(uri);
+    side.text = Buffer.from(content).toString();
+    side.mtime = Date.now();
+  }
+
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => {});
+  }
+
+  readDirectory(): [string, vscode.FileType][] {
+    return [];
+  }
+
+  createDirectory(uri: vscode.Uri): void {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  delete(uri: vscode.Uri): void {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  rename(uri: vscode.Uri): void {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  dispose(): void {
+    for (const s of this.subscriptions) s.dispose();
+  }
+
+  private async pending(uri: vscode.Uri): Promise<PendingFile | undefined> {
+    const { proposalId, file } = sideOf(uri);
+    if (!this.proposals.get(proposalId)) await this.load(proposalId);
+    return this.proposals.file(proposalId, file);
+  }
+
+  private async side(uri: vscode.Uri): Promise<Edited> {
+    const known = this.edited.get(uri.toString());
+    if (known) return known;
+    const pending = await this.pending(uri);
+    if (!pending) throw vscode.FileSystemError.FileNotFound(uri);
+    const { proposed, marks } = await sides(pending);
+    const side = { text: proposed, marks, mtime: Date.now(), touched: false };
+    this.edited.set(uri.toString(), side);
+    return side;
+  }
+
+  private follow({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
+    const side = document.uri.scheme === proposedScheme ? this.edited.get(document.uri.toString()) : undefined;
+    if (!side || contentChanges.length === 0 || document.getText() === side.text) return; // a reload, or undone to the start
+    side.touched = true;
+    side.marks = side.marks.map(({ hunk, range }) => ({ hunk, range: contentChanges.reduce((r, { range, text }) => grow(r, { range, text }), range) }));
+  }
+
+  /** Brings both sides up to date, save a proposed side that the user works on. */
+  private async refresh(): Promise<void> {
+    const events: vscode.FileChangeEvent[] = [];
+    for (const pending of this.proposals.files()) {
+      this.baseChanged.fire(sideUri(baseScheme, pending.proposal.proposalId, pending.uri));
+      const uri = sideUri(proposedScheme, pending.proposal.proposalId, pending.uri);
+      const side = this.edited.get(uri.toString());
+      if (!side || side.touched) continue;
+      const { proposed, marks } = await sides(pending);
+      side.marks = marks;
+      if (side.text === proposed) continue;
+      side.text = proposed;
+      side.mtime = Date.now();
+      events.push({ type: vscode.FileChangeType.Changed, uri });
+    }
+    if (events.length > 0) this.fileChanged.fire(events);
+  }
+
+  /** Closes the diffs of a decided proposal. Their text was taken or refused: nothing is lost that the user could save. */
+  private async close(proposalId: string): Promise<void> {
+    const ours = (uri: vscode.Uri) => uri.scheme === proposedScheme && sideOf(uri).proposalId === proposalId;
+    for (const document of vscode.workspace.textDocuments.filter((d) => d.isDirty && ours(d.uri))) await document.save();
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    const done = this.proposals.files().length === 0;
+    const diffs = tabs.filter(({ input, label }) => (input instanceof vscode.TabInputTextDiff ? ours(input.modified) : done && label.startsWith(reviewTitle)));
+    if (diffs.length > 0) await vscode.window.tabGroups.close(diffs, true);
+    for (const uri of this.edited.keys()) if (ours(vscode.Uri.parse(uri))) this.edited.delete(uri);
+  }
+}
+
+async function sides(pending: PendingFile): Promise<Sides> {
+  const uri = vscode.Uri.parse(pending.file.uri);
+  return sidesOf(await textOf(uri), pending.file, pending.marks);
+}
+
+/** The buffer of an open file, the disk of a closed one. */
+async function textOf(uri: vscode.Uri): Promise<string> {
+  const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
+  if (open) return open.getText();
+  try {
+    return new TextDecoder().decode(await vscode.workspace.fs.readFile(uri)); // decodes a BOM away, as an editor does
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,51 @@
+// Which words of a replaced text changed. Pure.
+
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** Words beyond which a hunk is coloured by lines only. */
+const maxWords = 600;
+
+/** The parts of each text that the other has not. */
+export function changedWords(before: string, after: string): { before: Span[]; after: Span[] } {
+  const a = wordsOf(before);
+  const b = wordsOf(after);
+  if (a.length > maxWords || b.length > maxWords || a.length === 0 || b.length === 0) return { before: [], after: [] };
+  const common = longest(a.map((w) => w.text), b.map((w) => w.text));
+  return { before: spans(a, new Set(common.map(([i]) => i))), after: spans(b, new Set(common.map(([, j]) => j))) };
+}
+
+function wordsOf(text: string): { text: string; start: number }[] {
+  return [...text.matchAll(/\w+|\s+|[^\w\s]/gu)].map((m) => ({ text: m[0], start: m.index }));
+}
+
+/** Longest common subsequence as pairs of indexes. */
+function longest(a: string[], b: string[]): [number, number][] {
+  const width = b.length + 1;
+  const table = new Uint16Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      table[i * width + j] = a[i] === b[j] ? (table[(i + 1) * width + j + 1] ?? 0) + 1 : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
+    }
+  }
+  const pairs: [number, number][] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    if (a[i] === b[j]) pairs.push([i++, j++]);
+    else if ((table[(i + 1) * width + j] ?? 0) >= (table[i * width + j + 1] ?? 0)) i++;
+    else j++;
+  }
+  return pairs;
+}
+
+function spans(words: { text: string; start: number }[], kept: Set<number>): Span[] {
+  const out: Span[] = [];
+  words.forEach(({ text, start }, i) => {
+    const last = out[out.length - 1];
+    if (kept.has(i)) return;
+    if (last && last.end === start) last.end = start + text.length;
+    else out.push({ start, end: start + text.length });
+  });
+  return out.filter(({ start, end }) => words.some((w) => w.start >= start && w.start < end && w.text.trim() !== ''));
+}

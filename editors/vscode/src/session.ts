@@ -1,0 +1,224 @@
+// The session of this window: which one it is, what it stands at, and what the user does to it.
+// Its content stays in the daemon; the panel gets it by agent/session/load.
+import * as vscode from 'vscode';
+import type { Daemon, NotificationEvent } from './client';
+import type { Config, ContentBlock, Item, PromptContext, Session, SessionUpdated, Turn } from './protocol';
+import type { PanelState } from './webview/messages';
+
+const memento = 'agentLsp.session';
+
+/** The one session that the panel shows. */
+export class SessionControl implements vscode.Disposable {
+  private id: string | undefined;
+  private session: Partial<Session> = {};
+  private config: Config = {};
+  private turn: string | undefined;
+  private problem: string | undefined;
+  /** Completed top-level items in order, by id alone: where a fork can be made. */
+  private items: string[] = [];
+  /** Settles when the session that was asked for last is entered. */
+  private entering: Promise<unknown> | undefined;
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly events = new vscode.EventEmitter<NotificationEvent>();
+  private readonly switched = new vscode.EventEmitter<void>();
+  private readonly ended = new vscode.EventEmitter<Turn>();
+  private readonly subscriptions: vscode.Disposable[];
+  readonly onChange = this.changed.event;
+  /** Notifications of this session only, replayed ones included. */
+  readonly onEvent = this.events.event;
+  /** Fires before the notifications of another (or the same, told again) session. */
+  readonly onSwitch = this.switched.event;
+  readonly onTurnEnd = this.ended.event;
+
+  constructor(private readonly daemon: Daemon, private readonly state: vscode.Memento) {
+    this.id = state.get<string>(memento);
+    this.subscriptions = [
+      daemon.onNotification((event) => this.take(event)),
+      daemon.onState(() => this.changed.fire()),
+      daemon.onRestarted(() => void this.reload()),
+    ];
+  }
+
+  get sessionId(): string | undefined {
+    return this.id;
+  }
+
+  get turnId(): string | undefined {
+    return this.turn;
+  }
+
+  get busy(): boolean {
+    return this.session.status === 'running' || this.session.status === 'awaiting';
+  }
+
+  get queue() {
+    return this.session.queue ?? [];
+  }
+
+  get effective(): Config {
+    return this.config;
+  }
+
+  view(): PanelState {
+    const c = this.config;
+    return {
+      sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,
+      problem: this.problem, model: c.model ?? '', mode: c.mode ?? '', policy: c.editPolicy ?? '', profile: c.permissions?.profile ?? '',
+      queue: this.queue, usage: this.session.usage, contextTokens: this.session.contextTokens, contextWindow: this.session.contextWindow,
+    };
+  }
+
+  /** The session's id; one is made where there is none. */
+  ensure(): Promise<string> {
+    if (this.entering) return this.entering.then(() => this.ensure());
+    if (this.id && this.session.sessionId === this.id) return Promise.resolve(this.id);
+    return this.enter(() => this.open());
+  }
+
+  /** Shows a session from its beginning. False where it is no longer stored. */
+  attach(sessionId: string): Promise<boolean> {
+    return this.enter(() => this.load(sessionId));
+  }
+
+  /** Tells the current session again, after a reload of the panel or a restart of the daemon. */
+  async reload(): Promise<void> {
+    await this.guard(this.enter(async () => (this.id ? void (await this.load(this.id)) : this.switched.fire())));
+  }
+
+  create(): Promise<string> {
+    return this.enter(() => this.make());
+  }
+
+  /** Sessions are entered one after the other, in the order in which that was asked; what needs a session waits for the last. */
+  private enter<T>(work: () => Promise<T>): Promise<T> {
+    const entered = (this.entering ?? Promise.resolve()).then(work);
+    const settled: Promise<unknown> = entered.catch(() => {}).finally(() => {
+      if (this.entering === settled) this.entering = undefined;
+    });
+    this.entering = settled;
+    return entered;
+  }
+
+  private async load(sessionId: string): Promise<boolean> {
+    await this.point(sessionId);
+    this.session = {};
+    this.items = [];
+    this.turn = undefined;
+    this.switched.fire();
+    try {
+      const { session } = await this.daemon.request('agent/session/load', { sessionId, replay: true });
+      this.session = session;
+      this.config = session.config as Config;
+      this.changed.fire();
+      return true;
+    } catch (error) {
+      if ((error as { code?: number }).code !== 1002) throw error;
+      await this.point(undefined);
+      this.changed.fire();
+      return false;
+    }
+  }
+
+  private async make(): Promise<string> {
+    const cwd = vscode.window.activeTextEditor && vscode.workspace.getWorkspaceFolder(vscode.window.activeTextEditor.document.uri);
+    const folder = cwd ?? vscode.workspace.workspaceFolders?.[0];
+    const { sessionId, config } = await this.daemon.request('agent/session/new', folder ? { cwd: folder.uri.toString() } : {});
+    await this.point(sessionId);
+    this.turn = undefined;
+    this.items = [];
+    this.session = { sessionId, status: 'idle', queue: [], title: '' };
+    this.config = config as Config;
+    this.switched.fire();
+    this.changed.fire();
+    return sessionId;
+  }
+
+  async prompt(prompt: string | ContentBlock[], delivery: 'auto' | 'queue' = 'auto', context?: PromptContext): Promise<void> {
+    const sessionId = await this.ensure();
+    await this.daemon.request('agent/prompt', { sessionId, prompt, delivery, context, clientMessageId: crypto.randomUUID() });
+    this.settle(undefined);
+  }
+
+  async steer(prompt: string | ContentBlock[]): Promise<void> {
+    const sessionId = await this.ensure();
+    await this.daemon.request('agent/steer', { sessionId, prompt });
+    this.settle(undefined);
+  }
+
+  /** Enter: speaks into a running turn, else starts one. */
+  async send(prompt: string | ContentBlock[], context?: PromptContext): Promise<void> {
+    if (this.busy) await this.steer(prompt);
+    else await this.prompt(prompt, 'auto', context);
+  }
+
+  async abort(itemId?: string): Promise<void> {
+    if (this.id) await this.daemon.request('agent/abort', { sessionId: this.id, itemId });
+  }
+
+  async configure(config: Config): Promise<void> {
+    const sessionId = await this.ensure();
+    const result = await this.daemon.request('agent/session/configure', { sessionId, config });
+    this.config = result.config as Config;
+    this.changed.fire();
+  }
+
+  /** The item that stands before another one. */
+  itemBefore(itemId: string): string | undefined {
+    return this.items[this.items.indexOf(itemId) - 1];
+  }
+
+  /** Runs what the user asked for; what goes wrong is shown in the panel, with what to do. */
+  async guard<T>(work: Promise<T>): Promise<T | undefined> {
+    try {
+      return await work;
+    } catch (error) {
+      const { message, data } = error as { message?: string; data?: { hint?: string } };
+      const hint = data?.hint && !message?.includes(data.hint) ? ` ${data.hint}` : '';
+      this.settle(`${message ?? String(error)}${hint}`);
+      return undefined;
+    }
+  }
+
+  settle(problem: string | undefined): void {
+    this.problem = problem;
+    this.changed.fire();
+  }
+
+  dispose(): void {
+    for (const s of this.subscriptions) s.dispose();
+    for (const e of [this.changed, this.events, this.switched, this.ended]) e.dispose();
+  }
+
+  private async open(): Promise<string> {
+    if (this.id && (await this.load(this.id)) && this.id) return this.id;
+    return this.make();
+  }
+
+  private async point(sessionId: string | undefined): Promise<void> {
+    this.id = sessionId;
+    await this.state.update(memento, sessionId);
+  }
+
+  private take(event: NotificationEvent): void {
+    if ('sessionId' in event.params && event.params.sessionId !== this.id) return;
+    if (event.method === 'agent/session/updated') this.update(event.params);
+    if (event.method === 'agent/turn/started') this.turn = event.params.turnId;
+    if (event.method === 'agent/item/completed' && !event.params.item.parentItemId) this.remember(event.params.item);
+    if (event.method === 'agent/turn/completed') {
+      this.turn = undefined;
+      if (!event.params.replay) this.ended.fire(event.params.turn);
+    }
+    this.events.fire(event);
+  }
+
+  private remember({ itemId, type }: Item): void {
+    const stored = type === 'userMessage' || type === 'assistantMessage' || type === 'toolCall';
+    if (stored && !this.items.includes(itemId)) this.items.push(itemId);
+  }
+
+  private update({ sessionId: _id, seq: _seq, replay: _replay, config, ...rest }: SessionUpdated): void {
+    Object.assign(this.session, Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)));
+    if (config) this.config = config as Config;
+    this.changed.fire();
+  }
+}

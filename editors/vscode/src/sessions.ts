@@ -1,0 +1,136 @@
+// The list of sessions: search, resume, rename, fork, archive, export, delete.
+import * as vscode from 'vscode';
+import type { Daemon } from './client';
+import type { Session } from './protocol';
+import type { SessionControl } from './session';
+
+interface Row extends vscode.QuickPickItem {
+  session?: Session;
+  isNew?: boolean;
+}
+
+const buttons = {
+  rename: { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Rename' },
+  fork: { iconPath: new vscode.ThemeIcon('repo-forked'), tooltip: 'Fork' },
+  archive: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Archive or bring back' },
+  export: { iconPath: new vscode.ThemeIcon('export'), tooltip: 'Export as Markdown' },
+  remove: { iconPath: new vscode.ThemeIcon('trash'), tooltip: 'Delete' },
+};
+
+/**
+ * Rows that keep their place while a search goes on: VS Code names the chosen row by its place, so a list that is laid
+ * anew between the user's Enter and its arrival here would open another session. What does not match is hidden by the editor.
+ */
+export class Listing {
+  private readonly rows = new Map<string, Row>();
+
+  clear(): void {
+    this.rows.clear();
+  }
+
+  found(rows: Row[]): Row[] {
+    const hits = new Set(rows.map((row) => row.session?.sessionId ?? ''));
+    for (const row of rows) this.rows.set(row.session?.sessionId ?? '', row);
+    const all = [...this.rows.entries()].map(([id, row]): Row => ({ ...row, alwaysShow: hits.has(id) }));
+    return [{ label: '$(add) New session', alwaysShow: true, isNew: true }, ...all];
+  }
+}
+
+export class SessionList {
+  constructor(private readonly daemon: Daemon, private readonly control: SessionControl) {}
+
+  async show(): Promise<void> {
+    const pick = vscode.window.createQuickPick<Row>();
+    pick.title = 'Sessions';
+    pick.placeholder = 'Search titles and messages';
+    pick.matchOnDescription = true;
+    const archivedButton = { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Show archived sessions' };
+    pick.buttons = [archivedButton];
+    let archived = false;
+    const listing = new Listing();
+    const load = async () => {
+      pick.busy = true;
+      const query = pick.value;
+      const { sessions } = await this.daemon.request('agent/session/list', { query: query || undefined, archived, limit: 100 });
+      if (query !== pick.value) return; // the answer to the next question comes
+      pick.items = listing.found(sessions.map((session) => this.row(session)));
+      pick.busy = false;
+    };
+    const again = () => {
+      listing.clear();
+      return this.control.guard(load());
+    };
+    pick.onDidChangeValue(() => void this.control.guard(load()));
+    pick.onDidTriggerButton(() => {
+      archived = !archived;
+      void again();
+    });
+    pick.onDidTriggerItemButton(({ button, item }) => void this.control.guard(this.act(button, item)).then(again));
+    pick.onDidAccept(() => {
+      const row = pick.selectedItems[0];
+      pick.hide();
+      if (row?.isNew) void this.control.guard(this.control.create());
+      if (row?.session) void this.control.guard(this.control.attach(row.session.sessionId));
+    });
+    pick.onDidHide(() => pick.dispose());
+    pick.show();
+    await this.control.guard(load());
+  }
+
+  private row(session: Session): Row {
+    return {
+      label: session.title || 'Untitled', description: ago(session.updatedAt), detail: `${session.messages} messages${session.status === 'idle' ? '' : `, ${session.status}`}`,
+      session, buttons: Object.values(buttons), picked: session.sessionId === this.control.sessionId,
+    };
+  }
+
+  private async act(button: vscode.QuickInputButton, { session }: Row): Promise<void> {
+    if (!session) return;
+    const { sessionId } = session;
+    switch (button.tooltip) {
+      case buttons.rename.tooltip: {
+        const title = await vscode.window.showInputBox({ prompt: 'Title of the session', value: session.title });
+        if (title) await this.daemon.request('agent/session/update', { sessionId, title });
+        return;
+      }
+      case buttons.fork.tooltip:
+        return this.fork(sessionId);
+      case buttons.archive.tooltip:
+        return void (await this.daemon.request('agent/session/update', { sessionId, archived: !session.archived }));
+      case buttons.export.tooltip:
+        return this.export(sessionId);
+      case buttons.remove.tooltip:
+        return this.remove(session);
+    }
+  }
+
+  async fork(sessionId: string, atItemId?: string): Promise<void> {
+    const made = await this.daemon.request('agent/session/fork', { sessionId, atItemId });
+    await this.control.attach(made.sessionId);
+  }
+
+  /** Forks at what stands before an item; a session of its own where nothing does. */
+  async forkBefore(sessionId: string, itemId: string): Promise<void> {
+    const before = this.control.itemBefore(itemId);
+    if (before) await this.fork(sessionId, before);
+    else await this.control.create();
+  }
+
+  async export(sessionId: string): Promise<void> {
+    const { content } = await this.daemon.request('agent/session/export', { sessionId, format: 'markdown' });
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content, language: 'markdown' }));
+  }
+
+  private async remove({ sessionId, title }: Session): Promise<void> {
+    const yes = await vscode.window.showWarningMessage(`Delete the session “${title}”? This cannot be undone.`, { modal: true }, 'Delete');
+    if (yes) await this.daemon.request('agent/session/delete', { sessionId });
+    if (yes && this.control.sessionId === sessionId) await this.control.create();
+  }
+}
+
+export function ago(time: string, now = Date.now()): string {
+  const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));
+  if (minutes < 60) return minutes <= 1 ? 'just now' : `${minutes} minutes ago`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} hour${hours === 1 ? '' : 's'} ago` : `${Math.round(hours / 24)} days ago`;
+}

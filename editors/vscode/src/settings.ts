@@ -1,0 +1,31 @@
+// The settings of agentLsp.* in the shape that the daemon reads, those of the user apart from those of the workspace.
+import * as vscode from 'vscode';
+import type { Config } from './protocol';
+
+const section = 'agentLsp';
+/** Settings of the client itself: not for the daemon. */
+const own = /^agentLsp\.(server|trace|review|panel|notify)\./;
+
+interface Manifest {
+  contributes: { configuration: { properties: Record<string, unknown> }[] };
+}
+
+/** Names of the settings that the daemon reads. */
+export function configKeys({ contributes }: Manifest): string[] {
+  const names = contributes.configuration.flatMap(({ properties }) => Object.keys(properties));
+  return names.filter((name) => !own.test(name)).map((name) => name.slice(section.length + 1));
+}
+
+/** What the user set anywhere. The workspace's values count only in a trusted workspace. */
+export function settingsForDaemon(manifest: Manifest): { userSettings: Config } & Config {
+  const configuration = vscode.workspace.getConfiguration(section);
+  const user: Record<string, unknown> = {};
+  const workspace: Record<string, unknown> = {};
+  for (const key of configKeys(manifest)) {
+    const found = configuration.inspect<unknown>(key);
+    if (found?.globalValue !== undefined) user[key] = found.globalValue;
+    const local = found?.workspaceFolderValue ?? found?.workspaceValue;
+    if (local !== undefined && vscode.workspace.isTrusted) workspace[key] = local;
+  }
+  return { ...workspace, userSettings: user };
+}

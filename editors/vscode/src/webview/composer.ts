@@ -1,0 +1,214 @@
+// The input: history, @ mentions, / commands, images, and what Enter, Alt+Enter and Escape mean.
+import type { ContentBlock } from '../protocol';
+import { button, h, hasFocus } from './dom';
+import type { Completion, Delivery, FromPanel } from './messages';
+
+/** Prompts that the history keeps. */
+const historySize = 100;
+/** Bytes of an image that may go along. */
+const maxImage = 10 * 1024 * 1024;
+
+const whileIdle = 'Ask for a change…  @ adds context, / runs a command';
+const whileBusy = 'Enter steers, Alt+Enter queues, Escape stops';
+
+export interface ComposerState {
+  draft: string;
+  history: string[];
+}
+
+/** What a key press means. Pure, so that it can be tested. */
+export function keyAction(key: { key: string; shiftKey: boolean; altKey: boolean; ctrlKey: boolean; isComposing: boolean }): Delivery | 'escape' | undefined {
+  if (key.isComposing) return undefined;
+  if (key.key === 'Escape') return 'escape';
+  if (key.key !== 'Enter' || key.shiftKey || key.ctrlKey) return undefined;
+  return key.altKey ? 'queue' : 'send';
+}
+
+/** The @ or / word that ends at the caret. */
+export function wordAt(text: string, caret: number): { start: number; query: string } | undefined {
+  const before = text.slice(0, caret);
+  const mention = /(?:^|\s)(@[^\s@]*)$/.exec(before)?.[1];
+  if (mention !== undefined) return { start: caret - mention.length, query: mention };
+  if (/^\/[\w-]*$/.test(before)) return { start: 0, query: before };
+  return undefined;
+}
+
+export class Composer {
+  readonly element: HTMLElement;
+  private readonly input = h('textarea', { rows: '2', placeholder: whileIdle, 'aria-label': 'Message to the agent', 'aria-autocomplete': 'list', 'aria-controls': 'completions' });
+  private readonly menu = h('div', { class: 'menu', id: 'completions', role: 'listbox', 'aria-label': 'Suggestions', hidden: true });
+  private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
+  private readonly sendButton = button('Send', () => this.submit('send'), { class: 'primary send' });
+  private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn (Escape)' });
+  private blocks: { label: string; block: ContentBlock }[] = [];
+  private items: Completion[] = [];
+  private chosen = 0;
+  private recalled = -1;
+  private busy = false;
+
+  constructor(private readonly send: (message: FromPanel) => void, private readonly saved: ComposerState, private readonly save: () => void) {
+    this.input.value = saved.draft;
+    this.element = h('div', { class: 'composer' }, this.menu, this.chips, this.input, h('div', { class: 'row' }, this.stopButton, this.sendButton));
+    this.input.addEventListener('keydown', (event) => this.key(event));
+    this.input.addEventListener('input', () => this.edited());
+    this.input.addEventListener('blur', () => this.close());
+    this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
+    this.element.addEventListener('dragover', (event) => event.preventDefault());
+    this.element.addEventListener('drop', (event) => this.files(event, event.dataTransfer));
+    this.setBusy(false);
+  }
+
+  focus(): void {
+    this.input.focus();
+  }
+
+  get isBusy(): boolean {
+    return this.busy;
+  }
+
+  setBusy(busy: boolean): void {
+    this.busy = busy;
+    if (!busy && hasFocus(this.stopButton)) this.focus();
+    this.sendButton.textContent = busy ? 'Steer' : 'Send';
+    this.stopButton.hidden = !busy;
+    this.input.placeholder = busy ? whileBusy : whileIdle;
+  }
+
+  insert(text: string, blocks: ContentBlock[]): void {
+    const gap = this.input.value && !/\s$/.test(this.input.value) ? ' ' : '';
+    this.input.value += gap + text;
+    for (const block of blocks) this.attach(block, block.name ?? shortName(block.uri));
+    this.edited();
+    this.focus();
+  }
+
+  complete(query: string, items: Completion[]): void {
+    if (wordAt(this.input.value, this.input.selectionStart)?.query !== query) return;
+    this.items = items;
+    this.chosen = 0;
+    this.drawMenu();
+  }
+
+  private edited(): void {
+    this.saved.draft = this.input.value;
+    this.recalled = -1;
+    this.save();
+    const word = wordAt(this.input.value, this.input.selectionStart);
+    if (word) this.send({ type: 'complete', query: word.query });
+    else this.close();
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (!this.menu.hidden && this.menuKey(event)) return event.preventDefault();
+    const action = keyAction(event);
+    if (action === 'escape') return; // the page's own
+    if (action) {
+      event.preventDefault();
+      this.submit(action);
+    } else if ((event.key === 'ArrowUp' || event.key === 'ArrowDown') && this.recall(event.key === 'ArrowUp' ? 1 : -1)) {
+      event.preventDefault();
+    }
+  }
+
+  private menuKey(event: KeyboardEvent): boolean {
+    if (event.key === 'Escape') this.close();
+    else if (event.key === 'ArrowDown') this.choose(1);
+    else if (event.key === 'ArrowUp') this.choose(-1);
+    else if ((event.key === 'Enter' || event.key === 'Tab') && !event.altKey) this.take(this.chosen);
+    else return false;
+    return true;
+  }
+
+  private choose(by: number): void {
+    this.chosen = (this.chosen + by + this.items.length) % this.items.length;
+    this.drawMenu();
+  }
+
+  private take(index: number): void {
+    const item = this.items[index];
+    const word = wordAt(this.input.value, this.input.selectionStart);
+    if (!item || !word) return;
+    this.input.setRangeText(`${item.insert} `, word.start, this.input.selectionStart, 'end');
+    if (item.block) this.attach(item.block, item.label);
+    this.edited();
+    this.close();
+  }
+
+  private drawMenu(): void {
+    this.menu.hidden = this.items.length === 0;
+    this.menu.replaceChildren(
+      ...this.items.map((item, index) => {
+        const option = h('div', { class: 'option', role: 'option', id: `option-${index}`, 'aria-selected': String(index === this.chosen) }, h('span', {}, item.label), h('span', { class: 'detail' }, item.detail ?? ''));
+        option.addEventListener('mousedown', (event) => {
+          event.preventDefault();
+          this.take(index);
+        });
+        return option;
+      }),
+    );
+    if (!this.menu.hidden) this.input.setAttribute('aria-activedescendant', `option-${this.chosen}`);
+    this.menu.children[this.chosen]?.scrollIntoView({ block: 'nearest' });
+  }
+
+  private close(): void {
+    this.items = [];
+    this.menu.hidden = true;
+    this.input.removeAttribute('aria-activedescendant');
+  }
+
+  private recall(by: number): boolean {
+    if (by > 0 && this.recalled < 0 && this.input.value !== '') return false;
+    if (this.recalled < 0 && by < 0) return false;
+    this.recalled = Math.min(this.recalled + by, this.saved.history.length - 1);
+    this.input.value = this.saved.history[this.recalled] ?? '';
+    return true;
+  }
+
+  private submit(delivery: Delivery): void {
+    const text = this.input.value.trim();
+    if (!text && this.blocks.length === 0) return;
+    this.saved.history = [text, ...this.saved.history.filter((old) => old !== text)].slice(0, historySize);
+    this.send({ type: 'prompt', text, blocks: this.blocks.map(({ block }) => block), delivery });
+    this.blocks = [];
+    this.drawChips();
+    this.input.value = '';
+    this.edited();
+  }
+
+  private attach(block: ContentBlock, label: string): void {
+    this.blocks.push({ block, label });
+    this.drawChips();
+  }
+
+  private drawChips(): void {
+    this.chips.replaceChildren(
+      ...this.blocks.map((entry) => {
+        const drop = () => {
+          this.blocks = this.blocks.filter((b) => b !== entry);
+          this.drawChips();
+        };
+        return h('span', { class: 'chip' }, entry.label, button('×', drop, { 'aria-label': `Remove ${entry.label}` }));
+      }),
+    );
+  }
+
+  private files(event: Event, data: DataTransfer | null): void {
+    const images = [...(data?.files ?? [])].filter((file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type) && file.size <= maxImage);
+    if (images.length === 0) return;
+    event.preventDefault();
+    for (const file of images) void this.image(file);
+  }
+
+  private async image(file: File): Promise<void> {
+    const reader = new FileReader();
+    const url = await new Promise<string>((resolve) => {
+      reader.onload = () => resolve(String(reader.result));
+      reader.readAsDataURL(file);
+    });
+    this.attach({ type: 'image', mimeType: file.type, data: url.slice(url.indexOf(',') + 1) }, file.name || 'image');
+  }
+}
+
+function shortName(uri: string | undefined): string {
+  return decodeURIComponent(uri?.split('/').pop() ?? 'context');
+}

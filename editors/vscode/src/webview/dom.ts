@@ -1,0 +1,53 @@
+// The smallest way to build elements. Text is text: nothing here parses HTML.
+
+type Child = Node | string | undefined | false;
+
+/** An element with attributes and children. Keys that begin with on are listeners, class and text are what they say. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string | boolean | undefined | ((event: Event) => void)> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, '');
+    else element.setAttribute(name, value);
+  }
+  for (const child of children) if (child !== undefined && child !== false) element.append(child);
+  return element;
+}
+
+/** A button with a label that a screen reader reads and an action. */
+export function button(label: string, action: () => void, attributes: Record<string, string | boolean | undefined> = {}): HTMLButtonElement {
+  return h('button', { type: 'button', ...attributes, onclick: action }, label);
+}
+
+const keys = new WeakMap<Element, string>();
+
+/** Draws the children anew only when what they show has changed: a click must end on the button that it began on, and focus stays. */
+export function drawWhenChanged(into: Element, key: unknown, children: () => Child[]): void {
+  const text = JSON.stringify(key);
+  if (keys.get(into) === text && into.firstChild) return;
+  keys.set(into, text);
+  const focused = hasFocus(into) ? focusables(into).indexOf(document.activeElement as HTMLElement) : -1;
+  into.replaceChildren(...children().filter((child): child is Node | string => child !== undefined && child !== false));
+  if (focused >= 0) (focusables(into)[focused] ?? focusables(into).at(-1) ?? { focus: fallback }).focus();
+}
+
+/** Whether the keyboard is in an element. Not where the editor has it: the page's own focus, which it keeps, must not be taken back. */
+export function hasFocus(within: Element): boolean {
+  return document.hasFocus() && within.contains(document.activeElement);
+}
+
+/** Where the focus goes when what had it is gone. */
+let fallback = () => {};
+
+export function keepFocus(otherwise: () => void): void {
+  fallback = otherwise;
+}
+
+function focusables(within: Element): HTMLElement[] {
+  return [...within.querySelectorAll<HTMLElement>('button, input, textarea, summary, a[href]')];
+}

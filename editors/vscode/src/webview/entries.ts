@@ -1,0 +1,191 @@
+// Draws one entry of the conversation. Called again when the entry changed; keeps what streams cheap.
+import type { Item, PlanEntry } from '../protocol';
+import type { FromPanel } from './messages';
+import { button, drawWhenChanged, h } from './dom';
+import { renderMarkdown } from './markdown';
+import { splitStable, type Conversation, type Entry } from './model';
+import { drawTool } from './tool';
+
+/** What drawing needs from the panel. */
+export interface Context {
+  conversation: Conversation;
+  send: (message: FromPanel) => void;
+  /** Folds that the user opened or closed. */
+  folds: Map<string, boolean>;
+  checkpointOf: (entry: Entry) => string | undefined;
+}
+
+/** How far the Markdown of an element is already drawn. */
+const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
+
+export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {
+  into.className = `entry ${entry.kind} ${entry.item?.type ?? ''} ${entry.item?.source ?? ''}`.trim();
+  if (entry.kind === 'turn') return drawTurn(entry, into, context);
+  if (entry.kind === 'retry') return drawRetry(entry, into);
+  if (entry.kind === 'compaction') return into.replaceChildren(h('div', { class: 'note' }, entry.note ?? ''));
+  const item = entry.item;
+  if (!item) return;
+  into.dataset.status = item.status ?? '';
+  switch (item.type) {
+    case 'userMessage':
+      return drawUser(entry, item, into, context);
+    case 'assistantMessage':
+      return drawStream(entry, into);
+    case 'reasoning':
+      return drawReasoning(entry, into, context);
+    case 'toolCall':
+      return drawTool(entry, item, into, context);
+    case 'plan':
+      return into.replaceChildren(planList(item.entries ?? []));
+    case 'notice':
+      return drawNotice(item, into);
+    default:
+      return into.replaceChildren(h('div', { class: 'note' }, item.text ?? ''));
+  }
+}
+
+/** Streams Markdown: what cannot change any more is drawn once, only the open end is drawn again. */
+function drawStream(entry: Entry, into: HTMLElement): void {
+  const text = entry.text;
+  let state = drawn.get(into);
+  if (!state || !into.contains(state.tail) || text.length < state.length) {
+    const tail = h('div', { class: 'tail' });
+    into.replaceChildren(tail);
+    state = { stable: 0, tail, length: 0 };
+    drawn.set(into, state);
+  }
+  const stable = entry.done ? text.length : splitStable(text, state.stable);
+  if (stable > state.stable) {
+    state.tail.before(renderMarkdown(text.slice(state.stable, stable)));
+    state.stable = stable;
+  }
+  const open = text.slice(state.stable);
+  if (open.length > 4_000) growText(state.tail, open);
+  else state.tail.replaceChildren(renderMarkdown(open));
+  state.length = text.length;
+  into.classList.toggle('streaming', !entry.done);
+  if (entry.item?.status === 'retracted') into.classList.add('retracted');
+}
+
+/** A long open end is plain text until it is complete: adding to it costs only what is added. */
+export function growText(tail: HTMLElement, text: string): void {
+  const node = tail.firstChild;
+  if (tail.childNodes.length === 1 && node instanceof Text && text.length >= node.length) node.appendData(text.slice(node.length));
+  else tail.replaceChildren(document.createTextNode(text));
+}
+
+function drawUser(entry: Entry, item: Item, into: HTMLElement, context: Context): void {
+  if (into.querySelector('textarea.edit')) return; // the user is at it
+  const checkpoint = context.checkpointOf(entry);
+  const images = (item.content ?? []).filter((block) => block.type === 'image' && block.data);
+  const source = item.source === 'steer' ? 'steered' : item.source === 'followUp' ? 'queued' : item.source === 'job' ? 'background job' : '';
+  drawWhenChanged(into, [entry.text, images.length, source, checkpoint, entry.done], () => [
+    h('div', { class: 'who' }, entry.parent ? 'Task' : source ? `You (${source})` : 'You'),
+    h('div', { class: 'user-text' }, entry.text),
+    ...images.map((block) => h('img', { class: 'attached', alt: 'attached image', src: `data:${safeImage(block.mimeType)};base64,${block.data ?? ''}` })),
+    !entry.parent && userActions(entry, into, context, checkpoint),
+  ]);
+}
+
+function userActions(entry: Entry, into: HTMLElement, context: Context, checkpoint: string | undefined): HTMLElement {
+  const command = (name: string, ...args: unknown[]) => () => context.send({ type: 'command', command: name, args });
+  return h(
+    'div',
+    { class: 'actions' },
+    checkpoint !== undefined && button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), { class: 'small', title: 'Put the files back as they were before this prompt' }),
+    checkpoint !== undefined && button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
+    entry.done && button('Resend', () => editMessage(entry, into, context), { class: 'small', 'aria-label': 'Edit and resend', title: 'Change the message and send it again, in a fork' }),
+    entry.done && button('Fork', () => context.send({ type: 'fork', itemId: entry.id }), { class: 'small', title: 'Go on from here in a new session' }),
+  );
+}
+
+function safeImage(mimeType: string | undefined): string {
+  return /^image\/(png|jpeg|gif|webp)$/.test(mimeType ?? '') ? (mimeType ?? '') : 'image/png';
+}
+
+function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
+  const area = h('textarea', { class: 'edit', rows: '3', 'aria-label': 'Edit the message' });
+  area.value = entry.text;
+  const redraw = () => {
+    into.replaceChildren();
+    drawEntry(entry, into, context);
+    into.querySelector('button')?.focus();
+  };
+  area.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || event.isComposing) return;
+    event.preventDefault();
+    redraw();
+  });
+  const send = () => {
+    context.send({ type: 'resend', itemId: entry.id, text: area.value });
+    redraw();
+  };
+  into.replaceChildren(area, h('div', { class: 'row' }, button('Send from here', send, { class: 'primary' }), button('Cancel', redraw)));
+  area.focus();
+}
+
+/** Kept while it streams: a click on its title must not meet another title. */
+function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void {
+  const title = entry.done ? 'Thought' : 'Thinking…';
+  const known = into.firstElementChild;
+  if (!(known instanceof HTMLDetailsElement)) return into.replaceChildren(fold(entry.id, title, false, context, () => h('div', { class: 'thought' }, entry.text)));
+  const [summary, body] = known.children;
+  if (summary && summary.textContent !== title) summary.textContent = title;
+  if (body) growText(body as HTMLElement, entry.text);
+}
+
+/** A fold whose body is built when it is opened. */
+export function fold(id: string, title: string | Node, openAtFirst: boolean, context: Context, body: () => Node): HTMLDetailsElement {
+  const details = h('details', {}, h('summary', {}, title));
+  const fill = () => {
+    if (details.open && details.childElementCount === 1) details.append(body());
+  };
+  details.open = context.folds.get(id) ?? openAtFirst;
+  details.addEventListener('toggle', fill);
+  details.firstElementChild?.addEventListener('click', () => context.folds.set(id, !details.open));
+  fill();
+  return details;
+}
+
+const planSigns: Record<string, string> = { pending: '○', inProgress: '◐', completed: '✓' };
+
+function planList(entries: PlanEntry[]): HTMLElement {
+  const list = h('ul', { class: 'plan-list', 'aria-label': 'Plan' });
+  for (const { content, status } of entries) {
+    list.append(h('li', { class: status }, h('span', { class: 'sign', 'aria-hidden': 'true' }, planSigns[status] ?? '○'), content, h('span', { class: 'sr' }, ` (${status})`)));
+  }
+  return list;
+}
+
+function drawNotice(item: Item, into: HTMLElement): void {
+  into.replaceChildren(h('div', { class: `note ${item.level ?? 'info'}`, role: item.level === 'error' ? 'alert' : 'note' }, item.text ?? ''));
+}
+
+function drawRetry({ retry }: Entry, into: HTMLElement): void {
+  if (!retry) return;
+  const { attempt, maxRetries, delayMs, error } = retry;
+  into.replaceChildren(h('div', { class: 'note warning', role: 'status' }, `${error.message} Trying again (${attempt} of ${maxRetries}) in ${Math.ceil(delayMs / 1000)} s.`));
+}
+
+const endWords: Record<string, string> = {
+  max_model_calls: 'Stopped at the limit of model calls.', budget: 'Stopped at the budget.', length: 'The reply was cut at the length limit.',
+  content_filter: 'The provider withheld the reply.', aborted: 'Stopped.',
+};
+
+/** What the user can do about a kind of error. */
+const ways: Record<string, string> = {
+  auth: 'Check the key: “agent-lsp: Set API Key”.', quota: 'The account has no quota left; choose another model or provider.',
+  rate_limit: 'Wait a little, then continue.', overloaded: 'The provider is overloaded; continue in a while or choose another model.',
+  context_overflow: 'Compact the session, then continue.', client: 'Check the model and provider settings.',
+};
+
+function drawTurn({ turn }: Entry, into: HTMLElement, context: Context): void {
+  if (!turn) return into.replaceChildren();
+  const { status, endReason, error } = turn;
+  if (status === 'completed' && (endReason ?? 'stop') === 'stop') return into.replaceChildren();
+  drawWhenChanged(into, [status, endReason, error], () => {
+    const again = button('Continue', () => context.send({ type: 'command', command: 'agentLsp.continue', args: [] }), { class: 'small' });
+    if (error) return [h('div', { class: 'note error', role: 'alert' }, `${error.message} ${ways[error.kind] ?? ''} `, again)];
+    return [h('div', { class: 'note' }, `${endWords[endReason ?? ''] ?? `Turn ${status}.`} `, again)];
+  });
+}

@@ -1,0 +1,131 @@
+// What stands around the conversation: title, pickers, context gauge, queue, questions, jobs.
+import type { AskParams, Job, QueueEntry, RequestPermissionParams } from '../protocol';
+import { button, h } from './dom';
+import type { FromPanel, PanelState, Waiting } from './messages';
+
+type Send = (message: FromPanel) => void;
+
+const statusWords: Record<string, string> = { idle: '', running: 'Working…', awaiting: 'Waits for you', paused: 'Paused' };
+
+export function drawHead(state: PanelState, send: Send): Node[] {
+  const command = (name: string, ...args: unknown[]) => () => send({ type: 'command', command: name, args });
+  const status = state.daemon === 'failed' ? 'Not running' : (statusWords[state.status] ?? state.status);
+  return [
+    button(state.title || 'New session', command('agentLsp.sessions'), { class: 'title', title: 'Sessions' }),
+    h('span', { class: `state ${state.status}`, role: 'status' }, status),
+  ];
+}
+
+export function drawPickers(state: PanelState, send: Send): Node[] {
+  const pick = (label: string, value: string, command: string) =>
+    button(value || label, () => send({ type: 'command', command, args: [] }), { class: 'picker', title: label, 'aria-label': `${label}: ${value || 'default'}` });
+  return [
+    pick('Model', state.model, 'agentLsp.selectModel'),
+    pick('Mode', state.mode, 'agentLsp.selectMode'),
+    pick('Edits', state.policy ? `edits: ${state.policy}` : '', 'agentLsp.selectEditPolicy'),
+    pick('Permissions', state.profile ? `commands: ${state.profile}` : '', 'agentLsp.selectPermissions'),
+  ];
+}
+
+/** How full the context is, and what the session has cost. */
+export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): Node[] {
+  const cost = usage?.cost ? `${usage.costEstimated ? '≈' : ''}${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}` : '';
+  const parts: Node[] = [];
+  if (contextTokens && contextWindow) {
+    const share = Math.min(1, contextTokens / contextWindow);
+    const meter = h('meter', { min: '0', max: '1', high: '0.85', value: String(share), 'aria-label': 'Context used' });
+    parts.push(h('span', { title: `${contextTokens.toLocaleString()} of ${contextWindow.toLocaleString()} tokens of context` }, meter, ` ${Math.round(share * 100)} %`));
+  } else if (contextTokens) {
+    parts.push(h('span', { title: 'Context used' }, `${contextTokens.toLocaleString()} tokens`));
+  }
+  if (cost) parts.push(h('span', { class: 'cost', title: 'Cost of this session' }, cost));
+  return parts;
+}
+
+export function drawQueue(queue: QueueEntry[], send: Send): Node[] {
+  if (queue.length === 0) return [];
+  const text = (entry: QueueEntry) => (typeof entry.prompt === 'string' ? entry.prompt : entry.prompt.map((block) => block.text ?? block.name ?? block.uri ?? '').join(' '));
+  const row = (entry: QueueEntry) => {
+    const edit = () => {
+      send({ type: 'removeQueued', messageId: entry.messageId });
+      send({ type: 'command', command: 'agentLsp.insertIntoPrompt', args: [text(entry)] });
+    };
+    return h(
+      'li',
+      {},
+      h('span', { class: 'delivery' }, entry.delivery === 'steer' ? 'steer' : 'next'),
+      h('span', { class: 'label' }, text(entry)),
+      button('Edit', edit, { class: 'small' }),
+      button('Remove', () => send({ type: 'removeQueued', messageId: entry.messageId }), { class: 'small' }),
+    );
+  };
+  return [h('div', { class: 'caption' }, `Queue (${queue.length})`), h('ul', { 'aria-label': 'Queued messages' }, ...queue.map(row))];
+}
+
+export function drawJobs(jobs: Job[], send: Send): Node[] {
+  const running = jobs.filter((job) => job.status === 'running');
+  if (running.length === 0) return [];
+  const row = (job: Job) =>
+    h('li', {}, h('span', { class: 'sign running', 'aria-hidden': 'true' }, '◐'), h('span', { class: 'label' }, job.title), button('Stop', () => send({ type: 'killJob', jobId: job.jobId }), { class: 'small stop' }));
+  return [h('div', { class: 'caption' }, 'In the background'), h('ul', { 'aria-label': 'Background jobs' }, ...running.map(row))];
+}
+
+export function drawWaiting(waiting: Waiting, send: Send): HTMLElement {
+  return waiting.kind === 'permission' ? permission(waiting.params, send) : question(waiting.params, send);
+}
+
+function permission(params: RequestPermissionParams, send: Send): HTMLElement {
+  const feedback = h('input', { type: 'text', placeholder: 'Tell the agent why (optional)', 'aria-label': 'Feedback' });
+  const { subject } = params;
+  const answer = (optionId: string) => () => send({ type: 'permission', requestId: params.requestId, optionId, feedback: feedback.value || undefined });
+  const isPlan = !subject.command && params.preview !== undefined;
+  return h(
+    'section',
+    { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },
+    h('div', { class: 'caption' }, params.title),
+    subject.command !== undefined && h('pre', { class: 'command' }, subject.command),
+    subject.cwd !== undefined && h('div', { class: 'where', title: subject.cwd }, `in ${decodeURIComponent(subject.cwd.replace(/^file:\/\//, ''))}`),
+    ...(subject.uris ?? []).map((uri) => h('div', { class: 'where' }, decodeURIComponent(uri.replace(/^file:\/\//, '')))),
+    params.reason !== '' && h('div', { class: 'reason' }, params.reason),
+    params.preview !== undefined && h('pre', { class: isPlan ? 'preview tall' : 'preview' }, params.preview),
+    h(
+      'div',
+      { class: 'row choices' },
+      ...params.options.map((option, index) =>
+        h(
+          'button',
+          { type: 'button', class: index === 0 ? 'primary' : undefined, 'data-kind': option.kind, onclick: answer(option.optionId) },
+          option.name,
+          option.pattern !== undefined && h('code', { class: 'pattern' }, option.pattern),
+        ),
+      ),
+    ),
+    feedback,
+  );
+}
+
+function question(params: AskParams, send: Send): HTMLElement {
+  const answer = (text?: string) => send({ type: 'answer', requestId: params.requestId, answer: text });
+  const own = h('input', { type: 'text', placeholder: 'Your own answer', 'aria-label': 'Your own answer' });
+  const options = params.options ?? [];
+  const boxes = options.map(({ label, description }) => {
+    const box = h('input', { type: 'checkbox', value: label });
+    return { box, row: h('label', { title: description }, box, label) };
+  });
+  const checked = () => boxes.filter(({ box }) => box.checked).map(({ box }) => box.value);
+  const submit = () => answer([...(params.multi ? checked() : []), own.value].filter(Boolean).join(', ') || undefined);
+  own.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !event.isComposing && own.value) submit();
+  });
+  const choices = params.multi
+    ? boxes.map(({ row }) => row)
+    : options.map(({ label, description }) => button(label, () => answer(label), { title: description }));
+  return h(
+    'section',
+    { class: 'ask', role: 'group', 'aria-label': 'Question', 'data-request': params.requestId },
+    h('div', { class: 'caption' }, params.question),
+    h('div', { class: 'row choices' }, ...choices),
+    own,
+    h('div', { class: 'row' }, button('Answer', submit, { class: 'primary' }), button('Decline', () => answer())),
+  );
+}

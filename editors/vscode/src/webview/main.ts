@@ -1,0 +1,161 @@
+// The panel's page: takes messages of the extension, draws them, sends back what the user does.
+import { Announcer } from './announce';
+import { Composer, type ComposerState } from './composer';
+import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
+import type { Context } from './entries';
+import { drawGauge, drawHead, drawJobs, drawPickers, drawQueue, drawWaiting } from './frame';
+import { heldText } from './markdown';
+import { measure } from './measure';
+import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
+import { Conversation, type Entry } from './model';
+import { Transcript } from './transcript';
+
+declare function acquireVsCodeApi(): { postMessage(message: FromPanel): void; getState(): ComposerState | undefined; setState(state: ComposerState): void };
+
+const api = acquireVsCodeApi();
+const send = (message: FromPanel) => api.postMessage(message);
+const saved: ComposerState = { draft: '', history: [], ...api.getState() };
+const conversation = new Conversation();
+const checkpoints = new Map<string, string>();
+/** The checkpoint before a prompt: known by the prompt's id, or by the turn that it began. */
+const checkpointOf = (entry: Entry) => checkpoints.get(entry.id) ?? (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
+const context: Context = { conversation, send, folds: new Map(), checkpointOf };
+const transcript = new Transcript(context);
+const announcer = new Announcer();
+const composer = new Composer(send, saved, () => api.setState(saved));
+
+const head = h('header');
+const problem = h('div', { class: 'problem', role: 'alert', hidden: true });
+const asks = h('div', { class: 'asks' });
+const queue = h('div', { class: 'queue' });
+const jobs = h('div', { class: 'jobs' });
+const pickers = h('div', { class: 'pickers' });
+const gauge = h('div', { class: 'gauge' });
+const foot = h('div', { class: 'foot' }, pickers, gauge);
+const welcome = h(
+  'div',
+  { class: 'welcome' },
+  h('h2', {}, 'Ask for a change'),
+  h('p', {}, 'The agent reads your files, unsaved changes included. Every edit is shown as a diff that you accept or reject, hunk by hunk.'),
+  button('First steps', () => send({ type: 'command', command: 'agentLsp.walkthrough', args: [] }), { class: 'link' }),
+  button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
+);
+
+document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, composer.element, foot, announcer.polite, announcer.assertive);
+keepFocus(() => composer.focus());
+
+function drawState(state: PanelState): void {
+  Object.assign(document.body.dataset, { session: state.sessionId ?? '', daemon: state.daemon });
+  drawWhenChanged(head, [state.title, state.status, state.daemon], () => drawHead(state, send));
+  const { model, mode, policy, profile, contextTokens, contextWindow, usage } = state;
+  drawWhenChanged(pickers, [model, mode, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
+  drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
+  problem.hidden = !state.problem;
+  drawWhenChanged(problem, state.problem ?? '', () => (state.problem ? [state.problem, ' ', ...problemButtons()] : []));
+  composer.setBusy(state.status === 'running' || state.status === 'awaiting');
+}
+
+function problemButtons(): HTMLElement[] {
+  const command = (label: string, name: string) => button(label, () => send({ type: 'command', command: name, args: [] }), { class: 'small' });
+  return [command('Settings', 'agentLsp.openSettings'), command('Set API key', 'agentLsp.setApiKey'), command('Restart', 'agentLsp.restartServer'), command('Log', 'agentLsp.showLog')];
+}
+
+/** Keeps the boxes of questions that are still open: what was typed into them must not be lost. */
+function drawAsks(waiting: Waiting[]): void {
+  const wanted = new Map(waiting.map((w) => [w.params.requestId, w]));
+  for (const box of [...asks.children] as HTMLElement[]) {
+    if (wanted.delete(box.dataset.request ?? '')) continue;
+    const focused = hasFocus(box);
+    box.remove();
+    if (focused) composer.focus(); // where the keyboard is must not go with the box
+  }
+  for (const w of wanted.values()) {
+    asks.append(drawWaiting(w, send));
+    announcer.asked(w);
+  }
+}
+
+function showWelcome(): void {
+  welcome.hidden = conversation.order.length > 0;
+  transcript.element.hidden = !welcome.hidden;
+}
+
+function reset(): void {
+  conversation.clear();
+  transcript.clear();
+  checkpoints.clear();
+  announcer.clear();
+  drawWhenChanged(jobs, [], () => []);
+  showWelcome();
+}
+
+function receive(message: ToPanel): void {
+  switch (message.type) {
+    case 'reset':
+      return reset();
+    case 'events': {
+      const ids = new Set(message.events.flatMap((event) => conversation.take(event)));
+      showWelcome();
+      announcer.events(message.events);
+      return transcript.changed([...ids]);
+    }
+    case 'loaded':
+      return transcript.toEnd();
+    case 'state':
+      return drawState(message.state);
+    case 'waiting':
+      return drawAsks(message.waiting);
+    case 'checkpoints':
+      for (const { messageId, turnId, checkpointId } of message.checkpoints) checkpoints.set(messageId || turnId, checkpointId);
+      return transcript.redraw();
+    case 'jobs':
+      return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
+    case 'completions':
+      return composer.complete(message.query, message.items);
+    case 'insert':
+      return composer.insert(message.text, message.blocks);
+    case 'focus':
+      return composer.focus();
+    case 'measure':
+      return void measure(message.items, message.deltas).then((figures) => {
+        document.body.dataset.figures = JSON.stringify(figures);
+        send({ type: 'measured', figures });
+      });
+  }
+}
+
+addEventListener('message', ({ data }: MessageEvent<ToPanel>) => receive(data));
+
+// Nothing of the model's is ever navigated to. Taken before the editor's own listener, which would open a link a second time.
+addEventListener(
+  'click',
+  (event) => {
+    const link = (event.target as Element).closest('a');
+    if (!link) return;
+    event.preventDefault();
+    event.stopPropagation();
+    send({ type: 'link', href: link.getAttribute('href') ?? '' });
+  },
+  true,
+);
+
+// Escape stops the turn wherever in the panel the focus is; what has a use for the key itself takes it first.
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing && composer.isBusy) send({ type: 'abort' });
+});
+
+// One listener for the buttons that Markdown got.
+document.addEventListener('click', (event) => {
+  const action = (event.target as Element).closest<HTMLElement>('button[data-action]');
+  if (action?.dataset.action === 'copy') send({ type: 'copy', text: heldText(action) });
+  if (action?.dataset.action === 'insertText') send({ type: 'insertText', text: heldText(action) });
+});
+
+showWelcome();
+requestAnimationFrame(() =>
+  requestAnimationFrame(() => {
+    document.body.dataset.firstPaint = performance.now().toFixed(0);
+    send({ type: 'ready', firstPaintMs: performance.now() });
+  }),
+);

@@ -1,0 +1,100 @@
+// Markdown of the model to safe HTML. Nothing that the model writes becomes a script, a command or a request.
+import DOMPurify from 'dompurify';
+import { Marked } from 'marked';
+
+/** Characters of one block beyond which it is shown as plain text: parsing and laying out would stall the panel. */
+export const plainFrom = 200_000;
+/** Characters of one line beyond which the block is plain. */
+const longLine = 20_000;
+
+const marked = new Marked({ gfm: true, breaks: false, async: false });
+
+const allowed = {
+  ALLOWED_TAGS: [
+    'p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'em', 'strong', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'table', 'thead',
+    'tbody', 'tr', 'th', 'td', 'a', 'input', 'span', 'sub', 'sup', 'kbd',
+  ],
+  ALLOWED_ATTR: ['href', 'title', 'align', 'start', 'type', 'checked', 'disabled', 'class'],
+  /** Pages, mail, and paths of files with a line and column after them; the extension decides what each may open. */
+  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|[^:]*$|[^:]*[./][^:]*(?::\d+){1,2}$)/i,
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  RETURN_DOM_FRAGMENT: true as const,
+};
+
+DOMPurify.addHook('afterSanitizeAttributes', (node) => {
+  if (node.tagName === 'INPUT' && node.getAttribute('type') !== 'checkbox') node.remove();
+  if (node.tagName === 'INPUT') node.setAttribute('disabled', '');
+  if (node.hasAttribute('class') && !/^language-[\w+#.-]{1,40}$/.test(node.getAttribute('class') ?? '')) node.removeAttribute('class');
+});
+
+/** Renders a finished piece of Markdown. */
+export function renderMarkdown(text: string): DocumentFragment {
+  if (text.length > plainFrom || hasLongLine(text)) return plain(text);
+  const fragment = DOMPurify.sanitize(marked.parse(text) as string, allowed);
+  for (const pre of fragment.querySelectorAll('pre')) addCodeBar(pre);
+  return fragment;
+}
+
+function hasLongLine(text: string): boolean {
+  for (let at = 0; at + longLine < text.length; ) {
+    const end = text.indexOf('\n', at);
+    if ((end < 0 ? text.length : end) - at > longLine) return true;
+    if (end < 0) return false;
+    at = end + 1;
+  }
+  return false;
+}
+
+/** What is too large for Markdown, as it is; the middle of it only on request. */
+function plain(text: string): DocumentFragment {
+  const fragment = document.createDocumentFragment();
+  const pre = document.createElement('pre');
+  pre.className = 'huge';
+  const shown = 20_000;
+  pre.textContent = text.slice(0, shown);
+  fragment.append(pre);
+  if (text.length > shown) {
+    const more = document.createElement('button');
+    more.className = 'link';
+    more.dataset.action = 'copy';
+    more.textContent = `… ${(text.length - shown).toLocaleString()} more characters: copy all`;
+    holdText(more, text);
+    fragment.append(more);
+  }
+  return fragment;
+}
+
+/** Texts that a button acts on, kept out of the DOM. */
+const held = new WeakMap<Element, string>();
+
+export function holdText(element: Element, text: string): void {
+  held.set(element, text);
+}
+
+export function heldText(element: Element): string {
+  return held.get(element) ?? '';
+}
+
+function addCodeBar(pre: HTMLPreElement): void {
+  const code = pre.querySelector('code');
+  const text = (code ?? pre).textContent ?? '';
+  const wrap = document.createElement('div');
+  wrap.className = 'code';
+  const bar = document.createElement('div');
+  bar.className = 'code-bar';
+  const language = document.createElement('span');
+  language.textContent = (code?.className ?? '').replace('language-', '');
+  bar.append(language, codeButton('copy', 'Copy', text), codeButton('insertText', 'Insert at cursor', text));
+  pre.replaceWith(wrap);
+  wrap.append(bar, pre);
+}
+
+function codeButton(action: string, label: string, text: string): HTMLButtonElement {
+  const button = document.createElement('button');
+  button.className = 'small';
+  button.dataset.action = action;
+  button.textContent = label;
+  holdText(button, text);
+  return button;
+}

@@ -1,0 +1,68 @@
+// What the extension and the panel say to each other. Structured clones both ways.
+import type { AskParams, Checkpoint, ContentBlock, Job, Notifications, QueueEntry, RequestPermissionParams, Usage } from '../protocol';
+
+export type AgentEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
+
+/** A question that waits for the user. */
+export type Waiting =
+  | { kind: 'permission'; params: RequestPermissionParams }
+  | { kind: 'ask'; params: AskParams };
+
+/** The session as the panel's frame shows it. */
+export interface PanelState {
+  sessionId?: string;
+  title: string;
+  status: string;
+  daemon: string;
+  problem?: string;
+  model: string;
+  mode: string;
+  policy: string;
+  profile: string;
+  queue: QueueEntry[];
+  usage?: Usage;
+  contextTokens?: number;
+  contextWindow?: number;
+}
+
+export interface Completion {
+  label: string;
+  detail?: string;
+  /** What is put into the input. */
+  insert: string;
+  /** What goes along with the prompt. */
+  block?: ContentBlock;
+}
+
+export type ToPanel =
+  | { type: 'reset' }
+  | { type: 'loaded' }
+  | { type: 'events'; events: AgentEvent[] }
+  | { type: 'state'; state: PanelState }
+  | { type: 'waiting'; waiting: Waiting[] }
+  | { type: 'checkpoints'; checkpoints: Checkpoint[] }
+  | { type: 'jobs'; jobs: Job[] }
+  | { type: 'completions'; query: string; items: Completion[] }
+  | { type: 'insert'; text: string; blocks: ContentBlock[] }
+  | { type: 'focus' }
+  | { type: 'measure'; items: number; deltas: number };
+
+export type Delivery = 'send' | 'queue';
+
+export type FromPanel =
+  | { type: 'ready'; firstPaintMs: number }
+  | { type: 'prompt'; text: string; blocks: ContentBlock[]; delivery: Delivery }
+  | { type: 'abort'; itemId?: string }
+  | { type: 'permission'; requestId: string; optionId: string; feedback?: string }
+  | { type: 'answer'; requestId: string; answer?: string }
+  | { type: 'command'; command: string; args: unknown[] }
+  | { type: 'complete'; query: string }
+  | { type: 'open'; uri: string; line?: number }
+  | { type: 'link'; href: string }
+  | { type: 'copy'; text: string }
+  | { type: 'insertText'; text: string }
+  | { type: 'removeQueued'; messageId: string }
+  | { type: 'resend'; itemId: string; text: string }
+  | { type: 'fork'; itemId: string }
+  | { type: 'killJob'; jobId: string }
+  | { type: 'measured'; figures: Record<string, number> };

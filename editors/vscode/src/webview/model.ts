@@ -1,0 +1,136 @@
+// The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same twice changes nothing.
+import type { Delta, Item, RetryScheduled, Turn } from '../protocol';
+import type { AgentEvent } from './messages';
+
+/** One thing in the conversation. */
+export interface Entry {
+  id: string;
+  kind: 'item' | 'turn' | 'retry' | 'compaction';
+  turnId?: string;
+  item?: Item;
+  /** Streamed text so far: of a message, of reasoning, or a tool's live output. */
+  text: string;
+  toolInput: string;
+  done: boolean;
+  children: string[];
+  parent?: string;
+  turn?: Turn;
+  retry?: RetryScheduled;
+  note?: string;
+}
+
+/** Bytes of a tool's live output that are kept; the end counts. */
+const liveOutput = 64 * 1024;
+
+export class Conversation {
+  readonly entries = new Map<string, Entry>();
+  /** Top-level entries in order of arrival. */
+  readonly order: string[] = [];
+
+  clear(): void {
+    this.entries.clear();
+    this.order.length = 0;
+  }
+
+  /** Takes one notification; returns the ids of the entries that changed. */
+  take(event: AgentEvent): string[] {
+    switch (event.method) {
+      case 'agent/item/started':
+      case 'agent/item/updated':
+        return this.put(event.params.item, event.params.turnId, false);
+      case 'agent/item/completed':
+        return this.put(event.params.item, event.params.turnId, true);
+      case 'agent/delta':
+        return this.append(event.params);
+      case 'agent/turn/completed':
+        return this.endTurn(event.params.turnId, event.params.turn);
+      case 'agent/retry':
+        return this.retry(event.params);
+      case 'agent/compaction': {
+        const { seq, tokensBefore, tokensAfter } = event.params;
+        return this.add({ ...blank(`compaction-${seq}`, 'compaction'), note: `Context compacted: ${tokensBefore} → ${tokensAfter} tokens`, done: true });
+      }
+      default:
+        return [];
+    }
+  }
+
+  private put(item: Item, turnId: string, done: boolean): string[] {
+    const known = this.entries.get(item.itemId);
+    const entry = known ?? { ...blank(item.itemId, 'item'), parent: item.parentItemId };
+    if (entry.done && !done) return [];
+    entry.item = item;
+    entry.turnId = turnId;
+    entry.done = done;
+    if (item.text !== undefined && (done || item.text.length > entry.text.length)) entry.text = item.text;
+    const cleared = this.dropRetry(turnId);
+    if (known) return [item.itemId, ...cleared];
+    return [...this.add(entry), ...cleared];
+  }
+
+  private append({ itemId, kind, text }: Delta): string[] {
+    const entry = this.entries.get(itemId);
+    if (!entry || entry.done) return [];
+    if (kind === 'toolInput') entry.toolInput += text;
+    else entry.text += text;
+    if (kind === 'toolOutput' && entry.text.length > 2 * liveOutput) entry.text = entry.text.slice(-liveOutput);
+    return [itemId];
+  }
+
+  private endTurn(turnId: string, turn: Turn): string[] {
+    const cleared = this.dropRetry(turnId);
+    for (const entry of this.entries.values()) if (entry.turnId === turnId) entry.done = true;
+    return [...this.add({ ...blank(`turn-${turnId}`, 'turn'), turn, turnId, done: true }), ...cleared];
+  }
+
+  private retry(retry: RetryScheduled): string[] {
+    const id = `retry-${retry.turnId}`;
+    const entry = this.entries.get(id);
+    if (!entry) return this.add({ ...blank(id, 'retry'), retry });
+    entry.retry = retry;
+    return [id];
+  }
+
+  /** A retry is told only while it is waited for. */
+  private dropRetry(turnId: string): string[] {
+    const id = `retry-${turnId}`;
+    if (!this.entries.delete(id)) return [];
+    this.order.splice(this.order.indexOf(id), 1);
+    return [id];
+  }
+
+  private add(entry: Entry): string[] {
+    if (this.entries.has(entry.id)) return [];
+    this.entries.set(entry.id, entry);
+    const parent = entry.parent ? this.entries.get(entry.parent) : undefined;
+    if (!parent) {
+      this.order.push(entry.id);
+      return [entry.id];
+    }
+    parent.children.push(entry.id);
+    return [parent.id, entry.id];
+  }
+}
+
+function blank(id: string, kind: Entry['kind']): Entry {
+  return { id, kind, text: '', toolInput: '', done: false, children: [] };
+}
+
+/** Splits Markdown into what will not change any more and the open end of a stream. */
+export function splitStable(text: string, from: number): number {
+  let stable = from;
+  let fence = '';
+  let position = from;
+  while (position < text.length) {
+    const end = text.indexOf('\n', position);
+    if (end < 0) break;
+    const line = text.slice(position, Math.min(end, position + 200));
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
+    if (mark && !fence) fence = mark;
+    else if (mark && mark[0] === fence[0] && mark.length >= fence.length) fence = '';
+    position = end + 1;
+    // A list or an indented block may go on after an empty line: only a line that begins at the left ends it.
+    if (!fence && line.trim() === '' && /^\S/.test(text.slice(position, position + 1)) && !/^([-*+>|]|\d+[.)])/.test(text.slice(position, position + 4))) stable = position;
+  }
+  return stable;
+}

@@ -1,0 +1,130 @@
+// Draws one tool call. Its parts stay while it runs, and only what changed is written: a click on its title or on a
+// button of it must not meet another element, and its output keeps the place that the user scrolled to.
+import type { Item } from '../protocol';
+import { button, drawWhenChanged, h } from './dom';
+import { drawEntry, fold, growText, type Context } from './entries';
+import type { Entry } from './model';
+
+/** Characters of a tool's result that are shown. */
+const shownResult = 8_000;
+
+const statusWords: Record<string, string> = {
+  pending: 'waiting', awaitingPermission: 'your permission?', awaitingReview: 'your review?', running: 'running', completed: 'done',
+  failed: 'failed', denied: 'denied', skipped: 'skipped', cancelled: 'cancelled',
+};
+
+const statusSigns: Record<string, string> = {
+  pending: '○', awaitingPermission: '?', awaitingReview: '?', running: '◐', completed: '✓', failed: '✗', denied: '⊘', skipped: '–', cancelled: '–',
+};
+
+interface Parts {
+  details: HTMLDetailsElement;
+  title: HTMLElement;
+  /** Buttons below the fold. */
+  buttons: HTMLElement;
+  /** What the fold shows now: the newest entry, whose body may be built later. */
+  entry: Entry;
+  item: Item;
+}
+
+const drawn = new WeakMap<Element, Parts>();
+
+export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: Context): void {
+  const status = item.status ?? 'pending';
+  const parts = partsOf(entry, item, into, context);
+  Object.assign(parts, { entry, item });
+  const time = item.durationMs === undefined ? '' : `${(item.durationMs / 1000).toFixed(item.durationMs < 10_000 ? 1 : 0)} s`;
+  const label = item.label ?? item.name ?? 'tool';
+  const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time].filter(Boolean).join(' · ');
+  drawWhenChanged(parts.title, [status, label, words], () => [
+    h('span', { class: `sign ${status}`, 'aria-hidden': 'true' }, statusSigns[status] ?? '•'),
+    h('span', { class: 'label', title: label }, label),
+    h('span', { class: 'status' }, words),
+  ]);
+  openByItself(parts, status, context);
+  const body = parts.details.querySelector<HTMLElement>(':scope > .tool-body');
+  if (body) fillBody(body, entry, item, context);
+  const review = status === 'awaitingReview' ? item.proposalId : undefined;
+  const stoppable = ['running', 'awaitingPermission', 'awaitingReview'].includes(status) && entry.children.length > 0;
+  drawWhenChanged(parts.buttons, [review, stoppable], () => [
+    review !== undefined && reviewRow(review, context),
+    stoppable && button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), { class: 'small stop' }),
+  ]);
+}
+
+function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context): Parts {
+  const known = drawn.get(into);
+  if (known && into.contains(known.details)) return known;
+  const title = h('span', { class: 'tool-title' });
+  const body = () => {
+    const made = h('div', { class: 'tool-body' });
+    const now = drawn.get(into) ?? parts;
+    fillBody(made, now.entry, now.item, context);
+    return made;
+  };
+  const details = fold(entry.id, title, false, context, body);
+  const parts: Parts = { details, title, buttons: h('div', { class: 'tool-buttons' }), entry, item };
+  into.replaceChildren(details, parts.buttons);
+  drawn.set(into, parts);
+  return parts;
+}
+
+/** Live output and a sub-agent at work are shown unasked, until the user folds them or they end. */
+function openByItself({ details, entry }: Parts, status: string, { folds }: Context): void {
+  if (folds.has(entry.id)) return;
+  const open = entry.children.length > 0 ? !entry.done : status === 'running' && entry.text !== '';
+  if (details.open !== open) details.open = open;
+}
+
+function reviewRow(proposalId: string, context: Context): HTMLElement {
+  const command = (name: string) => () => context.send({ type: 'command', command: name, args: [{ proposalId }] });
+  return h(
+    'div',
+    { class: 'row review' },
+    button('Review', command('agentLsp.review'), { class: 'primary' }),
+    button('Accept all', command('agentLsp.acceptAll')),
+    button('Reject all', command('agentLsp.rejectAll')),
+  );
+}
+
+function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context): void {
+  const part = (name: string) => body.querySelector<HTMLElement>(`:scope > .${name}`) ?? body.appendChild(h('div', { class: name }));
+  const input = item.args === undefined ? entry.toolInput : typeof item.args === 'string' ? item.args : JSON.stringify(item.args, null, 2);
+  drawWhenChanged(part('arguments'), input, () => [input !== '' && input !== '{}' && h('pre', { class: 'input', 'aria-label': 'Arguments' }, clip(input))]);
+  drawWhenChanged(part('places'), item.locations ?? [], () => places(item, context));
+  drawChildren(part('inner'), entry, context);
+  drawOutput(part('out'), item, item.result ?? entry.text);
+}
+
+function places(item: Item, context: Context): HTMLElement[] {
+  return (item.locations ?? []).map(({ uri, range }) => {
+    const line = range?.start.line;
+    const name = decodeURIComponent(uri.split('/').pop() ?? uri) + (line === undefined ? '' : `:${line + 1}`);
+    return button(name, () => context.send({ type: 'open', uri, line }), { class: 'link' });
+  });
+}
+
+function drawChildren(into: HTMLElement, entry: Entry, context: Context): void {
+  entry.children.forEach((id, index) => {
+    const child = context.conversation.entries.get(id);
+    if (child) drawEntry(child, (into.children[index] as HTMLElement | undefined) ?? into.appendChild(h('div')), context);
+  });
+}
+
+function drawOutput(into: HTMLElement, item: Item, output: string): void {
+  if (output === '') return into.replaceChildren();
+  let pre = into.firstElementChild as HTMLElement | null;
+  if (!pre) into.append((pre = h('pre', { 'aria-label': 'Output' })));
+  pre.className = item.isError ? 'output error' : 'output';
+  const atEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 8;
+  const text = clip(output);
+  if (pre.textContent === text) return;
+  if (text.startsWith(pre.textContent ?? '')) growText(pre, text);
+  else pre.textContent = text;
+  if (atEnd && item.result === undefined) pre.scrollTop = pre.scrollHeight;
+}
+
+function clip(text: string): string {
+  if (text.length <= shownResult) return text;
+  return `${text.slice(0, shownResult / 2)}\n… ${text.length - shownResult} characters …\n${text.slice(-shownResult / 2)}`;
+}

@@ -1,0 +1,132 @@
+// The list of entries. Only those near the view are drawn; the others keep their height as empty boxes.
+import { h } from './dom';
+import { drawEntry, type Context } from './entries';
+import type { Entry } from './model';
+
+/** How far outside the view entries are drawn. */
+const margin = '1200px 0px';
+/** Pixels from the end within which new text keeps the end in view. */
+const stickiness = 40;
+
+export class Transcript {
+  readonly element = h('div', { class: 'transcript', role: 'log', 'aria-live': 'off', 'aria-label': 'Conversation', tabindex: '0' });
+  private readonly list = h('div', { class: 'entries' });
+  private readonly boxes = new Map<string, HTMLElement>();
+  private readonly near = new Set<string>();
+  private readonly dirty = new Set<string>();
+  private readonly watcher: IntersectionObserver;
+  private frame = 0;
+  private follow = true;
+
+  constructor(private readonly context: Context) {
+    this.element.append(this.list);
+    this.watcher = new IntersectionObserver((seen) => this.see(seen), { root: this.element, rootMargin: margin });
+    this.element.addEventListener('scroll', () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.element;
+      this.follow = scrollHeight - scrollTop - clientHeight < stickiness;
+    });
+  }
+
+  /** Entries whose content is in the page now. */
+  get drawnCount(): number {
+    return this.near.size;
+  }
+
+  clear(): void {
+    this.watcher.disconnect();
+    this.boxes.clear();
+    this.near.clear();
+    this.dirty.clear();
+    this.list.replaceChildren();
+    this.follow = true;
+  }
+
+  /** Says that entries changed; they are drawn with the next frame. */
+  changed(ids: string[]): void {
+    for (const id of ids) this.dirty.add(this.top(id));
+    this.schedule();
+  }
+
+  redraw(): void {
+    this.changed(this.context.conversation.order);
+  }
+
+  toEnd(): void {
+    this.follow = true;
+    this.schedule();
+  }
+
+  private schedule(): void {
+    this.frame ||= requestAnimationFrame(() => this.draw());
+  }
+
+  private top(id: string): string {
+    let entry = this.context.conversation.entries.get(id);
+    while (entry?.parent && this.context.conversation.entries.has(entry.parent)) entry = this.context.conversation.entries.get(entry.parent);
+    return entry?.id ?? id;
+  }
+
+  private draw(): void {
+    this.frame = 0;
+    const { entries } = this.context.conversation;
+    const added = document.createDocumentFragment();
+    for (const id of this.dirty) {
+      const entry = entries.get(id);
+      if (!entry) this.remove(id);
+      else if (!this.boxes.has(id)) added.append(this.box(id));
+      if (entry && this.near.has(id)) this.fill(entry);
+    }
+    this.dirty.clear();
+    const newest = [...added.children] as HTMLElement[];
+    this.list.append(added);
+    for (const box of newest) this.watcher.observe(box);
+    for (const box of newest.slice(-20)) this.show(box); // the end is what the user looks at; the observer takes off what is out of view
+    if (this.follow) this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  private box(id: string): HTMLElement {
+    const box = h('div', { class: 'entry', 'data-id': id });
+    box.style.minHeight = '24px';
+    this.boxes.set(id, box);
+    return box;
+  }
+
+  private remove(id: string): void {
+    const box = this.boxes.get(id);
+    if (!box) return;
+    this.watcher.unobserve(box);
+    box.remove();
+    this.boxes.delete(id);
+    this.near.delete(id);
+  }
+
+  private see(seen: IntersectionObserverEntry[]): void {
+    for (const { target, isIntersecting } of seen) {
+      if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue; // told late of a box that is gone
+      if (isIntersecting) this.show(target as HTMLElement);
+      else this.hide(target as HTMLElement);
+    }
+    if (this.follow) this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  private show(box: HTMLElement): void {
+    const id = box.dataset.id ?? '';
+    const entry = this.context.conversation.entries.get(id);
+    if (this.near.has(id) || !entry) return;
+    this.near.add(id);
+    box.style.minHeight = '';
+    this.fill(entry);
+  }
+
+  private hide(box: HTMLElement): void {
+    if (!this.near.delete(box.dataset.id ?? '')) return;
+    if (box.contains(document.activeElement)) return void this.near.add(box.dataset.id ?? '');
+    box.style.minHeight = `${box.offsetHeight}px`;
+    box.replaceChildren();
+  }
+
+  private fill(entry: Entry): void {
+    const box = this.boxes.get(entry.id);
+    if (box) drawEntry(entry, box, this.context);
+  }
+}

@@ -1,0 +1,63 @@
+// What the tests prepare (a file opened, editors closed, a daemon with another script) is done here by the editor's own
+// commands, each awaited: quicker than by keys, and nothing to guess. What the tests are about, they do as a user does.
+const fs = require('node:fs');
+const net = require('node:net');
+const vscode = require('vscode');
+
+const page = `<!doctype html><title>empty</title><body><script>
+  requestAnimationFrame(() => requestAnimationFrame(() => { document.body.dataset.firstPaint = performance.now().toFixed(0); }));
+</script></body>`;
+
+function emptyWebview() {
+  vscode.window.createWebviewPanel('emptyWebview', 'Empty webview', { viewColumn: vscode.ViewColumn.One, preserveFocus: true }, { enableScripts: true }).webview.html = page;
+}
+
+/** Closes all editors; what is unsaved is lost. */
+async function closeEditors() {
+  for (const group of vscode.window.tabGroups.all) {
+    for (const tab of group.tabs) {
+      const uri = tab.input?.uri ?? tab.input?.modified;
+      if (!tab.isDirty || !uri) continue;
+      await vscode.window.showTextDocument(uri);
+      await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+    }
+  }
+  await vscode.commands.executeCommand('workbench.action.closeAllEditors');
+}
+
+const own = {
+  closeEditors,
+  configure: (key, value) => vscode.workspace.getConfiguration().update(key, value ?? undefined, vscode.ConfigurationTarget.Global),
+  openFile: (file) => vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),
+  remote: () => ({ name: vscode.env.remoteName ?? '', kind: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.extensionKind, pid: process.pid, active: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.isActive }),
+};
+
+async function answer(line) {
+  try {
+    const { command, args = [] } = JSON.parse(line);
+    const result = await (own[command] ? own[command](...args) : vscode.commands.executeCommand(command, ...args));
+    return { result: typeof result === 'object' && !own[command] ? undefined : result };
+  } catch (error) {
+    return { error: String(error?.stack ?? error) };
+  }
+}
+
+/** One line in, one line out, and the connection is closed. */
+function serve(socket) {
+  let text = '';
+  socket.on('error', () => {});
+  socket.setEncoding('utf8').on('data', async (data) => {
+    text += data;
+    if (text.endsWith('\n')) socket.end(`${JSON.stringify(await answer(text))}\n`);
+  });
+}
+
+exports.activate = (context) => {
+  context.subscriptions.push(vscode.commands.registerCommand('companion.emptyWebview', emptyWebview));
+  const address = process.env.AGENT_LSP_TEST_SOCKET;
+  if (!address) return;
+  const server = net.createServer(serve);
+  const fresh = `${address}.${process.pid}`;
+  server.listen(fresh, () => fs.renameSync(fresh, address)); // whole at once; a window that went away keeps none of it
+  context.subscriptions.push({ dispose: () => server.close() });
+};

@@ -1,0 +1,313 @@
+// What the tests do in the workbench, in a user's terms.
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { until } from './workbench.mjs';
+
+export class Driver {
+  constructor({ page, dir, workspace, url, lap, socket }) {
+    Object.assign(this, { page, dir, workspace, url, lap, socket });
+    this.script = path.join(dir, 'script.jsonl');
+    this.shots = process.env.SHOTS;
+    this.step = '';
+  }
+
+  async open(query) {
+    this.elsewhere = query !== undefined;
+    fs.rmSync(this.socket, { force: true });
+    await this.page.goto(this.url(query ?? { folder: this.workspace }));
+    await this.page.locator('.monaco-workbench .statusbar').waitFor();
+    await until('the extension host is up', () => fs.existsSync(this.socket));
+  }
+
+  /** Has the companion run a command of the editor, and waits for its end: for preparations, not for what is tested. */
+  command(command, ...args) {
+    return new Promise((resolve, reject) => {
+      let text = '';
+      setTimeout(() => reject(new Error(`${command}: no answer`)), 120_000).unref();
+      const socket = net.connect(this.socket, () => socket.write(`${JSON.stringify({ command, args })}\n`));
+      socket.setEncoding('utf8').on('data', (data) => (text += data)).on('error', reject).on('end', () => {
+        if (!text) return reject(new Error(`${command}: the extension host went away`));
+        const { result, error } = JSON.parse(text);
+        if (error) reject(new Error(`${command}: ${error}`));
+        else resolve(result);
+      });
+    });
+  }
+
+  get panel() {
+    return this.webview('agent-lsp.agent-lsp');
+  }
+
+  webview(extension) {
+    return this.page.frameLocator(`iframe.webview[src*="extensionId=${extension}"]`).frameLocator('#active-frame');
+  }
+
+  get input() {
+    return this.panel.locator('.composer textarea');
+  }
+
+  /**
+   * Takes a row of the open quick input by Enter: only if the input has the focus and holds the query, and the focused row has (or contains) the label.
+   * Looked and done in one breath; if it is another row, one down, to be called again.
+   */
+  takeRow(query, label, { contains = false, detail = '' } = {}) {
+    return this.page.evaluate(([query, label, contains, detail]) => {
+      const input = document.activeElement;
+      if (!input?.matches('.quick-input-widget input.input') || input.value !== query) return false;
+      const press = (key, keyCode) => input.dispatchEvent(new KeyboardEvent('keydown', { key, code: key, keyCode, which: keyCode, bubbles: true, cancelable: true, composed: true }));
+      const fits = (row) => {
+        const text = row.querySelector('.label-name')?.textContent.replace(/\s+/g, ' ').trim();
+        return row.textContent.includes(detail) && (contains ? text?.includes(label) : text === label);
+      };
+      const row = document.querySelector('.quick-input-list .monaco-list-row.focused');
+      if (row && fits(row)) return press('Enter', 13), true;
+      if (row) press('ArrowDown', 40);
+      return false;
+    }, [query, label, contains, detail]);
+  }
+
+  /** Opens a quick input by a key, types, and takes the row with exactly this label once it is the focused one. It is taken once or not at all. */
+  async pick(key, query, label, detail) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    await until(`'${label}' can be chosen`, async () => {
+      try {
+        await this.page.keyboard.press(key);
+        await input.fill(query, { timeout: 5000 });
+        await until('the row', () => this.takeRow(query, label, { detail }), 5000);
+        return true;
+      } catch {
+        await this.page.keyboard.press('Escape');
+        return false; // something else took the focus, or the list is still being filled
+      }
+    });
+    await until('the quick input has done its work', () => this.page.evaluate((query) => {
+      const input = document.querySelector('.quick-input-widget input.input');
+      return !input?.checkVisibility() || input.value !== query;
+    }, query));
+  }
+
+  /** Takes a row of a quick pick that is open. */
+  async choose(label) {
+    await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+    await this.page.locator('.quick-input-widget input.input').fill(label);
+    await until(`'${label}' is taken`, () => this.takeRow(label, label));
+  }
+
+  /** Takes the first row of an open quick pick that contains a text, going down to it. */
+  async chooseLike(query, text) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    await input.fill(query);
+    await this.page.locator('.quick-input-list .monaco-list-row .label-name', { hasText: text }).first().waitFor();
+    await until(`a row with '${text}' is taken`, () => this.takeRow(query, text, { contains: true }));
+    await input.waitFor({ state: 'hidden' });
+  }
+
+  /** Clicks what the editor may draw anew at any time (and shows only under the pointer), until the click has had its effect. */
+  async clickUntil(target, done, row = undefined) {
+    await until('the click has its effect', async () => {
+      if (await done()) return true;
+      await row?.hover({ timeout: 3000 }).catch(() => {});
+      await target.click({ timeout: 3000 }).catch(() => {});
+      return until('the effect', done, 5000).catch(() => false);
+    });
+  }
+
+  /** Answers an input box: waits until it, not the list that it follows, is what is open. */
+  async answer(text) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    await until('an input box is open', () => this.page.evaluate(() => {
+      const list = document.querySelector('.quick-input-widget .quick-input-list');
+      return document.activeElement?.matches('.quick-input-widget input.input') && !list?.checkVisibility();
+    }));
+    await input.fill(text);
+    await input.press('Enter');
+    await input.waitFor({ state: 'hidden' });
+  }
+
+  /** Runs a command of the palette by its title. */
+  run(title) {
+    return this.pick('F1', `>${title}`, title);
+  }
+
+  agent(title) {
+    return this.run(`agent-lsp: ${title}`);
+  }
+
+  /** Shows the panel and gives it the focus. */
+  async showPanel() {
+    await this.agent('Ask the Agent');
+    await this.inputFocused();
+  }
+
+  inputFocused() {
+    return until('the panel has the focus', () => this.input.evaluate((input) => input === document.activeElement && document.hasFocus(), undefined, { timeout: 5000 }).catch(() => false));
+  }
+
+  /** A file in the folder of the running step. */
+  at(name) {
+    return path.posix.join(this.step, name);
+  }
+
+  /** Opens a file and waits until its editor has the focus. */
+  async openFile(name) {
+    const base = path.basename(name);
+    await this.command('openFile', path.join(this.workspace, this.at(name)));
+    await this.page.locator(`.tab.active[data-resource-name="${base}"]`).waitFor();
+    await this.editorFocused();
+  }
+
+  editorFocused() {
+    return until('the editor has the focus', () => this.page.evaluate(() => document.activeElement?.closest('.editor-instance') !== null && document.hasFocus()));
+  }
+
+  /** Gives the focus back to the active editor, as a user's Ctrl+1 does. */
+  async focusEditor() {
+    await until('the editor has the focus', async () => {
+      await this.page.keyboard.press('Control+1');
+      return this.page.evaluate(() => document.activeElement?.closest('.editor-instance') != null);
+    });
+  }
+
+  /** Everything as at first, for a step that knows nothing of the others: no editors, no notifications, a folder of its own. */
+  async begin(name) {
+    this.step = name.replace(/[^a-z]+/g, '-');
+    if (this.elsewhere) await this.open();
+    await this.command('closeEditors');
+    await this.command('notifications.clearAll');
+    await this.page.locator('.editor-group-container .tab').first().waitFor({ state: 'detached' });
+  }
+
+  /** Lays the model's replies for a daemon that is started anew, and begins a session. */
+  async play(...replies) {
+    fs.writeFileSync(this.script, replies.map((reply) => JSON.stringify(reply) + '\n').join(''));
+    const old = this.daemons();
+    await this.command('agentLsp.restartServer');
+    this.daemon = await until('another daemon runs', () => this.daemons().find((pid) => !old.includes(pid)));
+    await this.newSession();
+  }
+
+  /** The session that the panel shows; none while no daemon answers. */
+  async session() {
+    if ((await this.panel.locator('body').count()) === 0) return '';
+    return this.panel.locator('body').evaluate((body) => (body.dataset.daemon === 'running' ? body.dataset.session : ''), undefined, { timeout: 5000 }).catch(() => '');
+  }
+
+  async newSession() {
+    const before = await this.session();
+    await this.command('agentLsp.newSession');
+    await until('a new session is shown', async () => ((await this.session()) || before) !== before);
+    await this.panel.locator('.welcome').waitFor();
+    await this.inputFocused();
+  }
+
+  async prompt(text, key = 'Enter') {
+    await this.input.fill(text);
+    await this.input.press(key);
+  }
+
+  entry(type, text) {
+    return this.panel.locator(`.entry.${type}`, text === undefined ? {} : { hasText: text });
+  }
+
+  idle() {
+    return this.panel.locator('header .state.idle').waitFor({ state: 'attached' });
+  }
+
+  read(name) {
+    return fs.readFileSync(path.join(this.workspace, this.at(name)), 'utf8');
+  }
+
+  write(name, text) {
+    const file = path.join(this.workspace, this.at(name));
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, text);
+  }
+
+  /** The text of the active editor's visible lines. */
+  async buffer(selector = '.editor-instance') {
+    const text = await this.page.locator(`${selector} .view-lines:not(.line-delete)`).first().evaluate((lines) =>
+      [...lines.children].sort((a, b) => a.offsetTop - b.offsetTop).map((line) => line.textContent.replaceAll('\u00a0', ' ')).join('\n'),
+    );
+    return text;
+  }
+
+  bufferHas(text, has = true) {
+    return until(`the buffer ${has ? 'has' : 'has not'} ${text}`, async () => (await this.buffer()).includes(text) === has);
+  }
+
+  /** Changes a setting of the user, now (null: none). */
+  configure(key, value) {
+    return this.command('configure', key, value);
+  }
+
+  /** Changes a setting of the user for the next window that is opened: this workbench watches no files. */
+  setting(key, value) {
+    const file = path.join(this.dir, 'User', 'settings.json');
+    fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), [key]: value }));
+  }
+
+  /** Puts the cursor into the active editor, at the start of a line. */
+  async goto(line) {
+    await until(`the cursor is in line ${line}`, async () => {
+      await this.page.keyboard.press('Control+g');
+      const input = this.page.locator('.quick-input-widget input.input');
+      try {
+        await input.fill(`:${line}`, { timeout: 5000 });
+        await input.press('Enter', { timeout: 5000 });
+        await this.page.locator('.statusbar-item', { hasText: `Ln ${line}, Col 1` }).waitFor({ timeout: 5000 });
+        return true;
+      } catch {
+        return false;
+      }
+    });
+    await this.editorFocused();
+  }
+
+  /** Selects a line of the active editor. */
+  async select(line) {
+    await this.goto(line);
+    await this.page.keyboard.press('Shift+End');
+    await this.page.locator('.statusbar-item', { hasText: 'selected' }).waitFor();
+  }
+
+  /** Presses a key until what has the focus in the panel has a text. */
+  async focusByKey(key, text) {
+    const focused = () => this.panel.locator('body').evaluate(() => document.activeElement?.textContent ?? '');
+    await until(`'${text}' has the focus`, async () => (await focused()).startsWith(text) || void (await this.page.keyboard.press(key)));
+  }
+
+  /** Hides the panel. */
+  async hidePanel() {
+    await this.showPanel();
+    await this.run('View: Toggle Secondary Side Bar Visibility');
+    await this.input.waitFor({ state: 'hidden' });
+  }
+
+  /** Types into the active editor at the start of a line. */
+  async typeAt(line, text) {
+    await this.goto(line);
+    await this.page.keyboard.type(text);
+  }
+
+  /** Puts the active file back to what is on disk. */
+  async revert() {
+    await this.run('File: Revert File');
+  }
+
+  /** The daemons of this workbench. */
+  daemons() {
+    return fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).map(Number).filter((pid) => {
+      try {
+        const [program, verb] = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return path.basename(program) === 'agent-lsp' && verb === 'serve' && fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(this.dir);
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  async shot(name) {
+    if (this.shots) await this.page.screenshot({ path: path.join(this.shots, `${name}.png`) });
+  }
+}

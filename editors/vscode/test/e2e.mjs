@@ -1,0 +1,57 @@
+// node test/e2e.mjs EXTENSION.vsix: the extension in a real workbench with the real daemon and a scripted model.
+// Each step stands for itself. A step that fails is repeated, with the steps after it, in a fresh workbench: at most twice in a run, and it is said loudly.
+// ONLY='word|word' runs the steps whose name has one of the words; with GO_ON=1 nothing is repeated, and the steps after a failed one run too.
+import fs from 'node:fs';
+import path from 'node:path';
+import { Driver } from './driver.mjs';
+import { groups } from './steps.mjs';
+import { withWorkbench } from './workbench.mjs';
+
+/** Steps that may be repeated in one run. */
+const repeats = 2;
+
+const vsix = path.resolve(process.argv[2]);
+
+/** What the daemon's environment is: the script of the model, and no other daemon than the one in the package. */
+const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
+
+/** Runs steps in a fresh workbench until one fails. Gives what is left, the failed step first. */
+async function runSteps({ settings, prepare }, todo) {
+  const left = [...todo];
+  try {
+    await withWorkbench({ vsix, env, settings, prepare }, async (bench) => {
+      const driver = new Driver(bench);
+      await driver.open();
+      bench.lap('workbench up');
+      while (left.length > 0) {
+        const [name, step] = left[0];
+        await driver.begin(name);
+        await step(driver);
+        bench.lap(name);
+        left.shift();
+      }
+    });
+  } catch (error) {
+    console.error(`step '${left[0]?.[0] ?? 'the end'}': ${error.stack}`);
+    if (left.length === 0) throw error;
+  }
+  return left;
+}
+
+const wanted = ([name]) => !process.env.ONLY || process.env.ONLY.split('|').some((word) => name.includes(word));
+const failed = [];
+let ok = true;
+if (process.env.SHOTS) fs.mkdirSync(process.env.SHOTS, { recursive: true });
+for (const group of groups) {
+  let left = group.steps.filter(wanted);
+  while (left.length > 0 && (ok || process.env.GO_ON)) {
+    left = await runSteps(group, left);
+    if (left.length === 0) break;
+    failed.push(left[0][0]);
+    if (process.env.GO_ON) left.shift();
+    else if (failed.length > repeats) ok = false;
+    else console.log(`\n!!!!!! REPEATED in a fresh workbench: step '${left[0][0]}' (${failed.length} of at most ${repeats})\n`);
+  }
+}
+if (failed.length > 0) console.log(`!!!!!! failed${ok && !process.env.GO_ON ? ', and passed when repeated' : ''}: ${failed.join('; ')}`);
+process.exit(ok && !(process.env.GO_ON && failed.length > 0) ? 0 : 1);

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Takes the pictures of the documentation anew: two steps of the end-to-end test, in a fresh workbench each, into docs/images.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+images=$PWD/../../docs/images
+shots=$(mktemp -d)
+trap 'rm -rf "$shots"' EXIT
+GO_ON=1 SHOTS=$shots ONLY='several files, themes' test/run.sh
+GO_ON=1 SHOTS=$shots ONLY='prompt, stream, diff, accept' test/run.sh
+cp "$shots/applied-dark.png" "$images/vscode-review-dark.png"
+cp "$shots/applied-light.png" "$images/vscode-review-light.png"
+cp "$shots/applied-contrast.png" "$images/vscode-review-contrast.png"
+cp "$shots/multi-light.png" "$images/vscode-review-files.png"
+cp "$shots/review-light.png" "$images/vscode-proposed.png"

@@ -1,0 +1,213 @@
+// Steps: the conversation in the panel.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, call, edit, openCalc, review, talk } from './model.mjs';
+
+async function permissionSteerQueue(d) {
+  await d.play(
+    { text: 'I run it.', ...bash('touch made-by-agent') },
+    { expect: { lastTool: 'use the other name' }, ...bash('touch other-name && echo was-run') },
+    { text: 'First turn over.' },
+    { expect: { lastUser: 'and then this, edited' }, text: 'Second turn over.' },
+  );
+  await d.prompt('run it');
+  const ask = d.panel.locator('.ask');
+  await ask.locator('.command', { hasText: 'touch made-by-agent' }).waitFor();
+  await d.shot('permission-light');
+  await d.panel.locator('header .state.awaiting').waitFor();
+  await d.prompt('use the other name');
+  await ask.locator('.command', { hasText: 'touch other-name' }).waitFor();
+  await d.entry('userMessage', 'use the other name').waitFor();
+  assert.equal(fs.existsSync(path.join(d.workspace, 'made-by-agent')), false, 'a steer denies what waits');
+  await d.prompt('and then this', 'Alt+Enter');
+  const queued = d.panel.locator('.queue li', { hasText: 'and then this' });
+  await queued.getByRole('button', { name: 'Edit' }).click();
+  await queued.waitFor({ state: 'hidden' });
+  await until('the input holds it', async () => (await d.input.inputValue()).includes('and then this'));
+  await d.prompt('and then this, edited', 'Alt+Enter');
+  await d.panel.locator('.queue li', { hasText: 'edited' }).waitFor();
+  await ask.getByRole('button', { name: /^Allow/ }).first().click();
+  await d.entry('assistantMessage', 'First turn over').waitFor();
+  await d.entry('assistantMessage', 'Second turn over').waitFor();
+  const tool = d.entry('toolCall').last();
+  await tool.locator('summary').click();
+  await tool.locator('.output', { hasText: 'was-run' }).waitFor();
+  await d.idle();
+}
+
+async function abort(d) {
+  await d.play(talk(''), { text: 'Going on.' }, talk('Once more. '), { text: 'Over.' });
+  await d.prompt('talk');
+  await d.entry('assistantMessage', 'word').waitFor();
+  await d.panel.locator('header .state.running').waitFor();
+  await d.input.press('Escape');
+  await d.entry('turn', 'Stopped').waitFor();
+  await d.idle();
+  await d.entry('turn', 'Stopped').getByRole('button', { name: 'Continue' }).click();
+  await d.entry('assistantMessage', 'Going on').waitFor();
+  await d.idle();
+  await d.prompt('talk again');
+  await d.entry('assistantMessage', 'Once more').waitFor();
+  const stops = d.page.locator('.statusbar-item-label[aria-label*="click to stop"]');
+  await d.clickUntil(stops, async () => (await d.entry('turn', 'Stopped').count()) === 2);
+  await d.idle();
+  await stops.waitFor({ state: 'detached' });
+}
+
+async function questionAndPlan(d) {
+  await d.play(
+    call('plan', { entries: [{ content: 'Ask', status: 'completed' }, { content: 'Do it', status: 'inProgress' }] }),
+    call('ask_user', { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] }),
+    { expect: { lastTool: 'Blue' }, text: 'Blue it is.' },
+  );
+  await d.prompt('paint it');
+  await d.panel.locator('.plan-list .inProgress', { hasText: 'Do it' }).waitFor();
+  await d.panel.locator('.ask', { hasText: 'Which colour?' }).getByRole('button', { name: 'Blue' }).click();
+  await d.entry('assistantMessage', 'Blue it is').waitFor();
+  await d.panel.locator('.ask').waitFor({ state: 'hidden' });
+}
+
+async function planMode(d) {
+  const file = await openCalc(d);
+  await d.play(call('present_plan', { plan: '1. Mend `add`' }), edit(file, 'a - b', 'a + b'), { text: 'The plan is carried out.' });
+  await d.panel.getByRole('button', { name: /^Mode:/ }).click();
+  await d.choose('plan');
+  await d.panel.locator('.picker', { hasText: 'plan' }).waitFor();
+  await d.prompt('plan it');
+  const ask = d.panel.locator('.ask', { hasText: 'Mend' });
+  await ask.waitFor();
+  await d.shot('plan-light');
+  await ask.getByRole('button', { name: /^(Allow|Approve|Accept)/ }).first().click();
+  await review(d).getByRole('button', { name: 'Accept all' }).click();
+  await d.entry('assistantMessage', 'The plan is carried out').waitFor();
+  await d.bufferHas('return a + b;');
+}
+
+async function restoreAndRedo(d) {
+  const file = await openCalc(d);
+  await d.play(edit(file, 'a - b', 'a + b'), { text: 'Mended.' });
+  await d.prompt('mend add');
+  await review(d).getByRole('button', { name: 'Accept all' }).click();
+  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.idle();
+  await d.entry('userMessage', 'mend add').getByRole('button', { name: 'Changes since' }).click();
+  await d.bufferHas('+  return a + b;');
+  await d.bufferHas('-  return a - b;');
+  await d.shot('changes-since');
+  await d.openFile('calc.js');
+  await d.entry('userMessage', 'mend add').getByRole('button', { name: 'Restore' }).click();
+  await d.bufferHas('return a - b;');
+  await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  await d.agent('Undo the Last Restore');
+  await d.bufferHas('return a + b;');
+}
+
+async function sessionsAndContext(d) {
+  d.write('lookhere.js', 'function twice() {}\n');
+  await d.play({ expect: { lastUser: '(?s)look at.*function twice' }, text: 'Seen.' }, { text: 'Other session.' });
+  await d.input.fill('look at @lookhere');
+  await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: 'lookhere.js' }).waitFor();
+  await d.input.press('Enter');
+  await d.panel.locator('.chip', { hasText: 'lookhere.js' }).waitFor();
+  await d.input.press('Enter');
+  await d.entry('assistantMessage', 'Seen').waitFor();
+  await d.newSession();
+  await d.prompt('something else');
+  await d.entry('assistantMessage', 'Other session').waitFor();
+  await d.agent('Sessions');
+  await d.chooseLike('look at', 'look at');
+  await d.entry('assistantMessage', 'Seen').waitFor();
+  assert.equal(await d.entry('assistantMessage', 'Other session').count(), 0);
+}
+
+async function resendForkImage(d) {
+  await d.play({ text: 'First.' }, { expect: { lastUser: '^asked better' }, text: 'Better.' }, { text: 'Second.' });
+  await d.prompt('asked badly');
+  await d.entry('assistantMessage', 'First').waitFor();
+  await d.idle();
+  await d.entry('userMessage', 'asked badly').getByRole('button', { name: 'Edit and resend' }).click();
+  await d.panel.locator('textarea.edit').fill('asked better');
+  await d.panel.getByRole('button', { name: 'Send from here' }).click();
+  await d.entry('assistantMessage', 'Better').waitFor();
+  assert.equal(await d.entry('assistantMessage', 'First').count(), 0);
+  await d.idle();
+  await d.input.evaluate((input) => {
+    const png = Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='), (c) => c.charCodeAt(0));
+    const data = new DataTransfer();
+    data.items.add(new File([png], 'dot.png', { type: 'image/png' }));
+    input.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+  });
+  await d.panel.locator('.chip', { hasText: 'dot.png' }).waitFor();
+  await d.prompt('what is this?');
+  await d.entry('userMessage', 'what is this?').locator('img.attached').waitFor();
+  await d.entry('assistantMessage', 'Second').waitFor();
+}
+
+async function subAgent(d) {
+  await d.play(
+    call('agent', { agent: 'general', task: 'look around' }),
+    { text: 'I looked around.' },
+    { expect: { lastTool: 'I looked around' }, text: 'The helper is back.' },
+  );
+  await d.prompt('send a helper');
+  await d.entry('assistantMessage', 'The helper is back').waitFor();
+  const tool = d.entry('toolCall').first();
+  await tool.locator('summary').first().click();
+  await tool.locator('.tool-body .assistantMessage', { hasText: 'I looked around' }).waitFor();
+}
+
+async function hostileReply(d) {
+  const hostile = [
+    '<script>document.body.dataset.owned = 1</script><img src=x onerror="document.body.dataset.owned = 1"><svg onload="document.body.dataset.owned=1"></svg>',
+    '[run](command:workbench.action.files.newUntitledFile) [script](javascript:document.body.dataset.owned=1) [file](vscode://x/y) ![i](https://example.invalid/track.png)',
+    '<a href="command:workbench.action.files.newUntitledFile">raw</a> <form action="https://example.invalid"><button>go</button></form> <style>body{display:none}</style>',
+    'x'.repeat(1_000_000),
+  ].join('\n\n');
+  await d.play({ text: hostile, chunks: 50 }, { text: 'Still **here**.' });
+  await d.prompt('be evil');
+  await d.entry('assistantMessage').locator('pre.huge').first().waitFor();
+  await d.idle();
+  const found = await d.entry('assistantMessage').first().evaluate((entry) => ({
+    owned: document.body.dataset.owned, tags: [...entry.querySelectorAll('script,img,svg,form,style,iframe')].map((e) => e.tagName),
+    links: [...entry.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter(Boolean),
+  }));
+  assert.deepEqual(found, { owned: undefined, tags: [], links: [] });
+  await d.prompt('again');
+  await d.entry('assistantMessage').locator('strong', { hasText: 'here' }).waitFor();
+  await d.shot('hostile-light');
+}
+
+/** First paint, a long conversation, a long stream: each beside an empty webview in the same run. */
+async function figures(d) {
+  await d.showPanel();
+  await d.command('companion.emptyWebview');
+  const empty = d.webview('agent-lsp.companion').locator('body[data-first-paint]');
+  await empty.waitFor({ state: 'attached' });
+  await d.run('Developer: Reload Webviews');
+  const body = d.panel.locator('body[data-first-paint]');
+  const paints = [];
+  for (const page of [body, empty]) paints.push(Number(await page.getAttribute('data-first-paint')));
+  await body.evaluate(() => window.postMessage({ type: 'measure', items: 2000, deltas: 10_000 }, '*'));
+  const found = JSON.parse(await until('figures', () => body.evaluate((b) => b.dataset.figures)));
+  const show = (name, own, bare) => `${name} ${own.toFixed(0)} ms (empty webview ${bare.toFixed(0)} ms)`;
+  console.log(`          panel: ${[show('first paint', ...paints), show('2,000 items', found.items, found.emptyItems), show('10,000 deltas', found.deltas, found.emptyDeltas)].join('; ')}; boxes drawn of 2,000: ${found.drawn}`);
+  assert.ok(paints[0] < 5 * paints[1] + 500, 'first paint');
+  assert.ok(found.items < 10 * found.emptyItems + 1000, 'drawing 2,000 items');
+  assert.ok(found.deltas < 40 * found.emptyDeltas + 5000, 'drawing 10,000 deltas');
+  assert.ok(found.drawn > 0 && found.drawn < 200, 'a long conversation is virtualised');
+}
+
+export const conversationSteps = [
+  ['permission, steer, queue', permissionSteerQueue],
+  ['abort and continue', abort],
+  ['question and plan', questionAndPlan],
+  ['plan mode', planMode],
+  ['restore and redo', restoreAndRedo],
+  ['sessions and context', sessionsAndContext],
+  ['edit and resend, image', resendForkImage],
+  ['sub-agent', subAgent],
+  ['hostile reply', hostileReply],
+  ['figures', figures],
+];

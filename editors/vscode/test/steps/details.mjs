@@ -1,0 +1,210 @@
+// Steps: what else the panel and the review offer.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, call, edit, edits, lens, openCalc, pendingView, talk } from './model.mjs';
+
+/** Badges, the tree, the words that changed; and that the cursor stays where the user works. */
+async function treeAndBadges(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
+  await d.focusEditor();
+  await d.goto(6);
+  await d.page.keyboard.press('Control+Alt+i');
+  await d.answer('mend both');
+  await lens(d, '1 of 2').waitFor();
+  assert.equal(await d.page.evaluate(() => document.activeElement.closest('.editor-instance') !== null), true, 'the editor keeps the focus');
+  assert.equal(await d.page.locator('.statusbar-item', { hasText: 'Ln 6, Col 1' }).count(), 1, 'the cursor stays');
+  const word = await d.page.locator('.editor-instance .view-overlays .cdr').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width).filter((w) => w > 4 && w < 16).length);
+  assert.ok(word >= 2, 'one word of each hunk is marked, not its line alone');
+  await d.page.locator(`.explorer-folders-view [aria-label*="${d.at('calc.js')} • 2 pending changes"]`).waitFor();
+  if ((await pendingView(d).getAttribute('aria-expanded')) !== 'true') await pendingView(d).click();
+  const tree = d.page.locator('.pane', { has: pendingView(d) }).locator('.monaco-list-row');
+  await tree.filter({ hasText: 'calc.js' }).waitFor();
+  const hunk = tree.filter({ hasText: 'return 0' });
+  await d.clickUntil(hunk, async () => (await d.page.locator('.statusbar-item', { hasText: 'Ln 10,' }).count()) > 0);
+  const act = (row, name, done) => d.clickUntil(row.locator(`.action-label[aria-label^="${name}"]`), done, row);
+  await act(hunk, 'Accept Change', async () => (await d.buffer()).includes('return 0;'));
+  await act(tree.filter({ hasText: 'return a + b' }), 'Reject Change', async () => (await lens(d, 'Reject').count()) === 0);
+  await d.entry('assistantMessage', 'Over').waitFor();
+  await pendingView(d).waitFor({ state: 'hidden' });
+  await d.bufferHas('return a - b;');
+}
+
+/** What the editor saves and formats by itself decides nothing. */
+async function autosave(d) {
+  const settings = { 'files.autoSave': 'afterDelay', 'files.autoSaveDelay': 100, 'editor.formatOnSave': true };
+  for (const [key, value] of Object.entries(settings)) d.setting(key, value);
+  await d.open();
+  d.elsewhere = true; // the next step loads the window again, without these settings
+  const file = await openCalc(d);
+  await d.play(edit(file, 'a - b', 'a + b'), { expect: { lastTool: '(?s)b \\+ a' }, text: 'Over.' });
+  await d.prompt('mend add');
+  await lens(d, 'Accept').first().waitFor();
+  await d.focusEditor();
+  await d.typeAt(4, '// mine');
+  await until('what was typed is saved', () => d.read('calc.js').includes('// mine'));
+  assert.match(d.read('calc.js'), /a - b/, 'saving accepts nothing');
+  await lens(d, 'Accept').first().waitFor();
+  await d.agent('Show Proposed Change as Diff');
+  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
+  await d.goto(2);
+  await d.page.keyboard.press('End');
+  for (let i = 0; i < 'a + b;'.length; i++) await d.page.keyboard.press('Backspace');
+  await d.page.keyboard.type('b + a;');
+  await until('the side is edited', async () => (await d.buffer('.monaco-diff-editor .modified')).includes('return b + a;'));
+  await d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
+  assert.match(d.read('calc.js'), /a - b/, 'saving the proposed side accepts nothing');
+  await d.agent('Accept Change');
+  await d.entry('assistantMessage', 'Over').waitFor();
+  await until('the accepted text is saved', () => /b \+ a[^]*\/\/ mine/.test(d.read('calc.js')));
+  for (const key of Object.keys(settings)) d.setting(key, undefined);
+}
+
+async function mentions(d) {
+  await openCalc(d);
+  d.write('bad.json', '{ "a": 1,, }\n');
+  await d.play({ expect: { lastUser: '(?s)look.*return a - b.*bad.json.*Open files.*calc.js.*twice' }, text: 'All seen.', usage: { prompt_tokens: 2000, completion_tokens: 10, total_tokens: 2010 } });
+  await d.openFile('bad.json');
+  await d.page.locator('.squiggly-error').first().waitFor();
+  await d.openFile('calc.js');
+  await d.select(2);
+  await d.showPanel();
+  await d.input.fill('look ');
+  for (const [typed, label] of [['@sel', '@selection'], ['@diag', '@diagnostics'], ['@edi', '@editors'], ['@twice', 'twice']]) {
+    await d.input.press('End');
+    await d.input.pressSequentially(typed);
+    const option = d.panel.locator('.menu .option', { hasText: label }).first();
+    await option.waitFor();
+    await until(`${label} is chosen`, async () => (await option.getAttribute('aria-selected')) === 'true' || void (await d.input.press('ArrowDown')));
+    await d.input.press('Enter');
+    await d.panel.locator('.chip', { hasText: label }).waitFor();
+  }
+  await d.shot('mentions-light');
+  await d.input.press('Enter');
+  await d.entry('assistantMessage', 'All seen').waitFor();
+  await d.idle();
+  await d.panel.locator('.gauge meter').waitFor();
+  await d.panel.locator('.gauge .cost', { hasText: '0.0' }).waitFor();
+  await d.input.press('ArrowUp');
+  await until('the history gives the prompt back', async () => (await d.input.inputValue()).startsWith('look @selection'));
+  await d.input.fill('/comp');
+  await d.panel.locator('.menu .option', { hasText: '/compact' }).waitFor();
+}
+
+async function codeBlocks(d) {
+  await openCalc(d);
+  await d.goto(1);
+  await d.play({ text: 'Put this in:\n\n```js\nconst put = 1;\n```\n\nand a [file](' + d.at('calc.js') + ':9).' });
+  await d.prompt('code please');
+  const code = d.entry('assistantMessage').locator('.code');
+  await d.idle();
+  await code.getByRole('button', { name: 'Copy' }).click();
+  await until('it is copied', async () => (await d.page.evaluate(() => navigator.clipboard.readText())).trim() === 'const put = 1;');
+  await code.getByRole('button', { name: 'Insert at cursor' }).click();
+  await d.bufferHas('const put = 1;');
+  await d.entry('assistantMessage').locator('a', { hasText: 'file' }).click();
+  await d.page.locator('.statusbar-item', { hasText: 'Ln 9,' }).waitFor();
+  assert.equal(d.page.context().pages().length, 1, 'the link opens nothing beside');
+}
+
+async function errorsAndRetries(d) {
+  await d.play({ error: { status: 503, message: 'too busy', retryAfter: 2 } }, { text: 'Now it goes.' }, { error: { status: 401, message: 'no such key' } });
+  await d.prompt('try');
+  await d.entry('retry', 'Trying again').waitFor();
+  await d.entry('assistantMessage', 'Now it goes').waitFor();
+  await d.entry('retry').waitFor({ state: 'detached' });
+  await d.idle();
+  await d.prompt('fail');
+  await d.entry('turn', 'Set API Key').getByRole('button', { name: 'Continue' }).waitFor();
+  await d.shot('error-light');
+}
+
+async function outputAndJobs(d) {
+  const go = path.join(d.dir, `go-${Date.now()}`);
+  const wait = (name) => `while [ ! -f '${name}' ]; do sleep 0.05; done`;
+  await d.play(bash(`echo out-one; ${wait(go)}; echo out-two`), call('bash', { command: wait(`${go}-never`), background: true }), { text: 'It runs on.' });
+  await d.panel.locator('.picker', { hasText: 'commands' }).click();
+  await d.choose('trust');
+  await d.panel.locator('.picker', { hasText: 'commands: trust' }).waitFor();
+  await d.prompt('run');
+  const tool = d.entry('toolCall').first();
+  await tool.locator('.output', { hasText: 'out-one' }).waitFor();
+  assert.equal(await tool.locator('.output', { hasText: 'out-two' }).count(), 0, 'the output is live');
+  fs.writeFileSync(go, '');
+  await tool.locator('.sign.completed').waitFor();
+  await tool.locator('summary').click();
+  await tool.locator('.output', { hasText: 'out-two' }).waitFor();
+  await d.entry('assistantMessage', 'It runs on').waitFor();
+  const job = d.panel.locator('.jobs li');
+  await job.getByRole('button', { name: 'Stop' }).click();
+  await job.waitFor({ state: 'detached' });
+}
+
+async function stopSubAgent(d) {
+  await d.play(call('agent', { agent: 'general', task: 'look around' }), talk('Walking. '), { expect: { lastTool: '.' }, text: 'Without it, then.' });
+  await d.prompt('send a helper');
+  const tool = d.entry('toolCall').first();
+  await tool.locator('.tool-body .assistantMessage', { hasText: 'Walking' }).waitFor();
+  await d.shot('sub-agent-light');
+  await tool.locator('.tool-buttons').getByRole('button', { name: 'Stop' }).click();
+  await d.entry('assistantMessage', 'Without it').waitFor();
+}
+
+/** Rename, export, fork, archive. */
+async function sessionList(d) {
+  await d.play({ text: 'Of the first.' });
+  await d.prompt('the first one');
+  await d.entry('assistantMessage', 'Of the first').waitFor();
+  await d.idle();
+  const row = (text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
+  const press = async (text, name) => {
+    await d.agent('Sessions');
+    await row(text).hover();
+    await row(text).locator(`.action-label[aria-label^="${name}"]`).click();
+  };
+  await press('the first one', 'Rename');
+  await d.answer('renamed by hand');
+  await d.panel.locator('header .title', { hasText: 'renamed by hand' }).waitFor();
+  await d.agent('Export the Session as Markdown');
+  await d.bufferHas('Of the first.');
+  await d.showPanel();
+  const before = await d.session();
+  await d.entry('userMessage', 'the first one').getByRole('button', { name: 'Fork' }).click();
+  await until('it is another session', async () => ((await d.session()) || before) !== before);
+  await d.entry('userMessage', 'the first one').waitFor();
+  await d.agent('Sessions');
+  const both = d.page.locator('.quick-input-list .monaco-list-row', { hasText: 'renamed by hand' });
+  await until('the session and its fork are listed', async () => (await both.count()) === 2);
+  await both.first().hover();
+  await both.first().locator('.action-label[aria-label^="Archive or bring back"]').click();
+  await until('one of them is listed no more', async () => (await both.count()) === 1);
+  await d.page.keyboard.press('Escape');
+}
+
+async function dropImage(d) {
+  await d.play({ text: 'A dot.' });
+  await d.panel.locator('.composer').evaluate((composer) => {
+    const png = Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='), (c) => c.charCodeAt(0));
+    const data = new DataTransfer();
+    data.items.add(new File([png], 'dropped.png', { type: 'image/png' }));
+    composer.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+  });
+  await d.panel.locator('.chip', { hasText: 'dropped.png' }).waitFor();
+  await d.prompt('what is it?');
+  await d.entry('userMessage', 'what is it?').locator('img.attached').waitFor();
+  await d.entry('assistantMessage', 'A dot').waitFor();
+}
+
+export const detailSteps = [
+  ['tree, badges, words', treeAndBadges],
+  ['autosave accepts nothing', autosave],
+  ['mentions, gauge, history', mentions],
+  ['code blocks', codeBlocks],
+  ['errors and retries', errorsAndRetries],
+  ['live output and jobs', outputAndJobs],
+  ['a sub-agent is stopped', stopSubAgent],
+  ['sessions renamed, forked, archived', sessionList],
+  ['an image dropped', dropImage],
+];

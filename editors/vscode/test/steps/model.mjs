@@ -1,0 +1,23 @@
+// The scripted model's replies, and what steps share.
+export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
+/** An edit needs that the file was read: both calls are in one reply. */
+const change = (file, what) => ({ toolCalls: [...call('read', { path: file }).toolCalls, ...call('edit', { path: file, ...what }).toolCalls] });
+export const edit = (file, old_string, new_string) => change(file, { old_string, new_string });
+export const edits = (file, ...pairs) => change(file, { edits: pairs.map(([old_string, new_string]) => ({ old_string, new_string })) });
+export const bash = (command) => call('bash', { command });
+
+export const calc = 'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
+export const talk = (first) => ({ text: first + 'word '.repeat(400), chunks: 400, delayMs: 100 });
+
+/** Writes calc.js into the step's folder and opens it; gives its path in the workspace. */
+export async function openCalc(d) {
+  d.write('calc.js', calc);
+  await d.openFile('calc.js');
+  await d.bufferHas('return a - b;');
+  return d.at('calc.js');
+}
+
+export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
+export const review = (d) => d.panel.locator('.row.review');
+/** The view of pending changes is there while something is pending, and so are the keys. */
+export const pendingView = (d) => d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });

@@ -1,0 +1,219 @@
+// Steps: what somebody does who has just installed the package, in a fresh editor with no settings: first steps, the demo,
+// a real bug in a real small project asked about, reviewed, tested, undone. Once by mouse (the prompt's words aside), once by keyboard.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, edits, lens, pendingView } from './model.mjs';
+
+const project = {
+  'package.json': '{\n  "name": "slug",\n  "version": "1.0.0",\n  "scripts": { "test": "node --test" }\n}\n',
+  'slug.js': `/** The part of an address that a title gives: "Hello, World!" gives "hello-world". */
+function slug(title) {
+  const words = title.toLowerCase().replace(/[^a-z0-9 ]/g, '');
+  return words.replace(' ', '-');
+}
+
+/** Where a post stands. */
+function address(post) {
+  return '/posts/' + slug(post.title);
+}
+
+module.exports = { slug, address };
+`,
+  'slug.test.js': `const assert = require('node:assert');
+const { test } = require('node:test');
+const { slug, address } = require('./slug.js');
+
+test('two words', () => assert.equal(slug('Hello, World!'), 'hello-world'));
+test('more words', () => assert.equal(address({ title: 'A day at sea' }), '/posts/a-day-at-sea'));
+`,
+};
+const fixed = "words.replaceAll(' ', '-')";
+
+const script = [
+  { text: 'I run the tests first.', ...bash('node --test') },
+  {
+    expect: { lastTool: 'fail 1' }, reasoning: 'The second test has three spaces.', text: '`replace` takes only the **first** space. I mend that, and write `address` shorter.',
+    ...edits('slug.js', ["words.replace(' ', '-')", fixed], ["return '/posts/' + slug(post.title);", 'return `/posts/${slug(post.title)}`;']),
+  },
+  { expect: { lastTool: 'applied 1/2 hunks; hunk 2 rejected' }, text: 'Only the bug, then. The tests again:', ...bash('node --test') },
+  { expect: { lastTool: 'fail 0' }, text: 'The bug is gone: **every** space becomes a dash, and both tests pass.' },
+];
+
+/** A fresh workbench: the project, the model's script, and none of our settings. */
+export const newUser = {
+  settings: { 'terminal.integrated.gpuAcceleration': 'off', 'security.workspace.trust.enabled': false },
+  prepare({ dir, workspace }) {
+    for (const [name, text] of Object.entries(project)) fs.writeFileSync(path.join(workspace, name), text);
+    fs.writeFileSync(path.join(dir, 'script.jsonl'), script.map((reply) => JSON.stringify(reply) + '\n').join(''));
+  },
+};
+
+function testsPass(d) {
+  try {
+    execFileSync('node', ['--test'], { cwd: d.workspace, stdio: 'pipe' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const onDisk = (d) => fs.readFileSync(path.join(d.workspace, 'slug.js'), 'utf8');
+const terminal = (d) => d.page.locator('.terminal-wrapper.active .xterm-rows');
+const rows = async (d) => (await terminal(d).innerText({ timeout: 5000 }).catch(() => '')).split('\n').map((row) => row.trim()).filter(Boolean);
+const walkthrough = (d) => d.page.locator('.getting-started-step');
+const heading = (d, title) => walkthrough(d).filter({ hasText: title });
+const link = (d, title) => walkthrough(d).locator('.monaco-button', { hasText: title });
+
+
+/** The walkthrough's three beginnings, taken by `press(link, done)`. */
+async function firstSteps(d, press) {
+  const step = (title, button) => press(heading(d, title).locator('.step-title'), () => link(d, button).isVisible());
+  await heading(d, 'Choose a provider').waitFor();
+  await link(d, 'Set API key').waitFor();
+  await d.shot(`${d.step}-2-first-steps`);
+  await step('Find a model', 'Look for a model');
+  await press(link(d, 'Look for a model'), () => d.page.locator('.notification-toast', { hasText: 'Found' }).isVisible());
+  await heading(d, 'Find a model').locator('.codicon-getting-started-step-checked').waitFor();
+  await d.shot(`${d.step}-3-model-found`);
+  await step('Try it without a key', 'Run the demo');
+  await press(link(d, 'Run the demo'), () => terminal(d).isVisible());
+  await until('the demo asks', async () => /\[y\]es/.test((await rows(d)).at(-1)));
+  await d.shot(`${d.step}-4-demo`);
+}
+
+/** The rest of the demo: it is a program in a terminal, and answered by keys. */
+async function demoToItsEnd(d) {
+  await until('the demo is over', async () => {
+    const last = (await rows(d)).at(-1) ?? '';
+    if (/\[y\]es/.test(last)) {
+      await d.page.keyboard.type('y\r');
+      await until('the answer is taken', async () => (await rows(d)).at(-1) !== last); // one answer for each question: another would close the terminal
+    }
+    return last.includes('Press Enter');
+  });
+  assert.match((await rows(d)).join(' '), /the edit is back/, 'its end can be read');
+  await heading(d, 'Try it without a key').locator('.codicon-getting-started-step-checked').waitFor();
+  await d.shot(`${d.step}-5-demo-over`);
+}
+
+const asks = (d) => d.panel.locator('.ask', { hasText: 'node --test' });
+const answers = (d, text) => d.entry('assistantMessage', text).waitFor();
+const saved = (d) => d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
+
+export async function newUserByMouse(d) {
+  assert.equal(testsPass(d), false, 'the bug is real');
+  const click = (target, done) => d.clickUntil(target, done);
+  await click(d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' }), () => d.panel.locator('.welcome').isVisible());
+  await d.shot(`${d.step}-1-panel`);
+  await d.panel.getByRole('button', { name: 'First steps' }).click();
+  await firstSteps(d, click);
+  await d.page.locator('.terminal-wrapper.active').click();
+  await demoToItsEnd(d);
+  await click(d.page.locator('.part.panel .codicon-panel-close'), () => d.page.locator('.part.panel').isHidden());
+  await click(heading(d, 'Ask for a change').locator('.step-title'), () => link(d, 'Ask the agent').isVisible());
+  await click(link(d, 'Ask the agent'), () => d.input.evaluate((input) => input === document.activeElement && document.hasFocus()));
+  await click(d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'slug.js' }), () => d.page.locator('.tab.active[data-resource-name="slug.js"]').isVisible());
+  await d.input.click();
+  await d.page.keyboard.type('the tests fail, please mend it');
+  await d.panel.getByRole('button', { name: 'Send' }).click();
+  await asks(d).waitFor();
+  await d.shot(`${d.step}-6-permission`);
+  await asks(d).getByRole('button', { name: /^Allow/ }).first().click();
+  await lens(d, '1 of 2').waitFor();
+  await d.shot(`${d.step}-7-review`);
+  await d.clickUntil(lens(d, 'Accept').first(), async () => (await d.buffer()).includes(fixed));
+  await lens(d, '1 of 2').waitFor({ state: 'hidden' });
+  await d.clickUntil(lens(d, 'Reject').first(), async () => (await lens(d, 'Reject').count()) === 0);
+  await asks(d).waitFor();
+  await asks(d).getByRole('button', { name: /^Allow/ }).first().click();
+  await answers(d, 'The bug is gone');
+  await d.idle();
+  assert.equal(testsPass(d), true, 'the bug is mended: what was accepted was saved before the tests ran');
+  await d.shot(`${d.step}-8-mended`);
+  const prompt = d.entry('userMessage', 'the tests fail');
+  await prompt.hover();
+  await prompt.getByRole('button', { name: 'Restore' }).click();
+  await d.bufferHas(fixed, false);
+  await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  await d.shot(`${d.step}-9-undone`);
+  await save(d);
+  assert.equal(onDisk(d), project['slug.js'], 'all is as it was');
+}
+
+/** File: Save, by the menu. */
+async function save(d) {
+  const dirty = d.page.locator('.tab.active.dirty');
+  const entry = (name) => d.page.locator('.monaco-menu .action-item:not(.disabled) .action-label', { hasText: name });
+  await until('it is saved', async () => {
+    if (!(await dirty.count())) return true;
+    await d.page.locator('.editor-instance .view-line', { hasText: 'function slug' }).click({ timeout: 5000 }).catch(() => {});
+    for (const next of [d.page.locator('.menubar-menu-button').first(), entry(/^File$/), entry(/^Save$/)]) {
+      if (await next.click({ timeout: 5000 }).then(() => false, () => true)) return void (await d.page.keyboard.press('Escape')); // not as yet: the menu takes up late what it may do
+    }
+    return dirty.waitFor({ state: 'hidden', timeout: 5000 }).then(() => true, () => false);
+  });
+}
+
+export async function newUserByKeyboard(d) {
+  assert.equal(testsPass(d), false, 'the bug is real');
+  const { keyboard } = d.page;
+  await d.run('agent-lsp: First Steps');
+  await firstSteps(d, (target, done) => enter(d, target, done));
+  const typesThere = () => d.page.locator('.terminal-wrapper.active textarea').evaluate((node) => node === document.activeElement && document.hasFocus(), undefined, { timeout: 3000 }).catch(() => false);
+  await until('keys go to the demo', async () => (await typesThere()) || void (await d.run('Terminal: Focus Terminal')));
+  await demoToItsEnd(d);
+  await keyboard.press('Control+j');
+  await d.page.locator('.part.panel').waitFor({ state: 'hidden' });
+  await d.pick('Control+p', 'slug.js', 'slug.js');
+  await d.page.locator('.tab.active[data-resource-name="slug.js"]').waitFor();
+  await keyboard.press('Control+Alt+a');
+  await d.inputFocused();
+  await keyboard.type('the tests fail, please mend it');
+  await keyboard.press('Enter');
+  await asks(d).waitFor();
+  await d.focusByKey('Shift+Tab', 'Allow once');
+  await keyboard.press('Enter');
+  await lens(d, '1 of 2').waitFor();
+  await pendingView(d).waitFor();
+  await keyboard.press('Alt+F9');
+  await d.editorFocused();
+  await d.shot(`${d.step}-7-review`);
+  await keyboard.press('Control+Alt+y');
+  await d.bufferHas(fixed);
+  await lens(d, '1 of 2').waitFor({ state: 'hidden' });
+  await keyboard.press('Alt+F9');
+  await keyboard.press('Control+Alt+n');
+  await asks(d).waitFor();
+  await keyboard.press('Control+Alt+a');
+  await d.inputFocused();
+  await d.focusByKey('Shift+Tab', 'Allow once');
+  await keyboard.press('Enter');
+  await answers(d, 'The bug is gone');
+  await d.idle();
+  assert.equal(testsPass(d), true, 'the bug is mended');
+  await d.inputFocused(); // what had the focus is gone: it is in the input again
+  await d.focusByKey('Shift+Tab', 'Restore');
+  await d.shot(`${d.step}-8-restore`);
+  await keyboard.press('Enter');
+  await d.bufferHas(fixed, false);
+  await d.focusEditor();
+  await keyboard.press('Control+s');
+  await saved(d);
+  assert.equal(onDisk(d), project['slug.js'], 'all is as it was');
+  await d.run('agent-lsp: Undo the Last Restore');
+  await d.bufferHas(fixed);
+}
+
+/** Goes to a target by Tab and the arrow keys, and presses Enter there. */
+async function enter(d, target, done) {
+  const there = () => target.first().evaluate((node) => node === document.activeElement || node.contains(document.activeElement) || node.closest('.getting-started-step')?.contains(document.activeElement) && node.matches('.step-title'), undefined, { timeout: 3000 }).catch(() => false);
+  await until('it is reached by keys and its effect seen', async () => {
+    if (await done()) return true;
+    if (!(await there())) return void (await d.page.keyboard.press('Tab'));
+    await d.page.keyboard.press('Enter');
+    return until('the effect', done, 5000).catch(() => false);
+  });
+}

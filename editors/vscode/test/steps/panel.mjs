@@ -1,0 +1,163 @@
+// Steps: the panel for those who do not see it or use no mouse, and how it looks in every theme.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, call, openCalc } from './model.mjs';
+
+const axe = fs.readFileSync(path.join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
+
+/** What a checker of accessibility finds in the panel: names, roles, contrast. */
+async function findings(d) {
+  const body = d.panel.locator('body');
+  await body.evaluate((_, source) => window.axe || new Function(source)(), axe);
+  return body.evaluate(async () => {
+    document.documentElement.style.background = getComputedStyle(document.body).getPropertyValue('--vscode-sideBar-background'); // it is the frame's around the page
+    const { violations } = await window.axe.run(document, { resultTypes: ['violations'], rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } } });
+    document.documentElement.style.background = '';
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target.join(' ')} (${(node.any[0] ?? node.all[0] ?? node.none[0])?.message ?? ''})`).join('; ')}`);
+  });
+}
+
+/** The panel with everything in it: a reply, a thought, tools, a plan, a queue, a question of permission. */
+async function fullPanel(d) {
+  const file = await openCalc(d);
+  const markdown = 'I mend **add** in `calc.js`:\n\n1. read it\n2. mend it\n\n> as you said\n\n| file | change |\n|---|---|\n| calc.js | one |\n\n```js\nreturn a + b;\n```\n\nSee [the page](https://example.invalid/).\n';
+  await d.play(
+    { reasoning: 'The sign is wrong.', text: markdown, ...call('plan', { entries: [{ content: 'Read', status: 'completed' }, { content: 'Mend', status: 'inProgress' }, { content: 'Check', status: 'pending' }] }) },
+    call('read', { path: d.at('nothing.js') }),
+    call('read', { path: file }),
+    { text: 'Now the check.', ...bash('node check.js --all && echo "a command that is rather long, so that it has to be broken into lines"') },
+    { text: 'Over.' },
+    { text: 'Over.' },
+  );
+  await d.prompt('mend add, please, and run the check');
+  await d.panel.locator('.ask').waitFor();
+  await d.prompt('then write the notes', 'Alt+Enter');
+  await d.panel.locator('.queue li').waitFor();
+}
+
+const themes = [['light', 'Light Modern', 'vs'], ['dark', 'Dark Modern', 'vs-dark'], ['contrast', 'Default High Contrast', 'hc-black'], ['contrast-light', 'Default High Contrast Light', 'hc-light']];
+
+async function inEveryTheme(d) {
+  await fullPanel(d);
+  const found = {};
+  for (const [name, theme, base] of themes) {
+    await d.configure('workbench.colorTheme', theme);
+    await d.page.locator(`.monaco-workbench.${base}`).waitFor();
+    await d.panel.locator(`body[data-vscode-theme-id="${theme}"]`).waitFor();
+    await d.shot(`panel-${name}`);
+    found[name] = await findings(d);
+  }
+  await d.configure('workbench.colorTheme', null);
+  await d.page.locator('.monaco-workbench.vs').waitFor();
+  await d.panel.locator('.ask').getByRole('button', { name: /^(Deny|Reject|No)/ }).first().click();
+  await d.idle();
+  assert.deepEqual(found, Object.fromEntries(themes.map(([name]) => [name, []])));
+}
+
+/** What has the focus: its role or tag, and its name. */
+const focused = (d) => d.panel.locator('body').evaluate(() => {
+  const { activeElement: e } = document;
+  return e === document.body ? '' : (e.getAttribute('aria-label') ?? e.textContent.trim()).slice(0, 60);
+});
+
+/** Everything in the panel in its order, from the input backwards, and nothing of it without a name or out of sight. */
+async function byKeysAlone(d) {
+  await fullPanel(d);
+  const { keyboard } = d.page;
+  await d.showPanel();
+  const seen = [];
+  await until('the conversation is reached', async () => {
+    await keyboard.press('Shift+Tab');
+    const now = await focused(d);
+    if (now && now !== seen.at(-1)) seen.push(now);
+    return now === 'Conversation';
+  });
+  const order = ['Remove', 'Edit', 'Feedback', 'Allow', 'Insert at cursor', 'Copy', 'Fork', 'Edit and resend', 'Conversation'];
+  const places = order.map((name) => seen.findIndex((text) => text.startsWith(name)));
+  assert.deepEqual(places, [...places].sort((a, b) => a - b), `the order is that of the page: ${seen.join(' | ')}`);
+  assert.ok(places.every((place) => place >= 0), `everything is reached: ${seen.join(' | ')}`);
+  await d.focusByKey('Tab', 'Thought');
+  await keyboard.press('Enter');
+  await d.panel.locator('.thought', { hasText: 'The sign is wrong' }).waitFor();
+  await d.focusByKey('Tab', 'Edit'); // of the message: skipped below by going on to the queue's
+  await d.showPanel();
+  await d.focusByKey('Shift+Tab', 'Remove');
+  await keyboard.press('Enter');
+  await d.panel.locator('.queue li').waitFor({ state: 'detached' });
+  await until('the focus is kept in the panel', async () => (await focused(d)) !== '');
+  await d.focusByKey('Shift+Tab', 'Allow once');
+  await keyboard.press('Escape'); // wherever the focus is
+  await d.entry('turn', 'Stopped').waitFor();
+  await until('the focus is in the input again', async () => (await focused(d)) === 'Message to the agent');
+  await keyboard.press('Tab');
+  assert.equal(await focused(d), 'Send');
+  for (const name of ['Model', 'Mode', 'Edits', 'Permissions']) {
+    await keyboard.press('Tab');
+    assert.match(await focused(d), new RegExp(`^${name}:`));
+  }
+}
+
+/** What a screen reader is told unasked. */
+async function announcements(d) {
+  const spoken = (role, text) => d.panel.locator(`.sr[role="${role}"] p`, { hasText: text }).first().waitFor({ state: 'attached' });
+  await d.play({ text: 'First **this**:\n\n```\ncode\n```\n', ...bash('touch spoken') }, { text: 'It is done.', chunks: 20 });
+  await d.prompt('speak');
+  await spoken('status', 'The agent works.');
+  await spoken('status', 'First this: Code.');
+  await spoken('alert', 'The agent waits for your permission');
+  await d.panel.locator('.ask').getByRole('button', { name: /^Allow/ }).first().click();
+  await spoken('status', 'It is done.');
+  await spoken('status', 'The agent is done.');
+  const said = await d.panel.locator('.sr[role="status"] p').allTextContents();
+  assert.equal(said.filter((text) => text.startsWith('It is')).length, 1, 'a stream is told once, when it is whole');
+  await d.panel.locator('body').evaluate((body) => body.classList.add('before'));
+  await d.command('workbench.action.webview.reloadWebviewAction');
+  await d.panel.locator('body:not(.before)').waitFor({ state: 'attached' });
+  await d.entry('assistantMessage', 'It is done').waitFor();
+  assert.deepEqual(await d.panel.locator('.sr p').allTextContents(), [], 'what is told again is not announced');
+}
+
+/** The page's own defence, if the sanitiser ever failed: no script but the panel's, no form, nothing from outside. */
+async function contentSecurity(d) {
+  await d.showPanel();
+  const refused = await d.panel.locator('body').evaluate(async (body) => {
+    const found = new Set();
+    document.addEventListener('securitypolicyviolation', (event) => found.add(event.effectiveDirective));
+    const tries = ['<img src="https://example.invalid/a.png">', '<iframe src="https://example.invalid/"></iframe>', '<link rel="stylesheet" href="https://example.invalid/a.css">', '<button onclick="document.body.dataset.owned = 1">x</button>'];
+    const box = document.createElement('div');
+    body.append(box);
+    box.innerHTML = tries.join('');
+    const script = document.createElement('script');
+    script.textContent = 'document.body.dataset.owned = 1';
+    box.append(script);
+    box.querySelector('button').click();
+    await fetch('https://example.invalid/').catch(() => {});
+    for (const wanted of ['img-src', 'frame-src', 'style-src-elem', 'script-src-attr', 'script-src-elem', 'connect-src']) while (!found.has(wanted)) await new Promise((resolve) => document.addEventListener('securitypolicyviolation', resolve, { once: true }));
+    box.remove();
+    return { directives: [...found].sort(), owned: body.dataset.owned };
+  });
+  assert.deepEqual(refused, { directives: ['connect-src', 'frame-src', 'img-src', 'script-src-attr', 'script-src-elem', 'style-src-elem'], owned: undefined });
+}
+
+async function pickers(d) {
+  await d.play({ text: 'With another model.' });
+  await d.panel.getByRole('button', { name: /^Model:/ }).click();
+  await d.choose('Another model…');
+  await d.answer('another-one');
+  await d.panel.locator('.picker', { hasText: 'another-one' }).waitFor();
+  await d.panel.getByRole('button', { name: /^Permissions:/ }).click();
+  await d.choose('readOnly');
+  await d.panel.locator('.picker', { hasText: 'commands: readOnly' }).waitFor();
+  await d.prompt('go');
+  await d.entry('assistantMessage', 'With another model').waitFor();
+}
+
+export const panelSteps = [
+  ['the panel in every theme', inEveryTheme],
+  ['the panel by keys alone', byKeysAlone],
+  ['announcements', announcements],
+  ['content security', contentSecurity],
+  ['model and permissions', pickers],
+];

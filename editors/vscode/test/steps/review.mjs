@@ -1,0 +1,199 @@
+// Steps: reviewing proposed edits in the buffer, in the diff, by keyboard.
+import assert from 'node:assert/strict';
+import { until } from '../workbench.mjs';
+import { calc, edit, edits, lens, openCalc, pendingView, review } from './model.mjs';
+
+async function promptAndDiff(d) {
+  const file = await openCalc(d);
+  await d.play({ reasoning: 'The sign is wrong.', text: 'I will mend **add**.', ...edit(file, 'a - b', 'a + b') }, { text: 'Done: `add` adds now.', chunks: 5 });
+  assert.equal(d.daemons().length, 1, 'one daemon per window');
+  await d.prompt('mend add');
+  await d.entry('userMessage', 'mend add').waitFor();
+  await d.entry('assistantMessage').locator('strong', { hasText: 'add' }).waitFor();
+  await review(d).waitFor();
+  await lens(d, 'Accept').first().waitFor();
+  assert.equal(d.read('calc.js'), calc, 'nothing is changed before it is accepted');
+  assert.equal(await d.input.evaluate((input) => input === document.activeElement), true, 'the panel keeps the focus');
+  await d.shot('review-light');
+  await d.agent('Show Proposed Change as Diff');
+  await d.page.locator('.monaco-diff-editor').waitFor();
+  await until('the diff shows the proposed text', async () => (await d.buffer('.monaco-diff-editor .modified')).includes('return a + b;'));
+  await d.shot('diff-light');
+  await d.agent('Accept Change');
+  await d.entry('assistantMessage', 'Done').waitFor();
+  await d.idle();
+  await d.bufferHas('return a + b;');
+  await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
+}
+
+async function hunksOfUnsavedFile(d) {
+  const file = await openCalc(d);
+  await d.typeAt(4, '// mine, unsaved\n');
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)reject.*keep one' }, text: 'Understood.' });
+  await d.prompt('mend both');
+  await lens(d, '1 of 2').waitFor();
+  await d.focusEditor();
+  await d.goto(2);
+  await d.agent('Accept Change');
+  await d.bufferHas('return a + b;');
+  await lens(d, 'Accept').nth(1).waitFor({ state: 'hidden' });
+  await d.agent('Comment on Change');
+  await d.answer('keep one');
+  await d.page.locator('.review-comment', { hasText: 'keep one' }).waitFor();
+  await d.shot('comment-light');
+  await d.agent('Reject Change');
+  await d.entry('assistantMessage', 'Understood').waitFor();
+  const text = await d.buffer();
+  assert.match(text, /\/\/ mine, unsaved/);
+  assert.match(text, /return 1;/);
+  assert.equal(d.read('calc.js'), calc, 'the disk is as it was: the document was unsaved');
+}
+
+/** The same by mouse: the buttons above the hunks. The editor may draw them anew under the pointer, hence until it is done. */
+async function lensesByMouse(d) {
+  const file = await openCalc(d);
+  await d.play(
+    edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)rejected' }, text: 'Understood.' },
+    edits(file, ['a + b', 'b + a'], ['return 1', 'return 0']), { expect: { lastTool: 'applied' }, text: 'Both taken.' },
+  );
+  await d.prompt('mend both');
+  await lens(d, '1 of 2').waitFor();
+  await d.clickUntil(lens(d, 'Accept').first(), async () => (await d.buffer()).includes('return a + b;'));
+  await lens(d, '1 of 2').waitFor({ state: 'hidden' });
+  await d.clickUntil(lens(d, 'Reject').first(), async () => (await lens(d, 'Reject').count()) === 0);
+  await d.entry('assistantMessage', 'Understood').waitFor();
+  await d.bufferHas('return 1;');
+  await d.idle();
+  await d.prompt('mend both again');
+  await lens(d, '1 of 2').waitFor();
+  await d.clickUntil(lens(d, 'Accept file'), async () => (await lens(d, 'Accept').count()) === 0);
+  await d.entry('assistantMessage', 'Both taken').waitFor();
+  await d.bufferHas('return b + a;');
+  await d.bufferHas('return 0;');
+}
+
+/** Decided from within the diff, where the hunks stand elsewhere than in the file; a comment is typed into the box below its hunk. */
+async function hunksOfTheDiff(d) {
+  const lines = (from, to) => Array.from({ length: to - from }, (_, i) => `line ${from + i}\n`).join('');
+  d.write('long.txt', lines(0, 40));
+  await d.openFile('long.txt');
+  const file = d.at('long.txt');
+  await d.play(edits(file, ['line 1\n', `line 1\n${'new\n'.repeat(20)}`], ['line 15\n', 'line fifteen\n'], ['line 35\n', 'line thirty-five\n']), { expect: { lastTool: '(?s)hunks? 3 rejected.*too long|too long.*hunks? 3 rejected' }, text: 'Two of three.' });
+  await d.prompt('mend it');
+  await lens(d, '1 of 3').waitFor();
+  await d.agent('Show Proposed Change as Diff');
+  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'new' }).first().waitFor();
+  const { keyboard } = d.page;
+  const at = (line) => d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
+  await d.goto(1);
+  for (const line of [3, 36, 56]) {
+    await keyboard.press('Alt+F9');
+    await at(line);
+  }
+  await d.agent('Comment on Change');
+  await d.answer('too long');
+  await keyboard.press('Control+Alt+n');
+  await pendingHunks(d, 2);
+  await d.goto(36); // in the file hunk 3 was nearest to this line
+  await keyboard.press('Control+Alt+y');
+  await pendingHunks(d, 1);
+  await keyboard.press('Control+Alt+y');
+  await d.entry('assistantMessage', 'Two of three').waitFor();
+  await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
+  await d.command('workbench.action.files.saveAll');
+  await until('it is saved', () => d.read('long.txt') === lines(0, 2) + 'new\n'.repeat(20) + lines(2, 15) + 'line fifteen\n' + lines(16, 40));
+}
+
+/** The status bar counts what waits. */
+const pendingHunks = (d, count) => d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();
+
+async function acceptWithChanges(d) {
+  const file = await openCalc(d);
+  await d.play(edit(file, 'a - b', 'a + b'), { expect: { lastTool: 'b \\+ a' }, text: 'Taken as you wrote it.' });
+  await d.prompt('mend add');
+  await lens(d, 'Accept').first().waitFor();
+  await d.agent('Show Proposed Change as Diff');
+  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
+  await d.goto(2);
+  await d.page.keyboard.press('End');
+  for (let i = 0; i < 'a + b;'.length; i++) await d.page.keyboard.press('Backspace');
+  await d.page.keyboard.type('b + a;');
+  await until('the side is edited', async () => (await d.buffer('.monaco-diff-editor .modified')).includes('return b + a;'));
+  await d.page.keyboard.press('Control+s');
+  await d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
+  assert.equal(d.read('calc.js'), calc, 'saving the proposed side accepts nothing');
+  await d.agent('Accept All Changes of the File');
+  await d.entry('assistantMessage', 'Taken as you wrote it').waitFor();
+  await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
+  await d.bufferHas('return b + a;');
+}
+
+async function severalFilesAndThemes(d) {
+  const file = await openCalc(d);
+  d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
+  await d.play(
+    {
+      reasoning: 'Two files are wrong.', text: 'Two things are wrong:\n\n1. `add` subtracts\n2. `greet` has a typo\n\n```js\nreturn a + b;\n```\n',
+      toolCalls: [...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']).toolCalls, ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls],
+    },
+    { text: 'Both are mended.' },
+  );
+  await d.panel.locator('.picker', { hasText: 'edits' }).click();
+  await d.choose('review');
+  await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
+  await d.prompt('mend what is wrong');
+  await d.entry('assistantMessage', 'Both are mended').waitFor();
+  await d.bufferHas('return a + b;');
+  await lens(d, 'Keep').first().waitFor();
+  for (const [name, theme] of [['dark', 'Dark Modern'], ['contrast', 'Default High Contrast'], ['contrast-light', 'Default High Contrast Light'], ['light', 'Light Modern']]) {
+    await d.configure('workbench.colorTheme', theme);
+    await d.page.locator(`.monaco-workbench.${{ dark: 'vs-dark', contrast: 'hc-black', 'contrast-light': 'hc-light', light: 'vs' }[name]}`).waitFor();
+    await d.shot(`applied-${name}`);
+  }
+  await d.configure('workbench.colorTheme', null);
+  await d.agent('Review Pending Changes');
+  await d.page.locator('.multiDiffEditor, .multi-diff-editor, .multiDiffEntry').first().waitFor();
+  await d.shot('multi-light');
+  await d.agent('Reject All Changes');
+  await d.page.locator('.statusbar-item', { hasText: 'to review' }).waitFor({ state: 'hidden' });
+  await d.openFile('calc.js');
+  await d.bufferHas('return a - b;');
+  await d.bufferHas('return 1;');
+}
+
+/** The main job with no mouse. */
+async function byKeyboard(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)accepted.*rejected|rejected.*accepted|reject' }, text: 'As you like.' });
+  const { keyboard } = d.page;
+  await d.focusEditor();
+  await keyboard.press('Control+Alt+i');
+  await d.answer('mend both');
+  await lens(d, '1 of 2').waitFor();
+  await pendingView(d).waitFor();
+  await d.goto(1);
+  for (const [key, line] of [['Alt+F9', 2], ['Alt+F9', 10], ['Shift+Alt+F9', 2]]) {
+    await keyboard.press(key);
+    await d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
+  }
+  await keyboard.press('Control+Alt+y');
+  await d.bufferHas('return a + b;');
+  await lens(d, '1 of 2').waitFor({ state: 'hidden' });
+  await keyboard.press('Alt+F9');
+  await d.page.locator('.statusbar-item', { hasText: 'Ln 10,' }).waitFor();
+  await keyboard.press('Control+Alt+n');
+  await d.entry('assistantMessage', 'As you like').waitFor();
+  await d.bufferHas('return 1;');
+  await keyboard.press('Control+z');
+  await d.bufferHas('return a - b;');
+}
+
+export const reviewSteps = [
+  ['prompt, stream, diff, accept', promptAndDiff],
+  ['hunks of an unsaved file', hunksOfUnsavedFile],
+  ['hunks by mouse', lensesByMouse],
+  ['hunks of the diff', hunksOfTheDiff],
+  ['accept with changes', acceptWithChanges],
+  ['several files, themes', severalFilesAndThemes],
+  ['by keyboard alone', byKeyboard],
+];

@@ -1,0 +1,199 @@
+// Steps: what stands around the conversation: diagnostics, first steps, crashes, reloads, folders, trust.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { edit, review, talk } from './model.mjs';
+
+async function fixDiagnostic(d) {
+  d.write('broken.json', '{ "a": 1,, }\n');
+  await d.play({ expect: { lastUser: '(?s)Fix .*broken.json.*line 1' }, ...edit(d.at('broken.json'), '1,,', '1') }, { text: 'Mended.' });
+  await d.openFile('broken.json');
+  await d.goto(1);
+  await d.page.locator('.squiggly-error').first().waitFor();
+  await d.agent('Fix the Problem at the Cursor');
+  await review(d).getByRole('button', { name: 'Accept all' }).click();
+  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.bufferHas('"a": 1 }');
+}
+
+async function daemonKilled(d) {
+  await d.play({ text: 'First answer.' }, talk('Before the crash. '));
+  await d.prompt('begin');
+  await d.entry('assistantMessage', 'First answer').waitFor();
+  await d.idle();
+  await d.prompt('talk on');
+  await d.entry('assistantMessage', 'Before the crash').waitFor();
+  fs.writeFileSync(d.script, JSON.stringify({ text: 'After the crash.' }) + '\n');
+  process.kill(d.daemon, 'SIGKILL');
+  await until('another daemon runs', () => d.daemons().some((other) => other !== d.daemon));
+  await d.idle();
+  await d.entry('assistantMessage', 'First answer').waitFor();
+  await d.prompt('still there?');
+  await d.entry('assistantMessage', 'After the crash').waitFor();
+  assert.equal(await d.entry('userMessage', 'begin').count(), 1);
+}
+
+async function reloadInMidTurn(d) {
+  await d.play(talk('Before the reload. '));
+  await d.prompt('talk on');
+  await d.entry('assistantMessage', 'Before the reload').waitFor();
+  fs.writeFileSync(d.script, JSON.stringify({ text: 'After the reload.' }) + '\n');
+  await d.open();
+  await d.entry('userMessage', 'talk on').waitFor();
+  await d.entry('assistantMessage', 'Before the reload').waitFor();
+  await d.idle();
+  await d.prompt('and now?');
+  await d.entry('assistantMessage', 'After the reload').waitFor();
+  assert.equal(await d.entry('userMessage', 'talk on').count(), 1);
+}
+
+async function twoFolders(d) {
+  const second = path.join(d.dir, 'second');
+  fs.mkdirSync(second, { recursive: true });
+  fs.writeFileSync(path.join(second, 'other.txt'), 'one\n');
+  const file = path.join(d.dir, 'two.code-workspace');
+  fs.writeFileSync(file, JSON.stringify({ folders: [{ path: d.workspace }, { path: second }] }));
+  const there = () => d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'second' }).first().waitFor({ timeout: 15_000 }).then(() => true, () => false);
+  await until('both folders are open', async () => {
+    await d.open({ workspace: file });
+    return there(); // a window that is opened before its workspace could be read stays without folders: this workbench watches no files
+  });
+  await d.play(edit(path.join(second, 'other.txt'), 'one', 'two'), { text: 'Changed there.' });
+  await d.prompt('change the other');
+  await review(d).getByRole('button', { name: 'Accept all' }).click();
+  await d.entry('assistantMessage', 'Changed there').waitFor();
+  await until('the file is changed', () => fs.readFileSync(path.join(second, 'other.txt'), 'utf8') === 'two\n');
+}
+
+async function untrusted(d) {
+  const folder = path.join(d.dir, 'stranger');
+  fs.mkdirSync(path.join(folder, '.vscode'), { recursive: true });
+  fs.writeFileSync(path.join(folder, 'a.txt'), 'one\n');
+  const evil = path.join(folder, 'evil.sh');
+  fs.writeFileSync(evil, `#!/bin/sh\ntouch '${folder}/evil-ran'\n`, { mode: 0o755 });
+  fs.writeFileSync(path.join(folder, '.vscode', 'settings.json'), JSON.stringify({ 'agentLsp.server.path': evil, 'agentLsp.systemPrompt': 'evil', 'agentLsp.hooks': { beforeRun: [{ command: evil }] } }));
+  d.setting('security.workspace.trust.enabled', true);
+  d.setting('security.workspace.trust.startupPrompt', 'never');
+  await d.open({ folder });
+  await d.page.locator('.statusbar-item', { hasText: 'Restricted' }).waitFor();
+  await d.play({ text: 'Hello, stranger.' });
+  await d.prompt('hello');
+  await d.entry('assistantMessage', 'Hello, stranger').waitFor();
+  assert.equal(fs.existsSync(path.join(folder, 'evil-ran')), false);
+  d.setting('security.workspace.trust.enabled', false);
+}
+
+/** The program that the daemon is: the one in the package, and the setting comes before it (PATH is tried in the unit tests: the host takes that from the user's shell). It runs beside the files, not beside the window. */
+async function whereTheDaemonIs(d) {
+  const program = (pid) => about(pid, () => fs.realpathSync(`/proc/${pid}/exe`));
+  const restarted = (wanted) => until(`the daemon is ${wanted}`, async () => {
+    await d.command('agentLsp.restartServer');
+    return d.daemons().map(program).includes(wanted);
+  });
+  await d.play({ text: 'Hello.' });
+  const bundled = program(d.daemon);
+  assert.ok(bundled.startsWith(path.join(fs.realpathSync(d.dir), 'extensions')), `the package's own: ${bundled}`);
+  const { name, kind, pid } = await d.command('remote');
+  assert.ok(name !== '', 'the window is one of another machine, as far as the editor knows');
+  assert.equal(kind, 2, 'the extension is one of the workspace');
+  assert.equal(parent(d.daemon), pid, 'the daemon is a child of the remote extension host');
+  const mine = path.join(fs.realpathSync(d.dir), 'mine', 'agent-lsp');
+  fs.mkdirSync(path.dirname(mine));
+  fs.copyFileSync(bundled, mine);
+  await d.configure('agentLsp.server.path', mine);
+  await restarted(mine);
+  await d.configure('agentLsp.server.path', `${mine}-not`);
+  await until('a wrong setting is told', async () => {
+    await d.command('agentLsp.restartServer');
+    return d.panel.locator('.problem', { hasText: 'not an executable file' }).isVisible();
+  });
+  await d.shot('no-daemon');
+  await d.configure('agentLsp.server.path', null);
+  await restarted(bundled);
+}
+
+/** What is known of a process, '' once it has ended. */
+function about(pid, look) {
+  try {
+    return look(pid);
+  } catch {
+    return '';
+  }
+}
+
+const environment = (pid) => about(pid, () => fs.readFileSync(`/proc/${pid}/environ`, 'utf8'));
+
+function parent(pid) {
+  return Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/^PPid:\t(\d+)$/m)[1]);
+}
+
+/** A model server as it stands on somebody's own machine, on the first of the usual ports that is free. */
+function localServer() {
+  const reply = (text) => [{ delta: { role: 'assistant', content: text } }, { delta: {}, finish_reason: 'stop' }].map((choice) => `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-local', choices: [{ index: 0, ...choice }] })}\n\n`).join('');
+  const server = http.createServer((request, response) => {
+    if (request.url.endsWith('/models')) return void response.setHeader('content-type', 'application/json').end(JSON.stringify({ object: 'list', data: [{ id: 'tiny-local', object: 'model' }] }));
+    if (!request.url.endsWith('/chat/completions')) return void response.writeHead(404).end();
+    request.resume().on('end', () => response.setHeader('content-type', 'text/event-stream').end(`${reply('Hello from this machine.')}data: [DONE]\n\n`));
+  });
+  const listen = (port) => new Promise((resolve) => server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)));
+  return [11434, 1234, 8000, 8080].reduce(async (found, port) => (await found) || ((await listen(port)) && server), false);
+}
+
+/** The walkthrough's second step with a server that nobody told of, and its model used. */
+async function localModel(d) {
+  const server = await localServer();
+  assert.ok(server, 'one of the usual ports of model servers is free');
+  try {
+    await d.play({ text: 'Scripted.' });
+    await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '' });
+    await until('the daemon has no script', async () => {
+      await d.command('agentLsp.restartServer');
+      return d.daemons().some((pid) => /(^|\0)AGENT_LSP_SCRIPT=\0/.test(environment(pid)));
+    });
+    await d.newSession();
+    await d.agent('First Steps');
+    const step = d.page.locator('.getting-started-step', { hasText: 'Find a model' });
+    const look = step.locator('.monaco-button', { hasText: 'Look for a model' });
+    await d.clickUntil(step, () => look.isVisible());
+    await d.clickUntil(look, () => d.page.locator('.notification-toast', { hasText: 'tiny-local' }).isVisible());
+    await step.locator('.codicon-getting-started-step-checked').waitFor();
+    await d.shot('local-model');
+    await d.prompt('hello');
+    await d.entry('assistantMessage', 'Hello from this machine').waitFor();
+  } finally {
+    server.close();
+    await d.configure('agentLsp.server.env', null);
+  }
+  await until('the daemon has its script again', async () => {
+    await d.command('agentLsp.restartServer');
+    return d.daemons().some((pid) => /AGENT_LSP_SCRIPT=\//.test(environment(pid)));
+  });
+}
+
+/** The messages between editor and daemon, while the setting asks for them. */
+async function trace(d) {
+  await d.configure('agentLsp.trace.server', 'verbose');
+  await d.play({ text: 'Traced.' });
+  await d.prompt('trace me');
+  await d.entry('assistantMessage', 'Traced').waitFor();
+  await d.agent('Show Trace');
+  const output = d.page.locator('.output-view');
+  await output.waitFor();
+  // What is in the channel cannot be seen here: this workbench has not the library that writes its output.
+  await d.page.locator('.part.panel select, .part.panel .monaco-select-box').filter({ hasText: 'agent-lsp trace' }).first().waitFor();
+  await d.configure('agentLsp.trace.server', null);
+  await d.run('View: Toggle Panel Visibility');
+}
+
+export const surroundingSteps = [
+  ['where the daemon is', whereTheDaemonIs],
+  ['a local model is found', localModel],
+  ['trace', trace],
+  ['fix a diagnostic', fixDiagnostic],
+  ['daemon killed in mid-turn', daemonKilled],
+  ['reload in mid-turn', reloadInMidTurn],
+  ['two folders', twoFolders],
+  ['untrusted workspace', untrusted],
+];

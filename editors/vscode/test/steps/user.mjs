@@ -1,0 +1,171 @@
+// Steps: the extension's place in the window.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, call, edits, lens, openCalc, review } from './model.mjs';
+
+/** This repository as the workspace: an edit to one of its own files, one hunk taken, one left. */
+async function thisRepository(d) {
+  const top = path.resolve(import.meta.dirname, '../../../..');
+  const clone = path.join(d.dir, 'agent-lsp');
+  fs.mkdirSync(clone, { recursive: true });
+  for (const name of ['ARCHITECTURE.md', 'LICENSE', 'Makefile', 'README.md', 'cmd', 'docs', 'go.mod', 'go.sum', 'internal']) {
+    fs.cpSync(path.join(top, name), path.join(clone, name), { recursive: true });
+  }
+  await d.open({ folder: clone });
+  const before = fs.readFileSync(path.join(clone, 'README.md'), 'utf8');
+  const one = before.split('\n').find((line) => /^##? /.test(line));
+  const other = before.split('\n').findLast((line) => /^## /.test(line));
+  assert.ok(one && other && one !== other, 'the README has two headings');
+  await d.play({ text: 'Two headings.', ...edits('README.md', [`${one}\n`, `${one}, reviewed\n`], [`${other}\n`, `${other}, changed\n`]) }, { expect: { lastTool: '(?s)accepted.*rejected|rejected' }, text: 'One of two.' });
+  await d.prompt('change two headings');
+  await review(d).waitFor();
+  await d.agent('Next Pending Change');
+  await lens(d, '1 of 2').waitFor();
+  await d.agent('Accept Change');
+  await d.bufferHas(`${one}, reviewed`);
+  await d.shot('this-repository');
+  await d.agent('Reject Change');
+  await d.entry('assistantMessage', 'One of two').waitFor();
+  await d.run('File: Save');
+  await until('the accepted hunk is on disk, and it alone', () => fs.readFileSync(path.join(clone, 'README.md'), 'utf8') === before.replace(`${one}\n`, `${one}, reviewed\n`));
+}
+
+async function nothingBeforeFirstUse(d) {
+  const folder = path.join(d.dir, 'quiet');
+  fs.mkdirSync(folder, { recursive: true });
+  d.setting('workbench.secondarySideBar.defaultVisibility', 'hidden');
+  const old = d.daemons();
+  await d.open({ folder });
+  await openCalc(d);
+  await d.goto(2);
+  const running = async () => {
+    await d.run('Developer: Show Running Extensions');
+    const names = d.page.locator('.monaco-list-row .extension .name, .monaco-list-row .name');
+    await names.filter({ hasText: 'TypeScript' }).first().waitFor();
+    const found = await names.allTextContents();
+    await d.page.keyboard.press('Escape');
+    return found.map((name) => name.trim());
+  };
+  assert.equal((await running()).includes('agent-lsp'), false, 'the extension is not active before its first use');
+  assert.deepEqual(d.daemons().filter((pid) => !old.includes(pid)), [], 'no daemon before the first use');
+  await d.showPanel();
+  await until('it is active then', async () => (await running()).includes('agent-lsp'));
+  d.setting('workbench.secondarySideBar.defaultVisibility', undefined);
+}
+
+async function notice(d) {
+  await openCalc(d);
+  await d.play({ text: 'Quietly done.' }, bash('touch noticed'), { text: 'And again.' });
+  await d.hidePanel();
+  await d.focusEditor();
+  await d.page.keyboard.press('Control+Alt+i');
+  await d.answer('work');
+  const toast = d.page.locator('.notification-toast', { hasText: 'The agent is done' });
+  await toast.waitFor();
+  assert.equal(await toast.count(), 1, 'one notice');
+  await d.shot('notice');
+  await toast.getByRole('button', { name: 'Show' }).click({ timeout: 5000 }).catch(() => d.showPanel()); // it goes by itself after some seconds
+  await d.input.waitFor();
+  await d.entry('assistantMessage', 'Quietly done').waitFor();
+  await d.idle();
+  await d.command('notifications.clearAll');
+  await d.hidePanel();
+  await d.focusEditor();
+  await d.page.keyboard.press('Control+Alt+i');
+  await d.answer('more');
+  await d.page.locator('.notification-toast', { hasText: 'waits for your answer' }).waitFor();
+  await d.showPanel();
+  await d.panel.locator('.ask').getByRole('button', { name: /^Allow/ }).first().click();
+  await d.entry('assistantMessage', 'And again').waitFor();
+  await d.idle();
+  assert.equal(await toast.count(), 0, 'no notice while the panel is in view');
+}
+
+async function apiKey(d) {
+  await d.play({ text: 'Hello.' });
+  const secret = `sk-${'very-secret-'.repeat(3)}${Date.now()}`;
+  await d.agent('Set API Key');
+  await d.answer(secret);
+  const environ = (pid) => fs.readFileSync(`/proc/${pid}/environ`, 'utf8');
+  await until('the daemon has the key', () => d.daemons().some((pid) => pid !== d.daemon && environ(pid).includes(`OPENAI_API_KEY=${secret}`)));
+  const holds = () => {
+    try {
+      return execFileSync('grep', ['-rlF', '--devices=skip', secret, d.dir], { encoding: 'utf8' });
+    } catch {
+      return '';
+    }
+  };
+  assert.equal(holds(), '', 'the key is in no file');
+  const [before] = d.daemons();
+  await d.agent('Set API Key');
+  await d.answer('');
+  await until('the daemon has it no more', () => d.daemons().some((pid) => pid !== before && !environ(pid).includes(secret)));
+}
+
+async function selections(d) {
+  await openCalc(d);
+  const expect = (words) => ({ expect: { lastUser: `(?s)${words}.*return a - b` }, text: `${words}: yes.` });
+  await d.play(expect('Explain'), expect('Write tests'), expect('Document'));
+  for (const [title, words] of [['Explain Selection', 'Explain'], ['Write Tests for Selection', 'Write tests'], ['Document Selection', 'Document']]) {
+    await d.focusEditor();
+    await d.select(2);
+    await d.agent(title);
+    await d.entry('assistantMessage', `${words}: yes`).waitFor();
+    await d.idle();
+  }
+}
+
+/** The daemon asks the editor's own language servers. */
+async function languageServers(d) {
+  await openCalc(d);
+  d.write('bad.json', '{ "a": 1,, }\n');
+  await d.openFile('bad.json');
+  await d.page.locator('.squiggly-error').first().waitFor();
+  await d.play(
+    call('lsp', { operation: 'diagnostics', path: d.at('bad.json') }),
+    { expect: { lastTool: '(?i)expected' }, ...call('lsp', { operation: 'documentSymbol', path: d.at('calc.js') }) },
+    { expect: { lastTool: '(?s)add.*twice.*zero' }, text: 'Both answered.' },
+  );
+  await d.prompt('what is wrong?');
+  await d.entry('assistantMessage', 'Both answered').waitFor();
+  await d.idle();
+  await d.play(
+    { toolCalls: [{ name: 'read', arguments: { path: d.at('bad.json') } }] },
+    call('edit', { path: d.at('bad.json'), old_string: '"a": 1,,', new_string: '"a" 1' }),
+    { expect: { lastTool: '(?s)applied 1/1.*new diagnostics after this edit, by the editor.*bad.json:1.*Colon' }, text: 'It was told.' },
+  );
+  await d.prompt('break it otherwise');
+  await d.agent('Accept All Changes of the File');
+  await d.entry('assistantMessage', 'It was told').waitFor();
+}
+
+async function lightBulb(d) {
+  d.write('broken.json', '{ "a": 1,, }\n');
+  await d.play({ expect: { lastUser: '(?s)Fix .*broken.json.*line 1' }, text: 'I would.' });
+  await d.openFile('broken.json');
+  await d.page.locator('.squiggly-error').first().waitFor();
+  await d.goto(1);
+  await d.page.keyboard.press('F8');
+  await d.page.locator('.marker-widget').waitFor();
+  const row = d.page.locator('.action-widget .monaco-list-row', { hasText: 'Fix with agent' });
+  await until('the menu is open', async () => {
+    await d.page.keyboard.press('Control+.');
+    return row.waitFor({ timeout: 5000 }).then(() => true, () => false);
+  });
+  await until('its row is the focused one', async () => (await row.getAttribute('class')).includes('focused') || void (await d.page.keyboard.press('ArrowDown')));
+  await d.page.keyboard.press('Enter');
+  await d.entry('assistantMessage', 'I would').waitFor();
+}
+
+export const userSteps = [
+  ['notice elsewhere', notice],
+  ['key in secret storage', apiKey],
+  ['selections', selections],
+  ['language servers of the editor', languageServers],
+  ['light bulb', lightBulb],
+  ['nothing before first use', nothingBeforeFirstUse],
+  ['this repository', thisRepository],
+];

@@ -1,0 +1,17 @@
+// Runs the unit tests: bundles each (they are TypeScript) and gives them to node --test.
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const root = path.join(import.meta.dirname, 'unit');
+const out = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-unit-'));
+try {
+  const entryPoints = fs.readdirSync(root).filter((name) => name.endsWith('.test.ts')).map((name) => path.join(root, name));
+  await build({ entryPoints, outdir: out, bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'warning' });
+  const files = fs.readdirSync(out).map((name) => path.join(out, name));
+  process.exitCode = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit', cwd: path.join(root, '..', '..') }).status ?? 1;
+} finally {
+  fs.rmSync(out, { recursive: true, force: true });
+}

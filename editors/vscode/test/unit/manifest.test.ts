@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+interface Setting {
+  description?: string;
+  markdownDescription?: string;
+  scope?: string;
+  properties?: Record<string, Setting>;
+  items?: Setting;
+}
+
+const root = process.cwd();
+const read = (name: string) => fs.readFileSync(path.join(root, name), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+const settings: Record<string, Setting> = Object.assign({}, ...manifest.contributes.configuration.map((part: { properties: object }) => part.properties));
+const commands: string[] = manifest.contributes.commands.map(({ command }: { command: string }) => command);
+const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as string[]).filter((name) => name.endsWith('.ts')).map((name) => read(path.join('src', name))).join('\n');
+
+/** Ids that other people's key bindings hold: fixed. */
+const fixed = 'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
+
+test('every fixed command is in the palette', () => {
+  for (const id of fixed.split(' ')) assert.ok(commands.includes(`agentLsp.${id}`), id);
+});
+
+test('every command of the manifest is implemented, and every id that the manifest names exists', () => {
+  for (const id of commands) assert.ok(sources.includes(`'${id}':`), `${id} is implemented`);
+  const { menus, keybindings, walkthroughs } = manifest.contributes;
+  const named = [...Object.values(menus).flat(), ...keybindings].map((entry) => (entry as { command?: string }).command).filter(Boolean) as string[];
+  const linked = [...JSON.stringify(walkthroughs).matchAll(/(?:command:|onCommand:)(agentLsp\.\w+)/g)].map((match) => match[1] ?? '');
+  for (const id of [...named, ...linked]) assert.ok(commands.includes(id), id);
+});
+
+test('every key of Config is a setting, and every setting says what it does', () => {
+  const config = /export interface Config \{([^]*?)\n\}/.exec(read('src/protocol.ts'))?.[1] ?? '';
+  const keys = [...config.matchAll(/^ {2}(\w+)\??:/gm)].map((match) => match[1] ?? '');
+  assert.ok(keys.length > 30, `keys of Config: ${keys.length}`);
+  for (const key of keys) assert.ok(settings[`agentLsp.${key}`], `agentLsp.${key} is a setting`);
+  const described = (name: string, setting: Setting, top = true): void => {
+    if (top) assert.ok((setting.description ?? setting.markdownDescription ?? '').length > 8, `${name} has a description`);
+    for (const [key, inner] of Object.entries(setting.properties ?? {})) described(`${name}.${key}`, inner);
+    if (setting.items) described(`${name}[]`, setting.items, false);
+  };
+  for (const [name, setting] of Object.entries(settings)) described(name, setting);
+});
+
+/** What could run a program, send data elsewhere or widen what the agent may do. */
+const dangerous = 'provider permissions sandbox sandboxPaths hooks mcpServers languageServers check formatters shell webSearch fetch modes agents subagents editPolicy server.path server.args server.env';
+
+test('no workspace can set what could be abused, and none counts at all where it is not trusted', () => {
+  for (const name of dangerous.split(' ')) assert.equal(settings[`agentLsp.${name}`]?.scope, 'machine', name);
+  assert.deepEqual([...manifest.capabilities.untrustedWorkspaces.restrictedConfigurations].sort(), Object.keys(settings).sort());
+});
+
+test('the extension runs beside the files and is started by its use alone', () => {
+  assert.deepEqual(manifest.extensionKind, ['workspace']);
+  assert.deepEqual(manifest.activationEvents, ['onView:agentLsp.panel', 'onFileSystem:agent-proposed']);
+});

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Item, Turn } from '../../src/protocol';
+import { keyAction, wordAt } from '../../src/webview/composer';
+import type { AgentEvent } from '../../src/webview/messages';
+import { Conversation, splitStable } from '../../src/webview/model';
+
+const stamp = { sessionId: 's', seq: 1, turnId: 't' };
+const item = (itemId: string, type: string, more: Partial<Item> = {}): Item => ({ itemId, type, createdAt: '', ...more });
+const started = (i: Item): AgentEvent => ({ method: 'agent/item/started', params: { ...stamp, item: i } });
+const completed = (i: Item): AgentEvent => ({ method: 'agent/item/completed', params: { ...stamp, item: i } });
+const delta = (itemId: string, text: string, kind = 'text'): AgentEvent => ({ method: 'agent/delta', params: { ...stamp, itemId, kind, text } });
+const turn: Turn = { turnId: 't', status: 'completed', modelCalls: 1, toolCalls: 0, toolErrors: 0, usage: { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, total: 0 } };
+
+function told(...events: AgentEvent[]): Conversation {
+  const conversation = new Conversation();
+  for (const event of events) conversation.take(event);
+  return conversation;
+}
+
+test('deltas put together are the text, and the completed text wins', () => {
+  const c = told(started(item('a', 'assistantMessage', { text: '' })), delta('a', 'one '), delta('a', 'two'));
+  assert.equal(c.entries.get('a')?.text, 'one two');
+  c.take(completed(item('a', 'assistantMessage', { text: 'one two!' })));
+  assert.equal(c.entries.get('a')?.text, 'one two!');
+  c.take(delta('a', 'late'));
+  assert.equal(c.entries.get('a')?.text, 'one two!');
+});
+
+test('telling it twice changes nothing', () => {
+  const events = [completed(item('u', 'userMessage', { text: 'hi' })), started(item('a', 'assistantMessage', { text: 'so far' }))];
+  const c = told(...events, ...events);
+  assert.deepEqual(c.order, ['u', 'a']);
+  assert.equal(c.entries.get('a')?.text, 'so far');
+});
+
+test('what a sub-agent does stands in its call', () => {
+  const c = told(started(item('call', 'toolCall')), started(item('inner', 'assistantMessage', { text: 'x', parentItemId: 'call' })));
+  assert.deepEqual(c.order, ['call']);
+  assert.deepEqual(c.entries.get('call')?.children, ['inner']);
+});
+
+test('a retry is shown until something comes', () => {
+  const retry: AgentEvent = { method: 'agent/retry', params: { ...stamp, attempt: 1, maxRetries: 3, delayMs: 100, error: { kind: 'transient', message: 'no' } } };
+  const c = told(retry, retry);
+  assert.deepEqual(c.order, ['retry-t']);
+  c.take(started(item('a', 'assistantMessage')));
+  assert.deepEqual(c.order, ['a']);
+});
+
+test('the end of a turn closes what is open', () => {
+  const c = told(started(item('a', 'toolCall')), { method: 'agent/turn/completed', params: { ...stamp, turn } });
+  assert.equal(c.entries.get('a')?.done, true);
+});
+
+test('live output is bounded', () => {
+  const c = told(started(item('a', 'toolCall')));
+  for (let i = 0; i < 100; i++) c.take(delta('a', 'x'.repeat(10_000), 'toolOutput'));
+  assert.ok((c.entries.get('a')?.text.length ?? 0) <= 128 * 1024);
+});
+
+test('unknown notifications are passed over', () => {
+  assert.deepEqual(told().take({ method: 'agent/new/thing', params: {} } as never), []);
+});
+
+test('Markdown is split only where nothing can change any more', () => {
+  const check = (text: string, stable: string) => assert.equal(text.slice(0, splitStable(text, 0)), stable);
+  check('one\n\ntwo', 'one\n\n');
+  check('one\n\n', '');
+  check('```\na\n\nb', '');
+  check('```\na\n\nb\n```\n\nnext', '```\na\n\nb\n```\n\n');
+  check('- a\n\n- b', '');
+  check('- a\n\n  more', '');
+  check('1. a\n\n2. b', '');
+});
+
+test('keys', () => {
+  const key = (name: string, more = {}) => keyAction({ key: name, shiftKey: false, altKey: false, ctrlKey: false, isComposing: false, ...more });
+  assert.equal(key('Enter'), 'send');
+  assert.equal(key('Enter', { altKey: true }), 'queue');
+  assert.equal(key('Enter', { shiftKey: true }), undefined);
+  assert.equal(key('Enter', { isComposing: true }), undefined);
+  assert.equal(key('Escape'), 'escape');
+});
+
+test('the word that is completed', () => {
+  assert.deepEqual(wordAt('see @src/a', 10), { start: 4, query: '@src/a' });
+  assert.deepEqual(wordAt('/com', 4), { start: 0, query: '/com' });
+  assert.equal(wordAt('mail a@b', 8), undefined);
+  assert.equal(wordAt('see /tmp', 8), undefined);
+});

@@ -1,0 +1,387 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// argSchema checks and coerces a tool's arguments. What it reports is for the model.
+// jsonschema-go stops at the first problem, so the common keywords are walked here, all
+// problems at once, and the library has the last word on the rest.
+type argSchema struct {
+	root     *jsonschema.Schema   // nil: anything goes
+	resolved *jsonschema.Resolved // nil: the library could not take the schema
+	given    map[string]string    // Spec.ParamAliases
+	aliases  map[string]string    // lower-case other name of a parameter, to the real one
+	bare     map[string]string    // Spec.BareItems
+	text     json.RawMessage
+	loaded   sync.Once
+}
+
+func newArgSchema(spec Spec) *argSchema {
+	return &argSchema{given: spec.ParamAliases, bare: spec.BareItems, text: spec.Schema}
+}
+
+// load reads the schema at its first use: most tools of most sessions are never called.
+func (a *argSchema) load() {
+	a.aliases = make(map[string]string, len(a.given))
+	for other, real := range a.given {
+		a.aliases[strings.ToLower(other)] = real
+	}
+	var root jsonschema.Schema
+	if len(a.text) > 0 && json.Unmarshal(a.text, &root) == nil {
+		root.Schema = "" // an unknown draft is read as the newest
+		a.root = &root
+		a.resolved, _ = root.Resolve(nil)
+	}
+}
+
+// prepare returns the arguments with parameter names and types put right, or every
+// problem that is left.
+func (a *argSchema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
+	a.loaded.Do(a.load)
+	v, err := decodeArgs(raw)
+	if err != nil {
+		return nil, []string{"the arguments are not valid JSON: " + err.Error()}
+	}
+	args, ok := v.(map[string]any)
+	if !ok {
+		return nil, []string{fmt.Sprintf("the arguments must be a JSON object, got %s", kindOf(v))}
+	}
+	if a.root == nil {
+		return raw, nil
+	}
+	w := &argWalk{}
+	a.rename(args, w)
+	a.wrap(args, w)
+	w.object(a.root, args, "")
+	if w.changed {
+		raw = encodeArgs(args)
+	}
+	if len(w.problems) == 0 {
+		a.lastWord(raw, w)
+	}
+	if len(w.problems) > 0 {
+		return nil, w.problems
+	}
+	return raw, nil
+}
+
+// lastWord asks the library, which takes a json.Number for a string.
+func (a *argSchema) lastWord(raw json.RawMessage, w *argWalk) {
+	var plain map[string]any
+	if a.resolved == nil || json.Unmarshal(raw, &plain) != nil {
+		return
+	}
+	if err := a.resolved.Validate(plain); err != nil {
+		w.problem("", "%s", libraryProblem(err))
+	}
+}
+
+func decodeArgs(raw json.RawMessage) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something follows the value")
+	}
+	return v, nil
+}
+
+func encodeArgs(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // made of decoded JSON
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// rename gives parameters under another name, or in another case, their real one.
+func (a *argSchema) rename(args map[string]any, w *argWalk) {
+	for name, v := range args {
+		if _, ok := a.root.Properties[name]; ok {
+			continue
+		}
+		real := a.aliases[strings.ToLower(name)]
+		if real == "" {
+			real = foldedName(a.root.Properties, name)
+		}
+		if _, taken := args[real]; real != "" && !taken {
+			args[real] = v
+			delete(args, name)
+			w.changed = true
+		}
+	}
+}
+
+// wrap makes objects of the bare strings in lists of objects.
+func (a *argSchema) wrap(args map[string]any, w *argWalk) {
+	for name, property := range a.bare {
+		list, _ := args[name].([]any)
+		for i, v := range list {
+			if s, ok := v.(string); ok && !strings.HasPrefix(strings.TrimSpace(s), "{") {
+				list[i], w.changed = map[string]any{property: s}, true
+			}
+		}
+	}
+}
+
+// foldedName finds the one property that differs from name only in case and underscores.
+func foldedName(props map[string]*jsonschema.Schema, name string) string {
+	fold := func(s string) string {
+		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+	}
+	found := ""
+	for p := range props {
+		if fold(p) == fold(name) {
+			if found != "" {
+				return ""
+			}
+			found = p
+		}
+	}
+	return found
+}
+
+// libraryProblem strips the library's own preamble.
+func libraryProblem(err error) string {
+	s := err.Error()
+	if i := strings.LastIndex(s, ": validating "); i >= 0 {
+		s = s[i+2:]
+	}
+	return s
+}
+
+// argWalk goes through arguments and schema together, coercing what it can and listing
+// what it cannot.
+type argWalk struct {
+	problems []string
+	changed  bool
+}
+
+func (w *argWalk) problem(path, format string, args ...any) {
+	if len(w.problems) > maxProblems {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if path != "" {
+		text = strconv.Quote(path) + ": " + text
+	}
+	w.problems = append(w.problems, text)
+}
+
+func (w *argWalk) object(s *jsonschema.Schema, obj map[string]any, path string) {
+	for _, name := range s.Required {
+		if _, ok := obj[name]; !ok {
+			w.problem(join(path, name), "missing required parameter%s", describe(s.Properties[name]))
+		}
+	}
+	for _, name := range sortedKeys(obj) {
+		p, ok := s.Properties[name]
+		switch {
+		case ok:
+			w.property(s, p, obj, name, path)
+		case isFalse(s.AdditionalProperties) && len(s.PatternProperties) == 0:
+			w.problem(join(path, name), "unknown parameter; known are %s", strings.Join(sortedKeys(s.Properties), ", "))
+		case s.AdditionalProperties != nil && len(s.PatternProperties) == 0:
+			obj[name] = w.value(s.AdditionalProperties, obj[name], join(path, name))
+		}
+	}
+}
+
+// property checks one property; an optional one that is null counts as absent.
+func (w *argWalk) property(s, p *jsonschema.Schema, obj map[string]any, name, path string) {
+	if obj[name] == nil && len(types(p)) > 0 && !slices.Contains(types(p), "null") && !slices.Contains(s.Required, name) {
+		delete(obj, name)
+		w.changed = true
+		return
+	}
+	obj[name] = w.value(p, obj[name], join(path, name))
+}
+
+func (w *argWalk) value(s *jsonschema.Schema, v any, path string) any {
+	if want := types(s); len(want) > 0 && !fits(want, v) {
+		c, ok := coerce(want, v)
+		if !ok {
+			w.problem(path, "must be %s, got %s%s", strings.Join(want, " or "), kindOf(v), hint(want, v))
+			return v
+		}
+		v, w.changed = c, true
+	}
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return jsonschema.Equal(e, plainNumber(v)) }) {
+		w.problem(path, "must be one of %s, got %s", encodeArgs(s.Enum), quoteShort(string(encodeArgs(v))))
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		w.object(s, v, path)
+	case []any:
+		for i := range v {
+			if s.Items != nil {
+				v[i] = w.value(s.Items, v[i], fmt.Sprintf("%s[%d]", path, i))
+			}
+		}
+	}
+	return v
+}
+
+// plainNumber keeps numbers with an exponent of millions from the library, which would
+// write them out.
+func plainNumber(v any) any {
+	if n, ok := v.(json.Number); ok {
+		if f, err := n.Float64(); err == nil {
+			return f
+		}
+		return string(n)
+	}
+	return v
+}
+
+func types(s *jsonschema.Schema) []string {
+	if s == nil {
+		return nil
+	}
+	if s.Type != "" {
+		return []string{s.Type}
+	}
+	return s.Types
+}
+
+// isFalse reports whether s is the schema that nothing fits.
+func isFalse(s *jsonschema.Schema) bool {
+	if s == nil || s.Not == nil {
+		return false
+	}
+	b, err := json.Marshal(s)
+	return err == nil && string(b) == "false"
+}
+
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case json.Number:
+		if isInteger(v) {
+			return "integer"
+		}
+		return "number"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+func isInteger(n json.Number) bool {
+	if _, err := n.Int64(); err == nil {
+		return true
+	}
+	f, err := n.Float64()
+	return err == nil && f == float64(int64(f))
+}
+
+func fits(want []string, v any) bool {
+	kind := kindOf(v)
+	return slices.Contains(want, kind) || kind == "integer" && slices.Contains(want, "number")
+}
+
+// coerce puts right what models often get wrong: numbers and booleans as strings,
+// arrays and objects as encoded strings, one element instead of an array.
+func coerce(want []string, v any) (any, bool) {
+	for _, t := range want {
+		if c, ok := coerceTo(t, v); ok {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+func coerceTo(t string, v any) (any, bool) {
+	s, isString := v.(string)
+	trimmed := strings.TrimSpace(s)
+	switch t {
+	case "integer", "number":
+		n := json.Number(trimmed)
+		if f, err := n.Float64(); isString && err == nil && json.Valid([]byte(trimmed)) && (t == "number" || f == float64(int64(f))) {
+			return n, true
+		}
+	case "boolean":
+		if b, err := strconv.ParseBool(strings.ToLower(trimmed)); isString && err == nil {
+			return b, true
+		}
+	case "string":
+		switch v.(type) {
+		case json.Number, bool:
+			return string(encodeArgs(v)), true
+		}
+	case "array", "object":
+		return coerceNested(t, trimmed, v)
+	}
+	return nil, false
+}
+
+func coerceNested(t, text string, v any) (any, bool) {
+	if text != "" {
+		if d, err := decodeArgs(json.RawMessage(text)); err == nil && kindOf(d) == t {
+			return d, true
+		}
+	}
+	if t == "array" && v != nil && kindOf(v) != "object" && !strings.HasPrefix(text, "[") {
+		return []any{v}, true
+	}
+	return nil, false
+}
+
+func hint(want []string, v any) string {
+	s, ok := v.(string)
+	if ok && (slices.Contains(want, "array") || slices.Contains(want, "object")) && strings.ContainsAny(s, "[{") {
+		return "; it looks like JSON inside a string: send the value itself"
+	}
+	return ""
+}
+
+func describe(s *jsonschema.Schema) string {
+	if t := types(s); len(t) > 0 {
+		return " (" + strings.Join(t, " or ") + ")"
+	}
+	return ""
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func quoteShort(s string) string {
+	if len(s) > maxQuote {
+		return strings.ToValidUTF8(s[:maxQuote], "") + "…"
+	}
+	return s
+}

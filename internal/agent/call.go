@@ -1,0 +1,358 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// callRun is one tool call on its way from the model's wish to a result. The stages:
+// prepare (find the tool, check the arguments), then, in the call's own goroutine, breaker,
+// hooks, preview, permission, locks, run, cap, hooks.
+type callRun struct {
+	s      *Session
+	t      *turn
+	env    *Env
+	call   *message.ToolCall
+	reg    *registered // nil: no such tool
+	args   json.RawMessage
+	effect Effect
+	early  *Result // known without running
+
+	index  int        // among the calls of its message
+	moment *moment    // nil: started alone
+	ahead  *foresight // nil: no question about it comes before its turn
+	// Of its turn: a call before it did not go well; it was not allowed.
+	faltered, refused bool
+	// overtaken: the user steered, and the tool ended for that. The call's goroutine alone uses it.
+	overtaken bool
+	begun     atomic.Bool
+	asked     atomic.Bool   // a person was
+	expire    chan struct{} // closed when the tool has outstayed its timeout and the grace
+
+	mu       sync.Mutex
+	item     Item
+	shown    bool
+	children []Item    // open items of a sub-agent below this call
+	since    time.Time // when the tool itself began
+	result   *Result   // set once; nothing of the call is told after
+}
+
+// tell emits an event with a copy of the item; the caller holds mu or owns the call.
+func (c *callRun) tell(ev func(Item) Event) {
+	if c.shown {
+		c.s.em.emit(ev(copyItem(c.item)))
+	}
+}
+
+// execute runs the stages in a goroutine of their own and waits: for a result, or until
+// the call has outstayed its timeout or the turn's end by the grace. Then it is abandoned.
+func (c *callRun) execute() {
+	done := make(chan struct{})
+	c.s.wg.Go(func() {
+		defer close(done)
+		var r *Result
+		var status ItemStatus
+		if err := recovered(func() error { r, status = c.stages(); return nil }); err != nil {
+			r, status = errorResult("%s: %v", c.name(), err), StatusFailed
+		}
+		c.finish(r, status)
+	})
+	select {
+	case <-done:
+		return
+	case <-c.expire:
+	case <-c.t.ctx.Done():
+		if awaitGrace(done) {
+			return
+		}
+	}
+	c.abandon()
+}
+
+// awaitGrace waits for done for as long as a tool may take to end, and reports whether it came.
+func awaitGrace(done chan struct{}) bool {
+	grace := time.NewTimer(toolGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+		return true
+	case <-grace.C:
+		return false
+	}
+}
+
+func (c *callRun) abandon() {
+	if c.t.ctx.Err() != nil {
+		c.finish(errorResult("%s It did not stop in time and was left behind: what it did is unknown.", CancelledText), StatusCancelled)
+		return
+	}
+	c.finish(errorResult("tool execution timed out after %s; it did not stop and was left behind: what it did is unknown.", c.timeout()), StatusFailed)
+}
+
+// stages takes the call through everything that may stop it before it runs, and runs it.
+func (c *callRun) stages() (*Result, ItemStatus) {
+	done, err := c.s.tools.allow(c.reg.spec.Name)
+	if err != nil {
+		return errorResult("tool %q is disabled for %s after %d failures in a row: do something else", c.name(), BreakerPause, BreakerFailures), StatusFailed
+	}
+	counted := errNotCounted
+	defer func() { done(counted) }()
+	call := c.newRun()
+	r := c.gate(call)
+	c.moment.arrive(c)
+	if r == nil {
+		r = c.runLocked(call)
+		if counted = nil; r.IsError && !r.Denied {
+			counted = errToolFailed
+		}
+	}
+	if r.IsError && (c.t.ctx.Err() != nil || c.overtaken) {
+		counted = errNotCounted
+		return r, StatusCancelled
+	}
+	return r, statusOfResult(r)
+}
+
+func statusOfResult(r *Result) ItemStatus {
+	switch {
+	case r.Denied:
+		return StatusDenied
+	case r.IsError:
+		return StatusFailed
+	}
+	return StatusCompleted
+}
+
+func (c *callRun) newRun() *Call {
+	return &Call{
+		ID: c.call.ID, ItemID: c.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
+		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
+		Output: c.output, Update: c.update, Wait: c.wait, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
+	}
+}
+
+// runLocked runs the tool under its resources' locks, and caps and offers its result.
+func (c *callRun) runLocked(call *Call) *Result {
+	release, err := c.s.locks.acquire(c.t.ctx, c.lockNames(call.Args))
+	if err != nil {
+		return c.stopped(err, false)
+	}
+	defer release()
+	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.item.ID})
+	if err != nil {
+		return errorResult("recording the start of %s: %v", c.name(), err)
+	}
+	c.s.journal.add(Record{Type: RecordToolStart, Data: data})
+	if err := c.s.journal.flush(); err != nil {
+		return errorResult("not run: %v", err)
+	}
+	c.change(func(it *Item) { it.Status, c.since = StatusRunning, time.Now() })
+	r := c.runTimed(call)
+	c.capResult(r)
+	return c.offer(call, r)
+}
+
+func (c *callRun) lockNames(args json.RawMessage) []string {
+	if l, ok := c.reg.tool.(LockTool); ok {
+		return l.Locks(args)
+	}
+	return nil
+}
+
+func (c *callRun) timeout() time.Duration {
+	for _, d := range []time.Duration{c.reg.spec.Timeout, c.env.ToolTimeout, DefaultToolTimeout} {
+		if d != 0 {
+			return max(d, 0)
+		}
+	}
+	return 0
+}
+
+// errTimeout is the cause of a tool's context that ran out of time.
+var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceeded)
+
+// runTimed runs the tool within its timeout.
+func (c *callRun) runTimed(call *Call) *Result {
+	ctx, cancel := context.WithCancelCause(c.t.ctx)
+	defer cancel(nil)
+	if d := c.timeout(); d > 0 {
+		up := time.AfterFunc(d, func() { cancel(errTimeout) })
+		gone := time.AfterFunc(d+toolGrace, func() { close(c.expire) })
+		defer up.Stop()
+		defer gone.Stop()
+	}
+	if c.reg.spec.CancelOnSteer {
+		w := &wait{cancel: cancel, quiet: true}
+		c.s.beginWait(c.t, w)
+		defer c.s.endWait(c.t, w)
+	}
+	r, err := c.attempts(ctx, call)
+	return c.resultOf(ctx, r, err)
+}
+
+func (c *callRun) runner() Runner {
+	run := c.reg.tool.Run
+	for _, mw := range slices.Backward(c.env.Middleware) {
+		run = mw(c.reg.tool, run)
+	}
+	return run
+}
+
+// resultOf makes one result of what a tool returned and of why its context ended.
+func (c *callRun) resultOf(ctx context.Context, r *Result, err error) *Result {
+	if r == nil {
+		r = &Result{}
+	}
+	own := *r
+	if err != nil {
+		own.IsError = true
+		if own.Text == "" {
+			own.Text = err.Error()
+		}
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil || !own.IsError || own.CutOff:
+	case c.t.ctx.Err() != nil:
+		own.Text = withPartial(CancelledText, r.Text)
+	case errors.As(cause, new(*SteerError)):
+		c.overtaken = true
+		own.Text = withPartial(CancelledText, r.Text)
+	case cause == errTimeout:
+		own.Text = withPartial(fmt.Sprintf("tool execution timed out after %s", c.timeout()), r.Text)
+	}
+	return &own
+}
+
+func withPartial(head, partial string) string {
+	if partial == "" {
+		return head
+	}
+	return head + "\n" + partial
+}
+
+// offer lets the hooks after the tool replace the result.
+func (c *callRun) offer(call *Call, r *Result) *Result {
+	for h := range hooksOf[ToolEndHook](c.s) {
+		var out *Result
+		err := c.s.guard(c.t.ctx, h.Hook, func(ctx context.Context) (err error) {
+			own, shown := *call, *r
+			out, err = h.As.AfterTool(ctx, &own, &shown)
+			return err
+		})
+		if err != nil { // an abandoned hook may still write out
+			c.s.tolerate(c.t, err)
+			continue
+		}
+		if out != nil {
+			r = out
+		}
+	}
+	return r
+}
+
+// finish sets the result, once, and completes the item.
+func (c *callRun) finish(r *Result, status ItemStatus) {
+	defer c.moment.arrive(c)
+	if c.ahead != nil {
+		defer c.ahead.cancel(nil)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.result != nil {
+		return
+	}
+	own := *r
+	own.Text = validUTF8(own.Text)
+	if len(own.Details) > 0 && !json.Valid(own.Details) {
+		own.Details = nil
+	}
+	c.result = &own
+	c.closeChildren()
+	c.item.Status = status
+	call := c.item.Call
+	if !c.since.IsZero() {
+		call.Duration = time.Since(c.since)
+	}
+	call.Result, call.Content, call.IsError = own.Text, own.Content, own.IsError
+	if own.Details != nil {
+		call.Details = own.Details
+	}
+	if own.Locations != nil {
+		call.Locations = own.Locations
+	}
+	c.tell(func(it Item) Event { return ItemCompleted{TurnID: c.t.id, Item: it} })
+}
+
+// endsTurn reports whether the turn ends with this call's result, as the result or the settings say.
+func (c *callRun) endsTurn() bool {
+	return c.outcome().EndTurn || c.reg != nil && c.env.EndsTurn != nil && c.env.EndsTurn(c.reg.spec.Name)
+}
+
+// outcome returns the result, nil while there is none.
+func (c *callRun) outcome() *Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.result
+}
+
+// change edits the item and tells of it, unless the call is over.
+func (c *callRun) change(f func(*Item)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.result != nil {
+		return
+	}
+	f(&c.item)
+	c.tell(func(it Item) Event { return ItemUpdated{TurnID: c.t.id, Item: it} })
+}
+
+func (c *callRun) output(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.result == nil && c.shown {
+		c.s.em.emit(ItemDelta{TurnID: c.t.id, ItemID: c.item.ID, Kind: DeltaToolOutput, Text: validUTF8(text)})
+	}
+}
+
+func (c *callRun) update(u Update) {
+	if u.Plan != nil && c.outcome() == nil {
+		c.t.plan.set(c.s, c.t.id, u.Plan)
+	}
+	if u.Status == "" && u.Label == "" && u.ProposalID == "" && u.Locations == nil && u.Details == nil {
+		return
+	}
+	c.change(func(it *Item) {
+		if u.Status != "" {
+			it.Status = u.Status
+		}
+		if u.Label != "" {
+			it.Call.Label = u.Label
+		}
+		if u.ProposalID != "" {
+			it.Call.ProposalID = u.ProposalID
+		}
+		if u.Locations != nil {
+			it.Call.Locations = u.Locations
+		}
+		if u.Details != nil {
+			it.Call.Details = u.Details
+		}
+	})
+}
+
+// wait is Call.Wait.
+func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &wait{cancel: cancel}
+	c.s.beginWait(c.t, w)
+	return ctx, func() { c.s.endWait(c.t, w) }
+}

@@ -1,0 +1,403 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// ContextConfig says how the history is kept within a model's window. Zero means the default.
+type ContextConfig struct {
+	Window   int      // tokens; 0: as the model says. Unknown: nothing is done before a provider refuses
+	Reserve  int      // tokens kept free for the reply; at most a quarter of the window
+	Trigger  float64  // share of the window at which the history is reduced
+	Target   float64  // share of the window at which a reduction aims
+	Recent   int      // tokens of the newest messages that summaries and dropping leave alone
+	Reducers []string // names of reducers, or one strategy; none: adaptive
+	Summary  Model    // writes summaries; nil: the session's first model
+}
+
+// Numbers of the context.
+const (
+	DefaultTrigger = 0.85
+	// TargetShare of the window is what a reduction aims at, so that the next one is far off.
+	TargetShare = 0.60
+	// RecoveryShare of what was refused is what a forced reduction aims at.
+	RecoveryShare = 0.70
+	// ReserveShare of the window is kept for the reply, within the two bounds below.
+	ReserveShare = 0.13
+	MinReserve   = 4096
+	MaxReserve   = 16384
+	// FreeFloor is how many tokens a run with tools has free, where the window is large enough.
+	FreeFloor = 12000
+	// MaxFruitless reductions in a row, or failed summaries, open the breaker.
+	MaxFruitless = 3
+	// minLearned is the least that a refusal teaches of the window, tokens: what is shorter was
+	// not refused for its length, whatever the provider says.
+	minLearned = 1000
+	// recentShare of the target is what Compact leaves as it is.
+	recentShare = 4
+	// minProgress is the share of tokens that a reduction must gain to count.
+	minProgress = 0.05
+)
+
+// budget is the numbers of one model's window.
+type budget struct{ window, limit, trigger, target int }
+
+// budget makes the numbers of the window: as configured, as the model says, or (learned)
+// as a provider's refusal taught.
+func (c ContextConfig) budget(m Model, learned int) budget {
+	w := c.Window
+	if w == 0 {
+		w = m.Info().ContextWindow
+	}
+	if w <= 0 {
+		w = learned
+	}
+	if w <= 0 {
+		return budget{}
+	}
+	reserve := c.Reserve
+	if reserve <= 0 {
+		reserve = min(max(int(float64(w)*ReserveShare), MinReserve), MaxReserve)
+	}
+	reserve = min(reserve, w/4)
+	share := c.Trigger
+	if share <= 0 || share > 1 {
+		share = DefaultTrigger
+	}
+	b := budget{window: w, limit: w - reserve}
+	b.trigger = min(int(float64(w)*share), b.limit, w-min(FreeFloor, w/4))
+	aim := c.Target
+	if aim <= 0 || aim > 1 {
+		aim = TargetShare
+	}
+	b.target = min(int(float64(w)*aim), b.trigger*3/4)
+	return b
+}
+
+// fit reduces the history before a call that would, by estimate, come too close to the window.
+func (s *Session) fit(t *turn) error {
+	s.mu.Lock()
+	b := t.env.Context.budget(t.env.Models[0], s.view.learned)
+	s.view.window = b.window
+	s.view.meter.SetOverhead(t.env.overhead(s.active))
+	used := s.view.meter.Used()
+	tired := s.fruitless >= MaxFruitless
+	s.mu.Unlock()
+	if b.window == 0 || used <= b.trigger || tired && used <= b.limit {
+		return nil
+	}
+	return s.reduce(t.ctx, t, t.env, b, "")
+}
+
+// fitForced reduces the history after a provider refused it, whatever the estimate said.
+func (s *Session) fitForced(t *turn, refused *retry.Error) error {
+	s.mu.Lock()
+	b := t.env.Context.budget(t.env.Models[0], s.view.learned)
+	s.view.meter.Refused(b.window)
+	used := s.view.meter.Used()
+	if used >= minLearned {
+		s.view.learned = used
+	}
+	before := len(s.view.msgs)
+	s.mu.Unlock()
+	b.target = int(float64(used) * RecoveryShare)
+	if b.window > 0 {
+		b.target = min(b.target, int(float64(b.window)*TargetShare))
+	}
+	b.limit = max(b.limit, b.target)
+	if err := s.reduce(t.ctx, t, t.env, b, ""); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.view.msgs) == before && s.view.meter.Used() >= used {
+		return overflow(refused.Message)
+	}
+	return nil
+}
+
+func overflow(text string) error {
+	return &retry.Error{Kind: retry.ContextOverflow, Message: text,
+		Hint: "shorten the last message, compact the session, start a new one, or use a model with a larger window"}
+}
+
+// overhead estimates what is sent beside the messages.
+func (e *Env) overhead(active map[string]bool) int {
+	n := 0
+	for _, b := range e.System {
+		n += len(b.Text) / 4
+	}
+	for _, t := range e.Tools.specs(active) {
+		n += (len(t.Name) + len(t.Description) + len(t.Schema)) / 4
+	}
+	return n
+}
+
+// reduce runs the ladder and commits what it gained. No other goroutine adds to the
+// history meanwhile: the turn's own does, or Compact keeps turns from starting.
+func (s *Session) reduce(ctx context.Context, t *turn, env *Env, b budget, instructions string) error {
+	more, skip, err := s.beforeCompact(ctx, t, b, instructions)
+	if skip || err != nil {
+		return err
+	}
+	instructions = more
+	ladder, err := history.Ladder(env.Context.Reducers...)
+	if err != nil {
+		s.Notice("warning", err.Error())
+		ladder, _ = history.Ladder()
+	}
+	s.mu.Lock()
+	msgs, meter, unsummed := slices.Clip(s.view.msgs), s.view.meter, s.unsummed
+	s.mu.Unlock()
+	in := history.Input{
+		Messages: msgs, Instructions: instructions, Spill: s.opts.Spill, NewID: s.opts.NewID, Now: time.Now(),
+		Target: perRatio(b.target-meter.Overhead(), meter), Limit: perRatio(b.limit-meter.Overhead(), meter), Recent: env.Context.Recent,
+	}
+	if in.Limit <= 0 {
+		return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", meter.Overhead(), b.window))
+	}
+	in.Target = max(in.Target, in.Limit/8)
+	if t == nil { // the user asked: a summary of all but the last words
+		in.Recent = max(1, in.Target/recentShare)
+		ladder = summaryFirst(ladder)
+	}
+	if env.Tools.lookup(recallName) != nil {
+		in.Lookup = recallNote
+	}
+	if unsummed < MaxFruitless {
+		in.Summarize = s.summarizer(t, env)
+	}
+	res, err := history.Fit(ctx, in, ladder)
+	for _, p := range res.Problems {
+		s.Notice("warning", p.Error())
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if ev, ok := s.commitReduction(t, res, meter.Used()); ok {
+		s.afterCompact(ctx, ev)
+	}
+	if oe := (*history.OverflowError)(nil); errors.As(err, &oe) {
+		return overflow(oe.Error())
+	}
+	if err := s.journal.flush(); err != nil {
+		return err
+	}
+	return err
+}
+
+func summaryFirst(ladder []history.Reducer) []history.Reducer {
+	i := slices.IndexFunc(ladder, func(r history.Reducer) bool { return r.Name() == history.Summary })
+	if i < 0 {
+		return ladder
+	}
+	return slices.Concat(ladder[i:i+1], ladder[:i], ladder[i+1:])
+}
+
+func perRatio(tokens int, m history.Meter) int { return int(float64(tokens) / m.Ratio()) }
+
+// commitReduction makes a reduction the view's beginning from now on, if it gained enough.
+func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev Compacted, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if float64(res.Before-res.After) < minProgress*float64(res.Before) || len(s.history) == 0 {
+		s.fruitless++
+		return ev, false
+	}
+	s.fruitless, s.lastStrategy = 0, res.Strategy
+	s.commits++
+	n := len(s.view.msgs)
+	s.replaceViewLocked(res.Messages, res.Strategy)
+	s.activateLocked([]string{recallName})
+	ev = Compacted{
+		Strategy: res.Strategy, TokensBefore: before, TokensAfter: s.view.meter.Used(),
+		MessagesBefore: n, MessagesAfter: len(res.Messages),
+	}
+	if t != nil {
+		ev.TurnID = t.id
+	}
+	s.em.emit(ev)
+	s.changedLocked()
+	return ev, true
+}
+
+// replaceViewLocked commits what the model sees of the history so far from now on.
+func (s *Session) replaceViewLocked(msgs []*message.Message, strategy string) {
+	c := &Commit{Through: s.history[len(s.history)-1].ID, Replacement: msgs, Strategy: strategy}
+	s.journal.add(Record{Type: RecordCompaction, Commit: s.referring(c), Sync: true})
+	s.view.msgs, s.view.paired = slices.Clone(msgs), 0
+	s.view.meter.Reset(s.view.msgs)
+}
+
+// referring returns a commit in which messages of the log are told by their id alone.
+func (s *Session) referring(c *Commit) *Commit {
+	logged := make(map[*message.Message]bool, len(c.Replacement))
+	for _, m := range c.Replacement {
+		logged[m] = false
+	}
+	for _, m := range s.history {
+		if _, ok := logged[m]; ok {
+			logged[m] = true
+		}
+	}
+	out := &Commit{Through: c.Through, Strategy: c.Strategy, Replacement: slices.Clone(c.Replacement)}
+	for i, m := range out.Replacement {
+		if logged[m] {
+			out.Replacement[i] = &message.Message{ID: m.ID}
+		}
+	}
+	return out
+}
+
+// summarizer asks the model for a summary, outside the turn's own calls.
+func (s *Session) summarizer(t *turn, env *Env) history.Summarizer {
+	return func(ctx context.Context, r history.SummaryRequest) (string, error) {
+		text, err := s.askSummary(ctx, t, env, r)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil {
+			s.unsummed++
+		} else {
+			s.unsummed = 0
+		}
+		return text, err
+	}
+}
+
+func (s *Session) askSummary(ctx context.Context, t *turn, env *Env, r history.SummaryRequest) (string, error) {
+	req := &Request{System: []SystemBlock{{Text: r.System}}, Sampling: env.Sampling, Messages: []*message.Message{message.NewText(message.RoleUser, r.Prompt)}}
+	req.Sampling.MaxTokens = r.MaxTokens
+	policy := env.retryPolicy()
+	model := env.Models[0]
+	if env.Context.Summary != nil {
+		model = env.Context.Summary
+	}
+	for attempt := 1; ; attempt++ {
+		reply, err := s.generate(ctx, model, req, func(Delta) {})
+		if err == nil {
+			s.spend(t, reply.Message)
+			if reply.Message.Stop == message.StopLength {
+				return "", errors.New("the summary was cut off")
+			}
+			return validUTF8(reply.Message.TextContent()), nil
+		}
+		if e := retry.As(err); e != nil && e.Kind == retry.ContextOverflow {
+			return "", history.ErrTooLong
+		}
+		delay, again := policy.Next(attempt, err)
+		if !again || ctx.Err() != nil {
+			return "", err
+		}
+		if err := sleep(ctx, delay); err != nil {
+			return "", err
+		}
+	}
+}
+
+// spend accounts for a call beside the turn's own.
+func (s *Session) spend(t *turn, m *message.Message) {
+	if m.Usage == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t != nil {
+		t.sum.Usage = t.sum.Usage.Add(*m.Usage)
+	}
+	s.usage = s.usage.Add(*m.Usage)
+}
+
+// countedLocked tells the meter what the provider counted for the reply m.
+func (s *Session) countedLocked(m *message.Message) {
+	estimate := 0
+	if n := len(s.view.msgs); n > 0 && s.view.msgs[n-1] == m {
+		estimate = history.Tokens(m)
+	}
+	s.view.meter.Counted(m.Usage.Input, m.Usage.Output, estimate)
+}
+
+// Compaction is what Compact did.
+type Compaction struct {
+	TokensBefore, TokensAfter int
+	Strategy                  string
+}
+
+// Compact reduces the context now, by a model's summary where the ladder has one;
+// instructions say what the user wants of it. The session must be idle; prompts that
+// come meanwhile are queued and start when it is done.
+func (s *Session) Compact(ctx context.Context, instructions string) (Compaction, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	if err := s.mayCompactLocked(); err != nil {
+		s.mu.Unlock()
+		return Compaction{}, err
+	}
+	s.compacting = cancel
+	s.unsummed = 0 // the user asked: try again
+	s.changedLocked()
+	before := s.view.meter.Used()
+	s.wg.Add(1)
+	s.mu.Unlock()
+	defer s.wg.Done()
+	c := Compaction{TokensBefore: before, Strategy: history.StrategyNone}
+	err := recovered(func() error { return s.compact(ctx, instructions, &c) })
+	s.mu.Lock()
+	s.compacting = nil
+	c.TokensAfter = s.view.meter.Used()
+	if (len(s.queue) > 0 || hasWake(s.notes)) && !s.paused && !s.closed && err == nil {
+		s.launchLocked(s.takeLocked(&s.queue, QueueOneAtATime)...)
+	} else {
+		s.changedLocked()
+	}
+	s.mu.Unlock()
+	return c, errors.Join(err, s.journal.flush())
+}
+
+func (s *Session) mayCompactLocked() error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case !s.idleLocked():
+		return ErrNotIdle
+	}
+	return nil
+}
+
+func (s *Session) compact(ctx context.Context, instructions string, c *Compaction) error {
+	if s.opts.Env == nil {
+		return ErrNoProvider
+	}
+	env, err := s.opts.Env()
+	if err != nil {
+		return err
+	}
+	if len(env.Models) == 0 {
+		return ErrNoProvider
+	}
+	s.mu.Lock()
+	b := env.Context.budget(env.Models[0], s.view.learned)
+	s.view.window = b.window
+	s.view.meter.SetOverhead(env.overhead(s.active))
+	used, commits := s.view.meter.Used(), s.commits
+	s.mu.Unlock()
+	b.target = used / 4
+	b.limit = max(b.limit, used)
+	if err := s.reduce(ctx, nil, &env, b, instructions); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commits > commits {
+		c.Strategy = s.lastStrategy
+	}
+	return nil
+}

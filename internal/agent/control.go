@@ -1,0 +1,461 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Prompt is a message that starts a turn or waits for one.
+type Prompt struct {
+	Content         []message.Block
+	Source          message.Source // "": prompt, or followUp where it is queued
+	Delivery        Delivery       // "": DeliverAuto
+	ClientMessageID string         // the same again gets the same answer
+	Author          string         // "": user
+	Pin             bool           // stays in the model's view, whatever is reduced
+	Meta            map[string]json.RawMessage
+}
+
+// Accepted is what became of a prompt.
+type Accepted struct {
+	MessageID   string
+	TurnID      string // "" while it is queued
+	Disposition Disposition
+}
+
+// Disposition says what became of a prompt.
+type Disposition string
+
+// The dispositions.
+const (
+	DispositionStarted Disposition = "started"
+	DispositionQueued  Disposition = "queued"
+)
+
+// SteerRequest is a message for the running turn.
+type SteerRequest struct {
+	Content        []message.Block
+	ExpectedTurnID string
+	IfIdle         IfIdle // "": IdleStartTurn
+	OneShot        bool   // sent with the next model call, never stored; skips nothing and ends no wait
+	Role           message.Role
+	Author         string
+	Pin            bool // stays in the model's view, whatever is reduced; not with OneShot
+}
+
+// IfIdle says what a steer does where no turn runs.
+type IfIdle string
+
+// The choices.
+const (
+	IdleStartTurn IfIdle = "startTurn"
+	IdleQueue     IfIdle = "queue"
+	IdleError     IfIdle = "error"
+)
+
+// SteerOutcome is what became of a steer.
+type SteerOutcome struct {
+	Outcome   string // injected, startedTurn, queued
+	MessageID string
+	TurnID    string
+}
+
+// The outcomes of a steer.
+const (
+	SteerInjected    = "injected"
+	SteerStartedTurn = "startedTurn"
+	SteerQueued      = "queued"
+)
+
+// AbortRequest names what to abort.
+type AbortRequest struct {
+	TurnID string // "": whatever runs
+	Silent bool   // no marker in the history
+	Ending bool   // the process ends: what waits for a decision waits on
+}
+
+// The answers of Abort.
+const (
+	AbortAborting = "aborting"
+	AbortIdle     = "idle"
+)
+
+// Prompt starts a turn or queues the message. It returns once the message is stored.
+func (s *Session) Prompt(p Prompt) (Accepted, error) {
+	if len(p.Content) == 0 {
+		return Accepted{}, ErrEmptyPrompt
+	}
+	if err := s.ready(); err != nil {
+		return Accepted{}, err
+	}
+	limit := s.queueLimit()
+	s.mu.Lock()
+	acc, e, err := s.acceptLocked(p, limit)
+	s.mu.Unlock()
+	if err != nil {
+		return Accepted{}, err
+	}
+	// A turn that started reports a store that fails by itself.
+	if err := s.journal.flush(); err != nil && e != nil && s.takeBack(e) {
+		return Accepted{}, err
+	}
+	return acc, nil
+}
+
+// ready asks whether a turn could start, where one would.
+func (s *Session) ready() error {
+	s.mu.Lock()
+	idle := s.turn == nil
+	s.mu.Unlock()
+	if !idle || s.opts.Ready == nil {
+		return nil
+	}
+	return s.opts.Ready()
+}
+
+// acceptLocked returns the queued entry where the prompt was queued.
+func (s *Session) acceptLocked(p Prompt, limit int) (Accepted, *entry, error) {
+	if s.closed {
+		return Accepted{}, nil, ErrClosed
+	}
+	if acc, ok := s.clients[p.ClientMessageID]; ok && p.ClientMessageID != "" {
+		return acc, nil, nil
+	}
+	starts := s.idleLocked() && !s.paused && p.Delivery != DeliverQueue
+	acc := Accepted{Disposition: DispositionStarted}
+	if !starts {
+		acc.Disposition = DispositionQueued
+		if len(s.queue)+len(s.steers) >= limit {
+			return Accepted{}, nil, ErrOverloaded
+		}
+	}
+	m := s.promptMessage(p, starts)
+	acc.MessageID = m.ID
+	stampClient(m, p.ClientMessageID, acc.Disposition)
+	var e *entry
+	if starts {
+		acc.TurnID = s.launchLocked(&entry{msg: m})
+	} else {
+		e = &entry{msg: m, delivery: DeliverFollowUp, held: s.turn == nil && s.paused}
+		s.held = s.held || e.held
+		s.enqueueLocked(e)
+	}
+	if p.ClientMessageID != "" {
+		s.clients[p.ClientMessageID] = acc
+	}
+	return acc, e, nil
+}
+
+func (s *Session) promptMessage(p Prompt, starts bool) *message.Message {
+	m := s.userMessage(p.Content, p.Author)
+	m.Meta = p.Meta
+	pin(m, p.Pin)
+	switch {
+	case p.Source != "":
+		m.Source = p.Source
+	case starts:
+		m.Source = message.SourcePrompt
+	default:
+		m.Source = message.SourceFollowUp
+	}
+	return m
+}
+
+func (s *Session) userMessage(content []message.Block, author string) *message.Message {
+	if author == "" {
+		author = "user"
+	}
+	m := &message.Message{
+		ID: s.opts.NewID("msg_"), Role: message.RoleUser, Content: content,
+		Time: time.Now(), Author: author,
+	}
+	sanitize(m)
+	return m
+}
+
+// pin marks a message that no reduction of the context may take away or shorten.
+func pin(m *message.Message, on bool) {
+	if on {
+		m.Meta = maps.Clone(m.Meta)
+		setMeta(m, history.PinnedKey, true, true)
+	}
+}
+
+func stampClient(m *message.Message, id string, d Disposition) {
+	if id == "" {
+		return
+	}
+	raw, err := json.Marshal(clientMeta{ID: id, Disposition: d})
+	if err != nil {
+		return
+	}
+	meta := make(map[string]json.RawMessage, len(m.Meta)+1)
+	for k, v := range m.Meta {
+		meta[k] = v
+	}
+	meta[clientKey] = raw
+	m.Meta = meta
+}
+
+// Steer delivers a message to the running turn, after the running tool or at the next
+// boundary; see protocol section 2 for the rules.
+func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
+	if len(r.Content) == 0 {
+		return SteerOutcome{}, ErrEmptyPrompt
+	}
+	if r.Role == message.RoleSystem && !r.OneShot {
+		return SteerOutcome{}, fmt.Errorf("steering: role system needs persist false")
+	}
+	if err := s.ready(); err != nil && r.ExpectedTurnID == "" && r.IfIdle != IdleQueue && r.IfIdle != IdleError {
+		return SteerOutcome{}, err
+	}
+	limit := s.queueLimit()
+	s.mu.Lock()
+	out, e, err := s.steerLocked(r, limit)
+	s.mu.Unlock()
+	if err != nil {
+		return SteerOutcome{}, err
+	}
+	if err := s.journal.flush(); err != nil && e != nil && s.takeBack(e) {
+		return SteerOutcome{}, err
+	}
+	return out, nil
+}
+
+func (s *Session) steerLocked(r SteerRequest, limit int) (SteerOutcome, *entry, error) {
+	switch {
+	case s.closed:
+		return SteerOutcome{}, nil, ErrClosed
+	case r.ExpectedTurnID != "" && (s.turn == nil || s.turn.id != r.ExpectedTurnID):
+		return SteerOutcome{}, nil, ErrTurnMismatch
+	case s.idleLocked() && r.IfIdle == IdleError:
+		return SteerOutcome{}, nil, fmt.Errorf("steering: no turn is running: %w", ErrTurnMismatch)
+	case len(s.queue)+len(s.steers)+len(s.oneShots) >= limit:
+		return SteerOutcome{}, nil, ErrOverloaded
+	}
+	m := s.userMessage(r.Content, r.Author)
+	m.Source = message.SourceSteer
+	pin(m, r.Pin)
+	if r.OneShot {
+		return s.oneShotLocked(r, m)
+	}
+	e := &entry{msg: m, delivery: DeliverSteer}
+	switch {
+	case s.turn != nil:
+		s.injectLocked(e)
+		return SteerOutcome{Outcome: SteerInjected, MessageID: m.ID, TurnID: s.turn.id}, e, nil
+	case s.paused || s.compacting != nil || r.IfIdle == IdleQueue:
+		e.held = s.paused
+		s.held = s.held || e.held
+		s.enqueueLocked(e)
+		return SteerOutcome{Outcome: SteerQueued, MessageID: m.ID}, e, nil
+	}
+	turnID := s.launchLocked(e)
+	return SteerOutcome{Outcome: SteerStartedTurn, MessageID: m.ID, TurnID: turnID}, nil, nil
+}
+
+// oneShotLocked keeps a message for the next model call alone.
+func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcome, *entry, error) {
+	if r.Role == message.RoleSystem {
+		m.Role = message.RoleSystem
+	}
+	out := SteerOutcome{Outcome: SteerInjected, MessageID: m.ID}
+	switch {
+	case s.turn != nil:
+		out.TurnID = s.turn.id
+	case s.paused || s.compacting != nil || r.IfIdle == IdleQueue:
+		out.Outcome = SteerQueued
+	default:
+		if m.Role == message.RoleSystem && len(s.history) == 0 {
+			return SteerOutcome{}, nil, ErrNothingToDo
+		}
+		s.oneShots = append(s.oneShots, m)
+		out.Outcome, out.TurnID = SteerStartedTurn, s.launchLocked()
+		return out, nil, nil
+	}
+	s.oneShots = append(s.oneShots, m)
+	return out, nil, nil
+}
+
+// injectLocked queues a steer for the running turn and ends every wait for a person.
+func (s *Session) injectLocked(e *entry) {
+	s.steers = append(s.steers, e)
+	s.board.delivered(e.msg.ID, s.turn.id)
+	for w := range s.turn.waits {
+		w.cancel(&SteerError{Text: e.msg.TextContent()})
+	}
+	s.queueChangedLocked()
+}
+
+// Notify hands the session a message that nobody typed, such as a job's end: it is
+// delivered at the next boundary, or starts a turn where none runs and wake is set.
+// The session owns m; its ID and Time are set where they are not.
+func (s *Session) Notify(m *message.Message, wake bool) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.stamp(m)
+	e := &entry{msg: m, delivery: DeliverNote, wake: wake, held: s.turn == nil && s.paused && wake}
+	if s.idleLocked() && wake && !s.paused {
+		s.launchLocked(e)
+	} else {
+		s.held = s.held || e.held
+		s.notes = append(s.notes, e)
+		s.board.queued(m.ID)
+		s.recordQueueLocked()
+	}
+	s.mu.Unlock()
+	_ = s.journal.flush() // what is not stored stays pending and is reported by the next turn
+}
+
+func (s *Session) stamp(m *message.Message) {
+	if m.ID == "" {
+		m.ID = s.opts.NewID("msg_")
+	}
+	if m.Time.IsZero() {
+		m.Time = time.Now()
+	}
+	if m.Role == "" {
+		m.Role = message.RoleUser
+	}
+}
+
+// Abort ends the running turn. It never waits; call it as often as you like.
+func (s *Session) Abort(r AbortRequest) (state string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.turn == nil && s.compacting != nil && r.TurnID == "":
+		s.compacting(ErrAborted)
+		return AbortAborting, nil
+	case s.turn == nil:
+		return AbortIdle, nil
+	case r.TurnID != "" && r.TurnID != s.turn.id:
+		if s.board.hasEnded(r.TurnID) {
+			return AbortIdle, nil
+		}
+		return "", ErrTurnMismatch
+	}
+	cause := ErrAborted
+	if r.Ending {
+		cause = closing{ErrAborted}
+	}
+	s.abortLocked(r.Silent, cause)
+	return AbortAborting, nil
+}
+
+func (s *Session) abortLocked(silent bool, cause error) {
+	if !s.turn.aborted {
+		s.turn.aborted, s.turn.silent = true, silent
+	}
+	s.turn.cancel(cause)
+}
+
+// Continue runs on from the history, or starts the first queued message.
+func (s *Session) Continue() (turnID string, err error) {
+	s.mu.Lock()
+	turnID, err = s.continueLocked()
+	s.mu.Unlock()
+	if err == nil {
+		_ = s.journal.flush() // the turn reports it
+	}
+	return turnID, err
+}
+
+func (s *Session) continueLocked() (string, error) {
+	if t := s.resumed; t != nil && !s.closed && !s.paused {
+		s.resumed = nil
+		return t.id, nil
+	}
+	switch {
+	case s.closed:
+		return "", ErrClosed
+	case !s.idleLocked():
+		return "", ErrNotIdle
+	case s.paused:
+		return "", ErrPaused
+	case len(s.queue) > 0:
+		return s.launchLocked(s.takeLocked(&s.queue, QueueOneAtATime)...), nil
+	case len(s.history) == 0 && len(s.notes) == 0:
+		return "", ErrNothingToDo
+	case s.answeredLocked() && len(s.notes) == 0:
+		return "", ErrNothingToDo
+	}
+	return s.launchLocked(), nil
+}
+
+// answeredLocked reports whether the history ends with a whole answer.
+func (s *Session) answeredLocked() bool {
+	tail := s.tailLocked()
+	return tail == nil || tail.Role == message.RoleAssistant && (tail.Stop == message.StopEnd || tail.Stop == "")
+}
+
+// tailLocked is the last message that the model sees.
+func (s *Session) tailLocked() *message.Message {
+	for _, m := range slices.Backward(s.view.msgs) {
+		if forModel(m) {
+			return m
+		}
+	}
+	return nil
+}
+
+// Pause keeps turns from starting and stops the running one at its next boundary.
+func (s *Session) Pause() error { return s.setPaused(true) }
+
+// Resume ends a pause. What the pause held back, a turn that it stopped or messages that
+// came meanwhile, goes on by itself; a Continue right after answers with that turn.
+func (s *Session) Resume() error { return s.setPaused(false) }
+
+func (s *Session) setPaused(on bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.paused == on {
+		return nil
+	}
+	s.paused = on
+	if on {
+		s.held = false
+	}
+	if !on && s.idleLocked() && s.held {
+		s.goOnLocked()
+		return nil
+	}
+	s.changedLocked()
+	return nil
+}
+
+// goOnLocked starts what a pause held back.
+func (s *Session) goOnLocked() {
+	s.held = false
+	id, err := s.continueLocked()
+	if err != nil {
+		s.changedLocked()
+		return
+	}
+	if s.turn != nil && s.turn.id == id {
+		s.resumed = s.turn
+	}
+}
+
+// idleLocked reports whether a turn may start.
+func (s *Session) idleLocked() bool { return s.turn == nil && s.compacting == nil }
+
+// Wait returns a turn once it has ended: the one named, the one that the message went to,
+// or without either the running one, else the last. When ctx ends first, the turn's
+// Status is running and the error is ctx's cause.
+func (s *Session) Wait(ctx context.Context, turnID, messageID string) (Turn, error) {
+	return s.board.wait(ctx, turnID, messageID)
+}

@@ -1,0 +1,65 @@
+package agent
+
+import "time"
+
+// The engine's defaults and limits. docs/features.md is checked against them.
+const (
+	// DefaultMaxModelCalls bounds the model calls of one turn; calls answered in parallel count as one.
+	DefaultMaxModelCalls = 200
+	// DefaultQueueLimit bounds the messages that wait in a session.
+	DefaultQueueLimit = 100
+	// DefaultToolTimeout bounds one run of a tool.
+	DefaultToolTimeout = 10 * time.Minute
+	// DefaultMaxResult bounds the bytes of a tool result that the model gets; head and tail stay.
+	DefaultMaxResult = 50 << 10
+	// DefaultHookTimeout bounds one call of a hook that names no bound of its own.
+	DefaultHookTimeout = 60 * time.Second
+
+	// MaxParallelCalls is how many read-only calls run together.
+	MaxParallelCalls = 8
+	// BreakerFailures in a row make a tool's breaker open.
+	BreakerFailures = 5
+	// BreakerPause is how long an open breaker refuses calls before it lets one probe through.
+	BreakerPause = 30 * time.Second
+
+	// MaxRephrase bounds how often a filtered reply is asked for in other words.
+	MaxRephrase = 1
+	// MaxVetoes bounds how often hooks may veto the end of one turn.
+	MaxVetoes = 10
+
+	// toolGrace is how long a tool may take to end after its context ended. Commands get
+	// SIGKILL at 1.5 s, and a turn completes within 2 s of an abort.
+	toolGrace = 1750 * time.Millisecond
+	// modelGrace is the same for a model call.
+	modelGrace = time.Second
+
+	// maxRemembered bounds the ended turns and client message ids that a session remembers.
+	maxRemembered = 1024
+	// maxProblems bounds the problems with a call's arguments that one result lists.
+	maxProblems = 20
+	// maxQuote bounds the bytes of bad input that a result quotes.
+	maxQuote = 400
+	// maxTitle bounds the runes of a title made of the first prompt.
+	maxTitle = 80
+)
+
+// Texts that become part of the history.
+const (
+	// SkippedText is the result of a call that a steer overtook.
+	SkippedText = "Skipped due to queued user message."
+	// FalteredText tells a person why a permission that was given ahead does not count.
+	FalteredText = "you are asked again, since what stands before it in the same message did not go as it was to"
+	// CancelledText is the result of a call that an abort ended or kept from starting.
+	CancelledText = "Tool execution cancelled."
+	// AbortedText marks an abort while the model was answering.
+	AbortedText = "[Request interrupted by user]"
+	// AbortedToolsText marks an abort after tools ran.
+	AbortedToolsText = "[Request interrupted by user for tool use]"
+	// InterruptedText is the result of a call that ran when the process ended.
+	InterruptedText = "Interrupted by a restart while it ran: it may have had an effect. Check before you repeat it."
+	// NotRunText is the result of a call that had not started when the process ended.
+	NotRunText = "Not run: interrupted by a restart."
+)
+
+// nudgeResume asks a model to go on from an answer of its own. Sent once, never stored.
+const nudgeResume = "Continue from where you left off."

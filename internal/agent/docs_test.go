@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+const docs = "../../docs/"
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(docs + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(b), "\r\n", "\n")
+}
+
+// counting is strict, and keeps the size of every call but the summaries'.
+type counting struct {
+	*strict
+	sizes []int
+}
+
+func (c *counting) Generate(ctx context.Context, req *Request, on func(Delta)) (*Reply, error) {
+	calls := c.n
+	reply, err := c.strict.Generate(ctx, req, on)
+	if c.n > calls {
+		c.sizes = append(c.sizes, c.count(req))
+	}
+	return reply, err
+}
+
+// The example of docs/context.md is measured here.
+func TestContextExample(t *testing.T) {
+	measure := func(window int, strategy string) (sizes []int) {
+		bubble(t, func(t *testing.T) {
+			m := &counting{strict: newStrict(window)}
+			m.reply = bigCalls(6)
+			r := newRig(t, script(), nil, bigTool(8000))
+			r.env.Models = []Model{m}
+			r.env.Context.Reducers = []string{strategy}
+			defer r.close()
+			for i := range 20 {
+				r.run(fmt.Sprint("turn ", i))
+			}
+			sizes = m.sizes
+		})
+		return sizes
+	}
+	plain, fitted := measure(1<<30, history.StrategyNone), measure(20000, history.StrategyAdaptive)
+	var b strings.Builder
+	b.WriteString("| call | `none` | `adaptive` |\n|---|---|---|\n")
+	sum := [2]int{}
+	for i := range plain {
+		sum[0], sum[1] = sum[0]+plain[i], sum[1]+fitted[i]
+		if i%12 == 11 {
+			fmt.Fprintf(&b, "| %d | %d | %d |\n", i+1, plain[i], fitted[i])
+		}
+	}
+	fmt.Fprintf(&b, "| all | %d | %d |\n", sum[0], sum[1])
+	checkDoc(t, "context.md", "<!-- measured by", "<!-- end -->", b.String())
+}
+
+// checkDoc compares a generated part of a page, or writes it where UPDATE_DOCS is set.
+func checkDoc(t *testing.T, name, from, to, want string) {
+	t.Helper()
+	page := readDoc(t, name)
+	at := strings.Index(page, from)
+	at += strings.Index(page[at:], "\n") + 1
+	end := at + strings.Index(page[at:], to)
+	if page[at:end] == want {
+		return
+	}
+	if on, _ := strconv.ParseBool(os.Getenv("UPDATE_DOCS")); !on {
+		t.Errorf("docs/%s does not say what is measured (run with UPDATE_DOCS=1):\n%s", name, want)
+		return
+	}
+	if err := os.WriteFile(docs+name, []byte(page[:at]+want+page[end:]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The defaults that docs/engine.md names are those of the code.
+func TestDocumentedDefaults(t *testing.T) {
+	want := ""
+	for _, d := range []struct {
+		what  string
+		value any
+	}{
+		{"model calls of a turn (`maxModelCalls`)", DefaultMaxModelCalls},
+		{"messages that wait in a session", DefaultQueueLimit},
+		{"time of one tool run (`toolTimeoutMs`)", DefaultToolTimeout},
+		{"bytes of a tool result that the model gets", DefaultMaxResult},
+		{"time of one hook call", DefaultHookTimeout},
+		{"read-only calls that run together", MaxParallelCalls},
+		{"failures in a row that open a tool's breaker", BreakerFailures},
+		{"time for which an open breaker refuses calls", BreakerPause},
+		{"vetoes of a turn's end by hooks", MaxVetoes},
+		{"rephrased replies after a content filter", MaxRephrase},
+		{"retries of a model call (`retry.maxRetries`)", retry.DefaultMaxRetries},
+		{"pause before the first retry, doubled for each more (`retry.initialDelayMs`)", retry.DefaultInitialDelay},
+		{"longest pause before a retry (`retry.maxDelayMs`)", retry.DefaultMaxDelay},
+		{"share by which a pause is spread at random", retry.DefaultJitter},
+		{"continuations of a reply that was cut or has no known end", repair.MaxContinuations},
+		{"blank replies that are asked for again", repair.MaxBlankNudges},
+		{"replies of reasoning alone that are asked for again", repair.MaxReasoningNudges},
+		{"planning notes after tools that are asked to act", repair.MaxTentativeNudges},
+		{"retries of a read-only call after a temporary error of its tool", ToolRetries},
+		{"pause before the first of them, doubled for the next", ToolRetryDelay},
+		{"time of all hooks at a session's end", sessionEndTime},
+		{"time that a tool has to end after an abort", toolGrace},
+		{"time that a model call has to end after an abort", modelGrace},
+		{"problems of a call's arguments that are listed", maxProblems},
+		{"bytes of bad input that a result quotes", maxQuote},
+		{"characters of a title that is made of the first prompt", maxTitle},
+		{"passages that `recall` shows of a session's past, at most", fmt.Sprintf("%d, %d", recallLimit, recallMax)},
+		{"bytes of such a passage, of a whole message", fmt.Sprintf("%d, %d", recallContext, recallWhole)},
+		{"ended turns and client message ids that are remembered", maxRemembered},
+	} {
+		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
+	}
+	checkDoc(t, "engine.md", "|---|---|", "\n## ", want)
+	want = ""
+	for _, n := range repair.Numbers() {
+		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
+	}
+	checkDoc(t, "engine.md", "<!-- numbers of mending", "<!-- end numbers -->", "| what | number |\n|---|---|\n"+want)
+}
+
+// Each constant of these packages that is a number stands in a table, or here with the reason why it does not.
+func TestEveryNumberIsDocumented(t *testing.T) {
+	untold := map[string]string{
+		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction", "maxRatio": "bounds of the estimate's correction",
+		"minCalibrated": "part of the estimate's correction", "markerTokens": "what a marker takes", "minSummarized": "what a summary is worth",
+		"minLearned": "what a refusal is worth", "recentShare": "of agent/compact alone", "maxMessage": "of a provider's error", "maxSeconds": "of a provider's Retry-After",
+	}
+	number := regexp.MustCompile(`(?m)^(?:const |\t)([a-zA-Z]\w*) *= *([-0-9.][-0-9.e_<< ]*|[\d* ]*time\.\w+|\d+ \* time\.\w+)(?:\s|//|$)`)
+	for dir, tests := range map[string]string{".": "docs_test.go", "repair": "repair/numbers.go", "history": "history/numbers.go context.go docs_test.go", "retry": "docs_test.go"} {
+		named := ""
+		for _, name := range append(strings.Fields(tests), "docs_test.go") {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			named += string(b)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range number.FindAllStringSubmatch(string(b), -1) {
+				if name := m[1]; untold[name] == "" && !regexp.MustCompile(`\b`+name+`\b`).MatchString(named) {
+					t.Errorf("%s: %s stands in no table", file, name)
+				}
+			}
+		}
+	}
+}
+
+// The numbers of the context that docs/context.md names are those of the code.
+func TestDocumentedContextNumbers(t *testing.T) {
+	want := ""
+	for _, d := range []struct {
+		what  string
+		value any
+	}{
+		{"trigger, share of the window", DefaultTrigger},
+		{"target, share of the window", TargetShare},
+		{"share of what a provider refused that a forced reduction aims at", RecoveryShare},
+		{"reserve, share of the window", ReserveShare},
+		{"reserve at least, at most", fmt.Sprintf("%d, %d", MinReserve, MaxReserve)},
+		{"tokens that stay free for runs with tools", FreeFloor},
+		{"share that a reduction must gain", minProgress},
+		{"fruitless reductions, or failed summaries, that open the breaker", MaxFruitless},
+	} {
+		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
+	}
+	for _, n := range history.Numbers() {
+		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
+	}
+	checkDoc(t, "context.md", "<!-- numbers of the code", "<!-- end numbers -->", "| number | value |\n|---|---|\n"+want)
+}
+
+// Each row of docs/features.md names tests and session scripts that exist, and says how a user reaches it.
+func TestDocumentedTestsExist(t *testing.T) {
+	have := declaredTests(t)
+	named := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)\\w+|[a-z]+/[a-z-]+)`")
+	rows := 0
+	for line := range strings.Lines(readDoc(t, "features.md")) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 5 || strings.HasPrefix(cells[1], " **") || strings.HasPrefix(cells[1], "---") || cells[1] == " feature " {
+			continue
+		}
+		rows++
+		tests := named.FindAllStringSubmatch(cells[2], -1)
+		if len(tests) == 0 || strings.TrimSpace(cells[3]) == "" {
+			t.Errorf("docs/features.md: no test or no way in:%s", cells[1])
+		}
+		for _, m := range tests {
+			if !have[m[1]] {
+				t.Errorf("docs/features.md names %s, which does not exist:%s", m[1], cells[1])
+			}
+		}
+	}
+	if rows < 150 {
+		t.Errorf("only %d rows", rows)
+	}
+}
+
+// declaredTests are the names of all tests of the repository's Go code, and of the session scripts.
+func declaredTests(t *testing.T) map[string]bool {
+	t.Helper()
+	have := map[string]bool{}
+	decl := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
+	for _, root := range []string{"../../internal", "../../cmd", "../../testdata/session"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if name, ok := strings.CutSuffix(filepath.ToSlash(path), ".txtar"); ok {
+				have[strings.TrimPrefix(name, "../../testdata/session/")] = true
+			}
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			for _, m := range decl.FindAllStringSubmatch(string(b), -1) {
+				have[m[1]] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return have
+}
+
+// Every method that controls a session has a session script.
+func TestEachControlMethodHasAScript(t *testing.T) {
+	var all strings.Builder
+	err := filepath.WalkDir("../../testdata/session", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".txtar") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		_, script, _ := strings.Cut(string(b), "-- script --")
+		all.WriteString(script)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range []string{
+		`(?m)^prompt "`, `"delivery": "queue"`, `"clientMessageId"`, `"pin": true`,
+		`(?m)^steer "`, `"persist": false`, `"role": "system"`, `"expectedTurnId"`, `"ifIdle": "error"`, `"ifIdle": "queue"`, `"ifIdle": "startTurn"`,
+		`"outcome": "injected"`, `"outcome": "startedTurn"`, `"outcome": "queued"`,
+		`(?m)^abort$`, `"silent": true`, `(?m)^abort \{"turnId"`, `"abortPhase": "inference"`, `"abortPhase": "tool_execution"`,
+		"agent/continue", "agent/session/pause", "agent/session/resume", "agent/queue/list", "agent/queue/remove", "agent/queue/clear",
+		"agent/turn/wait", "agent/compact", "agent/session/configure", `agent/session/new \{"messages"`,
+	} {
+		if !regexp.MustCompile(use).MatchString(all.String()) {
+			t.Errorf("no session script has %s", use)
+		}
+	}
+}

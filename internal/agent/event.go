@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Sink takes a session's events, in order, from one goroutine at a time. Emit must
+// not block and must not call back into the session.
+type Sink interface {
+	Emit(sessionID string, e Event)
+}
+
+// SinkFunc makes a Sink of a function.
+type SinkFunc func(sessionID string, e Event)
+
+// Emit calls f.
+func (f SinkFunc) Emit(sessionID string, e Event) { f(sessionID, e) }
+
+// Event is the closed set of what a session tells. Order within a turn:
+//
+//	TurnStarted
+//	  ItemStarted (ItemUpdated | Delta)* ItemCompleted     items interleave
+//	  Retrying, Compacted                                  anywhere between
+//	TurnCompleted                                          nothing of the turn after it
+//	StateChanged{idle}
+type Event interface{ event() }
+
+// The events.
+type (
+	// TurnStarted opens a turn; MessageIDs are the messages that it begins with.
+	TurnStarted struct {
+		TurnID     string
+		MessageIDs []string
+	}
+	// TurnCompleted closes a turn.
+	TurnCompleted struct{ Turn Turn }
+	// ItemStarted, ItemUpdated and ItemCompleted carry a copy of the item as it stands.
+	ItemStarted struct {
+		TurnID string
+		Item   Item
+	}
+	// ItemUpdated tells of a change of status, label, proposal or plan.
+	ItemUpdated struct {
+		TurnID string
+		Item   Item
+	}
+	// ItemCompleted is the item's final form.
+	ItemCompleted struct {
+		TurnID string
+		Item   Item
+	}
+	// ItemDelta is a piece of an open item's text.
+	ItemDelta struct {
+		TurnID string
+		ItemID string
+		Kind   DeltaKind
+		Text   string
+	}
+	// Retrying tells that a model call failed and is tried again after Delay.
+	Retrying struct {
+		TurnID     string
+		Attempt    int
+		MaxRetries int
+		Delay      time.Duration
+		Kind       string
+		Message    string
+	}
+	// Compacted tells that the context was reduced.
+	Compacted struct {
+		TurnID                        string
+		Strategy                      string
+		TokensBefore, TokensAfter     int
+		MessagesBefore, MessagesAfter int
+	}
+	// StateChanged tells what changed of the session beside its turns.
+	StateChanged struct{ State State }
+)
+
+func (TurnStarted) event()   {}
+func (TurnCompleted) event() {}
+func (ItemStarted) event()   {}
+func (ItemUpdated) event()   {}
+func (ItemCompleted) event() {}
+func (ItemDelta) event()     {}
+func (Retrying) event()      {}
+func (Compacted) event()     {}
+func (StateChanged) event()  {}
+
+// Status is what a session is doing.
+type Status string
+
+// The statuses of a session.
+const (
+	SessionIdle     Status = "idle"
+	SessionRunning  Status = "running"
+	SessionAwaiting Status = "awaiting" // a call waits for a person
+	SessionPaused   Status = "paused"
+)
+
+// State is a snapshot of a session beside its items.
+type State struct {
+	Status        Status
+	TurnID        string // of the running turn
+	Title         string
+	Usage         message.Usage
+	ContextTokens int
+	ContextWindow int
+	Queue         []QueueEntry
+	Messages      int
+}
+
+// QueueEntry is a message that waits to be delivered.
+type QueueEntry struct {
+	MessageID string          `json:"messageId"`
+	Delivery  Delivery        `json:"delivery"`
+	Content   []message.Block `json:"content"`
+	Source    message.Source  `json:"source,omitempty"`
+
+	Hidden bool                       `json:"hidden,omitempty"`
+	Wake   bool                       `json:"wake,omitempty"` // a note that may start a turn
+	Held   bool                       `json:"held,omitempty"` // came while the session was paused: a resume starts it
+	Author string                     `json:"author,omitempty"`
+	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
+}
+
+// Delivery says how a message is delivered.
+type Delivery string
+
+// The deliveries. A prompt asks for auto or queue; a queue entry is a steer, a follow-up
+// or a note (which Queue does not show).
+const (
+	DeliverAuto     Delivery = "auto"
+	DeliverQueue    Delivery = "queue"
+	DeliverSteer    Delivery = "steer"
+	DeliverFollowUp Delivery = "followUp"
+	DeliverNote     Delivery = "note"
+)
+
+// Turn is a turn's summary (protocol section 2).
+type Turn struct {
+	TurnID     string        `json:"turnId"`
+	Status     string        `json:"status"` // completed, aborted, failed, running
+	EndReason  EndReason     `json:"endReason,omitempty"`
+	AbortPhase string        `json:"abortPhase,omitempty"` // inference, tool_execution
+	ModelCalls int           `json:"modelCalls"`
+	ToolCalls  int           `json:"toolCalls"`
+	ToolErrors int           `json:"toolErrors"`
+	Usage      message.Usage `json:"usage"`
+	Error      *TurnError    `json:"error,omitempty"`
+}
+
+// The statuses of a turn.
+const (
+	TurnStatusRunning   = "running"
+	TurnStatusCompleted = "completed"
+	TurnStatusAborted   = "aborted"
+	TurnStatusFailed    = "failed"
+)
+
+// EndReason says why a turn ended.
+type EndReason string
+
+// The end reasons.
+const (
+	EndStop          EndReason = "stop"
+	EndMaxModelCalls EndReason = "max_model_calls"
+	EndBudget        EndReason = "budget"
+	EndAborted       EndReason = "aborted"
+	EndError         EndReason = "error"
+	EndLength        EndReason = "length"
+	EndContentFilter EndReason = "content_filter"
+)
+
+// TurnError is why a turn failed; Kind is a retry.Kind.
+type TurnError struct {
+	Kind      string `json:"kind"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+// Store keeps a session. Append returns when the records are handed to the system in
+// order (and synced where Sync is set); the engine calls it before it acts on what
+// the records say. Safe for concurrent use.
+type Store interface {
+	Append(records ...Record) error
+}
+
+// Record is one line of a session's log. Exactly one pointer or Data is set, as Type says.
+type Record struct {
+	Type    RecordType       `json:"type"`
+	Message *message.Message `json:"message,omitempty"`
+	Queue   []QueueEntry     `json:"queue,omitempty"`
+	Turn    *Turn            `json:"turn,omitempty"`
+	Commit  *Commit          `json:"commit,omitempty"`
+	Data    json.RawMessage  `json:"data,omitempty"` // types that the engine does not read: item, config, title, proposal, grant …
+	Time    time.Time        `json:"time"`
+	Sync    bool             `json:"-"`
+}
+
+// RecordType names a kind of record.
+type RecordType string
+
+// The record types of the engine. Others (item, config, title, proposal, outcome, seq, clientMessage, branch …)
+// belong to rpc and the store.
+const (
+	RecordMessage    RecordType = "message"
+	RecordQueue      RecordType = "queue" // the whole queue as it stands now
+	RecordTurnStart  RecordType = "turnStart"
+	RecordTurnEnd    RecordType = "turnEnd"
+	RecordToolStart  RecordType = "toolStart" // Data: {"callId":…,"itemId":…}; a call without a result after this was running
+	RecordCompaction RecordType = "compaction"
+)
+
+// Commit is a committed compaction: from now on the model sees Replacement instead of
+// the messages up to and including Through. The messages themselves stay in the log.
+type Commit struct {
+	Through     string             `json:"through"` // message id
+	Replacement []*message.Message `json:"replacement"`
+	Strategy    string             `json:"strategy"`
+}

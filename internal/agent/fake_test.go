@@ -1,0 +1,327 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+)
+
+// step is one reply of a scripted model.
+type step struct {
+	text, reasoning string
+	chunks          []string // streamed instead of text in one piece
+	calls           []message.ToolCall
+	stop            message.StopReason
+	err             error
+	usage           message.Usage
+	block           bool // waits for the context's end
+	do              func(ctx context.Context, req *Request, on func(Delta)) (*Reply, error)
+}
+
+// scripted is a Model that plays steps and keeps the requests.
+type scripted struct {
+	mu    sync.Mutex
+	steps []step
+	reqs  []*Request
+	info  ModelInfo
+}
+
+func script(steps ...step) *scripted { return &scripted{steps: steps} }
+
+func (m *scripted) Info() ModelInfo { return m.info }
+
+func (m *scripted) next(req *Request) step {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reqs = append(m.reqs, req)
+	if len(m.steps) == 0 {
+		return step{text: "script ran out"}
+	}
+	st := m.steps[0]
+	m.steps = m.steps[1:]
+	return st
+}
+
+func (m *scripted) request(i int) *Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reqs[i]
+}
+
+func (m *scripted) Generate(ctx context.Context, req *Request, on func(Delta)) (*Reply, error) {
+	if !history.Paired(req.Messages) {
+		panic("the request is not paired")
+	}
+	st := m.next(req)
+	if st.do != nil {
+		return st.do(ctx, req, on)
+	}
+	chunks := st.chunks
+	if chunks == nil && st.text != "" {
+		chunks = []string{st.text}
+	}
+	if st.reasoning != "" {
+		on(Delta{Kind: DeltaReasoning, Text: st.reasoning})
+	}
+	for _, c := range chunks {
+		on(Delta{Kind: DeltaText, Text: c})
+	}
+	if st.block {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	if st.err != nil {
+		return nil, st.err
+	}
+	msg := message.NewText(message.RoleAssistant, strings.Join(chunks, ""))
+	if len(chunks) == 0 {
+		msg.Content = nil
+	}
+	if st.reasoning != "" {
+		msg.Content = append([]message.Block{{Type: message.Reasoning, Text: st.reasoning}}, msg.Content...)
+	}
+	msg.Stop = st.stop
+	if msg.Stop == "" {
+		msg.Stop = message.StopEnd
+	}
+	for _, c := range st.calls {
+		c := c
+		msg.Content = append(msg.Content, message.Block{Type: message.ToolUse, Call: &c})
+		msg.Stop = message.StopToolUse
+	}
+	u := st.usage
+	msg.Usage = &u
+	return &Reply{Message: msg}, nil
+}
+
+func call(id, name, args string) message.ToolCall {
+	return message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
+}
+
+// funcTool is a Tool made of a function.
+type funcTool struct {
+	spec Spec
+	run  func(ctx context.Context, c *Call) (*Result, error)
+}
+
+func (f *funcTool) Spec() Spec { return f.spec }
+func (f *funcTool) Run(ctx context.Context, c *Call) (*Result, error) {
+	if f.run == nil {
+		return &Result{Text: f.spec.Name + " ran"}, nil
+	}
+	return f.run(ctx, c)
+}
+
+func tool(name string, effect Effect, run func(ctx context.Context, c *Call) (*Result, error)) *funcTool {
+	return &funcTool{spec: Spec{Name: name, Effect: effect, Schema: json.RawMessage(`{"type":"object"}`)}, run: run}
+}
+
+// log is a Sink and a Store that remembers everything.
+type log struct {
+	mu      sync.Mutex
+	events  []Event
+	records []Record
+	onEvent func(Event)
+	fail    func([]Record) error
+}
+
+func (l *log) Emit(_ string, e Event) {
+	l.mu.Lock()
+	l.events = append(l.events, e)
+	f := l.onEvent
+	l.mu.Unlock()
+	if f != nil {
+		f(e)
+	}
+}
+
+func (l *log) Append(recs ...Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		if err := l.fail(recs); err != nil {
+			return err
+		}
+	}
+	l.records = append(l.records, recs...)
+	return nil
+}
+
+func (l *log) all() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Event(nil), l.events...)
+}
+
+// lines prints the events, one word or two each; StateChanged only with its status.
+func (l *log) lines() string {
+	var b strings.Builder
+	for _, e := range l.all() {
+		fmt.Fprintln(&b, eventLine(e))
+	}
+	return b.String()
+}
+
+func eventLine(e Event) string {
+	switch e := e.(type) {
+	case TurnStarted:
+		return "turn started"
+	case TurnCompleted:
+		return fmt.Sprintf("turn %s %s", e.Turn.Status, e.Turn.EndReason)
+	case ItemStarted:
+		return "started " + itemLine(e.Item)
+	case ItemUpdated:
+		return "updated " + itemLine(e.Item)
+	case ItemCompleted:
+		return "completed " + itemLine(e.Item)
+	case ItemDelta:
+		return fmt.Sprintf("delta %s %q", e.Kind, e.Text)
+	case Retrying:
+		return fmt.Sprintf("retrying %d/%d %s in %s", e.Attempt, e.MaxRetries, e.Kind, e.Delay)
+	case Compacted:
+		return "compacted " + e.Strategy
+	case StateChanged:
+		return fmt.Sprintf("state %s queue=%d", e.State.Status, len(e.State.Queue))
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+func itemLine(it Item) string {
+	s := string(it.Type)
+	if it.Call != nil {
+		s += " " + it.Call.Name
+	}
+	if it.Status != "" {
+		s += " " + string(it.Status)
+	}
+	if it.Call != nil && it.Call.Result != "" {
+		s += fmt.Sprintf(" %q", it.Call.Result)
+	}
+	if it.Text != "" {
+		s += fmt.Sprintf(" %q", it.Text)
+	}
+	return s
+}
+
+// rig is a session with everything around it that a test needs.
+type rig struct {
+	t     *testing.T
+	s     *Session
+	log   *log
+	model *scripted
+	env   Env
+}
+
+// newRig makes a session over a scripted model and tools. Change rig.env before the first prompt.
+func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...Tool) *rig {
+	t.Helper()
+	reg, err := NewRegistry(tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, log: &log{}, model: m, env: Env{Models: []Model{m}, Tools: reg, Repair: repair.Default()}}
+	n := 0
+	var mu sync.Mutex
+	o := Options{
+		ID: "s1", Cwd: "/w", Sink: r.log, Store: r.log,
+		Env: func() (Env, error) { return r.env, nil },
+		Bug: func(f string, args ...any) { t.Errorf("bug: "+f, args...) },
+		NewID: func(p string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			n++
+			return fmt.Sprint(p, n)
+		},
+	}
+	if opts != nil {
+		opts(&o)
+	}
+	r.s = NewSession(o)
+	return r
+}
+
+func (r *rig) close() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	if err := r.s.Close(ctx); err != nil {
+		r.t.Errorf("close: %v", err)
+	}
+	if !history.Paired(r.s.Messages()) {
+		r.t.Errorf("the history is not paired at the end: %s", texts(r.s.Messages()))
+	}
+}
+
+func text(s string) []message.Block { return []message.Block{{Type: message.Text, Text: s}} }
+
+func (r *rig) prompt(s string) Accepted {
+	r.t.Helper()
+	acc, err := r.s.Prompt(Prompt{Content: text(s)})
+	if err != nil {
+		r.t.Fatalf("prompt %q: %v", s, err)
+	}
+	return acc
+}
+
+func (r *rig) wait(turnID string) Turn {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	turn, err := r.s.Wait(ctx, turnID, "")
+	if err != nil {
+		r.t.Fatalf("wait %s: %v", turnID, err)
+	}
+	return turn
+}
+
+// waitFor waits for the turn that a message goes to.
+func (r *rig) waitFor(messageID string) {
+	r.t.Helper()
+	if _, err := r.s.Wait(r.t.Context(), "", messageID); err != nil {
+		r.t.Fatalf("wait for %s: %v", messageID, err)
+	}
+}
+
+// run prompts and waits.
+func (r *rig) run(s string) Turn {
+	r.t.Helper()
+	return r.wait(r.prompt(s).TurnID)
+}
+
+// texts prints a history: role, text, calls.
+func texts(msgs []*message.Message) string {
+	var b strings.Builder
+	for _, m := range msgs {
+		fmt.Fprintf(&b, "%s %q", m.Role, m.TextContent())
+		for _, c := range m.ToolCalls() {
+			fmt.Fprintf(&b, " %s(%s)", c.Name, c.ID)
+		}
+		if m.CallID != "" {
+			fmt.Fprintf(&b, " for %s", m.CallID)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// bubble runs a test under synctest.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+func eq(t *testing.T, what, got, want string) {
+	t.Helper()
+	if strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("%s:\n got:\n%s\nwant:\n%s", what, got, want)
+	}
+}

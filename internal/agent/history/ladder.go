@@ -1,0 +1,177 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Reducer makes a history smaller. It returns in.Messages itself where it has nothing to
+// do, stops as soon as the target is met, changes no message (it works on clones), never
+// parts a call from its result, and leaves alone what units marks as kept, except that
+// emergency may shorten it.
+type Reducer interface {
+	Name() string
+	Reduce(ctx context.Context, in *Input) ([]*message.Message, error)
+}
+
+// Input is what a reducer works on.
+type Input struct {
+	Messages []*message.Message
+	Target   int // tokens that the messages should take, by Tokens
+	Limit    int // tokens that they may take at most; 0: Target
+	Recent   int // tokens of recent past that summaries leave alone; 0: a share of the target
+
+	Summarize    Summarizer // nil: no summary by a model
+	Instructions string     // for the summary, from the user
+	Lookup       string     // told the model where something was left out: how it can be looked up
+	Spill        func(name, text string) (path string, err error)
+	NewID        func(prefix string) string
+	Now          time.Time
+}
+
+// Result is a history that was reduced.
+type Result struct {
+	Messages      []*message.Message
+	Strategy      string // the reducers that had an effect, joined by "+"; none
+	Before, After int    // tokens, by Tokens
+	Problems      []error
+}
+
+// OverflowError: whatever is done, the messages do not fit.
+type OverflowError struct{ Need, Limit int }
+
+func (e *OverflowError) Error() string {
+	return fmt.Sprintf("the conversation needs about %d tokens and %d fit, also after every reduction: shorten the last message or use a model with a larger window", e.Need, e.Limit)
+}
+
+// The names of the reducers and of the lists of them.
+const (
+	Dedupe        = "dedupe"
+	Mask          = "mask"
+	Truncate      = "truncate"
+	TurnSummaries = "turn_summaries"
+	Summary       = "summary"
+	Importance    = "importance"
+	DropTurns     = "drop_turns"
+	Emergency     = "emergency"
+
+	StrategyNone          = "none"
+	StrategySlidingWindow = "sliding_window"
+	StrategyHybrid        = "hybrid"
+	StrategyAdaptive      = "adaptive"
+	strategyImportance    = "importance" // as a list of its own: a strategy's name
+)
+
+// Strategies are the named lists of reducers, cheapest first. The name importance stands
+// for the list where it is the only one named, else for the reducer.
+var Strategies = map[string][]string{
+	StrategyNone:          {},
+	StrategySlidingWindow: {DropTurns, Emergency},
+	strategyImportance:    {Dedupe, Mask, Truncate, Importance, Emergency},
+	StrategyHybrid:        {Dedupe, Mask, Truncate, TurnSummaries, Importance, Emergency},
+	StrategyAdaptive:      {Dedupe, Mask, Truncate, TurnSummaries, Summary, DropTurns, Emergency},
+}
+
+var reducers = map[string]Reducer{
+	Dedupe: dedupe{}, Mask: mask{}, Truncate: truncate{}, TurnSummaries: turnSummaries{}, Summary: summary{},
+	Importance: importance{}, DropTurns: dropTurns{}, Emergency: emergency{},
+}
+
+// Ladder returns the reducers of the given names, in the order of their cost; a strategy's
+// name alone stands for its list, no name at all for adaptive.
+func Ladder(names ...string) ([]Reducer, error) {
+	if len(names) == 0 {
+		names = []string{StrategyAdaptive}
+	}
+	if list, ok := Strategies[names[0]]; ok && len(names) == 1 {
+		names = list
+	}
+	var out []Reducer
+	for _, n := range names {
+		r := reducers[n]
+		if r == nil {
+			return nil, fmt.Errorf("choosing context reducers: unknown name %q", n)
+		}
+		out = append(out, r)
+	}
+	slices.SortStableFunc(out, func(a, b Reducer) int { return cost(a) - cost(b) })
+	return out, nil
+}
+
+var byCost = []string{Dedupe, Mask, Truncate, TurnSummaries, Summary, Importance, DropTurns, Emergency}
+
+func cost(r Reducer) int { return slices.Index(byCost, r.Name()) }
+
+// Fit lets the ladder's reducers work until the target is met. A reducer that fails or
+// breaks a rule is passed over and named in Problems. The error is an *OverflowError
+// where the limit is not met in the end; the result is valid all the same.
+func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
+	if in.Limit == 0 {
+		in.Limit = in.Target
+	}
+	if in.NewID == nil {
+		in.NewID = func(p string) string { return p + "reduced" }
+	}
+	res := Result{Messages: in.Messages, Before: Total(in.Messages)}
+	res.After = res.Before
+	var used []string
+	for _, r := range ladder {
+		if res.After <= in.Target || ctx.Err() != nil {
+			break
+		}
+		step := in
+		step.Messages = res.Messages
+		out, err := apply(ctx, r, &step)
+		if err != nil {
+			res.Problems = append(res.Problems, fmt.Errorf("reducing the context by %s: %w", r.Name(), err))
+			continue
+		}
+		if n := Total(out); n < res.After {
+			res.Messages, res.After = out, n
+			used = append(used, r.Name())
+		}
+	}
+	if res.Strategy = strings.Join(used, "+"); res.Strategy == "" {
+		res.Strategy = StrategyNone
+	}
+	if res.After > in.Limit {
+		return res, &OverflowError{Need: res.After, Limit: in.Limit}
+	}
+	return res, nil
+}
+
+var errBroken = errors.New("it broke the pairing of calls and results, or lost what must stay")
+
+// apply runs one reducer and checks the rules that hold for all.
+func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	out, err = r.Reduce(ctx, in)
+	if err == nil && (!Paired(out) && Paired(in.Messages) || !keepsAll(in.Messages, out)) {
+		return nil, errBroken
+	}
+	return out, err
+}
+
+// keepsAll reports whether out still has every message that must stay.
+func keepsAll(msgs, out []*message.Message) bool {
+	have := make(map[string]bool, len(out))
+	for _, m := range out {
+		have[m.ID] = true
+	}
+	for _, u := range units(msgs) {
+		if m := msgs[u.from]; u.keep && (u.user || u.pinned) && !have[m.ID] {
+			return false
+		}
+	}
+	return true
+}

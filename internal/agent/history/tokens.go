@@ -1,0 +1,163 @@
+package history
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// What the estimate counts, in tokens. A provider's own counts calibrate it (Meter).
+const (
+	bytesPerToken  = 4    // of ASCII text
+	tokensMessage  = 4    // for a message's frame
+	tokensCall     = 12   // for a tool call's frame
+	tokensImage    = 1200 // for an image of unknown size
+	tokensWideRune = 1.0  // for a rune of Chinese, Japanese or Korean, or an emoji
+	tokensRune     = 0.5  // for any other rune beyond ASCII
+)
+
+// Text estimates the tokens of a text.
+func Text(s string) int {
+	ascii, other, wide := 0, 0, 0
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			ascii++
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if i += n; r >= 0x2E80 {
+			wide++
+		} else {
+			other++
+		}
+	}
+	t := float64(ascii)/bytesPerToken + float64(other)*tokensRune + float64(wide)*tokensWideRune
+	if t > float64(int(t)) {
+		t++
+	}
+	return int(t)
+}
+
+// Tokens estimates the tokens of a message; the estimate is kept with it.
+func Tokens(m *message.Message) int { return m.Measured(count) }
+
+func count(m *message.Message) int {
+	if m.App != "" {
+		return 0
+	}
+	n := tokensMessage
+	for i := range m.Content {
+		b := &m.Content[i]
+		n += Text(b.Text)
+		switch {
+		case b.Call != nil:
+			n += tokensCall + Text(b.Call.Name) + Text(string(b.Call.Args))
+		case b.Type == message.Image:
+			n += tokensImage
+		case b.Type == message.File:
+			n += len(b.Data) / bytesPerToken
+		}
+		n += len(b.Opaque) / bytesPerToken / 2
+	}
+	return n
+}
+
+// Total estimates the tokens of messages.
+func Total(msgs []*message.Message) int {
+	n := 0
+	for _, m := range msgs {
+		n += Tokens(m)
+	}
+	return n
+}
+
+// Meter keeps account of the context: what a provider counted for the last call, and the
+// estimate of what came after, put right by how far the estimate was off before. The zero
+// value is ready. Not safe for concurrent use.
+type Meter struct {
+	overhead  int     // estimate of system prompt and tools
+	estimate  int     // of all messages
+	counted   int     // tokens after the last call, by the provider; 0: unknown
+	atCounted int     // the estimate then
+	ratio     float64 // provider's count / estimate; 0: unknown
+}
+
+// The bounds of the calibration: what lies beyond is a provider that miscounts.
+const (
+	minRatio      = 0.5
+	maxRatio      = 3.0
+	minCalibrated = 500 // estimates below say nothing about the ratio
+)
+
+// Add counts a message that was appended.
+func (c *Meter) Add(m *message.Message) { c.estimate += Tokens(m) }
+
+// Reset counts a history that was replaced.
+func (c *Meter) Reset(msgs []*message.Message) {
+	c.estimate, c.counted, c.atCounted = Total(msgs), 0, 0
+}
+
+// SetOverhead sets the estimate of what is sent beside the messages.
+func (c *Meter) SetOverhead(tokens int) { c.overhead = tokens }
+
+// Counted takes a provider's count for a call whose reply was just added: input tokens
+// (cached ones included) and output tokens.
+func (c *Meter) Counted(input, output, replyEstimate int) {
+	if input <= 0 {
+		return
+	}
+	if est := c.overhead + c.estimate - replyEstimate; est >= minCalibrated {
+		c.ratio = min(max(float64(input)/float64(est), minRatio), maxRatio)
+	}
+	c.counted, c.atCounted = input+output, c.estimate
+}
+
+// Refused takes it that a provider refused a call as longer than its window.
+func (c *Meter) Refused(window int) {
+	est := c.overhead + c.estimate
+	if window <= 0 || est <= 0 || c.Used() > window {
+		return
+	}
+	c.ratio = min(max(float64(window)/float64(est)*1.05, minRatio), maxRatio)
+	c.counted = 0
+}
+
+// Ratio is what an estimate is to be multiplied with.
+func (c *Meter) Ratio() float64 {
+	if c.ratio == 0 {
+		return 1
+	}
+	return c.ratio
+}
+
+// Used is the number of tokens that the next call would send.
+func (c *Meter) Used() int {
+	if c.counted > 0 {
+		return c.counted + max(0, int(float64(c.estimate-c.atCounted)*c.Ratio()))
+	}
+	return int(float64(c.overhead+c.estimate) * c.Ratio())
+}
+
+// Overhead is the calibrated estimate of what is sent beside the messages.
+func (c *Meter) Overhead() int { return int(float64(c.overhead) * c.Ratio()) }
+
+// resultMeta is what a tool tells of its result, as the engine stores it.
+type resultMeta struct {
+	Kind    string `json:"kind"`
+	Key     string `json:"key"`
+	SHA256  string `json:"sha256"`
+	Spill   string `json:"spill"`
+	Changed bool   `json:"changed"`
+}
+
+// metaKey is agent.MetaKey, which this package must not import.
+const metaKey = "result"
+
+func metaOf(m *message.Message) (meta resultMeta) {
+	if raw, ok := m.Meta[metaKey]; ok && json.Unmarshal(raw, &meta) != nil {
+		return resultMeta{}
+	}
+	return meta
+}

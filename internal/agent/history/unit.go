@@ -1,0 +1,112 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// PinnedKey is the key of message.Message.Meta that keeps a message in the model's view:
+// what the user said must hold for the whole session.
+const PinnedKey = "pinned"
+
+// unit is what a reducer keeps or drops as a whole: an assistant message with the
+// results of its calls, or one message of another kind.
+type unit struct {
+	from, to int
+	user     bool // a visible user message: a turn begins here
+	pinned   bool
+	keep     bool // may not be dropped or shortened
+	tokens   int
+}
+
+// units splits msgs. What must always be kept is marked: pinned messages, system
+// messages, the last visible user message, and the last unit.
+func units(msgs []*message.Message) []unit {
+	var us []unit
+	for i := 0; i < len(msgs); {
+		u := unit{from: i, to: i + 1, user: isPrompt(msgs[i]), pinned: isPinned(msgs[i]), tokens: Tokens(msgs[i])}
+		for u.to < len(msgs) && msgs[u.to].Role == message.RoleTool {
+			u.tokens += Tokens(msgs[u.to])
+			u.to++
+		}
+		u.keep = u.pinned
+		us = append(us, u)
+		i = u.to
+	}
+	for i, u := range slices.Backward(us) {
+		if u.user {
+			us[i].keep = true
+			break
+		}
+	}
+	if len(us) > 0 {
+		us[len(us)-1].keep = true
+	}
+	return us
+}
+
+// isPrompt reports whether a person's words begin a turn here.
+func isPrompt(m *message.Message) bool {
+	return m.Role == message.RoleUser && !m.Hidden && m.App == ""
+}
+
+func isPinned(m *message.Message) bool {
+	_, ok := m.Meta[PinnedKey]
+	return ok || m.Role == message.RoleSystem
+}
+
+// recentFrom returns the first unit of the recent past: whole units from the end, as many
+// as budget tokens hold, at least one.
+func recentFrom(us []unit, budget int) int {
+	i := len(us)
+	for i > 0 && (i == len(us) || budget >= us[i-1].tokens) {
+		i--
+		budget -= us[i].tokens
+	}
+	return i
+}
+
+// turn is a range of units from a visible user message to before the next.
+type turnRange struct{ from, to int }
+
+func turnsOf(us []unit) []turnRange {
+	var ts []turnRange
+	for i, u := range us {
+		if len(ts) == 0 || u.user {
+			ts = append(ts, turnRange{i, i})
+		}
+		ts[len(ts)-1].to = i + 1
+	}
+	return ts
+}
+
+// rebuild returns the messages of the units for which keep holds.
+func rebuild(msgs []*message.Message, us []unit, keep func(i int) bool) []*message.Message {
+	out := make([]*message.Message, 0, len(msgs))
+	for i, u := range us {
+		if keep(i) {
+			out = append(out, msgs[u.from:u.to]...)
+		}
+	}
+	return out
+}
+
+// hidden makes a message for the model that no person wrote.
+func (in *Input) hidden(text string) *message.Message {
+	if in.Lookup != "" {
+		text += "\n" + in.Lookup
+	}
+	m := message.NewText(message.RoleUser, text)
+	m.Source, m.Hidden, m.Author = message.SourceSummary, true, "engine"
+	m.ID, m.Time = in.NewID("msg_"), in.Now
+	return m
+}
+
+// withText returns a copy of m whose text is replaced; other content but calls and text is dropped.
+func withText(m *message.Message, text string) *message.Message {
+	c := m.Clone()
+	c.Content = slices.DeleteFunc(c.Content, func(b message.Block) bool { return b.Type != message.ToolUse })
+	c.Content = append([]message.Block{{Type: message.Text, Text: text}}, c.Content...)
+	return c
+}

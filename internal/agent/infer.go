@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// infer makes one model call: builds the request, tries models and attempts, and returns
+// the reply with the items that it streamed into. No tool runs meanwhile.
+func (s *Session) infer(t *turn) (*Reply, *stream, error) {
+	t.phase = PhaseInference
+	oneShots := s.takeOneShots()
+	reply, st, err := s.inferWith(t, oneShots)
+	if err != nil {
+		s.putBack(oneShots)
+		return nil, nil, err
+	}
+	t.nudge = nil
+	return reply, st, nil
+}
+
+func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stream, error) {
+	if err := s.fit(t); err != nil {
+		return nil, nil, err
+	}
+	req, err := s.request(t, oneShots)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.sum.ModelCalls++
+	reply, st, err := s.callModels(t, req)
+	if e := retry.As(err); e != nil && e.Kind == retry.ContextOverflow {
+		reply, st, err = s.callReduced(t, oneShots, e)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for h := range hooksOf[ModelEndHook](s) {
+		seen := &Reply{Message: reply.Message.Clone(), Finish: reply.Finish, Notices: reply.Notices}
+		s.tolerate(t, s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterModel(ctx, req, seen) }))
+	}
+	return reply, st, nil
+}
+
+// callReduced answers a provider's refusal of the context: one forced reduction, one retry.
+func (s *Session) callReduced(t *turn, oneShots []*message.Message, refused *retry.Error) (*Reply, *stream, error) {
+	if err := s.fitForced(t, refused); err != nil {
+		return nil, nil, err
+	}
+	req, err := s.request(t, oneShots)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.callModels(t, req)
+}
+
+// tolerate shows the user what went wrong in a hook that cannot veto.
+func (s *Session) tolerate(t *turn, err error) {
+	if err != nil && t.ctx.Err() == nil {
+		s.Notice("warning", err.Error())
+	}
+}
+
+func (s *Session) takeOneShots() []*message.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.oneShots
+	s.oneShots = nil
+	return taken
+}
+
+// putBack keeps one-shot steers for the next call where this one failed.
+func (s *Session) putBack(oneShots []*message.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oneShots = append(oneShots, s.oneShots...)
+}
+
+// request builds what is sent: the view of the history, through the stages, and what
+// belongs to this call only.
+func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
+	s.mu.Lock()
+	msgs, mended := s.view.sendable()
+	tools := t.env.Tools.specs(s.active)
+	s.mu.Unlock()
+	if mended {
+		s.bug("session %s: the history was not paired before a model call", s.opts.ID)
+	}
+	msgs, err := s.project(t, msgs)
+	if err != nil {
+		return nil, err
+	}
+	env := t.env
+	req := &Request{
+		System: env.System, Messages: msgs, Tools: tools, ToolChoice: env.ToolChoice,
+		Sampling: env.Sampling, Thinking: env.Thinking, CacheKey: env.CacheKey,
+	}
+	for _, m := range oneShots {
+		if m.Role == message.RoleSystem {
+			req.System = append(slices.Clip(req.System), SystemBlock{Text: m.TextContent()})
+		} else {
+			req.Messages = append(slices.Clip(req.Messages), m)
+		}
+	}
+	if t.nudge != nil {
+		req.Messages = append(slices.Clip(req.Messages), t.nudge)
+	}
+	return s.rewritten(t, req)
+}
+
+// project runs the two replaceable stages: transformers, then the conversion.
+func (s *Session) project(t *turn, msgs []*message.Message) ([]*message.Message, error) {
+	for _, tr := range t.env.Transform {
+		err := recovered(func() (err error) {
+			msgs, err = tr.Transform(t.ctx, msgs)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("transforming the context: %w", err)
+		}
+	}
+	convert := t.env.Convert
+	if convert == nil {
+		convert = ConvertToModel
+	}
+	err := recovered(func() error { msgs = convert(msgs); return nil })
+	if len(t.env.Transform) > 0 || t.env.Convert != nil {
+		msgs = history.Pair(msgs, nil)
+	}
+	return slices.Clip(msgs), err
+}
+
+// rewritten asks the hooks before the model call.
+func (s *Session) rewritten(t *turn, req *Request) (*Request, error) {
+	hooks := slices.Collect(hooksOf[ModelHook](s))
+	if len(hooks) == 0 {
+		return req, nil
+	}
+	req.System, req.Messages, req.Tools = slices.Clone(req.System), slices.Clone(req.Messages), slices.Clone(req.Tools)
+	for _, h := range hooks {
+		if err := s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.BeforeModel(ctx, req) }); err != nil {
+			return nil, err
+		}
+	}
+	req.Messages = history.Pair(req.Messages, nil)
+	return req, nil
+}
+
+// callModels tries the models in order, each with its retries.
+func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
+	var last error
+	for i, m := range t.env.Models {
+		if i > 0 {
+			s.Notice("warning", fmt.Sprintf("%v; trying %s", last, m.Info().ID))
+		}
+		reply, st, err := s.callModel(t, m, req)
+		if err == nil {
+			return reply, st, nil
+		}
+		last = err
+		if e := retry.As(err); e == nil || !retry.FallbackEligible(e.Kind) || t.ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, nil, last
+}
+
+// callModel makes attempts until one succeeds or another would be of no use.
+func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, error) {
+	policy := t.env.retryPolicy()
+	for attempt := 1; ; attempt++ {
+		st := newStream(s, t)
+		reply, err := s.attempt(t, m, req, st)
+		if err == nil {
+			return reply, st, nil
+		}
+		if t.ctx.Err() != nil {
+			t.partial = st.close(StatusAborted)
+			return nil, nil, context.Cause(t.ctx)
+		}
+		st.close(StatusRetracted)
+		delay, again := policy.Next(attempt, err)
+		if !again {
+			return nil, nil, err
+		}
+		e := retry.As(err)
+		s.em.emit(Retrying{TurnID: t.id, Attempt: attempt, MaxRetries: policy.MaxRetries, Delay: delay, Kind: string(e.Kind), Message: e.Message})
+		if err := sleep(t.ctx, delay); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// attempt makes one call whose deltas become items.
+func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
+	return s.generate(t.ctx, m, req, st.on)
+}
+
+// generate makes one call. A model that does not end with its context is left behind.
+func (s *Session) generate(ctx context.Context, m Model, req *Request, on func(Delta)) (*Reply, error) {
+	type answer struct {
+		reply *Reply
+		err   error
+	}
+	done := make(chan answer, 1)
+	s.wg.Go(func() {
+		var a answer
+		err := recovered(func() error {
+			a.reply, a.err = m.Generate(ctx, req, on)
+			return nil
+		})
+		if err != nil {
+			a = answer{err: fmt.Errorf("calling the model: %w", err)}
+		}
+		done <- a
+	})
+	var a answer
+	select {
+	case a = <-done:
+	case <-ctx.Done():
+		grace := time.NewTimer(modelGrace)
+		defer grace.Stop()
+		select {
+		case a = <-done:
+		case <-grace.C:
+			return nil, context.Cause(ctx)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case a.err == nil && (a.reply == nil || a.reply.Message == nil):
+		return nil, &retry.Error{Kind: retry.Client, Message: "the model gave no reply and no error"}
+	}
+	return a.reply, a.err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

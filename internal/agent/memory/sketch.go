@@ -1,0 +1,92 @@
+package memory
+
+import "math/bits"
+
+// A sketch is one bit for each number of a vector: whether it is above the average of all
+// memories there. Sketches that differ in few bits are of vectors that point the same way, and two
+// are compared some fifty times faster than the vectors. So a search compares sketches first and
+// only the likeliest vectors exactly.
+
+const (
+	// sketchFrom is how many memories there must be before sketches are worth it.
+	sketchFrom = 2048
+	// candidates is how many vectors are compared exactly: the answer is exact unless one of the
+	// best few is not among the likeliest 768.
+	candidates = 768
+)
+
+// sketches are those of one state of the vectors; the zero value has none.
+type sketches struct {
+	mean  []float64 // of each number, as stored
+	words int       // of one sketch
+	bits  []uint64  // all sketches, one after another
+}
+
+// sketch makes the sketches of vectors of one length; of others there are none.
+func sketch(all []vector) sketches {
+	if len(all) < sketchFrom || len(all[0].packed) < 5 {
+		return sketches{}
+	}
+	n := len(all[0].packed) - 4
+	s := sketches{mean: make([]float64, n), words: (n + 63) / 64}
+	for i := range all {
+		if len(all[i].packed) != n+4 {
+			return sketches{}
+		}
+		for d, b := range all[i].packed[4:] {
+			s.mean[d] += float64(int8(b))
+		}
+	}
+	for d := range s.mean {
+		s.mean[d] /= float64(len(all))
+	}
+	s.bits = make([]uint64, 0, len(all)*s.words)
+	for i := range all {
+		s.bits = s.appendTo(s.bits, all[i].packed)
+	}
+	return s
+}
+
+func (s *sketches) appendTo(out []uint64, packed []byte) []uint64 {
+	numbers := packed[4:]
+	for from := 0; from < len(numbers); from += 64 {
+		var word uint64
+		for i, b := range numbers[from:min(from+64, len(numbers))] {
+			if float64(int8(b)) > s.mean[from+i] {
+				word |= 1 << i
+			}
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// likeliest returns the places of the vectors that are worth an exact comparison; nil is all.
+func (s *sketches) likeliest(packed []byte, n int) []int {
+	if s.words == 0 || len(packed) != len(s.mean)+4 {
+		return nil
+	}
+	query := s.appendTo(nil, packed)
+	far := make([]uint16, len(s.bits)/s.words)
+	count := make([]int, len(s.mean)+1)
+	for i := range far {
+		d := 0
+		for w, x := range s.bits[i*s.words : (i+1)*s.words] {
+			d += bits.OnesCount64(x ^ query[w])
+		}
+		far[i] = uint16(min(d, len(count)-1))
+		count[far[i]]++
+	}
+	limit, sum := 0, 0
+	for limit < len(count)-1 && sum+count[limit] < n {
+		sum += count[limit]
+		limit++
+	}
+	out := make([]int, 0, sum+count[limit])
+	for i, d := range far {
+		if int(d) <= limit {
+			out = append(out, i)
+		}
+	}
+	return out
+}

@@ -1,0 +1,527 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	_ "modernc.org/sqlite" // the driver; its registration costs well under a millisecond
+)
+
+const (
+	// MaxContent bounds one memory in bytes.
+	MaxContent = 64 << 10
+	// MaxKey bounds a key in bytes.
+	MaxKey = 200
+	// MaxTags bounds the tags of one memory.
+	MaxTags = 32
+	// MaxTag bounds one tag in bytes.
+	MaxTag = 100
+	// busyMs is how long another daemon's write is waited for.
+	busyMs = 3000
+	// retryDelay is the pause before a database that another daemon is making is tried again.
+	retryDelay = 25 * time.Millisecond
+)
+
+// The scopes of a memory.
+const (
+	Workspace = "workspace"
+	User      = "user"
+)
+
+// ErrNotFound says that there is no memory of that key (wire code 1011).
+var ErrNotFound = errors.New("there is no such memory")
+
+// Memory is one thing remembered.
+type Memory struct {
+	Key       string
+	Content   string
+	Tags      []string
+	Scope     string // Workspace or User
+	Author    string // user, agent, or a sub-agent's name
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	Score     float64 // of a search: higher is better, 1 at most
+}
+
+// Saved says what became of a memory that was saved.
+type Saved struct {
+	Key       string // under which it is found
+	Duplicate string // the key of the memory that said the same; "" if it is new
+}
+
+// Options of a Store.
+type Options struct {
+	Path string // the database file; its folder is made when it is needed
+	Root string // workspace root: memories of scope workspace belong to it
+	// Embed turns texts into vectors. nil: full text only. EmbedModel names what made them:
+	// vectors of another model are not compared.
+	Embed      func(ctx context.Context, texts []string) ([][]float32, error)
+	EmbedModel string
+	// Embedder, where set, is asked before each use for both instead: settings change.
+	Embedder func() (model string, embed func(ctx context.Context, texts []string) ([][]float32, error))
+	Redact   func([]byte) []byte // removes secrets before anything is stored; nil: nothing
+	Now      func() time.Time    // nil: time.Now
+	Log      *slog.Logger        // nil: nowhere
+}
+
+// Store keeps memories. Safe for concurrent use.
+type Store struct {
+	opts Options
+
+	mu     sync.Mutex
+	db     *sql.DB
+	closed bool
+
+	vectors vectorCache
+}
+
+// Open returns a store. Nothing is opened until it is used.
+func Open(opts Options) *Store { return &Store{opts: opts} }
+
+func (s *Store) now() time.Time {
+	if s.opts.Now != nil {
+		return s.opts.Now()
+	}
+	return time.Now()
+}
+
+func (s *Store) warn(doing string, err error) {
+	if s.opts.Log != nil {
+		s.opts.Log.Warn(doing, "error", err)
+	}
+}
+
+const schema = `
+CREATE TABLE IF NOT EXISTS memories (
+	id INTEGER PRIMARY KEY, owner TEXT NOT NULL, key TEXT NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL, author TEXT NOT NULL,
+	created INTEGER NOT NULL, updated INTEGER NOT NULL, same TEXT NOT NULL, model TEXT NOT NULL DEFAULT '', vector BLOB,
+	UNIQUE (owner, key));
+CREATE INDEX IF NOT EXISTS memories_same ON memories (owner, same);
+CREATE TABLE IF NOT EXISTS aliases (owner TEXT NOT NULL, key TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (owner, key));
+CREATE TABLE IF NOT EXISTS tags (id INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (id, tag)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (key, content, tags, tokenize = 'porter unicode61 remove_diacritics 2');
+PRAGMA user_version = 1;`
+
+// open returns the database, opened on first use. One that is damaged is moved aside.
+func (s *Store) open(ctx context.Context) (*sql.DB, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.New("the memory is closed")
+	}
+	if s.db != nil {
+		return s.db, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(s.opts.Path), 0o700); err != nil {
+		return nil, fmt.Errorf("opening the memory: %w", err)
+	}
+	db, err := s.patiently(ctx)
+	if err != nil && damaged(err) {
+		aside := s.opts.Path + ".damaged-" + s.now().Format("20060102-150405")
+		if os.Rename(s.opts.Path, aside) == nil {
+			s.warn("the memory was damaged and is kept as "+aside, err)
+			os.Remove(s.opts.Path + "-wal")
+			os.Remove(s.opts.Path + "-shm")
+			db, err = s.connect(ctx)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the memory %s: %w", s.opts.Path, err)
+	}
+	s.db = db
+	return db, nil
+}
+
+// patiently connects; SQLite does not wait by itself while another daemon makes the database.
+func (s *Store) patiently(ctx context.Context) (*sql.DB, error) {
+	for waited := time.Duration(0); ; waited += retryDelay {
+		db, err := s.connect(ctx)
+		if err == nil || waited >= busyMs*time.Millisecond || !strings.Contains(err.Error(), "SQLITE_BUSY") {
+			return db, err
+		}
+		select {
+		case <-time.After(retryDelay):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
+	path := filepath.ToSlash(s.opts.Path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	// A transaction takes the write lock at its start: one that reads first and then finds
+	// another daemon's write under it could not be continued.
+	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyMs), "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-1000)"}}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: pragmas.Encode()}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	if err := prepare(ctx, db); err != nil {
+		db.Close()
+		return nil, err
+	}
+	os.Chmod(s.opts.Path, 0o600)
+	return db, nil
+}
+
+// prepare makes the tables; a database of a newer version is left alone.
+func prepare(ctx context.Context, db *sql.DB) error {
+	var version int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	switch version {
+	case 0:
+		_, err := db.ExecContext(ctx, "BEGIN IMMEDIATE;"+schema+"COMMIT;")
+		return err
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("a newer agent-lsp made it (version %d): update agent-lsp to use it", version)
+}
+
+func damaged(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "not a database") || strings.Contains(text, "malformed")
+}
+
+// Close closes the database, if it was opened.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.db == nil {
+		return nil
+	}
+	err := s.db.Close()
+	s.db = nil
+	return err
+}
+
+// owner is whose memories a scope means.
+func (s *Store) owner(scope string) (string, error) {
+	switch scope {
+	case "", Workspace:
+		return "w:" + s.opts.Root, nil
+	case User:
+		return "u", nil
+	}
+	return "", fmt.Errorf("scope is %q: it is %s or %s", scope, Workspace, User)
+}
+
+func scopeOf(owner string) string {
+	if owner == "u" {
+		return User
+	}
+	return Workspace
+}
+
+// Save keeps a memory. An existing key is overwritten. What another memory of the same scope says
+// already is not kept twice: its key becomes another name of that one. Without a key one is made.
+func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
+	owner, err := s.owner(m.Scope)
+	if err == nil {
+		err = s.clean(&m)
+	}
+	if err != nil {
+		return Saved{}, fmt.Errorf("saving a memory: %w", err)
+	}
+	db, err := s.open(ctx)
+	if err != nil {
+		return Saved{}, err
+	}
+	vector := s.embed(ctx, m.Content)
+	twin := s.twin(ctx, db, owner, m.Key, vector)
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return Saved{}, fmt.Errorf("saving memory %s: %w", m.Key, err)
+	}
+	defer tx.Rollback()
+	saved, err := s.save(ctx, tx, owner, m, vector, twin)
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return Saved{}, fmt.Errorf("saving memory %s: %w", m.Key, err)
+	}
+	return saved, nil
+}
+
+// clean checks a memory and takes secrets out of it.
+func (s *Store) clean(m *Memory) error {
+	m.Content = strings.TrimSpace(strings.ToValidUTF8(m.Content, "\uFFFD"))
+	if s.opts.Redact != nil {
+		m.Content = string(s.opts.Redact([]byte(m.Content)))
+	}
+	m.Key = strings.TrimSpace(m.Key)
+	if m.Key == "" {
+		m.Key = keyOf(m.Content)
+	}
+	m.Tags = cleanTags(m.Tags)
+	switch {
+	case m.Content == "":
+		return errors.New("content is empty")
+	case len(m.Content) > MaxContent:
+		return fmt.Errorf("content has %d bytes, at most %d are kept: shorten it", len(m.Content), MaxContent)
+	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
+		return fmt.Errorf("key has %d bytes, at most %d of UTF-8 are kept", len(m.Key), MaxKey)
+	case len(m.Tags) > MaxTags:
+		return fmt.Errorf("there are %d tags, at most %d are kept", len(m.Tags), MaxTags)
+	}
+	for _, t := range m.Tags {
+		if len(t) > MaxTag {
+			return fmt.Errorf("a tag has %d bytes, at most %d are kept", len(t), MaxTag)
+		}
+	}
+	return nil
+}
+
+func cleanTags(tags []string) []string {
+	out := []string{}
+	for _, t := range tags {
+		if t = strings.ToLower(strings.TrimSpace(strings.ToValidUTF8(t, ""))); t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// keyOf makes a key of the first words of a content.
+func keyOf(content string) string {
+	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	key := strings.Join(words[:min(len(words), 5)], "-")
+	for len(key) > 60 {
+		_, n := utf8.DecodeLastRuneInString(key)
+		key = key[:len(key)-n]
+	}
+	return key + "-" + same(content)[:6]
+}
+
+// same is equal for contents that differ in case, white space and punctuation at their ends only.
+func same(content string) string {
+	words := strings.Fields(strings.ToLower(content))
+	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) })
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:12])
+}
+
+func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e embedding, twin int64) (Saved, error) {
+	print := same(m.Content)
+	if twin == 0 {
+		err := tx.QueryRowContext(ctx, "SELECT id FROM memories WHERE owner = ? AND same = ? AND key <> ?", owner, print, m.Key).Scan(&twin)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return Saved{}, err
+		}
+	}
+	if twin != 0 {
+		return s.alias(ctx, tx, owner, m, twin)
+	}
+	tags, err := json.Marshal(m.Tags)
+	if err != nil {
+		return Saved{}, err
+	}
+	now := s.now().UnixNano()
+	var id int64
+	err = tx.QueryRowContext(ctx, `INSERT INTO memories (owner, key, content, tags, author, created, updated, same, model, vector) VALUES (?,?,?,?,?,?,?,?,?,?)
+		ON CONFLICT (owner, key) DO UPDATE SET content = excluded.content, tags = excluded.tags, author = excluded.author,
+			updated = excluded.updated, same = excluded.same, model = excluded.model, vector = excluded.vector RETURNING id`,
+		owner, m.Key, m.Content, string(tags), m.Author, now, now, print, e.model, e.packed).Scan(&id)
+	if err != nil {
+		return Saved{}, err
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM aliases WHERE owner = ? AND key = ?", owner, m.Key); err != nil {
+		return Saved{}, err
+	}
+	return Saved{Key: m.Key}, index(ctx, tx, id, m)
+}
+
+// index puts a memory into the full-text and the tag tables.
+func index(ctx context.Context, tx *sql.Tx, id int64, m Memory) error {
+	_, err := tx.ExecContext(ctx, "DELETE FROM texts WHERE rowid = ?", id)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO texts (rowid, key, content, tags) VALUES (?,?,?,?)",
+			id, segmented(m.Key), segmented(m.Content), segmented(strings.Join(m.Tags, " ")))
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "DELETE FROM tags WHERE id = ?", id)
+	}
+	for _, t := range m.Tags {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "INSERT INTO tags (id, tag) VALUES (?,?)", id, t)
+		}
+	}
+	return err
+}
+
+// alias makes the key another name of a memory that says the same, and adds the tags to it.
+func (s *Store) alias(ctx context.Context, tx *sql.Tx, owner string, m Memory, twin int64) (Saved, error) {
+	old, err := scan(tx.QueryRowContext(ctx, selectMemory+" WHERE m.id = ?", twin))
+	if err != nil {
+		return Saved{}, err
+	}
+	if old.Key != m.Key {
+		if err := removeKey(ctx, tx, owner, m.Key); err != nil && !errors.Is(err, ErrNotFound) {
+			return Saved{}, err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO aliases (owner, key, id) VALUES (?,?,?)", owner, m.Key, twin); err != nil {
+			return Saved{}, err
+		}
+	}
+	duplicate := old.Key
+	old.Tags = cleanTags(append(old.Tags, m.Tags...))
+	if len(old.Tags) > MaxTags {
+		old.Tags = old.Tags[:MaxTags]
+	}
+	tags, err := json.Marshal(old.Tags)
+	if err != nil {
+		return Saved{}, err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE memories SET updated = ?, tags = ? WHERE id = ?", s.now().UnixNano(), string(tags), twin); err != nil {
+		return Saved{}, err
+	}
+	return Saved{Key: m.Key, Duplicate: duplicate}, index(ctx, tx, twin, old)
+}
+
+const selectMemory = "SELECT m.id, m.owner, m.key, m.content, m.tags, m.author, m.created, m.updated FROM memories m"
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scan(row scanner) (Memory, error) {
+	m, _, err := scanID(row)
+	return m, err
+}
+
+func scanID(row scanner) (m Memory, id int64, err error) {
+	var owner, tags string
+	var created, updated int64
+	if err := row.Scan(&id, &owner, &m.Key, &m.Content, &tags, &m.Author, &created, &updated); err != nil {
+		return Memory{}, 0, err
+	}
+	m.Scope, m.CreatedAt, m.UpdatedAt = scopeOf(owner), time.Unix(0, created), time.Unix(0, updated)
+	m.Tags = []string{}
+	if err := json.Unmarshal([]byte(tags), &m.Tags); err != nil {
+		return Memory{}, 0, fmt.Errorf("reading the tags of memory %s: %w", m.Key, err)
+	}
+	return m, id, nil
+}
+
+// Get returns a memory by its key. Without a scope the workspace's goes before the user's.
+func (s *Store) Get(ctx context.Context, key, scope string) (Memory, error) {
+	owners, err := s.owners(scope)
+	if err != nil {
+		return Memory{}, fmt.Errorf("reading memory %s: %w", key, err)
+	}
+	db, err := s.open(ctx)
+	if err != nil {
+		return Memory{}, err
+	}
+	for _, owner := range owners {
+		m, err := scan(db.QueryRowContext(ctx, selectMemory+` WHERE m.owner = ?1 AND m.key = ?2
+			OR m.id = (SELECT id FROM aliases WHERE owner = ?1 AND key = ?2)`, owner, key))
+		if err == nil {
+			m.Key = key
+			return m, nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return Memory{}, fmt.Errorf("reading memory %s: %w", key, err)
+		}
+	}
+	return Memory{}, fmt.Errorf("reading memory %s: %w", key, ErrNotFound)
+}
+
+// owners returns whose memories a scope means: without one, the workspace's and the user's.
+func (s *Store) owners(scope string) ([]string, error) {
+	owner, err := s.owner(scope)
+	if err != nil {
+		return nil, err
+	}
+	if scope == "" {
+		return []string{owner, "u"}, nil
+	}
+	return []string{owner}, nil
+}
+
+// Delete removes a key. A memory that has another name as well goes on under that.
+func (s *Store) Delete(ctx context.Context, key, scope string) error {
+	owners, err := s.owners(scope)
+	if err != nil {
+		return fmt.Errorf("deleting memory %s: %w", key, err)
+	}
+	db, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return fmt.Errorf("deleting memory %s: %w", key, err)
+		}
+		if err = removeKey(ctx, tx, owner, key); err == nil {
+			err = tx.Commit()
+		} else {
+			tx.Rollback()
+		}
+		if !errors.Is(err, ErrNotFound) {
+			s.vectors.forget()
+			if err != nil {
+				return fmt.Errorf("deleting memory %s: %w", key, err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("deleting memory %s: %w", key, ErrNotFound)
+}
+
+// removeKey takes away an alias, or a memory; one that has an alias is named after it.
+func removeKey(ctx context.Context, tx *sql.Tx, owner, key string) error {
+	res, err := tx.ExecContext(ctx, "DELETE FROM aliases WHERE owner = ? AND key = ?", owner, key)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	var id int64
+	err = tx.QueryRowContext(ctx, "SELECT id FROM memories WHERE owner = ? AND key = ?", owner, key).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	var other string
+	err = tx.QueryRowContext(ctx, "SELECT key FROM aliases WHERE id = ? ORDER BY key LIMIT 1", id).Scan(&other)
+	statements := []string{"DELETE FROM memories WHERE id = ?1", "DELETE FROM texts WHERE rowid = ?1", "DELETE FROM tags WHERE id = ?1"}
+	if err == nil {
+		statements = []string{"UPDATE memories SET key = ?2 WHERE id = ?1", "UPDATE texts SET key = ?3 WHERE rowid = ?1", "DELETE FROM aliases WHERE id = ?1 AND key = ?2"}
+	} else if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(ctx, statement, id, other, segmented(other)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

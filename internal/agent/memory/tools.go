@@ -1,0 +1,176 @@
+package memory
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+//go:embed remember.md
+var rememberText string
+
+//go:embed recall.md
+var recallText string
+
+// maxShown bounds one of several memories in a result for the model, in bytes.
+const maxShown = 4000
+
+// History finds passages of a session's own history that hold words, newest first: what a
+// compaction took out of the model's sight can be looked up with it.
+type History func(ctx context.Context, sessionID, query string, limit int) ([]string, error)
+
+// Tools returns the tools remember and recall over a store. history may be nil.
+func Tools(s *Store, history History) []agent.Tool {
+	return []agent.Tool{&rememberTool{s}, &recallTool{s, history}}
+}
+
+var (
+	_ agent.LabelTool = (*rememberTool)(nil)
+	_ agent.LabelTool = (*recallTool)(nil)
+)
+
+type rememberTool struct{ store *Store }
+
+func (t *rememberTool) Spec() agent.Spec {
+	return agent.Spec{
+		Name: "remember", Aliases: []string{"save_memory", "memory_save"}, Label: "Remember", Description: strings.TrimSpace(rememberText),
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"content":{"type":"string","description":"What to remember, in one or a few full sentences."},` +
+			`"key":{"type":"string","description":"Short name. The same key again replaces the memory."},` +
+			`"tags":{"type":"array","items":{"type":"string"}},` +
+			`"scope":{"type":"string","enum":["workspace","user"],"description":"workspace (default): for this project. user: for all projects."}},` +
+			`"required":["content"]}`),
+		ParamAliases: map[string]string{"text": "content", "memory": "content", "name": "key"},
+		Effect:       agent.Mutates, Source: "builtin", Deferred: true,
+	}
+}
+
+func (t *rememberTool) Label(args json.RawMessage) string {
+	var a struct{ Key, Content string }
+	if json.Unmarshal(args, &a) != nil || a.Key == "" {
+		return "Remember"
+	}
+	return "Remember " + a.Key
+}
+
+func (t *rememberTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	var a struct {
+		Content, Key, Scope string
+		Tags                []string
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, fmt.Errorf("reading the arguments: %w", err)
+	}
+	saved, err := t.store.Save(ctx, Memory{Key: a.Key, Content: a.Content, Tags: a.Tags, Scope: a.Scope, Author: "agent"})
+	if err != nil {
+		return nil, err
+	}
+	if saved.Duplicate != "" {
+		return &agent.Result{Text: fmt.Sprintf("This was remembered already as %q; nothing was stored twice.", saved.Duplicate)}, nil
+	}
+	return &agent.Result{Text: fmt.Sprintf("Remembered as %q.", saved.Key)}, nil
+}
+
+type recallTool struct {
+	store   *Store
+	history History
+}
+
+func (t *recallTool) Spec() agent.Spec {
+	return agent.Spec{
+		Name: "recall", Aliases: []string{"search_memory", "memory_search"}, Label: "Recall", Description: strings.TrimSpace(recallText),
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"query":{"type":"string","description":"Words to look for. Empty: the newest."},` +
+			`"key":{"type":"string","description":"Exact key of one memory, instead of a query."},` +
+			`"where":{"type":"string","enum":["memory","session"],"description":"memory, or this session's own earlier messages. Absent: memory, and the session where memory has nothing."},` +
+			`"tags":{"type":"array","items":{"type":"string"},"description":"Only memories with one of these tags."},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":100}}}`),
+		ParamAliases: map[string]string{"text": "query", "name": "key", "topK": "limit"},
+		Effect:       agent.ReadOnly, Source: "builtin", Deferred: true,
+	}
+}
+
+func (t *recallTool) Label(args json.RawMessage) string {
+	var a struct{ Key, Query string }
+	if json.Unmarshal(args, &a) != nil || a.Key+a.Query == "" {
+		return "Recall"
+	}
+	return fmt.Sprintf("Recall %q", a.Key+a.Query)
+}
+
+func (t *recallTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	var a struct {
+		Query, Key, Where string
+		Tags              []string
+		Limit             int
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, fmt.Errorf("reading the arguments: %w", err)
+	}
+	if a.Where == "session" {
+		return t.session(ctx, call.SessionID, a.Query, a.Limit)
+	}
+	if a.Key != "" {
+		m, err := t.store.Get(ctx, a.Key, "")
+		if errors.Is(err, ErrNotFound) {
+			return nil, fmt.Errorf("there is no memory %q; search with query instead", a.Key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &agent.Result{Text: Line(m, MaxContent)}, nil
+	}
+	found, err := t.store.Search(ctx, Query{Text: a.Query, TopK: a.Limit, Tags: a.Tags})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 && a.Where == "" && t.history != nil && strings.TrimSpace(a.Query) != "" {
+		return t.session(ctx, call.SessionID, a.Query, a.Limit)
+	}
+	if len(found) == 0 {
+		return &agent.Result{Text: "Nothing is remembered about that."}, nil
+	}
+	lines := make([]string, len(found))
+	for i, m := range found {
+		lines[i] = Line(m, maxShown)
+	}
+	return &agent.Result{Text: strings.Join(lines, "\n")}, nil
+}
+
+func (t *recallTool) session(ctx context.Context, id, query string, limit int) (*agent.Result, error) {
+	if t.history == nil {
+		return nil, errors.New("this session's history cannot be searched")
+	}
+	if strings.TrimSpace(query) == "" {
+		return nil, errors.New("query is empty: say what to look for")
+	}
+	if limit <= 0 {
+		limit = DefaultTopK
+	}
+	found, err := t.history(ctx, id, query, min(limit, MaxTopK))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return &agent.Result{Text: "Nothing is remembered about that, and no earlier message of this session holds it."}, nil
+	}
+	return &agent.Result{Text: strings.Join(found, "\n---\n")}, nil
+}
+
+// Line shows a memory to the model, its content cut at limit bytes.
+func Line(m Memory, limit int) string {
+	content := m.Content
+	if len(content) > limit {
+		content = strings.ToValidUTF8(content[:limit], "") + "… (cut; recall key " + m.Key + " gives the whole)"
+	}
+	tags := ""
+	if len(m.Tags) > 0 {
+		tags = " [" + strings.Join(m.Tags, ", ") + "]"
+	}
+	return fmt.Sprintf("%s (%s, %s)%s: %s", m.Key, m.Scope, m.UpdatedAt.Format("2006-01-02"), tags, content)
+}

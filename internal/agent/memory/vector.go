@@ -1,0 +1,239 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// embedTimeout bounds one call of the embedding function: memory works without it.
+	embedTimeout = 5 * time.Second
+	// twinCosine is the likeness from which two memories say the same.
+	twinCosine = 0.97
+	// leastCosine is the likeness below which a memory has nothing to do with a query.
+	leastCosine = 0.25
+)
+
+// embedding is a packed vector and what made it; packed is nil where there is none.
+type embedding struct {
+	model  string
+	packed []byte
+}
+
+// embed returns the embedding of a text.
+func (s *Store) embed(ctx context.Context, text string) embedding {
+	model, embed := s.opts.EmbedModel, s.opts.Embed
+	if s.opts.Embedder != nil {
+		model, embed = s.opts.Embedder()
+	}
+	if embed == nil {
+		return embedding{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	defer cancel()
+	vectors, err := embed(ctx, []string{text})
+	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0) {
+		err = errors.New("the embeddings endpoint gave no vector")
+	}
+	if err != nil {
+		s.warn("embedding a memory; full text is used alone", err)
+		return embedding{model: model}
+	}
+	return embedding{model, pack(vectors[0])}
+}
+
+// pack makes a unit vector of eight bits a number, with its scale in front: a quarter of the
+// size, and exact enough to rank by.
+func pack(v []float32) []byte {
+	var norm, most float64
+	for _, x := range v {
+		norm += float64(x) * float64(x)
+		most = max(most, math.Abs(float64(x)))
+	}
+	norm = math.Sqrt(norm)
+	if norm == 0 || math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return nil
+	}
+	out := make([]byte, 4+len(v))
+	binary.LittleEndian.PutUint32(out, math.Float32bits(float32(most/norm/127)))
+	for i, x := range v {
+		out[4+i] = byte(int8(math.Round(float64(x) / most * 127)))
+	}
+	return out
+}
+
+// cosine is the likeness of two packed vectors, 0 where they cannot be compared.
+func cosine(a, b []byte) float64 {
+	if len(a) != len(b) || len(a) < 5 {
+		return 0
+	}
+	sum := dot(a[4:], b[4:])
+	scale := func(v []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(v))) }
+	return float64(sum) * scale(a) * scale(b)
+}
+
+// dot is the sum of the products of two vectors of signed bytes: 127 * 127 * 100,000 dimensions fit. Eight at a time take
+// half the time of one at a time.
+func dot(x, y []byte) int32 {
+	var a, b int32
+	for len(x) >= 8 && len(y) >= 8 {
+		p, q := (*[8]byte)(x), (*[8]byte)(y)
+		a += int32(int8(p[0]))*int32(int8(q[0])) + int32(int8(p[1]))*int32(int8(q[1])) + int32(int8(p[2]))*int32(int8(q[2])) + int32(int8(p[3]))*int32(int8(q[3]))
+		b += int32(int8(p[4]))*int32(int8(q[4])) + int32(int8(p[5]))*int32(int8(q[5])) + int32(int8(p[6]))*int32(int8(q[6])) + int32(int8(p[7]))*int32(int8(q[7]))
+		x, y = x[8:], y[8:]
+	}
+	for i := range min(len(x), len(y)) {
+		a += int32(int8(x[i])) * int32(int8(y[i]))
+	}
+	return a + b
+}
+
+// vectorCache holds the vectors of one state of the database.
+type vectorCache struct {
+	mu      sync.Mutex
+	model   string
+	version int64 // PRAGMA data_version: changes by other connections
+	changes int64 // total_changes: changes by this one
+	valid   bool
+	all     []vector
+	sketch  sketches
+}
+
+type vector struct {
+	id     int64
+	owner  string
+	key    string
+	packed []byte
+}
+
+func (c *vectorCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.valid, c.all, c.sketch = false, nil, sketches{}
+}
+
+// loadVectors returns all vectors of a model, and their sketches.
+func (s *Store) loadVectors(ctx context.Context, db *sql.DB, model string) ([]vector, sketches, error) {
+	c := &s.vectors
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var version, changes int64
+	if err := db.QueryRowContext(ctx, "SELECT data_version, total_changes() FROM pragma_data_version").Scan(&version, &changes); err != nil {
+		return nil, sketches{}, err
+	}
+	if c.valid && c.model == model && c.version == version && c.changes == changes {
+		return c.all, c.sketch, nil
+	}
+	rows, err := db.QueryContext(ctx, "SELECT id, owner, key, vector FROM memories WHERE model = ? AND vector IS NOT NULL", model)
+	if err != nil {
+		return nil, sketches{}, err
+	}
+	defer rows.Close()
+	var all []vector
+	for rows.Next() {
+		var v vector
+		if err := rows.Scan(&v.id, &v.owner, &v.key, &v.packed); err != nil {
+			return nil, sketches{}, err
+		}
+		all = append(all, v)
+	}
+	c.model, c.version, c.changes, c.all, c.sketch, c.valid = model, version, changes, all, sketch(all), rows.Err() == nil
+	return all, c.sketch, rows.Err()
+}
+
+// twin returns the memory of an owner that means the same under another key, 0 where there is none.
+func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embedding) int64 {
+	if e.packed == nil {
+		return 0
+	}
+	all, _, err := s.loadVectors(ctx, db, e.model)
+	if err != nil {
+		s.warn("comparing memories", err)
+		return 0
+	}
+	for _, v := range all {
+		if v.owner == owner && v.key != key && cosine(v.packed, e.packed) >= twinCosine {
+			return v.id
+		}
+	}
+	return 0
+}
+
+// meaningRank returns ids by likeness, best first; none where there are no embeddings.
+func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) []int64 {
+	asked := s.embed(ctx, q.Text)
+	packed := asked.packed
+	if packed == nil {
+		return nil
+	}
+	all, sketched, err := s.loadVectors(ctx, db, asked.model)
+	if err != nil {
+		s.warn("comparing memories", err)
+		return nil
+	}
+	allowed, err := f.tagged(ctx, db)
+	if err != nil {
+		s.warn("comparing memories", err)
+		return nil
+	}
+	wanted := func(v *vector) bool { return slices.Contains(f.owners, v.owner) && (allowed == nil || allowed[v.id]) }
+	near, compared := nearest(all, sketched.likeliest(packed, candidates), packed, wanted)
+	if compared < candidates/4 { // the filter leaves few: all of those are worth it
+		near, _ = nearest(all, nil, packed, wanted)
+	}
+	slices.SortFunc(near, func(a, b likeness) int { return cmp.Compare(b.cos, a.cos) })
+	var ids []int64
+	for _, n := range near[:min(q.TopK, len(near))] {
+		ids = append(ids, n.id)
+	}
+	return ids
+}
+
+// likeness is how near a memory is to a query.
+type likeness struct {
+	id  int64
+	cos float64
+}
+
+// nearest compares the wanted ones of the vectors at some places (nil: of all) with a query, and says how many it compared.
+func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness, compared int) {
+	compare := func(v *vector) {
+		if !wanted(v) {
+			return
+		}
+		compared++
+		if c := cosine(v.packed, packed); c >= leastCosine {
+			near = append(near, likeness{v.id, c})
+		}
+	}
+	if places == nil {
+		for i := range all {
+			compare(&all[i])
+		}
+		return near, compared
+	}
+	for _, i := range places {
+		compare(&all[i])
+	}
+	return near, compared
+}
+
+// tagged returns the memories that have one of the filter's tags; nil where it has none.
+func (f filter) tagged(ctx context.Context, db *sql.DB) (map[int64]bool, error) {
+	if len(f.tags) == 0 {
+		return nil, nil
+	}
+	ids, err := idsOf(ctx, db, "SELECT m.id FROM memories m WHERE "+f.where, f.args...)
+	allowed := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		allowed[id] = true
+	}
+	return allowed, err
+}

@@ -1,0 +1,247 @@
+// Package message holds the data that the agent's history is made of: messages,
+// their content blocks, tool calls and usage. It has no behaviour beyond copying
+// and reading; it knows nothing of a provider, an editor or a file.
+//
+// A committed *Message is immutable and may be shared between goroutines; whoever
+// wants a changed one makes a Clone first. Start at Message.
+package message
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Role says who speaks.
+type Role string
+
+// The roles of the history.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool" // the result of one tool call
+)
+
+// Source says how a user message came in.
+type Source string
+
+// The sources that the wire knows, and those that never leave the engine.
+const (
+	SourcePrompt   Source = "prompt"
+	SourceSteer    Source = "steer"
+	SourceFollowUp Source = "followUp"
+	SourceJob      Source = "job"
+	SourceNudge    Source = "nudge"   // a reminder by the engine, hidden
+	SourceSummary  Source = "summary" // a compaction's result, hidden
+	SourceOutcome  Source = "outcome" // what became of earlier proposals, hidden
+)
+
+// BlockType names the kind of a content block.
+type BlockType string
+
+// The kinds of content blocks.
+const (
+	Text          BlockType = "text"
+	Reasoning     BlockType = "reasoning"
+	ToolUse       BlockType = "toolCall"
+	Image         BlockType = "image"
+	File          BlockType = "file"
+	Resource      BlockType = "resource"
+	Refusal       BlockType = "refusal"
+	ToolReference BlockType = "toolReference" // names a deferred tool that was loaded
+)
+
+// Range is a span of a document, in LSP positions (zero-based line and character).
+type Range struct {
+	Start Position `json:"start"`
+	End   Position `json:"end"`
+}
+
+// Position is a zero-based line and character.
+type Position struct {
+	Line      uint32 `json:"line"`
+	Character uint32 `json:"character"`
+}
+
+// Block is one piece of content. Which fields are set follows from Type.
+type Block struct {
+	Type     BlockType `json:"type"`
+	Text     string    `json:"text,omitempty"`     // text, reasoning, refusal, resource
+	MimeType string    `json:"mimeType,omitempty"` // image, file
+	Data     []byte    `json:"data,omitempty"`     // image, file: the bytes (base64 in JSON)
+	URL      string    `json:"url,omitempty"`      // image by reference
+	Name     string    `json:"name,omitempty"`     // file name; tool name of a toolReference
+	URI      string    `json:"uri,omitempty"`      // resource
+	Range    *Range    `json:"range,omitempty"`    // resource
+	Call     *ToolCall `json:"call,omitempty"`     // toolCall
+	// ID and Opaque carry what a provider wants back unchanged with its reasoning
+	// (item id, signature, encrypted content).
+	ID     string          `json:"id,omitempty"`
+	Opaque json.RawMessage `json:"opaque,omitempty"`
+}
+
+// ToolCall is a model's wish to run a tool.
+type ToolCall struct {
+	ID   string `json:"id"` // unique in the session after repair
+	Name string `json:"name"`
+	// Args is always a valid JSON object; Raw and Problem keep what the model sent
+	// where it was not one, so that the result can tell the model what was wrong.
+	Args    json.RawMessage `json:"args"`
+	Raw     string          `json:"raw,omitempty"`
+	Problem string          `json:"problem,omitempty"`
+}
+
+// Usage counts tokens, and money where a price is known. The zero value counts nothing.
+type Usage struct {
+	Input         int     `json:"input"`
+	Output        int     `json:"output"`
+	Cached        int     `json:"cached,omitempty"`
+	CacheWrite    int     `json:"cacheWrite,omitempty"`
+	Reasoning     int     `json:"reasoning,omitempty"`
+	Total         int     `json:"total"`
+	Cost          float64 `json:"cost,omitempty"`
+	CostEstimated bool    `json:"costEstimated,omitempty"`
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
+		CacheWrite: u.CacheWrite + v.CacheWrite, Reasoning: u.Reasoning + v.Reasoning, Total: u.Total + v.Total,
+		Cost: u.Cost + v.Cost, CostEstimated: u.CostEstimated || v.CostEstimated,
+	}
+}
+
+// StopReason says why an assistant message ended.
+type StopReason string
+
+// The reasons, in the engine's own terms; a provider's are mapped onto them.
+const (
+	StopEnd           StopReason = "stop"
+	StopToolUse       StopReason = "toolUse"
+	StopLength        StopReason = "length"
+	StopContentFilter StopReason = "contentFilter"
+	StopError         StopReason = "error"
+	StopAborted       StopReason = "aborted"
+	StopUnknown       StopReason = "unknown"
+)
+
+// Message is one entry of the history.
+type Message struct {
+	ID      string  `json:"id"`
+	Role    Role    `json:"role"`
+	Content []Block `json:"content,omitempty"`
+
+	// Of a tool result.
+	CallID  string          `json:"callId,omitempty"`
+	Name    string          `json:"name,omitempty"` // tool name
+	IsError bool            `json:"isError,omitempty"`
+	Details json.RawMessage `json:"details,omitempty"` // for the screen only
+
+	// Of an assistant message.
+	Stop       StopReason `json:"stop,omitempty"`
+	AbortPhase string     `json:"abortPhase,omitempty"` // inference, tool_execution
+	Usage      *Usage     `json:"usage,omitempty"`
+	Model      string     `json:"model,omitempty"`
+
+	// Bookkeeping.
+	Time   time.Time                  `json:"time"`
+	TurnID string                     `json:"turnId,omitempty"` // the execution that it belongs to
+	Author string                     `json:"author,omitempty"` // user, agent, tools, or a sub-agent's name
+	Source Source                     `json:"source,omitempty"`
+	Hidden bool                       `json:"hidden,omitempty"` // sent to the model, not shown
+	App    string                     `json:"app,omitempty"`    // kind of an app-level message; never sent to the model
+	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
+
+	mu       sync.Mutex
+	encoded  map[string][]byte
+	measured atomic.Int64 // one more than the measure; 0: not measured
+}
+
+// TextContent returns the message's visible text: its text and refusal blocks, put together.
+func (m *Message) TextContent() string {
+	var b strings.Builder
+	for i := range m.Content {
+		if t := m.Content[i].Type; t == Text || t == Refusal {
+			b.WriteString(m.Content[i].Text)
+		}
+	}
+	return b.String()
+}
+
+// ToolCalls returns the message's tool calls in the order in which the model made them.
+func (m *Message) ToolCalls() []*ToolCall {
+	var calls []*ToolCall
+	for i := range m.Content {
+		if c := m.Content[i].Call; m.Content[i].Type == ToolUse && c != nil {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// Clone returns a deep copy without cached encodings.
+func (m *Message) Clone() *Message {
+	c := &Message{
+		ID: m.ID, Role: m.Role, CallID: m.CallID, Name: m.Name, IsError: m.IsError, Details: m.Details,
+		Stop: m.Stop, AbortPhase: m.AbortPhase, Model: m.Model, Time: m.Time, TurnID: m.TurnID,
+		Author: m.Author, Source: m.Source, Hidden: m.Hidden, App: m.App,
+	}
+	if m.Usage != nil {
+		u := *m.Usage
+		c.Usage = &u
+	}
+	if m.Meta != nil {
+		c.Meta = make(map[string]json.RawMessage, len(m.Meta))
+		for k, v := range m.Meta {
+			c.Meta[k] = v
+		}
+	}
+	c.Content = append([]Block(nil), m.Content...)
+	for i := range c.Content {
+		if call := c.Content[i].Call; call != nil {
+			dup := *call
+			c.Content[i].Call = &dup
+		}
+	}
+	return c
+}
+
+// Encoded returns the message's encoding under key, made by encode on first use and
+// kept with the message, so that a history is not encoded again for each model call.
+// A key names the format and everything that changes it. Safe for concurrent use.
+func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b, ok := m.encoded[key]; ok {
+		return b, nil
+	}
+	b, err := encode(m)
+	if err != nil {
+		return nil, err
+	}
+	if m.encoded == nil {
+		m.encoded = make(map[string][]byte, 1)
+	}
+	m.encoded[key] = b
+	return b, nil
+}
+
+// Measured returns the message's size in tokens, estimated by measure on first use and
+// kept with the message. There is one measure for all. Safe for concurrent use.
+func (m *Message) Measured(measure func(*Message) int) int {
+	if n := m.measured.Load(); n > 0 {
+		return int(n - 1)
+	}
+	n := measure(m)
+	m.measured.Store(int64(n) + 1)
+	return n
+}
+
+// NewText returns a message of one text block; ID and Time are the caller's to set.
+func NewText(role Role, text string) *Message {
+	return &Message{Role: role, Content: []Block{{Type: Text, Text: text}}}
+}

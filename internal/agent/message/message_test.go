@@ -1,0 +1,28 @@
+package message
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// Row 1.1 Clone: a copy shares nothing that can be changed, and has no encoding of its original.
+func TestClone(t *testing.T) {
+	m := NewText(RoleAssistant, "text")
+	m.Content = append(m.Content, Block{Type: ToolUse, Call: &ToolCall{ID: "c", Name: "read", Args: json.RawMessage(`{}`)}})
+	m.Usage, m.Meta = &Usage{Input: 1}, map[string]json.RawMessage{"k": json.RawMessage(`1`)}
+	encode := func(m *Message) ([]byte, error) { return json.Marshal(m) }
+	before, err := m.Encoded("json", encode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := m.Clone()
+	c.Content[0].Text, c.Content[1].Call.Name = "changed", "write"
+	c.Usage.Input, c.Meta["k"] = 2, json.RawMessage(`2`)
+	after, err := json.Marshal(m)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the original changed: %s\n%s %v", before, after, err)
+	}
+	if own, err := c.Encoded("json", encode); err != nil || string(own) == string(before) {
+		t.Errorf("the copy kept its original's encoding: %s %v", own, err)
+	}
+}

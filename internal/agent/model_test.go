@@ -1,0 +1,304 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+func failed(k retry.Kind) error { return &retry.Error{Kind: k, Message: string(k)} }
+
+// Rows 1.3 Retract on retry and 1.9 Retry: text that was shown is retracted, tools never run again.
+func TestRetryRetractsWhatWasShown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		runs := 0
+		look := tool("look", ReadOnly, func(context.Context, *Call) (*Result, error) { runs++; return &Result{Text: "x"}, nil })
+		m := script(
+			step{calls: []message.ToolCall{call("c", "look", "")}},
+			step{text: "half", err: failed(retry.Truncated)},
+			step{err: &retry.Error{Kind: retry.RateLimit, Message: "slow down", RetryAfter: 7 * time.Second}},
+			step{text: "whole"},
+		)
+		r := newRig(t, m, nil, look)
+		r.env.Retry = retry.Policy{MaxRetries: 3, InitialDelay: time.Second, MaxDelay: time.Minute}
+		defer r.close()
+		begun := time.Now()
+		turn := r.run("go")
+		if took := time.Since(begun); took != 8*time.Second {
+			t.Errorf("took %s", took)
+		}
+		if runs != 1 || turn.ModelCalls != 2 {
+			t.Errorf("tool runs %d, turn %+v", runs, turn)
+		}
+		lines := r.log.lines()
+		for _, want := range []string{
+			"completed assistantMessage retracted \"half\"\nretrying 1/3 truncated in 1s\nretrying 2/3 rate_limit in 7s\nstarted assistantMessage\ndelta text \"whole\"\ncompleted assistantMessage \"whole\"",
+		} {
+			if !strings.Contains(lines, want) {
+				t.Errorf("no\n%s\nin\n%s", want, lines)
+			}
+		}
+		if strings.Contains(texts(r.s.Messages()), "half") {
+			t.Error("the partial reply was stored")
+		}
+	})
+}
+
+// Row 1.9 Error kinds & failover: the next model answers where the first cannot.
+func TestFallbackModel(t *testing.T) {
+	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted, retry.Client: TurnStatusFailed} {
+		bubble(t, func(t *testing.T) {
+			first, second := script(), script(step{text: "from the second"})
+			for range 9 {
+				first.steps = append(first.steps, step{err: failed(kind)})
+			}
+			r := newRig(t, first, nil)
+			r.env.Models = []Model{first, second}
+			defer r.close()
+			if turn := r.run("go"); turn.Status != want {
+				t.Errorf("%s: turn %+v", kind, turn)
+			}
+		})
+	}
+}
+
+// Row 1.2: the ways in which a turn ends.
+func TestEndReasons(t *testing.T) {
+	look := message.ToolCall{Name: "look"}
+	cut := step{text: "and so on", stop: message.StopLength}
+	filter := step{text: "x", stop: message.StopContentFilter}
+	for _, tc := range []struct {
+		name   string
+		steps  []step
+		limits Limits
+		reason EndReason
+		status string
+		kind   retry.Kind
+		calls  int
+	}{
+		{"stop", []step{{text: "done"}}, Limits{}, EndStop, TurnStatusCompleted, "", 1},
+		{"max model calls", []step{{calls: []message.ToolCall{look}}, {calls: []message.ToolCall{look}}}, Limits{MaxModelCalls: 2}, EndMaxModelCalls, TurnStatusCompleted, "", 2},
+		{"token budget", []step{{calls: []message.ToolCall{look}, usage: message.Usage{Total: 50}}}, Limits{Tokens: 50}, EndBudget, TurnStatusCompleted, "", 1},
+		{"cost budget", []step{{calls: []message.ToolCall{look}, usage: message.Usage{Cost: 2}}}, Limits{Cost: 1.5}, EndBudget, TurnStatusCompleted, "", 1},
+		{"error", []step{{err: failed(retry.Auth)}}, Limits{}, EndError, TurnStatusFailed, retry.Auth, 1},
+		{"length", []step{cut, cut, cut, cut}, Limits{}, EndLength, TurnStatusCompleted, "", 4},
+		{"content filter", []step{filter, filter}, Limits{}, EndContentFilter, TurnStatusFailed, retry.ContentFilter, 2},
+		{"filtered once", []step{filter, {text: "other words"}}, Limits{}, EndStop, TurnStatusCompleted, "", 2},
+		{"blank", []step{{}, {}}, Limits{}, EndError, TurnStatusFailed, retry.Blank, 2},
+		{"blank once", []step{{}, {text: "here"}}, Limits{}, EndStop, TurnStatusCompleted, "", 2},
+		{"unknown finish", []step{{text: "a", stop: message.StopUnknown}, {text: "b"}}, Limits{}, EndStop, TurnStatusCompleted, "", 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, script(tc.steps...), nil, tool("look", ReadOnly, nil))
+				r.env.Limits = tc.limits
+				defer r.close()
+				turn := r.run("go")
+				kind := retry.Kind("")
+				if turn.Error != nil {
+					kind = retry.Kind(turn.Error.Kind)
+				}
+				if turn.EndReason != tc.reason || turn.Status != tc.status || kind != tc.kind || turn.ModelCalls != tc.calls {
+					t.Errorf("turn %+v, error %v", turn, turn.Error)
+				}
+				checkDeltas(t, r.log.all())
+				for _, m := range r.s.Messages() {
+					if m.Source == message.SourceNudge {
+						t.Error("a nudge was stored")
+					}
+				}
+			})
+		})
+	}
+}
+
+// Row 1.2 Length cut: calls that are whole run, the one that was cut does not.
+func TestLengthCutKeepsWholeCalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+			whole, half := call("a", "look", `{}`), call("b", "look", `{}`)
+			half.Problem, half.Raw = "cut off", `{"pa`
+			return &Reply{Message: &message.Message{Stop: message.StopLength, Content: []message.Block{
+				{Type: message.ToolUse, Call: &whole}, {Type: message.ToolUse, Call: &half},
+			}}}, nil
+		}}, step{text: "ok"})
+		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		defer r.close()
+		r.run("go")
+		eq(t, "results", r.results(), "a: look ran")
+	})
+}
+
+// Rows 1.11 Swap model, Key resolver: everything is read anew before each call.
+func TestEnvIsReadAnew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		one := script(step{calls: []message.ToolCall{call("c", "swap", "")}})
+		two := script(step{text: "from two"})
+		var r *rig
+		swap := tool("swap", Mutates, func(context.Context, *Call) (*Result, error) {
+			r.env.Models = []Model{two}
+			r.env.System = []SystemBlock{{Text: "new instructions"}}
+			r.env.Thinking = Thinking{Level: "high"}
+			return &Result{}, r.env.Tools.Add(tool("later", ReadOnly, nil))
+		})
+		r = newRig(t, one, nil, swap)
+		defer r.close()
+		r.run("go")
+		req := two.request(0)
+		if req.System[0].Text != "new instructions" || req.Thinking.Level != "high" || len(req.Tools) != 2 {
+			t.Errorf("request %+v", req)
+		}
+	})
+}
+
+// Row 1.2: an environment without a provider fails the turn with a word, or refuses it.
+func TestNoProvider(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(), func(o *Options) { o.Ready = func() error { return ErrNoProvider } })
+		defer r.close()
+		if _, err := r.s.Prompt(Prompt{Content: text("go")}); !errors.Is(err, ErrNoProvider) {
+			t.Error(err)
+		}
+		if n := len(r.s.Messages()); n != 0 {
+			t.Error("messages", n)
+		}
+	})
+}
+
+// Row 1.1 App-level custom messages, 1.10 stages: two named, replaceable stages.
+func TestTransformAndConvert(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		app := message.NewText(message.RoleUser, "for the screen")
+		app.App = "note"
+		r := newRig(t, script(step{text: "A"}, step{text: "B"}), func(o *Options) { o.Restored.Messages = []*message.Message{app} })
+		defer r.close()
+		r.run("one")
+		eq(t, "default", texts(r.model.request(0).Messages), `user "one"`)
+		r.env.Transform = []Transformer{dropFirst{}}
+		r.env.Convert = func(msgs []*message.Message) []*message.Message {
+			return append(msgs, message.NewText(message.RoleUser, "converted"))
+		}
+		r.run("two")
+		eq(t, "replaced", texts(r.model.request(1).Messages), "user \"one\"\nassistant \"A\"\nuser \"two\"\nuser \"converted\"")
+		if len(r.s.Messages()) != 5 {
+			t.Error(texts(r.s.Messages()))
+		}
+	})
+}
+
+type dropFirst struct{}
+
+func (dropFirst) Transform(_ context.Context, msgs []*message.Message) ([]*message.Message, error) {
+	return msgs[1:], nil
+}
+
+// Row 1.3 Message lifecycle: the partial message and pending calls can be asked for at any moment.
+func TestOpenItems(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{chunks: []string{"so ", "far"}, block: true})
+		r := newRig(t, m, nil)
+		defer r.close()
+		r.prompt("go")
+		synctest.Wait()
+		open := r.s.OpenItems()
+		if len(open) != 1 || open[0].Item.Text != "so far" {
+			t.Errorf("open %+v", open)
+		}
+		_, _ = r.s.Abort(AbortRequest{})
+		r.wait("")
+		if len(r.s.OpenItems()) != 0 {
+			t.Error("items stay open")
+		}
+	})
+}
+
+// Row 1.9 Fallback parser: a call written as text runs; what is shown is what stays, its text never is.
+// Row 1.9 ANSI strip: neither are escapes.
+func TestCallsWrittenAsText(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		say := func(pieces ...string) step {
+			return step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+				for _, p := range pieces {
+					on(Delta{Kind: DeltaText, Text: p})
+				}
+				return &Reply{Message: &message.Message{Stop: message.StopEnd, Content: []message.Block{{Type: message.Text, Text: strings.Join(pieces, "")}}}}, nil
+			}}
+		}
+		m := script(say("I will \x1b[1", ";31mlook\x1b[0m now.\n\n<tool", "_call>\n{\"name\": \"look\", \"argu", "ments\": {}}\n</tool_call>"),
+			say("<tool_call>{\"name\":\"look\",\"arguments\":{\"n\":2}}</tool_call>"), say("done ", "<b>it</b>"))
+		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		r.env.Repair = repair.Default()
+		r.env.Repair.FallbackParser = true
+		defer r.close()
+		if turn := r.run("go"); turn.ToolCalls != 2 {
+			t.Errorf("turn %+v: %s", turn, texts(r.s.Messages()))
+		}
+		checkDeltas(t, r.log.all())
+		lines := r.log.lines()
+		if strings.Contains(lines, "retracted") || strings.Contains(lines, "<tool") || strings.Contains(lines, "\\x1b") || !strings.Contains(lines, `completed assistantMessage "I will look now."`) ||
+			!strings.Contains(lines, `completed assistantMessage "done <b>it</b>"`) || strings.Count(lines, "started assistantMessage") != 2 {
+			t.Error(lines)
+		}
+	})
+}
+
+// Streamed arguments: the call's item starts while they arrive and is the one that runs.
+func TestToolInputStreams(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+			on(Delta{Kind: DeltaToolInput, Index: 0, CallID: "a", Name: "look", Text: `{"x":`})
+			on(Delta{Kind: DeltaToolInput, Index: 0, Text: `1}`})
+			on(Delta{Kind: DeltaToolInput, Index: 1, CallID: "b", Name: "look", Text: `{`})
+			c := call("a", "look", `{"x":1}`)
+			return &Reply{Message: &message.Message{Stop: message.StopToolUse, Content: []message.Block{{Type: message.ToolUse, Call: &c}}}}, nil
+		}}, step{text: "ok"})
+		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		defer r.close()
+		r.run("go")
+		lines := r.log.lines()
+		want := `started toolCall look pending
+delta toolInput "{\"x\":"
+delta toolInput "1}"
+started toolCall look pending
+delta toolInput "{"
+state running queue=0
+updated toolCall look pending
+completed toolCall look cancelled
+updated toolCall look running
+completed toolCall look completed "look ran"`
+		if !strings.Contains(lines, want) {
+			t.Error(lines)
+		}
+	})
+}
+
+// A store that fails ends the turn before a tool runs.
+func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ran := false
+		look := tool("look", ReadOnly, func(context.Context, *Call) (*Result, error) { ran = true; return &Result{}, nil })
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}), nil, look)
+		r.log.fail = func(recs []Record) error {
+			for _, rec := range recs {
+				if rec.Type == RecordMessage && rec.Message.Role == message.RoleAssistant {
+					return errors.New("disk full")
+				}
+			}
+			return nil
+		}
+		turn := r.run("go")
+		if ran || turn.Status != TurnStatusFailed || !strings.Contains(turn.Error.Message, "disk full") {
+			t.Errorf("ran %v, turn %+v %v", ran, turn, turn.Error)
+		}
+		synctest.Wait()
+		r.log.fail = nil
+		r.close()
+	})
+}

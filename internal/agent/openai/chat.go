@@ -1,0 +1,425 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// chatChunk is an event of a chat stream, or a whole chat answer. Fields whose type differs
+// between providers are kept raw.
+type chatChunk struct {
+	Error   jsontext.Value `json:"error"`
+	Choices []chatChoice   `json:"choices"`
+	Usage   jsontext.Value `json:"usage"`
+	XGroq   jsontext.Value `json:"x_groq"`
+}
+
+type chatChoice struct {
+	Index        jsontext.Value `json:"index"`
+	Delta        *chatDelta     `json:"delta"`
+	Message      *chatDelta     `json:"message"`
+	FinishReason jsontext.Value `json:"finish_reason"`
+	Usage        jsontext.Value `json:"usage"`
+	Error        jsontext.Value `json:"error"`
+}
+
+type chatDelta struct {
+	Content          jsontext.Value `json:"content"`
+	ReasoningContent jsontext.Value `json:"reasoning_content"`
+	Reasoning        jsontext.Value `json:"reasoning"`
+	ReasoningDetails jsontext.Value `json:"reasoning_details"`
+	Refusal          jsontext.Value `json:"refusal"`
+	ToolCalls        []chatCall     `json:"tool_calls"`
+	FunctionCall     *chatFunction  `json:"function_call"`
+}
+
+type chatCall struct {
+	Index    jsontext.Value `json:"index"`
+	ID       jsontext.Value `json:"id"`
+	Function chatFunction   `json:"function"`
+	Extra    jsontext.Value `json:"extra_content"` // Gemini's thought signature
+}
+
+type chatFunction struct {
+	Name      jsontext.Value `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+}
+
+// lenient are the options under which provider JSON is read.
+var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// chatDecoder gathers a reply from a chat stream.
+type chatDecoder struct {
+	c       *call
+	some    bool // a choice came
+	finish  string
+	usage   *message.Usage
+	blocks  blocks
+	calls   []*gathered
+	byIndex map[int]*gathered
+	details []json.RawMessage // reasoning_details, to be sent back
+	think   thinkTags
+}
+
+// gathered is a tool call that grows.
+type gathered struct {
+	index int
+	id    string
+	name  string
+	args  lane
+	extra json.RawMessage
+}
+
+func newChatDecoder(c *call) *chatDecoder {
+	return &chatDecoder{c: c, byIndex: map[int]*gathered{}, blocks: blocks{on: c.on}}
+}
+
+func (d *chatDecoder) event(raw []byte) error {
+	var k chatChunk
+	if err := jsonv2.Unmarshal(raw, &k, lenient); err != nil {
+		return d.c.unreadable(raw)
+	}
+	if present(k.Error) {
+		return d.c.failure(k.Error)
+	}
+	d.takeUsage(k.Usage)
+	if present(k.XGroq) {
+		var g struct{ Usage jsontext.Value }
+		_ = jsonv2.Unmarshal(k.XGroq, &g, lenient, jsonv2.MatchCaseInsensitiveNames(true))
+		d.takeUsage(g.Usage)
+	}
+	for i := range k.Choices {
+		if err := d.choice(&k.Choices[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choice takes one choice; only the first of several is ours.
+func (d *chatDecoder) choice(ch *chatChoice) error {
+	if n, ok := integer(ch.Index); ok && n != 0 {
+		return nil
+	}
+	if present(ch.Error) {
+		return d.c.failure(ch.Error)
+	}
+	d.some = true
+	d.takeUsage(ch.Usage)
+	switch {
+	case ch.Delta != nil:
+		d.delta(ch.Delta)
+	case ch.Message != nil && d.blocks.empty() && len(d.calls) == 0: // not the copy of all that some add to the last event
+		d.delta(ch.Message)
+	}
+	if f := word(ch.FinishReason); f != "" {
+		d.finish = f
+	}
+	if d.finish == "error" { // OpenRouter, when the provider behind it fails
+		return &retry.Error{Kind: retry.Transient, Message: "the provider ended the answer with an error", Hint: retry.Hint(retry.Transient)}
+	}
+	return nil
+}
+
+func (d *chatDecoder) delta(m *chatDelta) {
+	if present(m.ReasoningContent) {
+		d.blocks.add(message.Reasoning, m.ReasoningContent)
+	} else if present(m.Reasoning) {
+		d.blocks.add(message.Reasoning, m.Reasoning)
+	}
+	if present(m.ReasoningDetails) {
+		var list []json.RawMessage
+		if json.Unmarshal(m.ReasoningDetails, &list) == nil {
+			d.details = mergeDetails(d.details, list)
+		}
+	}
+	if present(m.Content) {
+		d.content(m.Content)
+	}
+	if present(m.Refusal) {
+		d.blocks.add(message.Refusal, m.Refusal)
+	}
+	for i := range m.ToolCalls {
+		d.call(&m.ToolCalls[i])
+	}
+	if m.FunctionCall != nil {
+		d.call(&chatCall{Function: *m.FunctionCall, Index: jsontext.Value("0")})
+	}
+}
+
+// content takes a string, or the list of parts that some providers send.
+func (d *chatDecoder) content(v jsontext.Value) {
+	if v[0] == '"' {
+		d.think.add(&d.blocks, v)
+		return
+	}
+	var parts []struct {
+		Type     string         `json:"type"`
+		Text     jsontext.Value `json:"text"`
+		Thinking jsontext.Value `json:"thinking"`
+	}
+	if jsonv2.Unmarshal(v, &parts, lenient) != nil {
+		return
+	}
+	for _, p := range parts {
+		switch {
+		case present(p.Text):
+			d.blocks.add(message.Text, p.Text)
+		case present(p.Thinking) && p.Thinking[0] == '"':
+			d.blocks.add(message.Reasoning, p.Thinking)
+		case present(p.Thinking):
+			var inner []struct {
+				Text jsontext.Value `json:"text"`
+			}
+			_ = jsonv2.Unmarshal(p.Thinking, &inner, lenient)
+			for _, t := range inner {
+				d.blocks.add(message.Reasoning, t.Text)
+			}
+		}
+	}
+}
+
+// call takes a fragment of a tool call.
+func (d *chatDecoder) call(f *chatCall) {
+	g := d.find(f)
+	if id := word(f.ID); id != "" {
+		g.id = id
+	}
+	g.addName(word(f.Function.Name))
+	if present(f.Extra) {
+		g.extra = json.RawMessage(bytes.Clone(f.Extra))
+	}
+	var text string
+	switch a := f.Function.Arguments; {
+	case !present(a):
+	case a[0] == '"':
+		text = g.args.add(a)
+	default: // an object instead of its text
+		text = g.args.addText(string(a))
+	}
+	d.c.on(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id, Name: g.name})
+}
+
+// find returns the call that a fragment belongs to: that of its index, unless its id says
+// that the provider numbers all calls alike; without an index that of its id, else the last.
+func (d *chatDecoder) find(f *chatCall) *gathered {
+	id := word(f.ID)
+	n, numbered := integer(f.Index)
+	if numbered {
+		if g := d.byIndex[n]; g != nil && (id == "" || g.id == "" || g.id == id) {
+			return g
+		}
+	}
+	for _, g := range d.calls {
+		if id != "" && g.id == id {
+			return g
+		}
+	}
+	if !numbered && id == "" && len(d.calls) > 0 && !d.startsAnew(f) {
+		return d.calls[len(d.calls)-1]
+	}
+	if !numbered || d.byIndex[n] != nil && id != "" {
+		n = d.nextIndex()
+	}
+	g := &gathered{index: n}
+	d.calls = append(d.calls, g)
+	if i, ok := integer(f.Index); ok {
+		d.byIndex[i] = g // from now on fragments of that index belong to the newest
+	}
+	d.byIndex[n] = g
+	return g
+}
+
+// startsAnew says whether a fragment without index and id begins another call: it names a
+// function while the last call has its arguments.
+func (d *chatDecoder) startsAnew(f *chatCall) bool {
+	return word(f.Function.Name) != "" && len(d.calls[len(d.calls)-1].args.text) > 0
+}
+
+func (d *chatDecoder) nextIndex() int {
+	n := 0
+	for _, g := range d.calls {
+		n = max(n, g.index+1)
+	}
+	return n
+}
+
+// addName takes a name that comes whole, in pieces, or again with each fragment.
+func (g *gathered) addName(name string) {
+	if name == "" || name == g.name {
+		return
+	}
+	if g.name == "" || len(g.args.text) == 0 && !strings.HasPrefix(name, g.name) {
+		g.name += name
+	} else if len(g.args.text) == 0 {
+		g.name = name
+	}
+}
+
+func (d *chatDecoder) takeUsage(v jsontext.Value) {
+	if u := readUsage(v); u != nil {
+		d.usage = u
+	}
+}
+
+func (d *chatDecoder) reply(ended bool) (*agent.Reply, error) {
+	d.think.end(&d.blocks)
+	d.blocks.end()
+	if !d.some && ended {
+		return nil, errNoReply
+	}
+	if !ended && d.finish == "" || !d.some {
+		return nil, d.c.errCut()
+	}
+	msg := d.message()
+	msg.Usage = d.usage
+	msg.Stop = stopOf(d.finish, len(d.calls) > 0)
+	return d.c.reply(msg, d.finish), nil
+}
+
+// message puts together what was gathered: blocks in the order in which they came, then the calls by index.
+func (d *chatDecoder) message() *message.Message {
+	d.blocks.end()
+	msg := &message.Message{Content: d.blocks.list}
+	d.attachDetails(msg)
+	slices.SortStableFunc(d.calls, func(a, b *gathered) int { return cmp.Compare(a.index, b.index) })
+	for _, g := range d.calls {
+		g.args.end()
+		msg.Content = append(msg.Content, g.block())
+	}
+	return msg
+}
+
+// block makes the call's content block. Arguments that are no object are kept in Raw.
+func (g *gathered) block() message.Block {
+	return message.Block{Type: message.ToolUse, Opaque: g.extra, Call: toolCall(g.id, g.name, string(g.args.text))}
+}
+
+func toolCall(id, name, args string) *message.ToolCall {
+	call := &message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
+	if t := strings.TrimSpace(args); !strings.HasPrefix(t, "{") || !json.Valid(call.Args) {
+		call.Args, call.Raw, call.Problem = json.RawMessage("{}"), args, "the arguments are not a JSON object"
+		if t == "" {
+			call.Raw, call.Problem = "", ""
+		}
+	}
+	return call
+}
+
+// attachDetails keeps what OpenRouter wants back with the first reasoning block.
+func (d *chatDecoder) attachDetails(msg *message.Message) {
+	if len(d.details) == 0 {
+		return
+	}
+	raw, err := json.Marshal(map[string]any{"reasoning_details": d.details})
+	if err != nil {
+		return
+	}
+	for i := range msg.Content {
+		if msg.Content[i].Type == message.Reasoning {
+			msg.Content[i].Opaque = raw
+			return
+		}
+	}
+	msg.Content = slices.Insert(msg.Content, 0, message.Block{Type: message.Reasoning, Opaque: raw})
+}
+
+// mergeDetails joins the pieces of one detail (same index and type) as OpenRouter asks.
+func mergeDetails(have, more []json.RawMessage) []json.RawMessage {
+	for _, m := range more {
+		var last, next map[string]any
+		if len(have) > 0 && json.Unmarshal(have[len(have)-1], &last) == nil && json.Unmarshal(m, &next) == nil &&
+			last["index"] == next["index"] && last["type"] == next["type"] && next["index"] != nil {
+			if joined, err := json.Marshal(joinDetail(last, next)); err == nil {
+				have[len(have)-1] = joined
+				continue
+			}
+		}
+		have = append(have, bytes.Clone(m))
+	}
+	return have
+}
+
+func joinDetail(last, next map[string]any) map[string]any {
+	for k, v := range next {
+		a, isText := last[k].(string)
+		b, alsoText := v.(string)
+		switch {
+		case isText && alsoText && (k == "text" || k == "summary" || k == "data"):
+			last[k] = a + b
+		case v != nil:
+			last[k] = v
+		}
+	}
+	return last
+}
+
+// stopOf maps a provider's finish reason.
+func stopOf(finish string, calls bool) message.StopReason {
+	switch strings.ToLower(finish) {
+	case "stop", "end_turn", "eos", "eos_token", "stop_sequence", "complete", "completed", "finished", "done", "finish_reason_stop", "":
+		if calls {
+			return message.StopToolUse
+		}
+		return message.StopEnd
+	case "tool_calls", "tool-calls", "function_call", "function_calls", "tool_use":
+		if calls {
+			return message.StopToolUse
+		}
+		return message.StopEnd
+	case "length", "max_tokens", "max_output_tokens", "model_length", "max_length", "token_limit":
+		return message.StopLength
+	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal", "sensitive":
+		return message.StopContentFilter
+	}
+	return message.StopUnknown
+}
+
+// failure types the error of an event.
+func (c *call) failure(v jsontext.Value) error {
+	return retry.Classify(0, nil, fmt.Appendf(nil, `{"error":%s}`, withoutKey(string(v), c.key)), nil)
+}
+
+// unreadable is an event that is no JSON, or of no known shape.
+func (c *call) unreadable(raw []byte) error {
+	text := withoutKey(string(raw[:min(len(raw), maxErrorBody)]), c.key)
+	text = strings.ToValidUTF8(text[:min(len(text), 200)], "\uFFFD")
+	return &retry.Error{
+		Kind: retry.Truncated, Message: "the provider sent an event that cannot be read: " + retry.Redact(text), Hint: retry.Hint(retry.Truncated),
+	}
+}
+
+func present(v jsontext.Value) bool { return len(v) > 0 && v[0] != 'n' }
+
+// word reads a JSON string; a number or any other value is its own text.
+func word(v jsontext.Value) string {
+	if !present(v) {
+		return ""
+	}
+	if v[0] != '"' {
+		return string(v)
+	}
+	var l lane
+	return l.add(v) + l.end()
+}
+
+// integer reads a number, or a string that holds one.
+func integer(v jsontext.Value) (int, bool) {
+	f, err := strconv.ParseFloat(word(v), 64)
+	if err != nil || f != f || f < 0 || f > 1e9 {
+		return 0, false
+	}
+	return int(f), true
+}

@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Queue returns the messages that wait, steers first.
+func (s *Session) Queue() []QueueEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queueLocked()
+}
+
+func (s *Session) queueLocked() []QueueEntry {
+	out := make([]QueueEntry, 0, len(s.steers)+len(s.queue))
+	for _, e := range s.steers {
+		out = append(out, e.export())
+	}
+	for _, e := range s.queue {
+		out = append(out, e.export())
+	}
+	return out
+}
+
+func (e *entry) export() QueueEntry {
+	return QueueEntry{
+		MessageID: e.msg.ID, Delivery: e.delivery, Content: e.msg.Content, Source: e.msg.Source,
+		Hidden: e.msg.Hidden, Wake: e.wake, Held: e.held, Author: e.msg.Author, Meta: e.msg.Meta,
+	}
+}
+
+func (s *Session) queueLimit() int {
+	if s.opts.QueueLimit != nil {
+		if n := s.opts.QueueLimit(); n > 0 {
+			return n
+		}
+	}
+	return DefaultQueueLimit
+}
+
+// Unqueue takes a waiting message out. ErrNotFound: it was delivered, or never there.
+func (s *Session) Unqueue(messageID string) ([]QueueEntry, error) {
+	s.mu.Lock()
+	ok := s.dropLocked(messageID)
+	q := s.queueLocked()
+	s.mu.Unlock()
+	if !ok {
+		return nil, ErrNotFound
+	}
+	return q, s.journal.flush()
+}
+
+// ClearQueue takes every waiting message out.
+func (s *Session) ClearQueue() error {
+	s.mu.Lock()
+	for _, e := range slices.Concat(s.steers, s.queue) {
+		s.board.removed(e.msg.ID)
+	}
+	if len(s.steers)+len(s.queue) > 0 {
+		s.steers, s.queue = nil, nil
+		s.queueChangedLocked()
+	}
+	s.mu.Unlock()
+	return s.journal.flush()
+}
+
+func (s *Session) dropLocked(messageID string) bool {
+	n := len(s.steers) + len(s.queue)
+	byID := func(e *entry) bool { return e.msg.ID == messageID }
+	s.steers = slices.DeleteFunc(s.steers, byID)
+	s.queue = slices.DeleteFunc(s.queue, byID)
+	if len(s.steers)+len(s.queue) == n {
+		return false
+	}
+	s.board.removed(messageID)
+	s.queueChangedLocked()
+	return true
+}
+
+// takeBack removes an entry that could not be stored, if it still waits.
+func (s *Session) takeBack(e *entry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, acc := range s.clients {
+		if acc.MessageID == e.msg.ID {
+			delete(s.clients, id)
+		}
+	}
+	return s.dropLocked(e.msg.ID)
+}
+
+func (s *Session) enqueueLocked(e *entry) {
+	s.queue = append(s.queue, e)
+	s.board.queued(e.msg.ID)
+	s.queueChangedLocked()
+}
+
+func (s *Session) queueChangedLocked() {
+	s.recordQueueLocked()
+	s.changedLocked()
+}
+
+// recordQueueLocked stores the whole queue as it stands: steers and notes would be lost otherwise.
+func (s *Session) recordQueueLocked() {
+	if s.opts.Store == nil {
+		return
+	}
+	q := s.queueLocked()
+	for _, e := range s.notes {
+		q = append(q, e.export())
+	}
+	s.journal.add(Record{Type: RecordQueue, Queue: q, Sync: true})
+}
+
+// takeLocked takes the first entry of a queue, or all of them. The caller commits the
+// messages before it lets go of the lock, and records the queue after them: a crash in
+// between shows a message twice rather than never.
+func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
+	n := len(*q)
+	if mode == QueueOneAtATime && n > 1 {
+		n = 1
+	}
+	taken := (*q)[:n:n]
+	*q = slices.Clone((*q)[n:])
+	return taken
+}
+
+// deliverLocked makes waiting messages history of the running turn, with their items.
+func (s *Session) deliverLocked(entries []*entry) {
+	if len(entries) == 0 {
+		return
+	}
+	for _, e := range entries {
+		s.commitUserLocked(e.msg)
+	}
+	s.recordQueueLocked()
+	s.changedLocked()
+}
+
+// commitUserLocked makes m history of the running turn and shows it, unless it is hidden.
+func (s *Session) commitUserLocked(m *message.Message) {
+	m.TurnID = s.turn.id
+	s.stamp(m)
+	s.commitLocked(m, m.Source != message.SourceNudge)
+	s.board.delivered(m.ID, m.TurnID)
+	if m.Hidden || m.App != "" || m.Role != message.RoleUser {
+		return
+	}
+	s.turn.fresh = append(s.turn.fresh, m)
+	it := Item{
+		ID: m.ID, Type: ItemUser, CreatedAt: m.Time, Text: m.TextContent(), Source: m.Source,
+		Content:   slices.DeleteFunc(slices.Clone(m.Content), func(b message.Block) bool { return b.Type == message.Text }),
+		MessageID: m.ID,
+	}
+	s.em.emit(ItemStarted{TurnID: m.TurnID, Item: it})
+	s.em.emit(ItemCompleted{TurnID: m.TurnID, Item: it})
+}

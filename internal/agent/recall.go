@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Numbers of the recall tool.
+const (
+	recallLimit   = 8    // passages by default
+	recallMax     = 30   // passages at most
+	recallContext = 700  // bytes of a passage
+	recallWhole   = 8000 // bytes of a message that is asked for by number
+)
+
+// recallName is the tool that a model looks up with what a reduction took out of its view. It
+// is loaded by the first reduction, also where it is deferred.
+const recallName = "recall"
+
+// recallNote tells the model of it, where something was left out.
+const recallNote = "[What was left out is not lost: the tool recall finds it in this session's own history.]"
+
+type recallArgs struct {
+	Query  string `json:"query,omitempty" jsonschema:"words that the passage holds, in any order and case"`
+	Number int    `json:"number,omitempty" jsonschema:"show the message of this number whole"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many passages, 8 by default"`
+}
+
+// RecallTool returns the tool recall: what a summary lost can be looked up again in the stored history of the session
+// that calls it, which a compaction leaves whole.
+func RecallTool() Tool {
+	return Func(Spec{
+		Name: recallName, Label: "Recall", Effect: ReadOnly, Source: "builtin",
+		Description: "Search this conversation's own past, including what was summarised or left out of your view: earlier messages, tool results and what the user said. " +
+			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
+	}, recall)
+}
+
+func recall(_ context.Context, call *Call, a recallArgs) (*Result, error) {
+	if call.History == nil {
+		return nil, fmt.Errorf("this session keeps no history")
+	}
+	msgs := call.History()
+	switch {
+	case a.Number > 0 && a.Number <= len(msgs):
+		return &Result{Text: HeadTail(recallText(msgs[a.Number-1]), recallWhole, "")}, nil
+	case a.Number != 0:
+		return nil, fmt.Errorf("there is no message %d: the history has %d", a.Number, len(msgs))
+	case strings.TrimSpace(a.Query) == "":
+		return nil, fmt.Errorf("give a query or a number")
+	}
+	if a.Limit <= 0 {
+		a.Limit = recallLimit
+	}
+	return &Result{Text: search(msgs, strings.Fields(strings.ToLower(a.Query)), min(a.Limit, recallMax))}, nil
+}
+
+func search(msgs []*message.Message, words []string, limit int) string {
+	var b strings.Builder
+	found := 0
+	for i := len(msgs) - 1; i >= 0 && found < limit; i-- {
+		if asksRecall(msgs[i]) {
+			continue
+		}
+		text := recallText(msgs[i])
+		if at := matchAll(text, words); at >= 0 {
+			found++
+			fmt.Fprintf(&b, "[%d] %s: %s\n\n", i+1, msgs[i].Role, passage(text, at))
+		}
+	}
+	if found == 0 {
+		return "Nothing in this conversation holds all of these words."
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// asksRecall reports whether a message is a search of its own, or a search's result.
+func asksRecall(m *message.Message) bool {
+	if m.Role == message.RoleTool {
+		return m.Name == recallName
+	}
+	return slices.ContainsFunc(m.ToolCalls(), func(c *message.ToolCall) bool { return c.Name == recallName })
+}
+
+// matchAll returns the best place to show of a text that holds all words, -1 where one is missing:
+// where they stand together as they were asked for, else where the rarest stands.
+func matchAll(text string, words []string) int {
+	lower := strings.ToLower(text)
+	at, rarest := -1, 0
+	for _, w := range words {
+		n := strings.Count(lower, w)
+		if n == 0 {
+			return -1
+		}
+		if at < 0 || n < rarest {
+			at, rarest = strings.Index(lower, w), n
+		}
+	}
+	if phrase := strings.Index(lower, strings.Join(words, " ")); phrase >= 0 {
+		at = phrase
+	}
+	return min(at, len(text)) // lower case may be longer
+}
+
+// passage is the part of a text around a place.
+func passage(text string, at int) string {
+	from := max(0, at-recallContext/3)
+	to := min(len(text), from+recallContext)
+	s := strings.ToValidUTF8(text[from:to], "")
+	if from > 0 {
+		s = "…" + s
+	}
+	if to < len(text) {
+		s += "…"
+	}
+	return s
+}
+
+func recallText(m *message.Message) string {
+	text := m.TextContent()
+	for _, c := range m.ToolCalls() {
+		text += fmt.Sprintf("\n%s(%s)", c.Name, c.Args)
+	}
+	return strings.TrimSpace(text)
+}

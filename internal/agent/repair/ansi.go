@@ -1,0 +1,161 @@
+package repair
+
+import "strings"
+
+// StripANSI removes terminal escape sequences: CSI, OSC, DCS and the other string
+// sequences, charset choices and single escapes.
+func StripANSI(s string) string {
+	if !strings.ContainsAny(s, "\x1b\u009b") {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	open := 0 // up to here no string sequence ends, as is known
+	for i := 0; i < len(s); {
+		switch {
+		case s[i] == 0x1b:
+			n := escapeLen(s[i:], max(open-i, 0))
+			if n == 2 && i+1 < len(s) && strings.IndexByte(stringStarts, s[i+1]) >= 0 {
+				open = max(open, i+2+maxString)
+			}
+			i += n
+		case strings.HasPrefix(s[i:], "\u009b"): // CSI as one character
+			i += 2 + csiLen(s[i+2:])
+		default:
+			b.WriteByte(s[i])
+			i++
+		}
+	}
+	return b.String()
+}
+
+// stringStarts follow ESC at the start of OSC, DCS, SOS, PM and APC.
+const stringStarts = "]PX^_"
+
+// charsetStarts follow ESC at the start of a charset choice and the like: one more byte comes.
+const charsetStarts = "()*+-./#% "
+
+// escapeLen returns the length of the sequence at the start of s, which begins with ESC; no
+// string sequence ends before clear.
+func escapeLen(s string, clear int) int {
+	if len(s) < 2 {
+		return len(s)
+	}
+	switch c := s[1]; {
+	case c == '[':
+		return 2 + csiLen(s[2:])
+	case strings.IndexByte(stringStarts, c) >= 0:
+		return 2 + stringLen(s[2:], max(clear-2, 0))
+	case strings.IndexByte(charsetStarts, c) >= 0:
+		return min(3, len(s))
+	case 0x30 <= c && c <= 0x7e:
+		return 2
+	}
+	return 1
+}
+
+// maxParams bounds the parameters of a control sequence, which else could swallow an answer of digits.
+const maxParams = 256
+
+// csiLen is the length of a control sequence's parameters and final byte.
+func csiLen(s string) int {
+	i := 0
+	for i < len(s) && i < maxParams && 0x20 <= s[i] && s[i] <= 0x3f {
+		i++
+	}
+	if i < len(s) && i < maxParams && 0x40 <= s[i] && s[i] <= 0x7e {
+		i++
+	}
+	return i
+}
+
+// maxString bounds a string sequence: one that never ends must not swallow the answer.
+const maxString = 4096
+
+// stringLen is the length of a string sequence up to BEL or ST; 0 where neither comes. It
+// looks from clear on.
+func stringLen(s string, clear int) int {
+	for i := clear; i < len(s) && i < maxString; i++ {
+		if s[i] == 0x07 {
+			return i + 1
+		}
+		if s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\' {
+			return i + 2
+		}
+	}
+	return 0
+}
+
+// ANSIStream strips escape sequences from a text that comes in pieces, which may cut a
+// sequence anywhere. The zero value is ready.
+type ANSIStream struct{ held string }
+
+// Add takes a piece and returns what can be shown of it.
+func (a *ANSIStream) Add(piece string) string {
+	s := a.held + piece
+	a.held = ""
+	if i := unfinishedAt(s); i < len(s) {
+		s, a.held = s[:i], s[i:]
+	}
+	return StripANSI(s)
+}
+
+// End returns what was held back.
+func (a *ANSIStream) End() string {
+	s := a.held
+	a.held = ""
+	return StripANSI(s)
+}
+
+// unfinishedAt returns where the sequence begins that s ends within, else its length.
+func unfinishedAt(s string) int {
+	for i := 0; i < len(s); {
+		n := strings.IndexAny(s[i:], "\x1b\u009b")
+		if n < 0 {
+			return len(s) - len(cutIntroducer(s))
+		}
+		i += n
+		if unfinishedEscape(s[i:]) {
+			return i
+		}
+		if s[i] == 0x1b {
+			i += escapeLen(s[i:], 0)
+		} else {
+			i += len("\u009b") + csiLen(s[i+len("\u009b"):])
+		}
+	}
+	return len(s)
+}
+
+// cutIntroducer is the first byte of U+009B at the end of s.
+func cutIntroducer(s string) string {
+	if strings.HasSuffix(s, "\u009b"[:1]) {
+		return "\u009b"[:1]
+	}
+	return ""
+}
+
+// unfinishedEscape says whether the sequence at the start of s may go on behind its end.
+func unfinishedEscape(s string) bool {
+	if rest, ok := strings.CutPrefix(s, "\u009b"); ok {
+		return unfinishedCSI(rest)
+	}
+	if len(s) < 2 {
+		return true
+	}
+	switch c := s[1]; {
+	case c == '[':
+		return unfinishedCSI(s[2:])
+	case strings.IndexByte(stringStarts, c) >= 0: // its last byte may be the \ of the ST
+		return len(s) < 2+maxString+1 && stringLen(s[2:], 0) == 0
+	case strings.IndexByte(charsetStarts, c) >= 0:
+		return len(s) < 3
+	}
+	return false
+}
+
+// unfinishedCSI is unfinishedEscape for the parameters of a control sequence.
+func unfinishedCSI(s string) bool {
+	n := csiLen(s)
+	return n == len(s) && n < maxParams && (n == 0 || s[n-1] < 0x40)
+}

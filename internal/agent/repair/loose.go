@@ -1,0 +1,357 @@
+package repair
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// loose finds the calls that have no form of their own: JSON in code blocks, bare JSON,
+// `name: X` with its arguments below, and `toolname {…}`.
+func (s *scanner) loose() {
+	for i := range s.fences {
+		if s.full() {
+			break
+		}
+		f := &s.fences[i]
+		s.try()
+		if slices.Contains(callLabels, f.label) {
+			s.add(f.bodyStart, f.bodyEnd, true, callsIn(s.text[f.bodyStart:f.bodyEnd], false))
+		}
+	}
+	s.tries = maxTries
+	s.bare()
+	s.tries = maxTries
+	s.lines()
+}
+
+// bare finds JSON outside code blocks that begins a line, or a word in it.
+func (s *scanner) bare() {
+	for at := 0; at < len(s.text) && !s.full(); {
+		i := strings.IndexAny(s.text[at:], "{[")
+		if i < 0 {
+			return
+		}
+		at += i
+		if f := s.inFence(at); f != nil {
+			at = max(f.end, at+1)
+			continue
+		}
+		n := 0
+		if s.mayBegin(at) {
+			n = matching(s.text[at:], &s.budget)
+		}
+		if n <= 0 {
+			at++
+			continue
+		}
+		s.jsonAt(at, at+n)
+		at += n
+	}
+}
+
+// mayBegin says whether JSON that is a call may begin at i.
+func (s *scanner) mayBegin(i int) bool {
+	if i > 0 && strings.IndexByte(" \t\n:}]>", s.text[i-1]) < 0 && !isWord(s.text[i-1]) {
+		return false
+	}
+	rest := strings.TrimLeft(s.text[i+1:min(len(s.text), i+65)], " \t\r\n")
+	return rest != "" && (rest[0] == '"' || rest[0] == '\'' || rest[0] == '{' || rest[0] == '}' || isWord(rest[0]))
+}
+
+// jsonAt takes the JSON at text[start:end] for a call, or for the arguments of the tool that is named before it.
+func (s *scanner) jsonAt(start, end int) {
+	raw := s.text[start:end]
+	if namesCall(raw) {
+		s.try()
+		if calls := callsIn(raw, false); len(calls) > 0 {
+			s.add(start, end, true, calls)
+			return
+		}
+	}
+	if len(s.known) == 0 || raw[0] != '{' {
+		return
+	}
+	low := lineStart(s.text, start)
+	name := strings.TrimPrefix(strings.TrimSpace(s.text[low:start]), "call:")
+	name = strings.TrimSpace(strings.TrimSuffix(name, ":"))
+	if name == "" || knownName(name, s.known) == "" { // it must begin the line
+		return
+	}
+	s.try()
+	s.add(low, end, true, []parsed{withArgs(name, raw)})
+}
+
+// The bounds of a call written as lines.
+const (
+	maxArgsDistance = 10  // lines from the name to the arguments
+	maxNameLine     = 200 // bytes
+)
+
+// lines finds `name: X` lines with an arguments line below.
+func (s *scanner) lines() {
+	for at := 0; at < len(s.text) && !s.full(); {
+		end := lineEnd(s.text, at)
+		if end-at < maxNameLine {
+			s.line(at, end)
+		}
+		at = end + 1
+	}
+}
+
+func lineEnd(text string, i int) int {
+	if n := strings.IndexByte(text[i:], '\n'); n >= 0 {
+		return i + n
+	}
+	return len(text)
+}
+
+// lineName returns the tool that a line such as `**tool:** read` names, or "".
+func lineName(line string) string {
+	key, value, ok := strings.Cut(line, ":")
+	if !ok {
+		return ""
+	}
+	if !lineKey(strings.Trim(key, " \t-*")) {
+		return ""
+	}
+	value = strings.Trim(value, " \t\r*,\"'`")
+	if !usableID().MatchString(value) {
+		return ""
+	}
+	return value
+}
+
+// lineKey says whether a line that begins with the word and a colon names a tool.
+func lineKey(word string) bool {
+	switch word {
+	case "name", "tool", "function", "tool_name", "function_name":
+		return true
+	}
+	return false
+}
+
+// line takes a line that names a tool, if arguments stand below it.
+func (s *scanner) line(at, end int) {
+	name := lineName(s.text[at:end])
+	if name == "" {
+		return
+	}
+	if f := s.inFence(at); f != nil && !slices.Contains(callLabels, f.label) {
+		return
+	}
+	if start, stop, ok := s.argsBelow(end); ok {
+		s.try()
+		s.add(at, stop, true, []parsed{withArgs(name, s.text[start:stop])})
+	}
+}
+
+// argsBelow finds the arguments within the lines after i.
+func (s *scanner) argsBelow(i int) (start, end int, ok bool) {
+	for range maxArgsDistance {
+		nl := strings.IndexByte(s.text[i:], '\n')
+		if nl < 0 {
+			return 0, 0, false
+		}
+		i += nl + 1
+		line := s.text[i:min(len(s.text), i+maxLineBack)]
+		if n := argsKey(line); n > 0 {
+			return s.argsValue(i + n)
+		}
+	}
+	return 0, 0, false
+}
+
+// argsKey returns the length of a line's beginning such as `**arguments:** `, 0 where it is another line.
+func argsKey(line string) int {
+	colon := strings.IndexByte(line, ':')
+	if colon < 0 {
+		return 0
+	}
+	switch strings.Trim(line[:colon], " \t-*") {
+	case "arguments", "args", "input", "parameters", "params":
+		return len(line) - len(strings.TrimLeft(line[colon+1:], "* \t"))
+	}
+	return 0
+}
+
+// argsValue is the object, or the quoted object, at i or on the next line.
+func (s *scanner) argsValue(i int) (start, end int, ok bool) {
+	start = len(s.text) - len(strings.TrimLeft(s.text[i:], " \t\r\n`"))
+	if start >= len(s.text) {
+		return 0, 0, false
+	}
+	switch s.text[start] {
+	case '{':
+		n := matching(s.text[start:], &s.budget)
+		return start, start + n, n > 0
+	case '"', '\'':
+		return start, lineEnd(s.text, start), true
+	}
+	return 0, 0, false
+}
+
+// matching returns the length of the bracketed text at the start of s, 0 where it is not
+// closed. It takes what it looks at from the budget, so that a text of openings alone does
+// not take quadratic time.
+func matching(s string, budget *int) int {
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(s) && *budget > 0; i++ {
+		*budget--
+		switch c := s[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'' && i > 0 && strings.IndexByte("{[:, (=", s[i-1]) >= 0:
+			quote = c
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case c == '}' || c == ']' || c == ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// namesCall says whether a JSON text has a word without which it is no call.
+func namesCall(text string) bool {
+	return strings.Contains(text, "name") || strings.Contains(text, "function") || strings.Contains(text, "tool")
+}
+
+// callsIn reads the calls of a JSON text in any of the usual shapes. In an explicit form
+// (tagged) arguments may be missing.
+func callsIn(text string, tagged bool) []parsed {
+	if !namesCall(text) {
+		return nil
+	}
+	f := fix(text)
+	if !f.ok && tagged { // several documents, one a line
+		return eachDocument(text)
+	}
+	if !f.ok || f.cutString && !tagged {
+		return nil
+	}
+	calls := shaped(f.value, tagged, 0)
+	if f.cutString {
+		for i := range calls {
+			calls[i].problem, calls[i].raw, calls[i].args = "the arguments end in the middle of a string", text, json.RawMessage("{}")
+		}
+	}
+	return calls
+}
+
+// eachDocument reads several JSON documents behind one another.
+func eachDocument(text string) []parsed {
+	var list []parsed
+	budget := scanBudget(text)
+	for at, tries := 0, 0; at < len(text) && tries < maxFound; tries++ {
+		i := strings.IndexByte(text[at:], '{')
+		if i < 0 {
+			break
+		}
+		at += i
+		n := matching(text[at:], &budget)
+		if n <= 0 {
+			break
+		}
+		if f := fix(text[at : at+n]); f.ok {
+			list = append(list, shaped(f.value, true, 0)...)
+		}
+		at += n
+	}
+	return list
+}
+
+// maxShapeDepth bounds how deep calls may be wrapped.
+const maxShapeDepth = 4
+
+// shaped reads a call or a list of calls.
+func shaped(v json.RawMessage, tagged bool, depth int) []parsed {
+	if depth > maxShapeDepth {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) == nil {
+		var calls []parsed
+		for _, one := range list[:min(len(list), maxFound)] {
+			calls = append(calls, shaped(one, tagged, depth+1)...)
+		}
+		return calls
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal(v, &o) != nil {
+		return nil
+	}
+	for _, key := range []string{"tool_calls", "function_call", "tool_use", "tool_call"} {
+		if inner, ok := o[key]; ok {
+			return shaped(inner, tagged, depth+1)
+		}
+	}
+	if inner, ok := o["function"]; ok && len(inner) > 0 && inner[0] == '{' {
+		return shaped(inner, tagged, depth+1)
+	}
+	return one(o, tagged)
+}
+
+// one reads a single call.
+func one(o map[string]json.RawMessage, tagged bool) []parsed {
+	var name string
+	for _, key := range []string{"name", "function", "tool", "tool_name", "function_name"} {
+		if json.Unmarshal(o[key], &name) == nil && name != "" {
+			break
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	for _, key := range []string{"arguments", "parameters", "input", "args", "params", "tool_input"} {
+		raw, ok := o[key]
+		if !ok {
+			continue
+		}
+		return []parsed{withArgs(name, string(raw))}
+	}
+	if !tagged {
+		return nil
+	}
+	return []parsed{{name: name, args: json.RawMessage("{}")}}
+}
+
+// withArgs makes a call of a name and the text of its arguments.
+func withArgs(name, raw string) parsed {
+	f := fixArgs(raw)
+	if f.ok && !f.cutString {
+		return parsed{name: name, args: compact(f.value)}
+	}
+	p := parsed{name: name, args: json.RawMessage("{}"), raw: raw, problem: syntaxProblem(raw)}
+	if f.cutString {
+		p.problem = "the arguments end in the middle of a string"
+	}
+	return p
+}
+
+func compact(v json.RawMessage) json.RawMessage {
+	var b strings.Builder
+	b.Grow(len(v))
+	inString := false
+	for i := 0; i < len(v); i++ {
+		c := v[i]
+		switch {
+		case inString && c == '\\':
+			b.WriteByte(c)
+			i++
+			c = v[i]
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return json.RawMessage(b.String())
+}

@@ -1,0 +1,267 @@
+package repair
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// Report says what Normalize did.
+type Report struct {
+	Repaired int // calls whose arguments, name or id were mended
+	Dropped  int // calls without a name, and copies of another
+	Stripped int // calls that the end of the output cut off
+	FromText int // calls that were found in the text
+	// Reemit is what to tell the model where every call that it made was dropped, else "".
+	Reemit string
+}
+
+// reemit asks for the calls again.
+const reemit = "Your tool call was malformed and could not be read. Send it again in the structured format, with a name and a JSON object as arguments."
+
+// Normalize mends an assistant message's tool calls: ids are unique and of the form that
+// every provider takes, names are those of known tools where only case, prefix or stray
+// tokens differ, arguments are JSON objects. Arguments beyond repair stay as Raw with a
+// Problem, so that the call's result can tell the model. Calls that the output limit cut
+// off are removed. Where the parser is on and there is no structured call, calls are looked
+// for in the text. msg itself is not changed; it is returned as it is if nothing had to be.
+func Normalize(msg *message.Message, known []string, o Options) (*message.Message, Report) {
+	n := &normalizer{o: o, known: known, seen: map[string]string{}}
+	out := msg.Clone()
+	if o.StripANSI {
+		n.strip(out)
+	}
+	if o.FallbackParser && len(out.ToolCalls()) == 0 {
+		n.parse(out)
+	}
+	if o.Normalizer {
+		n.calls(out)
+	}
+	if !n.changed {
+		return msg, n.report
+	}
+	return out, n.report
+}
+
+type normalizer struct {
+	o       Options
+	known   []string
+	seen    map[string]string // id to name and arguments
+	report  Report
+	changed bool
+}
+
+func (n *normalizer) strip(m *message.Message) {
+	for i := range m.Content {
+		if b := &m.Content[i]; b.Type == message.Text || b.Type == message.Reasoning {
+			if s := StripANSI(b.Text); s != b.Text {
+				b.Text, n.changed = s, true
+			}
+		}
+	}
+}
+
+// parse moves the calls in the text blocks behind them as structured calls.
+func (n *normalizer) parse(m *message.Message) {
+	var content []message.Block
+	for _, b := range m.Content {
+		if b.Type != message.Text {
+			content = append(content, b)
+			continue
+		}
+		calls, cleaned := parseCalls(b.Text, n.known, n.newID)
+		if len(calls) == 0 {
+			content = append(content, b)
+			continue
+		}
+		n.changed = true
+		n.report.FromText += len(calls)
+		if cleaned != "" {
+			content = append(content, message.Block{Type: message.Text, Text: cleaned})
+		}
+		for _, c := range calls {
+			content = append(content, message.Block{Type: message.ToolUse, Call: c})
+		}
+	}
+	m.Content = content
+	if n.report.FromText > 0 && m.Stop == message.StopEnd {
+		m.Stop = message.StopToolUse
+	}
+}
+
+func (n *normalizer) calls(m *message.Message) {
+	kept := 0
+	before := len(m.ToolCalls())
+	last := lastCall(m)
+	m.Content = slices.DeleteFunc(m.Content, func(b message.Block) bool {
+		if b.Type != message.ToolUse {
+			return false
+		}
+		if b.Call == nil || !n.keep(b.Call, m.Stop == message.StopLength && b.Call == last) {
+			n.changed = true
+			return true
+		}
+		kept++
+		return false
+	})
+	if kept == 0 && before > 0 && n.report.Stripped == 0 {
+		n.report.Reemit = reemit
+	}
+	if kept == 0 && before > 0 && m.Stop == message.StopToolUse {
+		m.Stop = message.StopEnd
+	}
+}
+
+func lastCall(m *message.Message) *message.ToolCall {
+	calls := m.ToolCalls()
+	if len(calls) == 0 {
+		return nil
+	}
+	return calls[len(calls)-1]
+}
+
+// keep mends a call and says whether it stays; cutOff: it is the last one of an answer that
+// the output limit ended.
+func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
+	was := *c
+	c.Name = n.name(c.Name)
+	if cutOff && (c.Raw != "" || c.Name == "" || len(c.Args) <= 2) { // whole arguments can only be told from none
+		n.report.Stripped++
+		return false
+	}
+	if c.Name == "" {
+		n.report.Dropped++
+		return false
+	}
+	if c.Raw != "" || !isObject(c.Args) {
+		mendArgs(c)
+	}
+	if !n.id(c) {
+		n.report.Dropped++
+		return false
+	}
+	if c.ID != was.ID || c.Name != was.Name || c.Raw != was.Raw || c.Problem != was.Problem || string(c.Args) != string(was.Args) {
+		n.report.Repaired++
+		n.changed = true
+	}
+	return true
+}
+
+// mendArgs makes an object of what the model sent, or says what is wrong with it.
+func mendArgs(c *message.ToolCall) {
+	raw := c.Raw
+	if raw == "" {
+		raw = string(c.Args)
+	}
+	f := fixArgs(raw)
+	switch {
+	case f.ok && !f.cutString:
+		c.Args, c.Raw, c.Problem = f.value, "", ""
+		return
+	case f.cutString:
+		c.Problem = "the arguments end in the middle of a string"
+	default:
+		c.Problem = syntaxProblem(raw)
+	}
+	c.Args, c.Raw = json.RawMessage("{}"), raw
+}
+
+// syntaxProblem says where the JSON is wrong, in the parser's words.
+func syntaxProblem(raw string) string {
+	var o map[string]json.RawMessage
+	err := json.Unmarshal([]byte(raw), &o)
+	if err == nil {
+		return "the arguments are not a JSON object"
+	}
+	return "the arguments are not a JSON object: " + err.Error()
+}
+
+func isObject(raw json.RawMessage) bool {
+	t := strings.TrimSpace(string(raw))
+	return strings.HasPrefix(t, "{") && json.Valid(raw)
+}
+
+var (
+	specialToken = lazyregexp.New(`<\|[^|>]*\|?>.*`)
+	usableID     = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
+)
+
+// name cleans a name of the tokens and prefixes that some models add to it.
+func (n *normalizer) name(name string) string {
+	clean := strings.Trim(specialToken().ReplaceAllString(name, ""), " \t\r\n\"'`")
+	if found := knownName(clean, n.known); found != "" {
+		return found
+	}
+	for _, prefix := range []string{"functions.", "function.", "tools.", "tool.", "default_api.", "default_api:"} {
+		if rest, ok := strings.CutPrefix(clean, prefix); ok {
+			if found := knownName(rest, n.known); found != "" {
+				return found
+			}
+			return rest
+		}
+	}
+	return clean
+}
+
+// knownName returns the known name that name is but for its case, or "".
+func knownName(name string, known []string) string {
+	if slices.Contains(known, name) {
+		return name
+	}
+	for _, k := range known {
+		if strings.EqualFold(k, name) {
+			return k
+		}
+	}
+	return ""
+}
+
+// id gives the call a usable id that nothing else has; false: the call is a copy.
+func (n *normalizer) id(c *message.ToolCall) bool {
+	what := c.Name + "\x00" + string(c.Args) + "\x00" + c.Raw
+	if before, ok := n.seen[c.ID]; ok && c.ID != "" && before == what {
+		return false
+	}
+	_, used := n.seen[c.ID]
+	if used || !usableID().MatchString(c.ID) || n.o.Taken != nil && n.o.Taken(c.ID) {
+		c.ID = n.freshID()
+	}
+	n.seen[c.ID] = what
+	return true
+}
+
+// idTries bounds the search for a free id when NewID keeps giving taken ones.
+const idTries = 100
+
+func (n *normalizer) freshID() string {
+	id := n.newID()
+	for range idTries {
+		_, used := n.seen[id]
+		if !used && (n.o.Taken == nil || !n.o.Taken(id)) {
+			break
+		}
+		id = n.newID()
+	}
+	return id
+}
+
+func (n *normalizer) newID() string {
+	if n.o.NewID != nil {
+		return n.o.NewID()
+	}
+	return randomID()
+}
+
+// randomID is nine letters and digits: the one form that every provider takes (Mistral takes no other).
+func randomID() string {
+	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, 9)
+	for i := range b {
+		b[i] = set[rand.IntN(len(set))]
+	}
+	return string(b)
+}

@@ -1,0 +1,144 @@
+package repair
+
+import (
+	"slices"
+	"strings"
+)
+
+// Shown says what of a text can be shown while it streams, so that what is shown is the
+// beginning of what Normalize will leave of the text: no escape sequence, and, where calls
+// are looked for in the text, nothing from where one may begin. Make one per block of text.
+type Shown struct {
+	ansi  *ANSIStream
+	lines *callGate
+}
+
+// NewShown returns a Shown for o, known being the names of the tools.
+func NewShown(o Options, known []string) *Shown {
+	s := &Shown{}
+	if o.StripANSI {
+		s.ansi = &ANSIStream{}
+	}
+	if o.FallbackParser {
+		s.lines = &callGate{known: known}
+	}
+	return s
+}
+
+// Add takes a piece and returns what can be shown now.
+func (s *Shown) Add(piece string) string {
+	if s.ansi != nil {
+		piece = s.ansi.Add(piece)
+	}
+	if s.lines != nil {
+		piece = s.lines.add(piece)
+	}
+	return piece
+}
+
+// End returns what is left to be shown of the block, its calls taken out.
+func (s *Shown) End() string {
+	rest := ""
+	if s.ansi != nil {
+		rest = s.ansi.End()
+	}
+	if s.lines != nil {
+		rest = s.lines.add(rest) + s.lines.end()
+	}
+	return rest
+}
+
+// callGate lets lines through until one may belong to a call. A line that is not whole goes
+// as far as it can be no call's beginning.
+type callGate struct {
+	known []string
+	shown strings.Builder // what was let through
+	held  string          // what was not
+	fence bool            // within a code block that holds no calls
+	shut  bool            // a call may have begun: all the rest waits for the end
+	mid   bool            // the line that held begins with was let through in part
+}
+
+func (g *callGate) add(piece string) string {
+	g.held += piece
+	if g.shut || piece == "" {
+		return ""
+	}
+	free := 0
+	for !g.shut {
+		nl := strings.IndexByte(g.held[free:], '\n')
+		if nl < 0 {
+			break
+		}
+		if !g.line(g.held[free : free+nl]) {
+			g.shut = true
+			break
+		}
+		free, g.mid = free+nl+1, false
+	}
+	if !g.shut {
+		free += g.partial(g.held[free:])
+	}
+	return g.pass(free)
+}
+
+// pass lets the first n bytes of what is held through, but for the white space at their end,
+// which goes with a call that follows it.
+func (g *callGate) pass(n int) string {
+	n = len(strings.TrimRight(g.held[:n], " \t\r\n"))
+	out := g.held[:n]
+	g.held = g.held[n:]
+	g.shown.WriteString(out)
+	g.mid = g.mid || out != "" // its line's end is still held
+	return out
+}
+
+// line says whether a whole line, or the rest of one, is free of calls.
+func (g *callGate) line(line string) bool {
+	text := strings.TrimLeft(line, " \t")
+	if !g.mid && strings.HasPrefix(text, "```") {
+		if g.fence {
+			g.fence = false
+			return true
+		}
+		g.fence = !slices.Contains(callLabels, strings.ToLower(strings.Trim(text, "`~ \t\r")))
+		return g.fence
+	}
+	return g.fence || !strings.ContainsAny(line, callBytes) && !mayHoldCalls(line)
+}
+
+// callBytes begin a call that stands in a line, or an escape from prose.
+const callBytes = "{[<`"
+
+// partial returns how much of an unfinished line can be no call's.
+func (g *callGate) partial(line string) int {
+	word := strings.TrimLeft(line, " \t-*\n\r")
+	if !g.mid { // its first word decides: a tool, a key such as "name:", a fence
+		end := strings.IndexAny(word, " \t")
+		if end <= 0 || strings.HasPrefix(word, "`") || g.fence {
+			return 0
+		}
+		first := strings.ToLower(strings.TrimRight(word[:end], ":*"))
+		if first == "call" || lineKey(first) || knownName(first, g.known) != "" {
+			return 0
+		}
+	}
+	if i := strings.IndexAny(line, callBytes); i >= 0 && !g.fence {
+		line = line[:i]
+	}
+	if mayHoldCalls(line) && !g.fence {
+		return 0
+	}
+	return max(strings.LastIndexAny(line, " \t"), 0)
+}
+
+// end returns what follows once the text is whole: what is held, without its calls.
+func (g *callGate) end() string {
+	shown := g.shown.String()
+	_, text := ParseCalls(shown+g.held, g.known)
+	rest, ok := strings.CutPrefix(text, shown)
+	if !ok {
+		return ""
+	}
+	return rest
+}

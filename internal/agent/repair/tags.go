@@ -1,0 +1,330 @@
+package repair
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// tagForm is one explicit form: an opening, how it ends, and how what is between is read.
+type tagForm struct {
+	open  string
+	close []string // the first that comes ends it; none: the next opening or the end of the text
+	read  func(name, body string) []parsed
+	named bool // the opening goes on with a name up to ">"
+}
+
+// tagForms are the explicit forms, longest opening first where two begin alike.
+var tagForms = []tagForm{
+	{open: "<tool_call>", close: []string{"</tool_call>"}, read: readToolCall}, // Hermes, Qwen, GLM
+	{open: "<tool_use>", close: []string{"</tool_use>"}, read: readToolCall},   // Claude-like
+	{open: "<function_call>", close: []string{"</function_call>"}, read: readToolCall},
+	{open: "<tool=", close: []string{"</tool>", "</tool="}, read: readNamed, named: true},
+	{open: "<tool>", close: []string{"</tool>"}, read: readToolCall},
+	{open: "<function=", close: []string{"</function>", "</function="}, read: readNamed, named: true}, // Llama, Qwen coder
+	{open: "<invoke name=", close: []string{"</invoke>"}, read: readNamed, named: true},
+	{open: "[TOOL_CALLS]", read: readMistral},
+	{open: "<|python_tag|>", close: []string{"<|eom_id|>", "<|eot_id|>"}, read: readPython}, // Llama 3
+	{open: "<|tool_call_begin|>", close: []string{"<|tool_call_end|>"}, read: readKimi},
+	{open: "<｜tool▁call▁begin｜>", close: []string{"<｜tool▁call▁end｜>"}, read: readDeepSeek},
+}
+
+// wrappers stand around several calls and are cut out with them.
+var wrappers = []string{"<tool_calls>", "</tool_calls>", "<function_calls>", "</function_calls>", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
+	"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}
+
+// tags finds the explicit forms. The first opening wins; nothing is looked for within a call.
+func (s *scanner) tags() {
+	s.seen = map[string]int{}
+	at := 0
+	for at < len(s.text) && !s.full() {
+		i := strings.IndexAny(s.text[at:], "<[")
+		if i < 0 {
+			return
+		}
+		at += i
+		f := formAt(s.text[at:])
+		if f == nil {
+			at++
+			continue
+		}
+		at = s.tag(f, at)
+	}
+}
+
+func formAt(text string) *tagForm {
+	for i := range tagForms {
+		if strings.HasPrefix(text, tagForms[i].open) {
+			return &tagForms[i]
+		}
+	}
+	return nil
+}
+
+// tag reads the form that opens at start and returns where to go on.
+func (s *scanner) tag(f *tagForm, start int) int {
+	bodyStart := start + len(f.open)
+	name := ""
+	if f.named {
+		i := strings.IndexAny(s.text[bodyStart:min(len(s.text), bodyStart+maxName)], ">\n")
+		if i < 0 || s.text[bodyStart+i] != '>' {
+			return bodyStart
+		}
+		name = strings.Trim(s.text[bodyStart:bodyStart+i], " \"'/")
+		bodyStart += i + 1
+	}
+	bodyEnd, end := s.closing(f, bodyStart)
+	s.try()
+	calls := f.read(name, s.text[bodyStart:bodyEnd])
+	if len(calls) == 0 {
+		return bodyStart
+	}
+	if len(f.close) == 0 || end == bodyEnd { // without a closer the prose behind the JSON is prose
+		bodyEnd = bodyStart + usedBy(s.text[bodyStart:bodyEnd])
+		end = bodyEnd
+	}
+	start, end = s.widen(start, end)
+	s.add(start, end, false, calls)
+	return end
+}
+
+// maxName bounds a name within a tag.
+const maxName = 256
+
+// closing finds where a form's body and the form itself end: at its closer, at the next
+// opening of the same form, or at the end of the text.
+func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
+	bodyEnd = s.next(f.open, from)
+	end = bodyEnd
+	for _, c := range f.close {
+		i := s.next(c, from)
+		if i >= bodyEnd {
+			continue
+		}
+		bodyEnd, end = i, i+len(c)
+		if strings.HasSuffix(c, "=") { // </function=NAME>
+			if j := strings.IndexByte(s.text[end:min(len(s.text), end+maxName)], '>'); j >= 0 {
+				end += j + 1
+			}
+		}
+	}
+	return bodyEnd, end
+}
+
+// next finds a word from a place on, the text's length where there is none. What was found
+// is remembered: a text of openings that share a far closer is not searched again for each.
+func (s *scanner) next(word string, from int) int {
+	if at, ok := s.seen[word]; ok && at >= from {
+		return at
+	}
+	at := len(s.text)
+	if i := strings.Index(s.text[from:], word); i >= 0 {
+		at = from + i
+	}
+	s.seen[word] = at
+	return at
+}
+
+// widen takes wrappers and the closer of an outer tag that stand directly around.
+func (s *scanner) widen(start, end int) (int, int) {
+	for again := true; again; {
+		again = false
+		before := strings.TrimRight(s.text[max(0, start-maxLineBack):start], " \t\r\n")
+		after := strings.TrimLeft(s.text[end:min(len(s.text), end+maxLineBack)], " \t\r\n")
+		for _, w := range wrappers {
+			if strings.HasSuffix(before, w) {
+				start, again = max(0, start-maxLineBack)+len(before)-len(w), true
+				break
+			}
+			if strings.HasPrefix(after, w) {
+				end += strings.Index(s.text[end:], w) + len(w)
+				again = true
+				break
+			}
+		}
+	}
+	return start, end
+}
+
+// usedBy returns how much of a text its leading JSON takes, all of it where there is none.
+func usedBy(body string) int {
+	i := strings.IndexAny(body, "{[(")
+	if i < 0 {
+		return len(body)
+	}
+	budget := len(body)
+	n := matching(body[i:], &budget)
+	if n <= 0 {
+		return len(body)
+	}
+	if rest := body[i+n:]; body[i] == '[' && strings.HasPrefix(rest, "{") { // Mistral's [ARGS]{…}
+		if m := matching(rest, &budget); m > 0 {
+			n += m
+		}
+	}
+	return i + n
+}
+
+var parameterTag = lazyregexp.New(`<(?:parameter|param|arg)(?:=|\s+name=)["']?([^>"']+)["']?\s*>`)
+
+// maxParameters bounds the parameters of one call.
+const maxParameters = 256
+
+// readNamed reads the body of a form that names its tool: parameters in tags, or JSON.
+func readNamed(name, body string) []parsed {
+	if name == "" {
+		return nil
+	}
+	if args, ok := taggedParameters(body); ok {
+		return []parsed{{name: name, args: args}}
+	}
+	body = strings.TrimSpace(body)
+	if body != "" && body[0] != '{' && body[0] != '"' && body[0] != '`' {
+		return nil
+	}
+	return []parsed{withArgs(name, body)}
+}
+
+// taggedParameters reads <parameter=KEY>VALUE</parameter> and its relatives.
+func taggedParameters(body string) (json.RawMessage, bool) {
+	at := parameterTag().FindAllStringSubmatchIndex(body, maxParameters)
+	if len(at) == 0 {
+		return nil, false
+	}
+	out := []byte{'{'}
+	for i, m := range at {
+		end := len(body)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		value := body[m[1]:end]
+		for _, c := range []string{"</parameter", "</param", "</arg"} {
+			if j := strings.LastIndex(value, c); j >= 0 {
+				value = value[:j]
+				break
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = appendQuoted(out, strings.TrimSpace(body[m[2]:m[3]]))
+		out = append(append(out, ':'), tagValue(value)...)
+	}
+	return append(out, '}'), true
+}
+
+// tagValue is a parameter's value: one JSON scalar, list or object on one line stays what it
+// is; all else, and everything of several lines (a file's content), is a string.
+func tagValue(value string) json.RawMessage {
+	trimmed := strings.TrimSpace(value)
+	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' && json.Valid([]byte(trimmed)) {
+		return json.RawMessage(trimmed)
+	}
+	value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
+	return appendQuoted(nil, value)
+}
+
+// readToolCall reads a body that holds JSON, or the forms that Qwen coder and GLM put there.
+func readToolCall(_, body string) []parsed {
+	trimmed := strings.TrimSpace(body)
+	for _, open := range []string{"<function=", "<invoke name="} {
+		if rest, ok := strings.CutPrefix(trimmed, open); ok {
+			name, inner, _ := strings.Cut(rest, ">")
+			inner, _, _ = strings.Cut(inner, "</"+strings.TrimLeft(open[:strings.IndexAny(open, "= ")], "<"))
+			return readNamed(strings.Trim(name, " \"'"), inner)
+		}
+	}
+	if name, _, ok := strings.Cut(trimmed, "<arg_key>"); ok {
+		return readGLM(strings.TrimSpace(name), trimmed)
+	}
+	return callsIn(trimmed, true)
+}
+
+// readGLM reads <arg_key>KEY</arg_key><arg_value>VALUE</arg_value> pairs; the last may be open.
+func readGLM(name, body string) []parsed {
+	out := []byte{'{'}
+	for range maxParameters {
+		_, rest, ok := strings.Cut(body, "<arg_key>")
+		key, rest, closed := strings.Cut(rest, "</arg_key>")
+		between, rest, begun := strings.Cut(rest, "<arg_value>")
+		if !ok || !closed || !begun || strings.TrimSpace(between) != "" {
+			break
+		}
+		value, after, _ := strings.Cut(rest, "</arg_value>")
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(appendQuoted(out, strings.TrimSpace(key)), ':'), tagValue(value)...)
+		body = after
+	}
+	return []parsed{{name: name, args: append(out, '}')}}
+}
+
+// readMistral reads [TOOL_CALLS][{…}] and [TOOL_CALLS]name[ARGS]{…}.
+func readMistral(_, body string) []parsed {
+	body = strings.TrimSpace(body)
+	if strings.HasPrefix(body, "[") || strings.HasPrefix(body, "{") {
+		return callsIn(body[:usedBy(body)], true)
+	}
+	i := strings.IndexByte(body, '{')
+	if i < 0 {
+		return nil
+	}
+	name := body[:i]
+	name, _, _ = strings.Cut(name, "[")
+	return []parsed{withArgs(strings.TrimSpace(name), body[i:i+usedBy(body[i:])])}
+}
+
+var pythonCall = lazyregexp.New(`^([\w.]+)\((.*)\)$`)
+var pythonArgument = lazyregexp.New(`(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]+)`)
+
+// readPython reads what follows <|python_tag|>: JSON calls, or name.call(key="value").
+func readPython(_, body string) []parsed {
+	body = strings.TrimSpace(body)
+	if calls := callsIn(body[:usedBy(body)], true); len(calls) > 0 {
+		return calls
+	}
+	m := pythonCall().FindStringSubmatch(body)
+	if m == nil {
+		return nil
+	}
+	out := []byte{'{'}
+	for _, a := range pythonArgument().FindAllStringSubmatch(m[2], maxParameters) {
+		v := fix(strings.TrimSpace(a[2]))
+		if !v.ok {
+			v.value = appendQuoted(nil, strings.TrimSpace(a[2]))
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(appendQuoted(out, a[1]), ':'), v.value...)
+	}
+	return []parsed{{name: strings.TrimSuffix(m[1], ".call"), args: append(out, '}')}}
+}
+
+// readKimi reads functions.NAME:0<|tool_call_argument_begin|>{…}.
+func readKimi(_, body string) []parsed {
+	name, args, ok := strings.Cut(body, "<|tool_call_argument_begin|>")
+	if !ok {
+		return nil
+	}
+	name = strings.TrimPrefix(strings.TrimSpace(name), "functions.")
+	if i := strings.LastIndexByte(name, ':'); i > 0 {
+		name = name[:i]
+	}
+	return []parsed{withArgs(name, args)}
+}
+
+// readDeepSeek reads function<｜tool▁sep｜>NAME and a fenced object.
+func readDeepSeek(_, body string) []parsed {
+	first, rest, ok := strings.Cut(body, "<｜tool▁sep｜>")
+	if !ok {
+		return nil
+	}
+	name, args, _ := strings.Cut(rest, "\n")
+	if strings.TrimSpace(first) != "function" { // V3.1: NAME<｜tool▁sep｜>{…}
+		name, args = first, rest
+	}
+	return []parsed{withArgs(strings.TrimSpace(name), strings.TrimSpace(args))}
+}

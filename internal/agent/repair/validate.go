@@ -1,0 +1,189 @@
+package repair
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Verdict is the validator's word on an answer without tool calls.
+type Verdict string
+
+// The verdicts; all but Accept are also the names of their checks.
+const (
+	Accept        Verdict = ""
+	Blank         Verdict = CheckBlank
+	Truncated     Verdict = CheckTruncated
+	Tentative     Verdict = CheckTentative
+	Repetitive    Verdict = CheckRepetitive
+	ReasoningOnly Verdict = CheckReasoningOnly
+)
+
+// How often an answer is sent back, by check, before it is taken as it is (a blank one: before it is an error).
+const (
+	MaxBlankNudges     = 1
+	MaxReasoningNudges = 1
+	MaxTentativeNudges = 1
+	MaxContinuations   = 3 // shared with answers that the output limit cut off
+)
+
+// What the validator looks for.
+const (
+	tentativeWords   = 40 // a planning note is shorter
+	repetitiveWords  = 10 // of both answers, for the comparison by overlap
+	repetitiveShare  = .8 // of the shorter answer's words
+	reasoningRunes   = 5
+	reasoningVisible = 2 // visible words of an answer that is all reasoning
+)
+
+// Budget counts what was sent back within a turn. The zero value is full. Call Reset when
+// valid tool calls were executed.
+type Budget struct {
+	Continuations                int
+	blank, reasoning, repetitive int
+	tentative                    int
+}
+
+// Reset fills the budget again.
+func (b *Budget) Reset() { *b = Budget{} }
+
+// Continue takes one continuation of an answer that was cut off; false: none is left.
+func (b *Budget) Continue() bool {
+	if b.Continuations >= MaxContinuations {
+		return false
+	}
+	b.Continuations++
+	return true
+}
+
+// Answer is what Validate judges.
+type Answer struct {
+	Message    *message.Message
+	AfterTools bool   // it follows tool results directly
+	Previous   string // the text of the turn's assistant message before it, or ""
+}
+
+// Nudge texts: sent once as a hidden user message, never stored.
+const (
+	NudgeBlank      = "Your previous response was empty. Provide a complete response."
+	NudgeRepetitive = "Your previous response repeats an earlier one. Say what is new, or give your final answer."
+	NudgeReasoning  = "Your previous response held only reasoning. Give your final answer, or call a tool."
+	NudgeTruncated  = "Your previous response appears incomplete. Continue from where you left off."
+	NudgeTentative  = "You have just received tool results. Do not stop with a planning note: call the next tool, or give your answer."
+	NudgeLength     = "Your previous response reached the output limit. Continue exactly from where you left off."
+	NudgeFilter     = "The provider's content filter stopped your previous response. Give it again in other words."
+)
+
+// Validate judges an answer that the provider ended normally and that has no tool calls. A
+// verdict with a nudge: send the answer back with it, once. A verdict without one: the
+// budget for it is spent and the answer is an error (only Blank). Everything else is Accept.
+func Validate(a Answer, b *Budget, o Options) (Verdict, string) {
+	if len(a.Message.ToolCalls()) > 0 {
+		return Accept, ""
+	}
+	text := strings.TrimSpace(a.Message.TextContent())
+	reasoning := reasoningText(a.Message)
+	switch {
+	case o.ReasoningOnly && len(strings.Fields(text)) < reasoningVisible && utf8.RuneCountInString(reasoning) >= reasoningRunes && spend(&b.reasoning, MaxReasoningNudges):
+		return ReasoningOnly, NudgeReasoning
+	case o.Blank && isBlank(text):
+		if spend(&b.blank, MaxBlankNudges) {
+			return Blank, NudgeBlank
+		}
+		return Blank, ""
+	case o.Repetitive && repeats(text, a.Previous) && spend(&b.repetitive, MaxBlankNudges):
+		return Repetitive, NudgeRepetitive
+	case o.Truncated && a.Message.Stop == message.StopEnd && LooksTruncated(text) && b.Continue():
+		return Truncated, NudgeTruncated
+	case o.Tentative && a.AfterTools && isTentative(text) && spend(&b.tentative, MaxTentativeNudges):
+		return Tentative, NudgeTentative
+	}
+	return Accept, ""
+}
+
+func spend(count *int, most int) bool {
+	if *count >= most {
+		return false
+	}
+	*count++
+	return true
+}
+
+func reasoningText(m *message.Message) string {
+	var s strings.Builder
+	for i := range m.Content {
+		if m.Content[i].Type == message.Reasoning {
+			s.WriteString(m.Content[i].Text)
+		}
+	}
+	return strings.TrimSpace(s.String())
+}
+
+// isBlank says whether a text shows nothing.
+func isBlank(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
+}
+
+// LooksTruncated says whether a text ends as if it went on: an open code fence, dots, a comma or a dash.
+func LooksTruncated(text string) bool {
+	text = strings.TrimRightFunc(text, unicode.IsSpace)
+	if text == "" {
+		return false
+	}
+	if strings.Count(text, "```")%2 == 1 {
+		return true
+	}
+	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.HasSuffix(text, ",") || strings.HasSuffix(text, "-") && !strings.HasSuffix(text, "---")
+}
+
+// repeats says whether an answer is an earlier one again: equal but for case and spacing,
+// or, where both are long enough, mostly of the same words. A short answer given twice is none.
+func repeats(text, previous string) bool {
+	a, b := strings.Fields(strings.ToLower(text)), strings.Fields(strings.ToLower(previous))
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	if strings.Join(a, " ") == strings.Join(b, " ") {
+		return true
+	}
+	if min(len(a), len(b)) < repetitiveWords {
+		return false
+	}
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	have := make(map[string]int, len(b))
+	for _, w := range b {
+		have[w]++
+	}
+	same := 0
+	for _, w := range a {
+		if have[w] > 0 {
+			have[w]--
+			same++
+		}
+	}
+	return float64(same) > repetitiveShare*float64(len(a))
+}
+
+var planning = []string{
+	"let me ", "let's ", "i'll ", "i will ", "i'm going to ", "i am going to ", "i need to ", "i should ", "i want to ", "now i'll ", "now i will ",
+	"now let me ", "next, i", "next i", "first, i", "first i", "first, let", "one moment", "just a moment", "give me a moment", "hold on", "please wait",
+	"to start, i", "to begin, i", "okay, let me", "ok, let me", "okay, i'll", "ok, i'll", "alright, let", "sure, let me", "great, let me", "looking at ", "checking ", "going to ",
+}
+
+// isTentative says whether a text only says what comes next.
+func isTentative(text string) bool {
+	if text == "" || len(strings.Fields(text)) >= tentativeWords || strings.Contains(text, "```") || strings.HasSuffix(text, "?") {
+		return false
+	}
+	t := strings.ToLower(strings.ReplaceAll(text, "’", "'"))
+	for _, p := range planning {
+		if strings.HasPrefix(t, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,375 @@
+package retry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// maxMessage bounds how much of a provider's own words an error repeats.
+const maxMessage = 600
+
+// Classify makes the typed error of a failed model call from what is known of it: the
+// HTTP status (0: no answer came), its headers, its body (or a stream's error event) and
+// the transport's error. An error that is typed already is returned as it is. The order
+// is: type, the body's machine-readable code, the text where it says more than the
+// status, the status, the text alone; what nothing explains is Transient.
+func Classify(status int, header map[string][]string, body []byte, err error) *Error {
+	if e := As(err); e != nil {
+		return e
+	}
+	d := readBody(body)
+	text := d.Message
+	if text == "" && err != nil {
+		text = err.Error()
+	}
+	if n, err := strconv.Atoi(d.Code); err == nil && status == 0 && n >= 400 && n < 600 {
+		status = n // an error event: its status can only stand in its code
+	}
+	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err, Message: clip(Redact(text))}
+	e.Kind = e.classify(d, strings.ToLower(text+" "+d.Code+" "+d.Type), err)
+	e.Hint = Hint(e.Kind)
+	if e.Message == "" {
+		e.Message = defaultMessage(status)
+	}
+	return e
+}
+
+func (e *Error) classify(d detail, text string, err error) Kind {
+	if k, ok := kindOfCode(d); ok {
+		return k
+	}
+	if k, ok := kindOfStatus(e.Status, text, e.RetryAfter > 0); ok {
+		return k
+	}
+	if k, ok := kindOfErr(err); ok {
+		return k
+	}
+	return kindOfText(text)
+}
+
+// kindOfCode reads the code or type of an error body: words that providers promise to keep.
+func kindOfCode(d detail) (Kind, bool) {
+	for _, word := range []string{d.Code, d.Type} {
+		switch strings.ToLower(word) {
+		case "script":
+			return Script, true
+		case "context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded", "string_above_max_length":
+			return ContextOverflow, true
+		case "content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed", "moderation_blocked":
+			return ContentFilter, true
+		case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance", "billing_error":
+			return Quota, true
+		case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests":
+			return RateLimit, true
+		case "overloaded_error", "server_overloaded", "engine_overloaded", "service_unavailable", "unavailable_error":
+			return Overloaded, true
+		case "invalid_api_key", "authentication_error", "permission_error", "permission_denied", "unauthenticated":
+			return Auth, true
+		}
+	}
+	return "", false
+}
+
+// kindOfStatus reads the status; the text decides only where one status has several meanings.
+func kindOfStatus(status int, text string, mayRetry bool) (Kind, bool) {
+	switch {
+	case status < 300:
+		return "", false
+	case status == 402:
+		return Quota, true
+	case status == 429:
+		if has(text, quotaWords) && !mayRetry {
+			return Quota, true
+		}
+		return RateLimit, true
+	case status == 401:
+		return Auth, true
+	case status == 403:
+		if has(text, filterWords) {
+			return ContentFilter, true
+		}
+		return Auth, true
+	case status == 529 || status == 503:
+		return Overloaded, true
+	case status == 408 || status == 425:
+		return Transient, true
+	case status >= 500:
+		return kindOfServerError(text), true
+	case status >= 400:
+		return kindOfClientError(text), true
+	}
+	return Client, true // a redirect that was not followed
+}
+
+func kindOfServerError(text string) Kind {
+	switch {
+	case isOverflow(text): // llama-server and Ollama answer 500 for it
+		return ContextOverflow
+	case has(text, overloadWords):
+		return Overloaded
+	}
+	return Transient
+}
+
+func kindOfClientError(text string) Kind {
+	switch {
+	case isOverflow(text):
+		return ContextOverflow
+	case has(text, filterWords):
+		return ContentFilter
+	case strings.Contains(text, "tokens per minute") || strings.Contains(text, "rate limit"):
+		return RateLimit
+	case has(text, quotaWords):
+		return Quota
+	case strings.Contains(text, "api key not valid") || strings.Contains(text, "invalid api key"):
+		return Auth
+	}
+	return Client
+}
+
+func kindOfErr(err error) (Kind, bool) {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case err == nil:
+		return "", false
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Truncated, true
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return Transient, true
+	}
+	return "", false
+}
+
+// textStep is one step of the text fallback.
+type textStep struct {
+	kind  Kind
+	words []string
+	codes string
+}
+
+var (
+	quotaWords    = []string{"insufficient_quota", "insufficient balance", "exceeded your current quota", "quota exceeded", "billing", "insufficient credits", "out of credits", "credit balance is too low"}
+	filterWords   = []string{"content_filter", "content filter", "content management policy", "content policy", "safety system", "flagged", "moderation", "prohibited_content"}
+	overloadWords = []string{"overloaded", "at capacity", "no available server", "loading model", "server is busy", "currently unavailable"}
+	overflowWords = []string{"context window", "context length", "context_length", "context size", "maximum prompt length", "prompt is too long", "input is too long", "input length",
+		"exceeds the maximum number of tokens", "reduce the length of the messages", "model token limit", "too large for model with", "tokens in request more than max tokens", "request_too_large"}
+
+	textSteps = []textStep{
+		{Quota, quotaWords, "402"},
+		{RateLimit, []string{"rate limit", "rate_limit", "too many requests", "resource_exhausted"}, "429"},
+		{Overloaded, overloadWords, "503 529"},
+		{Auth, []string{"unauthorized", "authentication failed", "authentication error", "invalid api key", "incorrect api key", "api key not valid", "permission denied"}, "401 403"},
+		{ContentFilter, filterWords, ""},
+		{Client, []string{"bad request", "invalid parameter", "invalid_request", "unprocessable", "unsupported parameter", "model not found", "does not exist",
+			"tool call result does not follow", "tool_use_ids", "must be followed by tool messages"}, "400 404 405 409 410 413 414 415 422 431"},
+	}
+	codeInText = lazyregexp.New(`(?:^|status(?: code)?:? |http(?:/[\d.]+)? |error:? |code:? |\()(\d{3})\b`)
+)
+
+// kindOfText is the last resort: an error of unknown make.
+func kindOfText(text string) Kind {
+	if isOverflow(text) {
+		return ContextOverflow
+	}
+	code := ""
+	if m := codeInText().FindStringSubmatch(text); m != nil {
+		code = m[1]
+	}
+	for _, s := range textSteps {
+		if has(text, s.words) || code != "" && strings.Contains(s.codes, code) {
+			return s.kind
+		}
+	}
+	return Transient
+}
+
+// isOverflow tells an overflow of the context from a limit on the output that was set too high.
+func isOverflow(text string) bool {
+	if strings.Contains(text, "max_tokens") && (strings.Contains(text, "completion tokens") || strings.Contains(text, "less than or equal")) &&
+		!strings.Contains(text, "context length") {
+		return false
+	}
+	if strings.Contains(text, "input token count") && strings.Contains(text, "exceeds") {
+		return true
+	}
+	return has(text, overflowWords)
+}
+
+func has(text string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// detail is what an error body says, in whichever of the usual shapes.
+type detail struct {
+	Message, Code, Type string
+	Retry               time.Duration
+}
+
+var retryDelay = lazyregexp.New(`"retryDelay"\s*:\s*"([\d.]+)s"`)
+var tryAgain = lazyregexp.New(`(?i)(?:try again|retry) (?:in|after) ([\d.]+) ?(ms|s|m)\w*`)
+
+func readBody(body []byte) detail {
+	d := parseBody(body)
+	if m := retryDelay().FindSubmatch(body); m != nil {
+		d.Retry = seconds(string(m[1]))
+	} else if m := tryAgain().FindStringSubmatch(d.Message); m != nil {
+		d.Retry = seconds(m[1])
+		switch m[2] {
+		case "ms":
+			d.Retry /= 1000
+		case "m":
+			d.Retry *= 60
+		}
+	}
+	return d
+}
+
+func parseBody(body []byte) detail {
+	body = []byte(strings.TrimSpace(string(body)))
+	if len(body) > 0 && body[0] == '[' { // Gemini wraps its errors in an array
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+			body = list[0]
+		}
+	}
+	var obj map[string]json.RawMessage
+	if json.Unmarshal(body, &obj) != nil {
+		return detail{Message: plainText(body)}
+	}
+	if inner, ok := obj["error"]; ok {
+		if s := word(inner); s != "" { // {"error":"text"}
+			return detail{Message: s, Code: word(obj["code"]), Type: word(obj["type"])}
+		}
+		var o map[string]json.RawMessage
+		if json.Unmarshal(inner, &o) == nil {
+			obj = o
+		}
+	}
+	d := detail{Message: word(obj["message"]), Code: word(obj["code"]), Type: word(obj["type"])}
+	if d.Type == "" {
+		d.Type = word(obj["status"])
+	}
+	if d.Message == "" {
+		d.Message = first(word(obj["detail"]), word(obj["msg"]), word(obj["error_description"]), string(obj["detail"]))
+	}
+	if raw := upstream(obj["metadata"]); raw != "" { // OpenRouter: what the provider behind it said
+		d.Message += ": " + raw
+	}
+	return d
+}
+
+func upstream(metadata json.RawMessage) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(metadata, &m) != nil {
+		return ""
+	}
+	return word(m["raw"])
+}
+
+// word reads a JSON string or number, or a list of strings, as text.
+func word(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) == nil {
+		return n.String()
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ", ")
+	}
+	return ""
+}
+
+func first(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+var tag = lazyregexp.New(`(?s)<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>`)
+
+// plainText is what a body that is no JSON says, without its markup.
+func plainText(body []byte) string {
+	s := string(body[:min(len(body), 8<<10)])
+	if strings.HasPrefix(s, "<") {
+		s = tag().ReplaceAllString(s, " ")
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// retryAfter reads how long the provider asks to wait: its headers, then its words.
+func retryAfter(header map[string][]string, d detail) time.Duration {
+	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+		if ms := seconds(get(header, name)); ms > 0 {
+			return ms / 1000
+		}
+	}
+	v := get(header, "Retry-After")
+	if s := seconds(v); s > 0 {
+		return s
+	}
+	for _, layout := range []string{time.RFC1123, time.RFC850, time.ANSIC} {
+		if t, err := time.Parse(layout, v); err == nil {
+			return max(time.Until(t), 0)
+		}
+	}
+	return d.Retry
+}
+
+func get(header map[string][]string, name string) string {
+	for k, v := range header {
+		if len(v) > 0 && strings.EqualFold(k, name) {
+			return v[0]
+		}
+	}
+	return ""
+}
+
+// maxSeconds keeps a silly number from overflowing a duration.
+const maxSeconds = 86400
+
+func seconds(s string) time.Duration {
+	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || f != f || f <= 0 {
+		return 0
+	}
+	return time.Duration(min(f, maxSeconds*1000) * float64(time.Second))
+}
+
+var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0-9_\-*.]{8,}|AIza[A-Za-z0-9_\-]{20,}|bearer\s+[A-Za-z0-9_\-.=+/]{8,}`)
+
+// Redact replaces what looks like a key in a text that will be shown.
+func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]") }
+
+func clip(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
+}
+
+func defaultMessage(status int) string {
+	if status == 0 {
+		return "the model's provider failed without a word"
+	}
+	return "the model's provider answered with status " + strconv.Itoa(status) + " and no message"
+}

@@ -1,0 +1,19 @@
+package retry
+
+// Hint says what the user can do about an error of the kind; "" where there is nothing to say.
+func Hint(k Kind) string { return hints[k] }
+
+var hints = map[Kind]string{
+	Auth:            "check the API key: provider.apiKeyEnv, provider.apiKeyCommand or OPENAI_API_KEY",
+	RateLimit:       "wait a moment, or set fallbackModels",
+	Quota:           "top up the provider's account, or choose another model",
+	Overloaded:      "the provider is overloaded: try again later, or set fallbackModels",
+	ContextOverflow: "compact the session, begin a new one, or set context.window to the model's real size",
+	ContentFilter:   "the provider's content filter refused: rephrase the prompt or choose another model",
+	Client:          "check model, provider.baseUrl and the sampling settings",
+	Transient:       "try again; if it stays, check the network, the proxy and provider.baseUrl",
+	Blank:           "the model answered nothing: try again or choose another model",
+	StreamIdle:      "the provider stopped sending: try again, or set provider.stream to false",
+	Truncated:       "the provider ended the answer halfway: try again",
+	Script:          "mend the script: its next line does not fit what was asked",
+}

@@ -1,0 +1,312 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+)
+
+// Row 1.1 Roles and event-log history: each message says who spoke, in which execution, and when.
+func TestRolesAndAuthors(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}}, step{text: "end"}), nil, tool("x", ReadOnly, nil))
+		defer r.close()
+		turn := r.run("go")
+		var got []string
+		for _, m := range r.s.Messages() {
+			got = append(got, string(m.Role)+" by "+m.Author)
+			if m.TurnID != turn.TurnID || m.Time.IsZero() || m.ID == "" {
+				t.Errorf("%+v", m)
+			}
+		}
+		eq(t, "authors", strings.Join(got, ", "), "user by user, assistant by agent, tool by tools, assistant by agent")
+	})
+}
+
+// Row 1.2 Unknown finish reason: taken for incomplete, asked to go on three times, then the answer stands.
+func TestUnknownFinishReason(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		odd := step{text: "part ", stop: message.StopUnknown}
+		m := script(odd, odd, odd, odd, step{text: "never asked"})
+		r := newRig(t, m, nil)
+		defer r.close()
+		turn := r.run("go")
+		if turn.Status != TurnStatusCompleted || turn.EndReason != EndStop || turn.ModelCalls != 1+repair.MaxContinuations {
+			t.Errorf("%+v", turn)
+		}
+		if got := texts(m.request(1).Messages); !strings.Contains(got, repair.NudgeLength) {
+			t.Error(got)
+		}
+		if got := texts(r.s.Messages()); strings.Contains(got, repair.NudgeLength) {
+			t.Error("a nudge was stored:", got)
+		}
+	})
+}
+
+// Issue 3, Events: everything serialises, and nothing is lost on the way.
+func TestEventsSerialise(t *testing.T) {
+	it := Item{ID: "i", Type: ItemToolCall, CreatedAt: time.Unix(1, 0).UTC(), Call: &CallItem{CallID: "c", Args: json.RawMessage(`{"a":1}`), Details: json.RawMessage(`{}`)}}
+	for _, e := range []Event{
+		&TurnStarted{TurnID: "t", MessageIDs: []string{"m"}},
+		&TurnCompleted{Turn: Turn{TurnID: "t", Status: TurnStatusFailed, Usage: message.Usage{Input: 1}, Error: &TurnError{Kind: "auth", Message: "no"}}},
+		&ItemStarted{TurnID: "t", Item: it}, &ItemUpdated{TurnID: "t", Item: it}, &ItemCompleted{TurnID: "t", Item: it},
+		&ItemDelta{TurnID: "t", ItemID: "i", Kind: DeltaText, Text: "\u00e9"}, &Retrying{TurnID: "t", Delay: time.Second, Kind: "transient"},
+		&Compacted{TurnID: "t", Strategy: "mask", TokensBefore: 2, TokensAfter: 1},
+		&StateChanged{State: State{Status: SessionIdle, Queue: []QueueEntry{{MessageID: "m", Content: text("x"), Held: true}}}},
+	} {
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatalf("%T: %v", e, err)
+		}
+		before := fmt.Sprintf("%+v", e)
+		if err := json.Unmarshal(b, e); err != nil {
+			t.Fatalf("%T: %v", e, err)
+		}
+		again, err := json.Marshal(e)
+		if err != nil || string(again) != string(b) {
+			t.Errorf("%T: %s\nthen %s %v (%s)", e, b, again, err, before)
+		}
+	}
+}
+
+// A turn is told by the wire's names where it is stored or logged; logs of before are read too.
+func TestTurnJSON(t *testing.T) {
+	b, err := json.Marshal(Turn{TurnID: "t", Status: TurnStatusCompleted, EndReason: EndStop, ModelCalls: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eq(t, "turn", string(b), `{"turnId":"t","status":"completed","endReason":"stop","modelCalls":2,"toolCalls":0,"toolErrors":0,"usage":{"input":0,"output":0,"total":0}}`)
+	var old Turn
+	if err := json.Unmarshal([]byte(`{"TurnID":"t","Status":"completed","EndReason":"stop","ModelCalls":2}`), &old); err != nil || old.ModelCalls != 2 || old.TurnID != "t" {
+		t.Errorf("%+v %v", old, err)
+	}
+}
+
+// Issue 3, Numbers: a hundred sessions that stream at once are served alike. Each model speaks every 10 ms; whatever a
+// session says comes out at that moment, and none is ahead of another by more than the one piece.
+func TestStreamsAreFair(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const sessions, pieces = 100, 50
+		f := &fairness{t: t, start: time.Now(), said: map[string]int{}}
+		var rigs []*rig
+		for i := range sessions {
+			m := script(step{do: func(ctx context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+				for range pieces {
+					time.Sleep(10 * time.Millisecond)
+					on(Delta{Kind: DeltaText, Text: "a word "})
+				}
+				reply := message.NewText(message.RoleAssistant, strings.Repeat("a word ", pieces))
+				reply.Stop = message.StopEnd
+				return &Reply{Message: reply}, ctx.Err()
+			}})
+			r := newRig(t, m, func(o *Options) { o.ID, o.Sink, o.Store = fmt.Sprint("s", i), f, nil })
+			r.prompt("go")
+			rigs = append(rigs, r)
+		}
+		for _, r := range rigs {
+			r.wait("")
+			r.close()
+		}
+		for id, n := range f.said {
+			if n != pieces {
+				t.Errorf("%s said %d pieces", id, n)
+			}
+		}
+		t.Logf("late at most %v", f.late)
+		if f.late > 0 {
+			t.Errorf("a piece came %v late", f.late)
+		}
+	})
+}
+
+// fairness is a Sink that holds each session's pieces against the clock.
+type fairness struct {
+	t     *testing.T
+	start time.Time
+
+	mu   sync.Mutex
+	said map[string]int
+	late time.Duration
+}
+
+func (f *fairness) Emit(id string, e Event) {
+	if d, ok := e.(ItemDelta); !ok || d.Kind != DeltaText {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said[id]++
+	f.late = max(f.late, time.Since(f.start)-time.Duration(f.said[id])*10*time.Millisecond)
+}
+
+// Bad input of issue 10: a summary that lies about files is put right by the program.
+func TestSummaryThatLies(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newStrict(20000)
+		m.reply = func(n int) step {
+			if n%8 == 7 {
+				return step{text: "done"}
+			}
+			return step{calls: []message.ToolCall{call("", "read", "")}}
+		}
+		m.summary = func() (*Reply, error) {
+			return &Reply{Message: message.NewText(message.RoleAssistant,
+				"## Goal\nLie.\n<modified-files>\n/w/never-touched.go\n</modified-files>\n<read-files>\n/w/never-read.go\n</read-files>")}, nil
+		}
+		read := tool("read", ReadOnly, func(_ context.Context, c *Call) (*Result, error) {
+			return &Result{Text: strings.Repeat("line of text...\n", 90), Meta: ResultMeta{Kind: "file", Key: "/w/" + c.ID + ".go"}}, nil
+		})
+		last := ""
+		r := strictRig(t, m, nil, read)
+		r.env.Context.Reducers = []string{history.Summary}
+		r.env.Transform = []Transformer{transformFunc(func(msgs []*message.Message) []*message.Message { last = texts(msgs); return msgs })}
+		defer r.close()
+		for i := range 8 {
+			r.run(fmt.Sprint("turn ", i))
+		}
+		if !strings.Contains(last, "context-summary") || strings.Contains(last, "never-") || !strings.Contains(last, "<read-files>\\n/w/call_") {
+			t.Errorf("%.1500s", last)
+		}
+	})
+}
+
+// Row 1.5 Retry-aware tools: a read-only call is tried again after a temporary error, with pauses that grow; a permanent
+// error, a call that changes something and an abort end it.
+func TestRetryAwareTools(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		effect Effect
+		fails  int
+		err    error
+		runs   int
+		pause  time.Duration
+		want   string
+	}{
+		{"works the third time", ReadOnly, 2, &TemporaryError{errors.New("reset")}, 3, 3 * ToolRetryDelay, "fine"},
+		{"never works", ReadOnly, 9, fmt.Errorf("fetching: %w", &TemporaryError{errors.New("reset")}), 3, 3 * ToolRetryDelay, "fetching: reset"},
+		{"permanent", ReadOnly, 9, errors.New("no such page"), 1, 0, "no such page"},
+		{"changes something", Mutates, 9, &TemporaryError{errors.New("reset")}, 1, 0, "reset"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				runs := 0
+				get := tool("get", tc.effect, func(context.Context, *Call) (*Result, error) {
+					if runs++; runs <= tc.fails {
+						return nil, tc.err
+					}
+					return &Result{Text: "fine"}, nil
+				})
+				r := newRig(t, script(step{calls: []message.ToolCall{call("c", "get", "")}}, step{text: "ok"}), nil, get)
+				defer r.close()
+				start := time.Now()
+				r.run("go")
+				if took := time.Since(start); runs != tc.runs || took != tc.pause {
+					t.Errorf("%d runs in %v", runs, took)
+				}
+				eq(t, "result", r.results(), "c: "+tc.want)
+				if retried := strings.Contains(r.log.lines(), "trying again"); retried != (tc.runs > 1) {
+					t.Errorf("shown: %t", retried)
+				}
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		get := tool("get", ReadOnly, func(context.Context, *Call) (*Result, error) { return nil, &TemporaryError{errors.New("reset")} })
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "get", "")}}), nil, get)
+		defer r.close()
+		acc := r.prompt("go")
+		synctest.Wait() // it pauses
+		start := time.Now()
+		_, _ = r.s.Abort(AbortRequest{})
+		if turn := r.wait(acc.TurnID); turn.Status != TurnStatusAborted || time.Since(start) > 0 {
+			t.Errorf("%+v after %v", turn, time.Since(start))
+		}
+	})
+}
+
+// Row 1.5 FuncTool helper: a tool of name, description, schema and function; without a schema it is made of the arguments' struct.
+func TestFuncTool(t *testing.T) {
+	type args struct {
+		Name  string `json:"name" description:"whom"`
+		Times int    `json:"times,omitempty"`
+	}
+	greet := Func(Spec{Name: "greet", Description: "Greets.", Effect: ReadOnly}, func(_ context.Context, _ *Call, a args) (*Result, error) {
+		return &Result{Text: strings.Repeat("hello "+a.Name+" ", max(a.Times, 1))}, nil
+	})
+	if s := string(greet.Spec().Schema); !strings.Contains(s, `"required":["name"]`) || !strings.Contains(s, `"whom"`) {
+		t.Error(s)
+	}
+	own := Func(Spec{Name: "own", Schema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *Call, struct{}) (*Result, error) { return nil, nil })
+	eq(t, "a schema of its own", string(own.Spec().Schema), `{"type":"object"}`)
+	bubble(t, func(t *testing.T) {
+		m := script(step{calls: []message.ToolCall{call("a", "greet", `{"name":"Bob","times":"2"}`), call("b", "greet", `{"times":1}`)}}, step{text: "ok"})
+		r := newRig(t, m, nil, greet)
+		defer r.close()
+		r.run("go")
+		if got := r.results(); !strings.Contains(got, "a: hello Bob hello Bob") || !strings.Contains(got, "b: Invalid arguments for greet:") {
+			t.Error(got)
+		}
+	})
+}
+
+// Row 1.4 Interrupt behaviour per tool: a steer ends the tool that wants it, as cancelled and not as a failure of its; another
+// runs to its end first. What has not started is skipped.
+func TestCancelOnSteer(t *testing.T) {
+	for _, cancels := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			release := make(chan struct{})
+			slow := tool("slow", Mutates, func(ctx context.Context, c *Call) (*Result, error) {
+				select {
+				case <-ctx.Done():
+					return &Result{Text: "half of it"}, ctx.Err()
+				case <-release:
+					return &Result{Text: "all of it"}, nil
+				}
+			})
+			slow.spec.CancelOnSteer = cancels
+			r := newRig(t, script(step{calls: []message.ToolCall{call("a", "slow", ""), call("b", "slow", "")}}, step{text: "ok"}), nil, slow)
+			defer r.close()
+			acc := r.prompt("go")
+			synctest.Wait()
+			if _, err := r.s.Steer(SteerRequest{Content: text("stop that")}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			want := "a: " + CancelledText + "\nhalf of it\nb: " + SkippedText + "\n"
+			if !cancels {
+				close(release)
+				want = "a: all of it\nb: " + SkippedText + "\n"
+			}
+			if turn := r.wait(acc.TurnID); turn.Status != TurnStatusCompleted {
+				t.Errorf("%+v", turn)
+			}
+			eq(t, "results", r.results(), want)
+			status := map[bool]ItemStatus{true: StatusCancelled, false: StatusCompleted}[cancels]
+			if got := r.statusOf("a"); got != status {
+				t.Errorf("the call is %s, want %s", got, status)
+			}
+		})
+	}
+}
+
+// statusOf is the status with which a call's item was completed.
+func (r *rig) statusOf(callID string) (status ItemStatus) {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	for _, e := range r.log.events {
+		if done, ok := e.(ItemCompleted); ok && done.Item.Call != nil && done.Item.Call.CallID == callID {
+			status = done.Item.Status
+		}
+	}
+	return status
+}

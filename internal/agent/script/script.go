@@ -1,0 +1,282 @@
+// Package script is the scripted model: it plays a JSON Lines file (protocol section 7)
+// for tests, demos and bug reports.
+//
+// A Script is played by a Server, an OpenAI-compatible endpoint on a loopback port, so that
+// everything down to the HTTP client is the real thing, or by a Model inside the process,
+// for tests under testing/synctest. Both share the script's one cursor. It is no part of
+// what a real model is sent. Start at Load.
+package script
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"sync"
+	"unicode/utf8"
+)
+
+// maxLine bounds one line of a script.
+const maxLine = 32 << 20
+
+// Script is a loaded script with its cursor. Safe for concurrent use: callers play its
+// replies in the order in which they call.
+type Script struct {
+	// Lenient switches off what strict providers refuse: unpaired calls, wrong role order,
+	// a request over Window. Set it before the script is played, or in the file by a first
+	// line {"strict":false}.
+	Lenient bool
+	// Window is the size of the context in tokens (four bytes each); 0 is without bound. In
+	// the file: a first line {"window":n}.
+	Window int
+
+	mu    sync.Mutex
+	steps []step
+	next  int // the first step that was not played and bears no when
+}
+
+// step is one line.
+type step struct {
+	line      int
+	played    bool
+	When      *expect         `json:"when"`
+	Expect    *expect         `json:"expect"`
+	Reasoning string          `json:"reasoning"`
+	Text      string          `json:"text"`
+	ToolCalls []call          `json:"toolCalls"`
+	Chunks    int             `json:"chunks"`
+	DelayMs   int             `json:"delayMs"`
+	Error     *failure        `json:"error"`
+	Drop      bool            `json:"drop"`
+	Usage     json.RawMessage `json:"usage"`
+	Finish    string          `json:"finish"` // the finish reason, where it is not stop or tool_calls
+
+	// Of a first line that is no reply.
+	Strict *bool `json:"strict"`
+	Window *int  `json:"window"`
+}
+
+type expect struct {
+	LastUser string `json:"lastUser"`
+	LastTool string `json:"lastTool"`
+	Tools    string `json:"tools"` // on the names of the tools that are offered, each followed by a space
+
+	user, tool, tools *regexp.Regexp
+}
+
+type call struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // an object, or a string that is sent as it is, however broken
+
+	args string // the text that is sent
+}
+
+// failure is an error that the script plays.
+type failure struct {
+	Status     int         `json:"status"`
+	Code       string      `json:"code"`
+	Message    string      `json:"message"`
+	RetryAfter json.Number `json:"retryAfter"` // seconds
+}
+
+// Load reads a script. An error names the line.
+func Load(r io.Reader) (*Script, error) {
+	s := &Script{}
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
+	for n := 1; in.Scan(); n++ {
+		line := bytes.TrimSpace(bytes.TrimPrefix(in.Bytes(), []byte("\xef\xbb\xbf")))
+		if len(line) == 0 || bytes.HasPrefix(line, []byte("//")) {
+			continue
+		}
+		if err := s.add(n, line); err != nil {
+			return nil, fmt.Errorf("reading the script, line %d: %w", n, err)
+		}
+	}
+	if err := in.Err(); err != nil {
+		return nil, fmt.Errorf("reading the script, line %d: %w", len(s.steps)+1, err)
+	}
+	return s, nil
+}
+
+// Parse reads a script from text.
+func Parse(text string) (*Script, error) { return Load(bytes.NewReader([]byte(text))) }
+
+func (s *Script) add(n int, line []byte) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	st := step{line: n}
+	if err := d.Decode(&st); err != nil {
+		return fmt.Errorf("%w: a line is one JSON object with the keys when, expect, reasoning, text, toolCalls, chunks, delayMs, error, drop, usage, finish", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON object: write one reply a line")
+	}
+	if st.Strict != nil || st.Window != nil {
+		return s.settings(&st)
+	}
+	if err := st.check(); err != nil {
+		return err
+	}
+	s.steps = append(s.steps, st)
+	return nil
+}
+
+func (s *Script) settings(st *step) error {
+	if len(s.steps) > 0 {
+		return errors.New("strict and window stand on the first line, without a reply")
+	}
+	if st.Strict != nil {
+		s.Lenient = !*st.Strict
+	}
+	if st.Window != nil {
+		s.Window = *st.Window
+	}
+	return nil
+}
+
+func (st *step) check() (err error) {
+	for name, e := range map[string]*expect{"when": st.When, "expect": st.Expect} {
+		if e == nil {
+			continue
+		}
+		if e.user, err = compile(name+".lastUser", e.LastUser); err != nil {
+			return err
+		}
+		if e.tools, err = compile(name+".tools", e.Tools); err != nil {
+			return err
+		}
+		if e.tool, err = compile(name+".lastTool", e.LastTool); err != nil {
+			return err
+		}
+	}
+	for i := range st.ToolCalls {
+		c := &st.ToolCalls[i]
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d_%d", st.line, i+1)
+		}
+		if len(c.Arguments) == 0 {
+			c.Arguments = json.RawMessage("{}")
+		}
+		if json.Unmarshal(c.Arguments, &c.args) != nil {
+			c.args = string(c.Arguments)
+		}
+	}
+	if st.Chunks < 0 || st.DelayMs < 0 {
+		return errors.New("chunks and delayMs are not negative")
+	}
+	if e := st.Error; e != nil && e.Status != 0 && (e.Status < 200 || e.Status > 599) {
+		return fmt.Errorf("error.status is %d: it is an HTTP status, 400 to 599", e.Status)
+	}
+	return nil
+}
+
+func compile(name, pattern string) (*regexp.Regexp, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return re, nil
+}
+
+// Played returns how many replies were played, and Left how many remain.
+func (s *Script) Played() int { return s.count(true) }
+
+// Left returns how many replies remain.
+func (s *Script) Left() int { return s.count(false) }
+
+func (s *Script) count(played bool) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.steps {
+		if s.steps[i].played == played {
+			n++
+		}
+	}
+	return n
+}
+
+// mismatch is an error of the script itself: error.kind "script".
+type mismatch struct{ text string }
+
+func (e *mismatch) Error() string { return e.text }
+
+// take returns the next reply if it fits the request, and marks it as played: the first one with a when that fits, else
+// the next of the others.
+func (s *Script) take(v *view) (*step, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.steps {
+		st := &s.steps[i]
+		if st.When != nil && !st.played && st.fits(st.When, v) == nil {
+			return st, st.play(v)
+		}
+	}
+	for s.next < len(s.steps) && (s.steps[s.next].played || s.steps[s.next].When != nil) {
+		s.next++
+	}
+	if s.next >= len(s.steps) {
+		return nil, &mismatch{fmt.Sprintf("the script has run out: it has %d replies and this is one more call", len(s.steps))}
+	}
+	return &s.steps[s.next], s.steps[s.next].play(v)
+}
+
+// play marks a step as played if its expect fits. Caller holds the script's mu.
+func (st *step) play(v *view) error {
+	if err := st.fits(st.Expect, v); err != nil {
+		return err
+	}
+	st.played = true
+	return nil
+}
+
+func (st *step) fits(e *expect, v *view) error {
+	if e == nil {
+		return nil
+	}
+	if e.user != nil && !e.user.MatchString(v.lastUser) {
+		return &mismatch{fmt.Sprintf("script line %d expects the last user message to match %q, but it is %q", st.line, e.LastUser, clip(v.lastUser))}
+	}
+	if e.tool != nil && !e.tool.MatchString(v.lastTool) {
+		return &mismatch{fmt.Sprintf("script line %d expects the last tool result to match %q, but it is %q", st.line, e.LastTool, clip(v.lastTool))}
+	}
+	if e.tools != nil && !e.tools.MatchString(v.tools) {
+		return &mismatch{fmt.Sprintf("script line %d expects the tools to match %q, but they are %q", st.line, e.Tools, clip(v.tools))}
+	}
+	return nil
+}
+
+func clip(s string) string {
+	const most = 300
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// pieces cuts text into n pieces at rune borders; the empty text has none.
+func pieces(text string, n int) []string {
+	if text == "" {
+		return nil
+	}
+	n = max(min(n, utf8.RuneCountInString(text)), 1)
+	list := make([]string, 0, n)
+	for ; n > 1; n-- {
+		at := len(text) / n
+		for at < len(text) && (at == 0 || !utf8.RuneStart(text[at])) {
+			at++
+		}
+		if at == len(text) {
+			break
+		}
+		list, text = append(list, text[:at]), text[at:]
+	}
+	return append(list, text)
+}

@@ -1,0 +1,318 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Session is one conversation: its history, its queue, and at most one running turn.
+// Its methods may be called from any goroutine; none but Wait, Compact and Close waits
+// for a turn, a tool, a provider or the sink.
+//
+// Lock order: mu, then the emitter's. Events are emitted under mu where they tell of a
+// transition, so that their order is the order of the transitions. Nothing that can hang
+// is called under mu.
+type Session struct {
+	opts    Options
+	em      *emitter
+	journal *journal
+	tools   breakers
+	locks   *Locks
+	board   *board
+	wg      sync.WaitGroup  // every goroutine of the session
+	ctx     context.Context // ends with Close
+	stop    context.CancelCauseFunc
+
+	mu       sync.Mutex
+	closed   bool
+	paused   bool
+	held     bool               // the pause held a turn or a message back: Resume goes on
+	resumed  *turn              // the turn that Resume started, until Continue asked for it
+	turn     *turn              // the running one
+	fresh    []*message.Message // that no hook has seen when the last turn ended
+	history  []*message.Message
+	view     view
+	callIDs  map[string]bool
+	started  bool     // the hooks of the session's start were asked
+	restored bool     // it was stored before
+	steers   []*entry // to be delivered in the running turn
+	queue    []*entry // each starts a turn, or joins one
+	notes    []*entry // to be delivered at the next boundary
+	oneShots []*message.Message
+	clients  map[string]Accepted // by ClientMessageID
+	active   map[string]bool     // deferred tools that were loaded, lower case
+	title    string
+	usage    message.Usage
+	awaiting int // calls that wait for a person
+
+	compacting   context.CancelCauseFunc // ends the Compact that runs; nil: none does
+	commits      int                     // compactions since the session was made
+	lastStrategy string                  // of the last one
+	fruitless    int                     // reductions in a row that gained nothing
+	unsummed     int                     // summaries in a row that failed
+}
+
+// entry is a message that waits to be delivered.
+type entry struct {
+	msg      *message.Message
+	delivery Delivery
+	wake     bool
+	held     bool // came while the session was paused: a resume starts it
+}
+
+// NewSession returns an idle session (paused, if it was stored so). It owns no goroutine
+// until a turn starts; Close it all the same.
+func NewSession(opts Options) *Session {
+	if opts.NewID == nil {
+		opts.NewID = randomID
+	}
+	s := &Session{
+		opts: opts, em: newEmitter(opts.ID, opts.Sink), journal: &journal{store: opts.Store},
+		locks: opts.Locks, board: newBoard(), callIDs: map[string]bool{},
+		clients: map[string]Accepted{}, active: map[string]bool{},
+	}
+	if s.locks == nil {
+		s.locks = &Locks{}
+	}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	s.restore(opts.Restored)
+	s.opts.Restored = Restored{}
+	return s
+}
+
+func randomID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.opts.ID }
+
+// Hold keeps the session's events back until release is called. A server calls it before
+// a control method and releases once the answer is on its way, so that the answer
+// precedes every notification that the request causes. Holds nest; nothing waits for one.
+func (s *Session) Hold() (release func()) { return s.em.hold() }
+
+// State returns a snapshot of the session.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stateLocked()
+}
+
+func (s *Session) stateLocked() State {
+	st := State{
+		Status: s.statusLocked(), Title: s.title, Usage: s.usage, Queue: s.queueLocked(),
+		Messages: len(s.history), ContextTokens: s.view.meter.Used(), ContextWindow: s.view.window,
+	}
+	if s.turn != nil {
+		st.TurnID = s.turn.id
+	}
+	return st
+}
+
+func (s *Session) statusLocked() Status {
+	switch {
+	case s.turn != nil && s.awaiting > 0:
+		return SessionAwaiting
+	case s.turn != nil || s.compacting != nil:
+		return SessionRunning
+	case s.paused:
+		return SessionPaused
+	}
+	return SessionIdle
+}
+
+// changedLocked tells the sink of the state as it is now.
+func (s *Session) changedLocked() { s.em.emit(StateChanged{State: s.stateLocked()}) }
+
+// Messages returns the stored history. While a turn runs, its last calls may have no result yet.
+func (s *Session) Messages() []*message.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clip(s.history)
+}
+
+// OpenItems returns the items that have started and not completed, with their text so far.
+func (s *Session) OpenItems() []OpenItem {
+	var items []OpenItem
+	s.em.snapshot(func(o []OpenItem) { items = o })
+	return items
+}
+
+// Snapshot calls f with the open items while no event can pass to the sink, so that what
+// f tells and what the sink gets next fit together. f must not call the session.
+func (s *Session) Snapshot(f func(open []OpenItem)) { s.em.snapshot(f) }
+
+// SetTitle names the session.
+func (s *Session) SetTitle(title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.title = title
+	s.changedLocked()
+}
+
+// Notice shows the user a line; level is info, warning or error.
+func (s *Session) Notice(level, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noticeLocked(level, text)
+}
+
+func (s *Session) noticeLocked(level, text string) {
+	turnID := ""
+	if s.turn != nil {
+		turnID = s.turn.id
+	}
+	it := Item{ID: s.opts.NewID("item_"), Type: ItemNotice, CreatedAt: time.Now(), Level: level, Text: text}
+	s.em.emit(ItemStarted{TurnID: turnID, Item: it})
+	s.em.emit(ItemCompleted{TurnID: turnID, Item: it})
+}
+
+// Close aborts what runs, refuses everything from now on, and returns when every
+// goroutine of the session has ended, or with ctx's error.
+func (s *Session) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	if s.turn != nil {
+		s.abortLocked(true, closing{ErrClosed})
+	}
+	if s.compacting != nil {
+		s.compacting(ErrClosed)
+	}
+	s.mu.Unlock()
+	s.sessionEnds(ctx)
+	s.stop(ErrClosed)
+	s.board.close()
+	done := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return s.journal.flush()
+	case <-ctx.Done():
+		return fmt.Errorf("closing session %s: %w", s.opts.ID, context.Cause(ctx))
+	}
+}
+
+// commitLocked makes a message history: from here on it is never changed.
+func (s *Session) commitLocked(m *message.Message, sync bool) {
+	s.history = append(s.history, m)
+	s.view.append(m)
+	s.journal.add(Record{Type: RecordMessage, Message: m, Sync: sync})
+}
+
+func (s *Session) bug(format string, args ...any) {
+	if s.opts.Bug != nil {
+		s.opts.Bug(format, args...)
+	}
+}
+
+// restore takes over what was stored. Calls that a restart cut off get their results now.
+func (s *Session) restore(r Restored) {
+	missing := func(m *message.Message, c *message.ToolCall) *message.Message {
+		res := message.NewText(message.RoleTool, interruptedText(r, c))
+		res.ID, res.CallID, res.Name, res.IsError = s.opts.NewID("msg_"), c.ID, c.Name, true
+		res.Time, res.TurnID, res.Author = time.Now(), m.TurnID, "tools"
+		s.journal.add(Record{Type: RecordMessage, Message: res})
+		return res
+	}
+	s.history = slices.Clone(history.Pair(r.Messages, missing))
+	s.view.restore(s.history, r.Commits)
+	for _, m := range s.history {
+		for _, c := range m.ToolCalls() {
+			s.callIDs[c.ID] = true
+		}
+		s.rememberClient(m, m.TurnID)
+		s.activateLocked(Activated(m))
+	}
+	s.activateLocked(r.Activated)
+	if len(r.Commits) > 0 {
+		s.activateLocked([]string{recallName})
+	}
+	s.restored = len(r.Messages) > 0
+	s.title, s.usage, s.paused = r.Title, r.Usage, r.Paused
+	s.board.restore(r.Turns, s.history)
+	for _, q := range r.Queue {
+		s.restoreEntry(q)
+	}
+	s.held = s.paused && (s.interrupted(r.Turns) || slices.ContainsFunc(r.Queue, func(q QueueEntry) bool { return q.Held }))
+}
+
+// interrupted reports whether the last turn stopped with something left to answer, as one does that a pause stopped.
+func (s *Session) interrupted(turns []Turn) bool {
+	if len(turns) == 0 || s.answeredLocked() {
+		return false
+	}
+	last := turns[len(turns)-1]
+	return last.EndReason == EndAborted && last.AbortPhase == ""
+}
+
+func interruptedText(r Restored, c *message.ToolCall) string {
+	if r.ResultFor != nil {
+		if t := r.ResultFor(c); t != "" {
+			return t
+		}
+	}
+	if r.Started[c.ID] {
+		return InterruptedText
+	}
+	return NotRunText
+}
+
+func (s *Session) restoreEntry(q QueueEntry) {
+	m := &message.Message{
+		ID: q.MessageID, Role: message.RoleUser, Content: q.Content, Source: q.Source,
+		Hidden: q.Hidden, Author: q.Author, Meta: q.Meta, Time: time.Now(),
+	}
+	e := &entry{msg: m, delivery: q.Delivery, wake: q.Wake, held: q.Held}
+	if slices.ContainsFunc(s.history, func(h *message.Message) bool { return h.ID == m.ID }) {
+		return // delivered just before the process ended
+	}
+	s.rememberClient(m, "")
+	s.board.queued(m.ID)
+	if q.Delivery == DeliverNote {
+		s.notes = append(s.notes, e)
+		return
+	}
+	s.queue = append(s.queue, e)
+}
+
+// clientKey is the key of message.Message.Meta under which a prompt's client id is stored.
+const clientKey = "client"
+
+type clientMeta struct {
+	ID          string      `json:"id"`
+	Disposition Disposition `json:"disposition"`
+}
+
+func (s *Session) rememberClient(m *message.Message, turnID string) {
+	raw, ok := m.Meta[clientKey]
+	var c clientMeta
+	if !ok || json.Unmarshal(raw, &c) != nil {
+		return
+	}
+	if c.Disposition == DispositionQueued {
+		turnID = ""
+	}
+	s.clients[c.ID] = Accepted{MessageID: m.ID, TurnID: turnID, Disposition: c.Disposition}
+}
+
+// titleOf makes a title of the first line of a prompt.
+func titleOf(m *message.Message) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(m.TextContent()), "\n")
+	line = strings.Join(strings.FieldsFunc(line, unicode.IsSpace), " ")
+	if r := []rune(line); len(r) > maxTitle {
+		line = string(r[:maxTitle-1]) + "…"
+	}
+	return line
+}

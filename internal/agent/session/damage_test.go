@@ -1,0 +1,256 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+func wantErr(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+// stored returns the bytes of a story's log.
+func stored(t testing.TB) []byte {
+	t.Helper()
+	l := newLibrary(t)
+	s := create(t, l)
+	story(t, s)
+	must(t, s.Close())
+	data, err := os.ReadFile(l.logPath(s.ID()))
+	must(t, err)
+	return data
+}
+
+// put makes a file anew: cutting an old one short makes some file systems wait for the disk.
+func put(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	must(t, os.WriteFile(path, data, 0o600))
+}
+
+// place makes a library that holds one log.
+func place(t testing.TB, data []byte) *Library {
+	l := newLibrary(t)
+	put(t, l.logPath("s1"), data)
+	return l
+}
+
+// A log cut at any byte loads or says why not, and can be written on.
+func TestCutAtEachByte(t *testing.T) {
+	data := stored(t)
+	l := newLibrary(t)
+	first := strings.IndexByte(string(data), '\n')
+	for n := range len(data) + 1 {
+		put(t, l.logPath("s1"), data[:n])
+		in, err := l.Load("s1")
+		if err != nil {
+			if n >= first {
+				t.Fatalf("cut at %d: %v", n, err)
+			}
+			continue
+		}
+		cut := data[n-1] != '\n' && !json.Valid(data[strings.LastIndexByte(string(data[:n]), '\n')+1:n])
+		if got := len(in.Problems) == 1; got != cut {
+			t.Fatalf("cut at %d: problems %v", n, in.Problems)
+		}
+		if n%32 != 0 && data[n-1] != '\n' && (n == len(data) || data[n] != '\n') {
+			must(t, in.Session.Close())
+			continue // writing on is tried at every line's end and at some bytes between
+		}
+		must(t, in.Session.Append(messageRecord(msg("u9", message.RoleUser, "on"))))
+		must(t, in.Session.Close())
+		in = load(t, l, "s1")
+		if got := outline(in.Messages); !strings.HasSuffix(got, "u:on") || len(in.Problems) != 0 {
+			t.Fatalf("cut at %d, written on: %s, %v", n, got, in.Problems)
+		}
+		must(t, l.Delete("s1"))
+	}
+}
+
+func TestDamagedMiddle(t *testing.T) {
+	lines := strings.SplitAfter(string(stored(t)), "\n")
+	for i := range lines[:len(lines)-1] {
+		for _, junk := range []string{"\x00\x00\x00\n", "{\"type\":\"message\"}\n", "42\n", "{\"role\":\"user\",\"content\":\"hi\"}\n", "<html>\n"} {
+			bad := append(append(append([]string{}, lines[:i]...), junk), lines[i+1:]...)
+			l := place(t, []byte(strings.Join(bad, "")))
+			in := load(t, l, "s1")
+			if len(in.Problems) == 0 || in.Problems[0].Line != i+1 {
+				t.Errorf("line %d is %q: problems %v", i+1, junk, in.Problems)
+			}
+			checkPaired(t, in.Messages)
+			must(t, in.Session.Append(messageRecord(msg("u9", message.RoleUser, "on"))))
+			l.Close()
+		}
+	}
+}
+
+// checkPaired asserts that every call has one result right after it, in order.
+func checkPaired(t testing.TB, ms []*message.Message) {
+	t.Helper()
+	for i := 0; i < len(ms); i++ {
+		if ms[i].Role == message.RoleTool {
+			t.Fatalf("message %d is a result without a call", i)
+		}
+		for _, c := range ms[i].ToolCalls() {
+			if i++; i >= len(ms) || ms[i].CallID != c.ID {
+				t.Fatalf("call %s has no result right after it", c.ID)
+			}
+		}
+	}
+}
+
+func TestNewerVersion(t *testing.T) {
+	l := place(t, []byte(`{"type":"session","data":{"version":99,"id":"s1","createdAt":"2026-03-01T12:00:00Z"}}`+"\n"))
+	_, err := l.Load("s1")
+	wantErr(t, err, ErrNewer)
+}
+
+func TestMigration(t *testing.T) {
+	migrations[0] = func(line []byte) ([]byte, error) {
+		return []byte(strings.Replace(string(line), `"kind":`, `"type":`, 1)), nil
+	}
+	defer delete(migrations, 0)
+	l := place(t, []byte(`{"type":"session","data":{"version":0,"id":"s1","createdAt":"2026-03-01T12:00:00Z"}}
+{"kind":"message","message":{"id":"u1","role":"user","content":[{"type":"text","text":"old"}]}}
+`))
+	wantOutline(t, load(t, l, "s1"), "u:old")
+}
+
+func TestUnknownAndOddIDs(t *testing.T) {
+	l := newLibrary(t)
+	for _, id := range []string{"nope", "", "../x", "a/b", strings.Repeat("x", 99), ".hidden"} {
+		_, err := l.Load(id)
+		wantErr(t, err, ErrUnknown)
+		wantErr(t, l.Delete(id), ErrUnknown)
+		_, err = l.Entry(id)
+		wantErr(t, err, ErrUnknown)
+	}
+}
+
+func TestFullLog(t *testing.T) {
+	l := OpenWith(t.TempDir(), Options{Now: clock(), MaxBytes: 2000})
+	s := create(t, l)
+	defer s.Close()
+	wantErr(t, s.Append(messageRecord(msg("u1", message.RoleUser, strings.Repeat("x", 3000)))), ErrFull)
+	must(t, s.Append(messageRecord(msg("u2", message.RoleUser, "small"))))
+	wantOutline(t, load(t, l, s.ID()), "u:small")
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	l := newLibrary(t)
+	s := create(t, l)
+	story(t, s)
+	must(t, s.Close())
+	must(t, os.Remove(l.indexPath(s.ID())))
+	must(t, os.Chmod(l.logPath(s.ID()), 0o400))
+	must(t, os.Chmod(l.dir, 0o500))
+	t.Cleanup(func() { os.Chmod(l.dir, 0o700) })
+	in := load(t, l, s.ID())
+	wantOutline(t, in, storyOutline)
+	if list, _, err := l.List(Query{}); err != nil || len(list) != 1 {
+		t.Errorf("list: %v, %v", list, err)
+	}
+	if os.Geteuid() == 0 {
+		return // to root nothing is read-only
+	}
+	wantErr(t, in.Session.SetTitle("x"), os.ErrPermission)
+	if _, err := l.Create(Meta{}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("creating in a read-only folder: %v", err)
+	}
+}
+
+// The folder is a file: a clear error from everything, no panic.
+func TestFolderIsAFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "f")
+	must(t, os.WriteFile(dir, nil, 0o600))
+	l := Open(dir)
+	if _, err := l.Create(Meta{}); err == nil {
+		t.Error("created a session in a file")
+	}
+	if _, _, err := l.List(Query{}); err == nil {
+		t.Error("listed a file")
+	}
+}
+
+func TestSecretsAreNotStored(t *testing.T) {
+	const secret = `sk-live-"1234`
+	redact := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "sk-live", `[red"acted]`)) }
+	l := OpenWith(t.TempDir(), Options{Now: clock(), Redact: redact})
+	s := create(t, l)
+	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "my key is "+secret))))
+	must(t, s.SetTitle("about "+secret))
+	s.AddItem(Item{Seq: s.NextSeq(), Item: agentItem("u1", "my key is "+secret)})
+	must(t, s.Close())
+	files, _ := filepath.Glob(l.dir + "/*")
+	for _, f := range files {
+		if b, _ := os.ReadFile(f); strings.Contains(string(b), "sk-live") {
+			t.Errorf("%s holds the key: %s", filepath.Base(f), b)
+		}
+	}
+	in := load(t, l, s.ID())
+	wantOutline(t, in, `u:my key is [red"acted]-"1234`)
+	if len(files) != 2 || len(in.Problems) > 0 {
+		t.Errorf("files %v, problems %v", files, in.Problems)
+	}
+}
+
+// Whatever the order of results in the log: each stands behind its call, once.
+func TestPairing(t *testing.T) {
+	for log, want := range map[string]string{
+		"u a:1 r:1":           "u: a: t:r2",
+		"u r:1 a:1 r:1":       "u: a: t:r3", // one that came before its call is none
+		"u a:1,2 r:2 r:1":     "u: a: t:r3 t:r2",
+		"u a:1 r:1 u a:1 r:1": "u: a: t:r2 u: a: t:r5",
+		"u a:1 u r:1":         "u: a: t:r3 u:",
+		"u a:1 r:1 r:1 r:9":   "u: a: t:r2",
+		"r:1":                 "",
+		"u a:1,1 r:1":         "u: a: t:r2 t:interrupted",
+	} {
+		r := newLibrary(t).newReader("s1", 0)
+		var history []*message.Message
+		for i, word := range strings.Fields(log) {
+			kind, ids, _ := strings.Cut(word, ":")
+			switch id := fmt.Sprintf("m%d", i); kind {
+			case "u":
+				history = append(history, msg(id, message.RoleUser, ""))
+			case "a":
+				history = append(history, msg(id, message.RoleAssistant, "", strings.Split(ids, ",")...))
+			default:
+				history = append(history, result(id, ids, fmt.Sprintf("r%d", i)))
+			}
+		}
+		got := outline(r.pair(history))
+		got, _, _ = strings.Cut(got, ": agent-lsp ended")
+		if got != want {
+			t.Errorf("%s: %s, want %s", log, got, want)
+		}
+	}
+}
+
+// A log of a gigabyte that is no longer loaded says why and what to do; it costs the other sessions nothing.
+func TestAGigabyte(t *testing.T) {
+	l := newLibrary(t)
+	s := create(t, l)
+	story(t, s)
+	must(t, s.Close())
+	must(t, os.WriteFile(l.logPath("huge"), nil, 0o600))
+	must(t, os.Truncate(l.logPath("huge"), 1<<30)) // sparse
+	_, err := l.Load("huge")
+	wantErr(t, err, ErrFull)
+	if err == nil || !strings.Contains(err.Error(), "start a new one or fork it") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+	wantOutline(t, load(t, l, s.ID()), storyOutline)
+}

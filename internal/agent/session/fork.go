@@ -1,0 +1,155 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Fork makes a new session of another one's history up to and including the message that an
+// item shows ("" : all of it); with before, without that message, which is how a prompt is
+// edited and sent again. The results of a kept call are kept with it. Items keep their ids and
+// get new numbers; proposals, grants and client messages stay behind.
+func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
+	in, done, err := l.borrow(id)
+	if err != nil {
+		return nil, fmt.Errorf("forking: %w", err)
+	}
+	defer done()
+	items, err := in.Session.Items(0)
+	if err != nil {
+		return nil, fmt.Errorf("forking: %w", err)
+	}
+	places := placesOf(items, in.Messages)
+	cut := len(in.Messages)
+	if atItem != "" {
+		at := -1
+		for i := range items {
+			if items[i].Item.ID == atItem {
+				at = i
+			}
+		}
+		if at < 0 {
+			return nil, fmt.Errorf("forking session %s: atItemId %q: %w", id, atItem, ErrUnknownItem)
+		}
+		cut = cutAt(in.Messages, places[at], before)
+	}
+	meta := Meta{Cwd: in.Entry.Cwd, Title: in.Entry.Title, ForkOf: id}
+	return l.write(meta, content{
+		config: in.Config, messages: in.Messages[:cut], items: keep(items, places, cut), commits: in.Commits,
+	})
+}
+
+// borrow loads a session for reading; done closes it unless it was open before.
+func (l *Library) borrow(id string) (*Loaded, func(), error) {
+	open := l.opened(id) != nil
+	in, err := l.Load(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if open {
+		return in, func() {}, nil
+	}
+	return in, func() { in.Session.Close() }, nil
+}
+
+// placesOf returns for each item the message that it belongs to: the one it shows, else that of
+// the item before it; -1 at the start.
+func placesOf(items []Item, ms []*message.Message) []int {
+	index := make(map[string]int, len(ms))
+	for i, m := range ms {
+		index[m.ID] = i
+	}
+	places, last := make([]int, len(items)), -1
+	for i, it := range items {
+		if at, ok := index[it.Item.MessageID]; ok && it.Item.MessageID != "" {
+			last = at
+		}
+		places[i] = last
+	}
+	return places
+}
+
+// cutAt returns how many messages a history up to message i has: never half of a reply with
+// its results.
+func cutAt(ms []*message.Message, i int, before bool) int {
+	if before {
+		for i > 0 && ms[i].Role == message.RoleTool {
+			i--
+		}
+		return max(i, 0)
+	}
+	for i++; i < len(ms) && ms[i].Role == message.RoleTool; i++ {
+	}
+	return i
+}
+
+func keep(items []Item, places []int, cut int) []Item {
+	var kept []Item
+	for i, it := range items {
+		if places[i] < cut {
+			kept = append(kept, it)
+		}
+	}
+	return kept
+}
+
+// content is what a session is made of when it is written as a whole.
+type content struct {
+	config   []byte
+	messages []*message.Message
+	items    []Item
+	commits  []*agent.Commit
+}
+
+// write makes a session of a content. Items are renumbered from 1.
+func (l *Library) write(meta Meta, c content) (*Session, error) {
+	s, err := l.Create(meta)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]agent.Record, 0, len(c.messages)+len(c.items)+2)
+	if len(c.config) > 0 {
+		records = append(records, agent.Record{Type: RecordConfig, Data: c.config, Time: meta.CreatedAt})
+	}
+	known := all{}
+	for _, m := range c.messages {
+		known.add(m)
+		records = append(records, agent.Record{Type: agent.RecordMessage, Message: m, Time: m.Time})
+	}
+	for _, commit := range c.commits {
+		if known.byID(commit.Through) != nil {
+			records = append(records, agent.Record{Type: agent.RecordCompaction, Commit: commit, Time: l.now()})
+		}
+	}
+	for _, it := range c.items {
+		it.Seq = s.NextSeq()
+		d, _ := storeItem(it, known)
+		r, err := newRecord(RecordItem, it.Item.CreatedAt, d)
+		if err != nil {
+			continue // an item is only for the screen
+		}
+		records = append(records, r)
+	}
+	if len(records) > 0 {
+		records[len(records)-1].Sync = true
+	}
+	if err := s.Append(records...); err != nil {
+		return nil, fmt.Errorf("%w (%v)", err, l.Delete(s.id))
+	}
+	return s, nil
+}
+
+// all finds any of a history's messages.
+type all map[string]*message.Message
+
+func (a all) add(m *message.Message) {
+	a[m.ID] = m
+	if m.Role == message.RoleTool {
+		a["\x00"+m.CallID] = m
+	}
+}
+
+func (a all) byID(id string) *message.Message       { return a[id] }
+func (a all) byCall(callID string) *message.Message { return a["\x00"+callID] }

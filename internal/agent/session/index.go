@@ -1,0 +1,162 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// maxLine bounds one line of a log; a longer one counts as damaged.
+const maxLine = 64 << 20
+
+// indexIfDue writes the index beside the log when a turn ends, when what a list shows was
+// changed by hand, and when much was written since.
+func (s *Session) indexIfDue(records []agent.Record) {
+	due := s.size-s.indexed > indexEvery
+	for i := range records {
+		switch records[i].Type {
+		case agent.RecordTurnEnd, RecordTitle, RecordArchive, RecordBranch, RecordHeader, RecordConfig, RecordPaused:
+			due = true
+		}
+	}
+	if due {
+		s.writeIndex()
+	}
+}
+
+// writeIndex stores the list entry. It is only a shortcut: an error is no loss, because a
+// reader makes up for what the index lacks.
+func (s *Session) writeIndex() {
+	e := s.log.entry
+	e.Bytes = s.size
+	if s.lib.writeIndex(e) == nil {
+		s.indexed = s.size
+	}
+}
+
+// writeIndex writes the entry in place, behind a checksum: replacing a file by renaming makes
+// some file systems wait for the disk, and a torn index is only made again.
+func (l *Library) writeIndex(e Entry) error {
+	b, err := marshal(e)
+	if err != nil {
+		return err
+	}
+	b = bytes.TrimSpace(redacted(append(b, '\n'), l.opts.Redact))
+	f, err := os.OpenFile(l.indexPath(e.ID), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	text := fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(b), b)
+	if info, err := f.Stat(); err == nil && info.Size() > int64(len(text)) {
+		text = append(text, bytes.Repeat([]byte{' '}, int(info.Size())-len(text))...)
+	}
+	_, err = f.WriteAt(text, 0)
+	return errors.Join(err, f.Close())
+}
+
+// maxIndex bounds the index of one session in bytes.
+const maxIndex = 64 << 10
+
+// readIndex returns the stored list entry if it fits a log of size bytes.
+func (l *Library) readIndex(id string, size int64) (Entry, bool) {
+	var e Entry
+	b, err := os.ReadFile(l.indexPath(id))
+	sum, text, ok := bytes.Cut(b, []byte(" "))
+	text = bytes.TrimSpace(text)
+	if err != nil || !ok || len(b) > maxIndex || string(sum) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) {
+		return Entry{}, false
+	}
+	if decode(text, &e) != nil || e.ID != id || e.Bytes <= 0 || e.Bytes > size {
+		return Entry{}, false
+	}
+	return e, true
+}
+
+// entryFromDisk returns the list entry of a log of size bytes: the index, and what was written
+// after it. A missing or wrong index is made again.
+func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
+	e, ok := l.readIndex(id, size)
+	if ok && e.Bytes == size {
+		return e, nil
+	}
+	state := newLogState(id)
+	if ok {
+		state.entry = e
+	}
+	read, err := l.scanLog(&state, e.Bytes)
+	if err != nil {
+		return Entry{}, err
+	}
+	state.entry.Bytes = read
+	if size-e.Bytes > indexEvery {
+		if err := l.writeIndex(state.entry); err != nil && !errors.Is(err, os.ErrPermission) {
+			l.warn("writing the index of session "+id, err)
+		}
+	}
+	return state.entry, nil
+}
+
+// scanLog applies the log's lines from offset from on and returns up to where lines are whole.
+func (l *Library) scanLog(state *logState, from int64) (int64, error) {
+	f, err := os.Open(l.logPath(state.entry.ID))
+	if err != nil {
+		return 0, fmt.Errorf("reading session %s: %w", state.entry.ID, err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("reading session %s: %w", state.entry.ID, err)
+	}
+	r := bufio.NewReaderSize(f, 64<<10)
+	for off := from; ; {
+		line, n, err := readLine(r)
+		if err != nil {
+			return off, nil
+		}
+		var rec agent.Record
+		if len(bytes.TrimSpace(line)) > 0 {
+			if decode(line, &rec) == nil && rec.Type != "" {
+				state.apply(&rec, off, n, l.title)
+			} else {
+				state.entry.Damaged++
+			}
+		}
+		off += int64(n)
+	}
+}
+
+// readLine returns the next whole line; of one that is too long only the length.
+func readLine(r *bufio.Reader) (line []byte, n int, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		n += len(part)
+		if len(line)+len(part) <= maxLine {
+			line = append(line, part...)
+		}
+		if err == nil {
+			return line, n, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, n, err
+		}
+	}
+}
+
+// headerOf reads only the first line of a log.
+func headerOf(line []byte) (Meta, bool) {
+	var rec struct {
+		Type agent.RecordType `json:"type"`
+		Data json.RawMessage  `json:"data"`
+	}
+	var m Meta
+	if decode(line, &rec) != nil || rec.Type != RecordHeader || decode(rec.Data, &m) != nil {
+		return Meta{}, false
+	}
+	return m, true
+}

@@ -1,0 +1,267 @@
+package session
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+const (
+	logSuffix   = ".jsonl"
+	indexSuffix = ".index"
+)
+
+// validID keeps ids from being paths.
+var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// Options of a Library. The zero value works.
+type Options struct {
+	// Redact removes secrets from each line before it is written. nil: nothing is removed.
+	Redact func([]byte) []byte
+	// Now is the clock. nil: time.Now.
+	Now func() time.Time
+	// MaxBytes bounds one log. 0: MaxBytes of the package.
+	MaxBytes int64
+	// ImportConfig takes out of an imported session's config what only the user may set. nil: the
+	// config of an import is not taken over.
+	ImportConfig func(json.RawMessage) json.RawMessage
+	// PendingProposal names the proposal of a call's item that outlived the process, "" where there
+	// is none. nil: only those count that PutProposal stored.
+	PendingProposal func(sessionID, itemID string) string
+	// Log gets what could not be done and does not matter much. nil: nowhere.
+	Log *slog.Logger
+}
+
+// ErrUnknownItem says that a session has no such completed item.
+var ErrUnknownItem = errors.New("there is no such completed item")
+
+// Library is the folder of one workspace's sessions. Safe for concurrent use; several
+// processes may use one folder.
+type Library struct {
+	dir  string
+	opts Options
+
+	mu    sync.Mutex
+	open  map[string]*Session
+	cache map[string]cached
+}
+
+// cached is a list entry with the state of the log that it was read from.
+type cached struct {
+	size  int64
+	mtime time.Time
+	entry Entry
+}
+
+// Dir returns the folder of a workspace's sessions in the state directory: a readable name and
+// a hash of the root, so that folders of the same name do not meet.
+func Dir(stateDir, root string) string {
+	root = filepath.Clean(root)
+	sum := sha256.Sum256([]byte(root))
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, filepath.Base(root))
+	return filepath.Join(stateDir, "sessions", fmt.Sprintf("%.40s-%s", name, hex.EncodeToString(sum[:6])))
+}
+
+// Open returns the library in dir with default options. Nothing is read or made until it is used.
+func Open(dir string) *Library { return OpenWith(dir, Options{}) }
+
+// OpenWith returns the library in dir.
+func OpenWith(dir string, opts Options) *Library {
+	return &Library{dir: dir, opts: opts, open: map[string]*Session{}, cache: map[string]cached{}}
+}
+
+func (l *Library) logPath(id string) string   { return filepath.Join(l.dir, id+logSuffix) }
+func (l *Library) indexPath(id string) string { return filepath.Join(l.dir, id+indexSuffix) }
+
+func (l *Library) now() time.Time {
+	if l.opts.Now != nil {
+		return l.opts.Now()
+	}
+	return time.Now()
+}
+
+func (l *Library) maxBytes() int64 {
+	if l.opts.MaxBytes > 0 {
+		return l.opts.MaxBytes
+	}
+	return MaxBytes
+}
+
+func (l *Library) redact(b []byte) []byte {
+	if l.opts.Redact == nil {
+		return b
+	}
+	return l.opts.Redact(b)
+}
+
+// title makes a title of a prompt, without secrets.
+func (l *Library) title(prompt string) string {
+	return string(l.redact([]byte(titleOf(prompt))))
+}
+
+func (l *Library) warn(doing string, err error) {
+	if l.opts.Log != nil {
+		l.opts.Log.Warn(doing, "error", err)
+	}
+}
+
+// NewID returns a fresh session id; later ones sort after earlier ones.
+func NewID(now time.Time) string {
+	var b [12]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMicro())<<8)
+	rand.Read(b[7:]) // never fails
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
+
+// Create makes a new session. Where meta has no id or time, they are made.
+func (l *Library) Create(meta Meta) (*Session, error) {
+	if meta.CreatedAt.IsZero() {
+		meta.CreatedAt = l.now()
+	}
+	if meta.ID == "" {
+		meta.ID = NewID(meta.CreatedAt)
+	}
+	if !validID().MatchString(meta.ID) {
+		return nil, fmt.Errorf("creating session %q: an id has 1 to 64 letters, digits, - and _", meta.ID)
+	}
+	meta.Version = Version
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating session %s: %w", meta.ID, err)
+	}
+	f, err := os.OpenFile(l.logPath(meta.ID), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("creating session %s: %w", meta.ID, err)
+	}
+	s := &Session{lib: l, id: meta.ID, file: f, log: newLogState(meta.ID)}
+	s.publish()
+	l.keep(s) // before it is listed: what is open here is never collected
+	header, err := newRecord(RecordHeader, meta.CreatedAt, meta)
+	if err == nil {
+		err = s.Append(header)
+	}
+	if err != nil {
+		l.forget(s)
+		f.Close()
+		os.Remove(l.logPath(meta.ID))
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *Library) keep(s *Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[s.id] = s
+}
+
+func (l *Library) forget(s *Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[s.id] == s {
+		delete(l.open, s.id)
+	}
+}
+
+func (l *Library) opened(id string) *Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open[id]
+}
+
+// Rename gives a session a title; one that is not open is opened for it.
+func (l *Library) Rename(id, title string) error {
+	return l.with(id, func(s *Session) error { return s.SetTitle(title) })
+}
+
+// Archive hides a session from lists, or shows it again.
+func (l *Library) Archive(id string, archived bool) error {
+	return l.with(id, func(s *Session) error { return s.SetArchived(archived) })
+}
+
+func (l *Library) with(id string, do func(*Session) error) error {
+	if s := l.opened(id); s != nil {
+		return do(s)
+	}
+	loaded, err := l.Load(id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(loaded.Session), loaded.Session.Close())
+}
+
+// Delete removes a session for good. One that another process writes is ErrLocked.
+func (l *Library) Delete(id string) error {
+	if !validID().MatchString(id) {
+		return fmt.Errorf("deleting session %q: %w", id, ErrUnknown)
+	}
+	s := l.opened(id)
+	if s == nil {
+		s = &Session{lib: l, id: id, log: newLogState(id)}
+		s.publish()
+	}
+	if err := s.remove(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	delete(l.cache, id)
+	l.mu.Unlock()
+	return nil
+}
+
+// remove deletes the files under the writer's lock.
+func (s *Session) remove() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.openForWriting(); err != nil {
+		return err
+	}
+	if !s.locked {
+		if err := lockFile(s.file); err != nil {
+			s.file.Close()
+			s.file = nil
+			return fmt.Errorf("deleting session %s: %w", s.id, err)
+		}
+	}
+	s.closed, s.locked = true, false
+	s.writer.Store(false)
+	s.lib.forget(s)
+	s.file.Close() // Windows removes no open file
+	if err := os.Remove(s.lib.logPath(s.id)); err != nil {
+		return fmt.Errorf("deleting session %s: %w", s.id, err)
+	}
+	os.Remove(s.lib.indexPath(s.id))
+	return nil
+}
+
+// Close closes every open session of the library.
+func (l *Library) Close() error {
+	l.mu.Lock()
+	var all []*Session
+	for _, s := range l.open {
+		all = append(all, s)
+	}
+	l.mu.Unlock()
+	var errs []error
+	for _, s := range all {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}

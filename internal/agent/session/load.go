@@ -1,0 +1,406 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// ErrNewer says that a newer agent-lsp wrote the session.
+var ErrNewer = errors.New("a newer agent-lsp wrote this session: update agent-lsp to open it")
+
+// migrations[v] turns a line of format v into one of format v+1, the header included. Format 1 is
+// the first, so that there is none yet.
+var migrations = map[int]func(line []byte) ([]byte, error){}
+
+// Loaded is a session read back. Its messages are shared with nobody else.
+type Loaded struct {
+	Session *Session
+	Entry   Entry
+	// Messages is the history, whole and paired: after each assistant message stand the results
+	// of its calls, in call order.
+	Messages       []*message.Message
+	Commits        []*agent.Commit
+	Queue          []agent.QueueEntry
+	Config         json.RawMessage
+	Proposals      []Proposal // last state of each, in the order in which they were made
+	Grants         []Grant
+	ClientMessages map[string]json.RawMessage
+	Turns          []agent.Turn   // the last MaxTurns that ended, the one that a crash ended included
+	Interrupted    []Interrupted  // calls that a crash left without a result
+	Others         []agent.Record // records of types that the store does not know
+	Paused         bool
+	LastSeq        uint64
+	Problems       []Problem
+	// InterruptedTurn is the turn that a crash ended: continuing it can be offered. "" if none.
+	InterruptedTurn string
+}
+
+// MaxTurns is how many ended turns a load remembers at least.
+const MaxTurns = 256
+
+// Restored is what the engine goes on from.
+func (l *Loaded) Restored() agent.Restored {
+	return agent.Restored{
+		Messages: l.Messages, Commits: l.Commits, Queue: l.Queue, Title: l.Entry.Title, Usage: l.Entry.Usage,
+		Turns: l.Turns, Paused: l.Paused,
+	}
+}
+
+// Interrupted is a call that a crash left without a result, and the result that it got instead.
+type Interrupted struct {
+	Call       *message.ToolCall
+	TurnID     string
+	Started    bool // it ran: it may have had effects
+	ProposalID string
+	Result     *message.Message
+}
+
+// Problem is something in the log that could not be read, in words for the user.
+type Problem struct {
+	Line   int
+	Offset int64
+	Text   string
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("line %d (byte %d): %s", p.Line, p.Offset, p.Text)
+}
+
+// Load reads a session and opens it. Nothing is written by it: a session that another process
+// writes can be read. Loading one that is open here gives the same Session; it must be idle.
+func (l *Library) Load(id string) (*Loaded, error) {
+	if s := l.opened(id); s != nil {
+		return s.reload()
+	}
+	r, err := l.read(id)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{lib: l, id: id, log: r.log, size: r.size, seen: r.seen, newline: r.newline}
+	s.indexed = s.size
+	s.repairs = r.repairs
+	s.seq.Store(r.out.LastSeq)
+	s.reserved.Store(r.log.entry.LastSeq)
+	s.publish()
+	r.out.Session = s
+	r.out.Entry = s.Entry()
+	l.keep(s)
+	return r.out, nil
+}
+
+// reload reads an open session's log again without touching what the session knows.
+func (s *Session) reload() (*Loaded, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.lib.read(s.id)
+	if err != nil {
+		return nil, err
+	}
+	if s.locked || r.seen == s.seen {
+		r.out.LastSeq = max(r.out.LastSeq, s.seq.Load())
+	} else { // another process wrote meanwhile: take over what it left
+		s.log, s.size, s.seen, s.newline, s.repairs = r.log, r.size, r.seen, r.newline, r.repairs
+		s.seq.Store(max(r.out.LastSeq, s.seq.Load()))
+		s.reserved.Store(r.log.entry.LastSeq)
+		s.publish()
+	}
+	r.out.Session = s
+	r.out.Entry = s.Entry()
+	return r.out, nil
+}
+
+// reader collects a log's records.
+type reader struct {
+	lib       *Library
+	out       *Loaded
+	log       logState
+	size      int64
+	seen      int64
+	newline   bool
+	version   int
+	messages  []*message.Message // one per node
+	started   map[string]callData
+	proposals map[string]int
+	strings   map[string]string
+	repairs   []agent.Record
+}
+
+// read reads a log whole.
+func (l *Library) read(id string) (*reader, error) {
+	data, err := l.readLog(id)
+	if err != nil {
+		return nil, err
+	}
+	r := l.newReader(id, int64(len(data)))
+	if err := r.lines(data); err != nil {
+		return nil, fmt.Errorf("loading session %s: %w", id, err)
+	}
+	r.finish(data)
+	return r, nil
+}
+
+func (l *Library) newReader(id string, size int64) *reader {
+	return &reader{
+		lib: l, out: &Loaded{ClientMessages: map[string]json.RawMessage{}}, log: newLogState(id), seen: size,
+		version: Version, started: map[string]callData{}, proposals: map[string]int{}, strings: map[string]string{},
+	}
+}
+
+func (l *Library) readLog(id string) ([]byte, error) {
+	if !validID().MatchString(id) {
+		return nil, fmt.Errorf("session %q: %w", id, ErrUnknown)
+	}
+	info, err := os.Stat(l.logPath(id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("session %s: %w", id, ErrUnknown)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading session %s: %w", id, err)
+	}
+	if limit := l.maxBytes() + maxLine; info.Size() > limit {
+		return nil, fmt.Errorf("loading session %s: its file %s has %d bytes, more than the %d that are read: %w",
+			id, l.logPath(id), info.Size(), limit, ErrFull)
+	}
+	data, err := os.ReadFile(l.logPath(id))
+	if err != nil {
+		return nil, fmt.Errorf("loading session %s: %w", id, err)
+	}
+	return data, nil
+}
+
+// lines reads each line. Only a log of which nothing can be known is an error.
+func (r *reader) lines(data []byte) error {
+	for n, off := 1, 0; off < len(data); n++ {
+		line, whole := data[off:], false
+		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+			line, whole = line[:i+1], true
+		}
+		ok, err := r.line(line, n, int64(off))
+		if err != nil {
+			return err
+		}
+		if !whole && !ok {
+			r.torn(n, int64(off), len(line))
+			break
+		}
+		if !whole {
+			r.newline = true
+		}
+		off += len(line)
+		r.size = int64(off)
+	}
+	if r.size == 0 {
+		return errors.New("its file holds no whole line, so that nothing can be read")
+	}
+	return nil
+}
+
+func (r *reader) torn(n int, off int64, length int) {
+	if last := len(r.out.Problems) - 1; last >= 0 && r.out.Problems[last].Line == n {
+		r.out.Problems = r.out.Problems[:last]
+		r.log.entry.Damaged--
+	}
+	r.problem(n, off, fmt.Sprintf("the last line was cut in the middle of writing; its %d bytes are dropped", length))
+}
+
+func (r *reader) problem(n int, off int64, text string) {
+	r.out.Problems = append(r.out.Problems, Problem{Line: n, Offset: off, Text: text})
+}
+
+// line reads one line and reports whether it could be read.
+func (r *reader) line(line []byte, n int, off int64) (bool, error) {
+	if n == 1 {
+		if meta, ok := headerOf(line); ok {
+			if meta.Version > Version {
+				return false, fmt.Errorf("it has format %d, this version reads up to %d: %w", meta.Version, Version, ErrNewer)
+			}
+			r.version = meta.Version
+		}
+	}
+	text := line
+	for v := r.version; v < Version; v++ {
+		if m := migrations[v]; m != nil {
+			var err error
+			if text, err = m(text); err != nil {
+				return r.damaged(n, off, "it cannot be brought to the present format: "+err.Error()), nil
+			}
+		}
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return true, nil
+	}
+	var rec agent.Record
+	if err := decode(text, &rec); err != nil {
+		return r.damaged(n, off, "it is damaged ("+brief(err)+") and left out"), nil
+	}
+	if rec.Type == "" || rec.Type == agent.RecordMessage && rec.Message == nil {
+		return r.damaged(n, off, "it is no record of a session and left out"), nil
+	}
+	r.record(&rec, off, len(line))
+	return true, nil
+}
+
+func (r *reader) damaged(n int, off int64, text string) bool {
+	r.problem(n, off, text)
+	r.log.entry.Damaged++
+	return false
+}
+
+// record takes in one record.
+func (r *reader) record(rec *agent.Record, off int64, n int) {
+	if rec.Message != nil {
+		r.intern(rec.Message)
+	}
+	if !r.log.apply(rec, off, n, r.lib.title) {
+		r.out.Others = append(r.out.Others, *rec)
+		return
+	}
+	switch rec.Type {
+	case agent.RecordMessage:
+		r.messages = append(r.messages, rec.Message)
+		if rec.Message.Role == message.RoleTool {
+			delete(r.started, rec.Message.CallID)
+		}
+	case agent.RecordToolStart:
+		var d callData
+		if decode(rec.Data, &d) == nil {
+			r.started[d.CallID] = d
+		}
+	case agent.RecordQueue:
+		r.out.Queue = rec.Queue
+	case agent.RecordTurnEnd:
+		r.turn(rec.Turn)
+	case agent.RecordCompaction:
+		if rec.Commit != nil {
+			r.out.Commits = append(r.out.Commits, rec.Commit)
+		}
+	default:
+		r.own(rec)
+	}
+}
+
+// own takes in a record of the store's own types.
+func (r *reader) own(rec *agent.Record) {
+	switch rec.Type {
+	case RecordConfig:
+		r.out.Config = rec.Data
+	case RecordProposal:
+		var p Proposal
+		if decode(rec.Data, &p) != nil {
+			return
+		}
+		if i, ok := r.proposals[p.ID]; ok {
+			r.out.Proposals[i] = p
+			return
+		}
+		r.proposals[p.ID] = len(r.out.Proposals)
+		r.out.Proposals = append(r.out.Proposals, p)
+	case RecordPaused:
+		var d pausedData
+		if decode(rec.Data, &d) == nil {
+			r.out.Paused = d.Paused
+		}
+	case RecordGrant:
+		var g Grant
+		if decode(rec.Data, &g) == nil {
+			r.grant(g)
+		}
+	case RecordClientMessage:
+		var d clientMessageData
+		if decode(rec.Data, &d) == nil {
+			r.out.ClientMessages[d.ID] = d.Answer
+		}
+	}
+}
+
+func (r *reader) turn(t *agent.Turn) {
+	if t == nil {
+		return
+	}
+	if len(r.out.Turns) >= 2*MaxTurns {
+		r.out.Turns = append(r.out.Turns[:0], r.out.Turns[MaxTurns:]...)
+	}
+	r.out.Turns = append(r.out.Turns, *t)
+}
+
+func (r *reader) grant(g Grant) {
+	for i := range r.out.Grants {
+		if r.out.Grants[i].ID == g.ID {
+			r.out.Grants = append(r.out.Grants[:i], r.out.Grants[i+1:]...)
+			break
+		}
+	}
+	if !g.Revoked {
+		r.out.Grants = append(r.out.Grants, g)
+	}
+}
+
+// intern makes messages share the strings that most of them have in common.
+func (r *reader) intern(m *message.Message) {
+	for _, s := range []*string{(*string)(&m.Role), &m.Model, &m.TurnID, &m.Author, (*string)(&m.Source), (*string)(&m.Stop), &m.Name} {
+		*s = r.shared(*s)
+	}
+	for i := range m.Content {
+		b := &m.Content[i]
+		b.Type = message.BlockType(r.shared(string(b.Type)))
+		if b.Call != nil {
+			b.Call.Name = r.shared(b.Call.Name)
+		}
+	}
+}
+
+func (r *reader) shared(s string) string {
+	if s == "" {
+		return ""
+	}
+	if t, ok := r.strings[s]; ok {
+		return t
+	}
+	r.strings[s] = s
+	return s
+}
+
+// finish makes the history of what was read, and closes what a crash left open.
+func (r *reader) finish(data []byte) {
+	path := r.log.path()
+	history := make([]*message.Message, len(path))
+	on := make(map[string]bool, len(r.out.Commits))
+	for _, c := range r.out.Commits {
+		on[c.Through] = false
+	}
+	for i, n := range path {
+		history[i] = r.messages[n]
+		if _, ok := on[history[i].ID]; ok {
+			on[history[i].ID] = true
+		}
+	}
+	kept := r.out.Commits[:0]
+	for _, c := range r.out.Commits {
+		if on[c.Through] {
+			kept = append(kept, c)
+		}
+	}
+	r.out.Commits = kept
+	r.out.LastSeq = r.log.entry.LastSeq
+	r.showLost(history, data)
+	r.out.Messages = r.pair(history)
+	r.closeTurn()
+}
+
+// brief cuts a decoder's error to what a user can use.
+func brief(err error) string {
+	s := err.Error()
+	s = strings.TrimPrefix(s, "jsontext: ")
+	s = strings.TrimPrefix(s, "json: ")
+	if len(s) > 120 {
+		s = strings.ToValidUTF8(s[:120], "") + "…"
+	}
+	return s
+}

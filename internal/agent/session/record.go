@@ -1,0 +1,168 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Version is the format that this package writes. It reads every older one.
+const Version = 1
+
+// The record types of the store, beside those of the engine (agent.RecordMessage …).
+const (
+	RecordHeader        agent.RecordType = "session"
+	RecordItem          agent.RecordType = "item"
+	RecordConfig        agent.RecordType = "config" // Data: the session's own Config, whole
+	RecordTitle         agent.RecordType = "title"
+	RecordArchive       agent.RecordType = "archive"
+	RecordProposal      agent.RecordType = "proposal"
+	RecordGrant         agent.RecordType = "grant"
+	RecordSeq           agent.RecordType = "seq"
+	RecordClientMessage agent.RecordType = "clientMessage"
+	RecordBranch        agent.RecordType = "branch"
+	RecordPaused        agent.RecordType = "paused"
+)
+
+// Meta is what a session begins with.
+type Meta struct {
+	Version   int       `json:"version"`
+	ID        string    `json:"id"`
+	Cwd       string    `json:"cwd,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+	ForkOf    string    `json:"forkOf,omitempty"` // the session that it was forked from
+	Title     string    `json:"title,omitempty"`
+}
+
+// Proposal is the last state of one proposal. Data belongs to whoever stores it; CallID is
+// the tool call that waits for it, so that a restart can name it in the call's result.
+type Proposal struct {
+	ID      string          `json:"id"`
+	CallID  string          `json:"callId,omitempty"`
+	Pending bool            `json:"pending"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Grant is a permission given for the session; a Revoked one is forgotten at the next load.
+type Grant struct {
+	ID      string          `json:"id"`
+	Revoked bool            `json:"revoked,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Item is a completed item with its place in the session's stream of notifications.
+type Item struct {
+	Seq    uint64
+	TurnID string
+	Item   agent.Item
+}
+
+// Branch says that the history goes on after message Through ("" = from the start); what came
+// after it stays in the log and can be branched back to.
+type Branch struct {
+	Through  string `json:"through"`
+	Messages int    `json:"messages"` // length of the history up to and including Through
+}
+
+type (
+	titleData struct {
+		Title string `json:"title"`
+	}
+	archiveData struct {
+		Archived bool `json:"archived"`
+	}
+	// seqData reserves numbers: none above Reserved was given out when it was written.
+	seqData struct {
+		Reserved uint64 `json:"reserved"`
+	}
+	pausedData struct {
+		Paused bool `json:"paused"`
+	}
+	clientMessageData struct {
+		ID     string          `json:"id"`
+		Answer json.RawMessage `json:"answer"`
+	}
+	callData struct {
+		CallID string `json:"callId"`
+		ItemID string `json:"itemId,omitempty"`
+	}
+	turnData struct {
+		TurnID string `json:"turnId"`
+	}
+)
+
+// newRecord makes a record of one of the store's own types.
+func newRecord(typ agent.RecordType, at time.Time, data any) (agent.Record, error) {
+	b, err := marshal(data)
+	if err != nil {
+		return agent.Record{}, fmt.Errorf("encoding a %s record: %w", typ, err)
+	}
+	return agent.Record{Type: typ, Data: b, Time: at}, nil
+}
+
+// marshal is json.Marshal without escaping <, > and &, which code is full of.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := encode(&b, v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func encode(b *bytes.Buffer, v any) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// redacted returns line, which ends in a newline, without secrets. It stays one line of JSON,
+// whatever redact does.
+func redacted(line []byte, redact func([]byte) []byte) []byte {
+	if redact == nil {
+		return line
+	}
+	out := redact(line)
+	if bytes.Equal(out, line) {
+		return line
+	}
+	out = bytes.TrimSuffix(out, []byte("\n"))
+	if json.Valid(out) && !bytes.ContainsAny(out, "\r\n") {
+		return append(out[:len(out):len(out)], '\n')
+	}
+	return redactedStrings(line, redact)
+}
+
+// redactedStrings redacts each string of a line by itself, for a redaction that does not
+// respect JSON.
+func redactedStrings(line []byte, redact func([]byte) []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return []byte("{}\n")
+	}
+	b, err := marshal(mapStrings(v, func(s string) string { return string(redact([]byte(s))) }))
+	if err != nil {
+		return []byte("{}\n")
+	}
+	return append(b, '\n')
+}
+
+func mapStrings(v any, f func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return f(v)
+	case []any:
+		for i := range v {
+			v[i] = mapStrings(v[i], f)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = mapStrings(v[k], f)
+		}
+	}
+	return v
+}

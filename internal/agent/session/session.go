@@ -1,0 +1,487 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+const (
+	// MaxBytes bounds one session's log. Beyond it nothing is stored and ErrFull says so.
+	MaxBytes = 512 << 20
+	// seqBlock is how many notification numbers are reserved at once: after a crash the numbers
+	// go on above the reserved ones, so that none is given twice.
+	seqBlock = 4096
+	// indexEvery is how many bytes of log may be newer than the index beside it.
+	indexEvery = 64 << 10
+	// maxHeld is how many items wait for their messages.
+	maxHeld = 512
+)
+
+var (
+	// ErrLocked says that another process writes the session (wire code 1009).
+	ErrLocked = errors.New("another agent-lsp writes this session")
+	// ErrChanged says that another process has written the session since it was loaded: load it again.
+	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
+	// ErrFull says that the log has reached MaxBytes.
+	ErrFull = errors.New("the session has reached its largest size: start a new one or fork it")
+	// ErrUnknown says that no session of that id is stored (wire code 1002).
+	ErrUnknown = errors.New("no such session is stored")
+	// ErrClosed says that the session was closed or deleted.
+	ErrClosed = errors.New("the session is closed")
+)
+
+var _ agent.Store = (*Session)(nil)
+
+// Session is one stored session, open. It implements agent.Store. Safe for concurrent use.
+// The first write takes the writer's lock, Close gives it back.
+type Session struct {
+	lib *Library
+	id  string
+
+	seq      atomic.Uint64 // the last number given out
+	reserved atomic.Uint64
+	entry    atomic.Pointer[Entry]
+	writer   atomic.Bool // locked, for who must not wait for the disk
+
+	mu      sync.Mutex
+	file    *os.File
+	log     logState
+	size    int64 // bytes that are whole
+	seen    int64 // size of the file when it was read
+	indexed int64 // bytes that the index beside the log stands for
+	newline bool  // the last line lacks its newline
+	locked  bool
+	closed  bool
+	repairs []agent.Record // what Load mended and the next write stores
+	recent  recent
+	buf     bytes.Buffer
+
+	heldMu sync.Mutex
+	held   []Item // completed, to be stored along with the messages that they show
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.id }
+
+// Entry returns what a list shows of the session now. It never waits for the disk.
+func (s *Session) Entry() Entry {
+	e := *s.entry.Load()
+	e.LastSeq = s.seq.Load()
+	return e
+}
+
+// Append stores records in order with one write. On an error nothing of them counts as stored.
+func (s *Session) Append(records ...agent.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.append(records)
+}
+
+// Flush stores what AddItem took and no Append has stored yet.
+func (s *Session) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting()) == 0 {
+		return nil
+	}
+	return s.flushItems()
+}
+
+// Lock takes the writer's lock, if it is not held yet, without storing anything: ErrLocked says that
+// another process has it, ErrChanged that one had it since the session was loaded. Once held it never waits.
+func (s *Session) Lock() error {
+	if s.writer.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lock()
+}
+
+// Stale says whether another process has written since the session was loaded.
+func (s *Session) Stale() bool {
+	if s.writer.Load() {
+		return false
+	}
+	s.mu.Lock()
+	seen := s.seen
+	s.mu.Unlock()
+	info, err := os.Stat(s.lib.logPath(s.id))
+	return err == nil && info.Size() != seen
+}
+
+// Locked says whether this process holds the writer's lock.
+func (s *Session) Locked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locked
+}
+
+func (s *Session) append(records []agent.Record) error {
+	if err := s.lock(); err != nil {
+		return err
+	}
+	if len(s.repairs) > 0 {
+		records = append(s.repairs[:len(s.repairs):len(s.repairs)], records...)
+	}
+	held := s.waiting()
+	records, wait := s.withItems(records, held)
+	records = s.withSeq(records)
+	ends, wantSync, err := s.encode(records)
+	if err != nil {
+		return err
+	}
+	if err := s.write(wantSync); err != nil {
+		return err
+	}
+	s.repairs = nil
+	s.release(len(held), wait)
+	s.take(records, ends)
+	s.indexIfDue(records)
+	return nil
+}
+
+// lock takes the writer's lock and cuts away a torn last line. Another writer since the
+// session was read makes what is in memory wrong: ErrChanged.
+func (s *Session) lock() error {
+	if s.closed {
+		return ErrClosed
+	}
+	if s.locked {
+		return nil
+	}
+	if err := s.openForWriting(); err != nil {
+		return err
+	}
+	if err := lockFile(s.file); err != nil {
+		return fmt.Errorf("locking session %s: %w", s.id, err)
+	}
+	err := s.checkUnchanged()
+	if err == nil && s.seen > s.size {
+		err = s.file.Truncate(s.size)
+	}
+	if err != nil {
+		unlockFile(s.file)
+		return fmt.Errorf("opening session %s for writing: %w", s.id, err)
+	}
+	s.locked = true
+	s.writer.Store(true)
+	return nil
+}
+
+func (s *Session) openForWriting() error {
+	if s.file != nil {
+		return nil
+	}
+	f, err := os.OpenFile(s.lib.logPath(s.id), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("session %s: %w", s.id, ErrUnknown)
+	}
+	if err != nil {
+		return fmt.Errorf("opening session %s for writing: %w", s.id, err)
+	}
+	s.file = f
+	return nil
+}
+
+func (s *Session) checkUnchanged() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != s.seen {
+		return ErrChanged
+	}
+	return nil
+}
+
+// withSeq reserves numbers along with other records, so that giving one out seldom writes.
+func (s *Session) withSeq(records []agent.Record) []agent.Record {
+	seq := s.seq.Load()
+	if seq == 0 || seq+seqBlock/2 <= s.reserved.Load() {
+		return records
+	}
+	r, err := newRecord(RecordSeq, s.lib.now(), seqData{Reserved: seq + seqBlock})
+	if err != nil {
+		return records
+	}
+	return append(records[:len(records):len(records)], r)
+}
+
+// encode fills s.buf and returns where each record ends in it.
+func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err error) {
+	s.buf.Reset()
+	if s.newline {
+		s.buf.WriteByte('\n')
+	}
+	ends = make([]int, len(records))
+	for i := range records {
+		start := s.buf.Len()
+		if err := encode(&s.buf, &records[i]); err != nil {
+			return nil, false, fmt.Errorf("encoding a %s record of session %s: %w", records[i].Type, s.id, err)
+		}
+		line := s.buf.Bytes()[start:]
+		if out := redacted(line, s.lib.opts.Redact); !bytes.Equal(out, line) {
+			out = bytes.Clone(out)
+			s.buf.Truncate(start)
+			s.buf.Write(out)
+		}
+		ends[i] = s.buf.Len()
+		wantSync = wantSync || records[i].Sync
+	}
+	return ends, wantSync, nil
+}
+
+// write puts s.buf at the end of what is whole; what a failed write left is overwritten by the next.
+func (s *Session) write(wantSync bool) error {
+	if s.size+int64(s.buf.Len()) > s.lib.maxBytes() {
+		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
+	}
+	_, err := s.file.WriteAt(s.buf.Bytes(), s.size)
+	if err == nil && wantSync {
+		err = s.file.Sync()
+	}
+	if err != nil {
+		s.file.Truncate(s.size)
+		return fmt.Errorf("saving session %s: %w", s.id, err)
+	}
+	return nil
+}
+
+// take updates what is known of the log by records that are written now.
+func (s *Session) take(records []agent.Record, ends []int) {
+	start := 0
+	if s.newline {
+		start = 1
+	}
+	for i := range records {
+		r := &records[i]
+		s.log.apply(r, s.size+int64(start), ends[i]-start, s.lib.title)
+		start = ends[i]
+		if r.Message != nil && r.Type == agent.RecordMessage {
+			s.recent.add(r.Message)
+		}
+		var d seqData
+		if r.Type == RecordSeq && decode(r.Data, &d) == nil {
+			s.reserved.Store(d.Reserved)
+		}
+	}
+	s.newline = false
+	s.size += int64(s.buf.Len())
+	if s.buf.Cap() > 1<<20 {
+		s.buf = bytes.Buffer{}
+	}
+	s.publish()
+}
+
+func (s *Session) publish() {
+	e := s.log.entry
+	e.Bytes = s.size
+	s.entry.Store(&e)
+}
+
+// NextSeq returns the number of the next notification: 1, 2, 3 … over the session's whole life.
+// It is cheap; about once in a few thousand calls without Append between it writes.
+func (s *Session) NextSeq() uint64 {
+	n := s.seq.Add(1)
+	if n > s.reserved.Load() {
+		s.reserve(n)
+	}
+	return n
+}
+
+// reserve writes a new mark. Where that fails (a full disk, another writer), numbers are still
+// given out, and the next block tries again.
+func (s *Session) reserve(n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n <= s.reserved.Load() {
+		return
+	}
+	if err := s.append(nil); err != nil {
+		s.reserved.Store(n + seqBlock)
+	}
+}
+
+// AddItem takes a completed item. It never waits for the disk: the item is stored by the Append
+// that stores what it shows, and by the end of its turn at the latest. Text that a message
+// holds is not stored again. The item must not be changed afterwards.
+func (s *Session) AddItem(it Item) {
+	s.heldMu.Lock()
+	defer s.heldMu.Unlock()
+	s.held = append(s.held, it)
+}
+
+// withItems adds the waiting items that can be stored now, each behind the message that it
+// shows. It returns those that go on waiting.
+func (s *Session) withItems(records []agent.Record, wait []Item) (with []agent.Record, left []Item) {
+	if len(wait) == 0 {
+		return records, nil
+	}
+	known := slices.Clone(s.recent)
+	all := len(wait) > maxHeld
+	for i := range records {
+		r := &records[i]
+		if r.Type == agent.RecordTurnEnd {
+			with, wait = s.ripe(with, wait, known, true)
+		}
+		with = append(with, *r)
+		if r.Type == agent.RecordMessage && r.Message != nil {
+			known.add(r.Message)
+			with, wait = s.ripe(with, wait, known, false)
+		}
+	}
+	return s.ripe(with, wait, known, all)
+}
+
+// ripe adds the items whose messages are known, or all of them.
+func (s *Session) ripe(with []agent.Record, wait []Item, known recent, all bool) ([]agent.Record, []Item) {
+	var left []Item
+	for _, it := range wait {
+		d, found := storeItem(it, known)
+		if !found && !all {
+			left = append(left, it)
+			continue
+		}
+		if r, err := newRecord(RecordItem, it.Item.CreatedAt, d); err == nil {
+			with = append(with, r)
+		}
+	}
+	return with, left
+}
+
+func (s *Session) waiting() []Item {
+	s.heldMu.Lock()
+	defer s.heldMu.Unlock()
+	return slices.Clone(s.held)
+}
+
+// flushItems stores every waiting item as it is.
+func (s *Session) flushItems() error {
+	with, _ := s.ripe(nil, s.waiting(), s.recent, true)
+	n := len(with)
+	s.heldMu.Lock()
+	kept := s.held
+	s.held = nil
+	s.heldMu.Unlock()
+	if err := s.append(with); err != nil {
+		s.heldMu.Lock()
+		s.held = append(kept, s.held...)
+		s.heldMu.Unlock()
+		return fmt.Errorf("storing %d items: %w", n, err)
+	}
+	return nil
+}
+
+// release forgets the items that are stored now; wait are those that go on waiting.
+func (s *Session) release(before int, wait []Item) {
+	s.heldMu.Lock()
+	defer s.heldMu.Unlock()
+	s.held = append(wait, s.held[before:]...)
+}
+
+// SetConfig stores the session's own configuration, whole.
+func (s *Session) SetConfig(config json.RawMessage) error {
+	return s.Append(agent.Record{Type: RecordConfig, Data: config, Time: s.lib.now()})
+}
+
+// SetTitle renames the session.
+func (s *Session) SetTitle(title string) error { return s.store(RecordTitle, titleData{title}) }
+
+// SetArchived hides the session from lists, or shows it again.
+func (s *Session) SetArchived(archived bool) error {
+	return s.store(RecordArchive, archiveData{archived})
+}
+
+// SetPaused stores whether the session is paused.
+func (s *Session) SetPaused(paused bool) error { return s.store(RecordPaused, pausedData{paused}) }
+
+// PutProposal stores the present state of a proposal in place of the one before.
+func (s *Session) PutProposal(p Proposal) error { return s.store(RecordProposal, p) }
+
+// PutGrant stores a grant, or with Revoked forgets it.
+func (s *Session) PutGrant(g Grant) error { return s.store(RecordGrant, g) }
+
+// PutClientMessage stores the answer to a clientMessageId, so that the same again gets it again.
+func (s *Session) PutClientMessage(id string, answer json.RawMessage) error {
+	return s.store(RecordClientMessage, clientMessageData{id, answer})
+}
+
+// BranchTo makes the history go on after a message ("" from the start). The engine must be
+// given the shortened history by its owner; load the session again for it.
+func (s *Session) BranchTo(messageID string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.log.find(messageID)
+	if at < 0 && messageID != "" {
+		return fmt.Errorf("branching session %s: message %s is not stored", s.id, messageID)
+	}
+	depth := 0
+	for i := at; i >= 0; i = s.log.nodes[i].parent {
+		depth++
+	}
+	r, err := newRecord(RecordBranch, s.lib.now(), Branch{Through: messageID, Messages: depth})
+	if err != nil {
+		return err
+	}
+	r.Sync = true
+	return s.append([]agent.Record{r})
+}
+
+func (s *Session) store(typ agent.RecordType, data any) error {
+	r, err := newRecord(typ, s.lib.now(), data)
+	if err != nil {
+		return err
+	}
+	return s.Append(r)
+}
+
+// Close writes the exact last number and the index, gives the lock back and closes the file.
+// A closed session's Append fails.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	var err error
+	if s.locked || len(s.waiting()) > 0 {
+		err = s.settle()
+	}
+	s.closed = true
+	s.writer.Store(false)
+	s.lib.forget(s)
+	if s.file != nil {
+		// Given back by name: a child that is just being started holds the file, and with it the lock, a moment longer.
+		if s.locked {
+			err = errors.Join(err, unlockFile(s.file))
+		}
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
+}
+
+// settle writes what only memory knows.
+func (s *Session) settle() error {
+	var err error
+	if len(s.waiting()) > 0 {
+		err = s.flushItems()
+	}
+	if seq := s.seq.Load(); seq > 0 && s.reserved.Load() != seq {
+		s.reserved.Store(seq + seqBlock) // no block besides
+		var r agent.Record
+		if r, err = newRecord(RecordSeq, s.lib.now(), seqData{Reserved: seq}); err == nil {
+			err = s.append([]agent.Record{r})
+		}
+	}
+	s.writeIndex()
+	return err
+}

@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// settle makes a reply history, runs its tools, and says whether the turn is over.
+func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
+	m := s.adopt(t, reply, st)
+	for _, n := range reply.Notices {
+		s.Notice("warning", n)
+	}
+	if len(m.ToolCalls()) > 0 {
+		if err := s.commitReply(t, m, st, true); err != nil {
+			return s.failed(t, err), true
+		}
+		s.runTools(t, m, st)
+		t.resetCounts()
+		if t.ends && t.ctx.Err() == nil {
+			t.ends = false
+			return s.askToStop(t, m)
+		}
+		return outcome{}, false
+	}
+	v := s.judge(t, m)
+	if !v.drop {
+		if err := s.commitReply(t, m, st, false); err != nil {
+			return s.failed(t, err), true
+		}
+	} else {
+		s.account(t, m)
+		st.close(StatusRetracted)
+	}
+	if v.nudge != "" {
+		t.nudge = nudgeMessage(t, v.nudge)
+		return outcome{}, false
+	}
+	if v.end.reason == EndStop {
+		return s.askToStop(t, m)
+	}
+	return v.end, true
+}
+
+func (t *turn) resetCounts() {
+	t.budget.Reset()
+	t.rephrased, t.reemits = 0, 0
+	t.afterTools = true
+}
+
+// adopt makes the reply's message fit for the history: ids that are unique, arguments
+// that are objects, text that is valid.
+func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
+	m := s.mend(t, reply)
+	m.ID, m.App, m.Source, m.Hidden = st.messageID, "", "", false
+	s.stampAssistant(t, m)
+	sanitize(m)
+	m.Content = slices.DeleteFunc(m.Content, func(b message.Block) bool {
+		return b.Type == message.ToolUse && (b.Call == nil || m.Stop == message.StopLength && b.Call.Problem != "")
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range m.ToolCalls() {
+		s.adoptCallLocked(c)
+	}
+	return m
+}
+
+// mend lets the repair package put the reply right.
+func (s *Session) mend(t *turn, reply *Reply) *message.Message {
+	o := t.env.Repair
+	o.NewID = func() string { return s.opts.NewID("call_") }
+	o.Taken = func(id string) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.callIDs[id]
+	}
+	m := reply.Message
+	t.reemit = ""
+	err := recovered(func() error {
+		mended, report := repair.Normalize(reply.Message, t.env.Tools.Names(), o)
+		m, t.reemit = mended, report.Reemit
+		return nil
+	})
+	if err != nil {
+		s.bug("repairing a reply: %v", err)
+	}
+	return m
+}
+
+// adoptCallLocked gives a call an id that no other call of the session has.
+func (s *Session) adoptCallLocked(c *message.ToolCall) {
+	c.ID, c.Name = validUTF8(c.ID), validUTF8(c.Name)
+	if c.ID == "" || s.callIDs[c.ID] {
+		c.ID = s.opts.NewID("call_")
+	}
+	s.callIDs[c.ID] = true
+	if trimmed := bytes.TrimSpace(c.Args); len(trimmed) == 0 {
+		c.Args = json.RawMessage("{}")
+	} else if trimmed[0] != '{' || !json.Valid(trimmed) {
+		if c.Problem == "" {
+			c.Raw, c.Problem = string(trimmed), "the arguments are not a JSON object"
+		}
+		c.Args = json.RawMessage("{}")
+	}
+	c.Raw, c.Problem = validUTF8(c.Raw), validUTF8(c.Problem)
+}
+
+// commitReply makes m history and completes its items. With calls it returns only when m
+// is stored: no tool starts before.
+func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls bool) error {
+	s.mu.Lock()
+	s.commitLocked(m, t.mustLast(m))
+	s.mu.Unlock()
+	err := s.journal.flush()
+	st.commit(m)
+	if !calls || err != nil {
+		st.release()
+	}
+	s.account(t, m)
+	t.previous, t.afterTools = m, false
+	return err
+}
+
+// mustLast says whether a reply must be safe on the disk, not only with the system, before its calls
+// run: where one may have an effect. Of a call that only reads, a power cut hides nothing.
+func (t *turn) mustLast(m *message.Message) bool {
+	for _, c := range m.ToolCalls() {
+		if reg := t.env.Tools.lookup(c.Name); reg != nil && reg.spec.Effect != ReadOnly {
+			return true
+		}
+	}
+	return false
+}
+
+// account adds up what a reply cost, kept or not.
+func (s *Session) account(t *turn, m *message.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.Usage != nil {
+		t.sum.Usage = t.sum.Usage.Add(*m.Usage)
+		s.usage = s.usage.Add(*m.Usage)
+		s.countedLocked(m)
+	}
+	s.changedLocked()
+}
+
+// judgement is what becomes of a reply without calls.
+type judgement struct {
+	end   outcome
+	nudge string // ask again with it
+	drop  bool   // the reply is not stored
+}
+
+func (s *Session) judge(t *turn, m *message.Message) judgement {
+	blank := strings.TrimSpace(m.TextContent()) == ""
+	switch {
+	case m.Stop == message.StopContentFilter:
+		return t.judgeFiltered()
+	case t.reemit != "" && t.reemits < repair.MaxContinuations:
+		t.reemits++
+		return judgement{nudge: t.reemit, drop: blank}
+	case m.Stop == message.StopLength, m.Stop == message.StopUnknown && !blank:
+		return t.judgeCut(m, blank)
+	}
+	return s.validate(t, m, blank)
+}
+
+func (t *turn) judgeFiltered() judgement {
+	if t.rephrased++; t.rephrased <= MaxRephrase {
+		return judgement{nudge: repair.NudgeFilter, drop: true}
+	}
+	out := failure(retry.ContentFilter, "the provider's content filter stopped the reply, also when asked to rephrase", false)
+	out.reason = EndContentFilter
+	return judgement{end: out, drop: true}
+}
+
+// judgeCut asks a reply that was cut to go on. Where the provider merely gave no reason
+// for its end, the answer stands after that.
+func (t *turn) judgeCut(m *message.Message, blank bool) judgement {
+	if t.budget.Continue() {
+		return judgement{nudge: repair.NudgeLength, drop: blank}
+	}
+	end := EndLength
+	if m.Stop == message.StopUnknown {
+		end = EndStop
+	}
+	return judgement{end: outcome{reason: end}, drop: blank}
+}
+
+// validate asks the repair package about an answer.
+func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
+	a := repair.Answer{Message: m, AfterTools: t.afterTools}
+	if t.previous != nil {
+		a.Previous = t.previous.TextContent()
+	}
+	var verdict repair.Verdict
+	var nudge string
+	err := recovered(func() error { verdict, nudge = repair.Validate(a, &t.budget, t.env.Repair); return nil })
+	if err != nil {
+		s.bug("judging a reply: %v", err)
+	}
+	switch {
+	case verdict == repair.Accept:
+		return judgement{end: outcome{reason: EndStop}, drop: len(m.Content) == 0}
+	case nudge == "":
+		return judgement{end: failure(retry.Blank, "the model gave blank replies in a row", true), drop: true}
+	}
+	return judgement{nudge: nudge, drop: blank}
+}
+
+func nudgeMessage(t *turn, text string) *message.Message {
+	m := message.NewText(message.RoleUser, text)
+	m.Source, m.Hidden, m.TurnID, m.Author = message.SourceNudge, true, t.id, "engine"
+	return m
+}
+
+// askToStop lets the hooks veto the end of the turn.
+func (s *Session) askToStop(t *turn, m *message.Message) (outcome, bool) {
+	s.mu.Lock()
+	sum := t.sum
+	s.mu.Unlock()
+	for h := range hooksOf[FinalHook](s) {
+		var veto string
+		err := s.guard(t.ctx, h.Hook, func(ctx context.Context) (err error) {
+			veto, err = h.As.BeforeStop(ctx, sum, m.TextContent())
+			return err
+		})
+		if err != nil { // an abandoned hook may still write veto
+			s.tolerate(t, err)
+			continue
+		}
+		if veto == "" {
+			continue
+		}
+		if t.vetoes++; t.vetoes > MaxVetoes {
+			s.Notice("warning", fmt.Sprintf("hook %s vetoed the end %d times: the turn ends all the same", h.HookName(), MaxVetoes))
+			break
+		}
+		n := nudgeMessage(t, veto)
+		s.mu.Lock()
+		s.commitUserLocked(n)
+		s.mu.Unlock()
+		return outcome{}, false
+	}
+	return outcome{reason: EndStop}, true
+}

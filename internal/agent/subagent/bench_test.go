@@ -1,0 +1,27 @@
+package subagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// BenchmarkParallel is a call with one task and one with eight, by a model that answers at once (the contract: eight take at
+// most three times as long as one, four at once).
+func BenchmarkParallel(b *testing.B) {
+	for _, n := range []int{1, 8} {
+		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
+			s := setup()
+			args := `{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"task":"hello"},`, n), ",") + `]}`
+			for b.Loop() {
+				res, err := s.tool.Run(b.Context(), &agent.Call{ItemID: "i", Args: json.RawMessage(args)})
+				if err != nil || res.IsError {
+					b.Fatal(res, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package subagent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The limits that docs/tools.md names are those of the code.
+func TestDocumentedLimits(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(page)), " ")
+	for _, want := range []string{
+		fmt.Sprintf("`tasks` to at most %d of which %d run at once", MaxTasks, Concurrency),
+		fmt.Sprintf("may be called %d levels deep", MaxDepth),
+		fmt.Sprintf("an answer beyond %d KB is cut in the middle", maxOutput>>10),
+		fmt.Sprintf("within %.0f s of its end", closeTimeout.Seconds()),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("docs/tools.md does not say: %s", want)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package subagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// closeTimeout bounds the end of a sub-agent's session.
+const closeTimeout = 5 * time.Second
+
+// child is one sub-agent with its task.
+type child struct {
+	tool  *Tool
+	spawn Spawn
+	task  string
+}
+
+// outcome is what a sub-agent left.
+type outcome struct {
+	Agent  string `json:"agent"`
+	Status string `json:"status"` // completed, failed, aborted
+	Output string `json:"output"`
+	calls  agent.Turn
+}
+
+func (o *outcome) ok() bool { return o.Status == "completed" }
+
+// run runs the sub-agent to its end. Whatever goes wrong, a panic included, becomes an outcome.
+func (c *child) run(ctx context.Context, call *agent.Call, task string) (out outcome) {
+	out = outcome{Agent: c.spawn.Agent.Name, Status: "failed"}
+	defer func() {
+		if r := recover(); r != nil {
+			out.Output = fmt.Sprintf("the sub-agent panicked: %v\n%s", r, firstLines(string(debug.Stack()), 5))
+		}
+	}()
+	opts, err := c.tool.opts.Child(ctx, c.spawn)
+	if err != nil {
+		out.Output = err.Error()
+		return out
+	}
+	opts.Sink = agent.SinkFunc(func(_ string, e agent.Event) { c.forward(call, e) })
+	s := agent.NewSession(opts)
+	defer func() {
+		// The parent's end must not cut off the child's own.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = s.Close(end)
+		if c.tool.opts.Ended != nil {
+			c.tool.opts.Ended(opts.ID)
+		}
+	}()
+	defer c.tool.running.add(call.ItemID, s)()
+	return c.converse(ctx, call, s, task, out)
+}
+
+// converse gives the task and waits for the answer.
+func (c *child) converse(ctx context.Context, call *agent.Call, s *agent.Session, task string, out outcome) outcome {
+	acc, err := s.Prompt(agent.Prompt{Content: []message.Block{{Type: message.Text, Text: task}}, Author: "agent"})
+	if err != nil {
+		out.Output = err.Error()
+		return out
+	}
+	turn, err := s.Wait(ctx, acc.TurnID, "")
+	if err != nil {
+		_, _ = s.Abort(agent.AbortRequest{})
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		turn, _ = s.Wait(end, acc.TurnID, "")
+		out.Status = "aborted"
+	}
+	out.calls = turn
+	if call.Spent != nil {
+		call.Spent(turn.Usage)
+	}
+	out.Output = lastText(s.Messages())
+	switch {
+	case turn.Status == "completed" && err == nil:
+		out.Status = "completed"
+	case turn.Status == "aborted":
+		out.Status = "aborted"
+	}
+	return withError(out, turn)
+}
+
+// withError says why a sub-agent did not complete, below what it had said.
+func withError(out outcome, turn agent.Turn) outcome {
+	if !out.ok() {
+		why := "ended as " + out.Status
+		if turn.Error != nil {
+			why = turn.Error.Message
+		}
+		out.Output = strings.TrimSpace(out.Output + "\n[" + why + "]")
+	}
+	if out.Output == "" {
+		out.Output = noOutput
+	}
+	out.Output = clip(out.Output)
+	return out
+}
+
+// forward shows the child's items below the call, and its steps as progress of a background job.
+func (c *child) forward(call *agent.Call, e agent.Event) {
+	if call.Nested != nil {
+		call.Nested(e)
+		return
+	}
+	if done, ok := e.(agent.ItemCompleted); ok && done.Item.Call != nil {
+		call.Emit(fmt.Sprintf("[%s] %s %s\n", c.spawn.Agent.Name, done.Item.Call.Label, done.Item.Status))
+	}
+}
+
+// lastText is the last thing that the agent said.
+func lastText(msgs []*message.Message) string {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == message.RoleAssistant && msgs[i].Stop != message.StopAborted {
+			if text := strings.TrimSpace(msgs[i].TextContent()); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+func clip(s string) string {
+	if len(s) <= maxOutput {
+		return s
+	}
+	half := maxOutput / 2
+	return strings.ToValidUTF8(s[:half], "") + fmt.Sprintf("\n[… %d bytes left out …]\n", len(s)-2*half) + strings.ToValidUTF8(s[len(s)-half:], "")
+}
+
+func firstLines(s string, n int) string {
+	lines := strings.SplitN(s, "\n", n+1)
+	return strings.Join(lines[:min(n, len(lines))], "\n")
+}
+
+func (t *Tool) single(ctx context.Context, call *agent.Call, c *child) *agent.Result {
+	o := c.run(ctx, call, c.task)
+	return &agent.Result{Text: o.Output, IsError: !o.ok(), Details: details([]outcome{o})}
+}
+
+// parallel runs the children, Options.Concurrency at once, and reports in the order of the tasks.
+func (t *Tool) parallel(ctx context.Context, call *agent.Call, runs []*child) *agent.Result {
+	out := make([]outcome, len(runs))
+	var g errgroup.Group
+	g.SetLimit(t.opts.Concurrency)
+	for i, c := range runs {
+		g.Go(func() error {
+			out[i] = c.run(ctx, call, c.task)
+			return nil
+		})
+	}
+	_ = g.Wait()
+	good := 0
+	for i := range out {
+		if out[i].ok() {
+			good++
+		}
+	}
+	text, err := json.Marshal(map[string]any{"summary": fmt.Sprintf("%d/%d succeeded", good, len(out)), "results": out})
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	return &agent.Result{Text: string(text), IsError: good == 0, Details: details(out)}
+}
+
+// chain runs the children one after another and stops at the first that fails.
+func (t *Tool) chain(ctx context.Context, call *agent.Call, runs []*child) *agent.Result {
+	var out []outcome
+	previous := ""
+	for i, c := range runs {
+		o := c.run(ctx, call, strings.ReplaceAll(c.task, "{previous}", previous))
+		out = append(out, o)
+		if !o.ok() {
+			text, _ := json.Marshal(map[string]any{"error": fmt.Sprintf("step %d of %d (%s) failed", i+1, len(runs), o.Agent), "results": out})
+			return &agent.Result{Text: string(text), IsError: true, Details: details(out)}
+		}
+		previous = o.Output
+	}
+	return &agent.Result{Text: previous, Details: details(out)}
+}
+
+// details is what the screen shows of the work.
+func details(out []outcome) json.RawMessage {
+	type line struct {
+		Agent  string        `json:"agent"`
+		Status string        `json:"status"`
+		Turns  int           `json:"modelCalls"`
+		Tools  int           `json:"toolCalls"`
+		Usage  message.Usage `json:"usage"`
+	}
+	lines := make([]line, len(out))
+	for i, o := range out {
+		lines[i] = line{o.Agent, o.Status, o.calls.ModelCalls, o.calls.ToolCalls, o.calls.Usage}
+	}
+	b, err := json.Marshal(map[string]any{"agents": lines})
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// running knows the sub-agents that run, by the item of their call.
+type running struct {
+	mu       sync.Mutex
+	children map[string][]*agent.Session
+}
+
+func (r *running) add(itemID string, s *agent.Session) (remove func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.children[itemID] = append(r.children[itemID], s)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		list := r.children[itemID]
+		for i, c := range list {
+			if c == s {
+				list = append(list[:i:i], list[i+1:]...)
+				break
+			}
+		}
+		if r.children[itemID] = list; len(list) == 0 {
+			delete(r.children, itemID)
+		}
+	}
+}
+
+func (r *running) of(itemID string) []*agent.Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]*agent.Session(nil), r.children[itemID]...)
+}
+
+// Steer speaks to the sub-agents that run below an item; ok is false where there is none.
+func (t *Tool) Steer(itemID string, req agent.SteerRequest) (out agent.SteerOutcome, ok bool, err error) {
+	list := t.running.of(itemID)
+	for _, s := range list {
+		if out, err = s.Steer(req); err != nil {
+			return out, true, err
+		}
+	}
+	return out, len(list) > 0, nil
+}
+
+// Abort ends the sub-agents that run below an item; ok is false where there is none.
+func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
+	list := t.running.of(itemID)
+	for _, s := range list {
+		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
+	}
+	return len(list) > 0
+}

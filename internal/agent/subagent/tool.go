@@ -1,0 +1,320 @@
+package subagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Limits and defaults.
+const (
+	// MaxTasks bounds the tasks of one parallel call, and the steps of a chain.
+	MaxTasks = 8
+	// Concurrency is how many of them run at once.
+	Concurrency = 4
+	// MaxDepth is how deep sub-agents may call sub-agents: 1 is not at all.
+	MaxDepth = 2
+	// maxOutput bounds what the model gets of one sub-agent's answer.
+	maxOutput = 40 << 10
+	// noOutput stands for an answer without text.
+	noOutput = "(no output)"
+)
+
+// Agent is a configured sub-agent.
+type Agent struct {
+	Name        string
+	Description string // for the model that calls it
+	Prompt      string // its instructions
+	Model       string // "": the parent's
+	Thinking    string
+	Tools       []string // names or globs; nil: the parent's
+	Profile     string   // permission profile, at most the parent's
+	Rules       []string // more permission rules; what they allow, the parent's must allow too
+	MaxCalls    int      // model calls; 0: the parent's limit
+}
+
+// General is the agent that exists without settings.
+var General = Agent{Name: "general", Description: "does any task with the tools that you have, in a context of its own"}
+
+// Spawn asks for the options of one sub-agent's session.
+type Spawn struct {
+	Agent  Agent
+	Model  string // chosen at the call; "": the agent's
+	Parent string // session id
+	TurnID string // the call's turn
+	ItemID string // the call's item
+	Depth  int    // 1 for a sub-agent of the user's session
+	Cwd    string
+}
+
+// Background runs work that outlives its turn. It keeps what the work writes, tells the session
+// when it ends, and ends it with the session.
+type Background interface {
+	Start(sessionID, title string, work func(ctx context.Context, out io.Writer) (summary string, err error)) (jobID, outputFile string, err error)
+}
+
+// Options is what the tool needs from outside.
+type Options struct {
+	// Agents lists the configured agents; General is added where none has its name.
+	Agents func() []Agent
+	// Child derives a session's options from the parent's. Sink is set by the tool. Tools of the
+	// child include a Tool of the next depth where that is allowed (AtDepth).
+	Child func(ctx context.Context, s Spawn) (agent.Options, error)
+	// Ended is told that the session with that id is over; nil: nobody is.
+	Ended func(id string)
+	// Background is nil where there is none.
+	Background Background
+
+	Limits
+}
+
+// Limits bound the tool. 0: the default.
+type Limits struct{ MaxTasks, Concurrency, MaxDepth int }
+
+func (l Limits) orDefaults() Limits {
+	for _, n := range []struct {
+		value *int
+		def   int
+	}{{&l.MaxTasks, MaxTasks}, {&l.Concurrency, Concurrency}, {&l.MaxDepth, MaxDepth}} {
+		if *n.value <= 0 {
+			*n.value = n.def
+		}
+	}
+	return l
+}
+
+// Tool is the sub-agent tool at one depth. The agents that it knows are those that there were when it was made.
+type Tool struct {
+	opts    Options
+	depth   int
+	agents  []Agent // by name
+	running *running
+}
+
+var (
+	_ agent.Tool      = (*Tool)(nil)
+	_ agent.LabelTool = (*Tool)(nil)
+)
+
+// New returns the tool for the user's sessions.
+func New(o Options) *Tool {
+	o.Limits = o.Limits.orDefaults()
+	t := &Tool{opts: o, running: &running{children: map[string][]*agent.Session{}}}
+	t.agents = t.known()
+	return t
+}
+
+// AtDepth returns the tool for a sub-agent of that depth, nil where it may call none.
+func (t *Tool) AtDepth(depth int) *Tool { return t.At(depth, t.opts.Limits, t.opts.Agents) }
+
+// At returns the tool for a session of that depth with limits and agents of its own; nil where it may call none.
+func (t *Tool) At(depth int, l Limits, agents func() []Agent) *Tool {
+	l = l.orDefaults()
+	if depth >= l.MaxDepth {
+		return nil
+	}
+	at := &Tool{opts: t.opts, depth: depth, running: t.running}
+	at.opts.Limits, at.opts.Agents = l, agents
+	at.agents = at.known()
+	return at
+}
+
+// Limits are those in force.
+func (t *Tool) Limits() Limits { return t.opts.Limits }
+
+// known returns the agents in the order of their names, so that the description is always the same.
+func (t *Tool) known() []Agent {
+	var list []Agent
+	if t.opts.Agents != nil {
+		list = append(list, t.opts.Agents()...)
+	}
+	if _, ok := byName(list, General.Name); !ok {
+		list = append(list, General)
+	}
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+func byName(list []Agent, name string) (Agent, bool) {
+	for _, a := range list {
+		if strings.EqualFold(a.Name, name) {
+			return a, true
+		}
+	}
+	return Agent{}, false
+}
+
+// Spec describes the tool with the agents that there are.
+func (t *Tool) Spec() agent.Spec {
+	var b strings.Builder
+	b.WriteString("Hand work to a sub-agent with an empty context: it sees only the task, so say all it needs. " +
+		"Exactly one of task, tasks (run at once) or chain (in order; {previous} is replaced by the answer before). " +
+		"background: returns at once, a message tells of the end.\nAgents:")
+	for _, a := range t.agents {
+		fmt.Fprintf(&b, "\n- %s: %s", a.Name, a.Description)
+	}
+	return agent.Spec{
+		Name: "agent", Aliases: []string{"subagent", "task"}, Label: "Sub-agent", Description: b.String(), Schema: schema,
+		Effect: agent.Mutates, Bounded: true, Source: "builtin", Deferred: true, Timeout: -1, MaxResult: -1,
+	}
+}
+
+// schema is fixed text: a prompt cache must hit.
+var schema = json.RawMessage(`{"type":"object","properties":{` +
+	`"agent":{"type":"string","description":"name; default general"},` +
+	`"task":{"type":"string"},` +
+	`"tasks":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string"},"task":{"type":"string"},"model":{"type":"string"}},"required":["task"]}},` +
+	`"chain":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string"},"task":{"type":"string"},"model":{"type":"string"}},"required":["task"]}},` +
+	`"background":{"type":"boolean"},"description":{"type":"string","description":"a few words for the screen"},` +
+	`"model":{"type":"string"}},"additionalProperties":false}`)
+
+// step is one task for one agent.
+type step struct {
+	Agent string `json:"agent"`
+	Task  string `json:"task"`
+	Model string `json:"model"`
+}
+
+type arguments struct {
+	step
+	Tasks       []step `json:"tasks"`
+	Chain       []step `json:"chain"`
+	Background  bool   `json:"background"`
+	Description string `json:"description"`
+}
+
+// Label says what is handed over.
+func (t *Tool) Label(args json.RawMessage) string {
+	var a arguments
+	_ = json.Unmarshal(args, &a)
+	what := a.Description
+	if what == "" {
+		what = firstWords(a.Task)
+	}
+	switch {
+	case len(a.Tasks) > 0:
+		return fmt.Sprintf("%d sub-agents: %s", len(a.Tasks), what)
+	case len(a.Chain) > 0:
+		return fmt.Sprintf("Chain of %d sub-agents: %s", len(a.Chain), what)
+	}
+	return "Sub-agent: " + what
+}
+
+func firstWords(s string) string {
+	f := strings.Fields(s)
+	if len(f) > 10 {
+		return strings.Join(f[:10], " ") + " …"
+	}
+	return strings.Join(f, " ")
+}
+
+// Run does what the arguments ask for.
+func (t *Tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	var a arguments
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, err
+	}
+	job, err := t.plan(a, call)
+	if err != nil {
+		return nil, err
+	}
+	if !a.Background {
+		return job(ctx, call), nil
+	}
+	return t.background(a, call, job)
+}
+
+// job is planned work; it reports through the call that it is given.
+type job func(ctx context.Context, call *agent.Call) *agent.Result
+
+// plan checks the arguments and returns the work.
+func (t *Tool) plan(a arguments, call *agent.Call) (job, error) {
+	modes := 0
+	for _, on := range []bool{a.Task != "", len(a.Tasks) > 0, len(a.Chain) > 0} {
+		if on {
+			modes++
+		}
+	}
+	if modes != 1 {
+		return nil, fmt.Errorf("provide exactly one mode: task, tasks or chain")
+	}
+	if n := max(len(a.Tasks), len(a.Chain)); n > t.opts.MaxTasks {
+		return nil, fmt.Errorf("%d tasks are too many: at most %d in one call", n, t.opts.MaxTasks)
+	}
+	steps := append(append([]step{}, a.Tasks...), a.Chain...)
+	if a.Task != "" {
+		steps = []step{a.step}
+	}
+	runs := make([]*child, len(steps))
+	for i, s := range steps {
+		if s.Agent == "" {
+			s.Agent = a.Agent
+		}
+		if s.Model == "" {
+			s.Model = a.Model
+		}
+		c, err := t.child(s, call)
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = c
+	}
+	switch {
+	case len(a.Tasks) > 0:
+		return func(ctx context.Context, call *agent.Call) *agent.Result { return t.parallel(ctx, call, runs) }, nil
+	case len(a.Chain) > 0:
+		return func(ctx context.Context, call *agent.Call) *agent.Result { return t.chain(ctx, call, runs) }, nil
+	}
+	return func(ctx context.Context, call *agent.Call) *agent.Result { return t.single(ctx, call, runs[0]) }, nil
+}
+
+// child finds a step's agent.
+func (t *Tool) child(s step, call *agent.Call) (*child, error) {
+	name := s.Agent
+	if name == "" {
+		name = General.Name
+	}
+	def, ok := byName(t.agents, name)
+	if !ok {
+		var names []string
+		for _, a := range t.agents {
+			names = append(names, a.Name)
+		}
+		return nil, fmt.Errorf("there is no agent %q; the agents are %s", name, strings.Join(names, ", "))
+	}
+	if strings.TrimSpace(s.Task) == "" {
+		return nil, fmt.Errorf("the task for %s is empty", def.Name)
+	}
+	return &child{tool: t, task: s.Task, spawn: Spawn{
+		Agent: def, Model: s.Model, Parent: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Depth: t.depth + 1, Cwd: call.Cwd}}, nil
+}
+
+// background hands the work to Options.Background. Its items are not shown: the turn may be over.
+func (t *Tool) background(a arguments, call *agent.Call, work job) (*agent.Result, error) {
+	if t.opts.Background == nil {
+		return nil, fmt.Errorf("there is no background here; run it without background")
+	}
+	if t.depth > 0 {
+		return nil, fmt.Errorf("a sub-agent cannot start one in the background: it would outlive it; run it without background")
+	}
+	title := t.Label(call.Args)
+	id, file, err := t.opts.Background.Start(call.SessionID, title, func(ctx context.Context, out io.Writer) (string, error) {
+		quiet := &agent.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID, TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
+			Output: func(s string) { _, _ = io.WriteString(out, s) }}
+		res := work(ctx, quiet)
+		if res.IsError {
+			return "", fmt.Errorf("%s", res.Text)
+		}
+		return res.Text, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, _ := json.Marshal(map[string]string{"task_id": id, "status": "running", "output_file": file})
+	return &agent.Result{Text: string(text)}, nil
+}

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Retries of tools; see TemporaryError.
+const (
+	// ToolRetries is how often a read-only call is tried again after a temporary error.
+	ToolRetries = 2
+	// ToolRetryDelay is the pause before the first retry, doubled for the next.
+	ToolRetryDelay = 500 * time.Millisecond
+)
+
+// TemporaryError is what a tool's Run returns where the same call may work a moment later, such
+// as a connection that broke. The engine tries the call again by itself, if the call only reads:
+// of any other, nobody knows what a failed attempt did. All other errors are permanent.
+type TemporaryError struct{ Err error }
+
+func (e *TemporaryError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e *TemporaryError) Unwrap() error { return e.Err }
+
+// attempts runs the tool, again after temporary errors. A panic is an error.
+func (c *callRun) attempts(ctx context.Context, call *Call) (r *Result, err error) {
+	delay := ToolRetryDelay
+	for try := 0; ; try++ {
+		r = nil
+		err = recovered(func() (err error) {
+			r, err = c.runner()(ctx, call)
+			return err
+		})
+		var temporary *TemporaryError
+		if !errors.As(err, &temporary) || c.effect != ReadOnly || try == ToolRetries {
+			return r, err
+		}
+		call.Emit(fmt.Sprintf("%v; trying again in %v\n", err, delay))
+		if sleep(ctx, delay) != nil {
+			return r, err
+		}
+		delay *= 2
+	}
+}

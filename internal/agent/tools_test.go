@@ -1,0 +1,497 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Row 1.5 Arg pipeline and Schema validation: names and types are put right, and every
+// problem is reported at once.
+func TestArgumentPipeline(t *testing.T) {
+	type args struct {
+		Path   string   `json:"path" jsonschema:"the file"`
+		Count  int      `json:"count,omitempty"`
+		Force  bool     `json:"force,omitempty"`
+		Tags   []string `json:"tags,omitempty"`
+		Mode   string   `json:"mode,omitempty" enum:"fast,slow"`
+		Nested *struct {
+			X float64 `json:"x"`
+		} `json:"nested,omitempty"`
+	}
+	a := newArgSchema(Spec{Schema: SchemaFor[args](), ParamAliases: map[string]string{"file": "path"}})
+	for _, tc := range []struct{ in, want string }{
+		{`{"path":"a"}`, `{"path":"a"}`},
+		{`{"File":"a"}`, `{"path":"a"}`},
+		{`{"PATH":"a"}`, `{"path":"a"}`},
+		{`{"path":"a","count":"12","force":"true"}`, `{"count":12,"force":true,"path":"a"}`},
+		{`{"path":12}`, `{"path":"12"}`},
+		{`{"path":"a","tags":"[\"x\",\"y\"]"}`, `{"path":"a","tags":["x","y"]}`},
+		{`{"path":"a","tags":"x"}`, `{"path":"a","tags":["x"]}`},
+		{`{"path":"a","count":null}`, `{"path":"a"}`},
+		{`{"path":"a","count":123456789012345678}`, `{"path":"a","count":123456789012345678}`},
+		{`{"path":"a","nested":"{\"x\":1}"}`, `{"nested":{"x":1},"path":"a"}`},
+		{`{"count":"many","mode":"odd","nested":{},"zz":1}`, `"path": missing required parameter (string)
+"count": must be integer, got string
+"mode": must be one of ["fast","slow"], got "odd"
+"nested.x": missing required parameter (number)
+"zz": unknown parameter; known are count, force, mode, nested, path, tags`},
+		{`{"path":"a","tags":"[1,"}`, `"tags": must be array, got string; it looks like JSON inside a string: send the value itself`},
+		{`[]`, `the arguments must be a JSON object, got array`},
+	} {
+		got, problems := a.prepare(json.RawMessage(tc.in))
+		if problems != nil {
+			got = json.RawMessage(strings.Join(problems, "\n"))
+		}
+		eq(t, tc.in, string(got), tc.want)
+	}
+}
+
+// Row 1.5: what the walk does not know, the library checks.
+func TestLibraryHasTheLastWord(t *testing.T) {
+	a := newArgSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"string","pattern":"^a"}}}`)})
+	for in, ok := range map[string]bool{`{"n":3}`: true, `{"n":2}`: false, `{"s":"abc"}`: true, `{"s":"xyz"}`: false} {
+		if _, problems := a.prepare(json.RawMessage(in)); (problems == nil) != ok {
+			t.Errorf("%s: %v", in, problems)
+		}
+	}
+	odd := newArgSchema(Spec{Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"$ref":"http://elsewhere/x"}}}`)})
+	if _, problems := odd.prepare(json.RawMessage(`{"a":1}`)); problems != nil {
+		t.Error(problems)
+	}
+}
+
+// Row 1.5 Registry: names, aliases, case, duplicates, adding and removing.
+func TestRegistry(t *testing.T) {
+	one := tool("Read", ReadOnly, nil)
+	one.spec.Aliases = []string{"cat", "write"}
+	reg, err := NewRegistry(one, tool("write", Mutates, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"read": "Read", "CAT": "Read", "Write": "write", "read<|channel|>x": "Read"} {
+		if got, ok := reg.Get(name); !ok || got.Spec().Name != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if reg.Add(tool("READ", ReadOnly, nil)) == nil || reg.Add(tool("", ReadOnly, nil)) == nil {
+		t.Error("a duplicate or nameless tool was taken")
+	}
+	if n := reg.Remove("Write", "nothing"); n != 1 || strings.Join(reg.Names(), " ") != "Read" {
+		t.Error(n, reg.Names())
+	}
+	if got, ok := reg.Get("write"); !ok || got.Spec().Name != "Read" {
+		t.Error("an alias is free again when the tool is gone")
+	}
+}
+
+// tracer records starts and ends of calls.
+type tracer struct {
+	mu   sync.Mutex
+	log  []string
+	now  int
+	most int
+}
+
+func (tr *tracer) tool(name string, e Effect, d time.Duration) *funcTool {
+	return tool(name, e, func(_ context.Context, c *Call) (*Result, error) {
+		tr.mu.Lock()
+		tr.log = append(tr.log, "+"+c.ID)
+		tr.now++
+		tr.most = max(tr.most, tr.now)
+		tr.mu.Unlock()
+		time.Sleep(d)
+		tr.mu.Lock()
+		tr.log = append(tr.log, "-"+c.ID)
+		tr.now--
+		tr.mu.Unlock()
+		return &Result{Text: c.ID}, nil
+	})
+}
+
+// Row 1.5 Parallelism: neighbouring read-only calls together, mutating ones are barriers,
+// results in call order.
+func TestOrderedScheduler(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tr := &tracer{}
+		m := script(step{calls: []message.ToolCall{
+			call("1", "slow", ""), call("2", "quick", ""), call("3", "write", ""), call("4", "quick", ""), call("5", "write", ""), call("6", "write", ""),
+		}}, step{text: "ok"})
+		r := newRig(t, m, nil, tr.tool("slow", ReadOnly, 3*time.Second), tr.tool("quick", ReadOnly, time.Second), tr.tool("write", Mutates, time.Second))
+		defer r.close()
+		r.run("go")
+		got := strings.Join(tr.log, " ")
+		if got != "+1 +2 -2 -1 +3 -3 +4 -4 +5 -5 +6 -6" && got != "+2 +1 -2 -1 +3 -3 +4 -4 +5 -5 +6 -6" {
+			t.Error(got)
+		}
+		eq(t, "results", r.results(), "1: 1\n2: 2\n3: 3\n4: 4\n5: 5\n6: 6")
+	})
+}
+
+func TestAtMostEightTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tr := &tracer{}
+		var calls []message.ToolCall
+		for i := range 50 {
+			calls = append(calls, call(fmt.Sprint(i), "read", ""))
+		}
+		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil, tr.tool("read", ReadOnly, time.Second))
+		defer r.close()
+		r.run("go")
+		if tr.most != MaxParallelCalls {
+			t.Errorf("%d ran together", tr.most)
+		}
+	})
+}
+
+// lockedTool names one lock for all its calls.
+type lockedTool struct{ *funcTool }
+
+func (lockedTool) Locks(json.RawMessage) []string { return []string{"/b", "/a", "/a"} }
+
+// Row 1.5: calls that share a resource never overlap, in sub-agents' sessions neither.
+func TestLocksAcrossSessions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tr, locks := &tracer{}, &Locks{}
+		var rigs []*rig
+		for range 2 {
+			m := script(step{calls: []message.ToolCall{call("1", "read", ""), call("2", "read", "")}}, step{text: "ok"})
+			r := newRig(t, m, func(o *Options) { o.Locks = locks }, lockedTool{tr.tool("read", ReadOnly, time.Second)})
+			defer r.close()
+			r.prompt("go")
+			rigs = append(rigs, r)
+		}
+		for _, r := range rigs {
+			r.wait("")
+		}
+		if tr.most != 1 || len(locks.by) != 0 {
+			t.Errorf("%d overlapped, locks left %v", tr.most, locks.by)
+		}
+	})
+}
+
+// Row 1.5 Circuit breaker: five failures open it, denials do not count, one probe after the pause.
+func TestBreaker(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mode := "denied"
+		bad := tool("bad", ReadOnly, func(context.Context, *Call) (*Result, error) {
+			switch mode {
+			case "denied":
+				return &Result{Text: "no", IsError: true, Denied: true}, nil
+			case "fail":
+				return nil, errors.New("broken")
+			}
+			return &Result{Text: "fine"}, nil
+		})
+		m := script()
+		r := newRig(t, m, nil, bad)
+		defer r.close()
+		once := func() string {
+			m.steps = []step{{calls: []message.ToolCall{call("", "bad", "")}}, {text: "ok"}}
+			r.run("go")
+			msgs := r.s.Messages()
+			return msgs[len(msgs)-2].TextContent()
+		}
+		for range 2 * BreakerFailures {
+			once()
+		}
+		mode = "fail"
+		for i := range BreakerFailures {
+			if got := once(); got != "broken" {
+				t.Fatalf("failure %d: %s", i, got)
+			}
+		}
+		if got := once(); !strings.Contains(got, "disabled") {
+			t.Error("open:", got)
+		}
+		time.Sleep(BreakerPause + time.Second)
+		if got := once(); got != "broken" {
+			t.Error("probe:", got)
+		}
+		if got := once(); !strings.Contains(got, "disabled") {
+			t.Error("open again:", got)
+		}
+		time.Sleep(BreakerPause + time.Second)
+		mode = "fine"
+		for range 3 {
+			if got := once(); got != "fine" {
+				t.Error("closed again:", got)
+			}
+		}
+	})
+}
+
+// Row 1.5 Result cap: head and tail stay, the rest can be read from a file.
+func TestResultCapAndSpill(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		long := "HEAD\n" + strings.Repeat("中文 line\n", 20000) + "TAIL"
+		spilled := ""
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "big", "")}}, step{text: "ok"}), func(o *Options) {
+			o.Spill = func(_, text string) (string, error) { spilled = text; return "/spill/1", nil }
+		}, tool("big", ReadOnly, func(context.Context, *Call) (*Result, error) { return &Result{Text: long}, nil }))
+		defer r.close()
+		r.run("go")
+		m := r.s.Messages()[2]
+		got := m.TextContent()
+		if !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") || !strings.Contains(got, "the whole is in /spill/1") ||
+			len(got) > DefaultMaxResult+200 || strings.Contains(got, "\uFFFD") {
+			t.Errorf("%d bytes: %.60q … %q", len(got), got, got[len(got)-60:])
+		}
+		if spilled != long || !strings.Contains(string(m.Meta[MetaKey]), "/spill/1") {
+			t.Error("the whole was not kept")
+		}
+	})
+}
+
+// Row 1.5 Rich results, Deferred tools, Labels, Progress: an image reaches the model, a
+// deferred tool is offered once it was activated.
+func TestRichResultsAndDeferredTools(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		late := tool("late", ReadOnly, nil)
+		late.spec.Deferred = true
+		find := tool("find", ReadOnly, func(_ context.Context, c *Call) (*Result, error) {
+			c.Emit("searching")
+			c.Report(Update{Label: "Finding"})
+			return &Result{Text: "found", Activate: []string{"LATE"}, Details: json.RawMessage(`{"n":1}`),
+				Content: []message.Block{{Type: message.Image, MimeType: "image/png", Data: []byte{1}}}}, nil
+		})
+		m := script(step{calls: []message.ToolCall{call("c", "find", "")}}, step{text: "ok"})
+		r := newRig(t, m, nil, find, late)
+		defer r.close()
+		r.run("go")
+		if n := len(m.request(0).Tools); n != 1 {
+			t.Errorf("%d tools before", n)
+		}
+		if ts := m.request(1).Tools; len(ts) != 2 || !ts[1].Deferred {
+			t.Errorf("tools after: %v", ts)
+		}
+		again := NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages()}})
+		if !again.active["late"] {
+			t.Error("the deferred tool is not loaded after a restart")
+		}
+		res := m.request(1).Messages[2]
+		if len(res.Content) != 2 || res.Content[1].Type != message.Image {
+			t.Errorf("result %+v", res.Content)
+		}
+		if lines := r.log.lines(); !strings.Contains(lines, `delta toolOutput "searching"`) {
+			t.Error(lines)
+		}
+	})
+}
+
+// previewTool shows what it would do.
+type previewTool struct{ *funcTool }
+
+func (previewTool) Preview(_ context.Context, c *Call) (string, error) {
+	if strings.Contains(string(c.Args), "bad") {
+		return "", errors.New("cannot be done")
+	}
+	return "would do " + string(c.Args), nil
+}
+
+func (previewTool) Subject(json.RawMessage) *Subject {
+	return &Subject{Kind: SubjectCommand, Command: "do"}
+}
+
+// approverFunc decides by a function.
+type approverFunc func(ctx context.Context, r ApprovalRequest) (Decision, error)
+
+func (f approverFunc) Approve(ctx context.Context, r ApprovalRequest) (Decision, error) {
+	return f(ctx, r)
+}
+
+// Row 1.8 Runtime approval: after validation and preview, before anything runs.
+func TestApproval(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		dec  Decision
+		err  error
+		want string
+		asks bool
+	}{
+		{`{"a":1}`, Decision{Allow: true}, nil, `ran {"a":1} false`, true},
+		{`{"a":1}`, Decision{Allow: true, Args: json.RawMessage(`{"a":2}`), Unboxed: true}, nil, `ran {"a":2} true`, true},
+		{`{"a":1}`, Decision{}, nil, "tool execution denied", true},
+		{`{"a":1}`, Decision{Reason: "not today"}, nil, "not today", true},
+		{`{"a":1}`, Decision{Allow: true}, errors.New("broken"), "broken", true},
+		{`{"a":"bad"}`, Decision{}, nil, "cannot be done", false},
+	} {
+		bubble(t, func(t *testing.T) {
+			var asked *ApprovalRequest
+			do := previewTool{tool("do", Mutates, func(_ context.Context, c *Call) (*Result, error) {
+				return &Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
+			})}
+			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"}), func(o *Options) {
+				o.Approver = approverFunc(func(_ context.Context, r ApprovalRequest) (Decision, error) { asked = &r; return tc.dec, tc.err })
+			}, do)
+			defer r.close()
+			r.run("go")
+			eq(t, "result", r.results(), "c: "+tc.want)
+			if (asked != nil) != tc.asks || asked != nil && (asked.Preview != "would do "+tc.args || asked.Subject.Command != "do") {
+				t.Errorf("asked %+v", asked)
+			}
+		})
+	}
+}
+
+// goodHook rewrites and replaces.
+type goodHook struct{ vetoes int }
+
+func (*goodHook) HookName() string { return "good" }
+func (*goodHook) BeforeModel(_ context.Context, req *Request) error {
+	req.Messages = append(req.Messages, message.NewText(message.RoleUser, "hooked"))
+	return nil
+}
+func (*goodHook) BeforeTool(_ context.Context, c *Call, _ Spec) (ToolOutcome, error) {
+	switch c.ID {
+	case "rewritten":
+		return ToolOutcome{Args: json.RawMessage(`{"a":2}`)}, nil
+	case "answered":
+		return ToolOutcome{Result: &Result{Text: "by the hook"}}, nil
+	case "vetoed":
+		return ToolOutcome{}, errors.New("forbidden")
+	}
+	return ToolOutcome{}, nil
+}
+func (*goodHook) AfterTool(_ context.Context, c *Call, r *Result) (*Result, error) {
+	if c.ID == "replaced" {
+		return &Result{Text: "was " + r.Text}, nil
+	}
+	return nil, nil
+}
+func (h *goodHook) BeforeStop(_ context.Context, _ Turn, answer string) (string, error) {
+	if h.vetoes--; h.vetoes >= 0 {
+		return "not yet: " + answer, nil
+	}
+	return "", nil
+}
+
+// Rows 1.8 Hooks and 1.2 Stop guard: rewrite, answer instead, replace, veto.
+func TestHooks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{calls: []message.ToolCall{
+			call("plain", "echo", `{"a":1}`), call("rewritten", "echo", `{"a":1}`), call("answered", "echo", `{"a":1}`),
+			call("replaced", "echo", `{"a":1}`), call("vetoed", "echo", `{"a":1}`),
+		}}, step{text: "one"}, step{text: "two"})
+		echo := tool("echo", ReadOnly, func(_ context.Context, c *Call) (*Result, error) { return &Result{Text: string(c.Args)}, nil })
+		r := newRig(t, m, func(o *Options) { o.Hooks = []Hook{&goodHook{vetoes: 1}} }, echo)
+		defer r.close()
+		r.run("go")
+		eq(t, "results", r.results(), `plain: {"a":1}
+rewritten: {"a":2}
+answered: by the hook
+replaced: was {"a":1}
+vetoed: hook good: forbidden`)
+		if got := texts(r.s.Messages()); !strings.Contains(got, "assistant \"one\"\nuser \"not yet: one\"\nassistant \"two\"") || strings.Contains(got, "hooked") {
+			t.Error(got)
+		}
+		if got := texts(m.request(0).Messages); !strings.Contains(got, "hooked") {
+			t.Error(got)
+		}
+	})
+}
+
+func TestVetoesAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(), func(o *Options) { o.Hooks = []Hook{&goodHook{vetoes: 1000}} })
+		defer r.close()
+		if turn := r.run("go"); turn.ModelCalls != MaxVetoes+1 || turn.EndReason != EndStop {
+			t.Errorf("%+v", turn)
+		}
+	})
+}
+
+// Row 1.5 Middleware: outermost first, may answer instead or change the result. And the
+// batch executor's seam: one that forgets calls leaves no gap.
+func TestMiddlewareAndExecutor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		wrap := func(tag string) Middleware {
+			return func(_ Tool, next Runner) Runner {
+				return func(ctx context.Context, c *Call) (*Result, error) {
+					r, err := next(ctx, c)
+					return &Result{Text: tag + "(" + r.Text + ")"}, err
+				}
+			}
+		}
+		r := newRig(t, script(step{calls: []message.ToolCall{call("a", "x", ""), call("b", "x", "")}}, step{text: "ok"}), nil, tool("x", Mutates, nil))
+		r.env.Middleware = []Middleware{wrap("outer"), wrap("inner")}
+		r.env.Executor = forgetful{}
+		defer r.close()
+		r.run("go")
+		eq(t, "results", r.results(), "a: Tool execution cancelled.\nb: outer(inner(x ran))")
+	})
+}
+
+// forgetful runs the last call, twice, and panics.
+type forgetful struct{}
+
+func (forgetful) Execute(_ context.Context, calls []PreparedCall, run func(int)) {
+	run(len(calls) - 1)
+	run(len(calls) - 1)
+}
+
+// foreseer answers ahead what its map says of a command, and remembers what it was handed at the turn.
+type foreseer struct {
+	mu     sync.Mutex
+	said   map[string]bool
+	handed []string
+}
+
+func (f *foreseer) Foresee(_ context.Context, r ApprovalRequest) *Decision {
+	r.Waiting()
+	allow, ok := f.said[r.CallID]
+	if !ok {
+		return nil
+	}
+	return &Decision{Allow: allow, Reason: "no"}
+}
+
+func (f *foreseer) Approve(_ context.Context, r ApprovalRequest) (Decision, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	said := "unasked"
+	if r.Foreseen != nil {
+		said = fmt.Sprint(r.Foreseen.Allow)
+	}
+	f.handed = append(f.handed, strings.TrimSpace(r.CallID+" "+said+" "+r.Again))
+	return Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
+}
+
+// Calls behind the first group are asked about ahead; the answer is handed over at the call's turn, unless a
+// call before it has gone wrong meanwhile. One with a preview, or with a hook before it, waits for its turn.
+func TestAskedAhead(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		calls []message.ToolCall
+		hooks []Hook
+		want  string
+	}{
+		{"answers", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`), call("n", "do", `{}`), call("u", "do", `{}`)}, nil,
+			"a unasked, b true, n false, u unasked"},
+		{"behind a failure", []message.ToolCall{call("a", "fail", `{}`), call("b", "do", `{}`), call("n", "do", `{}`)}, nil,
+			"a unasked, b unasked " + FalteredText + ", n false"},
+		{"behind what failed before anybody was asked", []message.ToolCall{call("a", "nosuch", `{}`), call("b", "do", `{}`)}, nil, "b true"},
+		{"behind a refusal", []message.ToolCall{call("a", "do", `{}`), call("n", "do", `{}`), call("b", "do", `{}`)}, nil, "a unasked, n false, b true"},
+		{"a preview", []message.ToolCall{call("a", "do", `{}`), call("b", "preview", `{}`)}, nil, "a unasked, b unasked"},
+		{"a hook", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`)}, []Hook{&goodHook{}}, "a unasked, b unasked"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := &foreseer{said: map[string]bool{"b": true, "n": false}}
+				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), func(o *Options) { o.Approver, o.Hooks = f, tc.hooks },
+					askedTool{tool("do", Mutates, nil)}, previewTool{tool("preview", Mutates, nil)},
+					askedTool{tool("fail", Mutates, func(context.Context, *Call) (*Result, error) { return &Result{Text: "so so", Missed: true}, nil })})
+				defer r.close()
+				r.run("go")
+				eq(t, "handed", strings.Join(f.handed, ", "), tc.want)
+			})
+		})
+	}
+}

@@ -1,0 +1,382 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// turn is one run: from the messages that start it to an answer without tool calls, or
+// to whatever else ends it. Its fields belong to its goroutine except where they say otherwise.
+type turn struct {
+	id     string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	env    *Env // of the current model call; never changed, replaced before the next
+	sum    Turn
+
+	begun      bool             // the hooks before the run were asked
+	partial    string           // what an aborted reply had said
+	phase      string           // what an abort would interrupt: inference or tool_execution
+	nudge      *message.Message // sent with the next call only
+	previous   *message.Message // the assistant message before, of this turn
+	afterTools bool             // tool results were the last thing that happened
+	budget     repair.Budget    // since tools last ran, like the counts below
+	rephrased  int
+	reemits    int
+	reemit     string // what to tell the model of the calls that could not be read
+	vetoes     int
+	ends       bool // a tool's result ends the turn
+
+	// Guarded by the session's lock.
+	fresh           []*message.Message // user messages that no hook has seen
+	aborted, silent bool
+	waits           map[*wait]struct{}
+
+	plan planItem
+}
+
+// The phases of a turn that an abort can interrupt.
+const (
+	PhaseInference     = "inference"
+	PhaseToolExecution = "tool_execution"
+)
+
+// outcome is why a turn ends.
+type outcome struct {
+	reason EndReason
+	err    *TurnError
+	paused bool
+}
+
+// launchLocked starts a turn with the given messages; the caller flushes the journal.
+func (s *Session) launchLocked(entries ...*entry) string {
+	t := s.beginLocked(entries)
+	s.wg.Go(func() { s.run(t) })
+	return t.id
+}
+
+func (s *Session) beginLocked(entries []*entry) *turn {
+	t := &turn{env: &Env{}, id: s.opts.NewID("turn_"), phase: PhaseInference, waits: map[*wait]struct{}{}, fresh: s.fresh}
+	s.fresh = nil
+	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
+	s.turn, s.resumed = t, nil
+	s.board.started(t.id)
+	s.journal.add(Record{Type: RecordTurnStart, Turn: &Turn{TurnID: t.id, Status: TurnStatusRunning}})
+	var ids []string
+	for _, e := range entries {
+		if ids = append(ids, e.msg.ID); s.title == "" && !e.msg.Hidden {
+			s.title = titleOf(e.msg)
+		}
+	}
+	s.changedLocked()
+	s.em.emit(TurnStarted{TurnID: t.id, MessageIDs: ids})
+	for _, e := range append(s.takeLocked(&s.notes, QueueAll), entries...) {
+		s.commitUserLocked(e.msg)
+	}
+	s.recordQueueLocked()
+	if tail := s.tailLocked(); tail != nil && tail.Role == message.RoleAssistant {
+		t.nudge = nudgeMessage(t, nudgeResume)
+	}
+	return t
+}
+
+// run plays turns until nothing is left that may start by itself.
+func (s *Session) run(t *turn) {
+	for t != nil {
+		t = s.finish(t, s.play(t))
+	}
+}
+
+// play runs a turn until it should end. A panic of the engine itself fails the turn.
+func (s *Session) play(t *turn) (out outcome) {
+	err := recovered(func() error {
+		out = s.loop(t)
+		return nil
+	})
+	if err != nil {
+		s.bug("turn %s: %v\n%s", t.id, err, err.(*PanicError).Stack)
+		return failure(retry.Client, fmt.Sprintf("the engine failed: %v", err), false)
+	}
+	return out
+}
+
+func failure(kind retry.Kind, text string, retryable bool) outcome {
+	return outcome{reason: EndError, err: &TurnError{Kind: string(kind), Message: text, Retryable: retryable}}
+}
+
+// failed makes an outcome of an error; a turn whose context ended was aborted.
+func (s *Session) failed(t *turn, err error) outcome {
+	if t.ctx.Err() != nil {
+		return outcome{reason: EndAborted}
+	}
+	if e := retry.As(err); e != nil {
+		return failure(e.Kind, e.Error(), retry.Retryable(e.Kind))
+	}
+	return failure(retry.Client, err.Error(), false)
+}
+
+func (s *Session) loop(t *turn) outcome {
+	if !t.begun {
+		t.begun = true
+		s.sessionStarts(t)
+		if err := s.beforeRun(t); err != nil {
+			return s.failed(t, err)
+		}
+	}
+	for {
+		if err := s.refresh(t); err != nil {
+			return s.failed(t, err)
+		}
+		if out, end := s.boundary(t); end {
+			return out
+		}
+		if err := s.beforePrompts(t); err != nil {
+			return s.failed(t, err)
+		}
+		reply, st, err := s.infer(t)
+		if err != nil {
+			return s.failed(t, err)
+		}
+		if out, end := s.settle(t, reply, st); end && (out.err != nil || !s.steered()) {
+			return out
+		}
+	}
+}
+
+func (s *Session) beforeRun(t *turn) error {
+	for h := range hooksOf[RunHook](s) {
+		if err := s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.BeforeRun(ctx, t.id) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh reads the environment anew.
+func (s *Session) refresh(t *turn) error {
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	if s.opts.Env == nil {
+		return ErrNoProvider
+	}
+	return recovered(func() error {
+		env, err := s.opts.Env()
+		if err == nil && len(env.Models) == 0 {
+			err = ErrNoProvider
+		}
+		t.env = &env
+		return err
+	})
+}
+
+// boundary is the place between a step and the next model call: messages that wait
+// become history, and the turn may end.
+func (s *Session) boundary(t *turn) (outcome, bool) {
+	extra := s.boundaryMessages()
+	s.mu.Lock()
+	out, end := s.limitsLocked(t)
+	if !end {
+		s.arriveLocked(t, extra)
+	}
+	s.mu.Unlock()
+	if end {
+		return out, true
+	}
+	if err := s.journal.flush(); err != nil {
+		return s.failed(t, err), true
+	}
+	return outcome{}, false
+}
+
+func (s *Session) boundaryMessages() (extra []*message.Message) {
+	if s.opts.OnBoundary == nil {
+		return nil
+	}
+	if err := recovered(func() error { extra = s.opts.OnBoundary(); return nil }); err != nil {
+		s.bug("OnBoundary: %v", err)
+	}
+	return extra
+}
+
+// arriveLocked delivers what waits for the boundary, the user's own words last.
+func (s *Session) arriveLocked(t *turn, extra []*message.Message) {
+	for _, m := range extra {
+		s.stamp(m)
+		s.commitUserLocked(m)
+	}
+	mode := t.env.SteeringMode
+	if mode == "" {
+		mode = QueueAll
+	}
+	waiting := append(s.takeLocked(&s.notes, QueueAll), s.takeLocked(&s.steers, mode)...)
+	s.deliverLocked(waiting)
+}
+
+func (s *Session) limitsLocked(t *turn) (outcome, bool) {
+	l := t.env.Limits
+	switch calls := l.maxModelCalls(); {
+	case t.ctx.Err() != nil:
+		return outcome{reason: EndAborted}, true
+	case s.paused:
+		return outcome{reason: EndAborted, paused: true}, true
+	case calls > 0 && t.sum.ModelCalls >= calls:
+		return outcome{reason: EndMaxModelCalls}, true
+	case l.Tokens > 0 && t.sum.Usage.Total >= l.Tokens, l.Cost > 0 && t.sum.Usage.Cost >= l.Cost:
+		return outcome{reason: EndBudget}, true
+	}
+	return outcome{}, false
+}
+
+func (s *Session) steered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.steers) > 0
+}
+
+// finish ends a turn and returns the next one, if the queue may go on by itself. A steer
+// that came after the last boundary of a clean turn takes the turn up again.
+func (s *Session) finish(t *turn, out outcome) *turn {
+	s.mu.Lock()
+	if out.reason == EndStop && len(s.steers) > 0 && !s.paused && t.ctx.Err() == nil {
+		s.mu.Unlock()
+		return t
+	}
+	s.concludeLocked(t, out)
+	s.mu.Unlock()
+	if err := s.journal.flush(); err != nil {
+		s.Notice("error", err.Error())
+	}
+	s.mu.Lock()
+	next := s.endLocked(t, out)
+	sum := t.sum
+	s.em.after(func() { s.board.end(sum) })
+	s.mu.Unlock()
+	t.cancel(nil)
+	_ = s.journal.flush() // what fails stays pending: the next turn reports it
+	s.afterRun(sum)
+	return next
+}
+
+// concludeLocked makes the turn's end history: every call has its result.
+func (s *Session) concludeLocked(t *turn, out outcome) {
+	s.pairTailLocked(t)
+	t.sum.Status, t.sum.EndReason, t.sum.Error = statusOf(out), out.reason, out.err
+	if out.reason == EndAborted && !out.paused {
+		t.sum.AbortPhase = t.phase
+		s.markAbortLocked(t)
+	}
+	sum := t.sum
+	s.journal.add(Record{Type: RecordTurnEnd, Turn: &sum})
+}
+
+// endLocked closes the turn: undelivered steers join the queue, and TurnCompleted is the
+// last that is told of it. It returns the next turn, nil if none starts by itself.
+func (s *Session) endLocked(t *turn, out outcome) *turn {
+	if out.paused {
+		s.held = true
+	}
+	if len(s.steers) > 0 {
+		s.queue = append(s.steers, s.queue...)
+		s.steers = nil
+		s.recordQueueLocked()
+	}
+	for w := range t.waits {
+		w.cancel(context.Canceled)
+	}
+	s.turn, s.awaiting, s.fresh = nil, 0, t.fresh
+	t.plan.close(s, t.id)
+	s.em.emit(TurnCompleted{Turn: t.sum})
+	next := s.nextLocked(t)
+	if next == nil {
+		s.changedLocked()
+	}
+	return next
+}
+
+func statusOf(out outcome) string {
+	switch out.reason {
+	case EndAborted:
+		return TurnStatusAborted
+	case EndError, EndContentFilter:
+		return TurnStatusFailed
+	}
+	return TurnStatusCompleted
+}
+
+// pairTailLocked gives calls at the history's end that have no result one that says so.
+func (s *Session) pairTailLocked(t *turn) {
+	for _, c := range openCalls(s.history) {
+		s.commitLocked(resultMessage(s, t, c, &Result{Text: CancelledText, IsError: true}), false)
+	}
+}
+
+// markAbortLocked leaves the marker of an abort in the history.
+func (s *Session) markAbortLocked(t *turn) {
+	if t.silent {
+		return
+	}
+	text := AbortedText
+	if t.phase == PhaseToolExecution {
+		text = AbortedToolsText
+	}
+	m := message.NewText(message.RoleAssistant, text)
+	if t.partial != "" {
+		m.Content = []message.Block{{Type: message.Text, Text: t.partial + "\n\n" + text}}
+	}
+	m.Stop, m.AbortPhase = message.StopAborted, t.phase
+	s.stampAssistant(t, m)
+	s.commitLocked(m, false)
+}
+
+func (s *Session) stampAssistant(t *turn, m *message.Message) {
+	m.Role, m.TurnID, m.Author, m.Time = message.RoleAssistant, t.id, "agent", time.Now()
+	if m.ID == "" {
+		m.ID = s.opts.NewID("msg_")
+	}
+}
+
+// nextLocked begins the next turn where the queue may go on by itself: after a turn that
+// completed, unless the session is paused.
+func (s *Session) nextLocked(t *turn) *turn {
+	if t.sum.Status != TurnStatusCompleted || s.paused || s.closed {
+		return nil
+	}
+	mode := t.env.FollowUpMode
+	if mode == "" {
+		mode = QueueOneAtATime
+	}
+	switch {
+	case len(s.queue) > 0:
+		return s.beginLocked(s.takeLocked(&s.queue, mode))
+	case hasWake(s.notes):
+		return s.beginLocked(s.takeLocked(&s.notes, QueueAll))
+	}
+	return nil
+}
+
+func hasWake(notes []*entry) bool {
+	for _, e := range notes {
+		if e.wake {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Session) afterRun(sum Turn) {
+	for h := range hooksOf[RunEndHook](s) {
+		s.wg.Go(func() {
+			err := s.guard(s.ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterRun(ctx, sum) })
+			if err != nil && s.ctx.Err() == nil {
+				s.Notice("warning", err.Error())
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// wait is something that a steer ends: a call that waits for a person, or (quiet) a tool
+// that asked to be cancelled.
+type wait struct {
+	cancel context.CancelCauseFunc
+	quiet  bool
+}
+
+// beginWait makes w end with the next steer, at once if one is there already.
+func (s *Session) beginWait(t *turn, w *wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != t {
+		w.cancel(context.Canceled)
+		return
+	}
+	t.waits[w] = struct{}{}
+	if len(s.steers) > 0 {
+		w.cancel(&SteerError{Text: s.steers[0].msg.TextContent()})
+	}
+	if !w.quiet {
+		s.awaitingLocked(1)
+	}
+}
+
+func (s *Session) endWait(t *turn, w *wait) {
+	w.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := t.waits[w]; !ok {
+		return
+	}
+	delete(t.waits, w)
+	if s.turn == t && !w.quiet {
+		s.awaitingLocked(-1)
+	}
+}
+
+func (s *Session) awaitingLocked(n int) {
+	before := s.statusLocked()
+	s.awaiting += n
+	if s.statusLocked() != before {
+		s.changedLocked()
+	}
+}
+
+// planItem is a turn's task list, shown as one item.
+type planItem struct {
+	mu     sync.Mutex
+	item   Item
+	closed bool
+}
+
+func (p *planItem) set(s *Session, turnID string, plan []PlanEntry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	first := p.item.ID == ""
+	if first {
+		p.item = Item{ID: s.opts.NewID("item_"), Type: ItemPlan, CreatedAt: time.Now()}
+	}
+	p.item.Plan = slices.Clone(plan)
+	if first {
+		s.em.emit(ItemStarted{TurnID: turnID, Item: p.item})
+		return
+	}
+	s.em.emit(ItemUpdated{TurnID: turnID, Item: p.item})
+}
+
+// close completes the item; called under the session's lock.
+func (p *planItem) close(s *Session, turnID string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.item.ID != "" {
+		s.em.emit(ItemCompleted{TurnID: turnID, Item: p.item})
+	}
+}

@@ -1,0 +1,280 @@
+// Package hooks runs external commands at points of the engine's loop: JSON on stdin, a
+// decision as JSON on stdout, time bounded.
+//
+// A command that exits with code 2 denies, with its stderr as the reason; any other failure,
+// garbage on stdout included, is an error, which the engine treats as a denial where the hook
+// may deny and reports where it may not. Hooks come from settings of the user's own, never
+// from a workspace that was not trusted. docs/hooks.md shows each point. Start at New.
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// Limits and defaults.
+const (
+	// DefaultTimeout bounds a hook whose settings name no time.
+	DefaultTimeout = 30 * time.Second
+	// maxOutput bounds what a hook may print.
+	maxOutput = 256 << 10
+	// denyCode is the exit code that denies.
+	denyCode = 2
+)
+
+// The points at which hooks run.
+const (
+	BeforeRun   = "beforeRun"
+	AfterRun    = "afterRun"
+	BeforeModel = "beforeModel"
+	AfterModel  = "afterModel"
+	BeforeTool  = "beforeTool"
+	AfterTool   = "afterTool"
+	BeforeFinal = "beforeFinal"
+
+	SessionStart     = "sessionStart"
+	SessionEnd       = "sessionEnd"
+	SubagentStart    = "subagentStart"
+	SubagentEnd      = "subagentEnd"
+	BeforePrompt     = "beforePrompt"
+	BeforeCompact    = "beforeCompact"
+	AfterCompact     = "afterCompact"
+	BeforePermission = "beforePermission"
+)
+
+// Config is one command.
+type Config struct {
+	Matcher string // glob of tool names, for tool points; "" is all
+	Command string
+	Args    []string
+	Env     []string // the command's whole environment, secrets taken out
+	Dir     string
+	Timeout time.Duration // 0: DefaultTimeout
+}
+
+// New returns the hooks for the commands of each point. It names points that do not exist.
+func New(runner *shell.Runner, points map[string][]Config) ([]agent.Hook, error) {
+	var out []agent.Hook
+	var unknown []string
+	for point, configs := range points {
+		wrap := wrappers[point]
+		if wrap == nil {
+			unknown = append(unknown, point)
+			continue
+		}
+		for _, c := range configs {
+			out = append(out, wrap(&command{runner: runner, point: point, conf: c}))
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].HookName() < out[j].HookName() })
+	if unknown != nil {
+		sort.Strings(unknown)
+		return out, fmt.Errorf("hooks: there is no point %s; the points are %s", strings.Join(unknown, ", "), strings.Join(Points(), ", "))
+	}
+	return out, nil
+}
+
+// Points lists the points in alphabetical order.
+func Points() []string {
+	var out []string
+	for p := range wrappers {
+		out = append(out, p)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// wrappers give each point a type of its own, because the engine calls a hook at every point that its type has.
+var wrappers = map[string]func(*command) agent.Hook{
+	BeforeRun:   func(c *command) agent.Hook { return beforeRun{c} },
+	AfterRun:    func(c *command) agent.Hook { return afterRun{c} },
+	BeforeModel: func(c *command) agent.Hook { return beforeModel{c} },
+	AfterModel:  func(c *command) agent.Hook { return afterModel{c} },
+	BeforeTool:  func(c *command) agent.Hook { return beforeTool{c} },
+	AfterTool:   func(c *command) agent.Hook { return afterTool{c} },
+	BeforeFinal: func(c *command) agent.Hook { return beforeFinal{c} },
+
+	SessionStart:     func(c *command) agent.Hook { return sessionStart{c, false} },
+	SessionEnd:       func(c *command) agent.Hook { return sessionEnd{c, false} },
+	SubagentStart:    func(c *command) agent.Hook { return sessionStart{c, true} },
+	SubagentEnd:      func(c *command) agent.Hook { return sessionEnd{c, true} },
+	BeforePrompt:     func(c *command) agent.Hook { return beforePrompt{c} },
+	BeforeCompact:    func(c *command) agent.Hook { return beforeCompact{c} },
+	AfterCompact:     func(c *command) agent.Hook { return afterCompact{c} },
+	BeforePermission: func(c *command) agent.Hook { return beforePermission{c} },
+}
+
+// Input is what a hook reads.
+type Input struct {
+	Point     string          `json:"point"`
+	SessionID string          `json:"sessionId,omitzero"`
+	TurnID    string          `json:"turnId,omitzero"`
+	Cwd       string          `json:"cwd,omitzero"`
+	Tool      string          `json:"tool,omitzero"`
+	CallID    string          `json:"callId,omitzero"`
+	Args      json.RawMessage `json:"args,omitzero"`
+	Result    string          `json:"result,omitzero"`
+	IsError   bool            `json:"isError,omitzero"`
+	System    string          `json:"system,omitzero"`
+	Messages  int             `json:"messages,omitzero"`
+	Answer    string          `json:"answer,omitzero"`
+	Status    string          `json:"status,omitzero"`
+	EndReason string          `json:"endReason,omitzero"`
+	Prompt    string          `json:"prompt,omitzero"`
+	Parent    string          `json:"parentSessionId,omitzero"`
+	Restored  bool            `json:"restored,omitzero"`
+
+	Strategy     string `json:"strategy,omitzero"`
+	Tokens       int    `json:"tokens,omitzero"`
+	TokensBefore int    `json:"tokensBefore,omitzero"`
+	TokensAfter  int    `json:"tokensAfter,omitzero"`
+	Window       int    `json:"window,omitzero"`
+	Must         bool   `json:"must,omitzero"`
+
+	Title   string   `json:"title,omitzero"`
+	Kind    string   `json:"kind,omitzero"`
+	Command string   `json:"command,omitzero"`
+	Paths   []string `json:"paths,omitzero"`
+	Reason  string   `json:"reason,omitzero"`
+}
+
+// Output is what a hook may print; all of it is optional.
+type Output struct {
+	Decision string          `json:"decision"` // "", allow, deny
+	Reason   string          `json:"reason"`   // of a denial or veto, for the model
+	Args     json.RawMessage `json:"args"`     // beforeTool: replaces the arguments
+	Result   *string         `json:"result"`   // beforeTool: answers instead; afterTool: replaces
+	System   *string         `json:"system"`   // beforeModel: added to the system prompt
+	Stop     bool            `json:"stop"`     // afterTool: the turn ends with this result
+	Context  string          `json:"context"`  // sessionStart, subagentStart, beforePrompt: told the model, not shown
+
+	Instructions string `json:"instructions"` // beforeCompact: what a summary should keep
+}
+
+// denied says why the output denies, "" where it does not.
+func (o *Output) denied() string {
+	switch {
+	case o.Decision != "deny":
+		return ""
+	case o.Reason == "":
+		return "a hook denied it without giving a reason"
+	}
+	return o.Reason
+}
+
+// command is one configured command at one point.
+type command struct {
+	runner *shell.Runner
+	point  string
+	conf   Config
+}
+
+func (c *command) HookName() string {
+	return c.point + " " + strings.Join(append([]string{c.conf.Command}, c.conf.Args...), " ")
+}
+
+func (c *command) HookTimeout() time.Duration {
+	if c.conf.Timeout > 0 {
+		return c.conf.Timeout
+	}
+	return DefaultTimeout
+}
+
+// Concerns implements agent.MatchHook.
+func (c *command) Concerns(tool string) bool { return c.matches(tool) }
+
+func (c *command) matches(tool string) bool {
+	if c.conf.Matcher == "" {
+		return true
+	}
+	ok, err := path.Match(c.conf.Matcher, tool)
+	return ok && err == nil
+}
+
+// run runs the command and reads its decision.
+func (c *command) run(ctx context.Context, in Input) (*Output, error) {
+	in.Point = c.point
+	if s := agent.SessionOf(ctx); s.ID != "" {
+		in.SessionID, in.Cwd, in.Parent = s.ID, s.Cwd, s.Parent
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, c.HookTimeout(), fmt.Errorf("it did not end within %v", c.HookTimeout()))
+	defer stop()
+	proc, err := c.runner.Start(ctx, shell.Command{
+		Argv: append([]string{c.conf.Command}, c.conf.Args...), Env: c.conf.Env, Dir: c.conf.Dir})
+	if err != nil {
+		return nil, err
+	}
+	go func() { // ends with the process, which closes the pipe's other end
+		_, _ = proc.Stdin.Write(body)
+		proc.Stdin.Close()
+	}()
+	out, err := readAll(proc.Stdout)
+	if err != nil {
+		proc.Kill()
+	}
+	res, werr := proc.Wait()
+	if werr != nil {
+		return nil, werr
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return c.decision(res, out, proc.Stderr(), err)
+}
+
+func (c *command) decision(res shell.Result, out []byte, stderr string, err error) (*Output, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case res.ExitCode == denyCode:
+		return &Output{Decision: "deny", Reason: strings.TrimSpace(stderr)}, nil
+	case res.ExitCode != 0:
+		return nil, fmt.Errorf("it exited with code %d: %s", res.ExitCode, strings.TrimSpace(stderr))
+	}
+	o := new(Output)
+	if out = bytes.TrimSpace(out); len(out) == 0 {
+		return o, nil
+	}
+	if err := json.Unmarshal(out, o); err != nil {
+		return nil, fmt.Errorf("it printed what is not a decision: %w: %.100s", err, out)
+	}
+	return o, nil
+}
+
+// readAll reads at most maxOutput bytes.
+func readAll(r interface{ Read([]byte) (int, error) }) ([]byte, error) {
+	var b bytes.Buffer
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		b.Write(buf[:n])
+		if b.Len() > maxOutput {
+			return nil, fmt.Errorf("it printed more than %d KiB", maxOutput>>10)
+		}
+		if err != nil {
+			return b.Bytes(), nil
+		}
+	}
+}
+
+// errDenied makes an error of a denial.
+func errDenied(o *Output) error {
+	if why := o.denied(); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}

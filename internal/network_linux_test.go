@@ -1,0 +1,64 @@
+package internal_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// connected matches an attempt to connect to an Internet address, as strace writes it.
+var connected = regexp.MustCompile(`connect\(\d+, \{sa_family=(AF_INET6?), (.*?)\}, \d+`)
+
+// TestNoConnectionButLoopback traces a full run - a session, model calls, tools, an edit, undo - and
+// finds no attempt to connect to anything but loopback: no telemetry, no look for a newer version.
+// It counts attempts, so a machine without a network proves as much as one with.
+func TestNoConnectionButLoopback(t *testing.T) {
+	out := traced(t, "demo")
+	lines := connected.FindAllStringSubmatch(out, -1)
+	if len(lines) == 0 {
+		t.Error("no connection was seen, although the scripted model is reached over loopback: the trace is blind")
+	}
+	for _, m := range lines {
+		if !strings.Contains(m[2], `inet_addr("127.0.0.1")`) && !strings.Contains(m[2], `"::1"`) {
+			t.Errorf("the program tries to connect to %s", m[0])
+		}
+	}
+}
+
+// TestTheTraceSeesConnections says that the test above can fail.
+func TestTheTraceSeesConnections(t *testing.T) {
+	const elsewhere = `connect(7, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH`
+	if m := connected.FindStringSubmatch(elsewhere); m == nil || !strings.Contains(m[2], "192.0.2.1") {
+		t.Errorf("%q is not seen as a connection", elsewhere)
+	}
+}
+
+// traced runs the program under strace in a network namespace that has loopback only, and returns the trace.
+func traced(t *testing.T, args ...string) string {
+	t.Helper()
+	for _, need := range []string{"strace", "unshare", "ip"} {
+		if _, err := exec.LookPath(need); err != nil {
+			t.Fatalf("%s is missing; `make setup` installs it", need)
+		}
+	}
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	trace := filepath.Join(home, "trace")
+	line := append([]string{"-rn", "sh", "-c", `ip link set lo up && exec strace -f --seccomp-bpf -qq -e trace=connect -o "$0" "$@"`, trace, bin}, args...)
+	cmd := exec.Command("unshare", line...)
+	cmd.Dir, cmd.Env = home, homeEnv(t, home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("running %v in a namespace: %v\n%s", args, err, out)
+	}
+	b, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

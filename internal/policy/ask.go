@@ -1,0 +1,222 @@
+package policy
+
+import (
+	"context"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Asker shows questions to a person. The questions of one call belong to one session and came
+// at one moment: they are to be shown together. It answers each by its index; a reply that is
+// missing, names no option or is cancelled is a refusal. It must return when ctx ends, and may
+// drop a single question when that one's Gone is closed. It may be called again meanwhile if it
+// is a Separate that says so.
+type Asker interface {
+	Ask(ctx context.Context, questions []Question) []Reply
+}
+
+// Separate is an Asker that says whether it shows each question by itself. Then what is asked while
+// others are shown need not wait for their answers.
+type Separate interface {
+	Asker
+	Separately() bool
+}
+
+// OptionKind is what an answer means (protocol section 4).
+type OptionKind string
+
+// The kinds of options.
+const (
+	AllowOnce    OptionKind = "allow_once"
+	AllowSession OptionKind = "allow_session"
+	AllowAlways  OptionKind = "allow_always"
+	RejectOnce   OptionKind = "reject_once"
+	RejectAlways OptionKind = "reject_always"
+)
+
+// Option is an answer that a person can give.
+type Option struct {
+	ID      string
+	Name    string
+	Kind    OptionKind
+	Pattern string // what would be allowed or refused from now on
+}
+
+// Question is one permission request.
+type Question struct {
+	SessionID, TurnID, ItemID string
+	Title                     string
+	Reason                    string
+	Subject                   agent.Subject
+	Preview                   string
+	Options                   []Option
+	Gone                      <-chan struct{} // closed when nobody waits for the answer any more
+	Answered                  func(Reply)     // takes the answer before those to the other questions are there; nil: no need
+}
+
+// Answer hands over the answer as soon as it is known. The one that Ask returns does not count then.
+func (q Question) Answer(r Reply) {
+	if q.Answered != nil {
+		q.Answered(r)
+	}
+}
+
+// Reply is a person's answer.
+type Reply struct {
+	OptionID  string
+	Feedback  string // for the model
+	Cancelled bool
+}
+
+// ask asks a person about a request and keeps what the answer grants. It returns nil where a grant
+// given meanwhile allows what is asked.
+func (e *Engine) ask(ctx context.Context, req *agent.ApprovalRequest, v verdict) (*agent.Decision, error) {
+	opts := e.options(req, v)
+	p := newPending(ctx, req, Question{
+		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: v.reason,
+		Subject: *req.Subject, Preview: req.Preview, Options: opts,
+	})
+	p.settled = func() bool { return e.check(req).action == Allow }
+	p.take = func(r Reply) agent.Decision { return e.answer(req, v, opts, r) }
+	return e.asks.await(p, e.family(req.SessionID))
+}
+
+func title(req *agent.ApprovalRequest) string {
+	if req.Subject.Title != "" {
+		return req.Subject.Title
+	}
+	return req.Tool.Name
+}
+
+// answer turns a reply into a decision. Whatever is not clearly a yes is a no.
+func (e *Engine) answer(req *agent.ApprovalRequest, v verdict, opts []Option, r Reply) agent.Decision {
+	var chosen *Option
+	for i := range opts {
+		if opts[i].ID == r.OptionID && !r.Cancelled {
+			chosen = &opts[i]
+		}
+	}
+	if chosen == nil {
+		return agent.Decision{Reason: unanswered(r.Feedback)}
+	}
+	allow := chosen.Kind == AllowOnce || chosen.Kind == AllowSession || chosen.Kind == AllowAlways
+	if g, ok := e.grantFor(req, *chosen, v); ok {
+		if err := e.remember(g); err != nil && allow {
+			return agent.Decision{Allow: true, Unboxed: e.unboxed(req), Reason: "the answer holds for this session only: " + err.Error()}
+		}
+	}
+	if !allow {
+		return agent.Decision{Reason: refusal("the user refused this", r.Feedback)}
+	}
+	// Meanwhile the policy may have become stricter; an answer does not overrule a deny.
+	if now := e.check(req); now.action == Deny {
+		return e.settle(now)
+	}
+	return agent.Decision{Allow: true, Unboxed: e.unboxed(req)}
+}
+
+// unboxed: what a person has looked at runs outside the sandbox, unless it is required.
+func (e *Engine) unboxed(req *agent.ApprovalRequest) bool {
+	return e.Settings(req.SessionID).Sandbox != "require"
+}
+
+// unanswered is what the model is told where there was no answer; why is the client's word on it.
+func unanswered(why string) string {
+	if why = strings.TrimSpace(why); why != "" {
+		return "the user did not allow this: " + why
+	}
+	return "the user did not allow this"
+}
+
+func refusal(what, feedback string) string {
+	if feedback = strings.TrimSpace(feedback); feedback != "" {
+		return what + " and says: " + feedback
+	}
+	return what
+}
+
+// options are the answers that make sense for a request.
+func (e *Engine) options(req *agent.ApprovalRequest, v verdict) []Option {
+	opts := []Option{{ID: "allow_once", Name: "Allow once", Kind: AllowOnce}}
+	patterns, whole := patternsFor(req, v)
+	if pattern := showPatterns(ruleTool(req), patterns); pattern != "" && !e.ruled(req) {
+		opts = append(opts, Option{ID: "allow_session", Name: "Allow in this session", Kind: AllowSession, Pattern: pattern})
+		if !whole {
+			opts = append(opts, Option{ID: "allow_always", Name: "Always allow in this workspace", Kind: AllowAlways, Pattern: pattern})
+		}
+	}
+	opts = append(opts, Option{ID: "reject_once", Name: "Reject", Kind: RejectOnce})
+	if exact := exactPattern(req); exact != "" {
+		opts = append(opts, Option{ID: "reject_always", Name: "Always reject in this workspace", Kind: RejectAlways, Pattern: showPatterns(ruleTool(req), []string{exact})})
+	}
+	return opts
+}
+
+// ruled: where a rule says ask, a grant could not change that, so none is offered.
+func (e *Engine) ruled(req *agent.ApprovalRequest) bool {
+	s := e.Settings(req.SessionID)
+	held := s
+	held.Profile, held.Plan = ProfileTrust, false
+	return held.judge(e.machine(s), s.Rules, req).action == Ask
+}
+
+func ruleTool(req *agent.ApprovalRequest) string {
+	if req.Subject.Kind == agent.SubjectCommand {
+		return "bash"
+	}
+	return string(req.Subject.Kind)
+}
+
+// patternsFor is what "always" would allow.
+func patternsFor(req *agent.ApprovalRequest, v verdict) (patterns []string, whole bool) {
+	switch req.Subject.Kind {
+	case agent.SubjectCommand:
+		if v.class != nil && !req.Subject.Unboxed {
+			return Propose(req.Subject.Command, *v.class)
+		}
+		return []string{"=" + req.Subject.Command}, true
+	case agent.SubjectEdit, agent.SubjectRead:
+		for _, p := range req.Subject.Paths {
+			patterns = appendNew(patterns, "="+localPath(p))
+		}
+		return patterns, false
+	case agent.SubjectMCP, agent.SubjectNetwork:
+		if req.Subject.Name != "" {
+			return []string{"=" + req.Subject.Name}, false
+		}
+	}
+	return nil, true
+}
+
+func exactPattern(req *agent.ApprovalRequest) string {
+	switch {
+	case req.Subject.Kind == agent.SubjectCommand:
+		return "=" + req.Subject.Command
+	case req.Subject.Name != "":
+		return "=" + req.Subject.Name
+	case len(req.Subject.Paths) == 1:
+		return "=" + localPath(req.Subject.Paths[0])
+	}
+	return ""
+}
+
+func showPatterns(tool string, patterns []string) string {
+	return Grant{Tool: tool, Patterns: patterns}.Pattern()
+}
+
+// grantFor is what an answer leaves behind.
+func (e *Engine) grantFor(req *agent.ApprovalRequest, o Option, v verdict) (Grant, bool) {
+	patterns, _ := patternsFor(req, v)
+	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways, Root: rootOf(e.Settings(req.SessionID))}
+	switch o.Kind {
+	case AllowSession:
+		g.Scope, g.Session, g.Root = ScopeSession, e.family(req.SessionID), "" // what a sub-agent asks is asked in the user's session
+	case RejectAlways:
+		g.Deny, g.Patterns = true, []string{exactPattern(req)}
+	case AllowAlways:
+	default:
+		return Grant{}, false
+	}
+	return g, true
+}

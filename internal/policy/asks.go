@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// asks gathers questions: those that come while another of their session is shown are shown
+// together afterwards, or at once where each is shown by itself.
+type asks struct {
+	asker Asker
+	bound time.Duration // of gather; 0: gatherTime
+	mu    sync.Mutex
+	busy  map[string]bool
+	queue map[string][]*pending
+}
+
+// gatherTime bounds how long a question waits for the others of its moment, which hooks or previews may hold up.
+const gatherTime = time.Second
+
+// pending is a question that has no answer yet.
+type pending struct {
+	parent   context.Context // the call's
+	ctx      context.Context // ends with it, and when there is an answer
+	end      context.CancelFunc
+	waiting  func()          // says that a person is waited for
+	index    int             // place in its moment
+	gathered <-chan struct{} // closed when the others of its moment are queued too; nil: it is alone
+	question Question
+	settled  func() bool                // a grant given meanwhile answers it
+	take     func(Reply) agent.Decision // keeps what the reply grants
+	once     sync.Once
+	decision chan *agent.Decision // gets one, unless parent ended first; nil: it is settled
+}
+
+func newPending(ctx context.Context, req *agent.ApprovalRequest, q Question) *pending {
+	p := &pending{parent: ctx, waiting: req.Waiting, index: req.Index, gathered: req.Gathered, decision: make(chan *agent.Decision, 1)}
+	p.ctx, p.end = context.WithCancel(ctx)
+	p.question = q
+	p.question.Gone = p.ctx.Done()
+	return p
+}
+
+// reply decides by an answer, the first one. One that comes after the end grants nothing.
+func (p *pending) reply(r Reply) {
+	p.once.Do(func() {
+		if p.parent.Err() == nil {
+			d := p.take(r)
+			p.decision <- &d
+		}
+		p.end()
+	})
+}
+
+// settle lets a question go that a grant has answered.
+func (p *pending) settle() bool {
+	if p.ctx.Err() != nil || !p.settled() {
+		return false
+	}
+	p.once.Do(func() {
+		p.decision <- nil
+		p.end()
+	})
+	return true
+}
+
+// separately says whether each question is shown by itself.
+func (a *asks) separately() bool {
+	s, ok := a.asker.(Separate)
+	return ok && s.Separately()
+}
+
+// put asks, or queues what will be asked. The first question of a queue shows them all in turn.
+func (a *asks) put(queue string, p *pending) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy == nil {
+		a.busy, a.queue = map[string]bool{}, map[string][]*pending{}
+	}
+	a.queue[queue] = append(a.queue[queue], p)
+	if !a.busy[queue] {
+		a.busy[queue] = true
+		go a.show(queue) // ends when the queue is empty; each Ask ends with its questions
+	}
+}
+
+// next takes all that wait.
+func (a *asks) next(queue string) []*pending {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	batch := a.queue[queue]
+	slices.SortStableFunc(batch, func(a, b *pending) int { return cmp.Compare(a.index, b.index) })
+	delete(a.queue, queue)
+	if len(batch) == 0 {
+		delete(a.busy, queue)
+	}
+	return batch
+}
+
+// gather waits until the questions of one moment are all queued.
+func (a *asks) gather(queue string) {
+	bound := time.NewTimer(cmp.Or(a.bound, gatherTime))
+	defer bound.Stop()
+	for i := 0; ; i++ {
+		p := a.queued(queue, i)
+		if p == nil {
+			return
+		}
+		if p.gathered == nil {
+			continue
+		}
+		select {
+		case <-p.gathered:
+		case <-p.ctx.Done():
+		case <-bound.C:
+			return
+		}
+	}
+}
+
+// queued is question i that was not taken yet, nil where there is none.
+func (a *asks) queued(queue string, i int) *pending {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.queue[queue]; i < len(q) {
+		return q[i]
+	}
+	return nil
+}
+
+func (a *asks) show(queue string) {
+	for {
+		a.gather(queue)
+		batch := a.next(queue)
+		if len(batch) == 0 {
+			return
+		}
+		open := slices.DeleteFunc(batch, func(p *pending) bool { return p.ctx.Err() != nil || p.settle() })
+		switch {
+		case len(open) == 0:
+		case a.separately():
+			go a.showBatch(open)
+		default:
+			a.showBatch(open)
+		}
+	}
+}
+
+// showBatch asks; the asking ends early when nobody waits for any of the answers.
+func (a *asks) showBatch(open []*pending) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var left sync.WaitGroup
+	questions := make([]Question, len(open))
+	for i, p := range open {
+		questions[i] = p.question
+		questions[i].Answered = func(r Reply) {
+			p.reply(r)
+			for _, other := range open {
+				other.settle()
+			}
+		}
+		left.Add(1)
+		defer p.end()
+		context.AfterFunc(p.ctx, left.Done)
+	}
+	go func() { // ends when each question has: at the latest with the last of the replies below
+		left.Wait()
+		cancel()
+	}()
+	replies := a.asker.Ask(ctx, questions)
+	for i, p := range open {
+		r := Reply{Cancelled: true}
+		if i < len(replies) {
+			r = replies[i]
+		}
+		p.reply(r)
+	}
+}
+
+// await asks and waits for the decision, nil for one that a grant made meanwhile, or the end of the call.
+// The item says that it waits before the question is shown; the last of a moment lets them go by saying
+// so, and so must be queued before.
+func (a *asks) await(p *pending, queue string) (*agent.Decision, error) {
+	defer p.end()
+	if a.separately() {
+		queue = p.question.SessionID
+	}
+	if p.waiting != nil && p.gathered == nil {
+		p.waiting()
+	}
+	a.put(queue, p)
+	if p.waiting != nil && p.gathered != nil {
+		p.waiting()
+	}
+	select {
+	case <-p.parent.Done():
+		return nil, context.Cause(p.parent)
+	case d := <-p.decision:
+		return d, nil
+	}
+}

@@ -1,0 +1,201 @@
+package policy
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Class is what running a command can do.
+type Class int
+
+// The classes, each worse than the one before.
+const (
+	ReadOnly Class = iota
+	Mutates
+	Dangerous
+)
+
+func (c Class) String() string { return [...]string{"read_only", "mutates", "dangerous"}[c] }
+
+// Limits of what is read. Beyond them a command asks.
+const (
+	maxScriptBytes = 64 << 10
+	maxNesting     = 100 // brackets and substitutions, before the parser sees them
+	maxUnfolding   = 6   // sh -c inside eval inside …
+	bytesPerPart   = 24  // a guess, so that the list of parts need not grow
+	maxWrapping    = 32  // nice nohup env …
+)
+
+// Classification is what is known of a script before it runs.
+type Classification struct {
+	Class   Class
+	Reasons []string // why it is not read-only; empty if it is
+	Parts   []Part   // every simple command in it, wrappers unfolded
+	// Opaque: some of what it runs cannot be known, so that no rule may allow it.
+	Opaque bool
+}
+
+// Part is one simple command of a script.
+type Part struct {
+	Words   []string   // each argument; what expands stands as it was written
+	Dynamic []bool     // which of them expand
+	Assigns []string   // variables that are set for it and could change what it does
+	Forms   [][]string // other readings of it, which only deny and ask rules look at
+	Wrapper bool       // it only starts other parts: needs no rule to allow it
+	Class   Class
+	Reason  string
+}
+
+// Text is the part as rules see it.
+func (p Part) Text() string {
+	return strings.Join(append(append([]string(nil), p.Assigns...), p.Words...), " ")
+}
+
+// Classify reads a shell script without running anything. It never fails: what it cannot
+// read is opaque. The syntax is bash's; constructs that other shells read differently are opaque.
+func Classify(script string) Classification {
+	w := &walker{parts: make([]Part, 0, 4+min(len(script), maxScriptBytes)/bytesPerPart)}
+	w.script(script)
+	return w.result()
+}
+
+// walker goes through a script and gathers its parts.
+type walker struct {
+	parts   []Part
+	reasons []string
+	class   Class
+	dark    bool
+	depth   int    // of scripts in scripts
+	wrapped int    // of commands in commands
+	src     string // of the script being walked
+	movedTo bool   // a cd came
+	git     bool
+}
+
+func (w *walker) result() Classification {
+	if w.movedTo && w.git {
+		w.opaque("git in another folder obeys the settings of that folder, which can start programs")
+	}
+	return Classification{Class: w.class, Reasons: w.reasons, Parts: w.parts, Opaque: w.dark}
+}
+
+// worsen raises the class and notes why, once.
+func (w *walker) worsen(c Class, reason string) {
+	w.class = max(w.class, c)
+	for _, r := range w.reasons {
+		if r == reason {
+			return
+		}
+	}
+	w.reasons = append(w.reasons, reason)
+}
+
+// opaque notes that something of the script cannot be known.
+func (w *walker) opaque(reason string) {
+	w.dark = true
+	w.worsen(Mutates, reason)
+}
+
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
+// script reads one script: the command itself, or what sh -c, eval or trap are given.
+func (w *walker) script(text string) {
+	if why := unreadable(text); why != "" {
+		w.opaque(why)
+		return
+	}
+	if w.depth++; w.depth > maxUnfolding {
+		w.opaque("it starts shells in shells too deeply to be read")
+		return
+	}
+	outer := w.src
+	w.src = text
+	defer func() { w.depth--; w.src = outer }()
+	p := parsers.Get().(*syntax.Parser)
+	f, err := p.Parse(strings.NewReader(text), "")
+	parsers.Put(p)
+	if err != nil {
+		w.opaque("it cannot be read as a shell command: " + err.Error())
+		return
+	}
+	w.stmts(f.Stmts)
+}
+
+// unreadable looks for what need not, or should not, be parsed at all.
+func unreadable(text string) string {
+	if len(text) > maxScriptBytes {
+		return "it is too long to be read"
+	}
+	open := 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			return unreadableRunes(text)
+		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
+			return "it contains a control character"
+		case c == '(' || c == '{':
+			open++
+		case (c == ')' || c == '}') && open > 0:
+			open--
+		}
+		if open > maxNesting {
+			return "it is nested too deeply to be read"
+		}
+	}
+	return ""
+}
+
+// unreadableRunes is the slow path: what a person would not see, or see as something else.
+func unreadableRunes(text string) string {
+	if !utf8.ValidString(text) {
+		return "it is not valid UTF-8"
+	}
+	open := 0
+	for _, r := range text {
+		switch {
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+			return "it contains a control character"
+		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co), r != ' ' && unicode.Is(unicode.Zs, r), isBlank(r):
+			return "it contains an invisible character"
+		case r == '(' || r == '{':
+			open++
+		case (r == ')' || r == '}') && open > 0:
+			open--
+		}
+		if open > maxNesting {
+			return "it is nested too deeply to be read"
+		}
+	}
+	return ""
+}
+
+// isBlank: letters and marks that show as nothing.
+func isBlank(r rune) bool {
+	switch r {
+	case 0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5:
+		return true
+	}
+	return r >= 0xFE00 && r <= 0xFE0F
+}
+
+// source is a node as it was written.
+func (w *walker) source(n syntax.Node) string {
+	from, to := n.Pos().Offset(), n.End().Offset()
+	if !n.Pos().IsValid() || to > uint(len(w.src)) || from > to {
+		return "$…"
+	}
+	return w.src[from:to]
+}
+
+// add takes a part in.
+func (w *walker) add(p Part) {
+	w.parts = append(w.parts, p)
+	if p.Class > ReadOnly {
+		w.worsen(p.Class, p.Reason)
+	}
+}

@@ -1,0 +1,189 @@
+package policy
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call reads a simple command: its assignments, then its words.
+func (w *walker) call(c *syntax.CallExpr) {
+	var assigns []string
+	for _, a := range c.Assigns {
+		text, harmless := w.assign(a)
+		if !harmless {
+			assigns = append(assigns, text)
+		}
+	}
+	args := make([]arg, 0, len(c.Args))
+	for _, word := range c.Args {
+		args = append(args, w.word(word))
+	}
+	if len(args) == 0 {
+		if len(assigns) > 0 {
+			w.add(Part{Words: assigns, Dynamic: make([]bool, len(assigns)), Class: Mutates,
+				Reason: "it sets " + variables(assigns) + ", which can change what programs do"})
+		}
+		return
+	}
+	w.command(args, assigns)
+}
+
+func variables(assigns []string) string {
+	var names []string
+	for _, a := range assigns {
+		name, _, _ := strings.Cut(a, "=")
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// command reads one command line, unfolding what only starts another.
+func (w *walker) command(args []arg, assigns []string) {
+	if len(args) == 0 {
+		return
+	}
+	if w.wrapped++; w.wrapped > maxWrapping {
+		w.opaque("too many programs in it start each other")
+		return
+	}
+	defer func() { w.wrapped-- }()
+	if args[0].dynamic || args[0].text == "" {
+		w.add(part(args, assigns, Mutates, "the name of the command is not known before it runs"))
+		w.dark = true
+		return
+	}
+	if unfold, ok := wrappers[commandName(args[0].text)]; ok {
+		p := part(args, assigns, ReadOnly, "")
+		p.Wrapper = true
+		w.add(p)
+		unfold(w, args, assigns)
+		return
+	}
+	w.simple(args, assigns)
+}
+
+// simple reads a command that is itself the program that does something.
+func (w *walker) simple(args []arg, assigns []string) {
+	class, reason := w.classOf(args)
+	if len(assigns) > 0 {
+		class, reason = max(class, Mutates), "it sets "+variables(assigns)+", which can change what programs do"
+	}
+	p := part(args, assigns, class, reason)
+	p.Forms = otherForms(args)
+	w.add(p)
+	if launchers[commandName(args[0].text)] {
+		w.launched(args)
+	}
+}
+
+// launched reads what a launcher surely starts: a wrapper, or a shell with its script.
+func (w *walker) launched(args []arg) {
+	for i := 1; i < len(args); i++ {
+		name := commandName(args[i].text)
+		if args[i].dynamic || wrappers[name] == nil || name == "find" || name == "time" || name == "trap" {
+			continue
+		}
+		if shells[name] && (i+1 >= len(args) || !strings.HasPrefix(args[i+1].text, "-")) {
+			continue
+		}
+		w.command(args[i:], nil)
+		return
+	}
+}
+
+// classOf judges a command by its name and arguments.
+func (w *walker) classOf(args []arg) (Class, string) {
+	name := commandName(args[0].text)
+	if why := dangerous(name, args[1:]); why != "" {
+		return Dangerous, why
+	}
+	if why := startsPrograms(name, args[1:]); why != "" {
+		w.opaque(why)
+	}
+	switch name {
+	case "cd", "pushd", "popd":
+		w.movedTo = true
+	case "git":
+		w.git = true
+	}
+	if !standardPlace(args[0].text) {
+		return Mutates, args[0].text + " is not a program that is known to only read"
+	}
+	check, ok := readOnly[name]
+	if !ok {
+		return Mutates, name + " is not a program that is known to only read"
+	}
+	if why := check(args[1:]); why != "" {
+		return Mutates, name + " " + why
+	}
+	return ReadOnly, ""
+}
+
+func part(args []arg, assigns []string, c Class, reason string) Part {
+	p := Part{Words: make([]string, len(args)), Dynamic: make([]bool, len(args)), Assigns: assigns, Class: c, Reason: reason}
+	for i, a := range args {
+		p.Words[i], p.Dynamic[i] = a.text, a.dynamic
+	}
+	return p
+}
+
+// commandName is the program's name without its place.
+func commandName(s string) string {
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		return s[i+1:]
+	}
+	return s
+}
+
+// standardPlace: a bare name is looked up on PATH; of places only the system's own count.
+func standardPlace(s string) bool {
+	name := commandName(s)
+	switch strings.TrimSuffix(s, name) {
+	case "", "/bin/", "/usr/bin/", "/usr/local/bin/":
+		return true
+	}
+	return false
+}
+
+// otherForms are readings for deny rules: the plain name, git without its options, and
+// for programs that start others, each rest of the line.
+func otherForms(args []arg) [][]string {
+	name := commandName(args[0].text)
+	if name == args[0].text && name != "git" && !launchers[name] {
+		return nil
+	}
+	var forms [][]string
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a.text
+	}
+	if name != words[0] {
+		forms = append(forms, append([]string{name}, words[1:]...))
+	}
+	if name == "git" {
+		if i := gitSubcommand(args); i > 1 && i < len(args) {
+			forms = append(forms, append([]string{"git"}, words[i:]...))
+		}
+	}
+	if launchers[name] {
+		for i := 1; i < len(words); i++ {
+			forms = append(forms, append([]string{commandName(words[i])}, words[i+1:]...))
+		}
+	}
+	return forms
+}
+
+// launchers start the program that their arguments name, in ways that are not unfolded.
+var launchers = setOf("sudo doas su pkexec runuser chroot unshare nsenter strace ltrace gdb valgrind perf script flock watch parallel " +
+	"ssh docker podman kubectl screen tmux at batch expect fakeroot proot firejail bwrap systemd-run dbus-run-session xvfb-run entr unbuffer " +
+	"rlwrap socat npx bunx uvx pipx make just task setpriv chrt taskset numactl cpulimit runcon start-stop-daemon daemonize " +
+	"fd fdfind tar rsync bundle poetry pipenv uv pnpm yarn npm conda nix-shell nix toolbox distrobox flatpak lxc vagrant")
+
+func setOf(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}

@@ -1,0 +1,251 @@
+package policy
+
+import "strings"
+
+// alwaysDangerous need no arguments to be.
+var alwaysDangerous = setOf("sudo doas su pkexec runuser dd mkfs fdisk parted wipefs shred shutdown reboot halt poweroff init telinit systemctl service " +
+	"killall pkill iptables ip6tables nft ufw mount umount swapoff swapon insmod rmmod modprobe chroot crontab at batch visudo passwd useradd userdel usermod " +
+	"groupdel chpasswd setcap nsenter unshare ssh scp sftp telnet nc ncat netcat socat")
+
+// dangerous says why a command is worse than a change that can be looked at, "" if it is not.
+func dangerous(name string, args []arg) string {
+	if alwaysDangerous[name] || strings.HasPrefix(name, "mkfs.") {
+		return name + " reaches beyond the workspace, or cannot be undone"
+	}
+	switch name {
+	case "rm", "unlink", "rmdir":
+		if has(args, "rRf", "recursive", "force", "no-preserve-root") || anyDynamic(args) {
+			return "it deletes files for good"
+		}
+	case "chmod", "chown", "chgrp":
+		if has(args, "R", "recursive") || anyText(args, "777", "+s", "u+s", "4755") {
+			return "it changes the permissions of many files, or gives all of them away"
+		}
+	case "truncate":
+		return "it empties files for good"
+	case "find":
+		if anyText(args, "-delete") {
+			return "it deletes files for good"
+		}
+	case "git":
+		return dangerousGit(args)
+	case "docker", "podman":
+		if anyText(args, "prune", "--privileged", "rmi") {
+			return name + " deletes what cannot be made again, or reaches beyond the workspace"
+		}
+	case "npm", "yarn", "pnpm", "cargo", "gem", "twine", "poetry":
+		if anyText(args, "publish", "unpublish", "upload", "yank") {
+			return "it publishes"
+		}
+	case "kubectl", "terraform", "helm":
+		if anyText(args, "delete", "destroy", "apply", "drain", "uninstall") {
+			return "it changes a running system"
+		}
+	}
+	return ""
+}
+
+func dangerousGit(args []arg) string {
+	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
+	if i >= len(args) {
+		return ""
+	}
+	rest := args[i+1:]
+	switch args[i].text {
+	case "push":
+		if has(rest, "fd", "force", "force-with-lease", "delete", "mirror", "prune") || anyPrefix(rest, "+", ":") {
+			return "it rewrites or deletes what others have"
+		}
+	case "reset":
+		if has(rest, "", "hard", "merge", "keep") {
+			return "it throws uncommitted work away"
+		}
+	case "clean":
+		return "it deletes files for good"
+	case "checkout", "restore", "switch":
+		if has(rest, "f", "force", "discard-changes") || anyText(rest, ".", "--") || args[i].text == "restore" {
+			return "it throws uncommitted work away"
+		}
+	case "filter-branch", "filter-repo", "update-ref", "gc", "prune":
+		return "it rewrites the history"
+	case "stash", "reflog", "branch", "worktree":
+		if anyText(rest, "drop", "clear", "expire", "delete", "-D", "remove") {
+			return "it deletes what cannot be made again"
+		}
+	}
+	return ""
+}
+
+// has looks for letters in clusters of single-dash flags and for long flags, abbreviated too.
+func has(args []arg, letters string, long ...string) bool {
+	for _, a := range args {
+		if a.text == "--" {
+			return false
+		}
+		if refusedFlag(a.text, letters, long) {
+			return true
+		}
+	}
+	return false
+}
+
+func anyText(args []arg, texts ...string) bool {
+	for _, a := range args {
+		for _, t := range texts {
+			if a.text == t {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func anyPrefix(args []arg, prefixes ...string) bool {
+	for _, a := range args {
+		for _, p := range prefixes {
+			if strings.HasPrefix(a.text, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func anyDynamic(args []arg) bool {
+	for _, a := range args {
+		if a.dynamic && !a.fixed {
+			return true
+		}
+	}
+	return false
+}
+
+// carriers are options by which a program is handed another program to run, or by which one
+// that only reads comes to write.
+var carriers = map[string][]string{
+	"tar":      {"--checkpoint-action", "--to-command", "--use-compress-program", "-I", "--rsh-command", "--info-script", "--new-volume-script", "-F"},
+	"rsync":    {"-e", "--rsh", "--rsync-path"},
+	"rg":       {"--pre", "--hostname-bin"},
+	"ag":       {"--pager"},
+	"ack":      {"--pager"},
+	"go":       {"-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool"},
+	"sort":     {"--compress-program", "-o", "--output"},
+	"tree":     {"-o", "--output"},
+	"test":     {"-v"},
+	"[":        {"-v"},
+	"fd":       {"-x", "-X", "--exec", "--exec-batch"},
+	"fdfind":   {"-x", "-X", "--exec", "--exec-batch"},
+	"make":     {"--eval", "-E"},
+	"cargo":    {"--config"},
+	"npm":      {"--script-shell"},
+	"gcc":      {"-wrapper"},
+	"cc":       {"-wrapper"},
+	"clang":    {"-wrapper"},
+	"zip":      {"-TT", "--unzip-command"},
+	"man":      {"-P", "--pager", "-H", "--html"},
+	"curl":     {"-K", "--config"},
+	"wget":     {"--use-askpass", "-e", "--execute", "--config"},
+	"vim":      {"-c", "--cmd", "-S", "-s"},
+	"split":    {"--filter"},
+	"mapfile":  {"-C"},
+	"install":  {"--strip-program"},
+	"rustc":    {"-C", "-Clinker", "--codegen"},
+	"ctags":    {"--options"},
+	"time":     {"-o", "--output"},
+	"hash":     {"-p"},
+	"printf":   {"-v"},
+	"complete": {"-C", "-F"},
+	"bind":     {"-x"},
+}
+
+// shellChangers change how the shell reads what follows them.
+var shellChangers = setOf("alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc")
+
+// startsPrograms says how a command hides another one from reading, "" if it does not.
+func startsPrograms(name string, args []arg) string {
+	if shellChangers[name] {
+		return name + " changes what the commands behind it mean"
+	}
+	options := carriers[name]
+	for _, a := range args {
+		if a.text == "--" || options == nil {
+			break
+		}
+		for _, c := range options {
+			if carries(a.text, c) {
+				return name + " with " + c + " starts or writes what its name does not say"
+			}
+		}
+	}
+	if name == "git" {
+		return gitStartsPrograms(args)
+	}
+	return ""
+}
+
+// carries recognises an option with its value attached, and a long one abbreviated.
+func carries(text, option string) bool {
+	if text == option {
+		return true
+	}
+	if text == "" || text[0] != '-' {
+		return false
+	}
+	name, _, valued := strings.Cut(text, "=")
+	switch {
+	case strings.HasPrefix(option, "--"):
+		return len(name) > 3 && strings.HasPrefix(name, "--") && strings.HasPrefix(option, name)
+	case len(option) == 2:
+		return strings.HasPrefix(text, option)
+	}
+	return valued && name == option
+}
+
+// gitCarriers are options of git's subcommands that start or write something.
+var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcmd", "--open-files-in-pager", "--ext-diff", "--tool", "--template", "--config", "--output"}
+
+// gitStartsPrograms: settings on the command line, and the subcommands and options that run.
+func gitStartsPrograms(args []arg) string {
+	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
+	for _, a := range args[:min(i, len(args))] {
+		if !gitPlain[a.text] && (strings.HasPrefix(a.text, "-c") || strings.HasPrefix(a.text, "--exec-path") || strings.HasPrefix(a.text, "--config-env")) {
+			return "git -c sets what git runs"
+		}
+	}
+	if i >= len(args) {
+		return ""
+	}
+	rest := args[i+1:]
+	for _, c := range gitCarriers {
+		for _, a := range rest {
+			if carries(a.text, c) {
+				return "git with " + c + " starts or writes what its name does not say"
+			}
+		}
+	}
+	switch sub := args[i].text; sub {
+	case "rebase", "difftool":
+		if anyPrefix(rest, "-x") {
+			return "git " + sub + " starts another program with -x"
+		}
+	case "grep":
+		if anyPrefix(rest, "-O") {
+			return "git grep starts another program with -O"
+		}
+	case "clone", "fetch", "pull":
+		if anyPrefix(rest, "-u", "ext::", "-c") {
+			return "git " + sub + " starts another program"
+		}
+	case "bisect", "submodule":
+		if anyText(rest, "run", "foreach") {
+			return "git " + sub + " starts another program"
+		}
+	case "filter-branch":
+		return "git filter-branch runs shell text"
+	case "config":
+		if len(rest) > 1 && gitReaders["config"](rest) != "" {
+			return "git config can set what git runs"
+		}
+	}
+	return ""
+}

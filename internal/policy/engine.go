@@ -1,0 +1,338 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// Options of an Engine. The zero value asks nobody and keeps nothing.
+type Options struct {
+	Asker Asker // nil: what would have to be asked is refused
+	Store Store // nil: grants of scope always last as long as the Engine
+	// Sandbox is what the machine gives; nil: sandbox.Detect, on first use.
+	Sandbox func() sandbox.Support
+	// Unreadable: commands run by a shell that Classify cannot read; none is read-only then.
+	Unreadable bool
+	// Protected are places in a root, relative, that walled commands may not write though they
+	// may write around them; nil: DefaultProtected.
+	Protected []string
+}
+
+// Engine decides for all sessions. It is safe for concurrent use.
+type Engine struct {
+	opts Options
+	asks asks
+
+	mu       sync.Mutex // guards what follows; never held while asking or saving
+	sessions map[string]Settings
+	grants   []Grant
+	loadErr  error
+	saveMu   sync.Mutex // orders the savings
+}
+
+var _ agent.Foreseer = (*Engine)(nil)
+
+// NewEngine makes an Engine and loads the grants. If they cannot be read the Engine works
+// without them, and the error says so.
+func NewEngine(o Options) (*Engine, error) {
+	if o.Sandbox == nil {
+		o.Sandbox = sandbox.Detect
+	}
+	if o.Protected == nil {
+		o.Protected = DefaultProtected
+	}
+	e := &Engine{opts: o, sessions: map[string]Settings{}}
+	e.asks.asker = o.Asker
+	if o.Store == nil {
+		return e, nil
+	}
+	var err error
+	e.grants, err = o.Store.Load()
+	e.loadErr = err
+	return e, err
+}
+
+// Configure sets a session's policy; it holds from the next decision on.
+func (e *Engine) Configure(session string, s Settings) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sessions[session] = s
+}
+
+// Forget drops a session's policy and the grants that it alone had.
+func (e *Engine) Forget(session string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sessions, session)
+	kept := e.grants[:0]
+	for _, g := range e.grants {
+		if g.Scope != ScopeSession || g.Session != session {
+			kept = append(kept, g)
+		}
+	}
+	e.grants = kept
+}
+
+// Settings are the policy in force for a session, bounded by its parents'.
+func (e *Engine) Settings(session string) Settings {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.settings(session)
+}
+
+// settings: a parent that is not known bounds to the least. Chains are short; a loop ends.
+func (e *Engine) settings(session string) Settings {
+	s := e.sessions[session]
+	for parent, depth := s.Parent, 0; parent != ""; depth++ {
+		p, ok := e.sessions[parent]
+		if !ok || depth > 8 {
+			p = Settings{Profile: ProfileReadOnly}
+		}
+		s, parent = s.Under(p), p.Parent
+	}
+	return s
+}
+
+// Approve implements agent.Approver.
+func (e *Engine) Approve(ctx context.Context, req agent.ApprovalRequest) (agent.Decision, error) {
+	v := e.check(&req)
+	switch said := req.Foreseen; {
+	case said != nil && (v.action == Ask || v.action == Allow && !said.Allow):
+		return *said, nil
+	case v.action != Ask:
+		return e.settle(v), nil
+	case e.opts.Asker == nil:
+		return agent.Decision{Reason: "this needs the user's permission, and nobody can be asked: " + v.reason}, nil
+	}
+	if req.Again != "" {
+		v.reason = req.Again + ": " + v.reason
+	}
+	d, err := e.ask(ctx, &req, v)
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	if d == nil { // a grant given meanwhile allows it
+		return e.settle(e.check(&req)), nil
+	}
+	return *d, nil
+}
+
+// Foresee implements agent.Foreseer.
+func (e *Engine) Foresee(ctx context.Context, req agent.ApprovalRequest) *agent.Decision {
+	v := e.check(&req)
+	if v.action != Ask || e.opts.Asker == nil {
+		return nil
+	}
+	d, err := e.ask(ctx, &req, v)
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// check decides without asking.
+func (e *Engine) check(req *agent.ApprovalRequest) verdict {
+	e.mu.Lock()
+	s := e.settings(req.SessionID)
+	rules := append([]Rule(nil), s.Rules...)
+	for _, g := range e.grants {
+		if e.holds(g, req.SessionID, s) {
+			rules = append(rules, g.rules()...)
+		}
+	}
+	e.mu.Unlock()
+	m := e.machine(s)
+	if req.Subject != nil && req.Subject.Kind == agent.SubjectCommand && s.Sandbox != sandbox.Off {
+		m.box = e.opts.Sandbox()
+	}
+	return s.judge(m, rules, req)
+}
+
+// machine is what commands of a session with these settings meet, without its sandbox.
+func (e *Engine) machine(s Settings) machine {
+	return machine{readable: !e.opts.Unreadable && !s.Unreadable}
+}
+
+// holds reports whether a grant is good for a session: its own, or its parents', or its workspace's.
+func (e *Engine) holds(g Grant, session string, s Settings) bool {
+	if g.Scope == ScopeAlways {
+		return g.Root == rootOf(s)
+	}
+	for depth := 0; session != "" && depth < 8; depth++ {
+		if g.Session == session {
+			return true
+		}
+		session = e.sessions[session].Parent
+	}
+	return false
+}
+
+// family is the user's session above a sub-agent's, which the questions of both are shown in.
+func (e *Engine) family(session string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for depth := 0; e.sessions[session].Parent != "" && depth < 8; depth++ {
+		session = e.sessions[session].Parent
+	}
+	return session
+}
+
+func rootOf(s Settings) string {
+	if len(s.Roots) == 0 {
+		return ""
+	}
+	return filepath.Clean(s.Roots[0])
+}
+
+// settle turns a verdict into a decision and counts the grants that were used.
+func (e *Engine) settle(v verdict) agent.Decision {
+	d := agent.Decision{Allow: v.action == Allow, Unboxed: v.unboxed && v.action == Allow, Reason: v.reason}
+	if !d.Allow {
+		d.Reason = "not allowed: " + v.reason
+		return d
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.grants {
+		if usedGrant(e.grants[i], v.grants) {
+			e.grants[i].Uses++
+			d.GrantKey = e.grants[i].ID
+		}
+	}
+	return d
+}
+
+func usedGrant(g Grant, used []string) bool {
+	for _, p := range g.Patterns {
+		for _, u := range used {
+			if !g.Deny && u == g.Tool+"("+p+")" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Grants lists what is remembered.
+func (e *Engine) Grants() []Grant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]Grant(nil), e.grants...)
+}
+
+// Revoke forgets a grant. It reports whether there was one; the error is about saving.
+func (e *Engine) Revoke(id string) (bool, error) {
+	e.mu.Lock()
+	found := false
+	for i, g := range e.grants {
+		if g.ID == id {
+			e.grants = append(e.grants[:i:i], e.grants[i+1:]...)
+			found = true
+			break
+		}
+	}
+	e.mu.Unlock()
+	if !found {
+		return false, nil
+	}
+	return true, e.Flush()
+}
+
+// Flush writes the grants of scope always with their counts. Call it when the daemon ends.
+func (e *Engine) Flush() error {
+	if e.opts.Store == nil || e.loadErr != nil { // never overwrite what could not be read
+		return nil
+	}
+	e.saveMu.Lock()
+	defer e.saveMu.Unlock()
+	var keep []Grant
+	for _, g := range e.Grants() {
+		if g.Scope == ScopeAlways {
+			keep = append(keep, g)
+		}
+	}
+	return e.opts.Store.Save(keep)
+}
+
+// remember adds a grant.
+func (e *Engine) remember(g Grant) error {
+	g.ID, g.CreatedAt = newGrantID(), time.Now().UTC().Truncate(time.Second)
+	e.mu.Lock()
+	e.grants = append(e.grants, g)
+	e.mu.Unlock()
+	if g.Scope == ScopeAlways {
+		return e.Flush()
+	}
+	return nil
+}
+
+// DefaultProtected are places in a root that start programs outside the sandbox when they are
+// written: they stay read-only inside it, where the sandbox can do that (bubblewrap).
+var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky", ".envrc"}
+
+// SandboxPlan is the wall for a command of a session, nil for none. tmp is the session's
+// temporary folder. A command that only reads may not write to the workspace either.
+func (e *Engine) SandboxPlan(session, command, tmp string, unboxed bool) (*sandbox.Plan, error) {
+	s := e.Settings(session)
+	if unboxed && s.Sandbox != sandbox.Require || s.Sandbox == sandbox.Off {
+		return nil, nil
+	}
+	box := e.opts.Sandbox()
+	if !box.Available() && s.Sandbox != sandbox.Require {
+		return nil, nil
+	}
+	spec := sandbox.Spec{Tmp: tmp, Readable: s.Roots, Writable: append(Caches(), s.Writable...)}
+	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
+		spec.Writable = append(spec.Writable, s.Roots...)
+		for _, root := range s.Roots {
+			for _, p := range e.opts.Protected {
+				spec.Protected = append(spec.Protected, filepath.Join(root, p))
+			}
+		}
+	}
+	return box.Plan(spec)
+}
+
+// Caches are the folders of build tools outside the workspace that walled commands may write.
+func Caches() []string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = filepath.Join(home, ".cache")
+	}
+	out := []string{}
+	for _, c := range []string{"go-build", "pip", "uv", "yarn", "pnpm", "deno", "bazel", "ccache", "golangci-lint", "ms-playwright", "typescript"} {
+		out = append(out, filepath.Join(cache, c))
+	}
+	for _, c := range []string{".npm/_cacache", ".npm/_logs", ".cargo/registry", ".cargo/git", ".gradle/caches", ".m2/repository", "go/pkg/mod"} {
+		out = append(out, filepath.Join(home, filepath.FromSlash(c)))
+	}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		if v := os.Getenv(name); filepath.IsAbs(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Describe is the line about the sandbox for doctor and agent/status.
+func (e *Engine) Describe(session string) string {
+	switch s := e.Settings(session); {
+	case s.Sandbox == sandbox.Off:
+		return "off: commands run without a wall"
+	case s.Sandbox == sandbox.Require && !e.opts.Sandbox().Available():
+		return fmt.Sprintf("required, but %s: no command runs", strings.TrimSuffix(e.opts.Sandbox().Describe(), "."))
+	}
+	return e.opts.Sandbox().Describe()
+}

@@ -1,0 +1,411 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// person answers questions as a function says, and remembers what was shown.
+type person struct {
+	mu      sync.Mutex
+	batches [][]Question
+	answer  func(ctx context.Context, qs []Question) []Reply
+}
+
+func (p *person) Ask(ctx context.Context, qs []Question) []Reply {
+	p.mu.Lock()
+	p.batches = append(p.batches, qs)
+	p.mu.Unlock()
+	return p.answer(ctx, qs)
+}
+
+func (p *person) shown() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.batches {
+		n += len(b)
+	}
+	return n
+}
+
+// always gives every question the same answer.
+func always(r Reply) func(context.Context, []Question) []Reply {
+	return func(_ context.Context, qs []Question) []Reply {
+		out := make([]Reply, len(qs))
+		for i := range out {
+			out[i] = r
+		}
+		return out
+	}
+}
+
+var boxed = sandbox.Support{Kind: sandbox.Namespace, ABI: 7}
+
+func newEngine(t *testing.T, p *person, box sandbox.Support, store Store) *Engine {
+	t.Helper()
+	o := Options{Store: store, Sandbox: func() sandbox.Support { return box }}
+	if p != nil {
+		o.Asker = p
+	}
+	e, err := NewEngine(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func command(session, script string) agent.ApprovalRequest {
+	return agent.ApprovalRequest{SessionID: session, Tool: agent.Spec{Name: "bash"}, Effect: agent.Mutates,
+		Subject: &agent.Subject{Kind: agent.SubjectCommand, Title: "Run " + script, Command: script, Cwd: "/w"}, Waiting: func() {}}
+}
+
+func about2(kind agent.SubjectKind, tool string, effect agent.Effect, name string, paths ...string) agent.ApprovalRequest {
+	return agent.ApprovalRequest{SessionID: "s", Tool: agent.Spec{Name: tool}, Effect: effect, Waiting: func() {},
+		Subject: &agent.Subject{Kind: kind, Name: name, Paths: paths}}
+}
+
+func mustRules(t *testing.T, list ...string) []Rule {
+	t.Helper()
+	rules, errs := ParseRules("rules", list)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return rules
+}
+
+func TestProfiles(t *testing.T) {
+	none := sandbox.Support{Kind: sandbox.None, Why: "a test"}
+	unbox := command("s", "make")
+	unbox.Subject.Unboxed = true
+	silent := agent.ApprovalRequest{SessionID: "s", Tool: agent.Spec{Name: "edit"}, Effect: agent.Mutates, Waiting: func() {}}
+	for _, tc := range []struct {
+		name    string
+		s       Settings
+		box     sandbox.Support
+		req     agent.ApprovalRequest
+		want    Action
+		unboxed bool
+		reason  string
+	}{
+		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow, false, ""},
+		{"readOnly refuses", Settings{Profile: ProfileReadOnly}, boxed, command("s", "make"), Deny, false, "readOnly allows only reading"},
+		{"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Deny, false, ""},
+		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a"), Deny, false, ""},
+		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, false, ""},
+		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, false, ""},
+		{"ask runs a reader without one", Settings{}, none, command("s", "git status"), Allow, true, ""},
+		{"ask asks", Settings{}, boxed, command("s", "make"), Ask, false, "make can do more than read"},
+		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go"), Allow, true, ""},
+		{"what has nothing to ask about runs", Settings{}, boxed, silent, Allow, true, ""},
+		{"an allowed command runs", Settings{Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Allow, true, ""},
+		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, false, ""},
+		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")}, boxed, command("s", "make"), Ask, false, ""},
+		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed, command("s", "make"), Allow, false, ""},
+		{"workspace asks outside it", Settings{Profile: ProfileWorkspace}, boxed, unbox, Ask, false, "outside the sandbox (namespace)"},
+		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none, command("s", "make"), Ask, false, "no sandbox to run it in: a test"},
+		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off}, boxed, command("s", "make"), Ask, false, "switched off"},
+		{"require refuses without a sandbox", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"), Deny, false, "this machine has none"},
+		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, boxed, unbox, Deny, false, "sandbox: require"},
+		{"trust runs anything", Settings{Profile: ProfileTrust}, boxed, command("s", "rm -rf $x"), Allow, true, ""},
+		{"trust obeys deny rules", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny, false, "deny bash(rm *)"},
+		{"trust asks where a deny rule may be meant", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "$x y"), Ask, false, "may be what the rule"},
+		{"plan is read-only", Settings{Profile: ProfileTrust, Plan: true}, boxed, command("s", "make"), Deny, false, "approved a plan"},
+		{".env asks before it is read", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.local"), Ask, false, "usually holds secrets"},
+		{"an example does not", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.example"), Allow, true, ""},
+		{"case and URIs do not matter", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "file:///w/%2EENV"), Ask, false, ""},
+		{"one protected path is enough", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go", "/w/.git/config"), Ask, false, ".git"},
+		{"agent settings ask", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/.agent-lsp.json"), Ask, false, "what the agent may do"},
+		{"a rule denies a path", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "deny edit(src/**)")}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, false, ""},
+		{"a rule allows a secret", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "allow read(.env)")}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env"), Allow, true, ""},
+		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed, about2(agent.SubjectMCP, "db__query", agent.ReadOnly, "db/query"), Ask, false, ""},
+		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Allow, true, ""},
+		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Deny, false, ""},
+		{"the network asks", Settings{}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "example.org"), Ask, false, "example.org"},
+		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "API.example.ORG"), Allow, true, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := newEngine(t, nil, tc.box, nil)
+			e.Configure("s", tc.s)
+			v := e.check(&tc.req)
+			if v.action != tc.want || !strings.Contains(v.reason, tc.reason) {
+				t.Errorf("got %v (%s), want %v (%s)", v.action, v.reason, tc.want, tc.reason)
+			}
+			if v.action == Allow && v.unboxed != tc.unboxed {
+				t.Errorf("outside the sandbox: %v, want %v", v.unboxed, tc.unboxed)
+			}
+		})
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		reply  Reply
+		allow  bool
+		reason string
+		grants int
+	}{
+		{"once", Reply{OptionID: "allow_once"}, true, "", 0},
+		{"session", Reply{OptionID: "allow_session"}, true, "", 1},
+		{"always", Reply{OptionID: "allow_always"}, true, "", 1},
+		{"reject", Reply{OptionID: "reject_once", Feedback: " use make instead "}, false, "and says: use make instead", 0},
+		{"reject always", Reply{OptionID: "reject_always"}, false, "refused", 1},
+		{"unknown option", Reply{OptionID: "yes"}, false, "did not allow", 0},
+		{"empty", Reply{}, false, "did not allow", 0},
+		{"cancelled with an option", Reply{OptionID: "allow_once", Cancelled: true}, false, "did not allow", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := &person{answer: always(tc.reply)}
+			e := newEngine(t, p, boxed, nil)
+			d, err := e.Approve(context.Background(), command("s", "go test ./..."))
+			if err != nil || d.Allow != tc.allow || !strings.Contains(d.Reason, tc.reason) || len(e.Grants()) != tc.grants {
+				t.Errorf("got %+v, %v, grants %+v", d, err, e.Grants())
+			}
+		})
+	}
+}
+
+func TestNoReplyAtAllIsARefusal(t *testing.T) {
+	p := &person{answer: func(context.Context, []Question) []Reply { return nil }}
+	if d, err := newEngine(t, p, boxed, nil).Approve(context.Background(), command("s", "make")); err != nil || d.Allow {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	if d, err := newEngine(t, nil, boxed, nil).Approve(context.Background(), command("s", "make")); err != nil || d.Allow || !strings.Contains(d.Reason, "nobody can be asked") {
+		t.Errorf("without an asker: got %+v, %v", d, err)
+	}
+}
+
+func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "grants.json")
+	p := &person{answer: always(Reply{OptionID: "allow_session"})}
+	e := newEngine(t, p, boxed, NewFileStore(path))
+	e.Configure("s", Settings{Roots: []string{"/w"}})
+	e.Configure("other", Settings{Roots: []string{"/w"}})
+	e.Configure("elsewhere", Settings{Roots: []string{"/x"}})
+	approve := func(session, script string) bool {
+		t.Helper()
+		d, err := e.Approve(context.Background(), command(session, script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Allow
+	}
+	approve("s", "go test ./...")
+	approve("s", "go test ./x")
+	if p.shown() != 1 {
+		t.Errorf("%d questions in the session, want 1", p.shown())
+	}
+	approve("other", "go test ./...")
+	if p.shown() != 2 {
+		t.Errorf("the grant leaked into another session")
+	}
+	p.answer = always(Reply{OptionID: "allow_always"})
+	approve("s", "npm test")
+	approve("other", "npm test")
+	if p.shown() != 3 {
+		t.Errorf("%d questions, want 3: always is for the workspace", p.shown())
+	}
+	p.answer = always(Reply{OptionID: "reject_once"})
+	if approve("elsewhere", "npm test") {
+		t.Error("always leaked into another workspace")
+	}
+	if approve("s", "npm test && rm -rf x") {
+		t.Error("a compound command rode on a grant")
+	}
+	e.Forget("s")
+	if len(e.Grants()) != 2 {
+		t.Errorf("got %+v, want the other session's grant and the one for always", e.Grants())
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	again := newEngine(t, p, boxed, NewFileStore(path))
+	list := again.Grants()
+	if len(list) != 1 || list[0].Pattern() != "bash(npm test *)" || list[0].Uses != 1 {
+		t.Fatalf("after a restart: %+v", list)
+	}
+	if ok, err := again.Revoke(list[0].ID); !ok || err != nil {
+		t.Errorf("revoking: %v, %v", ok, err)
+	}
+	if ok, _ := again.Revoke(list[0].ID); ok {
+		t.Error("revoked twice")
+	}
+	if l := newEngine(t, p, boxed, NewFileStore(path)).Grants(); len(l) != 0 {
+		t.Errorf("a revoked grant came back: %+v", l)
+	}
+}
+
+func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
+	first, release := make(chan struct{}), make(chan struct{})
+	p := &person{}
+	p.answer = func(ctx context.Context, qs []Question) []Reply {
+		if qs[0].Subject.Command == "first" {
+			close(first)
+			<-release
+		}
+		return always(Reply{OptionID: "allow_session"})(ctx, qs)
+	}
+	e := newEngine(t, p, boxed, nil)
+	var wg sync.WaitGroup
+	approve := func(script string) {
+		defer wg.Done()
+		if d, err := e.Approve(context.Background(), command("s", script)); err != nil || !d.Allow {
+			t.Errorf("%s: %+v, %v", script, d, err)
+		}
+	}
+	wg.Add(1)
+	go approve("first")
+	<-first
+	for _, s := range []string{"second", "third", "first", "fourth"} {
+		wg.Add(1)
+		go approve(s)
+	}
+	waiting := func() int {
+		e.asks.mu.Lock()
+		defer e.asks.mu.Unlock()
+		return len(e.asks.queue["s"])
+	}
+	for end := time.Now().Add(2 * time.Minute); waiting() < 4 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
+	wg.Wait()
+	var sizes []int
+	for _, b := range p.batches {
+		sizes = append(sizes, len(b))
+	}
+	// "first" came again while it was being granted for the session, and is not shown.
+	if !slices.Equal(sizes, []int{1, 3}) {
+		t.Errorf("shown in batches of %v, want 1 and then 3 together", sizes)
+	}
+}
+
+// Calls that started together are shown together, in their order, whichever comes first and however late the last;
+// one that never comes holds the others up for a bounded time.
+func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
+	p := &person{answer: always(Reply{OptionID: "allow_once"})}
+	e := newEngine(t, p, boxed, nil)
+	e.asks.bound = time.Hour // however slow the machine is
+	gathered, queued := make(chan struct{}), make(chan struct{}, 3)
+	var wg sync.WaitGroup
+	for _, i := range []int{2, 0, 1} {
+		req := command("s", "touch "+string(rune('a'+i)))
+		req.Index, req.Gathered, req.Waiting = i, gathered, func() { queued <- struct{}{} }
+		wg.Go(func() {
+			if d, err := e.Approve(context.Background(), req); err != nil || !d.Allow {
+				t.Errorf("%d: %+v, %v", i, d, err)
+			}
+		})
+		<-queued
+	}
+	close(gathered)
+	wg.Wait()
+	if len(p.batches) != 1 || len(p.batches[0]) != 3 || p.batches[0][0].Subject.Command != "touch a" || p.batches[0][2].Subject.Command != "touch c" {
+		t.Fatalf("shown as %+v, want one batch of three in order", p.batches)
+	}
+	e = newEngine(t, p, boxed, nil)
+	alone := command("s", "touch d")
+	alone.Gathered = make(chan struct{})
+	if d, err := e.Approve(context.Background(), alone); err != nil || !d.Allow {
+		t.Errorf("one whose moment never ends: %+v, %v", d, err)
+	}
+}
+
+func TestAnEndedCallIsNotWaitedFor(t *testing.T) {
+	shown := make(chan Question, 1)
+	ended := make(chan struct{})
+	p := &person{answer: func(ctx context.Context, qs []Question) []Reply {
+		shown <- qs[0]
+		<-ctx.Done()
+		close(ended)
+		return []Reply{{OptionID: "allow_always"}}
+	}}
+	e := newEngine(t, p, boxed, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	steer := &agent.SteerError{Text: "stop"}
+	go func() {
+		q := <-shown
+		cancel(steer)
+		<-q.Gone
+	}()
+	d, err := e.Approve(ctx, command("s", "make"))
+	if d.Allow || !errors.Is(err, steer) {
+		t.Errorf("got %+v, %v; want the steer", d, err)
+	}
+	<-ended
+	if len(e.Grants()) != 0 {
+		t.Errorf("an answer after the end left %+v", e.Grants())
+	}
+}
+
+func TestASubAgentNeverHasMoreThanItsParent(t *testing.T) {
+	e := newEngine(t, nil, boxed, nil)
+	e.Configure("parent", Settings{Profile: ProfileAsk, Rules: mustRules(t, "deny bash(make *)")})
+	e.Configure("child", Settings{Profile: ProfileTrust, Parent: "parent", Rules: mustRules(t, "allow bash(*)", "deny bash(npm *)"), Sandbox: sandbox.Off})
+	e.Configure("orphan", Settings{Profile: ProfileTrust, Parent: "nobody"})
+	for script, want := range map[string]Action{"ls": Allow, "go build": Ask, "make x": Deny, "npm test": Deny} {
+		req := command("child", script)
+		if got := e.check(&req); got.action != want {
+			t.Errorf("child: %q is %v, want %v", script, got.action, want)
+		}
+	}
+	req := command("orphan", "make")
+	if got := e.check(&req); got.action != Deny {
+		t.Errorf("a child of nobody: %v, want deny", got.action)
+	}
+	e.SetPlan("parent", true)
+	req = command("child", "go build")
+	if got := e.check(&req); got.action != Deny {
+		t.Errorf("while the parent plans: %v, want deny", got.action)
+	}
+}
+
+func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
+	p := &person{answer: always(Reply{OptionID: "reject_once", Feedback: "smaller"})}
+	e := newEngine(t, p, boxed, nil)
+	e.Configure("s", PlanMode.Apply(Settings{Profile: ProfileTrust, Rules: mustRules(t, "allow *(*)")}))
+	d, err := e.ApprovePlan(context.Background(), agent.ApprovalRequest{SessionID: "s"}, "1. do it")
+	if err != nil || d.Allow || !strings.Contains(d.Reason, "smaller") || !e.Settings("s").Plan {
+		t.Errorf("refused: %+v, %v", d, err)
+	}
+	p.answer = always(Reply{OptionID: "allow_once"})
+	if d, err := e.ApprovePlan(context.Background(), agent.ApprovalRequest{SessionID: "s"}, "1. do it"); err != nil || !d.Allow || e.Settings("s").Plan {
+		t.Errorf("approved: %+v, %v", d, err)
+	}
+	if req := command("s", "make"); e.check(&req).action != Allow {
+		t.Error("after the plan was approved the session does not go on")
+	}
+}
+
+// trusts is a TrustStore in memory.
+type trusts map[string]bool
+
+func (m trusts) Trusts(root string) (bool, bool)     { t, ok := m[root]; return t, ok }
+func (m trusts) Set(root string, trusted bool) error { m[root] = trusted; return nil }
+
+func TestTrustIsAskedOnce(t *testing.T) {
+	p := &person{answer: always(Reply{})}
+	e, store := newEngine(t, p, boxed, nil), trusts{}
+	for _, step := range []struct {
+		reply Reply
+		want  bool
+		shown int
+	}{
+		{Reply{}, false, 1}, {Reply{Cancelled: true, OptionID: "allow_always"}, false, 2}, {Reply{OptionID: "allow_always"}, true, 3}, {Reply{OptionID: "reject_always"}, true, 3},
+	} {
+		p.answer = always(step.reply)
+		got, err := e.AskTrust(context.Background(), store, "s", "/w", "hooks")
+		if err != nil || got != step.want || p.shown() != step.shown {
+			t.Errorf("after %+v: %v, %v, %d questions; want %v, %d", step.reply, got, err, p.shown(), step.want, step.shown)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Scope is how long and where a grant holds.
+type Scope string
+
+// The scopes: the session that it was given in, or the workspace for ever.
+const (
+	ScopeSession Scope = "session"
+	ScopeAlways  Scope = "always"
+)
+
+// Grant is an answer that is remembered. It allows, or with Deny refuses.
+type Grant struct {
+	ID        string    `json:"grantId"`
+	Tool      string    `json:"tool"`
+	Patterns  []string  `json:"patterns"`
+	Scope     Scope     `json:"scope"`
+	Deny      bool      `json:"deny,omitempty"`
+	Session   string    `json:"session,omitempty"` // of ScopeSession
+	Root      string    `json:"root,omitempty"`    // of ScopeAlways: the workspace
+	Uses      int       `json:"uses"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Pattern is the grant as it is shown: its rules.
+func (g Grant) Pattern() string {
+	out := make([]string, len(g.Patterns))
+	for i, p := range g.Patterns {
+		out[i] = g.Tool + "(" + p + ")"
+	}
+	if g.Deny {
+		return "deny " + strings.Join(out, ", ")
+	}
+	return strings.Join(out, ", ")
+}
+
+// rules are the grant's rules; one that no longer parses allows nothing.
+func (g Grant) rules() []Rule {
+	verb := "allow "
+	if g.Deny {
+		verb = "deny "
+	}
+	var out []Rule
+	for _, p := range g.Patterns {
+		if r, err := ParseRule(verb + g.Tool + "(" + p + ")"); err == nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func newGrantID() string { return "grant-" + rand.Text()[:12] }
+
+// Store keeps the grants of scope always. Save replaces them all.
+type Store interface {
+	Load() ([]Grant, error)
+	Save([]Grant) error
+}
+
+// FileStore keeps grants in a JSON file that only the user can read.
+type FileStore struct{ path string }
+
+var _ Store = (*FileStore)(nil)
+
+// NewFileStore keeps grants in path, a file in the user's state directory.
+func NewFileStore(path string) *FileStore { return &FileStore{path} }
+
+// Load reads the grants; a file that is not there holds none.
+func (f *FileStore) Load() ([]Grant, error) {
+	b, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []Grant
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the grants in %s: %w", f.path, err)
+	}
+	return out, nil
+}
+
+// Save writes the grants.
+func (f *FileStore) Save(list []Grant) error {
+	b, err := json.MarshalIndent(list, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
+	}
+	if err == nil {
+		err = replaceFile(f.path, append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the grants to %s: %w", f.path, err)
+	}
+	return nil
+}
+
+func replaceFile(path string, b []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".grants-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(b)
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+	return err
+}

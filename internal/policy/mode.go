@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"context"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Mode is a named way to work: which model, which tools, what policy, what the model is told.
+type Mode struct {
+	Name        string
+	Description string
+	Model       string   // "" keeps the session's
+	Enable      []string // tools, names or globs
+	Disable     []string
+	Profile     Profile // "" keeps the session's
+	Plan        bool    // read-only until the user has approved a plan
+	Prompt      string  // added to the system prompt
+}
+
+// PlanMode is read-only until the user approves the plan; then the same session goes on.
+var PlanMode = Mode{
+	Name: "plan", Description: "Look around and write a plan; nothing is changed before you approve it.", Plan: true,
+	Prompt: "You are in plan mode. Read, search and run read-only commands as you need; edits and other commands are refused. " +
+		"When you know what to do, present the plan with the tool for it. Only after the user has approved it may you change anything.",
+}
+
+// DefaultMode leaves everything as it is set.
+var DefaultMode = Mode{Name: "default", Description: "Work with the permissions that are set."}
+
+// Apply gives a session's settings in this mode. A mode never loosens what it is not told to.
+func (m Mode) Apply(s Settings) Settings {
+	if m.Profile != "" {
+		s.Profile = m.Profile
+	}
+	s.Plan = m.Plan
+	return s
+}
+
+// SetPlan switches a session's plan mode on or off.
+func (e *Engine) SetPlan(session string, on bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.sessions[session]
+	s.Plan = on
+	e.sessions[session] = s
+}
+
+// ApprovePlan shows a plan to the user. If it is approved the session leaves plan mode; else the
+// decision's reason is for the model. Rules and profiles cannot answer this, only a person.
+func (e *Engine) ApprovePlan(ctx context.Context, req agent.ApprovalRequest, plan string) (agent.Decision, error) {
+	d, err := e.askPerson(ctx, req, agent.Subject{Kind: agent.SubjectTrust, Title: "Carry out this plan?"}, plan, "edits and commands are possible once you approve it",
+		Option{ID: "allow_once", Name: "Allow: carry out the plan", Kind: AllowOnce}, Option{ID: "reject_once", Name: "Reject: keep planning", Kind: RejectOnce})
+	if err == nil && d.Allow {
+		e.SetPlan(req.SessionID, false)
+	}
+	return d, err
+}
+
+// TrustStore remembers which workspaces the user trusts.
+type TrustStore interface {
+	Trusts(root string) (trusted, asked bool)
+	Set(root string, trusted bool) error
+}
+
+// AskTrust says whether the settings in a workspace may loosen what the agent does. The user is
+// asked once for each root; an answer that did not come is no answer, and is asked for again.
+func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, what string) (bool, error) {
+	if trusted, asked := store.Trusts(root); asked {
+		return trusted, nil
+	}
+	d, err := e.askPerson(ctx, agent.ApprovalRequest{SessionID: session}, agent.Subject{Kind: agent.SubjectTrust, Title: "Trust the settings of " + root + "?", Paths: []string{root}}, what,
+		"the workspace's own settings want to change what runs on this machine",
+		Option{ID: "allow_always", Name: "Allow: trust this workspace", Kind: AllowAlways}, Option{ID: "reject_always", Name: "Reject: ignore these settings", Kind: RejectAlways})
+	if err != nil {
+		return false, err
+	}
+	if d.GrantKey == "" {
+		return false, nil
+	}
+	return d.Allow, store.Set(root, d.Allow)
+}
+
+// askPerson puts one question that no rule may answer. GrantKey is the id of the option chosen.
+func (e *Engine) askPerson(ctx context.Context, req agent.ApprovalRequest, sub agent.Subject, preview, reason string, opts ...Option) (agent.Decision, error) {
+	if e.opts.Asker == nil {
+		return agent.Decision{Reason: "this needs the user's permission, and nobody can be asked"}, nil
+	}
+	p := newPending(ctx, &req, Question{SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: sub.Title,
+		Reason: reason, Subject: sub, Preview: preview, Options: opts})
+	p.settled = func() bool { return false }
+	p.take = func(r Reply) agent.Decision { return chosen(opts, r) }
+	d, err := e.asks.await(p, e.family(req.SessionID))
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	return *d, nil
+}
+
+// chosen turns a reply into a decision; GrantKey names the option.
+func chosen(opts []Option, r Reply) agent.Decision {
+	for _, o := range opts {
+		if o.ID != r.OptionID || r.Cancelled {
+			continue
+		}
+		d := agent.Decision{Allow: o.Kind == AllowOnce || o.Kind == AllowAlways, GrantKey: o.ID}
+		if !d.Allow {
+			d.Reason = refusal("the user refused this", r.Feedback)
+		}
+		return d
+	}
+	return agent.Decision{Reason: refusal("the user did not allow this", r.Feedback)}
+}

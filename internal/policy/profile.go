@@ -1,0 +1,289 @@
+package policy
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// Profile is how much runs without asking (protocol section 1).
+type Profile string
+
+// The profiles, each allowing more than the one before.
+const (
+	ProfileReadOnly  Profile = "readOnly"
+	ProfileAsk       Profile = "ask" // the default
+	ProfileWorkspace Profile = "workspace"
+	ProfileTrust     Profile = "trust"
+)
+
+var profileOrder = map[Profile]int{ProfileReadOnly: 0, ProfileAsk: 1, ProfileWorkspace: 2, ProfileTrust: 3}
+
+// ParseProfile reads a profile's name; an empty one is the default.
+func ParseProfile(s string) (Profile, error) {
+	if s == "" {
+		return ProfileAsk, nil
+	}
+	if _, ok := profileOrder[Profile(s)]; !ok {
+		return ProfileReadOnly, fmt.Errorf("reading permissions.profile: %q is none of readOnly, ask, workspace, trust", s)
+	}
+	return Profile(s), nil
+}
+
+// Settings are the policy of one session. The zero value is the default profile without rules.
+type Settings struct {
+	Profile  Profile
+	Rules    []Rule
+	Sandbox  sandbox.Setting
+	Roots    []string // absolute; paths in rules are relative to them
+	Writable []string // more folders that walled commands may write to
+	// Plan: read-only until the user has approved a plan.
+	Plan bool
+	// Unreadable: this session's commands run by a shell that Classify cannot read.
+	Unreadable bool
+	// Parent is the session whose policy bounds this one (a sub-agent's), "" for none.
+	Parent string
+}
+
+// profile is the one in force.
+func (s Settings) profile() Profile {
+	if s.Plan {
+		return ProfileReadOnly
+	}
+	if _, ok := profileOrder[s.Profile]; !ok {
+		return ProfileAsk
+	}
+	return s.Profile
+}
+
+// Under gives the settings bounded by a parent's: the lower profile, the stricter sandbox, the
+// parent's rules, and of its own only those that hold back.
+func (s Settings) Under(parent Settings) Settings {
+	out := s
+	out.Plan = s.Plan || parent.Plan
+	out.Unreadable = s.Unreadable || parent.Unreadable
+	out.Profile = s.profile()
+	if s.Plan {
+		out.Profile = s.Profile
+	}
+	if profileOrder[parent.profile()] < profileOrder[out.Profile] || out.Profile == "" {
+		out.Profile = parent.profile()
+	}
+	out.Rules = append([]Rule(nil), parent.Rules...)
+	for _, r := range s.Rules {
+		if r.Action != Allow {
+			out.Rules = append(out.Rules, r)
+		}
+	}
+	out.Sandbox = stricter(s.Sandbox, parent.Sandbox)
+	out.Roots, out.Writable = parent.Roots, parent.Writable
+	return out
+}
+
+func stricter(a, b sandbox.Setting) sandbox.Setting {
+	if a == sandbox.Require || b == sandbox.Require {
+		return sandbox.Require
+	}
+	if a == sandbox.Off && b == sandbox.Off {
+		return sandbox.Off
+	}
+	return sandbox.Auto
+}
+
+// verdict is what the policy says before anybody is asked.
+type verdict struct {
+	action  Action
+	reason  string // for the person asked, or for the model when denied
+	unboxed bool   // where it is allowed without asking: outside the sandbox
+	grants  []string
+	class   *Classification
+}
+
+// Situation of a decision that does not belong to the session.
+type machine struct {
+	box      sandbox.Support
+	readable bool // the shell is one that Classify reads
+}
+
+// judge decides without asking. rules are the configured ones and the grants, in that order.
+func (s Settings) judge(m machine, rules []Rule, req *agent.ApprovalRequest) verdict {
+	if req.Subject == nil {
+		return s.judgeSilent(req)
+	}
+	switch req.Subject.Kind {
+	case agent.SubjectCommand:
+		return s.judgeCommand(m, rules, req.Subject)
+	case agent.SubjectEdit, agent.SubjectRead:
+		return s.judgePaths(rules, req)
+	case agent.SubjectMCP, agent.SubjectNetwork:
+		return s.judgeNamed(rules, req)
+	}
+	return verdict{action: Ask, reason: "only you can decide this"}
+}
+
+// judgeSilent is for tools that have nothing to ask about.
+func (s Settings) judgeSilent(req *agent.ApprovalRequest) verdict {
+	if s.profile() == ProfileReadOnly && req.Effect != agent.ReadOnly && !req.Tool.Bounded {
+		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
+	}
+	return verdict{action: Allow, unboxed: true}
+}
+
+func (s Settings) readOnlyReason(what string) string {
+	if s.Plan {
+		return what + ", and until the user has approved a plan only reading is allowed"
+	}
+	return what + ", and the profile readOnly allows only reading"
+}
+
+func (s Settings) judgeCommand(m machine, all []Rule, sub *agent.Subject) verdict {
+	if s.Sandbox == sandbox.Require && !m.box.Available() {
+		return verdict{action: Deny, reason: "commands must run in a sandbox (sandbox: require), and this machine has none: " + m.box.Why}
+	}
+	c := Classify(sub.Command)
+	if !m.readable {
+		c.Opaque, c.Class = true, max(c.Class, Mutates)
+		c.Reasons = append(c.Reasons, "the shell of this machine is one whose commands are not read")
+	}
+	rules, index := about(all, agent.SubjectCommand, "bash")
+	by := judgeCommand(rules, sub.Command, c)
+	v := s.commandByProfile(m, sub, c, by)
+	v.class = &c
+	if v.action == Allow && by.decided {
+		for _, i := range by.used {
+			v.grants = append(v.grants, all[index[i]].grant())
+		}
+	}
+	return v
+}
+
+// grant names a rule for the record.
+func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
+
+// commandByProfile: what rules hold back comes first, then the profile, then what rules allow.
+func (s Settings) commandByProfile(m machine, sub *agent.Subject, c Classification, by commandVerdict) verdict {
+	required := s.Sandbox == sandbox.Require
+	boxed := m.box.Available() && s.Sandbox != sandbox.Off
+	switch p := s.profile(); {
+	case by.action == Deny:
+		return verdict{action: Deny, reason: by.reason}
+	case p == ProfileReadOnly && c.Class > ReadOnly:
+		return verdict{action: Deny, reason: s.readOnlyReason(strings.Join(c.Reasons, "; "))}
+	case by.action == Ask && by.decided:
+		return verdict{action: Ask, reason: by.reason}
+	case sub.Unboxed && required:
+		return verdict{action: Deny, reason: "commands must run in the sandbox (sandbox: require)"}
+	case p == ProfileTrust:
+		return verdict{action: Allow, unboxed: !required}
+	case by.decided:
+		return verdict{action: Allow, unboxed: !required}
+	case c.Class == ReadOnly && (!sub.Unboxed || !boxed):
+		return verdict{action: Allow, unboxed: !boxed}
+	case sub.Unboxed && p == ProfileWorkspace && boxed:
+		return verdict{action: Ask, reason: "it is to run outside the sandbox (" + string(m.box.Kind) + ")"}
+	case p == ProfileWorkspace && boxed:
+		return verdict{action: Allow}
+	case p == ProfileWorkspace:
+		return verdict{action: Ask, reason: "there is no sandbox to run it in: " + boxWhy(s, m)}
+	case c.Class == ReadOnly:
+		return verdict{action: Ask, reason: "it is to run outside the sandbox (" + string(m.box.Kind) + ")"}
+	}
+	return verdict{action: Ask, reason: strings.Join(c.Reasons, "; ")}
+}
+
+func boxWhy(s Settings, m machine) string {
+	if s.Sandbox == sandbox.Off {
+		return "it is switched off"
+	}
+	return m.box.Why
+}
+
+// about picks the rules that concern a subject, and where they stood.
+func about(all []Rule, kind agent.SubjectKind, tool string) ([]Rule, []int) {
+	var rules []Rule
+	var index []int
+	for i := range all {
+		if all[i].concerns(kind, tool) {
+			rules, index = append(rules, all[i]), append(index, i)
+		}
+	}
+	return rules, index
+}
+
+// judgePaths: an edit inside the roots is the edit policy's affair; here only protected files,
+// rules and the read-only profile count. Every path must be allowed.
+func (s Settings) judgePaths(all []Rule, req *agent.ApprovalRequest) verdict {
+	kind, trust := req.Subject.Kind, s.profile() == ProfileTrust
+	if kind == agent.SubjectEdit && s.profile() == ProfileReadOnly {
+		return verdict{action: Deny, reason: s.readOnlyReason("it edits files")}
+	}
+	rules, _ := about(all, kind, req.Tool.Name)
+	out := verdict{action: Allow, unboxed: true}
+	for _, path := range req.Subject.Paths {
+		path = localPath(path)
+		protected := protectedRead(path)
+		if kind == agent.SubjectEdit {
+			protected = protectedEdit(path)
+		}
+		v := verdict{action: Allow, unboxed: true}
+		if protected != "" && !trust {
+			v = verdict{action: Ask, reason: protected}
+		}
+		if r := strictest(rules, func(r *Rule) bool { return r.matchPath(path, s.Roots) }); r != nil {
+			v = verdict{action: r.Action, reason: "the rule " + r.String() + " says so", unboxed: true}
+			if r.Action == Allow {
+				out.grants = append(out.grants, r.grant())
+			}
+		}
+		if v.action > out.action {
+			v.grants = out.grants
+			out = v
+		}
+	}
+	return out
+}
+
+// strictest is the fitting rule with the highest action.
+func strictest(rules []Rule, fits func(*Rule) bool) *Rule {
+	var best *Rule
+	for i := range rules {
+		if fits(&rules[i]) && (best == nil || rules[i].Action > best.Action) {
+			best = &rules[i]
+		}
+	}
+	return best
+}
+
+// judgeNamed is for MCP tools and hosts.
+func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
+	rules, _ := about(all, req.Subject.Kind, req.Tool.Name)
+	r := strictest(rules, func(r *Rule) bool {
+		return r.matchName(req.Subject.Name) || req.Subject.Origin != "" && r.matchName(req.Subject.Origin) || kinds[r.Tool] == "" && r.Pattern == "*"
+	})
+	p := s.profile()
+	switch {
+	case r != nil && r.Action == Deny:
+		return verdict{action: Deny, reason: "the rule " + r.String() + " says so"}
+	case p == ProfileReadOnly && req.Effect != agent.ReadOnly:
+		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " can change something")}
+	case r != nil && r.Action == Ask:
+		return verdict{action: Ask, reason: "the rule " + r.String() + " says so"}
+	case r != nil:
+		return verdict{action: Allow, unboxed: true, grants: []string{r.grant()}}
+	case p == ProfileTrust:
+		return verdict{action: Allow, unboxed: true}
+	case req.Subject.Kind == agent.SubjectNetwork:
+		return verdict{action: Ask, reason: "it sends a request to " + req.Subject.Name}
+	}
+	return verdict{action: Ask, reason: "it runs a tool of a server that agent-lsp cannot look into"}
+}
+
+func localPath(p string) string {
+	if rest, ok := strings.CutPrefix(p, "file://"); ok {
+		return filepath.Clean(filepath.FromSlash(unescapeURI(rest)))
+	}
+	return filepath.Clean(p)
+}

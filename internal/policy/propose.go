@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// subcommands: programs whose first words say what they do; how many of them a pattern keeps.
+var subcommands = map[string]int{
+	"git": 1, "go": 1, "cargo": 1, "npm": 1, "pnpm": 1, "yarn": 1, "bun": 1, "deno": 1, "make": 1, "just": 1, "pip": 1, "pip3": 1, "uv": 1, "poetry": 1,
+	"dotnet": 1, "gh": 2, "docker": 1, "kubectl": 1, "terraform": 1, "mvn": 1, "gradle": 1, "bundle": 1, "rails": 1, "mix": 1, "zig": 1, "swift": 1, "apt": 1, "apt-get": 1, "brew": 1,
+}
+
+// openEnded may be allowed with any arguments: what they do is bounded by what they are.
+var openEnded = setOf("mkdir touch gofmt goimports prettier eslint tsc black ruff mypy pytest jest vitest rustfmt clang-format shellcheck staticcheck golangci-lint gopls stylua cp mv ln")
+
+var plainSubcommand = lazyregexp.New(`^[a-z][a-zA-Z0-9:_.-]*$`)
+
+// Propose gives the patterns that "always" would allow, narrow enough to be read at a glance:
+// one for each part that is not read-only. whole is true where only the very same text can be
+// allowed; then it is not worth keeping for ever.
+func Propose(script string, c Classification) (patterns []string, whole bool) {
+	exact := []string{"=" + script}
+	if c.Opaque || c.Class == Dangerous {
+		return exact, true
+	}
+	for _, p := range c.Parts {
+		if p.Wrapper || p.Class == ReadOnly {
+			continue
+		}
+		pattern, ok := proposePart(p)
+		if !ok {
+			return exact, true
+		}
+		patterns = appendNew(patterns, pattern)
+	}
+	if len(patterns) == 0 {
+		return exact, true
+	}
+	return patterns, false
+}
+
+func proposePart(p Part) (string, bool) {
+	if len(p.Assigns) > 0 || len(p.Words) == 0 || p.Dynamic[0] {
+		return "", false
+	}
+	name := p.Words[0]
+	keep, known := subcommands[commandName(name)]
+	switch {
+	case name == ">" || name == ">>":
+		return quoteAll(p, len(p.Words), false)
+	case known && len(p.Words) > 1 && plainSubcommand().MatchString(p.Words[1]):
+		if p.Words[1] == "run" && commandName(name) != "go" || p.Words[1] == "-m" {
+			keep = 2 // npm run build
+		}
+		if hidesProgram(name, p.Words[1]) {
+			return quoteAll(p, len(p.Words), false)
+		}
+		return quoteAll(p, min(keep+1, len(p.Words)), true)
+	case openEnded[name]:
+		return quoteAll(p, 1, true)
+	}
+	return quoteAll(p, len(p.Words), false)
+}
+
+// hidesProgram: subcommands whose arguments are a program to run.
+func hidesProgram(name, sub string) bool {
+	switch sub {
+	case "exec", "x", "dlx", "run":
+		return commandName(name) != "npm" && commandName(name) != "pnpm" && commandName(name) != "yarn" && commandName(name) != "bun" && commandName(name) != "cargo" || sub != "run"
+	}
+	return false
+}
+
+// quoteAll makes a pattern of the first n words, open at the end or not.
+func quoteAll(p Part, n int, open bool) (string, bool) {
+	var out []string
+	for i := range n {
+		w := p.Words[i]
+		switch {
+		case p.Dynamic[i] || strings.Contains(w, "*") || strings.ContainsAny(w, "\n\t") || strings.Contains(w, "'") && strings.Contains(w, `"`):
+			return "", false
+		case w == "" || strings.ContainsAny(w, " \"") || i == 0 && strings.HasPrefix(w, "="):
+			w = "'" + w + "'"
+			if strings.Contains(p.Words[i], "'") {
+				return "", false
+			}
+		case strings.Contains(w, "'"):
+			w = `"` + w + `"`
+		}
+		out = append(out, w)
+	}
+	if open {
+		out = append(out, "*")
+	}
+	return strings.Join(out, " "), true
+}
+
+func appendNew(list []string, s string) []string {
+	for _, have := range list {
+		if have == s {
+			return list
+		}
+	}
+	return append(list, s)
+}

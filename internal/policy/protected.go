@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// secretNames are file names, lower case, that usually hold secrets; "*" at an end is a wildcard.
+var secretNames = []string{".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd",
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "credentials.json",
+	"secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", ".vault-token", "service-account*.json"}
+
+// secretFree are names that look like the above and are meant to be shown.
+var secretFree = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults"}
+
+// secretFolders hold keys whatever their files are called.
+var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
+
+// agentFiles are settings that change what the agent, the editor or git run.
+var agentFiles = []string{".agent-lsp.json"}
+
+// agentFolders likewise.
+var agentFolders = []string{".git", ".agent-lsp", ".vscode", ".idea", ".husky", ".hg", ".svn"}
+
+// Secret says whether the file usually holds secrets, so that reading it asks.
+func Secret(path string) bool { return protectedRead(path) != "" }
+
+// protectedRead says why reading a file asks, "" if it does not. Case does not count: some file
+// systems ignore it.
+func protectedRead(path string) string {
+	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
+	name := parts[len(parts)-1]
+	for _, free := range secretFree {
+		if name == free {
+			return ""
+		}
+	}
+	for _, n := range secretNames {
+		if wildcard(n, name) {
+			return name + " usually holds secrets"
+		}
+	}
+	for _, p := range parts[:len(parts)-1] {
+		for _, f := range secretFolders {
+			if p == f {
+				return f + " usually holds secrets"
+			}
+		}
+	}
+	return ""
+}
+
+// protectedEdit says why an edit asks, "" if it does not.
+func protectedEdit(path string) string {
+	if why := protectedRead(path); why != "" {
+		return why
+	}
+	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
+	for _, f := range agentFiles {
+		if parts[len(parts)-1] == f {
+			return f + " changes what the agent may do"
+		}
+	}
+	for _, p := range parts {
+		for _, f := range agentFolders {
+			if p == f {
+				return f + " holds settings that can start programs"
+			}
+		}
+	}
+	return ""
+}
+
+func unescapeURI(s string) string {
+	if u, err := url.PathUnescape(s); err == nil {
+		return u
+	}
+	return s
+}

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Action is what a rule, or the policy as a whole, says.
+type Action int
+
+// The actions, each winning over the ones before it.
+const (
+	Allow Action = iota
+	Ask
+	Deny
+)
+
+func (a Action) String() string { return [...]string{"allow", "ask", "deny"}[a] }
+
+// Rule is `allow tool(pattern)`, `ask tool(pattern)` or `deny tool(pattern)`; docs/permissions.md
+// has the grammar.
+type Rule struct {
+	Action  Action
+	Tool    string // a tool's name or glob, or the name of a kind of subject
+	Pattern string
+	tokens  []token // for commands
+	exact   string  // for commands: the whole script
+}
+
+// token is a word of a command pattern.
+type token struct {
+	text string
+	glob bool // has an unquoted *
+}
+
+func (t token) star() bool { return t.glob && t.text == "*" }
+
+func (r Rule) String() string { return r.Action.String() + " " + r.Tool + "(" + r.Pattern + ")" }
+
+// RuleError says where and why a rule cannot be read.
+type RuleError struct {
+	Place  string // such as "permissions.rules[2]"
+	Rule   string
+	Column int // from 1
+	Why    string
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("reading %s (%q), column %d: %s", e.Place, e.Rule, e.Column, e.Why)
+}
+
+// ParseRules reads a list of rules; place names the list. Rules that can be read are returned
+// beside the errors of the others.
+func ParseRules(place string, list []string) ([]Rule, []error) {
+	var rules []Rule
+	var errs []error
+	for i, s := range list {
+		r, err := ParseRule(s)
+		if err != nil {
+			err.Place = fmt.Sprintf("%s[%d]", place, i)
+			errs = append(errs, err)
+			continue
+		}
+		rules = append(rules, r)
+	}
+	return rules, errs
+}
+
+// ParseRule reads one rule.
+func ParseRule(s string) (Rule, *RuleError) {
+	fail := func(column int, why string) (Rule, *RuleError) {
+		return Rule{}, &RuleError{Place: "the rule", Rule: s, Column: column + 1, Why: why}
+	}
+	verb, rest, ok := strings.Cut(s, " ")
+	var r Rule
+	switch {
+	case verb == "allow":
+		r.Action = Allow
+	case verb == "ask":
+		r.Action = Ask
+	case verb == "deny":
+		r.Action = Deny
+	default:
+		return fail(0, `a rule begins with "allow", "ask" or "deny"`)
+	}
+	start := len(verb) + 1
+	open := strings.IndexByte(rest, '(')
+	if !ok || open <= 0 {
+		return fail(min(start, len(s)), `a tool's name and "(" must follow, as in "allow bash(go test *)"`)
+	}
+	if !strings.HasSuffix(rest, ")") {
+		return fail(len(s), `the closing ")" is missing`)
+	}
+	r.Tool, r.Pattern = rest[:open], rest[open+1:len(rest)-1]
+	if i := strings.IndexAny(r.Tool, " \t()"); i >= 0 {
+		return fail(start+i, "a tool's name has no spaces")
+	}
+	if strings.TrimSpace(r.Pattern) == "" {
+		return fail(start+open+1, `the pattern is empty; "*" stands for everything`)
+	}
+	if i, why := r.compile(); why != "" {
+		return fail(start+open+1+i, why)
+	}
+	return r, nil
+}
+
+// compile prepares the pattern; it may be about a command or about paths.
+func (r *Rule) compile() (column int, why string) {
+	if exact, ok := strings.CutPrefix(r.Pattern, "="); ok {
+		r.exact = exact
+		return 0, ""
+	}
+	tokens, column, why := tokenize(r.Pattern)
+	if why != "" {
+		return column, why
+	}
+	r.tokens = tokens
+	if !commandTool(r.Tool) && !doublestar.ValidatePattern(r.Pattern) {
+		return 0, "the pattern is not a valid glob"
+	}
+	return 0, ""
+}
+
+// tokenize splits a command pattern into words; quotes take away the meaning of * and spaces.
+func tokenize(p string) (out []token, column int, why string) {
+	var text strings.Builder
+	glob, in := false, false
+	flush := func() {
+		if in {
+			out = append(out, token{text.String(), glob})
+		}
+		text.Reset()
+		glob, in = false, false
+	}
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; c {
+		case ' ', '\t':
+			flush()
+		case '\'', '"':
+			end := strings.IndexByte(p[i+1:], c)
+			if end < 0 {
+				return nil, i, "the quote is not closed"
+			}
+			if strings.Contains(p[i+1:i+1+end], "*") {
+				return nil, i, "a quoted word cannot hold *; use the exact form (=text) instead"
+			}
+			text.WriteString(p[i+1 : i+1+end])
+			in, i = true, i+1+end
+		default:
+			in = true
+			glob = glob || c == '*'
+			text.WriteByte(c)
+		}
+	}
+	flush()
+	return out, 0, ""
+}
+
+// kinds are the names of subjects in rules; the tools' own names work too.
+var kinds = map[string]agent.SubjectKind{
+	"bash": agent.SubjectCommand, "shell": agent.SubjectCommand, "command": agent.SubjectCommand,
+	"edit": agent.SubjectEdit, "write": agent.SubjectEdit, "read": agent.SubjectRead,
+	"mcp": agent.SubjectMCP, "network": agent.SubjectNetwork, "fetch": agent.SubjectNetwork,
+}
+
+func commandTool(name string) bool { return name == "*" || kinds[name] == agent.SubjectCommand }
+
+// concerns reports whether the rule is about this tool or kind of subject.
+func (r *Rule) concerns(kind agent.SubjectKind, tool string) bool {
+	if r.Tool == "*" || kinds[r.Tool] == kind && kind != "" {
+		return true
+	}
+	return wildcard(r.Tool, tool)
+}
+
+// wildcard matches * with any text.
+func wildcard(pattern, s string) bool {
+	head, rest, ok := strings.Cut(pattern, "*")
+	if !ok {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, head) {
+		return false
+	}
+	s = s[len(head):]
+	for {
+		part, next, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], next
+	}
+}
+
+// matchName: names of MCP tools ("server_tool", "server/tool") and hosts. A host rule covers its subdomains
+// when it begins with "*.".
+func (r *Rule) matchName(name string) bool {
+	if r.exact != "" {
+		return r.exact == name
+	}
+	return wildcard(strings.ToLower(r.Pattern), strings.ToLower(name))
+}
+
+// matchPath matches a path as it is and relative to the root that it lies in.
+func (r *Rule) matchPath(path string, roots []string) bool {
+	for _, p := range append(relatives(path, roots), filepath.ToSlash(path)) {
+		if r.exact == p && p != "" {
+			return true
+		}
+		if ok, _ := doublestar.Match(r.Pattern, p); ok && r.exact == "" {
+			return true
+		}
+	}
+	return r.Pattern == "*"
+}
+
+func relatives(path string, roots []string) []string {
+	var out []string
+	for _, root := range roots {
+		rel, err := filepath.Rel(root, path)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			out = append(out, filepath.ToSlash(rel))
+		}
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"os"
+	"sort"
+)
+
+// keptInRun are places under /run that hold programs, not sockets.
+var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
+
+// bwrapPrefix is the bubblewrap command line. The root is read-only, /run and /tmp (where
+// the sockets of other programs live) are replaced, then what may be seen and written is
+// bound over. bubblewrap itself keeps the folder that it was started in.
+func bwrapPrefix(bwrap string, s Spec) []string {
+	args := []string{bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"}
+	args = append(args, capArgs()...)
+	if s.Network {
+		args = append(args, "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
+	} else {
+		args = append(args, "--unshare-net")
+	}
+	for _, p := range keptInRun {
+		args = append(args, "--ro-bind-try", p, p)
+	}
+	args = append(args, tmpArgs(s.Tmp)...)
+	for _, r := range sorted(s.Readable) {
+		args = append(args, "--ro-bind-try", r, r)
+	}
+	for _, w := range sorted(s.Writable) {
+		args = append(args, "--bind-try", w, w)
+	}
+	for _, p := range sorted(s.Protected) {
+		args = append(args, "--ro-bind-try", p, p)
+	}
+	return append(args, "--")
+}
+
+// capArgs: to root bubblewrap leaves every capability, and so the power to remount. What is kept
+// is what root needs to work with the files of others.
+func capArgs() []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return []string{"--cap-drop", "ALL", "--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_FOWNER", "--cap-add", "CAP_CHOWN"}
+}
+
+func tmpArgs(tmp string) []string {
+	if tmp == "" {
+		return []string{"--tmpfs", "/tmp"}
+	}
+	return []string{"--bind", tmp, "/tmp", "--bind", tmp, tmp}
+}
+
+// sorted puts parents before children, so that a child's bind is not hidden.
+func sorted(paths []string) []string {
+	out := append([]string(nil), paths...)
+	sort.Strings(out)
+	return out
+}

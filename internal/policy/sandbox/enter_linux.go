@@ -1,0 +1,138 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	capNetAdmin = unix.CAP_NET_ADMIN
+)
+
+// Landlock rights by the ABI that brought them.
+const (
+	fsWriteV1 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir |
+		ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
+	fsFile = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev // the rights that a rule for a single file may have
+)
+
+// devices may be written though they lie outside: they keep nothing.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
+
+// Attr sets what the helper process itself must be started with. Call it in the daemon.
+func (p *Plan) Attr(a *syscall.SysProcAttr) {
+	if p != nil && p.Kind == Namespace && !p.Network {
+		namespaceAttr(a)
+	}
+}
+
+// Enter walls the calling OS thread in, and with it every process that it starts; the other
+// threads stay free, so that the helper can still end what it started. The caller has
+// locked the goroutine to its thread and never unlocks it.
+func (p *Plan) Enter() error {
+	if !p.Enters() {
+		return nil
+	}
+	if p.Kind == Namespace && !p.Network {
+		if err := loopbackUp(); err != nil {
+			return err
+		}
+	}
+	return p.restrict()
+}
+
+// restrict applies the Landlock rules to this thread. go-landlock's own Restrict is for all
+// threads of the process, which is more than the helper may bear, so its syscalls are used.
+func (p *Plan) restrict() error {
+	handled := fsRights(p.ABI)
+	attr := &ll.RulesetAttr{HandledAccessFS: handled}
+	if p.ABI >= abiNet && !p.Network {
+		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	}
+	if p.Kind == Namespace {
+		attr.HandledAccessNet = 0 // the namespace does it, and leaves loopback usable
+	}
+	if p.ABI >= 6 {
+		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	}
+	fd, err := ll.LandlockCreateRuleset(attr, 0)
+	if err != nil {
+		return fmt.Errorf("creating the Landlock rules: %w", err)
+	}
+	defer unix.Close(fd)
+	for _, w := range append(append([]string(nil), devices...), p.Writable...) {
+		if err := allowBelow(fd, w, handled); err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("giving up new privileges: %w", err)
+	}
+	if err := ll.LandlockRestrictSelf(fd, 0); err != nil {
+		return fmt.Errorf("entering the Landlock sandbox: %w", err)
+	}
+	if p.Kind == Landlock && !p.Network && filtersSockets() {
+		return noSockets()
+	}
+	return nil
+}
+
+func fsRights(abi int) uint64 {
+	rights := uint64(fsWriteV1)
+	if abi >= 2 {
+		rights |= ll.AccessFSRefer
+	}
+	if abi >= 3 {
+		rights |= ll.AccessFSTruncate
+	}
+	if abi >= 5 {
+		rights |= ll.AccessFSIoctlDev
+	}
+	return rights
+}
+
+func allowBelow(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+			return nil
+		}
+		return fmt.Errorf("opening %s for the sandbox: %w", path, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("looking at %s for the sandbox: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fsFile
+	}
+	if err := ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
+		return fmt.Errorf("allowing writes below %s: %w", path, err)
+	}
+	return nil
+}
+
+// loopbackUp gives the new network namespace its loopback, which tests of servers need,
+// and drops the capability that it took.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening a socket for loopback: %w", err)
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("naming loopback: %w", err)
+	}
+	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr); err != nil {
+		return fmt.Errorf("bringing loopback up: %w", err)
+	}
+	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+}

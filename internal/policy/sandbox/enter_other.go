@@ -1,0 +1,13 @@
+//go:build !linux
+
+package sandbox
+
+import "syscall"
+
+// Attr sets what the helper process itself must be started with: nothing here.
+func (p *Plan) Attr(*syscall.SysProcAttr) {}
+
+// Enter walls the calling thread in: nothing here, sandbox-exec works by its prefix.
+func (p *Plan) Enter() error { return nil }
+
+func filtersSockets() bool { return false }

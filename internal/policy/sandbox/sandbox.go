@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Setting is the user's wish (protocol section 1, Config.sandbox).
+type Setting string
+
+// The settings: Auto uses what the machine has, Require refuses to run without, Off uses none.
+const (
+	Auto    Setting = "auto"
+	Require Setting = "require"
+	Off     Setting = "off"
+)
+
+// Kind names a way to wall a command in.
+type Kind string
+
+// The kinds, from the strongest to nothing.
+const (
+	Bubblewrap  Kind = "bubblewrap"
+	Namespace   Kind = "namespace" // network namespace and Landlock
+	Landlock    Kind = "landlock"
+	SandboxExec Kind = "sandbox-exec"
+	None        Kind = "none"
+)
+
+// Support is what this machine gives.
+type Support struct {
+	Kind    Kind
+	Bwrap   string // path of bubblewrap
+	Version string // of bubblewrap
+	ABI     int    // of Landlock, 0 if the kernel has none
+	Why     string // why nothing stronger is there
+}
+
+// Spec says what a walled command may do. Reading is never limited.
+type Spec struct {
+	Writable  []string // folders and files, absolute; what does not exist is left out
+	Readable  []string // folders that must stay visible though they lie in /tmp or /run
+	Protected []string // below Writable and still read-only; bubblewrap only
+	Tmp       string   // the command's temporary folder, absolute; made if missing
+	Network   bool     // leave the network as it is
+}
+
+// Plan is what the helper does before the command starts. It travels as JSON.
+type Plan struct {
+	Kind     Kind     `json:"kind"`
+	Prefix   []string `json:"prefix,omitempty"`   // put before the command's argv
+	Writable []string `json:"writable,omitempty"` // Landlock: may be written below
+	Network  bool     `json:"network,omitempty"`
+	ABI      int      `json:"abi,omitempty"`
+	Env      []string `json:"env,omitempty"` // set for the command
+}
+
+// Detect looks once at what the machine has; it may start a short probe process.
+var Detect = sync.OnceValue(detect)
+
+// abiNet is the first Landlock ABI with rules for TCP.
+const abiNet = 4
+
+// Available reports whether there is a wall at all.
+func (s Support) Available() bool { return s.Kind != None && s.Kind != "" }
+
+// Plan makes the plan for a command. It fails if the machine has no sandbox.
+func (s Support) Plan(spec Spec) (*Plan, error) {
+	if !s.Available() {
+		return nil, fmt.Errorf("sandboxing a command: this machine has no sandbox (%s)", s.Why)
+	}
+	spec, err := spec.resolved()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Kind: s.Kind, Network: spec.Network, ABI: s.ABI}
+	if spec.Tmp != "" {
+		p.Env = []string{"TMPDIR=" + spec.Tmp, "TMP=" + spec.Tmp, "TEMP=" + spec.Tmp}
+	}
+	switch s.Kind {
+	case Bubblewrap:
+		p.Prefix = bwrapPrefix(s.Bwrap, spec)
+	case SandboxExec:
+		p.Prefix = seatbeltPrefix(spec)
+	default:
+		p.Writable = spec.Writable
+		if spec.Tmp != "" {
+			p.Writable = append(p.Writable, spec.Tmp)
+		}
+	}
+	return p, nil
+}
+
+// resolved follows symlinks (the wall is about real places) and drops what is not there.
+func (s Spec) resolved() (Spec, error) {
+	out := Spec{Network: s.Network}
+	if s.Tmp != "" {
+		if err := os.MkdirAll(s.Tmp, 0o700); err != nil {
+			return out, fmt.Errorf("making the sandbox's temporary folder: %w", err)
+		}
+		tmp, err := filepath.EvalSymlinks(s.Tmp)
+		if err != nil {
+			return out, fmt.Errorf("resolving the sandbox's temporary folder: %w", err)
+		}
+		out.Tmp = tmp
+	}
+	var err error
+	if out.Writable, err = realPaths(s.Writable); err != nil {
+		return out, err
+	}
+	if out.Readable, err = realPaths(s.Readable); err != nil {
+		return out, err
+	}
+	out.Protected, err = realPaths(s.Protected)
+	return out, err
+}
+
+func realPaths(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			return nil, fmt.Errorf("sandboxing a command: %s is not an absolute path", p)
+		}
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			out = append(out, real)
+		}
+	}
+	return out, nil
+}
+
+// Wrap puts the plan's prefix before a command.
+func (p *Plan) Wrap(argv []string) []string {
+	if p == nil || len(p.Prefix) == 0 {
+		return argv
+	}
+	return append(append([]string(nil), p.Prefix...), argv...)
+}
+
+// Describe is the line of `agent-lsp doctor` and agent/status: what the sandbox covers and what not.
+func (s Support) Describe() string {
+	const write = "writes only in the workspace, its temporary folder and named caches"
+	switch s.Kind {
+	case Bubblewrap:
+		return "bubblewrap " + s.Version + ": " + write + "; own network, process and IPC namespaces; does not cover: reading files, Unix sockets outside /run and /tmp"
+	case Namespace:
+		return fmt.Sprintf("network namespace and Landlock ABI %d: %s; no network; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)", s.ABI, write, s.Why)
+	case Landlock:
+		network, gap := "no network", ""
+		if !filtersSockets() {
+			network, gap = tcpWords(s.ABI), " UDP, MPTCP and raw sockets,"
+		}
+		return fmt.Sprintf("Landlock ABI %d: %s; %s, not even loopback; does not cover: reading files, chmod and timestamps outside,%s Unix sockets by path (%s)", s.ABI, write, network, gap, s.Why)
+	case SandboxExec:
+		return "sandbox-exec: " + write + "; no network; does not cover: reading files, processes that leave their group"
+	}
+	return "none: commands run without a wall (" + s.Why + ")"
+}
+
+func tcpWords(abi int) string {
+	if abi >= abiNet {
+		return "no TCP"
+	}
+	return "network not limited"
+}
+
+// CoversNetwork reports whether the wall keeps every kind of internet socket in.
+func (s Support) CoversNetwork() bool {
+	return s.Available() && (s.Kind != Landlock || filtersSockets())
+}
+
+// denials are what commands print when a wall stops them.
+var denials = []struct{ text, what string }{
+	{"Read-only file system", "a write outside the workspace"},
+	{"Permission denied", "a write outside the workspace, or the network"},
+	{"Operation not permitted", "a write outside the workspace, or the network"},
+	{"Network is unreachable", "the network"},
+	{"network is unreachable", "the network"},
+	{"Temporary failure in name resolution", "the network"},
+	{"Could not resolve host", "the network"},
+	{"Name or service not known", "the network"},
+	{"permission denied", "a write outside the workspace, or the network"},
+	{"read-only file system", "a write outside the workspace"},
+	{"EROFS", "a write outside the workspace"},
+	{"EAI_AGAIN", "the network"},
+	{"ENETUNREACH", "the network"},
+}
+
+// Enters says whether the supervisor itself is walled in by Enter, with the command; nil: no.
+func (p *Plan) Enters() bool { return p != nil && (p.Kind == Landlock || p.Kind == Namespace) }
+
+// Stopped says whether a failed command was probably stopped by the wall, and by what
+// part of it. No system tells for sure, so this reads the output as a person would.
+func (p *Plan) Stopped(output string) string {
+	if p == nil {
+		return ""
+	}
+	for _, d := range denials {
+		if strings.Contains(output, d.text) {
+			return d.what
+		}
+	}
+	return ""
+}

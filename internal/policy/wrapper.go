@@ -1,0 +1,295 @@
+package policy
+
+import "strings"
+
+// unfolding reads a command that starts another one from its own arguments.
+type unfolding func(w *walker, args []arg, assigns []string)
+
+// wrappers by name. Filled in init, since the functions use the table themselves.
+var wrappers map[string]unfolding
+
+// shells read their script from -c, a file, or what they are fed.
+var shells = setOf("sh bash dash zsh ksh ash mksh rbash fish")
+
+func init() {
+	prefix := func(o options) unfolding {
+		return func(w *walker, args []arg, assigns []string) { w.unwrap(args, assigns, o) }
+	}
+	wrappers = map[string]unfolding{
+		"env":     (*walker).env,
+		"command": (*walker).builtinCommand,
+		"builtin": prefix(options{}),
+		"exec":    prefix(options{flags: "cl", values: "a"}),
+		"nohup":   prefix(options{}),
+		"setsid":  prefix(options{flags: "cfw"}),
+		"nice":    prefix(options{values: "n", long: []string{"adjustment="}, numbers: true}),
+		"ionice":  prefix(options{flags: "t", values: "cn"}),
+		"time":    prefix(options{flags: "pv"}),
+		"timeout": prefix(options{flags: "v", values: "ks", long: []string{"preserve-status", "foreground", "verbose", "kill-after=", "signal="}, operands: 1}),
+		"stdbuf":  prefix(options{values: "ioe", long: []string{"input=", "output=", "error="}}),
+		"busybox": prefix(options{}),
+		"toybox":  prefix(options{}),
+		"xargs":   (*walker).xargs,
+		"eval":    (*walker).eval,
+		"trap":    (*walker).trap,
+		"find":    (*walker).find,
+	}
+	for sh := range shells {
+		wrappers[sh] = (*walker).shell
+	}
+}
+
+// options of a wrapper that stand before the command. What is not listed makes it opaque.
+type options struct {
+	flags    string   // letters without a value
+	values   string   // letters with one
+	long     []string // without the dashes; "=" at the end: needs a value, given by "="
+	numbers  bool     // -5
+	operands int      // between the options and the command
+}
+
+// unwrap skips the wrapper's options and reads the command behind them.
+func (w *walker) unwrap(args []arg, assigns []string, o options) {
+	i, why := o.skip(args)
+	if why != "" {
+		w.opaque(args[0].text + " " + why)
+		return
+	}
+	i += o.operands
+	if i < len(args) {
+		w.command(args[i:], assigns)
+	}
+}
+
+// skip gives the place of the first argument that is no option.
+func (o options) skip(args []arg) (int, string) {
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.mayBeFlag():
+			return i, "has an argument that is not known before it runs"
+		case a.text == "--":
+			return i + 1, ""
+		case len(a.text) < 2 || a.text[0] != '-':
+			return i, ""
+		case strings.HasPrefix(a.text, "--"):
+			if !o.knowsLong(a.text[2:]) {
+				return i, "has the option " + a.text + ", which is not read"
+			}
+		case o.numbers && isNumber(a.text[1:]):
+		default:
+			value, ok := o.cluster(a.text[1:])
+			if !ok {
+				return i, "has the option " + a.text + ", which is not read"
+			}
+			if value {
+				i++
+				if i < len(args) && args[i].mayBeFlag() {
+					return i, "has an argument that is not known before it runs"
+				}
+			}
+		}
+	}
+	return len(args), ""
+}
+
+func (o options) knowsLong(s string) bool {
+	for _, l := range o.long {
+		if s == l || strings.HasSuffix(l, "=") && strings.HasPrefix(s, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// cluster reads -abc; value says that the option's value is the next argument.
+func (o options) cluster(s string) (value, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.IndexByte(o.values, s[i]) >= 0:
+			return i == len(s)-1, true
+		case strings.IndexByte(o.flags, s[i]) < 0:
+			return false, false
+		}
+	}
+	return false, true
+}
+
+// env sets variables for the command behind it.
+func (w *walker) env(args []arg, assigns []string) {
+	o := options{flags: "i0v", values: "uC", long: []string{"ignore-environment", "null", "unset=", "chdir=", "debug"}}
+	i, why := o.skip(args)
+	if why != "" {
+		w.opaque("env " + why)
+		return
+	}
+	for i < len(args) && args[i].text == "-" {
+		i++
+	}
+	for ; i < len(args); i++ {
+		name, _, ok := strings.Cut(args[i].text, "=")
+		if !ok {
+			break
+		}
+		if !harmlessVariable(name) || args[i].mayBeFlag() {
+			assigns = append(assigns, args[i].text)
+		}
+	}
+	if i < len(args) {
+		w.command(args[i:], assigns)
+	}
+}
+
+// builtinCommand: `command -v x` only asks where x is.
+func (w *walker) builtinCommand(args []arg, assigns []string) {
+	if len(args) > 1 && !args[1].dynamic && (args[1].text == "-v" || args[1].text == "-V") {
+		return
+	}
+	w.unwrap(args, assigns, options{flags: "p"})
+}
+
+// xargs adds arguments to the command that nobody knows.
+func (w *walker) xargs(args []arg, assigns []string) {
+	o := options{flags: "0rtx", values: "InPLdsEa", long: []string{"null", "no-run-if-empty", "verbose", "exit", "max-args=", "max-procs=", "max-lines=", "max-chars=", "delimiter=", "replace=", "arg-file="}}
+	i, why := o.skip(args)
+	if why != "" {
+		w.opaque("xargs " + why)
+		return
+	}
+	if i >= len(args) {
+		return
+	}
+	inner := append(append([]arg(nil), args[i:]...), arg{text: "{}", dynamic: true})
+	for j := range inner {
+		if strings.Contains(inner[j].text, "{}") || replaced(args[:i], inner[j].text) {
+			inner[j].dynamic, inner[j].fixed = true, false
+		}
+	}
+	w.command(inner, assigns)
+}
+
+// replaced reports whether xargs -I NAME puts its input into this argument.
+func replaced(opts []arg, text string) bool {
+	for i, a := range opts {
+		name, ok := strings.CutPrefix(a.text, "-I")
+		if ok && name == "" && i+1 < len(opts) {
+			name = opts[i+1].text
+		}
+		if long, is := strings.CutPrefix(a.text, "--replace="); is {
+			name, ok = long, true
+		}
+		if ok && name != "" && strings.Contains(text, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// shell reads `sh -c script`; a shell that reads its script elsewhere is opaque.
+func (w *walker) shell(args []arg, assigns []string) {
+	if len(assigns) > 0 {
+		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+", which can change what programs do"))
+	}
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.mayBeFlag():
+			w.opaque(args[0].text + " has an argument that is not known before it runs")
+			return
+		case a.text == "-s" || a.text == "-":
+			w.readsScript(args[0].text)
+			return
+		case a.text == "--noprofile" || a.text == "--norc" || a.text == "--posix":
+		case a.text == "--version":
+			return
+		case len(a.text) > 1 && a.text[0] == '-' && strings.Trim(a.text[1:], "ceux") == "":
+			if strings.Contains(a.text, "c") {
+				w.shellScript(args[0], args[i+1:])
+				return
+			}
+		case a.text[:min(1, len(a.text))] == "-" || a.text == "":
+			w.opaque(args[0].text + " has the option " + a.text + ", which is not read")
+			return
+		default: // a script file
+			p := part(args, assigns, Mutates, "it runs the script "+a.text)
+			w.add(p)
+			return
+		}
+	}
+	w.readsScript(args[0].text)
+}
+
+func (w *walker) readsScript(sh string) {
+	w.opaque(sh + " runs what it reads")
+	w.worsen(Dangerous, sh+" runs what it reads")
+}
+
+func (w *walker) shellScript(sh arg, rest []arg) {
+	if len(rest) == 0 {
+		return
+	}
+	if rest[0].dynamic || sh.text == "fish" {
+		w.opaque(sh.text + " runs text that is not known beforehand")
+		return
+	}
+	w.script(rest[0].text)
+}
+
+// eval runs its arguments, put together, as a script.
+func (w *walker) eval(args []arg, assigns []string) {
+	var words []string
+	for _, a := range args[1:] {
+		if a.dynamic {
+			w.opaque("eval runs text that is not known beforehand")
+			return
+		}
+		words = append(words, a.text)
+	}
+	if len(assigns) > 0 {
+		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+", which can change what programs do"))
+	}
+	w.script(strings.Join(words, " "))
+}
+
+// trap runs its first argument later.
+func (w *walker) trap(args []arg, _ []string) {
+	if len(args) < 2 || args[1].text == "-" || args[1].text == "-l" || args[1].text == "-p" {
+		return
+	}
+	if args[1].text == "--" {
+		args = args[1:]
+	}
+	if len(args) < 2 || args[1].dynamic {
+		w.opaque("trap runs text that is not known beforehand")
+		return
+	}
+	w.script(args[1].text)
+}
+
+// find is a program itself, and starts others by -exec.
+func (w *walker) find(args []arg, assigns []string) {
+	w.parts = w.parts[:len(w.parts)-1] // it is no mere wrapper
+	own := []arg{args[0]}
+	for i := 1; i < len(args); i++ {
+		switch args[i].text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+			from := i + 1
+			for i++; i < len(args) && args[i].text != ";" && args[i].text != "+"; i++ {
+			}
+			w.execOfFind(args[from:min(i, len(args))], assigns)
+		default:
+			own = append(own, args[i])
+		}
+	}
+	w.simple(own, assigns)
+}
+
+func (w *walker) execOfFind(inner []arg, assigns []string) {
+	inner = append([]arg(nil), inner...)
+	for j := range inner {
+		if strings.Contains(inner[j].text, "{}") {
+			inner[j].dynamic, inner[j].fixed = true, false
+		}
+	}
+	w.command(inner, assigns)
+}

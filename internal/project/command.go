@@ -1,0 +1,171 @@
+package project
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// Command is a prompt template that a prompt may begin with, as /name.
+type Command struct {
+	Name        string
+	Description string
+	Hint        string // what its arguments are
+	Source      string // workspace or user
+	Template    string
+}
+
+// frontMatter is what may stand between two lines of three dashes at a command's beginning.
+type frontMatter struct {
+	Description  string `yaml:"description"`
+	Hint         string `yaml:"hint"`
+	ArgumentHint string `yaml:"argument-hint"`
+}
+
+var validName = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
+
+// Commands returns the commands by name: the project's, and the user's that it does not replace.
+func (p *Project) Commands() (commands []Command, notices []string) {
+	files, notices := p.folderFiles("commands")
+	byName := map[string]Command{}
+	for _, f := range files {
+		c, err := parseCommand(f)
+		if err != nil {
+			notices = append(notices, fmt.Sprintf("command %s: %v", f.Path, err))
+			continue
+		}
+		c.Source = "user"
+		if strings.HasPrefix(f.Path, folder+"/") {
+			c.Source = "workspace"
+		}
+		byName[c.Name] = c
+	}
+	for _, c := range byName {
+		commands = append(commands, c)
+	}
+	slices.SortFunc(commands, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
+	return commands, notices
+}
+
+func parseCommand(f File) (Command, error) {
+	base := path.Base(strings.ReplaceAll(f.Path, `\`, "/"))
+	c := Command{Name: strings.TrimSuffix(base, ".md"), Template: f.Text}
+	if !validName().MatchString(c.Name) {
+		return Command{}, fmt.Errorf("a name has letters, digits, dots, - and _")
+	}
+	if rest, ok := strings.CutPrefix(f.Text, "---\n"); ok {
+		head, body, closed := strings.Cut("\n"+rest, "\n---\n")
+		if !closed {
+			head, closed = strings.CutSuffix("\n"+rest, "\n---")
+		}
+		if !closed {
+			return Command{}, fmt.Errorf("its front matter is not closed by ---")
+		}
+		var m frontMatter
+		if err := yaml.Unmarshal([]byte(head), &m); err != nil {
+			return Command{}, fmt.Errorf("reading its front matter: %w", err)
+		}
+		c.Description, c.Hint, c.Template = m.Description, m.Hint, body
+		if c.Hint == "" {
+			c.Hint = m.ArgumentHint
+		}
+	}
+	c.Template = strings.TrimSpace(c.Template)
+	if c.Template == "" {
+		return Command{}, fmt.Errorf("it is empty")
+	}
+	if c.Description == "" {
+		line, _, _ := strings.Cut(c.Template, "\n")
+		c.Description = shortened(strings.TrimSpace(strings.TrimLeft(line, "# ")))
+	}
+	return c, nil
+}
+
+// maxDescription bounds a description made of a template's first line, in runes.
+const maxDescription = 80
+
+func shortened(s string) string {
+	if r := []rune(s); len(r) > maxDescription {
+		return string(r[:maxDescription-1]) + "…"
+	}
+	return s
+}
+
+// Expand turns a prompt that begins with the /name of a command into what the model gets; ok
+// is false where it names none.
+func (p *Project) Expand(prompt string) (expanded string, ok bool) {
+	rest, isCommand := strings.CutPrefix(strings.TrimLeftFunc(prompt, unicode.IsSpace), "/")
+	if !isCommand {
+		return "", false
+	}
+	end := strings.IndexFunc(rest, unicode.IsSpace)
+	if end < 0 {
+		end = len(rest)
+	}
+	commands, _ := p.Commands()
+	for _, c := range commands {
+		if c.Name == rest[:end] {
+			return c.Fill(strings.TrimSpace(rest[end:])), true
+		}
+	}
+	return "", false
+}
+
+var placeholder = lazyregexp.New(`\$ARGUMENTS\b|\$[1-9]\b`)
+
+// Fill puts arguments into the template: $ARGUMENTS is all of them as written, $1 to $9 are
+// single ones, of which quotes hold words together. Arguments that the template has no place
+// for stand behind it.
+func (c Command) Fill(arguments string) string {
+	if !placeholder().MatchString(c.Template) {
+		if arguments == "" {
+			return c.Template
+		}
+		return c.Template + "\n\n" + arguments
+	}
+	words := splitWords(arguments)
+	return placeholder().ReplaceAllStringFunc(c.Template, func(p string) string {
+		if p == "$ARGUMENTS" {
+			return arguments
+		}
+		if n, err := strconv.Atoi(p[1:]); err == nil && n <= len(words) {
+			return words[n-1]
+		}
+		return ""
+	})
+}
+
+// splitWords parts arguments at white space outside of quotes.
+func splitWords(s string) []string {
+	var words []string
+	var word strings.Builder
+	quote, in := rune(0), false
+	for _, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\'') && !in:
+			quote, in = r, true
+		case quote == 0 && unicode.IsSpace(r):
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			in = false
+		default:
+			word.WriteRune(r)
+			in = true
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words
+}

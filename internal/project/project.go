@@ -1,0 +1,242 @@
+// Package project reads what a repository brings along for the agent: instructions (AGENTS.md),
+// commands (.agent-lsp/commands/*.md) and agents (.agent-lsp/agents/*.md), and the user's own
+// beside them.
+//
+// Each question looks at the files' size and time, so that a change counts from the next
+// prompt on; nothing watches or polls. Reading never leaves the root, whatever a link says, and
+// a file that cannot be read is a notice, never a failure. Start at Project.
+package project
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// MaxFile bounds one file in bytes; of a longer one the beginning counts.
+	MaxFile = 64 << 10
+	// MaxFiles bounds the files of one folder that are read.
+	MaxFiles = 500
+	// DefaultMaxBytes bounds all instructions together.
+	DefaultMaxBytes = 64 << 10
+	// folder is where a repository keeps its commands and agents.
+	folder = ".agent-lsp"
+)
+
+// Options of a Project. The zero value reads nothing.
+type Options struct {
+	Root    string   // workspace root, "" : none
+	UserDir string   // folder of the user's own AGENTS.md, commands and agents, "" : none
+	Names   []string // names of instruction files, the first that exists counts; nil: AGENTS.md
+	// MaxBytes bounds all instructions together; the nearest are kept. 0: DefaultMaxBytes.
+	MaxBytes int
+}
+
+// File is a file that was read. Path is for the screen: relative to the root, or absolute.
+type File struct {
+	Path string
+	Text string
+}
+
+// Project reads one root. Safe for concurrent use.
+type Project struct {
+	opts Options
+
+	mu    sync.Mutex
+	cache map[string]cached
+}
+
+type cached struct {
+	size int64
+	time time.Time
+	text string
+}
+
+// New returns the reader of a root. Nothing is read yet.
+func New(opts Options) *Project {
+	if len(opts.Names) == 0 {
+		opts.Names = []string{"AGENTS.md"}
+	}
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = DefaultMaxBytes
+	}
+	return &Project{opts: opts, cache: map[string]cached{}}
+}
+
+// Instructions returns the instructions for a working directory: the user's own, then those of
+// the root and of each folder down to cwd, so that the nearest come last and win. Where they are
+// too long together, the farthest are left out, and a notice says so.
+func (p *Project) Instructions(cwd string) (files []File, notices []string) {
+	read := func(base, name string) {
+		f, err := p.read(base, name)
+		switch {
+		case err == nil && strings.TrimSpace(f.Text) != "":
+			files = append(files, f)
+		case err != nil && !os.IsNotExist(err):
+			notices = append(notices, err.Error())
+		}
+	}
+	if p.opts.UserDir != "" {
+		read(p.opts.UserDir, p.opts.Names[0])
+	}
+	for _, dir := range p.foldersTo(cwd) {
+		for _, name := range p.opts.Names {
+			before := len(files) + len(notices)
+			if read(p.opts.Root, path.Join(dir, name)); len(files)+len(notices) > before {
+				break
+			}
+		}
+	}
+	return p.bounded(files, notices)
+}
+
+// foldersTo returns the folders from the root to cwd, relative to the root. A cwd that lies
+// elsewhere has the root's.
+func (p *Project) foldersTo(cwd string) []string {
+	if p.opts.Root == "" {
+		return nil
+	}
+	dirs := []string{"."}
+	rel, err := filepath.Rel(p.opts.Root, cwd)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return dirs
+	}
+	dir := "."
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		dir = path.Join(dir, part)
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// bounded keeps the nearest files that fit.
+func (p *Project) bounded(files []File, notices []string) ([]File, []string) {
+	total := 0
+	for i := len(files) - 1; i >= 0; i-- {
+		if total += len(files[i].Text); total > p.opts.MaxBytes {
+			notices = append(notices, fmt.Sprintf("instructions have more than %d bytes: %s and what is farther away is left out", p.opts.MaxBytes, files[i].Path))
+			return files[i+1:], notices
+		}
+	}
+	return files, notices
+}
+
+// System returns instructions as a block for the system prompt; "" where there are none.
+func System(files []File) string {
+	if len(files) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Instructions of the user and the project. Where they differ, later ones win.\n")
+	for _, f := range files {
+		fmt.Fprintf(&b, "\n<instructions from=%q>\n%s\n</instructions>\n", f.Path, strings.TrimSpace(f.Text))
+	}
+	return b.String()
+}
+
+// Agents returns the Markdown files that define sub-agents: the user's, then the project's.
+func (p *Project) Agents() (files []File, notices []string) { return p.folderFiles("agents") }
+
+// folderFiles reads the Markdown files of a folder, the user's first.
+func (p *Project) folderFiles(name string) (files []File, notices []string) {
+	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name}, {p.opts.Root, path.Join(folder, name)}} {
+		if place.base == "" {
+			continue
+		}
+		f, n := p.markdown(place.base, place.dir)
+		files, notices = append(files, f...), append(notices, n...)
+	}
+	return files, notices
+}
+
+func (p *Project) markdown(base, dir string) (files []File, notices []string) {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, nil // no such folder: nothing to read
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		if !os.IsNotExist(err) {
+			notices = append(notices, fmt.Sprintf("reading %s: %v", dir, err))
+		}
+		return nil, notices
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".md") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if len(files) == MaxFiles {
+			return files, append(notices, fmt.Sprintf("%s holds more than %d files; the rest is left out", dir, MaxFiles))
+		}
+		f, err := p.read(base, path.Join(dir, e.Name()))
+		if err != nil {
+			notices = append(notices, err.Error())
+			continue
+		}
+		files = append(files, f)
+	}
+	return files, notices
+}
+
+// read returns a file below base, from memory where it has not changed since.
+func (p *Project) read(base, name string) (File, error) {
+	shown := name
+	if base != p.opts.Root {
+		shown = filepath.Join(base, filepath.FromSlash(name))
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return File{}, err
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.FromSlash(name))
+	if os.IsNotExist(err) {
+		return File{}, err
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("reading %s: %w", shown, err)
+	}
+	if !info.Mode().IsRegular() {
+		return File{}, fmt.Errorf("reading %s: it is no regular file", shown)
+	}
+	key := base + "\x00" + name
+	p.mu.Lock()
+	c, ok := p.cache[key]
+	p.mu.Unlock()
+	if !ok || c.size != info.Size() || !c.time.Equal(info.ModTime()) {
+		text, err := content(root, filepath.FromSlash(name))
+		if err != nil {
+			return File{}, fmt.Errorf("reading %s: %w", shown, err)
+		}
+		c = cached{size: info.Size(), time: info.ModTime(), text: text}
+		p.mu.Lock()
+		p.cache[key] = c
+		p.mu.Unlock()
+	}
+	return File{Path: shown, Text: c.text}, nil
+}
+
+func content(root *os.Root, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxFile))
+	if err != nil {
+		return "", err
+	}
+	text := strings.ToValidUTF8(strings.TrimPrefix(string(b), "\uFEFF"), "\uFFFD")
+	if len(b) == MaxFile {
+		text += "\n[cut: the file is longer]"
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n"), nil
+}

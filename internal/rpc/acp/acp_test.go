@@ -1,0 +1,164 @@
+package acp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+func TestLikeDisk(t *testing.T) {
+	for _, c := range []struct {
+		name, text, disk, want string
+		same                   bool
+	}{
+		{"equal", "a\n", "a\n", "a\n", true},
+		{"hidden line endings", "a\nb\n", "a\r\nb\r\n", "a\r\nb\r\n", true},
+		{"hidden mark", "a\n", "\ufeffa\n", "\ufeffa\n", true},
+		{"unsaved with hidden line endings", "a\nnew\nb\n", "a\r\nb\r\n", "a\r\nnew\r\nb\r\n", false},
+		{"unsaved", "a\nb\n", "a\n", "a\nb\n", false},
+		{"mixed endings are left alone", "a\nb\nc\n", "a\r\nb\n", "a\nb\nc\n", false},
+	} {
+		if got, same := likeDisk(c.text, []byte(c.disk), nil); got != c.want || same != c.same {
+			t.Errorf("%s: %q, %v", c.name, got, same)
+		}
+	}
+	if got, same := likeDisk("new\n", nil, filepath.ErrBadPattern); got != "new\n" || same {
+		t.Errorf("without a file: %q, %v", got, same)
+	}
+}
+
+func TestApplyEdits(t *testing.T) {
+	var edits []textEdit
+	raw := `[{"range":{"start":{"line":2,"character":0},"end":{"line":3,"character":0}},"newText":"C\n"},
+		{"range":{"start":{"line":0,"character":2},"end":{"line":0,"character":3}},"newText":""},
+		{"range":{"start":{"line":9,"character":0},"end":{"line":9,"character":0}},"newText":"end"}]`
+	if err := json.Unmarshal([]byte(raw), &edits); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := applyEdits("éa\nb\nc\n", edits); err != nil || got != "é\nb\nC\nend" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := applyEdits("abc", append(edits[1:2:2], edits[1])); err == nil {
+		t.Error("overlapping edits were made")
+	}
+}
+
+func TestPromptBlocks(t *testing.T) {
+	png := base64.StdEncoding.EncodeToString([]byte("png"))
+	mime := "image/png"
+	got, err := promptBlocks([]acp.ContentBlock{
+		acp.TextBlock("look"), acp.ImageBlock(png, mime), acp.ResourceLinkBlock("a.go", "file:///a.go"), acp.ResourceLinkBlock("page", "https://x/"),
+		acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: "zed:///thread", Text: "said"}}),
+		acp.ResourceBlock(acp.EmbeddedResourceResource{BlobResourceContents: &acp.BlobResourceContents{Uri: "file:///x/doc.pdf", Blob: png}}),
+		acp.ResourceBlock(acp.EmbeddedResourceResource{BlobResourceContents: &acp.BlobResourceContents{Uri: "file:///x.png", Blob: png, MimeType: &mime}}),
+	})
+	want := wire.Prompt{{Type: "text", Text: "look"}, {Type: "image", MimeType: mime, Data: []byte("png")}, {Type: "resource", URI: "file:///a.go"},
+		{Type: "text", Text: "page: https://x/"}, {Type: "resource", URI: "zed:///thread", Text: "said"},
+		{Type: "file", Name: "doc.pdf", MimeType: "application/octet-stream", Data: []byte("png")}, {Type: "image", MimeType: mime, Data: []byte("png")}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, bad := range [][]acp.ContentBlock{nil, {acp.AudioBlock("AA==", "audio/wav")}, {acp.ImageBlock("no base64!", mime)}} {
+		if _, err := promptBlocks(bad); err == nil || !strings.Contains(err.Error(), "prompt") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	answer := func(raw string) []wire.Decision {
+		var a permissionAnswer
+		_ = json.Unmarshal([]byte(raw), &a)
+		return decisionsOf(&a)
+	}
+	all := func(action string) []wire.Decision { return []wire.Decision{{HunkID: "*", Action: action}} }
+	for raw, want := range map[string][]wire.Decision{
+		`{"outcome":{"outcome":"selected","optionId":"accept"}}`:                                                                        all("accept"),
+		`{"outcome":{"outcome":"selected","optionId":"reject"}}`:                                                                        all("reject"),
+		`{"outcome":{"outcome":"selected","optionId":"accept:h7"}}`:                                                                     {{HunkID: "h7", Action: "accept"}},
+		`{"outcome":{"outcome":"cancelled","optionId":"accept"}}`:                                                                       all("reject"),
+		`{"outcome":{"outcome":"selected","optionId":"else"}}`:                                                                          all("reject"),
+		`{"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`:                                                      all("reject"),
+		`{"outcome":{"outcome":"selected","optionId":"accept"},"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`: {{HunkID: "h1", Action: "accept"}},
+		`null`: all("reject"), `[]`: all("reject"), `{"outcome":5}`: all("reject"),
+	} {
+		if got := answer(raw); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", raw, got)
+		}
+	}
+}
+
+func TestFoldersAndServers(t *testing.T) {
+	dir := t.TempDir()
+	if got, err := folders(dir, []string{dir + string(filepath.Separator)}); err != nil || len(got) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"", "relative", filepath.Join(dir, "missing")} {
+		if _, err := folders(bad, nil); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+	var servers []acp.McpServer
+	raw := `[{"name":"a","command":"/bin/a","args":["-x"],"env":[{"name":"K","value":"v"}]},{"type":"http","name":"b","url":"http://b","headers":[{"name":"H","value":"w"}]}]`
+	if err := json.Unmarshal([]byte(raw), &servers); err != nil {
+		t.Fatal(err)
+	}
+	got, err := mcpConfig(servers)
+	want := map[string]wire.MCP{"a": {Command: "/bin/a", Args: []string{"-x"}, Env: map[string]string{"K": "v"}},
+		"b": {Type: "http", URL: "http://b", Headers: map[string]string{"H": "w"}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestDeltaFramesAreJSON(t *testing.T) {
+	frame := string(deltaPrefix("s\"1", "agent_message_chunk", "i\n1")) + `a \"b\"` + deltaEnd
+	var m struct {
+		Params acp.SessionNotification
+	}
+	if err := json.Unmarshal([]byte(frame), &m); err != nil {
+		t.Fatalf("%s: %v", frame, err)
+	}
+	chunk := m.Params.Update.AgentMessageChunk
+	if m.Params.SessionId != "s\"1" || chunk == nil || *chunk.MessageId != "i\n1" || chunk.Content.Text.Text != `a "b"` {
+		t.Errorf("%+v", m.Params)
+	}
+}
+
+// What is encoded without the library's detour is what the library would have encoded.
+func TestUpdatesAreTheLibrarys(t *testing.T) {
+	item := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b", Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
+		Result: acp.Ptr("done \u2028 \x00"), Locations: []wire.Location{{URI: "file:///a.go"}}}
+	diffs := []acp.ToolCallContent{acp.ToolDiffContent("/a.go", "new", "old"), acp.ToolDiffContent("/b.go", ""), acp.ToolTerminalRef("t"),
+		acp.ToolContent(acp.ImageBlock("AA==", "image/png")), acp.ToolContent(acp.TextBlock(""))}
+	for _, u := range []acp.SessionUpdate{
+		{ToolCall: toolCall(item)}, {ToolCallUpdate: endedCall(item, diffs)}, {ToolCallUpdate: changedCall(item)},
+		toolUpdate("i", acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent(diffs)),
+		{UsageUpdate: &acp.SessionUsageUpdate{Used: 0, Size: 5, Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
+		{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr("t")}},
+		acp.UpdateAgentMessageText("hi"), acp.UpdatePlan(acp.PlanEntry{Content: "c"}),
+	} {
+		theirs, err := json.Marshal(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got any
+		if err := json.Unmarshal(theirs, &want); err != nil {
+			t.Fatal(err)
+		}
+		ours := encode(u)
+		if err := json.Unmarshal(ours, &got); err != nil {
+			t.Fatalf("%s: %v", ours, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("encoded as %s, not %s", ours, theirs)
+		}
+	}
+}

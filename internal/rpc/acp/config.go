@@ -1,0 +1,229 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// unset is the value of an option that leaves the choice to the settings or the provider.
+const unset = "default"
+
+// The ids of the config options.
+const (
+	optionMode        = "mode"
+	optionModel       = "model"
+	optionThinking    = "thinking"
+	optionEditPolicy  = "editPolicy"
+	optionPermissions = "permissions"
+)
+
+// choice is one value of an option.
+type choice struct{ value, name, description string }
+
+var thinkingChoices = []choice{
+	{unset, "Default", "What the provider does by itself"}, {"off", "Off", ""}, {"minimal", "Minimal", ""},
+	{"low", "Low", ""}, {"medium", "Medium", ""}, {"high", "High", ""}, {"xhigh", "Extra high", ""},
+}
+
+// confirm is missing: it is for editors that show a preview of their own.
+var editChoices = []choice{
+	{"ask", "Ask", "Each edit waits for you, hunk by hunk"},
+	{"review", "Review", "Edits are made at once; at the end you keep or undo them"},
+	{"collect", "Collect", "Edits are gathered and put to you at the end of the turn"},
+	{"auto", "Auto", "Edits are made without asking"},
+}
+
+var permissionChoices = []choice{
+	{"readOnly", "Read only", "No edits, and only commands that read"},
+	{"ask", "Ask", "Commands that do more than read ask first"},
+	{"workspace", "Workspace", "Commands run in the sandbox without asking"},
+	{"trust", "Trust", "Nothing asks"},
+}
+
+// configured takes over the settings in effect.
+func (s *session) configured(raw json.RawMessage) {
+	var c wire.Config
+	if len(raw) == 0 || json.Unmarshal(raw, &c) != nil {
+		return
+	}
+	s.mu.Lock()
+	s.config = c
+	s.mu.Unlock()
+}
+
+// described adds modes and options to a result.
+func (s *session) described(result map[string]any) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	options := s.configOptions()
+	s.options = string(encode(options))
+	result["modes"], result["configOptions"] = s.modes(), options
+	return result
+}
+
+// tellOptions tells the client of options that changed otherwise than by its own request.
+func (s *session) tellOptions() {
+	s.mu.Lock()
+	options, modes := s.configOptions(), s.modes()
+	now := string(encode(options))
+	same := now == s.options
+	s.options = now
+	s.mu.Unlock()
+	if same {
+		return
+	}
+	s.update(acp.SessionUpdate{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: options}})
+	s.update(acp.SessionUpdate{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: modes.CurrentModeId}})
+}
+
+// modeChoices are the built-in modes and those of the settings.
+func (s *session) modeChoices() []choice {
+	out := []choice{{"default", "Default", "Works as the settings say"}, {"plan", "Plan", "Reads and plans, and changes nothing before you approve"}}
+	for _, name := range slices.Sorted(maps.Keys(s.config.Modes)) {
+		if name != "default" && name != "plan" {
+			out = append(out, choice{name, name, s.config.Modes[name].Description})
+		}
+	}
+	return out
+}
+
+func (s *session) modes() *acp.SessionModeState {
+	out := &acp.SessionModeState{CurrentModeId: acp.SessionModeId(orDefault(s.config.Mode, "default"))}
+	for _, c := range s.modeChoices() {
+		out.AvailableModes = append(out.AvailableModes, acp.SessionMode{Id: acp.SessionModeId(c.value), Name: c.name, Description: optional(c.description)})
+	}
+	return out
+}
+
+// modelChoices are the provider's models and the one in use.
+func (s *session) modelChoices() []choice {
+	out := []choice{{unset, "Default", "The provider's first model, or that of the settings"}}
+	for _, id := range append([]string{s.config.Model}, s.models...) {
+		if id != "" && !slices.ContainsFunc(out, func(c choice) bool { return c.value == id }) {
+			out = append(out, choice{id, id, ""})
+		}
+	}
+	return out
+}
+
+// configOptions are all options as they stand. The caller holds mu.
+func (s *session) configOptions() []acp.SessionConfigOption {
+	profile := "ask"
+	if s.config.Permissions != nil {
+		profile = orDefault(s.config.Permissions.Profile, profile)
+	}
+	return []acp.SessionConfigOption{
+		option(optionMode, "Mode", "mode", orDefault(s.config.Mode, "default"), s.modeChoices()),
+		option(optionModel, "Model", "model", orDefault(s.config.Model, unset), s.modelChoices()),
+		option(optionThinking, "Thinking", "thought_level", orDefault(s.config.Thinking, unset), thinkingChoices),
+		option(optionEditPolicy, "Edits", "_edits", orDefault(s.config.EditPolicy, "ask"), editChoices),
+		option(optionPermissions, "Permissions", "_permissions", profile, permissionChoices),
+	}
+}
+
+func option(id, name, category, current string, choices []choice) acp.SessionConfigOption {
+	list := make(acp.SessionConfigSelectOptionsUngrouped, 0, len(choices)+1)
+	known := false
+	for _, c := range choices {
+		known = known || c.value == current
+		list = append(list, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueId(c.value), Name: c.name, Description: optional(c.description)})
+	}
+	if !known {
+		list = append(list, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueId(current), Name: current})
+	}
+	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current), acp.SessionConfigSelectOptions{Ungrouped: &list})
+	o.Select.Id, o.Select.Name, o.Select.Category = acp.SessionConfigId(id), name, acp.Ptr(acp.SessionConfigOptionCategory(category))
+	return o
+}
+
+func (a *adapter) setMode(ctx context.Context, p *acp.SetSessionModeRequest) (any, error) {
+	s, err := a.session(string(p.SessionId))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.set(ctx, optionMode, string(p.ModeId)); err != nil {
+		return nil, err
+	}
+	s.tellOptions()
+	return struct{}{}, nil
+}
+
+func (a *adapter) setConfigOption(ctx context.Context, p *acp.SetSessionConfigOptionRequest) (any, error) {
+	if p.ValueId == nil {
+		return nil, fail(codeInvalidParams, "value: every option takes the id of a value")
+	}
+	s, err := a.session(string(p.ValueId.SessionId))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.set(ctx, string(p.ValueId.ConfigId), string(p.ValueId.Value)); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	options := s.configOptions()
+	s.options = string(encode(options))
+	return acp.SetSessionConfigOptionResponse{ConfigOptions: options}, nil
+}
+
+// set changes one option of the session's settings; it counts from the next model call on.
+func (s *session) set(ctx context.Context, id, value string) error {
+	if err := s.checkOption(id, value); err != nil {
+		return err
+	}
+	var v any = value
+	switch {
+	case id == optionPermissions:
+		v = map[string]any{"profile": value}
+	case value == unset && id != optionMode:
+		v = nil
+	}
+	return s.configure(ctx, map[string]any{id: v})
+}
+
+// checkOption refuses what the client was not offered.
+func (s *session) checkOption(id, value string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.configOptions() {
+		if string(o.Select.Id) != id {
+			continue
+		}
+		for _, v := range *o.Select.Options.Ungrouped {
+			if string(v.Value) == value {
+				return nil
+			}
+		}
+		return fail(codeInvalidParams, "value: %q is no value of the option %s", value, id)
+	}
+	return fail(codeInvalidParams, "configId: there is no option %q", id)
+}
+
+func (s *session) configure(ctx context.Context, changes map[string]any) error {
+	var res wire.SessionConfigureResult
+	if err := s.core.call(ctx, wire.MethodSessionConfigure, wire.SessionConfigureParams{SessionID: s.id, Config: encode(changes)}, &res); err != nil {
+		return err
+	}
+	s.configured(res.Config)
+	return nil
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,250 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// fsTimeout bounds fs/* requests, which no person answers.
+const fsTimeout = 5 * time.Second
+
+// documents are the files that the client reads and writes for us. The ACP tells of no
+// change, so a document is read again whenever the core looks at its file.
+type documents struct {
+	c    *core
+	turn chan struct{}        // held while a document is read or changed
+	open map[string]*document // by URI
+}
+
+type document struct {
+	path    string
+	version int32
+	text    string
+}
+
+func newDocuments(c *core) *documents {
+	return &documents{c: c, turn: make(chan struct{}, 1), open: map[string]*document{}}
+}
+
+// enter waits for the documents, which is bounded: every request in between has a time limit.
+func (d *documents) enter(ctx context.Context) bool {
+	select {
+	case d.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (d *documents) leave() { <-d.turn }
+
+// refresh makes the core's document that of the client and reports whether it is open.
+func (d *documents) refresh(ctx context.Context, uri string) bool {
+	if !d.c.a.client.Fs.ReadTextFile || !d.enter(ctx) {
+		return false
+	}
+	defer d.leave()
+	return d.sync(ctx, uri) != nil
+}
+
+// sync reads a file by the client. nil: the client does not have it, or the disk is the truth.
+func (d *documents) sync(ctx context.Context, uri string) *document {
+	doc, path := d.open[uri], pathOf(uri)
+	if path == "" {
+		return doc
+	}
+	disk, diskErr := os.ReadFile(path)
+	text, err := d.read(ctx, path)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.close(uri)
+		}
+		return nil
+	}
+	text, same := likeDisk(text, disk, diskErr)
+	if doc == nil {
+		if same && (!d.c.a.client.Fs.WriteTextFile || !plain(disk)) {
+			return nil
+		}
+		doc = &document{path: path, version: 1, text: text}
+		d.open[uri] = doc
+		// Opened as it was saved and changed then, an unsaved buffer is not taken for one whose
+		// file was changed by somebody else.
+		if diskErr == nil && plain(disk) {
+			doc.text = string(disk)
+		}
+		d.tell("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+			"uri": uri, "languageId": strings.TrimPrefix(filepath.Ext(path), "."), "version": doc.version, "text": doc.text}})
+	}
+	if text != doc.text {
+		d.change(uri, doc, text)
+	}
+	if same {
+		d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	}
+	return doc
+}
+
+// plain says whether a client's plain text can stand for a file byte for byte.
+func plain(disk []byte) bool {
+	return utf8.Valid(disk) && !bytes.HasPrefix(disk, []byte("\xef\xbb\xbf"))
+}
+
+// likeDisk gives a client's text the line endings that its file has on disk, since clients may
+// hold texts with their own. same: nothing else differs.
+func likeDisk(text string, disk []byte, err error) (string, bool) {
+	if err != nil || text == string(disk) {
+		return text, err == nil
+	}
+	if flat(text) == flat(strings.TrimPrefix(string(disk), "\ufeff")) {
+		return string(disk), true
+	}
+	if n := bytes.Count(disk, []byte("\r\n")); n > 0 && n == bytes.Count(disk, []byte("\n")) && !strings.Contains(text, "\r") {
+		return strings.ReplaceAll(text, "\n", "\r\n"), false
+	}
+	return text, false
+}
+
+func flat(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+func (d *documents) read(ctx context.Context, path string) (string, error) {
+	ctx, done := context.WithTimeout(ctx, fsTimeout)
+	defer done()
+	var res acp.ReadTextFileResponse
+	err := d.c.a.call(ctx, acp.ClientMethodFsReadTextFile, acp.ReadTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path}, &res)
+	return res.Content, err
+}
+
+func (d *documents) write(ctx context.Context, path, text string) error {
+	ctx, done := context.WithTimeout(ctx, fsTimeout)
+	defer done()
+	var res json.RawMessage
+	return d.c.a.call(ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path, Content: text}, &res)
+}
+
+func (d *documents) tell(method string, params any) { _ = d.c.conn.Notify(d.c.a.ctx, method, params) }
+
+func (d *documents) close(uri string) {
+	if d.open[uri] != nil {
+		delete(d.open, uri)
+		d.tell("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	}
+}
+
+func (d *documents) change(uri string, doc *document, text string) {
+	doc.text = text
+	doc.version++
+	d.tell("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": uri, "version": doc.version},
+		"contentChanges": []any{map[string]any{"text": text}}})
+}
+
+// applyEdit carries out the core's edit by fs/write_text_file and tells it what the client
+// then really has: a reply is a claim, and the core compares.
+func (d *documents) applyEdit(ctx context.Context, params json.RawMessage) (any, error) {
+	var p struct {
+		Edit struct {
+			DocumentChanges []struct {
+				TextDocument struct {
+					URI     string
+					Version *int32
+				}
+				Edits []textEdit
+			}
+		}
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, err
+	}
+	if !d.enter(ctx) {
+		return nil, context.Cause(ctx)
+	}
+	defer d.leave()
+	for _, ch := range p.Edit.DocumentChanges {
+		if reason := d.applyTo(ctx, ch.TextDocument.URI, ch.TextDocument.Version, ch.Edits); reason != "" {
+			return map[string]any{"applied": false, "failureReason": reason}, nil
+		}
+	}
+	return map[string]any{"applied": true}, nil
+}
+
+// applyTo edits one document and returns why it could not, "" if it did.
+func (d *documents) applyTo(ctx context.Context, uri string, version *int32, edits []textEdit) string {
+	doc := d.sync(ctx, uri)
+	if doc == nil || version != nil && *version != doc.version {
+		return "the document is closed or has changed"
+	}
+	if !d.c.a.client.Fs.WriteTextFile {
+		return "the editor has unsaved changes in this file and lets us only read it: save it first"
+	}
+	text, err := applyEdits(doc.text, edits)
+	if err != nil {
+		return err.Error()
+	}
+	if err := d.write(ctx, doc.path, text); err != nil {
+		return "the editor did not write the file: " + err.Error()
+	}
+	d.verify(ctx, uri, doc)
+	return ""
+}
+
+// verify reads back what the client has and compares it with the disk.
+func (d *documents) verify(ctx context.Context, uri string, doc *document) {
+	disk, diskErr := os.ReadFile(doc.path)
+	text, err := d.read(ctx, doc.path)
+	if err != nil {
+		text = string(disk)
+	}
+	text, saved := likeDisk(text, disk, diskErr)
+	d.change(uri, doc, text)
+	if saved {
+		d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	} else {
+		d.c.a.log.Warn("the client wrote a file, and the disk does not have it", "path", doc.path)
+	}
+}
+
+// save has the client write documents that the disk does not have yet.
+func (d *documents) save(ctx context.Context, uris []string) wire.EditorSaveResult {
+	res := wire.EditorSaveResult{Saved: []string{}, Failed: []string{}}
+	for _, uri := range uris {
+		if d.saveOne(ctx, uri) {
+			res.Saved = append(res.Saved, uri)
+		} else {
+			res.Failed = append(res.Failed, uri)
+		}
+	}
+	return res
+}
+
+func (d *documents) saveOne(ctx context.Context, uri string) bool {
+	if !d.enter(ctx) {
+		return false
+	}
+	defer d.leave()
+	doc := d.sync(ctx, uri)
+	if doc == nil {
+		return false
+	}
+	if disk, err := os.ReadFile(doc.path); err == nil && string(disk) == doc.text {
+		return true
+	}
+	if d.write(ctx, doc.path, doc.text) != nil {
+		return false
+	}
+	disk, err := os.ReadFile(doc.path)
+	if _, same := likeDisk(doc.text, disk, err); !same {
+		return false
+	}
+	d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	return true
+}

@@ -1,0 +1,101 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/coder/acp-go-sdk"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+)
+
+// unions encodes those of the library's unions that are sent often as the variant that they hold.
+// Their own MarshalJSON encodes it, decodes it into a map and encodes that, at each level again.
+var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.SessionUpdate) error {
+		return variant(e, updateVariant(&u))
+	}),
+	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.ToolCallContent) error {
+		return variant(e, toolContentVariant(&u))
+	}),
+	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.ContentBlock) error {
+		if u.Text == nil {
+			return errors.ErrUnsupported
+		}
+		return variant(e, u.Text)
+	}),
+))
+
+// likeTheLibrary are the rules that the library's types are made for.
+var likeTheLibrary = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), unions)
+
+func variant(e *jsontext.Encoder, v any) error {
+	if v == nil {
+		return errors.ErrUnsupported
+	}
+	return jsonv2.MarshalEncode(e, v)
+}
+
+// updateVariant is the variant of an update with its name, nil for one that is sent seldom.
+func updateVariant(u *acp.SessionUpdate) any {
+	switch {
+	case u.ToolCall != nil:
+		u.ToolCall.SessionUpdate = "tool_call"
+		return u.ToolCall
+	case u.ToolCallUpdate != nil:
+		u.ToolCallUpdate.SessionUpdate = "tool_call_update"
+		return u.ToolCallUpdate
+	case u.UsageUpdate != nil:
+		u.UsageUpdate.SessionUpdate = "usage_update"
+		return u.UsageUpdate
+	case u.SessionInfoUpdate != nil:
+		u.SessionInfoUpdate.SessionUpdate = "session_info_update"
+		return u.SessionInfoUpdate
+	}
+	return nil
+}
+
+// toolContentVariant likewise; our constructors have set its name.
+func toolContentVariant(u *acp.ToolCallContent) any {
+	switch {
+	case u.Content != nil:
+		return u.Content
+	case u.Diff != nil:
+		return u.Diff
+	case u.Terminal != nil:
+		return u.Terminal
+	}
+	return nil
+}
+
+// codec is what the connection encodes and decodes with.
+var codec = transport.Codec{
+	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, likeTheLibrary) },
+	Decode: func(data []byte, v any) error { return json.Unmarshal(data, v) },
+}
+
+// encode is for values of our own, which cannot fail to encode.
+func encode(v any) []byte {
+	b, _ := codec.Marshal(v)
+	return b
+}
+
+// encodeWire encodes a struct of the wire by the wire's own rules.
+func encodeWire(v any) []byte {
+	b, _ := jsonv2.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	return b
+}
+
+// decode reads a request's params.
+func decode(params []byte, v any) error {
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	if err := json.Unmarshal(params, v); err != nil {
+		return fail(codeInvalidParams, "params: %v", err)
+	}
+	return nil
+}

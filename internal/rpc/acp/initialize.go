@@ -1,0 +1,102 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// authMethod is the one way to authenticate: keys come from the environment or the settings,
+// so authenticating is looking whether they are there.
+const authMethod = "provider"
+
+// method handles one request. It calls free once it may run beside later messages.
+type method func(a *adapter, ctx context.Context, params []byte, free func()) (any, error)
+
+// methods are what a client may call. It is set by init, because the handlers refer to it.
+var methods map[string]method
+
+func init() {
+	methods = map[string]method{
+		acp.AgentMethodInitialize:             (*adapter).initialize,
+		acp.AgentMethodAuthenticate:           freely((*adapter).authenticate),
+		acp.AgentMethodLogout:                 freely((*adapter).logout),
+		acp.AgentMethodSessionNew:             freely((*adapter).sessionNew),
+		acp.AgentMethodSessionLoad:            freely((*adapter).sessionLoad),
+		acp.AgentMethodSessionResume:          freely((*adapter).sessionResume),
+		acp.AgentMethodSessionList:            freely((*adapter).sessionList),
+		acp.AgentMethodSessionClose:           freely((*adapter).sessionClose),
+		methodDelete:                          freely((*adapter).sessionDelete),
+		acp.AgentMethodSessionPrompt:          (*adapter).prompt,
+		acp.AgentMethodSessionSetMode:         freely((*adapter).setMode),
+		acp.AgentMethodSessionSetConfigOption: freely((*adapter).setConfigOption),
+		methodSteering:                        freely((*adapter).steering),
+	}
+}
+
+// freely makes a method of a typed handler that depends on no order.
+func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) method {
+	return func(a *adapter, ctx context.Context, params []byte, free func()) (any, error) {
+		p := new(P)
+		if err := decode(params, p); err != nil {
+			return nil, err
+		}
+		free()
+		return f(a, ctx, p)
+	}
+}
+
+// initialize answers at once: nothing is started before a session asks for it.
+func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, error) {
+	var p acp.InitializeRequest
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	if a.ready.Load() {
+		return nil, fail(codeInvalidRequest, "initialize was sent twice")
+	}
+	a.client = p.ClientCapabilities
+	a.ready.Store(true)
+	empty := map[string]any{}
+	return map[string]any{
+		"protocolVersion": acp.ProtocolVersionNumber,
+		"agentInfo":       acp.Implementation{Name: "agent-lsp", Title: acp.Ptr("agent-lsp"), Version: a.opts.Version},
+		"agentCapabilities": map[string]any{
+			"loadSession":        true,
+			"promptCapabilities": map[string]any{"image": true, "audio": false, "embeddedContext": true},
+			"mcpCapabilities":    map[string]any{"http": true, "sse": false},
+			"sessionCapabilities": map[string]any{
+				"list": empty, "resume": empty, "close": empty, "delete": empty, "additionalDirectories": empty},
+			"auth": empty,
+		},
+		"authMethods": []any{acp.AuthMethodAgent{Id: authMethod, Name: "Model provider", Description: acp.Ptr(
+			"Set OPENAI_API_KEY (and OPENAI_BASE_URL), or provider.baseUrl in the settings, or start a local OpenAI-compatible server.")}},
+		"_meta": map[string]any{
+			"steering": map[string]any{"supported": true},
+			"agentLsp": map[string]any{"version": wire.Version, "hunks": true},
+		},
+	}, nil
+}
+
+func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) (any, error) {
+	if p.MethodId != authMethod {
+		return nil, fail(codeInvalidParams, "methodId: there is no way to authenticate named %q", p.MethodId)
+	}
+	c, err := a.coreFor(ctx, launchDir(), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var st wire.StatusResult
+	if err := c.call(ctx, wire.MethodStatus, struct{}{}, &st); err != nil {
+		return nil, err
+	}
+	if !st.Provider.Configured {
+		return nil, fail(codeAuthRequired, "no model provider is configured: %s", st.Provider.Hint)
+	}
+	return struct{}{}, nil
+}
+
+// logout has nothing to forget: no key is ever kept.
+func (a *adapter) logout(context.Context, *struct{}) (any, error) { return struct{}{}, nil }

@@ -1,0 +1,319 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/coder/acp-go-sdk"
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// prompting is a session/prompt that is not answered yet.
+type prompting struct {
+	cancelled chan struct{} // closed by session/cancel
+	request   *inbound      // the client's
+	done      bool          // cancelled is closed; guarded by session.mu
+	turnID    string        // of the turn that it began, once that is known; likewise
+	answered  bool          // by ended; likewise
+}
+
+// prompt is held open until its turn has ended. It is claimed on the reading side, so that a
+// session/cancel behind it finds it, however early it comes.
+func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, error) {
+	var p acp.PromptRequest
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	s, err := a.session(string(p.SessionId))
+	if err != nil {
+		return nil, err
+	}
+	turn, err := s.claim(ctx)
+	if err != nil {
+		return nil, err
+	}
+	free()
+	defer s.release(turn)
+	blocks, err := promptBlocks(p.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx, turn, blocks)
+}
+
+func (s *session) claim(ctx context.Context) (*prompting, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		return nil, fail(codeInvalidRequest, "a prompt of this session is still running: cancel it, or speak into it with %s", methodSteering)
+	}
+	request, _ := ctx.Value(inboundKey{}).(*inbound)
+	s.turn = &prompting{request: request, cancelled: make(chan struct{})}
+	return s.turn, nil
+}
+
+func (s *session) release(turn *prompting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == turn {
+		s.turn = nil
+	}
+}
+
+// cancelSession is session/cancel; without a prompt it still ends a turn that runs by itself.
+func (a *adapter) cancelSession(id string) {
+	s, err := a.session(id)
+	if err != nil {
+		return
+	}
+	s.cancel()
+	s.abort(a.ctx)
+}
+
+func (s *session) cancel() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil && !s.turn.done {
+		s.turn.done = true
+		close(s.turn.cancelled)
+	}
+}
+
+// abort ends what runs. It does not wait for its end.
+func (s *session) abort(ctx context.Context) {
+	var state wire.AbortResult
+	_ = s.core.call(ctx, wire.MethodAbort, wire.AbortParams{SessionID: s.id}, &state)
+}
+
+func (p *prompting) wasCancelled() bool {
+	select {
+	case <-p.cancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// run prompts and waits for the turn that the message begins.
+func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) (any, error) {
+	s.core.prompted(s.id)
+	stop := context.AfterFunc(ctx, func() { s.cancel(); s.abort(s.a.ctx) }) // $/cancel_request
+	defer stop()
+	if turn.wasCancelled() {
+		return promptResult(acp.StopReasonCancelled, nil), nil
+	}
+	life := context.WithoutCancel(ctx)
+	var accepted wire.PromptResult
+	began := func() { s.began(turn, &accepted) }
+	if err := s.core.local.Call(life, wire.MethodPrompt, wire.PromptParams{SessionID: s.id, Prompt: blocks}, &accepted, began); err != nil {
+		if turn.wasCancelled() {
+			return promptResult(acp.StopReasonCancelled, nil), nil
+		}
+		return nil, err
+	}
+	if turn.wasCancelled() {
+		s.withdraw(life, accepted)
+	}
+	var ended wire.Turn
+	err := s.core.call(life, wire.MethodTurnWait, wire.TurnWaitParams{SessionID: s.id, MessageID: accepted.MessageID}, &ended)
+	if s.wasAnswered(turn) || turn.wasCancelled() {
+		return promptResult(acp.StopReasonCancelled, &ended), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.concluded(turn, &ended)
+}
+
+func (s *session) began(turn *prompting, accepted *wire.PromptResult) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if accepted.Disposition != "queued" {
+		turn.turnID = accepted.TurnID
+	}
+}
+
+// ended answers the prompt of a turn as soon as its end is told, where nothing is left to be asked
+// and nothing went wrong: its handler, which would do the same, may take a moment to wake.
+func (s *session) ended(t *wire.Turn) {
+	s.mu.Lock()
+	turn, reason := s.turn, stopReason(t.EndReason)
+	if turn == nil || turn.request == nil || turn.turnID != t.TurnID || !turn.done && (s.pending || t.Status != "completed") {
+		s.mu.Unlock()
+		return
+	}
+	if turn.done {
+		reason = acp.StopReasonCancelled
+	}
+	turn.answered, s.turn = true, nil
+	s.mu.Unlock()
+	s.a.answerNow(turn.request, promptResult(reason, t))
+}
+
+// wasAnswered says that ended has answered it.
+func (s *session) wasAnswered(turn *prompting) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return turn.answered
+}
+
+// withdraw ends what a cancelled prompt began, or takes it from the queue.
+func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
+	if accepted.Disposition == "queued" {
+		var queue wire.QueueResult
+		_ = s.core.call(ctx, wire.MethodQueueRemove, wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}, &queue)
+	}
+	s.abort(ctx)
+}
+
+// concluded answers a prompt whose turn has ended by itself.
+func (s *session) concluded(turn *prompting, ended *wire.Turn) (any, error) {
+	if ended.Status == "failed" && ended.Error != nil {
+		code := codeInternal
+		if ended.Error.Kind == "auth" {
+			code = codeAuthRequired
+		}
+		e := fail(code, "%s", ended.Error.Message)
+		e.Data = jsonrpc2.RawMessage(encode(ended.Error))
+		return nil, e
+	}
+	if ended.Status == "aborted" {
+		return promptResult(acp.StopReasonCancelled, ended), nil
+	}
+	if s.mayPend() {
+		s.reviewFor(turn)
+	}
+	if turn.wasCancelled() {
+		return promptResult(acp.StopReasonCancelled, ended), nil
+	}
+	return promptResult(stopReason(ended.EndReason), ended), nil
+}
+
+// promptResult is a PromptResponse. What every turn waits for is not encoded by way of maps.
+func promptResult(reason acp.StopReason, turn *wire.Turn) jsonrpc2.RawMessage {
+	b := append([]byte(`{"stopReason":"`), reason...)
+	b = append(b, '"')
+	if turn != nil && turn.TurnID != "" {
+		b = append(append(b, `,"_meta":{"agentLsp":{"turn":`...), encodeWire(turn)...)
+		b = append(b, `}}`...)
+	}
+	return jsonrpc2.RawMessage(append(b, '}'))
+}
+
+func stopReason(end string) acp.StopReason {
+	switch end {
+	case "max_model_calls", "budget":
+		return acp.StopReasonMaxTurnRequests
+	case "length":
+		return acp.StopReasonMaxTokens
+	case "content_filter":
+		return acp.StopReasonRefusal
+	}
+	return acp.StopReasonEndTurn
+}
+
+// promptBlocks turns the ACP's content into the wire's.
+func promptBlocks(blocks []acp.ContentBlock) (wire.Prompt, error) {
+	if len(blocks) == 0 {
+		return nil, fail(codeInvalidParams, "prompt: is empty")
+	}
+	out := make(wire.Prompt, 0, len(blocks))
+	for i, b := range blocks {
+		block, err := promptBlock(b)
+		if err != nil {
+			return nil, fail(codeInvalidParams, "prompt[%d]: %v", i, err)
+		}
+		out = append(out, block)
+	}
+	return out, nil
+}
+
+func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
+	switch {
+	case b.Text != nil:
+		return wire.ContentBlock{Type: "text", Text: b.Text.Text}, nil
+	case b.Image != nil:
+		data, err := base64.StdEncoding.DecodeString(b.Image.Data)
+		if err != nil {
+			return wire.ContentBlock{}, fmt.Errorf("the image's data is not base64")
+		}
+		out := wire.ContentBlock{Type: "image", MimeType: b.Image.MimeType, Data: data}
+		if len(data) == 0 && b.Image.Uri != nil {
+			out.URL = *b.Image.Uri
+		}
+		return out, nil
+	case b.ResourceLink != nil:
+		if strings.HasPrefix(b.ResourceLink.Uri, "http:") || strings.HasPrefix(b.ResourceLink.Uri, "https:") {
+			return wire.ContentBlock{Type: "text", Text: b.ResourceLink.Name + ": " + b.ResourceLink.Uri}, nil
+		}
+		return wire.ContentBlock{Type: "resource", URI: b.ResourceLink.Uri}, nil
+	case b.Resource != nil:
+		return embedded(b.Resource.Resource)
+	}
+	return wire.ContentBlock{}, errors.New("only text, images, links and embedded resources can be read (see promptCapabilities)")
+}
+
+func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
+	if t := r.TextResourceContents; t != nil {
+		return wire.ContentBlock{Type: "resource", URI: t.Uri, Text: t.Text}, nil
+	}
+	blob := r.BlobResourceContents
+	if blob == nil {
+		return wire.ContentBlock{}, errors.New("the resource has neither text nor blob")
+	}
+	data, err := base64.StdEncoding.DecodeString(blob.Blob)
+	if err != nil {
+		return wire.ContentBlock{}, errors.New("the resource's blob is not base64")
+	}
+	mime := "application/octet-stream"
+	if blob.MimeType != nil {
+		mime = *blob.MimeType
+	}
+	if strings.HasPrefix(mime, "image/") {
+		return wire.ContentBlock{Type: "image", MimeType: mime, Data: data}, nil
+	}
+	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), MimeType: mime, Data: data}, nil
+}
+
+// steerParams are those of the extension _session/steering.
+type steerParams struct {
+	SessionID    string             `json:"sessionId"`
+	Prompt       []acp.ContentBlock `json:"prompt"`
+	IdleBehavior string             `json:"idleBehavior"` // promptRequired: an idle session is an error
+}
+
+// steering speaks into the running turn; idle, it starts one of its own unless that is refused.
+func (a *adapter) steering(ctx context.Context, p *steerParams) (any, error) {
+	s, err := a.session(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := promptBlocks(p.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	params := wire.SteerParams{SessionID: s.id, Prompt: blocks, IfIdle: "startTurn"}
+	if p.IdleBehavior == "promptRequired" {
+		params.IfIdle = "error"
+	}
+	var res wire.SteerResult
+	err = s.core.call(ctx, wire.MethodSteer, params, &res)
+	var e *jsonrpc2.Error
+	if errors.As(err, &e) && e.Code > 0 {
+		return map[string]any{"outcome": "failed", "reason": e.Message}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	outcome := "injected"
+	if res.Outcome == "startedTurn" {
+		outcome = "startedNewTurn"
+	}
+	return map[string]any{"outcome": outcome, "messageId": res.MessageID}, nil
+}

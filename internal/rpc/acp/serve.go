@@ -1,0 +1,373 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+)
+
+const (
+	// coresGrace bounds the end of the servers within; their own bounds are shorter.
+	coresGrace = 8 * time.Second
+	// flushGrace bounds the writing of what is queued to a client that may not read any more.
+	flushGrace = time.Second
+	// deltaEnd closes a chunk's frame after its text; see deltaPrefix.
+	deltaEnd = `"}}}}`
+)
+
+// Options are all that a connection needs; every field but Log is required.
+type Options struct {
+	// In is read until its end; it is closed at the end of Serve where it is an io.Closer.
+	In io.Reader
+	// Out gets one JSON object a line and nothing else, from one goroutine.
+	Out     io.Writer
+	Log     *slog.Logger // nil: nowhere
+	Version string
+	// Core serves one LSP connection until opts.In ends, with everything that belongs to it:
+	// opts lacks only Start. Commands may run in the client's terminals.
+	Core func(ctx context.Context, opts rpc.Options, terminal Terminal) error
+}
+
+// adapter is one connection of an ACP client.
+type adapter struct {
+	opts   Options
+	log    *slog.Logger
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	out    *transport.Outbox
+	stream *transport.Stream
+	conn   jsonrpc2.Conn
+	wg     sync.WaitGroup // background work
+	ready  atomic.Bool    // initialize was answered
+	client acp.ClientCapabilities
+
+	inbound sync.WaitGroup // requests of the client whose answers are not queued
+
+	mu       sync.Mutex
+	requests map[jsonrpc2.ID]*inbound
+	early    map[jsonrpc2.ID]bool // answered before their handlers have returned
+	cores    map[string]*core
+	sessions map[string]*session
+	ended    bool // no core starts any more
+}
+
+// inbound is a request of the client's.
+type inbound struct {
+	id       jsonrpc2.ID
+	cancel   context.CancelFunc
+	answered chan struct{} // closed when its answer is queued
+}
+
+type inboundKey struct{}
+
+// Serve speaks with one client until its input ends. Then everything that runs is aborted,
+// what was asked is answered, and the servers within are ended with all their children.
+func Serve(ctx context.Context, opts Options) error {
+	a := newAdapter(ctx, opts)
+	quit := make(chan struct{})
+	a.stream.End = func(err error) {
+		if !errors.Is(err, io.EOF) {
+			a.log.Info("reading from the client ended", "error", err)
+		}
+		close(quit)
+	}
+	a.stream.Skip, a.stream.Sent = a.skip, a.sent
+	a.conn.Go(a.ctx, a.handle)
+	select {
+	case <-quit:
+	case <-a.out.Done():
+		a.log.Info("the client does not read any more", "error", a.out.Err())
+	case <-ctx.Done():
+	}
+	a.shutdown()
+	return nil
+}
+
+func newAdapter(ctx context.Context, opts Options) *adapter {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &adapter{opts: opts, log: opts.Log, requests: map[jsonrpc2.ID]*inbound{}, early: map[jsonrpc2.ID]bool{},
+		cores: map[string]*core{}, sessions: map[string]*session{}}
+	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	a.out = transport.NewLineOutbox(opts.Out, deltaEnd)
+	a.stream = transport.NewLineStream(opts.In, a.out)
+	a.conn = jsonrpc2.NewConn(a.stream, jsonrpc2.WithCodec(codec))
+	return a
+}
+
+// shutdown ends the servers first, which aborts their turns, so that what the client still
+// waits for gets its answer. No step waits without bound.
+func (a *adapter) shutdown() {
+	a.mu.Lock()
+	a.ended = true
+	cores := make([]*core, 0, len(a.cores))
+	for _, c := range a.cores {
+		cores = append(cores, c)
+	}
+	a.mu.Unlock()
+	bound := time.NewTimer(coresGrace)
+	defer bound.Stop()
+	for _, c := range cores {
+		c.stop()
+	}
+	for _, c := range cores {
+		select {
+		case <-c.done:
+		case <-bound.C:
+			a.log.Warn("a session did not end in time")
+			bound.Reset(0)
+		}
+	}
+	await(&a.inbound, flushGrace)
+	a.cancel()
+	await(&a.inbound, flushGrace)
+	await(&a.wg, flushGrace)
+	a.out.Close()
+	waitFor(a.out.Done(), flushGrace)
+	_ = a.stream.Close()
+	if c, ok := a.opts.Out.(io.Closer); ok {
+		_ = c.Close()
+	}
+}
+
+// await waits for a group, but not for ever.
+func await(wg *sync.WaitGroup, atMost time.Duration) {
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	waitFor(done, atMost)
+}
+
+func waitFor(done <-chan struct{}, atMost time.Duration) {
+	t := time.NewTimer(atMost)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// background runs f beside everything else; f must heed ctx, which ends with the connection.
+func (a *adapter) background(f func(ctx context.Context)) {
+	a.wg.Add(1)
+	go func() {
+		defer a.wg.Done()
+		f(a.ctx)
+	}()
+}
+
+// handle is the connection's handler. Of a notification it returns nothing, because an error
+// there ends the connection.
+func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.log.Error("a handler panicked", "method", req.Method(), "panic", p, "stack", string(debug.Stack()))
+			err = fail(codeInternal, "internal error; see the log")
+		}
+	}()
+	if !req.IsCall() {
+		a.notified(req.Method(), req.Params())
+		return nil, nil
+	}
+	m, ok := methods[req.Method()]
+	switch {
+	case !ok:
+		return nil, fail(codeMethodNotFound, "unknown method %q", req.Method())
+	case !a.ready.Load() && req.Method() != acp.AgentMethodInitialize:
+		return nil, fail(codeInvalidRequest, "%s came before initialize: send initialize first", req.Method())
+	}
+	reqCtx, done := a.begin(req.ID())
+	defer done()
+	result, err = m(a, reqCtx, req.Params(), func() { jsonrpc2.Async(ctx) })
+	if err != nil {
+		return nil, clientError(reqCtx, err)
+	}
+	return result, nil
+}
+
+// begin registers a request, so that $/cancel_request finds it.
+func (a *adapter) begin(id jsonrpc2.ID) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(a.ctx)
+	r := &inbound{id: id, cancel: cancel, answered: make(chan struct{})}
+	a.inbound.Add(1)
+	a.mu.Lock()
+	if again := a.requests[id]; again != nil {
+		a.inbound.Done() // the client used an id twice: only the later is waited for
+	}
+	a.requests[id] = r
+	a.mu.Unlock()
+	return context.WithValue(ctx, inboundKey{}, r), cancel
+}
+
+// sent is told of each frame but updates, after it was queued.
+func (a *adapter) sent(body []byte) {
+	type answer struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	var list []answer
+	if len(body) > 0 && body[0] != '[' {
+		list = make([]answer, 1)
+		_ = json.Unmarshal(body, &list[0])
+	} else {
+		_ = json.Unmarshal(body, &list)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, m := range list {
+		if m.Method == "" {
+			a.answered(idFrom(m.ID))
+		}
+	}
+}
+
+// answered lets what waited for an answer go on. The caller holds mu.
+func (a *adapter) answered(id jsonrpc2.ID) {
+	if r := a.requests[id]; r != nil {
+		delete(a.requests, id)
+		close(r.answered)
+		a.inbound.Done()
+	}
+}
+
+// answerNow answers a request whose handler still waits; what that returns is not written.
+func (a *adapter) answerNow(r *inbound, result []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.requests[r.id] != r || a.early[r.id] {
+		return
+	}
+	a.early[r.id] = true
+	body := append([]byte(`{"jsonrpc":"2.0","id":`), encode(rawID(r.id))...)
+	body = append(append(body, `,"result":`...), result...)
+	_ = a.out.Put(append(body, '}')) // fails only when the connection has ended
+	a.answered(r.id)
+}
+
+// skip says that a body answers what answerNow has answered.
+func (a *adapter) skip(body []byte) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.early) == 0 {
+		return false
+	}
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.Unmarshal(body, &m) != nil || m.Method != "" || !a.early[idFrom(m.ID)] {
+		return false
+	}
+	delete(a.early, idFrom(m.ID))
+	return true
+}
+
+// afterAnswer runs f in the background once the request of ctx is answered: a client knows
+// nothing of a session before that.
+func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) {
+	r, ok := ctx.Value(inboundKey{}).(*inbound)
+	if !ok {
+		return
+	}
+	a.background(func(ctx context.Context) {
+		select {
+		case <-r.answered:
+			f(ctx)
+		case <-ctx.Done():
+		}
+	})
+}
+
+// notified takes the two notifications that a client sends; others are ignored.
+func (a *adapter) notified(method string, params []byte) {
+	switch method {
+	case acp.AgentMethodSessionCancel:
+		var p acp.CancelNotification
+		if json.Unmarshal(params, &p) == nil {
+			a.cancelSession(string(p.SessionId))
+		}
+	case methodCancelRequest:
+		var p struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		if json.Unmarshal(params, &p) != nil {
+			return
+		}
+		a.mu.Lock()
+		r := a.requests[idFrom(p.RequestID)]
+		a.mu.Unlock()
+		if r != nil {
+			r.cancel()
+		}
+	}
+}
+
+func idFrom(raw json.RawMessage) jsonrpc2.ID {
+	var n int64
+	if json.Unmarshal(raw, &n) == nil {
+		return jsonrpc2.NewNumberID(n)
+	}
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return jsonrpc2.NewStringID(s)
+}
+
+// call asks the client. When ctx ends first, the client is told that no answer is needed.
+func (a *adapter) call(ctx context.Context, method string, params, result any) error {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	defer context.AfterFunc(a.ctx, done)()
+	id, err := a.conn.Call(ctx, method, params, result)
+	if err != nil && ctx.Err() != nil {
+		if a.ctx.Err() == nil {
+			_ = a.conn.Notify(a.ctx, methodCancelRequest, map[string]any{"requestId": rawID(id)})
+		}
+		return fmt.Errorf("asking the client (%s): %w", method, context.Cause(ctx))
+	}
+	return err
+}
+
+func rawID(id jsonrpc2.ID) any {
+	if n, ok := id.Number(); ok {
+		return n
+	}
+	return fmt.Sprint(id)
+}
+
+// update tells the client something of a session.
+func (a *adapter) update(sessionID string, update any) {
+	a.out.PutEvent(sessionID, updateFrame(sessionID, update))
+}
+
+func updateFrame(sessionID string, update any) []byte {
+	body := encode(update)
+	b := make([]byte, 0, len(body)+len(sessionID)+96)
+	b = append(b, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`...)
+	b = transport.AppendEscaped(b, sessionID)
+	b = append(append(b, `","update":`...), body...)
+	return append(b, `}}`...)
+}
+
+// launchDir is where sessions are looked for when the client names no folder.
+func launchDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return string(filepath.Separator)
+	}
+	return dir
+}

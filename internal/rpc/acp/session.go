@@ -1,0 +1,269 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// listPage is how many sessions one answer lists.
+const listPage = 100
+
+// session is a session that the client created, loaded or resumed.
+type session struct {
+	a    *adapter
+	core *core
+	id   string
+
+	mu      sync.Mutex
+	turn    *prompting // the prompt that is being answered, nil: none
+	items   map[string]*item
+	config  wire.Config // in effect
+	models  []string    // that the provider offers
+	options string      // what the client was last told, encoded
+	title   string
+	reviews map[string]context.CancelFunc // proposals that the client is asked about
+	pending bool                          // a proposal may be undecided
+	held    bool                          // what is told waits in later
+	later   []func()
+}
+
+func (a *adapter) register(c *core, id string) *session {
+	s := &session{a: a, core: c, id: id, items: map[string]*item{}, reviews: map[string]context.CancelFunc{}}
+	a.mu.Lock()
+	a.sessions[id] = s
+	a.mu.Unlock()
+	return s
+}
+
+func (a *adapter) session(id string) (*session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.sessions[id]; s != nil {
+		return s, nil
+	}
+	return nil, unknownSession(id)
+}
+
+func (a *adapter) drop(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions[s.id] == s {
+		delete(a.sessions, s.id)
+	}
+}
+
+func (a *adapter) sessionNew(ctx context.Context, p *acp.NewSessionRequest) (any, error) {
+	c, err := a.coreFor(ctx, p.Cwd, p.AdditionalDirectories, p.McpServers)
+	if err != nil {
+		return nil, err
+	}
+	var res wire.SessionNewResult
+	var s *session
+	seen := func() {
+		s = a.register(c, res.SessionID)
+		s.hold()
+		a.afterAnswer(ctx, s.resume)
+	}
+	if err := c.local.Call(ctx, wire.MethodSessionNew, wire.SessionNewParams{Cwd: fileURI(p.Cwd)}, &res, seen); err != nil {
+		return nil, err
+	}
+	s.configured(res.Config)
+	a.afterAnswer(ctx, s.introduce)
+	return s.described(map[string]any{"sessionId": s.id}), nil
+}
+
+func (a *adapter) sessionLoad(ctx context.Context, p *acp.LoadSessionRequest) (any, error) {
+	return a.attach(ctx, string(p.SessionId), p.Cwd, p.AdditionalDirectories, p.McpServers, true)
+}
+
+func (a *adapter) sessionResume(ctx context.Context, p *acp.ResumeSessionRequest) (any, error) {
+	return a.attach(ctx, string(p.SessionId), p.Cwd, p.AdditionalDirectories, p.McpServers, false)
+}
+
+// attach loads a stored session. With replay its past reaches the client before the answer.
+func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, servers []acp.McpServer, replay bool) (any, error) {
+	c, err := a.coreFor(ctx, cwd, more, servers)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.session(id)
+	if err != nil || s.core != c {
+		s = a.register(c, id)
+	}
+	s.setPending(true)
+	var res wire.SessionLoadResult
+	seen := func() {
+		s.hold()
+		a.afterAnswer(ctx, s.resume)
+	}
+	if err := c.local.Call(ctx, wire.MethodSessionLoad, wire.SessionLoadParams{SessionID: id, Replay: replay}, &res, seen); err != nil {
+		a.drop(s)
+		return nil, err
+	}
+	s.configured(res.Session.Config)
+	a.afterAnswer(ctx, s.introduce)
+	a.afterAnswer(ctx, s.reviewPending)
+	return s.described(map[string]any{}), nil
+}
+
+// introduce tells what takes a moment to find out: commands and models.
+func (s *session) introduce(ctx context.Context) {
+	var commands wire.CommandListResult
+	if s.core.call(ctx, wire.MethodCommandList, struct{}{}, &commands) == nil {
+		list := make([]acp.AvailableCommand, 0, len(commands.Commands))
+		for _, c := range commands.Commands {
+			out := acp.AvailableCommand{Name: c.Name, Description: c.Description}
+			if c.Hint != "" {
+				out.Input = &acp.AvailableCommandInput{Unstructured: &acp.UnstructuredCommandInput{Hint: c.Hint}}
+			}
+			list = append(list, out)
+		}
+		s.update(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: list}})
+	}
+	var models wire.ModelsResult
+	if s.core.call(ctx, wire.MethodModels, struct{}{}, &models) == nil {
+		s.mu.Lock()
+		s.models = nil
+		for _, m := range models.Models {
+			s.models = append(s.models, m.ID)
+		}
+		s.mu.Unlock()
+		s.tellOptions()
+	}
+}
+
+func (s *session) update(u acp.SessionUpdate) { s.a.update(s.id, u) }
+
+// sessionList lists the sessions of a folder, or of the launch folder and those in use.
+func (a *adapter) sessionList(ctx context.Context, p *acp.ListSessionsRequest) (any, error) {
+	if p.Cwd != nil {
+		c, err := a.coreFor(ctx, *p.Cwd, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		return a.listOf(ctx, c, p.Cursor)
+	}
+	c, err := a.coreFor(ctx, launchDir(), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.listOf(ctx, c, p.Cursor)
+	if err != nil || p.Cursor != nil {
+		return res, err
+	}
+	for _, other := range a.otherCores(c) {
+		more, err := a.listOf(ctx, other, nil)
+		if err != nil {
+			continue
+		}
+		for _, info := range more.Sessions {
+			if !slices.ContainsFunc(res.Sessions, func(i acp.SessionInfo) bool { return i.SessionId == info.SessionId }) {
+				res.Sessions = append(res.Sessions, info)
+			}
+		}
+	}
+	slices.SortStableFunc(res.Sessions, func(x, y acp.SessionInfo) int { return cmp.Compare(*y.UpdatedAt, *x.UpdatedAt) })
+	return res, nil
+}
+
+func (a *adapter) otherCores(than *core) []*core {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []*core
+	for _, c := range a.cores {
+		if c != than {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (a *adapter) listOf(ctx context.Context, c *core, cursor *string) (*acp.ListSessionsResponse, error) {
+	params := wire.SessionListParams{Limit: listPage}
+	if cursor != nil {
+		params.Cursor = *cursor
+	}
+	var res wire.SessionListResult
+	if err := c.call(ctx, wire.MethodSessionList, params, &res); err != nil {
+		return nil, err
+	}
+	out := &acp.ListSessionsResponse{Sessions: make([]acp.SessionInfo, 0, len(res.Sessions))}
+	for _, s := range res.Sessions {
+		info := acp.SessionInfo{SessionId: acp.SessionId(s.SessionID), Cwd: pathOf(s.Cwd), UpdatedAt: acp.Ptr(s.UpdatedAt.UTC().Format(time.RFC3339))}
+		if s.Title != "" {
+			info.Title = &s.Title
+		}
+		out.Sessions = append(out.Sessions, info)
+	}
+	if res.NextCursor != "" {
+		out.NextCursor = &res.NextCursor
+	}
+	return out, nil
+}
+
+// sessionClose cancels what runs and lets the session go; it stays stored.
+func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) (any, error) {
+	s, err := a.session(string(p.SessionId))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.end(ctx); err != nil {
+		return nil, err
+	}
+	a.drop(s)
+	return struct{}{}, nil
+}
+
+// sessionDelete also takes a session that is not loaded, of the launch folder or one in use.
+func (a *adapter) sessionDelete(ctx context.Context, p *acp.CloseSessionRequest) (any, error) {
+	id := string(p.SessionId)
+	if s, err := a.session(id); err == nil {
+		if err := s.end(ctx); err != nil {
+			return nil, err
+		}
+		a.drop(s)
+		return s.core.delete(ctx, id)
+	}
+	first, err := a.coreFor(ctx, launchDir(), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := first.delete(ctx, id)
+	for _, c := range a.otherCores(first) {
+		if err == nil {
+			break
+		}
+		res, err = c.delete(ctx, id)
+	}
+	return res, err
+}
+
+func (c *core) delete(ctx context.Context, id string) (any, error) {
+	var done json.RawMessage
+	if err := c.call(ctx, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, &done); err != nil {
+		return nil, err
+	}
+	return struct{}{}, nil
+}
+
+// end cancels the session's turn and waits until it is over.
+func (s *session) end(ctx context.Context) error {
+	s.cancel()
+	var state wire.AbortResult
+	if err := s.core.call(ctx, wire.MethodAbort, wire.AbortParams{SessionID: s.id}, &state); err != nil {
+		return err
+	}
+	if state.State == "idle" {
+		return nil
+	}
+	var turn wire.Turn
+	return s.core.call(ctx, wire.MethodTurnWait, wire.TurnWaitParams{SessionID: s.id}, &turn)
+}

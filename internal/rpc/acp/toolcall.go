@@ -1,0 +1,153 @@
+package acp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+const (
+	// maxDiff bounds the texts of all diffs of one call; beyond it only names are shown.
+	maxDiff = 4 << 20
+	// maxRaw bounds a call's raw input and what is shown of its result.
+	maxRaw = 256 << 10
+)
+
+// kinds are the ACP's kinds of our tools.
+var kinds = map[string]acp.ToolKind{
+	"read": acp.ToolKindRead, "ls": acp.ToolKindRead, "job": acp.ToolKindRead,
+	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch,
+	"edit": acp.ToolKindEdit, "write": acp.ToolKindEdit, "apply_patch": acp.ToolKindEdit,
+	"bash": acp.ToolKindExecute, "fetch": acp.ToolKindFetch, "web_search": acp.ToolKindFetch,
+	"plan": acp.ToolKindThink, "recall": acp.ToolKindThink, "remember": acp.ToolKindThink,
+}
+
+func kindOf(tool string) acp.ToolKind {
+	if k, ok := kinds[tool]; ok {
+		return k
+	}
+	return acp.ToolKindOther
+}
+
+func statusOf(status string) acp.ToolCallStatus {
+	switch status {
+	case "running":
+		return acp.ToolCallStatusInProgress
+	case "completed":
+		return acp.ToolCallStatusCompleted
+	case "failed", "denied", "skipped", "cancelled":
+		return acp.ToolCallStatusFailed
+	}
+	return acp.ToolCallStatusPending
+}
+
+func titleOf(w *wire.Item) string { return orDefault(w.Label, orDefault(w.Name, "Tool")) }
+
+// rawInput is what the model sent, where it is JSON and not too long to show.
+func rawInput(args json.RawMessage) any {
+	if len(args) == 0 || len(args) > maxRaw || !json.Valid(args) {
+		return nil
+	}
+	return args
+}
+
+// locationsOf lets the client follow along. The ACP counts lines from 1.
+func locationsOf(w *wire.Item) []acp.ToolCallLocation {
+	var out []acp.ToolCallLocation
+	for _, l := range w.Locations {
+		loc := acp.ToolCallLocation{Path: pathOf(l.URI)}
+		if l.Range != nil {
+			loc.Line = acp.Ptr(int(l.Range.Start.Line) + 1)
+		}
+		if loc.Path != "" {
+			out = append(out, loc)
+		}
+	}
+	return out
+}
+
+// metaOf says what the ACP has no field for.
+func metaOf(w *wire.Item) map[string]any {
+	m := map[string]any{"tool": w.Name, "status": w.Status}
+	if w.ParentItemID != "" {
+		m["parentToolCallId"] = w.ParentItemID
+	}
+	if w.ProposalID != "" {
+		m["proposalId"] = w.ProposalID
+	}
+	return map[string]any{"agentLsp": m}
+}
+
+func toolCall(w *wire.Item) *acp.SessionUpdateToolCall {
+	return &acp.SessionUpdateToolCall{ToolCallId: acp.ToolCallId(w.ItemID), Title: titleOf(w), Kind: kindOf(w.Name),
+		Status: statusOf(w.Status), Locations: locationsOf(w), RawInput: rawInput(w.Args), Meta: metaOf(w)}
+}
+
+func toolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate {
+	return acp.UpdateToolCall(acp.ToolCallId(itemID), opts...)
+}
+
+// changedCall tells a change of a call that goes on.
+func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
+	return &acp.SessionToolCallUpdate{ToolCallId: acp.ToolCallId(w.ItemID), Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w.Name)),
+		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args), Meta: metaOf(w)}
+}
+
+// endedCall tells a call's result: its diffs, else the text that the model got, and its images.
+func endedCall(w *wire.Item, diffs []acp.ToolCallContent) *acp.SessionToolCallUpdate {
+	u := changedCall(w)
+	u.Content = diffs
+	if w.Result != nil {
+		shown := clip(*w.Result)
+		if len(diffs) == 0 || w.IsError || w.Status != "completed" {
+			u.Content = append(u.Content[:len(u.Content):len(u.Content)], acp.ToolContent(acp.TextBlock(shown)))
+		}
+		u.RawOutput = map[string]any{"result": shown, "isError": w.IsError}
+	}
+	for _, b := range w.Content {
+		if b.Type == "image" && len(b.Data) > 0 && len(b.Data) < maxText {
+			u.Content = append(u.Content, acp.ToolContent(acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data), b.MimeType)))
+		}
+	}
+	return u
+}
+
+func clip(text string) string {
+	if len(text) <= maxRaw {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxRaw], "") + "\n[... cut ...]"
+}
+
+// diffsOf shows each hunk of a proposal as a diff of its own.
+func diffsOf(p *wire.Proposal) []acp.ToolCallContent {
+	var out []acp.ToolCallContent
+	size := 0
+	for _, f := range p.Files {
+		for _, h := range f.Hunks {
+			size += len(h.OldText) + len(h.NewText)
+			if size > maxDiff {
+				out = append(out, acp.ToolContent(acp.TextBlock("The rest of the change is too long to show: "+pathOf(f.URI))))
+				return out
+			}
+			out = append(out, diffOf(f, h))
+		}
+	}
+	return out
+}
+
+func diffOf(f wire.ProposalFile, h wire.Hunk) acp.ToolCallContent {
+	if f.Op == "rename" {
+		return acp.ToolContent(acp.TextBlock("Rename " + pathOf(f.URI) + " to " + pathOf(f.NewURI)))
+	}
+	d := acp.ToolDiffContent(pathOf(f.URI), h.NewText, h.OldText)
+	if f.Op == "create" {
+		d.Diff.OldText = nil
+	}
+	d.Diff.Meta = map[string]any{"agentLsp": map[string]any{"hunkId": h.HunkID, "state": h.State, "op": f.Op, "line": h.Range.Start.Line + 1}}
+	return d
+}

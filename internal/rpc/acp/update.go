@@ -1,0 +1,362 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+const (
+	// maxText bounds one piece of text in a message; a longer one is cut into several chunks.
+	maxText = 1 << 20
+	// outputTail is how much of a tool's live output is shown: an update replaces the last one.
+	outputTail = 4 << 10
+)
+
+// item is an item of a running turn.
+type item struct {
+	kind   string
+	nested bool // a sub-agent's
+	sent   int  // bytes of its text that the client has
+	output []byte
+	diffs  []acp.ToolCallContent
+	tool   wire.Item
+}
+
+var _ rpc.Listener = (*core)(nil)
+
+// Notified implements rpc.Listener: what the core tells becomes updates, in its order.
+func (c *core) Notified(sessionID, method string, params any) {
+	defer c.recovered()
+	s, err := c.a.session(sessionID)
+	if err != nil || s.core != c {
+		return
+	}
+	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
+		s.told(method, params) // the past comes before the answer that others wait for
+		return
+	}
+	s.inOrder(func() { s.told(method, params) })
+}
+
+// Delta implements rpc.Listener.
+func (c *core) Delta(sessionID string, d agent.ItemDelta) {
+	defer c.recovered()
+	if s, err := c.a.session(sessionID); err == nil && s.core == c {
+		s.inOrder(func() { s.delta(d) })
+	}
+}
+
+// recovered keeps what goes wrong in telling out of the engine.
+func (c *core) recovered() {
+	if p := recover(); p != nil {
+		c.a.log.Error("telling the client panicked", "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+// inOrder runs f now, or after what is held back.
+func (s *session) inOrder(f func()) {
+	s.mu.Lock()
+	if s.held {
+		s.later = append(s.later, f)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	f()
+}
+
+// hold keeps back what is told until resume.
+func (s *session) hold() {
+	s.mu.Lock()
+	s.held = true
+	s.mu.Unlock()
+}
+
+// resume tells what was held back, and then the rest as it comes.
+func (s *session) resume(context.Context) {
+	for {
+		s.mu.Lock()
+		later := s.later
+		s.later, s.held = nil, len(later) > 0
+		s.mu.Unlock()
+		if len(later) == 0 {
+			return
+		}
+		for _, f := range later {
+			f()
+		}
+	}
+}
+
+// told turns one notification into updates. It never asks anybody.
+func (s *session) told(method string, params any) {
+	switch e := params.(type) {
+	case wire.ItemEvent:
+		s.itemTold(method, &e)
+	case wire.TurnCompleted:
+		s.turnCompleted()
+		s.ended(&e.Turn)
+	case wire.ProposalCreated:
+		s.setPending(true)
+		s.proposed(&e.Proposal)
+	case wire.ProposalChanged:
+		if method == wire.MethodProposalClosed {
+			s.decided(e.Proposal.ProposalID)
+		} else {
+			s.proposed(&e.Proposal)
+		}
+	case *wire.SessionUpdated:
+		s.sessionUpdated(e)
+	case wire.RetryScheduled:
+		s.retried(&e)
+	case wire.Compaction:
+		s.note("", fmt.Sprintf("The context was reduced from %d to %d tokens (%s).", e.TokensBefore, e.TokensAfter, e.Strategy))
+	}
+}
+
+func (s *session) itemTold(method string, e *wire.ItemEvent) {
+	switch method {
+	case wire.MethodItemStarted:
+		s.started(e)
+	case wire.MethodItemUpdated:
+		s.itemUpdated(e)
+	case wire.MethodItemCompleted:
+		s.completed(e)
+	}
+}
+
+// delta is the hot path: encoded by hand, merged where one of the item still waits.
+func (s *session) delta(d agent.ItemDelta) {
+	s.mu.Lock()
+	it := s.items[d.ItemID]
+	if it == nil || it.nested && d.Kind != agent.DeltaToolOutput {
+		s.mu.Unlock()
+		return
+	}
+	if d.Kind == agent.DeltaToolOutput {
+		it.output = append(it.output, d.Text...)
+		if over := len(it.output) - outputTail; over > outputTail {
+			it.output = append(it.output[:0], it.output[over:]...)
+		}
+	} else {
+		it.sent += len(d.Text)
+	}
+	s.mu.Unlock()
+	switch d.Kind {
+	case agent.DeltaText:
+		s.chunk("agent_message_chunk", d.ItemID, d.Text)
+	case agent.DeltaReasoning:
+		s.chunk("agent_thought_chunk", d.ItemID, d.Text)
+	case agent.DeltaToolOutput:
+		s.liveOutput(it, d.ItemID)
+	}
+}
+
+// chunk sends a piece of a message.
+func (s *session) chunk(kind, itemID, text string) {
+	key := transport.DeltaKey{ItemID: itemID, Kind: kind}
+	if !s.a.out.Merge(s.id, key, text) {
+		s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
+	}
+}
+
+// deltaPrefix is a chunk's frame up to the opening quote of its text; deltaEnd closes it.
+func deltaPrefix(sessionID, kind, itemID string) []byte {
+	b := make([]byte, 0, 320)
+	b = append(b, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`...)
+	b = transport.AppendEscaped(b, sessionID)
+	b = append(b, `","update":{"sessionUpdate":"`...)
+	b = append(b, kind...)
+	b = append(b, `","messageId":"`...)
+	b = transport.AppendEscaped(b, itemID)
+	return append(b, `","content":{"type":"text","text":"`...)
+}
+
+// text sends a whole text in pieces of bounded size.
+func (s *session) text(kind, itemID, text string) {
+	for len(text) > maxText {
+		cut := maxText
+		for cut > 0 && text[cut]&0xC0 == 0x80 {
+			cut--
+		}
+		s.chunk(kind, itemID, text[:cut])
+		text = text[cut:]
+	}
+	if text != "" {
+		s.chunk(kind, itemID, text)
+	}
+}
+
+// liveOutput shows the end of what a tool has printed. What still waits is replaced.
+func (s *session) liveOutput(it *item, itemID string) {
+	frame := func() []byte {
+		s.mu.Lock()
+		tail := string(it.output[max(0, len(it.output)-outputTail):])
+		s.mu.Unlock()
+		return updateFrame(s.id, toolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
+			acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(tail))})))
+	}
+	if key := s.id + "\x00" + itemID; !s.a.out.ReplaceState(key, frame) {
+		s.a.out.PutState(key, frame())
+	}
+}
+
+// started opens an item; a loaded session's open items bring their text so far.
+func (s *session) started(e *wire.ItemEvent) {
+	it := &item{kind: e.Item.Type, nested: e.Item.ParentItemID != "", tool: e.Item}
+	s.mu.Lock()
+	s.items[e.Item.ItemID] = it
+	s.mu.Unlock()
+	switch e.Item.Type {
+	case "assistantMessage", "reasoning":
+		s.rest(it, &e.Item)
+	case "toolCall":
+		s.update(acp.SessionUpdate{ToolCall: toolCall(&e.Item)})
+	case "plan":
+		s.plan(&e.Item)
+	}
+}
+
+func (s *session) itemUpdated(e *wire.ItemEvent) {
+	s.mu.Lock()
+	if it := s.items[e.Item.ItemID]; it != nil {
+		it.tool = e.Item
+	}
+	s.mu.Unlock()
+	switch e.Item.Type {
+	case "toolCall":
+		s.update(acp.SessionUpdate{ToolCallUpdate: changedCall(&e.Item)})
+		if e.Item.Status == "awaitingReview" && e.Item.ProposalID != "" {
+			s.askReview(e.Item.ProposalID)
+		}
+	case "plan":
+		s.plan(&e.Item)
+	}
+}
+
+// completed closes an item, and tells it whole where the client has not seen it open.
+func (s *session) completed(e *wire.ItemEvent) {
+	s.mu.Lock()
+	it := s.items[e.Item.ItemID]
+	delete(s.items, e.Item.ItemID)
+	s.mu.Unlock()
+	seen := it != nil
+	if !seen {
+		it = &item{kind: e.Item.Type, nested: e.Item.ParentItemID != ""}
+	}
+	switch e.Item.Type {
+	case "assistantMessage", "reasoning":
+		s.rest(it, &e.Item)
+	case "userMessage":
+		if e.Replay && !it.nested {
+			s.replayUser(&e.Item)
+		}
+	case "toolCall":
+		if !seen {
+			s.update(acp.SessionUpdate{ToolCall: toolCall(&e.Item)})
+		}
+		s.update(acp.SessionUpdate{ToolCallUpdate: endedCall(&e.Item, it.diffs)})
+	case "plan":
+		s.plan(&e.Item)
+	case "notice":
+		if e.Item.Text != nil && !it.nested {
+			s.note(e.Item.Level, *e.Item.Text)
+		}
+	}
+}
+
+// rest sends what the client has not seen of a message; what was retracted is left alone.
+func (s *session) rest(it *item, w *wire.Item) {
+	if it.nested || w.Text == nil || w.Status == "retracted" && it.sent == 0 {
+		return
+	}
+	kind := "agent_message_chunk"
+	if w.Type == "reasoning" {
+		kind = "agent_thought_chunk"
+	}
+	s.mu.Lock()
+	from := it.sent
+	it.sent = max(it.sent, len(*w.Text))
+	s.mu.Unlock()
+	if from < len(*w.Text) {
+		s.text(kind, w.ItemID, (*w.Text)[from:])
+	}
+}
+
+func (s *session) replayUser(w *wire.Item) {
+	if w.Text != nil {
+		s.text("user_message_chunk", w.ItemID, *w.Text)
+	}
+	for _, b := range w.Content {
+		if b.Type == "image" && len(b.Data) > 0 && len(b.Data) < maxText {
+			u := acp.UpdateUserMessage(acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data), b.MimeType))
+			u.UserMessageChunk.MessageId = &w.ItemID
+			s.update(u)
+		}
+	}
+}
+
+// note tells the user something that is no message of the model's.
+func (s *session) note(level, text string) {
+	switch level {
+	case "warning", "error":
+		s.update(acp.UpdateAgentMessageText("\n[" + level + "] " + text + "\n"))
+	default:
+		s.update(acp.UpdateAgentThoughtText(text + "\n"))
+	}
+}
+
+func (s *session) retried(e *wire.RetryScheduled) {
+	s.note("", fmt.Sprintf("The model call failed (%s); attempt %d of %d follows in %d ms.", e.Error.Message, e.Attempt, e.MaxRetries, e.DelayMs))
+}
+
+func (s *session) plan(w *wire.Item) {
+	entries := make([]acp.PlanEntry, 0, len(w.Entries))
+	for _, e := range w.Entries {
+		status := acp.PlanEntryStatus(e.Status)
+		if e.Status == "inProgress" {
+			status = acp.PlanEntryStatusInProgress
+		}
+		entries = append(entries, acp.PlanEntry{Content: e.Content, Priority: acp.PlanEntryPriorityMedium, Status: status})
+	}
+	s.update(acp.UpdatePlan(entries...))
+}
+
+func (s *session) turnCompleted() {
+	s.mu.Lock()
+	clear(s.items)
+	s.mu.Unlock()
+}
+
+// sessionUpdated tells usage, title and settings.
+func (s *session) sessionUpdated(e *wire.SessionUpdated) {
+	if e.ContextWindow > 0 {
+		u := &acp.SessionUsageUpdate{Used: e.ContextTokens, Size: e.ContextWindow}
+		if e.Usage != nil && e.Usage.Cost > 0 {
+			u.Cost = &acp.Cost{Amount: e.Usage.Cost, Currency: "USD"}
+		}
+		s.update(acp.SessionUpdate{UsageUpdate: u})
+	}
+	s.mu.Lock()
+	renamed := e.Title != "" && e.Title != s.title
+	if renamed {
+		s.title = e.Title
+	}
+	s.mu.Unlock()
+	if renamed {
+		s.update(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: &e.Title}})
+	}
+	if len(e.Config) > 0 {
+		s.configured(e.Config)
+		s.tellOptions()
+	}
+}

@@ -1,0 +1,148 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// This file holds the code actions, which are of use to every editor.
+
+type codeAction struct {
+	Title       string            `json:"title"`
+	Kind        string            `json:"kind"`
+	Diagnostics []json.RawMessage `json:"diagnostics,omitzero"`
+	Command     lspCommand        `json:"command"`
+}
+
+// templates are offered on a selection.
+var templates = []struct{ title, text string }{
+	{"Agent: explain this", "Explain this code."},
+	{"Agent: refactor this", "Refactor this code without changing what it does."},
+	{"Agent: document this", "Document this code."},
+	{"Agent: write tests for this", "Write tests for this code."},
+}
+
+// codeActions offers to decide the hunks in the range, to fix its diagnostics, and the templates.
+func (s *server) codeActions(_ context.Context, p *documentParams) ([]any, error) {
+	s.place.seen(p.TextDocument.URI, p.Range)
+	return s.offered(wanted(s.actionsAt(p), p.Context.Only)), nil
+}
+
+// offered writes actions as commands for a client that knows no others.
+func (s *server) offered(actions []codeAction) []any {
+	out := make([]any, 0, len(actions))
+	for _, a := range actions {
+		if s.client.literals {
+			out = append(out, a)
+			continue
+		}
+		a.Command.Title = a.Title
+		out = append(out, a.Command)
+	}
+	return out
+}
+
+func (s *server) actionsAt(p *documentParams) []codeAction {
+	var actions []codeAction
+	for _, h := range s.pendingHunks(p.TextDocument.URI) {
+		if !overlap(h.span, p.Range) {
+			continue
+		}
+		actions = append(actions,
+			codeAction{Title: "Accept the agent's change " + h.stat(), Kind: "quickfix", Command: h.command("Accept", "agent.accept")},
+			codeAction{Title: "Reject the agent's change " + h.stat(), Kind: "quickfix", Command: h.command("Reject", "agent.reject")})
+	}
+	actions = append(actions, s.commentActions(p)...)
+	actions = append(actions, fixes(p)...)
+	if p.Range.Start != p.Range.End {
+		for _, t := range templates {
+			actions = append(actions, codeAction{Title: t.title, Kind: "refactor", Command: promptAbout(p, t.title, t.text, p.Range)})
+		}
+	}
+	if s.client.claimed {
+		return actions
+	}
+	return append(actions, s.sourceActions()...)
+}
+
+// sourceActions do what has no place in a document, for editors whose users cannot call a
+// command by its name, or that do not show questions.
+func (s *server) sourceActions() (out []codeAction) {
+	add := func(title, command string, args map[string]any) {
+		c := lspCommand{Title: title, Command: command}
+		if args != nil {
+			c.Arguments = []any{args}
+		}
+		out = append(out, codeAction{Title: title, Kind: "source.agent", Command: c})
+	}
+	for _, a := range s.peer.messages() {
+		for _, title := range a.titles {
+			add("Agent asks: "+short(a.text)+": "+title, "agent.answer", map[string]any{"requestId": a.id, "text": title})
+		}
+	}
+	l := s.sessions.loaded(s.sessions.currentID())
+	if l == nil {
+		return out
+	}
+	if busy(l) {
+		add("Agent: stop", "agent.abort", nil)
+	}
+	if _, hunk := firstPending(s.core.Workspace.Undecided(l.id, "")); hunk != "" {
+		add("Agent: accept all changes", "agent.acceptAll", nil)
+		add("Agent: reject all changes", "agent.rejectAll", nil)
+		add("Agent: show the diff", "agent.showDiff", nil)
+	}
+	if !busy(l) && s.undoable(l.id) != "" {
+		add("Agent: undo its last changes", "agent.undoLast", nil)
+	}
+	add("Agent: show the transcript", "agent.showTranscript", nil)
+	return out
+}
+
+// fixes are the quick fixes of the diagnostics that are not ours.
+func fixes(p *documentParams) (out []codeAction) {
+	for _, raw := range p.Context.Diagnostics {
+		var d wire.Diagnostic
+		if decodeParams(raw, &d) != nil || d.Message == "" || d.Source == diagnosticSource {
+			continue
+		}
+		at := workspace.Range{Start: workspace.Position(d.Range.Start), End: workspace.Position(d.Range.End)}
+		text := fmt.Sprintf("Fix this problem on line %d: %s", d.Range.Start.Line+1, d.Message)
+		title := "Agent: fix " + short(d.Message)
+		out = append(out, codeAction{Title: title, Kind: "quickfix", Diagnostics: []json.RawMessage{raw}, Command: promptAbout(p, title, text, at)})
+	}
+	return out
+}
+
+func promptAbout(p *documentParams, title, text string, at workspace.Range) lspCommand {
+	return lspCommand{title, "agent.prompt", []any{map[string]any{"text": text, "textDocument": p.TextDocument, "range": at}}}
+}
+
+func short(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	if r := []rune(line); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return line
+}
+
+// wanted keeps the actions of the kinds that were asked for; a kind includes those below it.
+func wanted(actions []codeAction, only []string) (out []codeAction) {
+	if len(only) == 0 {
+		return actions
+	}
+	for _, a := range actions {
+		for _, kind := range only {
+			if kind == "" || a.Kind == kind || strings.HasPrefix(a.Kind, kind+".") {
+				out = append(out, a)
+				break
+			}
+		}
+	}
+	return out
+}

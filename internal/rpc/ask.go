@@ -1,0 +1,246 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// asking is a question that a person has not answered.
+type asking struct {
+	id        string
+	sessionID string
+	method    string // "": the client knows none; agent.answer answers
+	params    any
+	reply     chan answer    // buffered; the first answer counts
+	sent      sync.WaitGroup // the requests that are out; one is added only while the question is pending
+	ctx       context.Context
+	text      string   // of a window/showMessageRequest
+	titles    []string // of its buttons
+}
+
+// answer is what came back.
+type answer struct {
+	raw json.RawMessage
+	err error
+}
+
+// Question asks the user something. Declined where the client gave no usable answer; the
+// error is ErrUnsupported where it has no way to ask, and ctx's cause where that ended first.
+func (p *Peer) Question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
+	if q.RequestID == "" {
+		q.RequestID = newID("req_")
+	}
+	if !p.s.client.claims.Ask {
+		return p.askByMessage(ctx, q)
+	}
+	raw, err := p.ask(ctx, &asking{id: q.RequestID, sessionID: q.SessionID, method: wire.MethodAsk, params: q})
+	if methodMissing(err) {
+		return p.askByMessage(ctx, q)
+	}
+	if err != nil {
+		return wire.AskResult{}, err
+	}
+	return answerFrom(raw), nil
+}
+
+// The answers to the question of AskReload.
+const (
+	reloadLabel = "Reload from disk"
+	keepLabel   = "Keep the buffer"
+)
+
+// AskReload is workspace.Options.AskReload.
+func (p *Peer) AskReload(ctx context.Context, name string) workspace.ReloadAnswer {
+	q := wire.AskParams{
+		RequestID: newID("req_"), SessionID: p.s.sessions.currentID(),
+		Question: name + " was changed on disk outside the editor, and its buffer has unsaved changes. Which text counts?",
+		Options: []wire.AskOption{
+			{Label: keepLabel, Description: "the file is overwritten when you save"},
+			{Label: reloadLabel, Description: "one undo brings your text back"},
+		},
+	}
+	ask := p.Question
+	if q.SessionID == "" {
+		ask = p.askByMessage
+	}
+	r, err := ask(ctx, q)
+	switch {
+	case err != nil || r.Declined:
+		return ""
+	case r.Answer == reloadLabel:
+		return workspace.ReloadDisk
+	case r.Answer == keepLabel:
+		return workspace.KeepBuffer
+	}
+	return ""
+}
+
+// answerFrom also accepts a list of labels, which a client may send for multi.
+func answerFrom(raw json.RawMessage) wire.AskResult {
+	o := objectFrom(raw)
+	text := o.string("answer")
+	if list := o.strings("answer"); len(list) > 0 {
+		text = strings.Join(list, ", ")
+	}
+	if text == "" || o.bool("declined") {
+		return wire.AskResult{Declined: true}
+	}
+	return wire.AskResult{Answer: clip(text)}
+}
+
+func clip(s string) string {
+	if len(s) <= maxReply {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxReply], "")
+}
+
+// ask sends a question and waits for the first answer to it, which may come to a
+// repetition (askAgain). When it returns, the client has been told of what was not answered.
+func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
+	ctx, done := context.WithCancel(ctx)
+	defer a.sent.Wait() // queueing $/cancelRequest never blocks
+	defer done()
+	defer context.AfterFunc(p.s.ctx, done)()
+	a.ctx, a.reply = ctx, make(chan answer, 1)
+	p.mu.Lock()
+	p.pending[a.id] = a
+	p.order = append(p.order, a.id)
+	if a.method != "" {
+		p.send(a)
+	}
+	p.mu.Unlock()
+	defer p.drop(a.id)
+	select {
+	case got := <-a.reply:
+		return got.raw, got.err
+	case <-ctx.Done():
+		p.moot(a)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// send asks in a goroutine of its own, which ends with the question. Caller holds mu.
+func (p *Peer) send(a *asking) {
+	a.sent.Add(1)
+	p.s.goRun("asking "+a.method, func() {
+		defer a.sent.Done()
+		var raw json.RawMessage
+		err := p.call(a.ctx, a.method, a.params, &raw)
+		if a.ctx.Err() != nil {
+			return
+		}
+		select {
+		case a.reply <- answer{raw, err}:
+		default: // answered already
+		}
+	})
+}
+
+// moot tells that a question needs no answer any more.
+func (p *Peer) moot(a *asking) {
+	if st := p.s.hub.stream(a.sessionID); st != nil {
+		st.resolved(a.id)
+	}
+}
+
+// askAgain repeats the session's open questions for a client that has loaded it anew.
+func (p *Peer) askAgain(sessionID string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range p.order {
+		if a := p.pending[id]; a != nil && a.method != "" && a.sessionID == sessionID && a.ctx.Err() == nil {
+			p.send(a)
+		}
+	}
+}
+
+// close is called at the end of the connection; s.ctx ends what still waits.
+func (p *Peer) close() {}
+
+// messageRequest asks by window/showMessageRequest and returns the chosen title, "" for none.
+func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, titles []string) (string, error) {
+	actions := make([]any, len(titles))
+	for i, t := range titles {
+		actions[i] = map[string]any{"title": t}
+	}
+	raw, err := p.ask(ctx, &asking{
+		id: id, sessionID: sessionID, method: methodAskMessage,
+		params: map[string]any{"type": messageWarning, "message": text, "actions": actions},
+		text:   text, titles: titles,
+	})
+	if methodMissing(err) {
+		if !p.s.plain() || !p.s.client.actions {
+			return "", ErrUnsupported
+		}
+		raw, err = p.askByAction(ctx, &asking{id: id, sessionID: sessionID, text: text, titles: titles})
+	}
+	if err != nil {
+		return "", err
+	}
+	return objectFrom(raw).string("title"), nil
+}
+
+// askByAction keeps a question open for the code actions and the command that answer it, and
+// says so, where the client has no window/showMessageRequest.
+func (p *Peer) askByAction(ctx context.Context, a *asking) (json.RawMessage, error) {
+	p.Message(messageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
+	return p.ask(ctx, a)
+}
+
+func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
+	if len(q.Options) == 0 {
+		// A message has buttons and no field: a free question cannot be asked this way.
+		return wire.AskResult{Declined: true}, ErrUnsupported
+	}
+	text := q.Question
+	titles := make([]string, 0, len(q.Options))
+	for _, o := range q.Options {
+		titles = append(titles, o.Label)
+		if o.Description != "" {
+			text += fmt.Sprintf("\n%s: %s", o.Label, o.Description)
+		}
+	}
+	title, err := p.messageRequest(ctx, q.RequestID, q.SessionID, text, titles)
+	if err != nil || title == "" {
+		return wire.AskResult{Declined: true}, err
+	}
+	return wire.AskResult{Answer: title}, nil
+}
+
+// messages are the questions of window/showMessageRequest that nobody has answered, oldest first.
+func (p *Peer) messages() (out []*asking) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range p.order {
+		if a := p.pending[id]; a != nil && a.titles != nil && a.ctx.Err() == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// answerMessage answers such a question otherwise than by its reply: the named one, else the oldest.
+func (p *Peer) answerMessage(id, title string) error {
+	for _, a := range p.messages() {
+		if id != "" && id != a.id {
+			continue
+		}
+		if !slices.Contains(a.titles, title) {
+			return invalid("text", "%q is none of the answers %q", title, a.titles)
+		}
+		select {
+		case a.reply <- answer{raw: encode(map[string]any{"title": title})}:
+		default: // answered already
+		}
+		return nil
+	}
+	return fail(wire.CodeNotFound, "no question is waiting for an answer")
+}

@@ -1,0 +1,118 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+func (s *server) checkpointList(ctx context.Context, p *wire.SessionParams) (wire.CheckpointListResult, error) {
+	if _, err := s.sessions.get(ctx, p.SessionID); err != nil {
+		return wire.CheckpointListResult{}, err
+	}
+	list := s.core.Workspace.Checkpoints(p.SessionID)
+	out := wire.CheckpointListResult{Checkpoints: make([]wire.Checkpoint, 0, len(list))}
+	for _, c := range list {
+		out.Checkpoints = append(out.Checkpoints, wire.Checkpoint{
+			CheckpointID: c.ID, TurnID: c.TurnID, MessageID: c.MessageID, CreatedAt: c.CreatedAt,
+			Files: nonNil(c.Files), Stat: wire.Stat(c.Stat),
+		})
+	}
+	return out, nil
+}
+
+func (s *server) checkpointDiff(_ context.Context, p *wire.CheckpointParams) (wire.CheckpointDiffResult, error) {
+	if p.CheckpointID == "" {
+		return wire.CheckpointDiffResult{}, invalid("checkpointId", "is missing")
+	}
+	diff, err := s.core.Workspace.CheckpointDiff(p.CheckpointID)
+	return wire.CheckpointDiffResult{Diff: diff}, err
+}
+
+// checkpointRestore takes back files, the conversation, or both. The conversation goes back
+// to before the checkpoint's prompt; what came after stays in the log.
+func (s *server) checkpointRestore(ctx context.Context, p *wire.CheckpointRestoreParams) (wire.CheckpointRestoreResult, error) {
+	out := wire.CheckpointRestoreResult{Changes: []wire.RestoreChange{}, Conflicts: []wire.RestoreConflict{}}
+	if p.CheckpointID == "" {
+		return out, invalid("checkpointId", "is missing")
+	}
+	files, conversation := true, false
+	switch p.Scope {
+	case "", "files":
+	case "conversation":
+		files, conversation = false, true
+	case "both":
+		conversation = true
+	default:
+		return out, invalid("scope", "%q is none of files, conversation, both", p.Scope)
+	}
+	sessionID, messageID, err := s.core.Workspace.CheckpointSession(p.CheckpointID)
+	if err != nil {
+		return out, err
+	}
+	l, err := s.sessions.writable(ctx, sessionID)
+	if err != nil {
+		return out, err
+	}
+	if conversation && busy(l) {
+		return out, agent.ErrNotIdle
+	}
+	if files {
+		if err := s.restoreFiles(ctx, p.CheckpointID, &out); err != nil {
+			return out, err
+		}
+	}
+	if conversation {
+		err = s.restoreConversation(ctx, l, messageID)
+	}
+	return out, err
+}
+
+func (s *server) restoreFiles(ctx context.Context, id string, out *wire.CheckpointRestoreResult) error {
+	r, err := s.core.Workspace.Restore(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.Changes {
+		out.Changes = append(out.Changes, wire.RestoreChange{URI: c.URI, Op: string(c.Op)})
+	}
+	for _, c := range r.Conflicts {
+		out.Conflicts = append(out.Conflicts, wire.RestoreConflict(c))
+	}
+	out.UndoCheckpointID = r.UndoCheckpointID
+	return nil
+}
+
+// restoreConversation lets the history end before the message.
+func (s *server) restoreConversation(ctx context.Context, l *live, messageID string) error {
+	through, found := "", false
+	for _, m := range l.engine.Messages() {
+		if m.ID == messageID {
+			found = true
+			break
+		}
+		through = m.ID
+	}
+	if !found {
+		return fmt.Errorf("restoring the conversation: its message %s is not in the history any more", messageID)
+	}
+	if err := l.store.BranchTo(through); err != nil {
+		return err
+	}
+	fresh, err := s.sessions.reload(ctx, l)
+	if err != nil {
+		return err
+	}
+	s.hub.hold(inboundFrom(ctx), fresh.id)
+	state := fresh.engine.State()
+	fresh.stream.put(func() { fresh.stream.changed(state) })
+	return nil
+}
+
+// busy reports whether a turn runs.
+func busy(l *live) bool {
+	st := l.engine.State().Status
+	return st == agent.SessionRunning || st == agent.SessionAwaiting
+}

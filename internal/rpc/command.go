@@ -1,0 +1,304 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// commandArgs are the arguments of a command: one object, all of whose fields may be missing.
+type commandArgs struct {
+	Text         string `json:"text"`
+	TextDocument struct {
+		URI string `json:"uri"`
+	} `json:"textDocument"`
+	Range      *wire.Range `json:"range"`
+	ProposalID string      `json:"proposalId"`
+	HunkID     string      `json:"hunkId"`
+	Comment    string      `json:"comment"`
+	RequestID  string      `json:"requestId"`
+}
+
+// commandNames are the commands of workspace/executeCommand.
+var commandNames = []string{
+	"agent.prompt", "agent.steer", "agent.abort", "agent.continue", "agent.accept", "agent.reject",
+	"agent.acceptAll", "agent.rejectAll", "agent.undoLast", "agent.newSession", "agent.showTranscript", "agent.showDiff", "agent.answer",
+}
+
+// executeCommand serves clients that know nothing of agent/*. All commands work on the
+// current session; agent.prompt answers on acceptance, the others when they are done.
+func (s *server) executeCommand(ctx context.Context, raw []byte) (any, error) {
+	if s.client.features.IdleChanges {
+		return s.untilApplied(ctx, func(ctx context.Context) (any, error) { return s.runCommand(ctx, raw) })
+	}
+	return s.runCommand(ctx, raw)
+}
+
+// untilApplied answers, with null, as soon as the editor says that it has made an edit: one that
+// waits for the answer before it tells what it changed would wait for us, and we for it.
+func (s *server) untilApplied(ctx context.Context, run func(context.Context) (any, error)) (any, error) {
+	type outcome struct {
+		result any
+		err    error
+	}
+	applied, forget := s.peer.applied()
+	defer forget()
+	ended := make(chan outcome, 1)
+	// Neither the end of the request nor what its answer releases is the command's any more.
+	alone := context.WithValue(context.WithoutCancel(ctx), inboundKey{}, (*inbound)(nil))
+	alone, cancel := context.WithCancel(alone)
+	stop := context.AfterFunc(s.ctx, cancel)
+	s.goRun("running a command", func() {
+		defer cancel()
+		defer stop()
+		result, err := run(alone)
+		ended <- outcome{result, err}
+	})
+	select {
+	case got := <-ended:
+		return got.result, got.err
+	case <-applied:
+		return nil, nil
+	case <-ctx.Done():
+		cancel()
+		got := <-ended
+		return got.result, got.err
+	}
+}
+
+func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
+	params := objectFrom(raw)
+	var args commandArgs
+	if list := params.objects("arguments"); len(list) > 0 {
+		if err := decodeParams(encode(list[0]), &args); err != nil {
+			return nil, err
+		}
+	}
+	if args.TextDocument.URI != "" && args.Range != nil {
+		s.place.seen(args.TextDocument.URI, workspaceRangeOf(args.Range))
+	}
+	switch name := params.string("command"); name {
+	case "agent.answer":
+		return s.answerCommand(ctx, args)
+	case "agent.prompt":
+		return s.promptCommand(ctx, args)
+	case "agent.newSession":
+		return s.sessionNew(ctx, &wire.SessionNewParams{})
+	case "agent.acceptAll":
+		return s.decideAll(ctx, workspace.Accept, args)
+	case "agent.rejectAll":
+		return s.decideAll(ctx, workspace.Reject, args)
+	case "agent.accept":
+		return s.decideHunk(ctx, workspace.Accept, args)
+	case "agent.reject":
+		return s.decideHunk(ctx, workspace.Reject, args)
+	case "agent.showDiff":
+		return s.showDiff(ctx, args)
+	case "agent.steer", "agent.abort", "agent.continue", "agent.undoLast", "agent.showTranscript":
+		id := s.sessions.currentID()
+		if id == "" {
+			return nil, fail(wire.CodeUnknownSession, "%s: there is no session yet; begin one with agent.prompt", name)
+		}
+		return s.sessionCommand(ctx, name, id, args)
+	default:
+		return nil, invalid("command", "%q is unknown; there are %v", name, commandNames)
+	}
+}
+
+func (s *server) sessionCommand(ctx context.Context, name, id string, args commandArgs) (any, error) {
+	switch name {
+	case "agent.steer":
+		return s.steerCommand(ctx, id, args)
+	case "agent.abort":
+		return s.abort(ctx, &wire.AbortParams{SessionID: id})
+	case "agent.continue":
+		return s.continueCommand(ctx, id)
+	case "agent.undoLast":
+		return s.undoLast(ctx, id)
+	}
+	return s.showTranscript(ctx, id)
+}
+
+func textPrompt(text string) wire.Prompt { return wire.Prompt{{Type: "text", Text: text}} }
+
+// promptCommand prompts about the named document, else about the one touched last.
+func (s *server) promptCommand(ctx context.Context, args commandArgs) (any, error) {
+	uri, span := s.meant(args)
+	if strings.TrimSpace(args.Text) == "" {
+		var err error
+		if args.Text, err = s.impliedPrompt(ctx, uri, span); err != nil {
+			return nil, err
+		}
+	}
+	p := &wire.PromptParams{Prompt: textPrompt(args.Text)}
+	if uri != "" {
+		p.Context = &wire.PromptContext{URI: uri, Selection: wireRangeOf(span)}
+	}
+	return s.prompt(ctx, p)
+}
+
+// steerCommand steers with the text, else with the selected one.
+func (s *server) steerCommand(ctx context.Context, id string, args commandArgs) (any, error) {
+	if strings.TrimSpace(args.Text) == "" {
+		var err error
+		uri, span := s.meant(args)
+		if args.Text, err = s.impliedPrompt(ctx, uri, span); err != nil {
+			return nil, err
+		}
+	}
+	return s.steer(ctx, &wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)})
+}
+
+// meant is the document and range that a command is about: those that it names, else those
+// where the user was seen last. The range is nil where none is known.
+func (s *server) meant(args commandArgs) (uri string, span *workspace.Range) {
+	if args.Range != nil {
+		r := workspaceRangeOf(args.Range)
+		span = &r
+	}
+	if uri = args.TextDocument.URI; uri != "" {
+		return uri, span
+	}
+	if uri = s.lastDocument(); span == nil {
+		span = s.place.at(uri)
+	}
+	return uri, span
+}
+
+// lastDocument is the open document where the user was seen last, "" if none is open.
+func (s *server) lastDocument() string {
+	if uri := s.place.document(); uri != "" {
+		if _, _, open := s.core.Workspace.TextAt(uri, &workspace.Range{}); open {
+			return uri
+		}
+	}
+	if docs := s.core.Workspace.Documents(); len(docs) > 0 {
+		return docs[0].Ref.URI
+	}
+	return ""
+}
+
+func workspaceRangeOf(r *wire.Range) workspace.Range {
+	return workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
+}
+
+func wireRangeOf(r *workspace.Range) *wire.Range {
+	if r == nil {
+		return nil
+	}
+	return &wire.Range{Start: wire.Position(r.Start), End: wire.Position(r.End)}
+}
+
+// continueCommand runs a turn to its end. Cancelling the request aborts it.
+func (s *server) continueCommand(ctx context.Context, id string) (any, error) {
+	r, err := s.continueTurn(ctx, &wire.SessionParams{SessionID: id})
+	if err != nil {
+		return nil, err
+	}
+	turn, err := s.turnWait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
+	if errors.Is(err, errCancelled) || errors.Is(err, context.Canceled) {
+		if l := s.sessions.loaded(id); l != nil {
+			_, _ = l.engine.Abort(agent.AbortRequest{TurnID: r.TurnID}) // it may have ended meanwhile
+		}
+	}
+	return turn, err
+}
+
+// decideAll decides every pending hunk of the named proposal, else of the current session.
+func (s *server) decideAll(ctx context.Context, action workspace.Action, args commandArgs) (any, error) {
+	ids := []string{args.ProposalID}
+	if args.ProposalID == "" {
+		ids = nil
+		for _, p := range s.core.Workspace.Undecided(s.sessions.currentID(), args.TextDocument.URI) {
+			ids = append(ids, p.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, errNoHunk
+	}
+	out := make([]wire.ProposalResolveResult, 0, len(ids))
+	for _, id := range ids {
+		r, err := s.decide(ctx, id, "*", action, args.Comment)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// errNoHunk says that there is nothing to decide.
+var errNoHunk = fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
+
+// decideHunk decides the named hunk, else the first pending one at the selection, in the last
+// document, or of the session.
+func (s *server) decideHunk(ctx context.Context, action workspace.Action, args commandArgs) (any, error) {
+	if args.ProposalID != "" && args.HunkID != "" {
+		return s.decide(ctx, args.ProposalID, args.HunkID, action, args.Comment)
+	}
+	uri, span := s.meant(args)
+	proposal, hunk := firstWithin(s.pendingHunks(uri), span)
+	if hunk == "" {
+		proposal, hunk = firstPending(s.core.Workspace.Undecided(s.sessions.currentID(), ""))
+	}
+	if hunk == "" {
+		return nil, errNoHunk
+	}
+	return s.decide(ctx, proposal, hunk, action, args.Comment)
+}
+
+// firstWithin is the first hunk that touches a range, else the first of all.
+func firstWithin(hunks []hunkAt, span *workspace.Range) (proposalID, hunkID string) {
+	for _, h := range hunks {
+		if span != nil && overlap(h.span, *span) {
+			return h.proposalID, h.hunkID
+		}
+	}
+	if len(hunks) > 0 {
+		return hunks[0].proposalID, hunks[0].hunkID
+	}
+	return "", ""
+}
+
+func firstPending(proposals []workspace.Proposal) (proposalID, hunkID string) {
+	for _, p := range proposals {
+		for _, f := range p.Files {
+			for _, h := range f.Hunks {
+				if h.State == workspace.HunkPending {
+					return p.ID, h.ID
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+func (s *server) decide(ctx context.Context, proposalID, hunkID string, action workspace.Action, comment string) (wire.ProposalResolveResult, error) {
+	return s.proposalResolve(ctx, &wire.ProposalResolveParams{
+		ProposalID: proposalID, Comment: comment,
+		Decisions: []wire.Decision{{HunkID: hunkID, Action: string(action)}},
+	})
+}
+
+// undoLast takes back what the newest checkpoint of the session covers.
+func (s *server) undoLast(ctx context.Context, id string) (any, error) {
+	checkpoint := s.undoable(id)
+	if checkpoint == "" {
+		return nil, fail(wire.CodeUnknownCheckpoint, "nothing to undo: the agent has changed no file in this session")
+	}
+	return s.checkpointRestore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
+}
+
+// undoable is the newest checkpoint that can be taken back, "" if there is none.
+func (s *server) undoable(id string) string {
+	for _, c := range s.core.Workspace.Checkpoints(id) {
+		if !c.Undone && !c.Restore {
+			return c.ID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// aiComment is a comment that speaks to the agent: its text begins or ends with AI! (do it) or
+// AI? (answer it).
+type aiComment struct {
+	line     uint32
+	text     string
+	question bool
+}
+
+// A comment's text: what follows a comment sign, or a whole line of prose.
+var commentText = lazyregexp.New(`(?:^|\s)(?://+|#+|--+|;+|%+|/?\*+|<!--|"|')\s*(\S.*)$|^\s*((?i:AI[!?]).*)$`)
+
+var aiMark = lazyregexp.New(`^(?i:AI([!?]))(?:[\s:]|$)|(?:^|\s)(?i:AI([!?]))$`)
+
+// maxComments bounds the comments of one document that count.
+const maxComments = 50
+
+// aiComments finds the comments of a text that speak to the agent.
+func aiComments(text string) (out []aiComment) {
+	if !strings.Contains(text, "!") && !strings.Contains(text, "?") {
+		return nil
+	}
+	n := uint32(0)
+	for line := range strings.Lines(text) {
+		if c, ok := aiCommentOf(strings.TrimSpace(line)); ok && len(out) < maxComments {
+			c.line = n
+			out = append(out, c)
+		}
+		n++
+	}
+	return out
+}
+
+func aiCommentOf(line string) (aiComment, bool) {
+	if upper := strings.ToUpper(line); !strings.Contains(upper, "AI!") && !strings.Contains(upper, "AI?") {
+		return aiComment{}, false
+	}
+	m := commentText().FindStringSubmatch(line)
+	if m == nil {
+		return aiComment{}, false
+	}
+	text := m[1] + m[2]
+	for _, end := range []string{"*/", "-->"} {
+		text = strings.TrimSpace(strings.TrimSuffix(text, end))
+	}
+	mark := aiMark().FindStringSubmatch(text)
+	if mark == nil {
+		return aiComment{}, false
+	}
+	return aiComment{text: line, question: mark[1]+mark[2] == "?"}, true
+}
+
+func (c aiComment) span() workspace.Range {
+	return workspace.Range{Start: workspace.Position{Line: c.line}, End: workspace.Position{Line: c.line + 1}}
+}
+
+// within keeps the comments on the lines of a range.
+func within(comments []aiComment, span workspace.Range) (out []aiComment) {
+	for _, c := range comments {
+		if c.line >= span.Start.Line && c.line <= span.End.Line {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// commentPrompt is what the model is told of comments.
+func commentPrompt(comments []aiComment) string {
+	var do, answer []string
+	for _, c := range comments {
+		line := fmt.Sprintf("line %d: %s", c.line+1, c.text)
+		if c.question {
+			answer = append(answer, line)
+		} else {
+			do = append(do, line)
+		}
+	}
+	var parts []string
+	if len(do) > 0 {
+		parts = append(parts, "Do what the comments marked AI! say, then remove these comments:\n"+strings.Join(do, "\n"))
+	}
+	if len(answer) > 0 {
+		parts = append(parts, "Answer the comments marked AI?, and change nothing for them:\n"+strings.Join(answer, "\n"))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// commentActions offers the comments in a range, and all of the document where it has more.
+func (s *server) commentActions(p *documentParams) (out []codeAction) {
+	text, _, ok := s.core.Workspace.TextAt(p.TextDocument.URI, nil)
+	if !ok {
+		return nil
+	}
+	all := aiComments(text)
+	here := within(all, p.Range)
+	for _, c := range here {
+		title := "Agent: do what this comment says"
+		if c.question {
+			title = "Agent: answer this comment"
+		}
+		out = append(out, codeAction{Title: title, Kind: "quickfix", Command: promptAbout(p, title, commentPrompt([]aiComment{c}), c.span())})
+	}
+	if len(all) > 1 && len(here) > 0 {
+		title := fmt.Sprintf("Agent: do all %d AI comments of this file", len(all))
+		whole := workspace.Range{Start: workspace.Position{Line: all[0].line}, End: workspace.Position{Line: all[len(all)-1].line + 1}}
+		out = append(out, codeAction{Title: title, Kind: "quickfix", Command: promptAbout(p, title, commentPrompt(all), whole)})
+	}
+	return out
+}
+
+// saved keeps the comments that a save has prompted with already, by document.
+type saved struct {
+	mu   sync.Mutex
+	told map[string]map[string]bool
+}
+
+// fresh returns the comments that are new since the last save, and remembers all.
+func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := map[string]bool{}
+	for _, c := range comments {
+		if !t.told[uri][c.text] && !now[c.text] {
+			out = append(out, c)
+		}
+		now[c.text] = true
+	}
+	t.told[uri] = now
+	return out
+}
+
+// savedComments prompts with the comments of a saved document where the settings want that.
+// It returns at once.
+func (s *server) savedComments(uri string) {
+	text, _, ok := s.core.Workspace.TextAt(uri, nil)
+	if !ok || s.commentsOn() != "save" {
+		return
+	}
+	comments := s.saved.fresh(uri, aiComments(text))
+	if len(comments) == 0 {
+		return
+	}
+	turn := s.lane.take()
+	s.goRun("prompting with a comment", func() {
+		turn.enter()
+		defer turn.leave()
+		p := &wire.PromptParams{Prompt: textPrompt(commentPrompt(comments)), Context: &wire.PromptContext{URI: uri}}
+		if _, err := s.prompt(s.ctx, p); err != nil {
+			s.peer.Message(messageError, "agent-lsp: "+wireError(err).Error())
+		}
+	})
+}
+
+// commentsOn is the setting aiComments in force.
+func (s *server) commentsOn() string {
+	if l := s.sessions.loaded(s.sessions.currentID()); l != nil {
+		return l.Config().AIComments
+	}
+	config, _, err := s.core.Settings.Session(nil)
+	if err != nil {
+		return ""
+	}
+	return config.AIComments
+}
+
+// impliedPrompt is what agent.prompt means without a text: the AI comments of the range or of
+// the document, else the selected text.
+func (s *server) impliedPrompt(ctx context.Context, uri string, span *workspace.Range) (string, error) {
+	text, _, ok := s.core.Workspace.TextAt(uri, nil)
+	if ok {
+		all := aiComments(text)
+		if span != nil && len(within(all, *span)) > 0 {
+			all = within(all, *span)
+		}
+		if len(all) > 0 {
+			return commentPrompt(all), nil
+		}
+	}
+	if ok && span != nil {
+		if text, _, _ = s.core.Workspace.TextAt(uri, span); strings.TrimSpace(text) != "" {
+			return text, nil
+		}
+	}
+	return "", invalid("text", "is missing: name one, select what you want to say, or write a comment that ends in AI!")
+}

@@ -1,0 +1,275 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Transcripts and both sides of a diff are documents of these schemes where the client has
+// workspace/textDocumentContent, else files in the state directory.
+const (
+	schemeSession  = "agent-session"
+	schemeBase     = "agent-base"
+	schemeProposed = "agent-proposed"
+)
+
+var contentSchemes = []string{schemeSession, schemeBase, schemeProposed}
+
+type contentParams struct {
+	URI string `json:"uri"`
+}
+
+type contentResult struct {
+	Text string `json:"text"`
+}
+
+// contentURI names a document: agent-session:/ID.md, agent-proposed:/ID.diff, or
+// agent-base:/ID/N/NAME and agent-proposed:/ID/N/NAME for the N-th file of a proposal.
+func contentURI(scheme string, parts ...string) string {
+	return (&url.URL{Scheme: scheme, OmitHost: true, Path: "/" + strings.Join(parts, "/")}).String()
+}
+
+// textDocumentContent answers workspace/textDocumentContent.
+func (s *server) textDocumentContent(_ context.Context, p *contentParams) (contentResult, error) {
+	text, err := s.content(p.URI)
+	if err == nil {
+		s.views.showing(p.URI)
+	}
+	return contentResult{text}, err
+}
+
+// content is the text of a document of ours.
+func (s *server) content(uri string) (string, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", invalid("uri", "%v", err)
+	}
+	name := strings.TrimPrefix(u.Path+u.Opaque, "/")
+	id, rest, _ := strings.Cut(name, "/")
+	switch {
+	case u.Scheme == schemeSession:
+		return s.core.Library.Export(strings.TrimSuffix(id, ".md"), "markdown")
+	case u.Scheme == schemeProposed && rest == "":
+		_, diff, err := s.core.Workspace.Get(strings.TrimSuffix(id, ".diff"))
+		return diff, err
+	case u.Scheme == schemeProposed || u.Scheme == schemeBase:
+		n, _, _ := strings.Cut(rest, "/")
+		return s.side(id, n, u.Scheme == schemeProposed)
+	}
+	return "", invalid("uri", "%q is no document of agent-lsp", uri)
+}
+
+// side is one side of the n-th file of a proposal.
+func (s *server) side(proposalID, n string, proposed bool) (string, error) {
+	p, _, err := s.core.Workspace.Get(proposalID)
+	if err != nil {
+		return "", err
+	}
+	i, err := strconv.Atoi(n)
+	if err != nil || i < 0 || i >= len(p.Files) {
+		return "", invalid("uri", "the proposal %s has no file %q", proposalID, n)
+	}
+	before, after, err := s.core.Workspace.Sides(proposalID, p.Files[i].URI)
+	switch {
+	case err != nil: // it was decided meanwhile, and the editor still shows it
+		return fmt.Sprintf("(%v)\n", err), nil
+	case proposed:
+		return string(after), nil
+	}
+	return string(before), nil
+}
+
+// shown is what a command that shows a text answers.
+type shown struct {
+	URI   string      `json:"uri"`
+	Shown bool        `json:"shown"`
+	Files []shownFile `json:"files,omitzero"` // of a diff
+}
+
+// shownFile names both sides of a file of a diff, for editors that can compare documents.
+type shownFile struct {
+	URI      string `json:"uri"`
+	Base     string `json:"base"`
+	Proposed string `json:"proposed"`
+}
+
+// show asks the editor to show a document of ours. The answer names it, so that a client
+// which cannot show it can open it.
+func (s *server) show(ctx context.Context, uri string) (shown, error) {
+	at, err := s.reachable(uri)
+	if err != nil {
+		return shown{}, err
+	}
+	s.views.showing(uri)
+	out := shown{URI: at}
+	if !s.client.documents {
+		s.peer.Message(messageInfo, "agent-lsp: open "+readable(at))
+		return out, nil
+	}
+	var reply struct {
+		Success bool `json:"success"`
+	}
+	params := map[string]any{"uri": out.URI, "takeFocus": true}
+	if err := s.peer.editor(ctx, methodShowDocument, params, &reply); err == nil {
+		out.Shown = reply.Success
+	}
+	return out, nil
+}
+
+// readable is a URI as a person reads it.
+func readable(uri string) string {
+	if u, err := url.Parse(uri); err == nil && u.Scheme == "file" {
+		return filepath.FromSlash(u.Path)
+	}
+	return uri
+}
+
+// reachable returns a document's own URI where the client can ask for its text, else that of
+// a file which holds it.
+func (s *server) reachable(uri string) (string, error) {
+	if s.client.contents {
+		return uri, nil
+	}
+	return s.writeView(uri)
+}
+
+// writeView writes a document into the state directory.
+func (s *server) writeView(uri string) (string, error) {
+	if s.core.ViewDir == "" {
+		return "", s.need("a place for views", false)
+	}
+	text, err := s.content(uri)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(s.core.ViewDir, viewName(uri))
+	if err := os.MkdirAll(s.core.ViewDir, 0o700); err != nil {
+		return "", fmt.Errorf("showing %s: %w", name, err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("showing %s: %w", name, err)
+	}
+	return pathToURI(name), nil
+}
+
+// viewName is the file name of a document of ours; it ends as the document's does.
+func viewName(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "view.txt"
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	switch kind := strings.TrimPrefix(u.Scheme, "agent-"); {
+	case kind == "session":
+		return "transcript-" + name
+	case !strings.Contains(name, "/"):
+		return "proposal-" + name
+	default:
+		return "proposal-" + strings.ReplaceAll(path.Dir(name), "/", "-") + "-" + kind + "-" + path.Base(name)
+	}
+}
+
+// showTranscript opens the session as Markdown.
+func (s *server) showTranscript(ctx context.Context, id string) (any, error) {
+	return s.show(ctx, contentURI(schemeSession, id+".md"))
+}
+
+// showDiff opens the diff of the named proposal, else of the first pending one.
+func (s *server) showDiff(ctx context.Context, args commandArgs) (any, error) {
+	id := args.ProposalID
+	if id == "" {
+		id, _ = firstPending(s.core.Workspace.Undecided(s.sessions.currentID(), ""))
+	}
+	if id == "" {
+		return nil, errNoHunk
+	}
+	p, _, err := s.core.Workspace.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.show(ctx, contentURI(schemeProposed, id+".diff"))
+	for i, f := range p.Files {
+		if err != nil {
+			break
+		}
+		side := shownFile{URI: f.URI}
+		at := []string{id, strconv.Itoa(i), path.Base(f.URI)}
+		if side.Base, err = s.reachable(contentURI(schemeBase, at...)); err == nil {
+			side.Proposed, err = s.reachable(contentURI(schemeProposed, at...))
+		}
+		out.Files = append(out.Files, side)
+	}
+	return out, err
+}
+
+// views keeps what the editor shows of ours up to date. What changed is told by one goroutine
+// that lives while there is something.
+type views struct {
+	s *server
+
+	mu      sync.Mutex
+	shown   map[string]bool
+	dirty   map[string]bool
+	running bool
+}
+
+// maxViews bounds the documents that are kept up to date.
+const maxViews = 100
+
+func (v *views) showing(uri string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.shown) < maxViews {
+		v.shown[uri] = true
+	}
+}
+
+// changed marks the shown documents of a session or a proposal. It never blocks.
+func (v *views) changed(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for uri := range v.shown {
+		if strings.Contains(uri, "/"+id+".") || strings.Contains(uri, "/"+id+"/") {
+			v.dirty[uri] = true
+		}
+	}
+	if len(v.dirty) > 0 && !v.running {
+		v.running = true
+		v.s.goRun("refreshing views", v.refresh)
+	}
+}
+
+func (v *views) refresh() {
+	for {
+		v.mu.Lock()
+		todo := v.dirty
+		v.dirty = map[string]bool{}
+		v.running = len(todo) > 0
+		v.mu.Unlock()
+		if len(todo) == 0 {
+			return
+		}
+		for uri := range todo {
+			v.refreshOne(uri)
+		}
+	}
+}
+
+func (v *views) refreshOne(uri string) {
+	var err error
+	if v.s.client.contents {
+		err = v.s.peer.editor(v.s.ctx, methodRefreshContent, contentParams{uri}, nil)
+	} else {
+		_, err = v.s.writeView(uri)
+	}
+	if err != nil {
+		v.s.log.Debug("refreshing a view", "uri", uri, "error", err)
+	}
+}

@@ -1,0 +1,174 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/settings"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// providerHint is what to do where the error itself does not say it.
+const providerHint = "set OPENAI_API_KEY, or OPENAI_BASE_URL for another OpenAI-compatible server, or provider.baseUrl in the settings"
+
+// errCancelled is the cause of a request's context that the client cancelled.
+var errCancelled = errors.New("the request was cancelled")
+
+// fail makes a wire error. It is the only place besides wireError where codes are given.
+func fail(code int, format string, args ...any) *jsonrpc2.Error {
+	return jsonrpc2.NewError(jsonrpc2.Code(code), fmt.Sprintf(format, args...))
+}
+
+// failWith adds data.
+func failWith(code int, data any, format string, args ...any) *jsonrpc2.Error {
+	e := fail(code, format, args...)
+	e.Data = jsonrpc2.RawMessage(encode(data))
+	return e
+}
+
+// invalid is a parameter that cannot be used; field names it.
+func invalid(field, format string, args ...any) *jsonrpc2.Error {
+	return fail(wire.CodeInvalidParams, "%s: %s", field, fmt.Sprintf(format, args...))
+}
+
+// wireError turns what a handler returned into what the client gets.
+func wireError(err error) error {
+	var coded *jsonrpc2.Error
+	if errors.As(err, &coded) {
+		return coded
+	}
+	var stale *workspace.StaleError
+	if errors.As(err, &stale) {
+		p := proposalTo(stale.Proposal)
+		return failWith(wire.CodeStaleProposal, wire.StaleProposalData{Proposal: &p}, "%v", err)
+	}
+	var unset *settings.NotConfiguredError
+	if errors.As(err, &unset) {
+		return failWith(wire.CodeProviderNotConfigured, wire.HintData{Hint: unset.Hint}, "%v", err)
+	}
+	if errors.Is(err, agent.ErrNoProvider) {
+		return failWith(wire.CodeProviderNotConfigured, wire.HintData{Hint: providerHint}, "%v", err)
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return fail(c.code, "%v", err)
+		}
+	}
+	return fail(wire.CodeInternalError, "%v", err)
+}
+
+// codes maps the errors of the parts onto the wire.
+var codes = []struct {
+	err  error
+	code int
+}{
+	{errCancelled, wire.CodeRequestCancelled},
+	{context.Canceled, wire.CodeRequestCancelled},
+	{context.DeadlineExceeded, wire.CodeRequestCancelled},
+	{errGone, wire.CodeRequestCancelled},
+	{agent.ErrTurnMismatch, wire.CodeTurnMismatch},
+	{agent.ErrNotIdle, wire.CodeNotIdle},
+	{agent.ErrPaused, wire.CodePaused},
+	{agent.ErrOverloaded, wire.CodeOverloaded},
+	{agent.ErrNotFound, wire.CodeNotFound},
+	{agent.ErrEmptyPrompt, wire.CodeInvalidParams},
+	{agent.ErrNothingToDo, wire.CodeInvalidRequest},
+	{session.ErrUnknown, wire.CodeUnknownSession},
+	{session.ErrUnknownItem, wire.CodeInvalidParams},
+	{session.ErrLocked, wire.CodeLocked},
+	{session.ErrChanged, wire.CodeLocked},
+	{workspace.ErrUnknownProposal, wire.CodeUnknownProposal},
+	{workspace.ErrUnknownCheckpoint, wire.CodeUnknownCheckpoint},
+	{workspace.ErrUnknownHunk, wire.CodeInvalidParams},
+	{workspace.ErrBadDecision, wire.CodeInvalidParams},
+	{ErrNotFound, wire.CodeNotFound},
+}
+
+// decodeParams reads params into v; the error names the field that does not fit.
+func decodeParams(params []byte, v any) error {
+	if len(params) == 0 || string(params) == "null" {
+		params = []byte("{}")
+	}
+	if params[0] != '{' {
+		return fail(wire.CodeInvalidParams, "params: must be an object")
+	}
+	err := jsonv2.Unmarshal(params, v, lenient)
+	if err == nil {
+		return nil
+	}
+	var semantic *jsonv2.SemanticError
+	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
+		return invalid(fieldName(semantic.JSONPointer), "%s", wrongType(semantic))
+	}
+	return fail(wire.CodeInvalidParams, "params: %v", err)
+}
+
+// fieldName writes a pointer such as /prompt/0/text as prompt[0].text.
+func fieldName(p jsontext.Pointer) string {
+	name := ""
+	for token := range p.Tokens() {
+		switch {
+		case token != "" && token[0] >= '0' && token[0] <= '9':
+			name += "[" + token + "]"
+		case name == "":
+			name = token
+		default:
+			name += "." + token
+		}
+	}
+	return name
+}
+
+func wrongType(e *jsonv2.SemanticError) string {
+	want := "another type"
+	if e.GoType != nil {
+		want = kindName(e.GoType.Kind().String())
+	}
+	if e.JSONKind != 0 {
+		return fmt.Sprintf("must be %s, got %s", want, jsonKindName(e.JSONKind))
+	}
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return "must be " + want
+}
+
+func kindName(kind string) string {
+	switch kind {
+	case "bool":
+		return "a boolean"
+	case "string":
+		return "a string"
+	case "slice", "array":
+		return "an array"
+	case "struct", "map":
+		return "an object"
+	case "float32", "float64":
+		return "a number"
+	}
+	return "an integer"
+}
+
+func jsonKindName(k jsontext.Kind) string {
+	switch k {
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '[':
+		return "an array"
+	case '{':
+		return "an object"
+	}
+	return "null"
+}

@@ -1,0 +1,382 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for something that must come.
+const patience = 2 * time.Minute
+
+// msg is a message as it stood on the wire.
+type msg struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
+}
+
+func (m msg) String() string {
+	b, _ := json.Marshal(m)
+	return fmt.Sprintf("%.600s", b)
+}
+
+// fakeModel answers by a function.
+type fakeModel func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error)
+
+func (f fakeModel) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+	return f(ctx, req, on)
+}
+func (f fakeModel) Info() agent.ModelInfo { return agent.ModelInfo{ID: "fake"} }
+
+// says is a model that streams the words of a text.
+func says(text string) fakeModel {
+	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+		for _, w := range strings.SplitAfter(text, " ") {
+			on(agent.Delta{Kind: agent.DeltaText, Text: w})
+		}
+		return &agent.Reply{Message: message.NewText(message.RoleAssistant, text)}, nil
+	}
+}
+
+// hangs is a model that answers only when its turn is aborted; begun gets a value per call.
+func hangs(begun chan<- struct{}) fakeModel {
+	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+		on(agent.Delta{Kind: agent.DeltaText, Text: "thinking"})
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// plainSettings knows one layer.
+type plainSettings struct{}
+
+func (plainSettings) Session(own json.RawMessage) (wire.Config, []string, error) {
+	var c wire.Config
+	if len(own) == 0 {
+		return c, nil, nil
+	}
+	return c, nil, decodeParams(own, &c)
+}
+func (plainSettings) Merge(own, changes json.RawMessage) (json.RawMessage, error) {
+	return changes, nil
+}
+func (plainSettings) ClientChanged(json.RawMessage) ([]string, error) { return nil, nil }
+
+// client is the other end of a connection.
+type testClient struct {
+	t      *testing.T
+	in     io.WriteCloser
+	out    io.Closer
+	mu     sync.Mutex
+	all    []msg
+	next   chan struct{} // closed and replaced when a message comes
+	nextID int
+	served chan error
+	core   *Core
+	peer   *Peer
+}
+
+type harnessOptions struct {
+	model  agent.Model
+	tools  []agent.Tool
+	dir    string // of sessions, to share between daemons
+	root   string
+	ready  func() error
+	core   func(*Core)
+	prompt func(*agent.Options, *Peer)
+	stuck  bool // nobody reads
+	opts   func(*Options)
+}
+
+// start serves a client over pipes.
+func start(t *testing.T, h harnessOptions) *testClient {
+	t.Helper()
+	if h.model == nil {
+		h.model = says("hello world")
+	}
+	if h.dir == "" {
+		h.dir = t.TempDir()
+	}
+	if h.root == "" {
+		h.root = t.TempDir()
+	}
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	c := &testClient{t: t, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
+	opts := Options{In: inR, Out: outW, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	opts.Start = func(_ context.Context, in Init) (*Core, error) { return c.build(h, in) }
+	if h.opts != nil {
+		h.opts(&opts)
+	}
+	go func() { c.served <- Serve(context.Background(), opts) }()
+	if !h.stuck {
+		read := make(chan struct{})
+		go func() { defer close(read); c.read(outR) }()
+		t.Cleanup(func() { <-read })
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
+	c.peer = in.Peer
+	tools, err := agent.NewRegistry(h.tools...)
+	if err != nil {
+		return nil, err
+	}
+	library := session.Open(h.dir)
+	ws := workspace.New(workspace.Options{Client: in.Peer, WorkingDir: h.root, OnProposal: in.Peer.ProposalChanged, OnNotice: in.Peer.Notice})
+	c.core = &Core{
+		Workspace: ws, Library: library, Settings: plainSettings{},
+		Prepare: func(context.Context, SessionInfo) (agent.Options, error) {
+			o := agent.Options{
+				Ready: h.ready,
+				Env: func() (agent.Env, error) {
+					return agent.Env{Models: []agent.Model{h.model}, Tools: tools}, nil
+				},
+			}
+			if h.prompt != nil {
+				h.prompt(&o, in.Peer)
+			}
+			return o, nil
+		},
+		Close: func(context.Context) error { ws.Close(); return library.Close() },
+	}
+	if h.core != nil {
+		h.core(c.core)
+	}
+	return c.core, nil
+}
+
+func (c *testClient) close() {
+	c.in.Close()
+	select {
+	case <-c.served:
+	case <-time.After(patience):
+		c.t.Error("Serve did not end after the end of input")
+	}
+	c.out.Close()
+}
+
+func (c *testClient) read(r io.Reader) {
+	in := bufio.NewReader(r)
+	for {
+		length := 0
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			line = strings.TrimSpace(line)
+			if line == "" {
+				break
+			}
+			if v, ok := strings.CutPrefix(line, "Content-Length: "); ok {
+				length, _ = strconv.Atoi(v)
+			}
+		}
+		body := make([]byte, length)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return
+		}
+		var m msg
+		if err := json.Unmarshal(body, &m); err != nil {
+			c.t.Errorf("the server sent %.200q: %v", body, err)
+		}
+		c.mu.Lock()
+		c.all = append(c.all, m)
+		close(c.next)
+		c.next = make(chan struct{})
+		c.mu.Unlock()
+	}
+}
+
+// send writes a message; params may be a struct, a map or raw JSON.
+func (c *testClient) send(v map[string]any) {
+	c.t.Helper()
+	v["jsonrpc"] = "2.0"
+	body, err := json.Marshal(v)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.raw(fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+}
+
+func (c *testClient) raw(frame string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, frame); err != nil {
+		c.t.Fatalf("writing to the server: %v", err)
+	}
+}
+
+func (c *testClient) notify(method string, params any) {
+	c.send(map[string]any{"method": method, "params": params})
+}
+
+// request sends a request and returns its id.
+func (c *testClient) request(method string, params any) int {
+	c.nextID++
+	c.send(map[string]any{"id": c.nextID, "method": method, "params": params})
+	return c.nextID
+}
+
+// wait returns the first message that fits, and its place; it may have come already.
+func (c *testClient) wait(what string, fits func(msg) bool) (msg, int) {
+	c.t.Helper()
+	timeout := time.After(patience)
+	from := 0
+	for {
+		c.mu.Lock()
+		for i := from; i < len(c.all); i++ {
+			if fits(c.all[i]) {
+				m := c.all[i]
+				c.mu.Unlock()
+				return m, i
+			}
+		}
+		from = len(c.all)
+		next := c.next
+		c.mu.Unlock()
+		select {
+		case <-next:
+		case <-timeout:
+			c.t.Fatalf("%s did not come; got:\n%s", what, c.dump())
+		}
+	}
+}
+
+func (c *testClient) dump() string {
+	var b strings.Builder
+	for _, m := range c.messages() {
+		b.WriteString(m.String() + "\n")
+	}
+	return b.String()
+}
+
+func (c *testClient) messages() []msg {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]msg(nil), c.all...)
+}
+
+func isAnswer(id int) func(msg) bool {
+	return func(m msg) bool { return m.Method == "" && string(m.ID) == strconv.Itoa(id) }
+}
+
+// answer waits for the answer to a request.
+func (c *testClient) answer(id int) msg {
+	c.t.Helper()
+	m, _ := c.wait("the answer to "+strconv.Itoa(id), isAnswer(id))
+	return m
+}
+
+// call sends a request and decodes its result.
+func (c *testClient) call(method string, params, result any) {
+	c.t.Helper()
+	m := c.answer(c.request(method, params))
+	if m.Error != nil {
+		c.t.Fatalf("%s answered %d %s", method, m.Error.Code, m.Error.Message)
+	}
+	if result != nil {
+		if err := json.Unmarshal(m.Result, result); err != nil {
+			c.t.Fatalf("%s answered %s: %v", method, m.Result, err)
+		}
+	}
+}
+
+// refused sends a request and returns its error, which must have the code.
+func (c *testClient) refused(code int, method string, params any) msg {
+	c.t.Helper()
+	m := c.answer(c.request(method, params))
+	if m.Error == nil || m.Error.Code != code {
+		c.t.Fatalf("%s answered %s, want error %d", method, m, code)
+	}
+	return m
+}
+
+// initialize begins as a client that claims agent/* (claims may be nil).
+func (c *testClient) initialize(root string, claims map[string]any) {
+	c.t.Helper()
+	caps := map[string]any{"general": map[string]any{"positionEncodings": []string{"utf-8", "utf-16"}}}
+	if claims != nil {
+		caps["experimental"] = map[string]any{"agentLsp": claims}
+	}
+	params := map[string]any{"capabilities": caps}
+	if root != "" {
+		params["rootUri"] = pathToURI(root)
+	}
+	c.call("initialize", params, nil)
+	c.notify("initialized", map[string]any{})
+}
+
+// claimed starts a server and a client that claims everything.
+func claimed(t *testing.T, h harnessOptions) *testClient {
+	t.Helper()
+	if h.root == "" {
+		h.root = t.TempDir()
+	}
+	c := start(t, h)
+	c.initialize(h.root, map[string]any{"version": 1, "permission": true, "ask": true})
+	return c
+}
+
+// newSession makes a session.
+func (c *testClient) newSession() string {
+	c.t.Helper()
+	var r wire.SessionNewResult
+	c.call(wire.MethodSessionNew, map[string]any{}, &r)
+	return r.SessionID
+}
+
+// prompt prompts and returns the answer.
+func (c *testClient) prompt(sessionID, text string) wire.PromptResult {
+	c.t.Helper()
+	var r wire.PromptResult
+	c.call(wire.MethodPrompt, map[string]any{"sessionId": sessionID, "prompt": text}, &r)
+	return r
+}
+
+// turnEnd waits for a turn's completion.
+func (c *testClient) turnEnd(turnID string) wire.Turn {
+	c.t.Helper()
+	m, _ := c.wait("the end of turn "+turnID, isTurnEnd(turnID))
+	var p wire.TurnCompleted
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		c.t.Fatal(err)
+	}
+	return p.Turn
+}
+
+func isTurnEnd(turnID string) func(msg) bool {
+	return func(m msg) bool {
+		return m.Method == wire.MethodTurnCompleted && strings.Contains(string(m.Params), `"`+turnID+`"`)
+	}
+}
+
+func isMethod(method string) func(msg) bool { return func(m msg) bool { return m.Method == method } }

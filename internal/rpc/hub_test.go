@@ -1,0 +1,106 @@
+package rpc
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+)
+
+// slowHub is a hub whose client reads nothing until the returned function is called, which
+// gives everything that was sent then.
+func slowHub(t *testing.T) (*hub, *stream, func() []toldParams) {
+	t.Helper()
+	library := session.Open(t.TempDir())
+	t.Cleanup(func() { _ = library.Close() })
+	store, err := library.Create(session.Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := io.Pipe()
+	out := transport.NewOutbox(w)
+	h := newHub(out, slog.New(slog.DiscardHandler))
+	h.attach()
+	return h, h.open(store), func() []toldParams {
+		out.Close()
+		go func() {
+			<-out.Done()
+			w.Close()
+		}()
+		return readTold(t, r)
+	}
+}
+
+func readTold(t *testing.T, r io.Reader) (out []toldParams) {
+	t.Helper()
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 64<<20)
+	for in.Scan() { // headers and bodies are on lines of their own but for the next header
+		line := in.Text()
+		if at := strings.Index(line, "{"); at == 0 {
+			line, _, _ = strings.Cut(line, "Content-Length")
+			var m struct{ Params toldParams }
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			out = append(out, m.Params)
+		}
+	}
+	return out
+}
+
+func TestMergedFramesTakeOneNumber(t *testing.T) {
+	h, st, sent := slowHub(t)
+	emit := func(e agent.Event) { h.Emit(st.id, e) }
+	emit(agent.TurnStarted{TurnID: "t"})
+	emit(agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "a", Type: agent.ItemAssistant}})
+	emit(agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "b", Type: agent.ItemReasoning}})
+	for range 1000 {
+		emit(agent.ItemDelta{TurnID: "t", ItemID: "a", Kind: agent.DeltaText, Text: "x"})
+		emit(agent.ItemDelta{TurnID: "t", ItemID: "b", Kind: agent.DeltaReasoning, Text: "y"})
+	}
+	for range 100 {
+		emit(agent.StateChanged{State: agent.State{Status: agent.SessionRunning}})
+	}
+	emit(agent.StateChanged{State: agent.State{Status: agent.SessionIdle}})
+	texts := map[string]string{}
+	all := sent()
+	for i, p := range all {
+		if p.Seq != int64(i+1) {
+			t.Fatalf("notification %d has seq %d: %+v", i+1, p.Seq, p)
+		}
+		texts[p.ItemID] += p.Text
+	}
+	if texts["a"] != strings.Repeat("x", 1000) || texts["b"] != strings.Repeat("y", 1000) {
+		t.Errorf("texts have %d and %d bytes", len(texts["a"]), len(texts["b"]))
+	}
+	if len(all) > 100 || all[len(all)-1].Status != "idle" {
+		t.Errorf("%d notifications, the last %+v", len(all), all[len(all)-1])
+	}
+}
+
+func BenchmarkEmitDelta(b *testing.B) {
+	library := session.Open(b.TempDir())
+	store, err := library.Create(session.Meta{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	out := transport.NewOutbox(io.Discard)
+	h := newHub(out, slog.New(slog.DiscardHandler))
+	h.attach()
+	st := h.open(store)
+	h.Emit(st.id, agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "a", Type: agent.ItemAssistant}})
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Emit(st.id, agent.ItemDelta{TurnID: "t", ItemID: "a", Kind: agent.DeltaText, Text: "token "})
+	}
+	out.Close()
+	<-out.Done()
+	_ = library.Close()
+}

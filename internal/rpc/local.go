@@ -1,0 +1,71 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Listener gets what a session's notifications would say, without a detour over bytes: in the
+// wire's order, from the goroutine that causes it. Its methods must not block, and not ask.
+type Listener interface {
+	// Delta gets each delta as it comes; none is merged.
+	Delta(sessionID string, d agent.ItemDelta)
+	// Notified gets any other notification, with the struct of internal/rpc/wire that it holds.
+	Notified(sessionID, method string, params any)
+}
+
+// Local is a client in this process: its requests are answered as if they came over In, and its
+// Listener is told instead of Out. Requests of the server still go over Out. Its methods may be
+// called from any goroutine.
+type Local struct {
+	listener Listener
+	server   atomic.Pointer[server]
+	asked    atomic.Int64
+}
+
+// NewLocal returns a client that is to be set as Options.Local.
+func NewLocal(l Listener) *Local { return &Local{listener: l} }
+
+// Call asks for method and reads the answer into result, a pointer to the wire's struct. The
+// error is the one that the wire would carry. seen, if any, runs before anything that the
+// request caused is told. The end of ctx cancels the request.
+func (l *Local) Call(ctx context.Context, method string, params, result any, seen func()) error {
+	s := l.server.Load()
+	if s == nil {
+		return wireError(errGone)
+	}
+	id := jsonrpc2.NewStringID(fmt.Sprint("local ", l.asked.Add(1)))
+	r, reqCtx, done := s.begin(id)
+	defer done()
+	defer func() {
+		if r := s.inbounds.take(id); r != nil {
+			r.answerLater()
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { r.cancel(errCancelled) })()
+	raw := encode(params)
+	answer, err := s.answer(reqCtx, r, method, func() []byte { return raw }, func() {})
+	if err == nil {
+		err = assign(result, answer)
+	}
+	if err == nil && seen != nil {
+		seen()
+	}
+	return err
+}
+
+// assign reads an answer as the wire's, and without the wire where the types are the same.
+func assign(result, answer any) error {
+	to, from := reflect.ValueOf(result).Elem(), reflect.ValueOf(answer)
+	if from.IsValid() && from.Type() == to.Type() {
+		to.Set(from)
+		return nil
+	}
+	return codec.Unmarshal(encode(answer), result)
+}

@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Options are all that a connection needs. In, Out and Start are required.
+type Options struct {
+	// In is read until its end; it is closed at the end of Serve where it is an io.Closer,
+	// which must then end a blocked Read (see Unblocked for an os.File).
+	In io.Reader
+	// Out gets frames and nothing else, from one goroutine.
+	Out     io.Writer
+	Log     *slog.Logger // nil: nowhere
+	Version string
+	// Local, if any, is a client in this process that shares the connection.
+	Local *Local
+	// Start builds what answers, when initialize comes. It is called once, must be quick
+	// (the client waits for its answer) and may use Peer only after it has returned.
+	Start func(ctx context.Context, init Init) (*Core, error)
+	// WatchParent returns a channel that is closed when the process ends, nil if it does not run;
+	// nil: the system's way.
+	WatchParent func(ctx context.Context, pid int) <-chan struct{}
+}
+
+// Init is what initialize said.
+type Init struct {
+	Peer       *Peer
+	ClientName string // clientInfo.name
+	Roots      []string
+	// InitializationOptions is the client's Config as it sent it, or nil.
+	InitializationOptions json.RawMessage
+	Claims                wire.ClientCapability
+	Features              workspace.ClientFeatures
+	// CanConfigure says that the client answers workspace/configuration (Peer.Configuration).
+	CanConfigure bool
+}
+
+// Core is what answers a connection's requests. Workspace, Library, Settings and Prepare are
+// required. A nil function or interface means that the part does not exist; its requests
+// answer with an empty list or say so.
+type Core struct {
+	// Workspace must have been made with Init.Peer as Client, Peer.ProposalChanged as
+	// OnProposal and Peer.Notice as OnNotice. Serve sets its encoding and roots.
+	Workspace *workspace.Workspace
+	Library   *session.Library
+	Settings  Settings
+	// Prepare makes the engine's options for a session that is created or loaded: Env, Ready,
+	// Approver, OnBoundary, Spill, Hooks, Locks, Bug. ID, Cwd, Sink, Store and Restored are set by
+	// the caller afterwards (Restored.ResultFor and Activated are kept).
+	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
+	// Closed is told that a session is no longer loaded: end its jobs where deleted.
+	Closed func(sessionID string, deleted bool)
+	// FoldersChanged is told that the workspace folders are others now. It must not block. nil: nobody is.
+	FoldersChanged func()
+
+	Models   func(ctx context.Context) ([]wire.Model, error)
+	Tools    func(ctx context.Context) ([]wire.Tool, error)
+	Commands func(ctx context.Context) ([]wire.SlashCommand, error)
+	// Expand turns a prompt that begins with /name into what the model gets; ok is false where
+	// it is no command.
+	Expand func(ctx context.Context, sessionID, text string) (expanded string, ok bool)
+	Status func() (provider wire.ProviderStatus, sandbox string)
+	Files  func(ctx context.Context, query string, limit int) ([]wire.FileMatch, error)
+	// Compact reduces a session's context now; nil: the engine's own.
+	Compact func(ctx context.Context, s *agent.Session, instructions string) (wire.CompactResult, error)
+	Memory  Memory
+	Grants  Grants
+	Jobs    Jobs
+	Agents  Agents
+
+	// Close ends what Core holds. It is called once, after every session was closed.
+	Close func(ctx context.Context) error
+
+	// ViewDir is where transcripts and diffs are written for editors that can only show files.
+	ViewDir string
+}
+
+// SessionInfo says which session Prepare is asked about.
+type SessionInfo struct {
+	ID     string
+	Cwd    string
+	Config func() wire.Config // in effect now; it changes with configure
+	Store  *session.Session
+	Loaded *session.Loaded // nil: the session is new
+	// Notice shows the user a line in this session.
+	Notice func(level, text string)
+	// Notify hands the session a message that nobody typed (a job's end).
+	Notify func(m *message.Message, wake bool)
+}
+
+// Settings merges the layers of configuration.
+type Settings interface {
+	// Session returns the Config in effect for a session whose own is given (nil: none), with
+	// notices for the user of what was ignored. The error names the field that is wrong.
+	Session(own json.RawMessage) (wire.Config, []string, error)
+	// Merge lays changes over a session's own config.
+	Merge(own, changes json.RawMessage) (json.RawMessage, error)
+	// ClientChanged takes over what workspace/didChangeConfiguration said (the section agentLsp).
+	ClientChanged(settings json.RawMessage) (notices []string, err error)
+}
+
+// Memory keeps things across sessions. ErrNotFound where there is no such key.
+type Memory interface {
+	Save(ctx context.Context, p wire.MemorySaveParams) error
+	Get(ctx context.Context, key, scope string) (wire.MemoryEntry, error)
+	Search(ctx context.Context, p wire.MemorySearchParams) ([]wire.MemoryEntry, error)
+	Delete(ctx context.Context, key, scope string) error
+}
+
+// Grants are the permissions given for longer than once. ErrNotFound where there is no such grant.
+type Grants interface {
+	List() []wire.Grant
+	Revoke(grantID string) error
+}
+
+// Jobs are background commands and sub-agents. ErrNotFound where there is no such job.
+type Jobs interface {
+	List(sessionID string) []wire.Job
+	Read(jobID string) (output, status string, err error)
+	Kill(jobID string) error
+}
+
+// Agents reach a running sub-agent by the item of its tool call. ErrNotFound where there is none.
+type Agents interface {
+	Steer(sessionID, itemID string, r agent.SteerRequest) (agent.SteerOutcome, error)
+	Abort(sessionID, itemID string, silent bool) (state string, err error)
+}

@@ -1,0 +1,312 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+const (
+	// editorTimeout bounds agent/editor/* requests, which no person answers.
+	editorTimeout = 10 * time.Second
+	// maxReply bounds what is read of a reply's text.
+	maxReply = 64 << 10
+)
+
+// The types of window/showMessage and window/logMessage.
+const (
+	messageError   = 1
+	messageWarning = 2
+	messageInfo    = 3
+	messageLog     = 4
+)
+
+// ErrUnsupported says that the client neither claims the request nor has a way of plain LSP
+// for it.
+var ErrUnsupported = errors.New("the editor does not offer this")
+
+// Peer is the client as the other parts see it. Its methods may be called from any
+// goroutine; those that ask return when the client has answered or ctx has ended, and leave
+// the client a $/cancelRequest then. Nothing of it blocks reading.
+type Peer struct {
+	s *server
+
+	mu      sync.Mutex
+	pending map[string]*asking // questions for a person, by request id
+	order   []string
+	waiting map[chan struct{}]bool // closed at the next reply to workspace/applyEdit
+}
+
+var _ workspace.Client = (*Peer)(nil)
+
+func newPeer(s *server) *Peer {
+	return &Peer{s: s, pending: map[string]*asking{}, waiting: map[chan struct{}]bool{}}
+}
+
+// SettingsChanged puts settings that changed into effect: each session's, from the next model call on.
+func (p *Peer) SettingsChanged() { p.s.sessions.reconfigured() }
+
+// call sends a request and reads its answer into result.
+func (p *Peer) call(ctx context.Context, method string, params, result any) error {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	defer context.AfterFunc(p.s.ctx, done)()
+	err := protocol.Call(ctx, p.s.conn, method, params, result)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("asking the editor (%s): %w", method, context.Cause(ctx))
+	}
+	return err
+}
+
+// notify sends a notification.
+func (p *Peer) notify(method string, params any) {
+	_ = p.s.out.Put(notification(method, params)) // fails only when the connection has ended
+}
+
+// Features says what the client's workspace/applyEdit can do.
+func (p *Peer) Features() workspace.ClientFeatures { return p.s.client.features }
+
+// ApplyEdit asks the editor to change its buffers.
+func (p *Peer) ApplyEdit(ctx context.Context, label string, e workspace.WorkspaceEdit) (workspace.ApplyReply, error) {
+	var reply struct {
+		Applied       bool   `json:"applied"`
+		FailureReason string `json:"failureReason"`
+	}
+	params := map[string]any{"label": label, "edit": editTo(e, p.s.client.features)}
+	err := p.call(ctx, methodApplyEdit, params, &reply)
+	p.tellApplied()
+	if err != nil {
+		return workspace.ApplyReply{}, err
+	}
+	return workspace.ApplyReply{Applied: reply.Applied, FailureReason: reply.FailureReason}, nil
+}
+
+// applied returns a channel that is closed when the editor answers its next edit; forget gives
+// it up.
+func (p *Peer) applied() (done <-chan struct{}, forget func()) {
+	ch := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting[ch] = true
+	return ch, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waiting, ch)
+	}
+}
+
+func (p *Peer) tellApplied() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for ch := range p.waiting {
+		close(ch)
+	}
+	clear(p.waiting)
+}
+
+// editTo writes an edit as documentChanges, or as changes for a client that has only these.
+func editTo(e workspace.WorkspaceEdit, f workspace.ClientFeatures) map[string]any {
+	if !f.DocumentChanges && len(e.Files) == 0 {
+		changes := map[string]any{}
+		for _, d := range e.Documents {
+			changes[d.URI] = textEditsTo(d.Edits)
+		}
+		return map[string]any{"changes": changes}
+	}
+	changes := make([]any, 0, len(e.Files)+len(e.Documents))
+	for _, op := range e.Files {
+		changes = append(changes, fileOpTo(op))
+	}
+	for _, d := range e.Documents {
+		changes = append(changes, map[string]any{
+			"textDocument": map[string]any{"uri": d.URI, "version": d.Version}, "edits": textEditsTo(d.Edits),
+		})
+	}
+	out := map[string]any{"documentChanges": changes}
+	if len(e.Annotations) > 0 {
+		notes := map[string]any{}
+		for id, a := range e.Annotations {
+			notes[id] = map[string]any{"label": a.Label, "description": a.Description, "needsConfirmation": a.NeedsConfirmation}
+		}
+		out["changeAnnotations"] = notes
+	}
+	return out
+}
+
+func fileOpTo(op workspace.FileOp) map[string]any {
+	out := map[string]any{"kind": string(op.Op)}
+	if op.Op == workspace.Rename {
+		out["oldUri"], out["newUri"] = op.URI, op.NewURI
+	} else {
+		out["uri"] = op.URI
+	}
+	if op.AnnotationID != "" {
+		out["annotationId"] = op.AnnotationID
+	}
+	return out
+}
+
+func textEditsTo(edits []workspace.TextEdit) []any {
+	out := make([]any, len(edits))
+	for i, e := range edits {
+		edit := map[string]any{"range": e.Range, "newText": e.NewText}
+		if e.AnnotationID != "" {
+			edit["annotationId"] = e.AnnotationID
+		}
+		out[i] = edit
+	}
+	return out
+}
+
+// Claims says what the client claimed for itself.
+func (p *Peer) Claims() wire.ClientCapability { return p.s.client.claims }
+
+// EditorQuery asks the editor's own language servers. ErrUnsupported where it does not claim that.
+func (p *Peer) EditorQuery(ctx context.Context, q wire.EditorQueryParams) (json.RawMessage, error) {
+	if !p.s.client.claims.Editor.Query {
+		return nil, ErrUnsupported
+	}
+	limit := editorTimeout
+	if q.Settle != nil {
+		limit += time.Duration(q.Settle.TimeoutMs) * time.Millisecond // the editor waits by itself
+	}
+	var result json.RawMessage
+	err := p.editorWithin(ctx, limit, wire.MethodEditorQuery, q, &result)
+	return result, err
+}
+
+// EditorSave asks the editor to save documents.
+func (p *Peer) EditorSave(ctx context.Context, uris []string) (wire.EditorSaveResult, error) {
+	var result wire.EditorSaveResult
+	if !p.s.client.claims.Editor.Save {
+		return result, ErrUnsupported
+	}
+	err := p.editor(ctx, wire.MethodEditorSave, wire.EditorSaveParams{URIs: nonNil(uris)}, &result)
+	return result, err
+}
+
+// EditorReveal shows a place without taking the focus.
+func (p *Peer) EditorReveal(ctx context.Context, params wire.EditorRevealParams) (bool, error) {
+	if !p.s.client.claims.Editor.Reveal {
+		return false, ErrUnsupported
+	}
+	var result wire.EditorRevealResult
+	err := p.editor(ctx, wire.MethodEditorReveal, params, &result)
+	return result.Shown, err
+}
+
+// EditorShowDiff opens a proposal's diff.
+func (p *Peer) EditorShowDiff(ctx context.Context, params wire.EditorShowDiffParams) (bool, error) {
+	if !p.s.client.claims.Editor.ShowDiff {
+		return false, ErrUnsupported
+	}
+	var result wire.EditorShowDiffResult
+	err := p.editor(ctx, wire.MethodEditorShowDiff, params, &result)
+	return result.Opened, err
+}
+
+// EditorOpen has a client that claims it bring its document of a file up to date; it has
+// been read when this returns. Without the claim it does nothing.
+func (p *Peer) EditorOpen(ctx context.Context, uri string) {
+	if !p.s.client.claims.Editor.Open {
+		return
+	}
+	var result wire.EditorOpenResult
+	if err := p.editor(ctx, wire.MethodEditorOpen, wire.EditorOpenParams{URI: uri}, &result); err != nil {
+		p.s.log.Debug("asking for a document", "uri", uri, "error", err)
+	}
+}
+
+// editor calls with a time limit of its own.
+func (p *Peer) editor(ctx context.Context, method string, params, result any) error {
+	return p.editorWithin(ctx, editorTimeout, method, params, result)
+}
+
+func (p *Peer) editorWithin(ctx context.Context, limit time.Duration, method string, params, result any) error {
+	ctx, done := context.WithTimeout(ctx, limit)
+	defer done()
+	return p.call(ctx, method, params, result)
+}
+
+// Configuration asks for a section of the client's settings.
+func (p *Peer) Configuration(ctx context.Context, section string) (json.RawMessage, error) {
+	if !p.s.client.configures {
+		return nil, ErrUnsupported
+	}
+	var sections []json.RawMessage
+	params := map[string]any{"items": []any{map[string]any{"section": section}}}
+	if err := p.editor(ctx, methodConfiguration, params, &sections); err != nil || len(sections) == 0 {
+		return nil, err
+	}
+	return sections[0], nil
+}
+
+// ProposalChanged is workspace.Options.OnProposal.
+func (p *Peer) ProposalChanged(e workspace.ProposalEvent) {
+	if st := p.s.hub.stream(e.Proposal.SessionID); st != nil {
+		st.proposal(e)
+	}
+	p.s.hints.proposalChanged(e.Proposal)
+	p.s.views.changed(e.Proposal.ID)
+}
+
+// Notice is workspace.Options.OnNotice: it tells the user in the current session, else by a message.
+func (p *Peer) Notice(level, text string) {
+	if l := p.s.sessions.loaded(p.s.sessions.currentID()); l != nil {
+		// A notice may come from within an event of the session; the engine must not be called then.
+		p.s.goRun("showing a notice", func() { l.engine.Notice(level, text) })
+		return
+	}
+	p.Message(messageType(level), text)
+}
+
+// noticeIn tells the user something in a session.
+func (p *Peer) noticeIn(sessionID, level, text string) {
+	if l := p.s.sessions.loaded(sessionID); l != nil {
+		l.engine.Notice(level, text)
+	}
+}
+
+// Message shows the user a line outside of any session.
+func (p *Peer) Message(kind int, text string) {
+	p.notify(methodShowMessage, map[string]any{"type": kind, "message": text})
+}
+
+// Log writes a line into the client's log.
+func (p *Peer) Log(kind int, text string) {
+	p.notify(methodLogMessage, map[string]any{"type": kind, "message": text})
+}
+
+func messageType(level string) int {
+	switch level {
+	case "error":
+		return messageError
+	case "warning":
+		return messageWarning
+	}
+	return messageInfo
+}
+
+// methodMissing reports whether the client does not know the request.
+func methodMissing(err error) bool {
+	var e *jsonrpc2.Error
+	return errors.As(err, &e) && e.Code == jsonrpc2.MethodNotFound
+}
+
+// drop removes a question from those that wait.
+func (p *Peer) drop(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.pending, id)
+	p.order = slices.DeleteFunc(p.order, func(o string) bool { return o == id })
+}

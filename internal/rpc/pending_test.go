@@ -1,0 +1,98 @@
+package rpc
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// plainEdit is a plain LSP client whose agent has proposed two hunks in a.txt.
+func plainEdit(t *testing.T) (c *testClient, uri, path string) {
+	t.Helper()
+	root := t.TempDir()
+	path = filepath.Join(root, "a.txt")
+	if err := os.WriteFile(path, []byte(tenLines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c = start(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c.initialize(root, nil)
+	c.execute("agent.prompt", map[string]any{"text": "edit"})
+	uri = pathToURI(path)
+	c.wait("hints", isHints(uri, 2))
+	return c, uri, path
+}
+
+func (c *testClient) execute(command string, args ...any) json.RawMessage {
+	c.t.Helper()
+	var out json.RawMessage
+	c.call("workspace/executeCommand", map[string]any{"command": command, "arguments": args}, &out)
+	return out
+}
+
+func isHints(uri string, n int) func(msg) bool {
+	return func(m msg) bool {
+		var p struct {
+			URI         string
+			Diagnostics []json.RawMessage
+		}
+		return m.Method == "textDocument/publishDiagnostics" && json.Unmarshal(m.Params, &p) == nil && p.URI == uri && len(p.Diagnostics) == n
+	}
+}
+
+func TestPlainClientsDecideByLenses(t *testing.T) {
+	c, uri, path := plainEdit(t)
+	var lenses []struct{ Command lspCommand }
+	c.call("textDocument/codeLens", map[string]any{"textDocument": map[string]any{"uri": uri}}, &lenses)
+	if len(lenses) != 6 || !strings.HasPrefix(lenses[0].Command.Title, "Accept") {
+		t.Fatalf("lenses: %+v", lenses)
+	}
+	c.execute(lenses[0].Command.Command, lenses[0].Command.Arguments...)
+	c.wait("one hint", isHints(uri, 1))
+	c.execute("agent.reject")
+	c.wait("no hint", isHints(uri, 0))
+	got, err := os.ReadFile(path)
+	if want := strings.Replace(tenLines, "one", "ONE", 1); err != nil || string(got) != want {
+		t.Errorf("the file holds %q (%v)", got, err)
+	}
+	c.execute("agent.undoLast")
+	if got, _ := os.ReadFile(path); string(got) != tenLines {
+		t.Errorf("after agent.undoLast the file holds %q", got)
+	}
+}
+
+func TestCodeActions(t *testing.T) {
+	c, uri, _ := plainEdit(t)
+	line := func(from, to int) map[string]any {
+		return map[string]any{"start": map[string]any{"line": from, "character": 0}, "end": map[string]any{"line": to, "character": 0}}
+	}
+	titles := func(params map[string]any) string {
+		params["textDocument"] = map[string]any{"uri": uri}
+		var actions []lspCommand
+		c.call("textDocument/codeAction", params, &actions)
+		var out []string
+		for _, a := range actions {
+			if a.Command == "agent.prompt" || len(a.Arguments) > 0 {
+				out = append(out, a.Title)
+			}
+		}
+		return strings.Join(out, "; ")
+	}
+	ours := map[string]any{"range": line(4, 4), "message": "x", "source": "agent-lsp"}
+	theirs := map[string]any{"range": line(4, 4), "message": "undefined: y", "severity": 1}
+	// It offers no literals, so it gets commands; those without a place come last.
+	got := titles(map[string]any{"range": line(4, 4), "context": map[string]any{"diagnostics": []any{ours, theirs, 5}}})
+	if got != "Agent: fix undefined: y" {
+		t.Errorf("on a diagnostic: %s", got)
+	}
+	if got = titles(map[string]any{"range": line(0, 0), "context": map[string]any{}}); !strings.Contains(got, "Accept the agent's change +1 -1; Reject") {
+		t.Errorf("on a hunk: %s", got)
+	}
+	if got = titles(map[string]any{"range": line(3, 5), "context": map[string]any{"only": []string{"refactor"}}}); !strings.HasPrefix(got, "Agent: explain this; ") {
+		t.Errorf("on a selection: %s", got)
+	}
+	c.execute("agent.rejectAll")
+}

@@ -1,0 +1,164 @@
+package rpc
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// progressBacklog is how many reports may wait for the client; more are dropped.
+const progressBacklog = 32
+
+// progress shows a running turn to a client that knows nothing of agent/*: one $/progress
+// with a cancel button per turn.
+type progress struct {
+	s *server
+
+	mu    sync.Mutex
+	turns map[string]*turnProgress // by token
+}
+
+// waitsForYou begins the report of an edit that waits for its user.
+const waitsForYou = "waits for your decision: "
+
+type turnProgress struct {
+	sessionID, turnID, token string
+	reports                  chan string
+	last                     string // the last answer's beginning
+}
+
+// watch is told of every event when it is delivered. It never blocks.
+func (p *progress) watch(sessionID string, e agent.Event) {
+	switch e := e.(type) {
+	case agent.TurnStarted:
+		p.begin(sessionID, e.TurnID)
+	case agent.ItemStarted:
+		p.report(e.TurnID, e.Item)
+	case agent.ItemUpdated:
+		p.report(e.TurnID, e.Item)
+	case agent.ItemCompleted:
+		if e.Item.Type == agent.ItemAssistant {
+			p.remember(e.TurnID, e.Item.Text)
+		}
+	case agent.TurnCompleted:
+		p.end(&e.Turn)
+	}
+}
+
+func tokenOf(turnID string) string { return "agent-lsp/" + turnID }
+
+func (p *progress) begin(sessionID, turnID string) {
+	t := &turnProgress{sessionID: sessionID, turnID: turnID, token: tokenOf(turnID), reports: make(chan string, progressBacklog)}
+	p.mu.Lock()
+	p.turns[t.token] = t
+	p.mu.Unlock()
+	p.s.goRun("showing progress", func() { p.show(t) })
+}
+
+func (p *progress) report(turnID string, it agent.Item) {
+	if it.Call == nil {
+		return
+	}
+	label := it.Call.Label
+	if it.Status == agent.StatusAwaitingReview {
+		label = waitsForYou + label
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.turns[tokenOf(turnID)]; t != nil {
+		select {
+		case t.reports <- label:
+		default: // the client is slow; a later report says more
+		}
+	}
+}
+
+func (p *progress) remember(turnID, text string) {
+	line := firstLine(text, maxToast)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.turns[tokenOf(turnID)]; t != nil {
+		t.last = line
+	}
+}
+
+func (p *progress) end(turn *agent.Turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.turns[tokenOf(turn.TurnID)]; t != nil {
+		delete(p.turns, t.token)
+		close(t.reports)
+		p.s.tellEnd(turn, t.last)
+	}
+}
+
+// show runs for as long as the turn does.
+func (p *progress) show(t *turnProgress) {
+	if !p.s.client.progress {
+		p.log(t)
+		return
+	}
+	err := p.s.peer.call(p.s.ctx, methodNewProgress, map[string]any{"token": t.token}, nil)
+	if err != nil {
+		return // the client wants none; its reports are dropped
+	}
+	tell := func(value map[string]any) {
+		p.s.peer.notify(methodProgress, map[string]any{"token": t.token, "value": value})
+	}
+	tell(map[string]any{"kind": "begin", "title": "Agent", "cancellable": true, "message": "working"})
+	for reporting := true; reporting; {
+		select {
+		case label, more := <-t.reports:
+			if reporting = more; more {
+				tell(map[string]any{"kind": "report", "cancellable": true, "message": label})
+			}
+		case <-p.s.ctx.Done():
+			return
+		}
+	}
+	end := map[string]any{"kind": "end"}
+	if t.last != "" {
+		end["message"] = t.last
+	}
+	tell(end)
+}
+
+// log writes the reports into the log of a client that shows no progress; what waits for the
+// user is a message.
+func (p *progress) log(t *turnProgress) {
+	for {
+		select {
+		case label, more := <-t.reports:
+			switch {
+			case !more:
+				return
+			case strings.HasPrefix(label, waitsForYou):
+				p.s.peer.Message(messageInfo, "Agent: "+label)
+			default:
+				p.s.peer.Log(messageInfo, "Agent: "+label)
+			}
+		case <-p.s.ctx.Done():
+			return
+		}
+	}
+}
+
+// cancel is the button: it aborts the turn.
+func (p *progress) cancel(token string) {
+	p.mu.Lock()
+	t := p.turns[token]
+	p.mu.Unlock()
+	if t == nil {
+		return
+	}
+	if l := p.s.sessions.loaded(t.sessionID); l != nil {
+		_, _ = l.engine.Abort(agent.AbortRequest{TurnID: t.turnID}) // it may have ended meanwhile
+	}
+}
+
+// cancelProgress is window/workDoneProgress/cancel.
+func (s *server) cancelProgress(raw []byte) error {
+	s.progress.cancel(objectFrom(raw).string("token"))
+	return nil
+}

@@ -1,0 +1,351 @@
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// maxAttached bounds the bytes of one attached resource that go into a prompt; what is
+// beyond, the model can read with its tools.
+const maxAttached = 256 << 10
+
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
+
+func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptResult, error) {
+	delivery, err := deliveryFrom(p.Delivery)
+	if err != nil {
+		return wire.PromptResult{}, err
+	}
+	if isEmpty(p.Prompt) {
+		return wire.PromptResult{}, invalid("prompt", "is empty")
+	}
+	blocks, err := blocksFrom("prompt", p.Prompt)
+	if err != nil {
+		return wire.PromptResult{}, err
+	}
+	l, err := s.sessions.orCurrent(ctx, p.SessionID)
+	if err != nil {
+		return wire.PromptResult{}, err
+	}
+	s.sessions.setCurrent(l.id)
+	blocks = s.expand(ctx, l, blocks)
+	blocks = append(s.attach(ctx, l, blocks), s.contextBlocks(ctx, l, p.Context)...)
+	s.hub.hold(inboundFrom(ctx), l.id)
+	acc, err := l.engine.Prompt(agent.Prompt{Content: blocks, Delivery: delivery, ClientMessageID: p.ClientMessageID, Pin: p.Pin})
+	if err != nil {
+		return wire.PromptResult{}, err
+	}
+	return wire.PromptResult{SessionID: l.id, MessageID: acc.MessageID, TurnID: acc.TurnID, Disposition: string(acc.Disposition)}, nil
+}
+
+// isEmpty reports whether a prompt says nothing.
+func isEmpty(p wire.Prompt) bool {
+	for _, b := range p {
+		if b.Type != string(message.Text) || strings.TrimSpace(b.Text) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func deliveryFrom(d string) (agent.Delivery, error) {
+	switch d {
+	case "", "auto":
+		return agent.DeliverAuto, nil
+	case "queue":
+		return agent.DeliverQueue, nil
+	}
+	return "", invalid("delivery", "%q is neither auto nor queue", d)
+}
+
+// expand replaces a slash command by what it stands for.
+func (s *server) expand(ctx context.Context, l *live, blocks []message.Block) []message.Block {
+	if s.core.Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text || !strings.HasPrefix(blocks[0].Text, "/") {
+		return blocks
+	}
+	if text, ok := s.core.Expand(ctx, l.id, blocks[0].Text); ok {
+		blocks[0].Text = text
+	}
+	return blocks
+}
+
+// attach fills resources that came without text with what the user sees: the editor's
+// buffer, else the file.
+func (s *server) attach(ctx context.Context, l *live, blocks []message.Block) []message.Block {
+	for i, b := range blocks {
+		if b.Type == message.Resource && b.Text == "" {
+			blocks[i].Text = s.resourceText(ctx, l, b)
+		}
+	}
+	return blocks
+}
+
+func (s *server) resourceText(ctx context.Context, l *live, b message.Block) string {
+	r := workspaceRange(b.Range)
+	ref, err := s.core.Workspace.Resolve(l.cwd, b.URI)
+	if err != nil { // what the user has open may be attached wherever it lies
+		if text, _, ok := s.core.Workspace.TextAt(b.URI, r); ok {
+			return bounded(text)
+		}
+		return fmt.Sprintf("(not attached: %v)", err)
+	}
+	f, err := s.core.Workspace.Read(ctx, ref)
+	if err != nil {
+		return fmt.Sprintf("(not attached: %v)", err)
+	}
+	// What is attached is read: an edit need not read it again.
+	s.core.Workspace.Stamp(l.id, f, r == nil && len(f.Text.Data) <= maxAttached)
+	if r == nil {
+		return bounded(string(f.Text.Data))
+	}
+	text := f.Text.Data
+	x, enc := workspace.NewLineIndex(text), s.core.Workspace.Encoding()
+	from, to := x.Offset(text, r.Start, enc), x.Offset(text, r.End, enc)
+	return bounded(string(text[min(from, to):max(from, to)]))
+}
+
+func bounded(text string) string {
+	if len(text) <= maxAttached {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxAttached], "") + "\n(cut: the file is longer; read it with a tool)"
+}
+
+func workspaceRange(r *message.Range) *workspace.Range {
+	if r == nil {
+		return nil
+	}
+	return &workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
+}
+
+// contextBlocks say what the user has before them: file, selection and diagnostics.
+func (s *server) contextBlocks(ctx context.Context, l *live, c *wire.PromptContext) []message.Block {
+	if c == nil || c.URI == "" {
+		return nil
+	}
+	b := message.Block{Type: message.Resource, URI: c.URI, Range: rangeFrom(c.Selection)}
+	if c.Selection != nil && c.Selection.Start != c.Selection.End {
+		b.Text = s.resourceText(ctx, l, b)
+	} else {
+		b.Text = "(open in the editor)"
+	}
+	for i, d := range c.Diagnostics {
+		if i == 0 {
+			b.Text += "\n\nDiagnostics here:"
+		}
+		b.Text += fmt.Sprintf("\nline %d: %s", d.Range.Start.Line+1, d.Message)
+		if d.Source != "" {
+			b.Text += " (" + d.Source + ")"
+		}
+	}
+	return []message.Block{b}
+}
+
+func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult, error) {
+	r, err := s.steerFrom(p)
+	if err != nil {
+		return wire.SteerResult{}, err
+	}
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.SteerResult{}, err
+	}
+	r.Content = s.attach(ctx, l, r.Content)
+	s.hub.hold(inboundFrom(ctx), l.id)
+	var out agent.SteerOutcome
+	if p.ItemID != "" {
+		if s.core.Agents == nil {
+			return wire.SteerResult{}, fmt.Errorf("steering %s: no sub-agent runs there: %w", p.ItemID, ErrNotFound)
+		}
+		out, err = s.core.Agents.Steer(l.id, p.ItemID, r)
+	} else {
+		out, err = l.engine.Steer(r)
+	}
+	if err != nil {
+		return wire.SteerResult{}, err
+	}
+	return wire.SteerResult{Outcome: out.Outcome, MessageID: out.MessageID, TurnID: out.TurnID}, nil
+}
+
+func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
+	r := agent.SteerRequest{ExpectedTurnID: p.ExpectedTurnID, IfIdle: agent.IfIdle(p.IfIdle), OneShot: p.Persist != nil && !*p.Persist, Pin: p.Pin}
+	switch r.IfIdle {
+	case "", agent.IdleStartTurn, agent.IdleQueue, agent.IdleError:
+	default:
+		return r, invalid("ifIdle", "%q is none of startTurn, queue, error", p.IfIdle)
+	}
+	switch p.Role {
+	case "", "user":
+	case "system":
+		if !r.OneShot {
+			return r, invalid("role", "system is allowed only with persist false")
+		}
+		r.Role = message.RoleSystem
+	default:
+		return r, invalid("role", "%q is neither user nor system", p.Role)
+	}
+	if isEmpty(p.Prompt) {
+		return r, invalid("prompt", "is empty")
+	}
+	if r.Pin && r.OneShot {
+		return r, invalid("pin", "cannot go with persist false: what is not stored cannot stay")
+	}
+	var err error
+	r.Content, err = blocksFrom("prompt", p.Prompt)
+	return r, err
+}
+
+// abort is handled on the reading side, ahead of everything that queues. Prompts that were
+// read before it but are not accepted yet are aborted when they are.
+func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
+	if p.SessionID == "" {
+		return wire.AbortResult{}, invalid("sessionId", "is missing")
+	}
+	l := s.sessions.loaded(p.SessionID)
+	if p.ItemID != "" {
+		return s.abortAgent(l, p)
+	}
+	state := agent.AbortIdle
+	if l != nil {
+		s.hub.hold(inboundFrom(ctx), l.id)
+		var err error
+		if state, err = l.engine.Abort(agent.AbortRequest{TurnID: p.TurnID, Silent: p.Silent}); err != nil {
+			return wire.AbortResult{}, err
+		}
+	}
+	if state == agent.AbortIdle && p.TurnID == "" && !s.lane.idle() {
+		s.abortLater(p)
+		return wire.AbortResult{State: agent.AbortAborting}, nil
+	}
+	if l == nil {
+		if _, err := s.core.Library.Entry(p.SessionID); err != nil {
+			return wire.AbortResult{}, err
+		}
+	}
+	return wire.AbortResult{State: state}, nil
+}
+
+// abortLater aborts once what was read before is accepted.
+func (s *server) abortLater(p *wire.AbortParams) {
+	place, id, silent := s.lane.take(), p.SessionID, p.Silent
+	s.goRun("aborting", func() {
+		place.enter()
+		defer place.leave()
+		if l := s.sessions.loaded(id); l != nil {
+			_, _ = l.engine.Abort(agent.AbortRequest{Silent: silent}) // nothing running is no error
+		}
+	})
+}
+
+func (s *server) abortAgent(l *live, p *wire.AbortParams) (wire.AbortResult, error) {
+	if l == nil || s.core.Agents == nil {
+		return wire.AbortResult{State: agent.AbortIdle}, nil
+	}
+	state, err := s.core.Agents.Abort(l.id, p.ItemID, p.Silent)
+	return wire.AbortResult{State: state}, err
+}
+
+func (s *server) continueTurn(ctx context.Context, p *wire.SessionParams) (wire.TurnResult, error) {
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.TurnResult{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	id, err := l.engine.Continue()
+	return wire.TurnResult{TurnID: id}, err
+}
+
+func (s *server) queueList(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+	l, err := s.sessions.get(ctx, p.SessionID)
+	if err != nil {
+		return wire.QueueResult{}, err
+	}
+	return wire.QueueResult{Queue: queueTo(l.engine.Queue())}, nil
+}
+
+func (s *server) queueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+	if p.MessageID == "" {
+		return wire.QueueResult{}, invalid("messageId", "is missing")
+	}
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.QueueResult{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	queue, err := l.engine.Unqueue(p.MessageID)
+	if err != nil {
+		return wire.QueueResult{}, err
+	}
+	return wire.QueueResult{Queue: queueTo(queue)}, nil
+}
+
+func (s *server) queueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.QueueResult{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	if err := l.engine.ClearQueue(); err != nil {
+		return wire.QueueResult{}, err
+	}
+	return wire.QueueResult{Queue: queueTo(l.engine.Queue())}, nil
+}
+
+// errTimeout is the cause of a wait that took longer than the client wanted.
+var errTimeout = errors.New("the wait timed out")
+
+// turnWait answers when the turn has ended and its last notification is queued.
+func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
+	if p.TimeoutMs < 0 {
+		return wire.Turn{}, invalid("timeoutMs", "must not be negative")
+	}
+	l, err := s.sessions.get(ctx, p.SessionID)
+	if err != nil {
+		return wire.Turn{}, err
+	}
+	// Its answer comes at the end of a turn: what a load had to tell need not wait for it.
+	if in := inboundFrom(ctx); in != nil {
+		in.answerLater()
+	}
+	wait, done := ctx, context.CancelFunc(func() {})
+	if p.TimeoutMs > 0 {
+		wait, done = context.WithTimeoutCause(ctx, time.Duration(p.TimeoutMs)*time.Millisecond, errTimeout)
+	}
+	defer done()
+	t, err := l.engine.Wait(wait, p.TurnID, p.MessageID)
+	if errors.Is(err, errTimeout) {
+		return wire.Turn{TurnID: t.TurnID, Status: agent.TurnStatusRunning}, nil
+	}
+	if err != nil {
+		return wire.Turn{}, err
+	}
+	select {
+	case <-l.stream.settled():
+	case <-ctx.Done():
+	}
+	return turnTo(t), nil
+}
+
+func (s *server) compact(ctx context.Context, p *wire.CompactParams) (wire.CompactResult, error) {
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.CompactResult{}, err
+	}
+	if s.core.Compact == nil {
+		c, err := l.engine.Compact(ctx, p.Instructions)
+		return wire.CompactResult{TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, Strategy: c.Strategy}, err
+	}
+	if busy(l) {
+		return wire.CompactResult{}, agent.ErrNotIdle
+	}
+	return s.core.Compact(ctx, l.engine, p.Instructions)
+}

@@ -1,0 +1,97 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// proposalStates are the values of agent/proposal/list's state.
+var proposalStates = map[workspace.State]bool{
+	"": true, workspace.StateProposed: true, workspace.StateApplied: true, workspace.StatePartial: true,
+	workspace.StateRejected: true, workspace.StateWithdrawn: true, workspace.StateConflict: true, workspace.StateSuperseded: true,
+}
+
+func (s *server) proposalList(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
+	state := workspace.State(p.State)
+	if !proposalStates[state] {
+		return wire.ProposalListResult{}, invalid("state", "%q is no state of a proposal", p.State)
+	}
+	if p.SessionID != "" {
+		if _, err := s.sessions.get(ctx, p.SessionID); err != nil {
+			return wire.ProposalListResult{}, err
+		}
+	}
+	return wire.ProposalListResult{Proposals: proposalsTo(s.core.Workspace.List(p.SessionID, p.URI, state))}, nil
+}
+
+func (s *server) proposalGet(_ context.Context, p *wire.ProposalParams) (wire.ProposalGetResult, error) {
+	if p.ProposalID == "" {
+		return wire.ProposalGetResult{}, invalid("proposalId", "is missing")
+	}
+	got, diff, err := s.core.Workspace.Get(p.ProposalID)
+	return wire.ProposalGetResult{Proposal: proposalTo(got), Diff: diff}, err
+}
+
+// proposalResolve answers after the editor or the disk was verified, and before any
+// notification that the decision causes.
+func (s *server) proposalResolve(ctx context.Context, p *wire.ProposalResolveParams) (wire.ProposalResolveResult, error) {
+	if p.ProposalID == "" {
+		return wire.ProposalResolveResult{}, invalid("proposalId", "is missing")
+	}
+	decisions, err := decisionsFrom(p.Decisions)
+	if err != nil {
+		return wire.ProposalResolveResult{}, err
+	}
+	if owner := s.core.Workspace.ProposalSession(p.ProposalID); owner != "" {
+		if _, err := s.sessions.writable(ctx, owner); errors.Is(err, session.ErrLocked) {
+			return wire.ProposalResolveResult{}, err
+		}
+	}
+	req := inboundFrom(ctx)
+	done, err := s.core.Workspace.Decide(ctx, workspace.DecideRequest{
+		ProposalID: p.ProposalID, Revision: p.Revision, Decisions: decisions, Comment: p.Comment,
+		Answer: func(r workspace.DecideResult) { s.hub.hold(req, r.Proposal.SessionID) },
+	})
+	if err != nil {
+		return wire.ProposalResolveResult{}, err
+	}
+	return resolvedTo(done), nil
+}
+
+func decisionsFrom(in []wire.Decision) ([]workspace.Decision, error) {
+	if len(in) == 0 {
+		return nil, invalid("decisions", "is empty")
+	}
+	out := make([]workspace.Decision, len(in))
+	for i, d := range in {
+		at := "decisions[" + itoa(i) + "]"
+		if d.HunkID == "" {
+			return nil, invalid(at+".hunkId", "is missing")
+		}
+		switch workspace.Action(d.Action) {
+		case workspace.Accept, workspace.Reject:
+		default:
+			return nil, invalid(at+".action", "%q is neither accept nor reject", d.Action)
+		}
+		out[i] = workspace.Decision{HunkID: d.HunkID, Action: workspace.Action(d.Action), NewText: d.NewText, Comment: d.Comment}
+	}
+	return out, nil
+}
+
+func resolvedTo(r workspace.DecideResult) wire.ProposalResolveResult {
+	out := wire.ProposalResolveResult{
+		Proposal: proposalTo(r.Proposal), Applied: make([]wire.AppliedFile, 0, len(r.Applied)),
+		Conflicts: make([]wire.HunkConflict, 0, len(r.Conflicts)),
+	}
+	for _, a := range r.Applied {
+		out.Applied = append(out.Applied, wire.AppliedFile(a))
+	}
+	for _, c := range r.Conflicts {
+		out.Conflicts = append(out.Conflicts, wire.HunkConflict(c))
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package rpc
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.lsp.dev/jsonrpc2"
+)
+
+// inbound is a request of the client that has not been answered.
+type inbound struct {
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	answered []func()
+}
+
+// whenAnswered calls f once the answer is queued.
+func (r *inbound) whenAnswered(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answered = append(r.answered, f)
+}
+
+// answerLater lets what waited for the answer go on without it, for a request whose answer
+// comes at the end of what it causes.
+func (r *inbound) answerLater() {
+	r.mu.Lock()
+	after := r.answered
+	r.answered = nil
+	r.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+}
+
+type inboundKey struct{}
+
+// inboundFrom returns the request that ctx belongs to, nil outside of one.
+func inboundFrom(ctx context.Context) *inbound {
+	r, _ := ctx.Value(inboundKey{}).(*inbound)
+	return r
+}
+
+// inbounds are the requests that have not been answered, by id. A client may use an id
+// twice; then they are answered in order.
+type inbounds struct {
+	mu      sync.Mutex
+	byID    map[jsonrpc2.ID][]*inbound
+	drained chan struct{} // closed when none is left; nil unless somebody waits
+}
+
+func (t *inbounds) add(id jsonrpc2.ID, r *inbound) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID == nil {
+		t.byID = map[jsonrpc2.ID][]*inbound{}
+	}
+	t.byID[id] = append(t.byID[id], r)
+}
+
+// cancel ends the context of the requests with this id.
+func (t *inbounds) cancel(id jsonrpc2.ID, cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.byID[id] {
+		r.cancel(cause)
+	}
+}
+
+// sent takes note of a body that was queued, and runs what waited for it. It reports whether
+// the body answers something.
+func (t *inbounds) sent(body []byte) (answers bool) {
+	for _, id := range answeredIDs(body) {
+		r := t.take(id)
+		if r == nil {
+			continue
+		}
+		answers = true
+		r.answerLater()
+	}
+	return answers
+}
+
+func (t *inbounds) take(id jsonrpc2.ID) *inbound {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rs := t.byID[id]
+	if len(rs) == 0 {
+		return nil
+	}
+	if len(rs) == 1 {
+		delete(t.byID, id)
+	} else {
+		t.byID[id] = rs[1:]
+	}
+	if len(t.byID) == 0 && t.drained != nil {
+		close(t.drained)
+		t.drained = nil
+	}
+	return rs[0]
+}
+
+// wait returns a channel that is closed when every request is answered.
+func (t *inbounds) wait() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.byID) == 0 {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if t.drained == nil {
+		t.drained = make(chan struct{})
+	}
+	return t.drained
+}
+
+// answeredIDs returns the ids that a body of ours answers; none for requests.
+func answeredIDs(body []byte) []jsonrpc2.ID {
+	if len(body) > 0 && body[0] == '[' {
+		var members []jsontext.Value
+		if jsonv2.Unmarshal(body, &members, lenient) != nil {
+			return nil
+		}
+		var ids []jsonrpc2.ID
+		for _, m := range members {
+			ids = append(ids, answeredIDs(m)...)
+		}
+		return ids
+	}
+	view, err := jsonrpc2.ScanMessageView(body)
+	if err != nil || view.Kind != jsonrpc2.MessageViewResponseResult && view.Kind != jsonrpc2.MessageViewResponseError {
+		return nil
+	}
+	return []jsonrpc2.ID{idFrom(view.IDRaw)}
+}
+
+// idFrom reads the id member of a message.
+func idFrom(raw []byte) jsonrpc2.ID {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return jsonrpc2.NewNumberID(n)
+	}
+	var s string
+	if jsonv2.Unmarshal(raw, &s, lenient) != nil {
+		return jsonrpc2.ID{}
+	}
+	return jsonrpc2.NewStringID(s)
+}

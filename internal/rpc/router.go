@@ -1,0 +1,166 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// order says when a request's handler runs.
+type order uint8
+
+const (
+	// inline runs on the reading side, before anything later is read. It must not block.
+	inline order = iota
+	// queued runs in the lane: after every queued request before it. It may do quick I/O.
+	queued
+	// free runs beside everything else, once the queued requests before it are done.
+	free
+)
+
+// route is how one method is handled.
+type route struct {
+	order order
+	// attach makes the connection one that gets agent/* notifications.
+	attach bool
+	run    func(s *server, ctx context.Context, params []byte) (any, error)
+}
+
+// on makes a route of a typed handler.
+func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
+	return route{order: o, run: func(s *server, ctx context.Context, raw []byte) (any, error) {
+		params := new(P)
+		if err := decodeParams(raw, params); err != nil {
+			return nil, err
+		}
+		return f(s, ctx, params)
+	}}
+}
+
+// attaching is on for the methods whose caller gets notifications from then on.
+func attaching[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
+	r := on(o, f)
+	r.attach = true
+	return r
+}
+
+// notice is a notification's handler. It runs on the reading side and must not block; its
+// error is logged.
+type notice func(s *server, params []byte) error
+
+// told makes a notice of a typed handler.
+func told[P any](f func(s *server, params *P) error) notice {
+	return func(s *server, raw []byte) error {
+		params := new(P)
+		if err := decodeParams(raw, params); err != nil {
+			return err
+		}
+		return f(s, params)
+	}
+}
+
+// handle is the connection's handler. Of a notification it returns nothing, because an
+// error there ends the connection.
+func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
+	if !req.IsCall() {
+		s.handleNotification(req)
+		return nil, nil
+	}
+	r, reqCtx, done := s.begin(req.ID())
+	defer done()
+	method := strings.Clone(req.Method()) // the frame is reused once reading goes on
+	return s.answer(reqCtx, r, method, func() []byte { return req.Params() }, func() { jsonrpc2.Async(ctx) })
+}
+
+// answer runs a request's handler. It calls release once later messages may be read, after which
+// params may be another copy.
+func (s *server) answer(ctx context.Context, r *inbound, method string, params func() []byte, release func()) (result any, err error) {
+	defer s.recovered(method, &err)
+	rt, ok := routes[method]
+	if err := s.refusal(method, ok); err != nil {
+		return nil, err
+	}
+	if rt.attach {
+		s.hub.attach()
+	}
+	switch rt.order {
+	case queued:
+		place := s.lane.take()
+		release()
+		place.enter()
+		defer place.leave()
+	case free:
+		place := s.lane.after()
+		release()
+		place.enter()
+	}
+	result, err = rt.run(s, context.WithValue(ctx, inboundKey{}, r), params())
+	if err != nil {
+		return nil, wireError(cancelled(ctx, err))
+	}
+	return result, nil
+}
+
+// cancelled prefers the client's own cancellation over the error that it led to.
+func cancelled(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errCancelled {
+		return errCancelled
+	}
+	return err
+}
+
+// begin registers a request; done ends its context.
+func (s *server) begin(id jsonrpc2.ID) (r *inbound, ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	r = &inbound{cancel: cancel}
+	s.inbounds.add(id, r)
+	return r, ctx, func() { cancel(nil) }
+}
+
+// refusal is the error of a request that cannot be handled now or ever.
+func (s *server) refusal(method string, known bool) error {
+	switch st := s.phase.Load(); {
+	case st == fresh && method != methodInitialize:
+		return fail(wire.CodeNotInitialized, "%s came before initialize: send initialize first", method)
+	case st == ending:
+		return fail(wire.CodeInvalidRequest, "%s came after shutdown: only exit may follow", method)
+	case !known:
+		return fail(wire.CodeMethodNotFound, "unknown method %q: see capabilities.experimental.agentLsp.methods", method)
+	}
+	return nil
+}
+
+// recovered turns a panic into an internal error; the process lives.
+func (s *server) recovered(method string, err *error) {
+	if p := recover(); p != nil {
+		s.log.Error("a handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+		*err = fail(wire.CodeInternalError, "internal error in %s; see the log", method)
+	}
+}
+
+func (s *server) handleNotification(req *jsonrpc2.Request) {
+	var err error
+	defer func() { s.unusable(req.Method(), err) }()
+	defer s.recovered(req.Method(), &err)
+	n, ok := notices[req.Method()]
+	if !ok || s.phase.Load() == fresh && req.Method() != methodExit {
+		return
+	}
+	err = n(s, req.Params())
+}
+
+// unusable tells of a notification that could not be used, which has no answer.
+func (s *server) unusable(method string, err error) {
+	if err == nil {
+		return
+	}
+	s.log.Warn("a notification could not be used", "method", method, "error", err)
+	if strings.HasPrefix(method, "textDocument/") {
+		s.peer.Log(messageWarning, fmt.Sprintf("agent-lsp: %s was ignored: %v", method, err))
+	}
+}

@@ -1,0 +1,531 @@
+package rpctest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// commands are the lines of a script: a name and the rest of the line.
+var commands map[string]func(r *runner, rest string) error
+
+func init() {
+	commands = map[string]func(*runner, string) error{
+		"raw-start": func(*runner, string) error { return nil }, "initialize": func(r *runner, _ string) error { return r.initialize() },
+		"open": cmdOpen, "edit": cmdEdit, "save": cmdSave, "close": cmdClose, "write": cmdWrite, "remove": cmdRemove,
+		"prompt": cmdPrompt, "steer": cmdSteer, "abort": cmdAbort, "wait": cmdWait, "done": cmdDone,
+		"request": cmdRequest, "send": cmdSend, "notify": cmdNotify, "raw": cmdRaw,
+		"answer": cmdAnswer, "error": cmdError,
+		"expect": cmdExpect, "also": cmdAlso, "await": cmdAwait, "never": cmdNever, "mark": cmdMark,
+		"reply": cmdReply, "reply-error": cmdReplyError, "auto": cmdAuto, "once": cmdOnce, "behave": cmdBehave, "release": cmdRelease,
+		"capture": cmdCapture, "set": cmdSet,
+		"cmp": cmdCmp, "cmpbuf": cmdCmpBuffer, "absent": cmdAbsent, "grep": cmdGrep,
+		"fill": cmdFill, "room": cmdRoom, "restart": cmdRestart, "other": cmdOther, "kill": cmdKill, "hangup": cmdHangup,
+	}
+}
+
+// command runs one line.
+func (r *runner) command(line string) error {
+	name, rest, _ := strings.Cut(line, " ")
+	f := commands[name]
+	if f == nil {
+		return fmt.Errorf("no such command: %s", name)
+	}
+	return f(r, strings.TrimSpace(r.expand(rest)))
+}
+
+func (r *runner) uri(name string) string {
+	if strings.Contains(name, ":") {
+		return name
+	}
+	return URIOf(filepath.Join(r.ws, filepath.FromSlash(name)))
+}
+
+// open FILE [section] opens a file in the editor with its text on disk, or with the text of a
+// want/ section (so the buffer is unsaved from the start).
+func cmdOpen(r *runner, rest string) error {
+	f := strings.Fields(rest)
+	uri := r.uri(f[0])
+	text, err := []byte(nil), error(nil)
+	if len(f) > 1 {
+		data, ok := r.script.section(wantPrefix + f[1])
+		if !ok {
+			return fmt.Errorf("no section %s%s", wantPrefix, f[1])
+		}
+		text = data
+	} else if text, err = os.ReadFile(pathOf(uri)); err != nil {
+		return err
+	}
+	return r.ed.Open(uri, strings.TrimPrefix(filepath.Ext(f[0]), "."), string(text))
+}
+
+// edit FILE L:C-L:C "text" types in a document; edit FILE end "text" at its end.
+func cmdEdit(r *runner, rest string) error {
+	file, rest, _ := strings.Cut(rest, " ")
+	where, quoted, _ := strings.Cut(rest, " ")
+	text, err := strconv.Unquote(strings.TrimSpace(quoted))
+	if err != nil {
+		return fmt.Errorf("text %s: %w", quoted, err)
+	}
+	uri := r.uri(file)
+	rng, err := r.parseRange(uri, where)
+	if err != nil {
+		return err
+	}
+	return r.ed.Edit(uri, TextEdit{rng, text})
+}
+
+func (r *runner) parseRange(uri, s string) (Range, error) {
+	if s == "end" {
+		b := r.ed.Buffer(uri)
+		if b == nil {
+			return Range{}, fmt.Errorf("%s is not open", uri)
+		}
+		p := b.PositionAt(len(b.Text))
+		return Range{p, p}, nil
+	}
+	var rg Range
+	_, err := fmt.Sscanf(s, "%d:%d-%d:%d", &rg.Start.Line, &rg.Start.Character, &rg.End.Line, &rg.End.Character)
+	return rg, err
+}
+
+func cmdSave(r *runner, rest string) error  { return r.ed.Save(r.uri(rest)) }
+func cmdClose(r *runner, rest string) error { return r.ed.Close(r.uri(rest)) }
+
+// write FILE SECTION|"text" changes a file on disk behind the editor's back.
+func cmdWrite(r *runner, rest string) error {
+	file, what, _ := strings.Cut(rest, " ")
+	text, err := r.text(strings.TrimSpace(what))
+	if err != nil {
+		return err
+	}
+	r.writeFile(filepath.Join(r.ws, filepath.FromSlash(file)), text)
+	return nil
+}
+
+func cmdRemove(r *runner, rest string) error {
+	return os.RemoveAll(filepath.Join(r.ws, filepath.FromSlash(rest)))
+}
+
+// text is a quoted string or the name of a want/ section.
+func (r *runner) text(s string) ([]byte, error) {
+	if strings.HasPrefix(s, `"`) {
+		u, err := strconv.Unquote(s)
+		return []byte(u), err
+	}
+	data, ok := r.script.section(wantPrefix + s)
+	if !ok {
+		return nil, fmt.Errorf("no section %s%s", wantPrefix, s)
+	}
+	return data, nil
+}
+
+// prompt "text" or prompt {params} calls agent/prompt and keeps $session, $turn and $message.
+func cmdPrompt(r *runner, rest string) error { return r.say("agent/prompt", rest) }
+
+// steer "text" or steer {params} calls agent/steer.
+func cmdSteer(r *runner, rest string) error { return r.say("agent/steer", rest) }
+
+func (r *runner) say(method, rest string) error {
+	params := map[string]any{}
+	if strings.HasPrefix(rest, `"`) {
+		text, err := strconv.Unquote(rest)
+		if err != nil {
+			return err
+		}
+		params["prompt"] = text
+	} else if err := json.Unmarshal([]byte(rest), &params); err != nil {
+		return err
+	}
+	if s := r.vars["session"]; s != "" && params["sessionId"] == nil {
+		params["sessionId"] = s
+	}
+	if err := r.call(method, params); err != nil {
+		return err
+	}
+	return r.keepIDs()
+}
+
+func (r *runner) keepIDs() error {
+	if r.answer.Error != nil {
+		return nil // for `error` to look at
+	}
+	var ids struct{ SessionID, TurnID, MessageID string }
+	if err := json.Unmarshal(r.answer.Result, &ids); err != nil {
+		return err
+	}
+	for name, v := range map[string]string{"session": ids.SessionID, "turn": ids.TurnID, "message": ids.MessageID} {
+		if v != "" {
+			r.vars[name] = v
+		}
+	}
+	return nil
+}
+
+func (r *runner) call(method string, params any) error {
+	var err error
+	if r.sent, err = r.ed.Send(method, params); err != nil {
+		return err
+	}
+	r.answer, err = r.ed.Answer(r.sent)
+	return err
+}
+
+func cmdAbort(r *runner, rest string) error {
+	params := map[string]any{"sessionId": r.vars["session"]}
+	if rest != "" {
+		if err := json.Unmarshal([]byte(rest), &params); err != nil {
+			return err
+		}
+	}
+	return r.call("agent/abort", params)
+}
+
+// wait [pattern] waits for the session's turn to end and compares its summary.
+func cmdWait(r *runner, rest string) error {
+	if err := r.call("agent/turn/wait", map[string]any{"sessionId": r.vars["session"]}); err != nil {
+		return err
+	}
+	return cmdAnswer(r, rest)
+}
+
+// done [STATUS] expects the end of a turn, completed unless another status is named.
+func cmdDone(r *runner, rest string) error {
+	if rest == "" {
+		rest = "completed"
+	}
+	return cmdExpect(r, fmt.Sprintf(`agent/turn/completed {"turn":{"status":%q}}`, rest))
+}
+
+// request METHOD [params] sends a request and waits for its answer; answer and error look at it.
+func cmdRequest(r *runner, rest string) error {
+	method, params, err := methodAnd(rest)
+	if err != nil {
+		return err
+	}
+	if err := r.call(method, params); err != nil {
+		return err
+	}
+	return r.keepNew(method)
+}
+
+// keepNew keeps the ids of requests that make sessions.
+func (r *runner) keepNew(method string) error {
+	switch method {
+	case "agent/session/new", "agent/session/fork", "agent/session/import", "agent/continue":
+		return r.keepIDs()
+	}
+	return nil
+}
+
+// send METHOD [params] sends a request without waiting; its answer is expected by `answered`.
+func cmdSend(r *runner, rest string) error {
+	method, params, err := methodAnd(rest)
+	if err != nil {
+		return err
+	}
+	r.sent, err = r.ed.Send(method, params)
+	r.vars["sent"] = r.sent
+	r.answer = nil
+	return err
+}
+
+func cmdNotify(r *runner, rest string) error {
+	method, params, err := methodAnd(rest)
+	if err != nil {
+		return err
+	}
+	return r.ed.Notify(method, params)
+}
+
+// raw "bytes" writes bytes to the daemon as they are.
+func cmdRaw(r *runner, rest string) error {
+	text, err := strconv.Unquote(rest)
+	if err != nil {
+		return err
+	}
+	return r.ed.Raw([]byte(text))
+}
+
+func methodAnd(rest string) (string, any, error) {
+	method, body, _ := strings.Cut(rest, " ")
+	if body = strings.TrimSpace(body); body == "" {
+		return method, map[string]any{}, nil
+	}
+	if !json.Valid([]byte(body)) {
+		return "", nil, fmt.Errorf("the parameters are not JSON: %s", body)
+	}
+	return method, json.RawMessage(body), nil
+}
+
+// answer [pattern] compares the result of the last request, waiting for it after send.
+func cmdAnswer(r *runner, rest string) error {
+	if err := r.await(); err != nil {
+		return err
+	}
+	if r.answer.Error != nil {
+		return fmt.Errorf("the daemon answered with an error: %w", r.answer.Error)
+	}
+	if diff := MatchJSON(rest, r.answer.Result); diff != "" {
+		return fmt.Errorf("the answer differs: %s\nanswer: %s", diff, r.answer.Result)
+	}
+	r.last = r.answer
+	return nil
+}
+
+// error CODE [regexp] wants the last request to have failed.
+func cmdError(r *runner, rest string) error {
+	if err := r.await(); err != nil {
+		return err
+	}
+	code, text, _ := strings.Cut(rest, " ")
+	if r.answer.Error == nil {
+		return fmt.Errorf("wanted error %s, got the result %s", code, r.answer.Result)
+	}
+	if strconv.Itoa(r.answer.Error.Code) != code {
+		return fmt.Errorf("wanted error %s, got %w", code, r.answer.Error)
+	}
+	if text != "" {
+		if diff := Match("~"+text, r.answer.Error.Message); diff != "" {
+			return errors.New(diff)
+		}
+	}
+	return nil
+}
+
+func (r *runner) await() error {
+	if r.answer != nil {
+		return nil
+	}
+	var err error
+	r.answer, err = r.ed.Answer(r.sent)
+	return err
+}
+
+// expect METHOD [pattern] waits for a message after those already expected; others are passed over.
+// It fails at once when the message can no longer come.
+func cmdExpect(r *runner, rest string) error { return r.expect(rest, false) }
+
+// also METHOD [pattern] waits for a message that may stand anywhere since the last mark, for what has no
+// place in the order of the others.
+func cmdAlso(r *runner, rest string) error {
+	method, pattern, _ := strings.Cut(rest, " ")
+	from, _ := strconv.Atoi(r.vars["mark"])
+	m, _, err := r.ed.Next(from, method, strings.TrimSpace(pattern), false)
+	if err == nil {
+		r.last = m
+	}
+	return err
+}
+
+// await METHOD [pattern] is expect for what comes without a turn, such as the end of a job.
+func cmdAwait(r *runner, rest string) error { return r.expect(rest, true) }
+
+func (r *runner) expect(rest string, patient bool) error {
+	method, pattern, _ := strings.Cut(rest, " ")
+	m, next, err := r.ed.Next(r.cursor, method, strings.TrimSpace(pattern), patient)
+	if err != nil {
+		return err
+	}
+	r.last, r.cursor = m, next
+	return nil
+}
+
+// never METHOD [pattern] fails if such a message came since the last mark (or the start).
+func cmdNever(r *runner, rest string) error {
+	method, pattern, _ := strings.Cut(rest, " ")
+	from, _ := strconv.Atoi(r.vars["mark"])
+	for _, m := range r.ed.Log(from) {
+		if m.Method == method && MatchJSON(strings.TrimSpace(pattern), m.Params) == "" {
+			return fmt.Errorf("this should not have come: %s", m)
+		}
+	}
+	return nil
+}
+
+// mark makes `never` look only at what comes from here on, and `expect` pass over what came before.
+func cmdMark(r *runner, _ string) error {
+	r.cursor = len(r.ed.Log(0))
+	r.vars["mark"] = strconv.Itoa(r.cursor)
+	return nil
+}
+
+// reply JSON answers the server request that was expected last.
+func cmdReply(r *runner, rest string) error {
+	if r.last == nil || !r.last.isRequest() {
+		return errors.New("the last expectation was not a request of the server")
+	}
+	return r.ed.Reply(r.last, json.RawMessage(rest))
+}
+
+func cmdReplyError(r *runner, rest string) error {
+	code, text, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		return err
+	}
+	return r.ed.ReplyError(r.last, n, text)
+}
+
+// auto METHOD JSON answers every such request from now on; once METHOD JSON the next one.
+func cmdAuto(r *runner, rest string) error {
+	method, body, _ := strings.Cut(rest, " ")
+	r.ed.Auto(method, json.RawMessage(body))
+	return nil
+}
+
+func cmdOnce(r *runner, rest string) error {
+	method, body, _ := strings.Cut(rest, " ")
+	r.ed.Once(method, json.RawMessage(body))
+	return nil
+}
+
+func cmdBehave(r *runner, rest string) error { r.ed.Behave(rest); return nil }
+func cmdRelease(r *runner, _ string) error   { r.ed.Release(); return nil }
+func cmdSet(r *runner, rest string) error {
+	k, v, _ := strings.Cut(rest, " ")
+	r.vars[k] = v
+	return nil
+}
+
+// capture NAME PATH keeps a value of the last expected message or answer: capture hunk proposal.files.0.hunks.1.hunkId
+func cmdCapture(r *runner, rest string) error {
+	name, path, _ := strings.Cut(rest, " ")
+	src := r.last
+	if src == nil {
+		src = r.answer
+	}
+	body := src.Params
+	if src.isAnswer() {
+		body = src.Result
+	}
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return err
+	}
+	for _, step := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(x) {
+				return fmt.Errorf("no element %s in %s", step, show(x))
+			}
+			v = x[i]
+		default:
+			return fmt.Errorf("nothing at %s of %s", path, body)
+		}
+	}
+	if s, ok := v.(string); ok {
+		r.vars[name] = s
+	} else {
+		r.vars[name] = show(v)
+	}
+	return nil
+}
+
+// cmp FILE SECTION|"text" compares a file on disk; cmpbuf the editor's buffer.
+func cmdCmp(r *runner, rest string) error {
+	file, what, _ := strings.Cut(rest, " ")
+	got, err := os.ReadFile(filepath.Join(r.ws, filepath.FromSlash(file)))
+	if err != nil {
+		return err
+	}
+	return r.compare(file, got, what)
+}
+
+func cmdCmpBuffer(r *runner, rest string) error {
+	file, what, _ := strings.Cut(rest, " ")
+	b := r.ed.Buffer(r.uri(file))
+	if b == nil {
+		return fmt.Errorf("%s is not open", file)
+	}
+	return r.compare(file, []byte(b.Text), what)
+}
+
+func (r *runner) compare(file string, got []byte, what string) error {
+	want, err := r.text(strings.TrimSpace(what))
+	if err != nil {
+		return err
+	}
+	if string(want) != string(got) {
+		return fmt.Errorf("%s differs\ngot:\n%q\nwant:\n%q", file, got, want)
+	}
+	return nil
+}
+
+func cmdAbsent(r *runner, rest string) error {
+	if _, err := os.Lstat(filepath.Join(r.ws, filepath.FromSlash(rest))); err == nil {
+		return fmt.Errorf("%s exists", rest)
+	}
+	return nil
+}
+
+// grep FILE regexp looks into a file below the run's folder (home/…, ws/…).
+func cmdGrep(r *runner, rest string) error {
+	file, re, _ := strings.Cut(rest, " ")
+	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(file)))
+	if err != nil {
+		return err
+	}
+	if diff := Match("~"+strings.TrimSpace(re), string(data)); diff != "" {
+		return errors.New(diff)
+	}
+	return nil
+}
+
+// restart ends the daemon as an editor does and starts another with the same home.
+func cmdRestart(r *runner, _ string) error {
+	buffers := r.ed.buffers
+	r.past = append(r.past, Story(r.ed.Log(0), r.ws))
+	if !r.dead {
+		r.shutdown()
+	}
+	r.checkOrder()
+	r.launch()
+	return r.reopen(buffers)
+}
+
+// kill kills the daemon at once and starts another.
+func cmdKill(r *runner, _ string) error {
+	if r.daemon.Kill == nil {
+		return errors.New("this daemon cannot be killed")
+	}
+	r.daemon.Kill()
+	r.daemon.Wait()
+	r.gone()
+	if err := cmdRestart(r, ""); err != nil {
+		return err
+	}
+	for id, last := range r.seqs {
+		r.seqs[id] = -last
+	}
+	return nil
+}
+
+func (r *runner) reopen(buffers map[string]*Buffer) error {
+	for _, uri := range sortedKeys(buffers) {
+		if err := r.ed.Open(uri, buffers[uri].Language, buffers[uri].Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hangup [CODE] closes the daemon's stdin and wants it to end.
+func cmdHangup(r *runner, rest string) error {
+	if err := r.ed.CloseStdin(); err != nil {
+		return err
+	}
+	code := r.daemon.Wait()
+	r.gone()
+	if want, _ := strconv.Atoi(rest); rest != "" && want != code {
+		return fmt.Errorf("exit code %d, want %d", code, want)
+	}
+	return nil
+}

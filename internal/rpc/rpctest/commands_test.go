@@ -1,0 +1,37 @@
+package rpctest
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEveryCommandIsDocumented holds the table of the scripts' README against the commands there are.
+func TestEveryCommandIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../testdata/session/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(page), "## Commands")
+	if !ok {
+		t.Fatal("the README has no section on commands")
+	}
+	told := map[string]bool{}
+	for _, row := range strings.Split(table, "\n") {
+		cells := strings.SplitN(row, " | ", 2)
+		for _, m := range regexp.MustCompile("`([a-z-]+)").FindAllStringSubmatch(cells[0], -1) {
+			told[m[1]] = true
+		}
+	}
+	for name := range commands {
+		if !told[name] {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	for name := range told {
+		if commands[name] == nil {
+			t.Errorf("%s is documented and does not exist", name)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package rpctest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// ballast is the file that fills a daemon's disk.
+const ballast = "ballast"
+
+// fill leaves no byte on the daemon's own disk.
+func cmdFill(r *runner, _ string) error {
+	if r.daemon.Disk == nil {
+		return errors.New("this daemon has no disk of its own: name one in the section env")
+	}
+	f, err := os.Create(filepath.Join(r.daemon.Disk(), ballast))
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 64<<10)
+	for err = error(nil); err == nil; {
+		_, err = f.Write(block)
+	}
+	if closed := f.Close(); closed != nil {
+		return closed
+	}
+	if !diskFull(err) {
+		return fmt.Errorf("filling the disk: %w", err)
+	}
+	return nil
+}
+
+// room takes away what fill has put there.
+func cmdRoom(r *runner, _ string) error {
+	return os.Remove(filepath.Join(r.daemon.Disk(), ballast))
+}

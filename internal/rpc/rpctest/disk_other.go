@@ -1,0 +1,5 @@
+//go:build !unix
+
+package rpctest
+
+func diskFull(error) bool { return true }

@@ -1,0 +1,546 @@
+package rpctest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Patience bounds every wait of the fake editor. It is an upper bound for a machine under
+// load, never a time that a passing test takes; AGENT_LSP_TEST_PATIENCE shortens it for whoever writes a script.
+var Patience = patience()
+
+func patience() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("AGENT_LSP_TEST_PATIENCE")); err == nil {
+		return d
+	}
+	return 60 * time.Second
+}
+
+// Editor is a fake editor over one connection to a daemon. Its methods are safe for
+// concurrent use; what the daemon sends is logged in order and never dropped.
+type Editor struct {
+	conn conn
+	in   io.Closer
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	log     []*Message
+	answers map[string]*Message
+	calls   map[string]string // open requests of ours: id -> method
+	pending map[string]*Message
+	ended   error // why reading ended
+	nextID  int
+
+	buffers map[string]*Buffer
+	auto    map[string]json.RawMessage
+	once    map[string][]json.RawMessage
+	behave  string // how workspace/applyEdit is answered; see Behave
+	held    []func()
+	turns   map[string]bool // turns that were begun and not yet completed
+	queued  bool            // the last session/updated showed a queue
+	utf8    bool
+	grease  bool
+}
+
+// NewEditor starts an editor that reads the daemon's stdout from r and writes its stdin to w.
+func NewEditor(r io.Reader, w io.WriteCloser) *Editor {
+	e := &Editor{
+		conn: conn{w: w}, in: w, answers: map[string]*Message{}, calls: map[string]string{}, pending: map[string]*Message{},
+		buffers: map[string]*Buffer{}, auto: map[string]json.RawMessage{}, once: map[string][]json.RawMessage{},
+		turns: map[string]bool{}, grease: true,
+	}
+	e.changed = sync.NewCond(&e.mu)
+	go e.read(bufio.NewReader(r))
+	return e
+}
+
+func (e *Editor) read(r *bufio.Reader) {
+	for {
+		body, err := readFrame(r)
+		if err != nil {
+			e.finish(err)
+			return
+		}
+		m := new(Message)
+		if err := json.Unmarshal(body, m); err != nil {
+			e.finish(fmt.Errorf("the daemon sent what is not JSON: %w: %.200s", err, body))
+			return
+		}
+		e.take(m)
+	}
+}
+
+func (e *Editor) finish(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = err
+	e.changed.Broadcast()
+}
+
+// take files a message, and answers it where an answer is known.
+func (e *Editor) take(m *Message) {
+	e.mu.Lock()
+	e.log = append(e.log, m)
+	e.follow(m)
+	var act func()
+	switch {
+	case m.isAnswer():
+		e.answers[string(m.ID)] = m
+		delete(e.calls, string(m.ID))
+	case m.isRequest():
+		e.pending[string(m.ID)] = m
+		act = e.reaction(m)
+	case m.Method == "$/cancelRequest":
+		e.cancelled(m)
+	}
+	e.changed.Broadcast()
+	e.mu.Unlock()
+	if act != nil {
+		act()
+	}
+}
+
+// follow keeps count of the turns that run.
+func (e *Editor) follow(m *Message) {
+	var p struct {
+		TurnID string            `json:"turnId"`
+		Queue  []json.RawMessage `json:"queue"`
+	}
+	switch {
+	case m.isAnswer() && len(m.Result) > 0 && m.Result[0] == '{':
+		if e.calls[string(m.ID)] == "agent/turn/wait" || json.Unmarshal(m.Result, &p) != nil || p.TurnID == "" {
+			return
+		}
+		if _, seen := e.turns[p.TurnID]; !seen {
+			e.turns[p.TurnID] = true
+		}
+	case m.Method == "agent/turn/started" && json.Unmarshal(m.Params, &p) == nil:
+		e.turns[p.TurnID] = true
+	case m.Method == "agent/turn/completed" && json.Unmarshal(m.Params, &p) == nil:
+		e.turns[p.TurnID] = false
+	case m.Method == "agent/session/updated" && json.Unmarshal(m.Params, &p) == nil && p.Queue != nil:
+		e.queued = len(p.Queue) > 0
+	}
+}
+
+// quiet says whether nothing is under way that could still send a turn's messages.
+func (e *Editor) quiet() bool {
+	for _, running := range e.turns {
+		if running {
+			return false
+		}
+	}
+	return len(e.calls) == 0 && !e.queued
+}
+
+func (e *Editor) cancelled(m *Message) {
+	var p struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(m.Params, &p) == nil {
+		delete(e.pending, string(p.ID))
+	}
+}
+
+// reaction returns what to do about a server request, nil to leave it to the test.
+func (e *Editor) reaction(m *Message) func() {
+	if q := e.once[m.Method]; len(q) > 0 {
+		e.once[m.Method] = q[1:]
+		return func() { _ = e.Reply(m, q[0]) }
+	}
+	if r, ok := e.auto[m.Method]; ok {
+		return func() { _ = e.Reply(m, r) }
+	}
+	switch m.Method {
+	case "workspace/applyEdit":
+		return e.applyReaction(m)
+	case "window/workDoneProgress/create", "client/registerCapability", "client/unregisterCapability",
+		"workspace/codeLens/refresh", "workspace/textDocumentContent/refresh", "workspace/diagnostic/refresh":
+		return func() { _ = e.Reply(m, json.RawMessage("null")) }
+	case "workspace/configuration":
+		return func() { _ = e.Reply(m, configurationAnswer(m)) }
+	}
+	return nil
+}
+
+func configurationAnswer(m *Message) json.RawMessage {
+	var p struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	b, _ := json.Marshal(make([]any, len(p.Items)))
+	return b
+}
+
+// Behave sets how workspace/applyEdit is treated: "" as it should be, "skip" (says applied, does
+// nothing), "late" (answers first, changes afterwards), "refuse" (applied:false), "other" (applies
+// with an extra space at the end of the document), "silent" (never answers, never applies),
+// "deaf" (applies, never answers), "null" (applies and replies null), "first" (applies only the first document), "hold" (keeps the
+// request until Release).
+func (e *Editor) Behave(how string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.behave = how
+}
+
+// Release carries out what "hold" kept back.
+func (e *Editor) Release() {
+	e.mu.Lock()
+	held := e.held
+	e.held = nil
+	e.mu.Unlock()
+	for _, f := range held {
+		f()
+	}
+}
+
+// Auto answers every server request of that method with result; Once only the next one.
+func (e *Editor) Auto(method string, result json.RawMessage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.auto[method] = result
+}
+
+// Once answers the next server request of that method, one that already waits included.
+func (e *Editor) Once(method string, result json.RawMessage) {
+	e.mu.Lock()
+	for _, m := range e.log {
+		if p, ok := e.pending[string(m.ID)]; ok && p == m && m.Method == method {
+			e.mu.Unlock()
+			_ = e.Reply(m, result)
+			return
+		}
+	}
+	e.once[method] = append(e.once[method], result)
+	e.mu.Unlock()
+}
+
+// Reply answers a server request; answering twice is allowed, as a bad client would.
+func (e *Editor) Reply(m *Message, result json.RawMessage) error {
+	e.mu.Lock()
+	delete(e.pending, string(m.ID))
+	e.mu.Unlock()
+	return e.conn.write(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": e.greased(result)})
+}
+
+// ReplyError answers a server request with an error.
+func (e *Editor) ReplyError(m *Message, code int, text string) error {
+	e.mu.Lock()
+	delete(e.pending, string(m.ID))
+	e.mu.Unlock()
+	return e.conn.write(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": code, "message": text}})
+}
+
+// Send sends a request and returns its id without waiting.
+func (e *Editor) Send(method string, params any) (string, error) {
+	e.mu.Lock()
+	e.nextID++
+	id := strconv.Itoa(e.nextID)
+	e.calls[id] = method
+	e.mu.Unlock()
+	return id, e.conn.write(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method, "params": e.greased(params)})
+}
+
+// Notify sends a notification.
+func (e *Editor) Notify(method string, params any) error {
+	return e.conn.write(map[string]any{"jsonrpc": "2.0", "method": method, "params": e.greased(params)})
+}
+
+// Raw writes bytes as they are.
+func (e *Editor) Raw(b []byte) error { return e.conn.writeRaw(b) }
+
+// greased adds a field that no server knows, so that each run proves that those are ignored.
+func (e *Editor) greased(params any) any {
+	if !e.grease || params == nil {
+		return params
+	}
+	b, err := json.Marshal(params)
+	if err != nil || len(b) < 2 || b[0] != '{' {
+		return params
+	}
+	if string(b) == "{}" {
+		return json.RawMessage(`{"xGrease":[1]}`)
+	}
+	return json.RawMessage(append([]byte(`{"xGrease":{"a":[null]},`), b[1:]...))
+}
+
+// Grease sends what no server knows: a notification, and a request that wants -32601.
+func (e *Editor) Grease() error {
+	if err := e.Notify("$/grease", map[string]any{"a": 1}); err != nil {
+		return err
+	}
+	if err := e.Notify("agent/grease", []any{nil}); err != nil {
+		return err
+	}
+	err := e.Call("agent/greaseRequest", map[string]any{}, nil)
+	var answer *RPCError
+	if !errors.As(err, &answer) || answer.Code != -32601 {
+		return fmt.Errorf("an unknown request was answered with %v, want -32601", err)
+	}
+	return nil
+}
+
+// behaving says how workspace/applyEdit is treated.
+func (e *Editor) behaving() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.behave
+}
+
+// Answer waits for the answer to a request.
+func (e *Editor) Answer(id string) (*Message, error) {
+	var m *Message
+	err := e.wait(func() bool { m = e.answers[id]; return m != nil }, nil)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the answer to request %s: %w", id, err)
+	}
+	return m, nil
+}
+
+// Call sends a request and waits for its result, decoded into result where that is not nil.
+func (e *Editor) Call(method string, params, result any) error {
+	id, err := e.Send(method, params)
+	if err != nil {
+		return err
+	}
+	m, err := e.Answer(id)
+	if err != nil {
+		return err
+	}
+	if m.Error != nil {
+		return m.Error
+	}
+	if result == nil || len(m.Result) == 0 {
+		return nil
+	}
+	return json.Unmarshal(m.Result, result)
+}
+
+// Next waits for the first message of that method from log index from on that fits the pattern,
+// and returns it with the index after it. It fails at once when the message can no longer come:
+// the daemon went away, or a message of a turn is wanted and no turn runs.
+func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
+	var found *Message
+	at, last := from, ""
+	scan := func() bool {
+		for ; at < len(e.log); at++ {
+			m := e.log[at]
+			if m.Method != method {
+				continue
+			}
+			if last = MatchJSON(pattern, m.Params); last == "" {
+				found, at = m, at+1
+				return true
+			}
+		}
+		return false
+	}
+	hopeless := func() string {
+		if !patient && ofTurn(method) && e.quiet() {
+			return "it can no longer come: no turn runs"
+		}
+		return ""
+	}
+	if err := e.wait(scan, hopeless); err != nil {
+		return nil, from, fmt.Errorf("waiting for %s %s: %w; the nearest differs: %s\nreceived since:\n%s", method, pattern, err, last, e.Transcript(from))
+	}
+	return found, at, nil
+}
+
+// ofTurn says whether only a running turn sends messages of that method.
+func ofTurn(method string) bool {
+	for _, p := range []string{"agent/item/", "agent/turn/", "agent/delta", "agent/requestPermission", "agent/ask", "agent/retry"} {
+		if strings.HasPrefix(method, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Log returns the messages from index from on.
+func (e *Editor) Log(from int) []*Message {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
+}
+
+// Transcript shows the log from index from on, a line a message, cut where it is long.
+func (e *Editor) Transcript(from int) string {
+	var b strings.Builder
+	for _, m := range e.Log(from) {
+		line := m.String()
+		if len(line) > 700 {
+			line = line[:700] + "…"
+		}
+		b.WriteString("  " + line + "\n")
+	}
+	return b.String()
+}
+
+// Unanswered returns the server requests that nobody answered.
+func (e *Editor) Unanswered() []*Message {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []*Message
+	for _, m := range e.pending {
+		out = append(out, m)
+	}
+	return out
+}
+
+// Withdrawn waits until the daemon has taken back what nobody answered, and returns what it leaves open.
+func (e *Editor) Withdrawn() []*Message {
+	_ = e.wait(func() bool { return len(e.pending) == 0 }, nil)
+	return e.Unanswered()
+}
+
+// wait blocks until done, called under the lock, holds.
+func (e *Editor) wait(done func() bool, hopeless func() string) error {
+	expired := false
+	var since time.Time
+	timer := time.AfterFunc(Patience, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		expired = true
+		e.changed.Broadcast()
+	})
+	defer timer.Stop()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for !done() {
+		if e.ended != nil {
+			return fmt.Errorf("the daemon's output ended: %w", e.ended)
+		}
+		if expired {
+			return errors.New("nothing came in time")
+		}
+		if why := e.given(hopeless, &since); why != "" {
+			return errors.New(why)
+		}
+		e.changed.Wait()
+	}
+	return nil
+}
+
+// settle is how long nothing must be under way before what is waited for counts as lost: between
+// two turns of a queue there is a moment without any.
+const settle = 5 * time.Second
+
+// given returns why the wait is hopeless, once it has been for as long as settle. It is called
+// under the lock; since is when it first was.
+func (e *Editor) given(hopeless func() string, since *time.Time) string {
+	if hopeless == nil {
+		return ""
+	}
+	why := hopeless()
+	switch {
+	case why == "":
+		*since = time.Time{}
+	case since.IsZero():
+		*since = time.Now()
+		time.AfterFunc(settle, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.changed.Broadcast()
+		})
+	case time.Since(*since) >= settle:
+		return why
+	}
+	return ""
+}
+
+// Ended waits until the daemon's output has ended.
+func (e *Editor) Ended() error {
+	return e.wait(func() bool { return e.ended != nil }, nil)
+}
+
+// CloseStdin ends the daemon's input, as an editor that dies does.
+func (e *Editor) CloseStdin() error { return e.in.Close() }
+
+// Buffer returns a copy of an open document's buffer, nil when it is not open.
+func (e *Editor) Buffer(uri string) *Buffer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b := e.buffers[uri]; b != nil {
+		c := *b
+		return &c
+	}
+	return nil
+}
+
+// Open opens a document with the given text and tells the daemon.
+func (e *Editor) Open(uri, language, text string) error {
+	e.mu.Lock()
+	e.buffers[uri] = &Buffer{URI: uri, Language: language, Version: 1, Text: text, UTF8: e.utf8}
+	e.mu.Unlock()
+	return e.Notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+		"uri": uri, "languageId": language, "version": 1, "text": text}})
+}
+
+// Edit changes a document as its user would and tells the daemon.
+func (e *Editor) Edit(uri string, edits ...TextEdit) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := e.buffers[uri]
+	if b == nil {
+		return fmt.Errorf("%s is not open in the fake editor", uri)
+	}
+	for _, ed := range edits {
+		if err := b.Apply([]TextEdit{ed}); err != nil {
+			return err
+		}
+		if err := e.didChange(b, []any{map[string]any{"range": ed.Range, "text": ed.NewText}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// didChange tells the daemon of a change. It runs under the lock, so that versions leave in order.
+func (e *Editor) didChange(b *Buffer, changes []any) error {
+	return e.Notify("textDocument/didChange", map[string]any{
+		"textDocument": map[string]any{"uri": b.URI, "version": b.Version}, "contentChanges": changes})
+}
+
+// Save writes a document to disk and tells the daemon.
+func (e *Editor) Save(uri string) error {
+	b := e.Buffer(uri)
+	if b == nil {
+		return fmt.Errorf("%s is not open in the fake editor", uri)
+	}
+	if err := os.WriteFile(pathOf(uri), []byte(b.Text), 0o644); err != nil {
+		return err
+	}
+	return e.Notify("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+}
+
+// Close closes a document.
+func (e *Editor) Close(uri string) error {
+	e.mu.Lock()
+	delete(e.buffers, uri)
+	e.mu.Unlock()
+	return e.Notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri}})
+}
+
+func pathOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" {
+		return uri
+	}
+	return filepath.FromSlash(u.Path)
+}
+
+// URIOf returns the file URI of an absolute path.
+func URIOf(path string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+}

@@ -1,0 +1,41 @@
+package rpctest
+
+// seat is an editor with its daemon. A script has one, and with the command other a second one at the same home.
+type seat struct {
+	daemon Daemon
+	ed     *Editor
+	cursor int              // log index up to which expectations were met
+	last   *Message         // the message that the last expectation matched
+	answer *Message         // the answer to the last request
+	sent   string           // id of the last request
+	past   []string         // transcripts of daemons that were restarted
+	seqs   map[string]int64 // each session's last number, over all daemons of the seat
+	dead   bool
+}
+
+// cmdOther goes on at the other seat; the first time it starts that one's daemon.
+func cmdOther(r *runner, _ string) error {
+	away := r.seat
+	if r.away != nil {
+		r.seat, r.away = *r.away, &away
+		return nil
+	}
+	r.seat, r.away = seat{seqs: map[string]int64{}}, &away
+	r.launch()
+	return nil
+}
+
+// finishSeats ends both seats' daemons and returns the story of each.
+func (r *runner) finishSeats() (stories []string) {
+	r.finishSeat()
+	stories = append(r.past, Story(r.ed.Log(0), r.ws))
+	if r.away == nil {
+		return stories
+	}
+	here := r.seat
+	r.seat, r.away = *r.away, nil
+	r.finishSeat()
+	others := append(r.past, Story(r.ed.Log(0), r.ws))
+	r.seat = here
+	return append(stories, others...)
+}

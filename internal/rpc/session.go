@@ -1,0 +1,239 @@
+package rpc
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// maxPage bounds a page of agent/session/list.
+const maxPage = 500
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// cwd resolves a session's working directory, a URI or an absolute path.
+func (s *server) cwd(given string) (string, error) {
+	path := given
+	if u, err := uri.Parse(given); given != "" && !filepath.IsAbs(given) && err == nil && u.IsFile() {
+		path = u.FsPath()
+	}
+	if path != "" && !filepath.IsAbs(path) {
+		return "", invalid("cwd", "%q is neither a file URI nor an absolute path", given)
+	}
+	dir, err := s.core.Workspace.Cwd(path)
+	if err != nil {
+		return "", invalid("cwd", "%v", err)
+	}
+	return dir, nil
+}
+
+// seedMessages checks a history that a client brings along.
+func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
+	var out []*message.Message
+	now := time.Now()
+	for i, seed := range seeds {
+		at := "messages[" + itoa(i) + "]"
+		blocks, err := blocksFrom(at+".content", seed.Content)
+		if err != nil {
+			return nil, err
+		}
+		m := &message.Message{ID: newID("msg_"), Role: message.Role(seed.Role), Content: blocks, Time: now}
+		switch m.Role {
+		case message.RoleUser:
+			m.Author, m.Source = "user", message.SourcePrompt
+		case message.RoleAssistant:
+			m.Author, m.Stop = "agent", message.StopEnd
+		case message.RoleSystem:
+		default:
+			return nil, invalid(at+".role", "%q is none of user, assistant, system", seed.Role)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func (s *server) sessionNew(ctx context.Context, p *wire.SessionNewParams) (wire.SessionNewResult, error) {
+	l, err := s.sessions.create(ctx, p)
+	if err != nil {
+		return wire.SessionNewResult{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	return wire.SessionNewResult{SessionID: l.id, Config: encode(l.Config())}, nil
+}
+
+func (s *server) sessionList(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
+	if p.Limit < 0 {
+		return wire.SessionListResult{}, invalid("limit", "must not be negative")
+	}
+	entries, next, err := s.core.Library.List(session.Query{
+		Text: p.Query, Archived: p.Archived, Cursor: p.Cursor, Limit: min(p.Limit, maxPage),
+	})
+	if err != nil {
+		return wire.SessionListResult{}, invalid("cursor", "%v", err)
+	}
+	out := wire.SessionListResult{Sessions: make([]wire.Session, 0, len(entries)), NextCursor: next}
+	for _, e := range entries {
+		out.Sessions = append(out.Sessions, s.describe(e))
+	}
+	return out, nil
+}
+
+// describe makes the wire's Session of what is stored and, where it is loaded, of what runs.
+func (s *server) describe(e session.Entry) wire.Session {
+	w := wire.Session{
+		SessionID: e.ID, Title: e.Title, Cwd: pathToURI(e.Cwd), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Status: string(agent.SessionIdle), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived,
+		Queue: []wire.QueueEntry{},
+	}
+	l := s.sessions.loaded(e.ID)
+	if l == nil {
+		return s.describeStored(w, e)
+	}
+	st := l.engine.State()
+	w.Status, w.Usage = string(st.Status), usageTo(st.Usage)
+	w.ContextTokens, w.ContextWindow, w.Queue = st.ContextTokens, st.ContextWindow, queueTo(st.Queue)
+	w.Config = encode(l.Config())
+	if st.Title != "" {
+		w.Title = st.Title
+	}
+	return w
+}
+
+// describeStored adds what a session that is not loaded would have in force.
+func (s *server) describeStored(w wire.Session, e session.Entry) wire.Session {
+	if e.Paused {
+		w.Status = string(agent.SessionPaused)
+	}
+	config, _, err := s.core.Settings.Session(e.Config)
+	if err != nil { // what was stored once may not be valid any more; loading says so
+		config, _, _ = s.core.Settings.Session(nil)
+	}
+	w.Config = encode(config)
+	return w
+}
+
+func pathToURI(path string) string {
+	if path == "" {
+		return ""
+	}
+	return string(uri.File(path))
+}
+
+// sessionLoad attaches to a session. With replay the past is told before the answer; live
+// notifications are held back until the answer is queued.
+func (s *server) sessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wire.SessionLoadResult, error) {
+	l, err := s.sessions.fresh(ctx, p.SessionID)
+	if err != nil {
+		return wire.SessionLoadResult{}, err
+	}
+	s.sessions.setCurrent(l.id)
+	s.hub.hold(inboundFrom(ctx), l.id)
+	out := wire.SessionLoadResult{Session: s.describe(l.store.Entry()), LastSeq: int64(l.store.Entry().LastSeq)}
+	if !p.Replay {
+		return out, nil
+	}
+	items, err := l.store.Items(uint64(max(p.SinceSeq, 0)))
+	if err != nil {
+		return wire.SessionLoadResult{}, err
+	}
+	out.LastSeq = l.stream.replay(items, p.SinceSeq, s.pendingProposals(l.id))
+	s.peer.askAgain(l.id)
+	return out, nil
+}
+
+// pendingProposals are the session's open proposals with their diffs.
+func (s *server) pendingProposals(sessionID string) []wire.ProposalCreated {
+	var out []wire.ProposalCreated
+	for _, p := range s.core.Workspace.Undecided(sessionID, "") {
+		if p, diff, err := s.core.Workspace.Get(p.ID); err == nil {
+			out = append(out, wire.ProposalCreated{Proposal: proposalTo(p), Diff: diff})
+		}
+	}
+	return out
+}
+
+func (s *server) sessionUpdate(ctx context.Context, p *wire.SessionUpdateParams) (wire.SessionUpdateResult, error) {
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.SessionUpdateResult{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	if p.Title != nil {
+		if err := l.store.SetTitle(*p.Title); err != nil {
+			return wire.SessionUpdateResult{}, err
+		}
+		l.engine.SetTitle(*p.Title)
+	}
+	if p.Archived != nil {
+		if err := l.store.SetArchived(*p.Archived); err != nil {
+			return wire.SessionUpdateResult{}, err
+		}
+	}
+	return wire.SessionUpdateResult{Session: s.describe(l.store.Entry())}, nil
+}
+
+func (s *server) sessionConfigure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.SessionConfigureResult{}, err
+	}
+	if objectFrom(p.Config) == nil {
+		return wire.SessionConfigureResult{}, invalid("config", "must be an object")
+	}
+	own, err := s.core.Settings.Merge(l.ownConfig(), p.Config)
+	if err != nil {
+		return wire.SessionConfigureResult{}, invalid("config", "%v", err)
+	}
+	config, notices, err := s.core.Settings.Session(own)
+	if err != nil {
+		return wire.SessionConfigureResult{}, invalid("config", "%v", err)
+	}
+	if err := l.store.SetConfig(own); err != nil {
+		return wire.SessionConfigureResult{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	l.setConfig(own, config)
+	l.tellConfig()
+	l.warn(notices)
+	return wire.SessionConfigureResult{Config: encode(config)}, nil
+}
+
+func (s *server) sessionPause(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+	return s.pause(ctx, p.SessionID, true, (*agent.Session).Pause)
+}
+
+func (s *server) sessionResume(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+	return s.pause(ctx, p.SessionID, false, (*agent.Session).Resume)
+}
+
+// pause also stores the pause, which outlives the daemon.
+func (s *server) pause(ctx context.Context, id string, on bool, do func(*agent.Session) error) (wire.Empty, error) {
+	l, err := s.sessions.writable(ctx, id)
+	if err != nil {
+		return wire.Empty{}, err
+	}
+	s.hub.hold(inboundFrom(ctx), l.id)
+	if err := l.store.SetPaused(on); err != nil {
+		return wire.Empty{}, err
+	}
+	return wire.Empty{}, do(l.engine)
+}
+
+func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+	l, err := s.sessions.writable(ctx, p.SessionID)
+	if err != nil {
+		return wire.Empty{}, err
+	}
+	if busy(l) {
+		return wire.Empty{}, agent.ErrNotIdle
+	}
+	return wire.Empty{}, s.sessions.delete(ctx, l)
+}

@@ -1,0 +1,251 @@
+package rpc
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// lastSeqOf is the highest seq that a client was told.
+func lastSeqOf(c *testClient) (last int64) {
+	for _, m := range c.messages() {
+		if p := paramsOf2(m); !p.Replay && p.Seq > last {
+			last = p.Seq
+		}
+	}
+	return last
+}
+
+func TestSessionsSurviveARestart(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	c := claimed(t, harnessOptions{dir: dir, root: root, model: says("the answer is 42")})
+	r := c.prompt("", "what is the answer?\nplease")
+	c.turnEnd(r.TurnID)
+	c.wait("idle", func(m msg) bool { return strings.Contains(string(m.Params), `"status":"idle"`) })
+	c.close()
+	c.served <- nil
+	before := lastSeqOf(c)
+
+	d := claimed(t, harnessOptions{dir: dir, root: root})
+	var list wire.SessionListResult
+	d.call(wire.MethodSessionList, map[string]any{"query": "answer"}, &list)
+	if len(list.Sessions) != 1 || list.Sessions[0].SessionID != r.SessionID || !strings.HasPrefix(list.Sessions[0].Title, "what is the answer?") {
+		t.Fatalf("listed %+v", list)
+	}
+	load := d.request(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true})
+	m, answered := d.wait("the answer", isAnswer(load))
+	var loaded wire.SessionLoadResult
+	if err := json.Unmarshal(m.Result, &loaded); err != nil || loaded.LastSeq != before {
+		t.Fatalf("loaded %s (%v), want lastSeq %d", m, err, before)
+	}
+	checkReplay(t, d, answered, []string{"userMessage", "assistantMessage"})
+	next := d.prompt(r.SessionID, "again")
+	d.turnEnd(next.TurnID)
+	live, _ := d.wait("something live", func(m msg) bool {
+		p := paramsOf2(m)
+		return strings.HasPrefix(m.Method, "agent/") && !p.Replay && p.SessionID == r.SessionID
+	})
+	if p := paramsOf(t, live); p.Seq != before+1 {
+		t.Errorf("live goes on at %d, want %d", p.Seq, before+1)
+	}
+}
+
+// checkReplay: exactly these items, replayed before the answer, with rising numbers.
+func checkReplay(t *testing.T, c *testClient, answered int, types []string) {
+	t.Helper()
+	var got []string
+	last := int64(0)
+	for i, m := range c.messages() {
+		p := paramsOf2(m)
+		if !p.Replay || m.Method != wire.MethodItemCompleted {
+			continue
+		}
+		if i > answered || p.Seq <= last {
+			t.Errorf("%s is out of order", m)
+		}
+		last = p.Seq
+		got = append(got, p.Item.Type)
+	}
+	if strings.Join(got, " ") != strings.Join(types, " ") {
+		t.Errorf("replayed %v, want %v", got, types)
+	}
+}
+
+func TestLoadTellsOpenItemsProposalsAndQuestionsAgain(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte(tenLines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var c *testClient
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	r := c.prompt("", "edit it")
+	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
+	load := c.request(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true})
+	_, answered := c.wait("the answer", isAnswer(load))
+	item, proposal := false, false
+	for _, m := range c.messages()[:answered] {
+		p := paramsOf2(m)
+		item = item || p.Replay && m.Method == wire.MethodItemStarted && p.Item.Type == "toolCall"
+		proposal = proposal || p.Replay && m.Method == wire.MethodProposalCreated
+	}
+	if !item || !proposal {
+		t.Errorf("open item told again: %v, proposal: %v\n%s", item, proposal, c.dump())
+	}
+
+	q := asking2(t, false)
+	r = q.prompt("", "run it")
+	first, _ := q.wait("the question", isMethod(wire.MethodRequestPermission))
+	q.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
+	again, _ := q.wait("the question again", func(m msg) bool {
+		return m.Method == wire.MethodRequestPermission && string(m.ID) != string(first.ID)
+	})
+	if string(again.Params) != string(first.Params) {
+		t.Errorf("asked again %s, first %s", again, first)
+	}
+	q.send(map[string]any{"id": again.ID, "result": map[string]any{"optionId": "yes"}})
+	q.turnEnd(r.TurnID)
+	checkToolStatus(t, q, "completed")
+}
+
+func TestLoadInTheMiddleOfAnAnswer(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	c := claimed(t, harnessOptions{model: hangs(begun)})
+	r := c.prompt("", "work")
+	<-begun
+	c.wait("a delta", isMethod(wire.MethodDelta))
+	c.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
+	m, _ := c.wait("the open item", func(m msg) bool {
+		p := paramsOf2(m)
+		return p.Replay && m.Method == wire.MethodItemStarted && p.Item.Type == "assistantMessage"
+	})
+	if p := paramsOf(t, m); *p.Item.Text != "thinking" {
+		t.Errorf("the open item holds %q", *p.Item.Text)
+	}
+	checkSeq(t, c)
+}
+
+func TestSessionRequests(t *testing.T) {
+	c := claimed(t, harnessOptions{})
+	r := c.prompt("", "hello there")
+	c.turnEnd(r.TurnID)
+	c.call(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID}, nil)
+	var updated wire.SessionUpdateResult
+	c.call(wire.MethodSessionUpdate, map[string]any{"sessionId": r.SessionID, "title": "New title", "archived": true}, &updated)
+	if updated.Session.Title != "New title" || !updated.Session.Archived {
+		t.Errorf("updated %+v", updated)
+	}
+	var list wire.SessionListResult
+	c.call(wire.MethodSessionList, map[string]any{"archived": true}, &list)
+	if len(list.Sessions) != 1 || list.Sessions[0].Title != "New title" {
+		t.Errorf("archived sessions: %+v", list)
+	}
+	var configured wire.SessionConfigureResult
+	c.call(wire.MethodSessionConfigure, map[string]any{"sessionId": r.SessionID, "config": map[string]any{"model": "m2"}}, &configured)
+	if !strings.Contains(string(configured.Config), `"m2"`) {
+		t.Errorf("configured %s", configured.Config)
+	}
+	c.wait("the configuration", func(m msg) bool {
+		return m.Method == wire.MethodSessionUpdated && strings.Contains(string(m.Params), `"m2"`)
+	})
+	c.refused(wire.CodeInvalidParams, wire.MethodSessionConfigure, map[string]any{"sessionId": r.SessionID, "config": 5})
+
+	var fork, imported wire.SessionResult
+	c.call(wire.MethodSessionFork, map[string]any{"sessionId": r.SessionID}, &fork)
+	var exported wire.SessionExportResult
+	c.call(wire.MethodSessionExport, map[string]any{"sessionId": fork.SessionID, "format": "json"}, &exported)
+	c.call(wire.MethodSessionImport, map[string]any{"content": exported.Content}, &imported)
+	c.call(wire.MethodSessionExport, map[string]any{"sessionId": imported.SessionID, "format": "markdown"}, &exported)
+	if !strings.Contains(exported.Content, "hello there") || !strings.Contains(exported.Content, "hello world") {
+		t.Errorf("the imported session reads %s", exported.Content)
+	}
+	c.refused(wire.CodeInvalidParams, wire.MethodSessionImport, map[string]any{"content": "nonsense"})
+	c.call(wire.MethodSessionDelete, map[string]any{"sessionId": r.SessionID}, nil)
+	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID})
+}
+
+func TestPauseHoldsAndResumeGoesOn(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	c := claimed(t, harnessOptions{dir: dir, root: root})
+	id := c.newSession()
+	c.call(wire.MethodSessionPause, map[string]any{"sessionId": id}, nil)
+	if r := c.prompt(id, "wait"); r.Disposition != "queued" {
+		t.Errorf("a paused session answered %+v", r)
+	}
+	c.refused(wire.CodePaused, wire.MethodContinue, map[string]any{"sessionId": id})
+	c.close()
+	c.served <- nil
+	d := claimed(t, harnessOptions{dir: dir, root: root})
+	d.refused(wire.CodePaused, wire.MethodContinue, map[string]any{"sessionId": id})
+	d.call(wire.MethodSessionResume, map[string]any{"sessionId": id}, nil)
+	d.call(wire.MethodContinue, map[string]any{"sessionId": id}, nil)
+	d.wait("a turn", isMethod(wire.MethodTurnCompleted))
+}
+
+func TestBusySessionsRefuse(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	c := claimed(t, harnessOptions{model: hangs(begun)})
+	r := c.prompt("", "work")
+	<-begun
+	for _, method := range []string{wire.MethodContinue, wire.MethodSessionDelete} {
+		c.refused(wire.CodeNotIdle, method, map[string]any{"sessionId": r.SessionID})
+	}
+}
+
+// Two daemons on one session: the second may read it and not write it.
+func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	c := claimed(t, harnessOptions{dir: dir, root: root})
+	r := c.prompt("", "mine")
+	c.turnEnd(r.TurnID)
+	d := claimed(t, harnessOptions{dir: dir, root: root})
+	d.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
+	d.refused(wire.CodeLocked, wire.MethodSessionUpdate, map[string]any{"sessionId": r.SessionID, "title": "theirs"})
+}
+
+// A client that claims nothing and calls nothing of agent/* gets no notification of it.
+func TestPlainClientsGetNoNotifications(t *testing.T) {
+	h := harnessOptions{root: t.TempDir()}
+	c := start(t, h)
+	c.initialize(h.root, nil)
+	var r wire.PromptResult
+	c.call("workspace/executeCommand", map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}}, &r)
+	if r.Disposition != "started" {
+		t.Fatalf("answered %+v", r)
+	}
+	l := c.core.Library
+	c.call("workspace/executeCommand", map[string]any{"command": "agent.abort"}, nil)
+	c.close()
+	c.served <- nil
+	for _, m := range c.messages() {
+		if strings.HasPrefix(m.Method, "agent/") {
+			t.Errorf("the client got %s", m)
+		}
+	}
+	if _, err := l.Entry(r.SessionID); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProgressOfPlainClients(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	root := t.TempDir()
+	c := start(t, harnessOptions{root: root, model: hangs(begun)})
+	c.call("initialize", map[string]any{"rootUri": pathToURI(root), "capabilities": map[string]any{"window": map[string]any{"workDoneProgress": true}}}, nil)
+	var r wire.PromptResult
+	c.call("workspace/executeCommand", map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}}, &r)
+	m, _ := c.wait("a token", isMethod("window/workDoneProgress/create"))
+	var token struct{ Token string }
+	if err := json.Unmarshal(m.Params, &token); err != nil {
+		t.Fatal(err)
+	}
+	c.send(map[string]any{"id": m.ID, "result": nil})
+	c.wait("the beginning", func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"begin"`) })
+	<-begun
+	c.notify("window/workDoneProgress/cancel", map[string]any{"token": token.Token})
+	c.wait("the end", func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"end"`) })
+}

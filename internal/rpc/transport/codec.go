@@ -1,0 +1,36 @@
+package transport
+
+import (
+	"encoding/json"
+
+	"go.lsp.dev/jsonrpc2"
+)
+
+// Codec is what a connection encodes and decodes with: what is encoded already goes through as it is, all else by the
+// rules of the face. It is safe for concurrent use if its functions are.
+type Codec struct {
+	Encode func(v any) ([]byte, error)
+	Decode func(data []byte, v any) error
+}
+
+var _ jsonrpc2.Codec = Codec{}
+
+// Marshal implements [jsonrpc2.Codec].
+func (c Codec) Marshal(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case jsonrpc2.RawMessage:
+		return v, nil
+	case json.RawMessage:
+		return v, nil
+	}
+	return c.Encode(v)
+}
+
+// Unmarshal implements [jsonrpc2.Codec]; raw JSON is a copy of the data.
+func (c Codec) Unmarshal(data []byte, v any) error {
+	if raw, ok := v.(*json.RawMessage); ok {
+		*raw = append((*raw)[:0], data...)
+		return nil
+	}
+	return c.Decode(data, v)
+}

@@ -1,0 +1,82 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// keptOfLong is how much is kept of a line over the limit: enough to find its id.
+const keptOfLong = 512
+
+// NewLineStream reads messages from in, each a line of JSON, and writes to out, which must
+// frame by lines too. A bad or overlong line is answered and skipped.
+func NewLineStream(in io.Reader, out *Outbox) *Stream {
+	s := NewStream(in, out)
+	s.lines = true
+	return s
+}
+
+// readMessageLine returns the next line that is not blank. Input that ends within a line
+// ends there: the rest of a message is none.
+func (s *Stream) readMessageLine() ([]byte, error) {
+	for {
+		line, size, err := s.readWhole()
+		if err != nil {
+			return nil, err
+		}
+		if size > MaxFrame {
+			return nil, &frameError{code: jsonrpc2.InvalidRequest, id: idOf(line), message: fmt.Sprintf("the line has %d bytes, the limit is %d; it was skipped", size, MaxFrame)}
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// leadingID finds a request's id where it stands before its params, as it usually does.
+var leadingID = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"([^"\\]*)")\s*,`)
+
+// idOf returns the id at the beginning of a line that is too long to be parsed, so that whoever
+// waits for its answer gets one.
+func idOf(line []byte) jsonrpc2.ID {
+	m := leadingID().FindSubmatch(line)
+	switch {
+	case m == nil:
+		return jsonrpc2.ID{}
+	case m[1] != nil:
+		n, _ := strconv.ParseInt(string(m[1]), 10, 64)
+		return jsonrpc2.NewNumberID(n)
+	}
+	return jsonrpc2.NewStringID(string(m[2]))
+}
+
+// readWhole reads up to the next newline. Of a line over the limit only the beginning is kept.
+func (s *Stream) readWhole() (line []byte, size int, err error) {
+	if cap(s.body) > keepBuffer {
+		s.body = nil
+	}
+	s.body = s.body[:0]
+	for {
+		part, err := s.in.ReadSlice('\n')
+		size += len(part)
+		if err == nil && size == len(part) {
+			return part, size, nil // within the reader's buffer, until the next read
+		}
+		if size <= MaxFrame {
+			s.body = append(s.body, part...)
+		} else {
+			s.body = s.body[:min(len(s.body), keptOfLong)]
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return s.body, size, err
+		}
+	}
+}

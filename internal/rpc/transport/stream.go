@@ -1,0 +1,351 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"go.lsp.dev/jsonrpc2"
+)
+
+// MaxFrame bounds a frame's body in bytes; a longer one is skipped and answered.
+const MaxFrame = 64 << 20
+
+const (
+	maxHeaderLine = 8 << 10 // a longer one is no header
+	maxSkip       = 4 << 30 // a Content-Length beyond this is nonsense, not a frame to skip
+	keepBuffer    = 1 << 20 // a larger read buffer is given back after its frame
+	readerSize    = 32 << 10
+)
+
+// lengthField is what each frame's header must hold, in any case of letters; a lost
+// reader searches for it.
+var lengthField = []byte("content-length:")
+
+// Stream is a jsonrpc2.Stream that outlives bad input: a frame that is no JSON-RPC
+// message is answered with an error and skipped, and the next frame is found again.
+// It has the raw frame methods, so that batches work. Reads come from one goroutine;
+// writes go to the outbox and never block.
+type Stream struct {
+	in     *bufio.Reader
+	source io.Reader
+	out    *Outbox
+	body   []byte
+	lines  bool // one message a line, without headers
+
+	// Skip, where set, says of a body that jsonrpc2 writes that it is not to be written.
+	Skip func(body []byte) bool
+	// Sent, where set, is called with each body that jsonrpc2 wrote, after it was queued.
+	Sent func(body []byte)
+	// End is called once, with the reader's error, when nothing more can be read.
+	End func(error)
+
+	closed    chan struct{}
+	closeOnce sync.Once
+}
+
+var _ jsonrpc2.Stream = (*Stream)(nil)
+
+// NewStream reads frames from in and writes to out.
+func NewStream(in io.Reader, out *Outbox) *Stream {
+	return &Stream{in: bufio.NewReaderSize(in, readerSize), source: in, out: out, closed: make(chan struct{})}
+}
+
+// ReadFrame returns the next body that is a JSON-RPC message or batch. It is valid
+// until the next call. At the end of input it calls End and waits for Close, because
+// jsonrpc2 refuses to send the answers that are still due once a read has failed.
+func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
+	for {
+		body, err := s.readBody()
+		var bad *frameError
+		switch {
+		case errors.As(err, &bad):
+			s.answer(bad)
+		case err != nil:
+			if s.End != nil {
+				s.End(err)
+			}
+			<-s.closed
+			return nil, 0, io.EOF
+		default:
+			if bad := check(body); bad != nil {
+				s.answer(bad)
+				continue
+			}
+			return body, int64(len(body)), nil
+		}
+	}
+}
+
+// Read is ReadFrame for callers that know no batches.
+func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
+	body, n, err := s.ReadFrame(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	msg, err := jsonrpc2.DecodeMessage(body)
+	return msg, n, err
+}
+
+// WriteFrame queues a copy of body. It never blocks.
+func (s *Stream) WriteFrame(_ context.Context, body []byte) (int64, error) {
+	if s.Skip != nil && s.Skip(body) {
+		return int64(len(body)), nil
+	}
+	if err := s.out.Put(bytes.Clone(body)); err != nil {
+		return 0, err
+	}
+	if s.Sent != nil {
+		s.Sent(body)
+	}
+	return int64(len(body)), nil
+}
+
+// Write queues msg. It never blocks.
+func (s *Stream) Write(ctx context.Context, msg jsonrpc2.Message) (int64, error) {
+	body, err := jsonrpc2.EncodeMessage(msg)
+	if err != nil {
+		return 0, err
+	}
+	return s.WriteFrame(ctx, body)
+}
+
+// Close ends reading. It closes the source where that can be closed.
+func (s *Stream) Close() error {
+	var err error
+	s.closeOnce.Do(func() {
+		close(s.closed)
+		if c, ok := s.source.(io.Closer); ok {
+			err = c.Close()
+		}
+	})
+	return err
+}
+
+// frameError is a frame that is answered and skipped.
+type frameError struct {
+	code    jsonrpc2.Code
+	message string
+	id      jsonrpc2.ID // of the request, where it could be read
+	resync  bool        // where the next frame begins is unknown
+}
+
+func (e *frameError) Error() string { return e.message }
+
+func (s *Stream) answer(e *frameError) {
+	body := jsonrpc2.AppendResponse(nil, e.id, nil, jsonrpc2.NewError(e.code, e.message))
+	_ = s.out.Put(body)
+}
+
+// check says what is wrong with a body, nil if it is a message or a batch.
+func check(body []byte) *frameError {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	var err error
+	if len(trimmed) > 0 && trimmed[0] == '[' {
+		_, err = jsonrpc2.ParseRequests(body)
+	} else {
+		_, err = jsonrpc2.DecodeMessage(body)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jsonrpc2.ErrInvalidRequest):
+		return &frameError{code: jsonrpc2.InvalidRequest, message: "the frame is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
+	}
+	return &frameError{code: jsonrpc2.ParseError, message: "the frame's body is not valid JSON"}
+}
+
+// readBody reads one header and its body.
+func (s *Stream) readBody() ([]byte, error) {
+	if s.lines {
+		return s.readMessageLine()
+	}
+	length, err := s.readHeader()
+	var bad *frameError
+	if errors.As(err, &bad) && bad.resync {
+		// The answer goes out now: the next frame may be long in coming.
+		s.answer(bad)
+		length, err = s.resync()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if length > MaxFrame {
+		if err := s.discard(length); err != nil {
+			return nil, err
+		}
+		return nil, &frameError{code: jsonrpc2.InvalidRequest, message: fmt.Sprintf("the frame has %d bytes, the limit is %d; it was skipped", length, MaxFrame)}
+	}
+	return s.fill(int(length))
+}
+
+// fill reads length bytes. What a header claims is not allocated before it arrives.
+func (s *Stream) fill(length int) ([]byte, error) {
+	if cap(s.body) > keepBuffer {
+		s.body = nil
+	}
+	if length <= keepBuffer {
+		if cap(s.body) < length {
+			s.body = make([]byte, length, max(length, readerSize))
+		}
+		s.body = s.body[:length]
+		_, err := io.ReadFull(s.in, s.body)
+		return s.body, err
+	}
+	var buf bytes.Buffer
+	if _, err := io.CopyN(&buf, s.in, int64(length)); err != nil {
+		return nil, err
+	}
+	s.body = buf.Bytes()
+	return s.body, nil
+}
+
+func (s *Stream) discard(n int64) error {
+	_, err := io.CopyN(io.Discard, s.in, n)
+	return err
+}
+
+// readHeader reads up to the blank line and returns the body's length. Blank lines
+// before the first field are passed over.
+func (s *Stream) readHeader() (int64, error) {
+	length, fields := int64(-1), 0
+	for {
+		line, err := s.readLine()
+		if err != nil {
+			return 0, err
+		}
+		if len(line) == 0 {
+			if fields == 0 {
+				continue
+			}
+			break
+		}
+		fields++
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			return 0, lost("a header line has no colon")
+		}
+		if !isLength(name) {
+			continue
+		}
+		if length, err = parseLength(value); err != nil {
+			return 0, err
+		}
+		if len(bytes.TrimSpace(name)) > len(lengthField)-1 {
+			// Something stood before the header: the rest of a frame with a wrong length.
+			s.answer(&frameError{code: jsonrpc2.ParseError, message: "malformed frame: bytes between frames were skipped"})
+		}
+	}
+	if length < 0 {
+		return 0, lost("the header has no Content-Length")
+	}
+	return length, nil
+}
+
+// readLine returns a header line without its ending. The error is a *frameError where
+// the line is too long to be one.
+func (s *Stream) readLine() ([]byte, error) {
+	line, err := s.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxHeaderLine {
+		return nil, lost("a header line is too long")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
+}
+
+// isLength reports whether a header field is Content-Length, or ends like it because the
+// rest of a frame stands before it.
+func isLength(name []byte) bool {
+	name = bytes.TrimSpace(name)
+	want := lengthField[:len(lengthField)-1]
+	return len(name) >= len(want) && bytes.EqualFold(name[len(name)-len(want):], want)
+}
+
+func parseLength(value []byte) (int64, error) {
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+	if err != nil || n < 0 || n > maxSkip {
+		return 0, lost("Content-Length is no usable number")
+	}
+	return n, nil
+}
+
+func lost(what string) *frameError {
+	return &frameError{code: jsonrpc2.ParseError, message: "malformed frame: " + what + "; skipped to the next Content-Length", resync: true}
+}
+
+// resync searches for the next header and returns its length. What is passed over is
+// answered once, however much it is.
+func (s *Stream) resync() (int64, error) {
+	for {
+		if err := s.seek(lengthField); err != nil {
+			return 0, err
+		}
+		value, err := s.readLine()
+		if err != nil {
+			var bad *frameError
+			if errors.As(err, &bad) {
+				continue
+			}
+			return 0, err
+		}
+		length, err := parseLength(value)
+		if err != nil {
+			continue
+		}
+		if err := s.skipFields(); err != nil {
+			var bad *frameError
+			if errors.As(err, &bad) {
+				continue
+			}
+			return 0, err
+		}
+		return length, nil
+	}
+}
+
+// seek reads past the next occurrence of field, which is in lower case and whose first
+// letter does not occur in it again where that would matter ("c" of "content").
+func (s *Stream) seek(field []byte) error {
+	matched := 0
+	for matched < len(field) {
+		c, err := s.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		switch c {
+		case field[matched]:
+			matched++
+		case field[0]:
+			matched = 1
+		default:
+			matched = 0
+		}
+	}
+	return nil
+}
+
+// skipFields reads the rest of a header after its Content-Length.
+func (s *Stream) skipFields() error {
+	for {
+		line, err := s.readLine()
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			return nil
+		}
+		if bytes.IndexByte(line, ':') < 0 {
+			return lost("a header line has no colon")
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package wire
+
+import "time"
+
+// CheckpointListResult lists checkpoints, newest first.
+type CheckpointListResult struct {
+	Checkpoints []Checkpoint `json:"checkpoints"`
+}
+
+// Checkpoint is a state of files that can be restored.
+type Checkpoint struct {
+	CheckpointID string    `json:"checkpointId"`
+	TurnID       string    `json:"turnId"`
+	MessageID    string    `json:"messageId"`
+	CreatedAt    time.Time `json:"createdAt"`
+	Files        []string  `json:"files"` // URIs
+	Stat         Stat      `json:"stat"`
+}
+
+// CheckpointParams names a checkpoint.
+type CheckpointParams struct {
+	CheckpointID string `json:"checkpointId"`
+}
+
+// CheckpointDiffResult is what changed since.
+type CheckpointDiffResult struct {
+	Diff string `json:"diff"`
+}
+
+// CheckpointRestoreParams goes back; Scope is files (default), conversation or both.
+type CheckpointRestoreParams struct {
+	CheckpointID string `json:"checkpointId"`
+	Scope        string `json:"scope,omitzero"`
+}
+
+// CheckpointRestoreResult says what was changed, and how to undo it.
+type CheckpointRestoreResult struct {
+	Changes          []RestoreChange   `json:"changes"`
+	Conflicts        []RestoreConflict `json:"conflicts"`
+	UndoCheckpointID string            `json:"undoCheckpointId"`
+}
+
+// RestoreChange is one file that a restore changed.
+type RestoreChange struct {
+	URI string `json:"uri"`
+	Op  string `json:"op"`
+}
+
+// RestoreConflict is one file that a restore left alone.
+type RestoreConflict struct {
+	URI    string `json:"uri"`
+	Reason string `json:"reason"`
+}

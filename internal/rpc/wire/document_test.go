@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestProtocolIsDocumented checks that docs/protocol.md names every method and every field
+// of this package. The settings (config.go) have a page of their own.
+func TestProtocolIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "protocol.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]bool{}
+	for _, w := range regexp.MustCompile(`[A-Za-z][A-Za-z0-9/]*`).FindAllString(string(page), -1) {
+		words[w] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, name := range files {
+		if name == "config.go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range spelled(f) {
+			seen++
+			if !words[word] {
+				t.Errorf("%s: docs/protocol.md does not name %q", name, word)
+			}
+		}
+	}
+	if seen < 250 {
+		t.Errorf("only %d names were found in the sources", seen)
+	}
+}
+
+// spelled returns the methods and the JSON names of the fields in a file.
+func spelled(f *ast.File) (out []string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if s, err := strconv.Unquote(n.Value); err == nil && strings.HasPrefix(s, "agent/") {
+				out = append(out, s)
+			}
+		case *ast.Field:
+			if n.Tag == nil {
+				return true
+			}
+			tag, _ := strconv.Unquote(n.Tag.Value)
+			name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+			if name != "" {
+				out = append(out, name)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func TestListsAreWhole(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "methods.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, list := range [][]string{Requests, Notifications, ServerRequests} {
+		for _, m := range list {
+			listed[m] = true
+		}
+	}
+	for _, m := range spelled(f) {
+		if !listed[m] {
+			t.Errorf("%s is in none of the lists", m)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package wire
+
+import "time"
+
+// MemorySaveParams keeps something across sessions.
+type MemorySaveParams struct {
+	Key     string   `json:"key"`
+	Content string   `json:"content"`
+	Tags    []string `json:"tags,omitzero"`
+	Scope   string   `json:"scope,omitzero"`
+}
+
+// MemoryKeyParams names a memory.
+type MemoryKeyParams struct {
+	Key   string `json:"key"`
+	Scope string `json:"scope,omitzero"`
+}
+
+// MemoryGetResult is one memory.
+type MemoryGetResult struct {
+	Memory MemoryEntry `json:"memory"`
+}
+
+// MemorySearchParams finds memories.
+type MemorySearchParams struct {
+	Query       string   `json:"query"`
+	TopK        int      `json:"topK,omitzero"`
+	TagsInclude []string `json:"tagsInclude,omitzero"`
+	Scope       string   `json:"scope,omitzero"`
+}
+
+// MemorySearchResult lists what was found, best first.
+type MemorySearchResult struct {
+	Memories []MemoryEntry `json:"memories"`
+}
+
+// MemoryEntry is something kept across sessions.
+type MemoryEntry struct {
+	Key       string    `json:"key"`
+	Content   string    `json:"content"`
+	Tags      []string  `json:"tags"`
+	Scope     string    `json:"scope"`
+	Score     float64   `json:"score,omitzero"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}

@@ -1,0 +1,96 @@
+package wire
+
+// PromptParams starts a turn, or queues a follow-up. Without SessionID the connection's
+// current session is meant. The same ClientMessageID again gets the same answer and runs nothing twice.
+type PromptParams struct {
+	SessionID       string         `json:"sessionId,omitzero"`
+	Prompt          Prompt         `json:"prompt"`
+	Context         *PromptContext `json:"context,omitzero"`
+	Delivery        string         `json:"delivery,omitzero"` // auto, queue
+	ClientMessageID string         `json:"clientMessageId,omitzero"`
+	Pin             bool           `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
+}
+
+// PromptResult is the answer on acceptance.
+type PromptResult struct {
+	SessionID   string `json:"sessionId"`
+	MessageID   string `json:"messageId"`
+	TurnID      string `json:"turnId,omitzero"`
+	Disposition string `json:"disposition"` // started, queued
+}
+
+// SteerParams speaks into a running turn. ItemID steers a sub-agent by its tool call.
+type SteerParams struct {
+	SessionID      string `json:"sessionId"`
+	Prompt         Prompt `json:"prompt"`
+	ExpectedTurnID string `json:"expectedTurnId,omitzero"`
+	IfIdle         string `json:"ifIdle,omitzero"`  // startTurn, queue, error
+	Persist        *bool  `json:"persist,omitzero"` // absent: true
+	Role           string `json:"role,omitzero"`    // user, system (only with persist false)
+	ItemID         string `json:"itemId,omitzero"`
+	Pin            bool   `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
+}
+
+// SteerResult says what became of a steer.
+type SteerResult struct {
+	Outcome   string `json:"outcome"` // injected, startedTurn, queued
+	MessageID string `json:"messageId"`
+	TurnID    string `json:"turnId,omitzero"`
+}
+
+// AbortParams ends the running turn, or with ItemID one sub-agent.
+type AbortParams struct {
+	SessionID string `json:"sessionId"`
+	TurnID    string `json:"turnId,omitzero"`
+	ItemID    string `json:"itemId,omitzero"`
+	Silent    bool   `json:"silent,omitzero"`
+}
+
+// AbortResult says whether there was something to abort.
+type AbortResult struct {
+	State string `json:"state"` // aborting, idle
+}
+
+// TurnResult names a turn that was started.
+type TurnResult struct {
+	TurnID string `json:"turnId"`
+}
+
+// QueueParams names a session and, to remove, a queued message.
+type QueueParams struct {
+	SessionID string `json:"sessionId"`
+	MessageID string `json:"messageId,omitzero"`
+}
+
+// QueueResult is the queue as it stands.
+type QueueResult struct {
+	Queue []QueueEntry `json:"queue"`
+}
+
+// QueueEntry is a message that waits to be delivered.
+type QueueEntry struct {
+	MessageID string `json:"messageId"`
+	Delivery  string `json:"delivery"` // steer, followUp
+	Prompt    Prompt `json:"prompt"`
+}
+
+// TurnWaitParams waits for a turn, or for the turn that a message begins or joins.
+type TurnWaitParams struct {
+	SessionID string `json:"sessionId"`
+	TurnID    string `json:"turnId,omitzero"`
+	MessageID string `json:"messageId,omitzero"`
+	TimeoutMs int    `json:"timeoutMs,omitzero"`
+}
+
+// CompactParams reduces the context now.
+type CompactParams struct {
+	SessionID    string `json:"sessionId"`
+	Instructions string `json:"instructions,omitzero"`
+}
+
+// CompactResult says what it brought.
+type CompactResult struct {
+	TokensBefore int    `json:"tokensBefore"`
+	TokensAfter  int    `json:"tokensAfter"`
+	Strategy     string `json:"strategy"`
+}

@@ -1,0 +1,107 @@
+package wire
+
+// Proposal is an edit that the user decides on, hunk by hunk.
+type Proposal struct {
+	ProposalID string         `json:"proposalId"`
+	Revision   int            `json:"revision"`
+	SessionID  string         `json:"sessionId"`
+	TurnID     string         `json:"turnId"`
+	ItemID     string         `json:"itemId"`
+	Title      string         `json:"title"`
+	State      string         `json:"state"` // proposed, applied, partiallyApplied, rejected, withdrawn, conflict, superseded
+	Stat       Stat           `json:"stat"`
+	Files      []ProposalFile `json:"files"`
+}
+
+// Stat counts files and lines.
+type Stat struct {
+	Files   int `json:"files"`
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+}
+
+// ProposalFile is what a proposal does to one file. Version is null for a file that is not open.
+type ProposalFile struct {
+	Op        string   `json:"op"` // modify, create, delete, rename
+	URI       string   `json:"uri"`
+	NewURI    string   `json:"newUri,omitzero"`
+	Placement string   `json:"placement"` // proposed, applied: whether pending text already stands in the buffer
+	Version   *int32   `json:"version"`
+	Base      FileBase `json:"base"`
+	Hunks     []Hunk   `json:"hunks"`
+}
+
+// FileBase is the text that the hunks were made against.
+type FileBase struct {
+	SHA256 string `json:"sha256"`
+	EOL    string `json:"eol"`
+	BOM    bool   `json:"bom"`
+}
+
+// Hunk is one decidable change. Range covers NewText when placed, else OldText.
+type Hunk struct {
+	HunkID    string `json:"hunkId"`
+	Range     Range  `json:"range"`
+	OldText   string `json:"oldText"`
+	NewText   string `json:"newText"`
+	State     string `json:"state"` // pending, accepted, rejected, stale
+	MatchTier string `json:"matchTier"`
+}
+
+// ProposalListParams filters proposals.
+type ProposalListParams struct {
+	SessionID string `json:"sessionId,omitzero"`
+	URI       string `json:"uri,omitzero"`
+	State     string `json:"state,omitzero"`
+}
+
+// ProposalListResult lists proposals, oldest first.
+type ProposalListResult struct {
+	Proposals []Proposal `json:"proposals"`
+}
+
+// ProposalParams names a proposal.
+type ProposalParams struct {
+	ProposalID string `json:"proposalId"`
+}
+
+// ProposalGetResult is a proposal with its unified diff, three lines of context.
+type ProposalGetResult struct {
+	Proposal Proposal `json:"proposal"`
+	Diff     string   `json:"diff"`
+}
+
+// ProposalResolveParams decides hunks. Revision, where set, must be the proposal's own.
+type ProposalResolveParams struct {
+	ProposalID string     `json:"proposalId"`
+	Revision   *int       `json:"revision,omitzero"`
+	Decisions  []Decision `json:"decisions"`
+	Comment    string     `json:"comment,omitzero"`
+}
+
+// Decision decides one hunk, or with "*" every pending hunk that is not named.
+type Decision struct {
+	HunkID  string  `json:"hunkId"`
+	Action  string  `json:"action"` // accept, reject
+	NewText *string `json:"newText,omitzero"`
+	Comment string  `json:"comment,omitzero"`
+}
+
+// ProposalResolveResult says what became of the decisions, after the apply was verified.
+type ProposalResolveResult struct {
+	Proposal  Proposal       `json:"proposal"`
+	Applied   []AppliedFile  `json:"applied"`
+	Conflicts []HunkConflict `json:"conflicts"`
+}
+
+// AppliedFile is a file as it stands after a decision.
+type AppliedFile struct {
+	URI    string `json:"uri"`
+	SHA256 string `json:"sha256"`
+}
+
+// HunkConflict is a decision that could not be carried out.
+type HunkConflict struct {
+	HunkID string `json:"hunkId"`
+	Reason string `json:"reason"`
+}

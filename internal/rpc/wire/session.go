@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SessionNewParams begins a session. Cwd is a URI or an absolute path inside a root;
+// Messages begin its history. Config is a partial Config, merged over the settings.
+type SessionNewParams struct {
+	Cwd      string          `json:"cwd,omitzero"`
+	Title    string          `json:"title,omitzero"`
+	Config   json.RawMessage `json:"config,omitzero"`
+	Messages []SeedMessage   `json:"messages,omitzero"`
+}
+
+// SeedMessage is a message of a history that a client brings along.
+type SeedMessage struct {
+	Role    string `json:"role"` // user, assistant, system
+	Content Prompt `json:"content"`
+}
+
+// SessionNewResult names the new session; Config is the one in effect.
+type SessionNewResult struct {
+	SessionID string          `json:"sessionId"`
+	Config    json.RawMessage `json:"config"`
+}
+
+// SessionListParams asks for stored sessions, newest updatedAt first. Query matches
+// titles and messages.
+type SessionListParams struct {
+	Cursor   string `json:"cursor,omitzero"`
+	Limit    int    `json:"limit,omitzero"`
+	Query    string `json:"query,omitzero"`
+	Archived bool   `json:"archived,omitzero"`
+}
+
+// SessionListResult is one page; NextCursor is absent on the last.
+type SessionListResult struct {
+	Sessions   []Session `json:"sessions"`
+	NextCursor string    `json:"nextCursor,omitzero"`
+}
+
+// Session is a stored session as a client shows it.
+type Session struct {
+	SessionID     string          `json:"sessionId"`
+	Title         string          `json:"title"`
+	Cwd           string          `json:"cwd"`
+	CreatedAt     time.Time       `json:"createdAt"`
+	UpdatedAt     time.Time       `json:"updatedAt"`
+	Status        string          `json:"status"` // idle, running, awaiting, paused
+	Messages      int             `json:"messages"`
+	Usage         Usage           `json:"usage"`
+	ContextTokens int             `json:"contextTokens,omitzero"`
+	ContextWindow int             `json:"contextWindow,omitzero"`
+	Queue         []QueueEntry    `json:"queue"`
+	Config        json.RawMessage `json:"config"`
+	Archived      bool            `json:"archived,omitzero"`
+}
+
+// SessionLoadParams attaches to a stored session. With Replay its past is told again
+// from SinceSeq on, before the answer.
+type SessionLoadParams struct {
+	SessionID string `json:"sessionId"`
+	SinceSeq  int64  `json:"sinceSeq,omitzero"`
+	Replay    bool   `json:"replay,omitzero"`
+}
+
+// SessionLoadResult holds the session and the last seq given; live goes on after it.
+type SessionLoadResult struct {
+	Session Session `json:"session"`
+	LastSeq int64   `json:"lastSeq"`
+}
+
+// SessionUpdateParams changes a session's title or archives it.
+type SessionUpdateParams struct {
+	SessionID string  `json:"sessionId"`
+	Title     *string `json:"title,omitzero"`
+	Archived  *bool   `json:"archived,omitzero"`
+}
+
+// SessionUpdateResult is the session after the change.
+type SessionUpdateResult struct {
+	Session Session `json:"session"`
+}
+
+// SessionConfigureParams merges Config over the session's own.
+type SessionConfigureParams struct {
+	SessionID string          `json:"sessionId"`
+	Config    json.RawMessage `json:"config"`
+}
+
+// SessionConfigureResult is the Config in effect.
+type SessionConfigureResult struct {
+	Config json.RawMessage `json:"config"`
+}
+
+// SessionForkParams copies a session up to an item; the default is the last committed one.
+type SessionForkParams struct {
+	SessionID string `json:"sessionId"`
+	AtItemID  string `json:"atItemId,omitzero"`
+}
+
+// SessionParams names a session and nothing else.
+type SessionParams struct {
+	SessionID string `json:"sessionId"`
+}
+
+// SessionResult names a session that came to be.
+type SessionResult struct {
+	SessionID string `json:"sessionId"`
+}
+
+// SessionExportParams asks for a session as json (importable) or markdown.
+type SessionExportParams struct {
+	SessionID string `json:"sessionId"`
+	Format    string `json:"format,omitzero"`
+}
+
+// SessionExportResult is the exported text.
+type SessionExportResult struct {
+	Content string `json:"content"`
+}
+
+// SessionImportParams holds what an export in format json gave.
+type SessionImportParams struct {
+	Content string `json:"content"`
+}
+
+// Empty is a result or params without fields.
+type Empty struct{}

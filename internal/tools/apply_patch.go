@@ -1,0 +1,143 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// maxPatchFiles bounds the files of one patch.
+const maxPatchFiles = 200
+
+type patchArgs struct {
+	Patch string `json:"patch"`
+}
+
+func (e *sessionEnv) patchTool() agent.Tool {
+	return newTool(tool[patchArgs]{
+		spec: agent.Spec{
+			Name: "apply_patch", Label: "Patch", Effect: agent.Mutates, Deferred: true, Timeout: -1, MaxResult: -1,
+			Aliases:      []string{"applypatch", "patch", "apply_diff", "patch_file"},
+			ParamAliases: map[string]string{"input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
+		},
+		run:     e.patch,
+		label:   func(a patchArgs) string { return "Patch " + oneLine(strings.Join(patchPaths(a.Patch), ", "), 80) },
+		locks:   func(a patchArgs) []string { return e.editLocks(patchPaths(a.Patch)...) },
+		subject: func(a patchArgs) *agent.Subject { return e.editSubject("Patch", patchPaths(a.Patch)...) },
+		places:  func(a patchArgs) []agent.Location { return e.locations(patchPaths(a.Patch), 0) },
+	})
+}
+
+func patchPaths(patch string) (paths []string) {
+	files, err := edit.ParsePatch(patch)
+	if err != nil {
+		return nil
+	}
+	for _, f := range files {
+		if paths = append(paths, f.Path); f.NewPath != "" {
+			paths = append(paths, f.NewPath)
+		}
+	}
+	return paths
+}
+
+func (e *sessionEnv) patch(ctx context.Context, call *agent.Call, a patchArgs) (*agent.Result, error) {
+	files, err := edit.ParsePatch(a.Patch)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > maxPatchFiles {
+		return nil, fmt.Errorf("the patch has %d files; at most %d go in one call", len(files), maxPatchFiles)
+	}
+	var changes []workspace.Change
+	var summary strings.Builder
+	var names []string
+	var unread error // of all files, so that the model need not find them one by one
+	for _, p := range files {
+		c, s, name, err := e.patchFile(ctx, call, p)
+		if isUnread(err) {
+			unread = errors.Join(unread, err)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Path, err)
+		}
+		names = append(names, name)
+		if s = strings.TrimRight(s, "\n"); s != "" {
+			fmt.Fprintf(&summary, "%s: %s\n", name, s)
+		}
+		if c != nil {
+			changes = append(changes, *c)
+		}
+	}
+	if unread != nil {
+		return nil, unread
+	}
+	title := "Patch " + oneLine(joinNames(names, nil), 200)
+	if len(changes) == 0 {
+		return text("%s: nothing was changed.\n%s", title, summary.String()), nil
+	}
+	return e.propose(ctx, call, title, summary.String(), changes)
+}
+
+// patchFile plans one file's part; no change where it already stands.
+func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.FilePatch) (*workspace.Change, string, string, error) {
+	t, err := e.target(ctx, call, p.Path)
+	missing := errors.Is(err, fs.ErrNotExist) && t != nil
+	switch {
+	case missing && p.Op == edit.OpCreate:
+		return &workspace.Change{Op: workspace.Create, Ref: t.ref, Data: p.Content}, "new file, " + plural(countLines(p.Content), "line"), t.name, nil
+	case missing:
+		return nil, "", "", fmt.Errorf("it does not exist.%s Nothing was changed", e.similar(call, t.ref))
+	case err != nil:
+		return nil, "", "", err
+	}
+	if err := e.mustRead(t); err != nil {
+		return nil, "", "", err
+	}
+	plan, err := edit.MatchPatch(t.file.Text.Data, p, e.options(t))
+	if err != nil {
+		return nil, "", "", e.failed(t, err)
+	}
+	note := ""
+	if p.Op != edit.OpDelete && len(plan.Spans) > 0 {
+		if note, err = e.known(call, t, plan); err != nil {
+			return nil, "", "", err
+		}
+	}
+	e.forgive(t.ref)
+	c, summary, err := e.patchChange(call, t, p, plan)
+	if note != "" {
+		summary += "note: " + note + "\n"
+	}
+	return c, summary, t.name, err
+}
+
+func (e *sessionEnv) patchChange(call *agent.Call, t *target, p edit.FilePatch, plan *edit.Plan) (*workspace.Change, string, error) {
+	switch p.Op {
+	case edit.OpDelete:
+		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted", nil
+	case edit.OpRename:
+		to, err := e.Workspace.Resolve(call.Cwd, p.NewPath)
+		if err != nil {
+			return nil, "", err
+		}
+		c := &workspace.Change{Op: workspace.Rename, Ref: t.ref, NewRef: to, Base: t.file.SHA256}
+		if len(plan.Spans) > 0 {
+			c.Data = plan.Apply(t.file.Text.Data)
+		}
+		return c, "renamed to " + e.shown(call, to.Path) + "\n" + plan.Summary(t.file.Text.Data), nil
+	}
+	summary := "\n" + plan.Summary(t.file.Text.Data)
+	if plan.NoOp {
+		return nil, summary, nil
+	}
+	c := t.modify(plan)
+	return &c, summary, nil
+}

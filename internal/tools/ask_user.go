@@ -1,0 +1,94 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// maxOptions bounds the options of a question.
+const maxOptions = 20
+
+// Question is put to the user.
+type Question struct {
+	Text    string
+	Options []Option
+	Multi   bool // several options may be chosen
+}
+
+// Option is an answer to choose; the user may always answer in own words.
+type Option struct {
+	Label       string `json:"label,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// Answer is what the user said.
+type Answer struct {
+	Text     string
+	Declined bool
+}
+
+type askArgs struct {
+	Question string   `json:"question"`
+	Options  []Option `json:"options,omitempty"`
+	Multi    bool     `json:"multi,omitempty" jsonschema:"several options may be chosen"`
+}
+
+// UnmarshalJSON takes a bare string for an option.
+func (o *Option) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &o.Label) == nil {
+		return nil
+	}
+	type plain Option
+	return json.Unmarshal(raw, (*plain)(o))
+}
+
+func (e *sessionEnv) askTool() agent.Tool {
+	return newTool(tool[askArgs]{
+		spec: agent.Spec{
+			Name: "ask_user", Label: "Ask", Effect: agent.Mutates, Deferred: true, Timeout: -1,
+			Aliases:      []string{"ask", "ask_question", "ask_followup_question", "askuserquestion", "request_user_input"},
+			BareItems:    map[string]string{"options": "label"},
+			ParamAliases: map[string]string{"text": "question", "prompt": "question", "message": "question", "choices": "options", "follow_up": "options", "multi_select": "multi", "multiple": "multi"},
+		},
+		run:   e.ask,
+		label: func(a askArgs) string { return "Ask: " + oneLine(a.Question, 80) },
+	})
+}
+
+func (e *sessionEnv) ask(ctx context.Context, call *agent.Call, a askArgs) (*agent.Result, error) {
+	q := Question{Text: strings.TrimSpace(a.Question), Multi: a.Multi && len(a.Options) > 0}
+	if q.Text == "" {
+		return nil, errors.New("the question is empty")
+	}
+	if len(a.Options) > maxOptions {
+		return nil, fmt.Errorf("there are %d options; at most %d can be shown", len(a.Options), maxOptions)
+	}
+	for i, o := range a.Options {
+		if strings.TrimSpace(o.Label) == "" {
+			return nil, fmt.Errorf("option %d has no label", i+1)
+		}
+		q.Options = append(q.Options, o)
+	}
+	wait, cancel := call.WaitContext(ctx)
+	defer cancel()
+	answer, err := e.Ask(wait, call, q)
+	var steer *agent.SteerError
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(context.Cause(wait), &steer):
+		return text("The user did not answer the question but sent a message, which follows."), nil
+	case err != nil:
+		return nil, fmt.Errorf("asking the user: %w", err)
+	case answer.Declined:
+		return text("The user declined to answer. Go on with your best judgement and say what you assumed, or stop if you cannot."), nil
+	case strings.TrimSpace(answer.Text) == "":
+		return text("The user gave an empty answer. Go on with your best judgement and say what you assumed."), nil
+	}
+	return text("The user answered: %s", answer.Text), nil
+}

@@ -1,0 +1,307 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Limits of bash.
+const (
+	bashTimeout    = 120 * time.Second
+	bashMaxTimeout = 600 * time.Second
+	bashHead       = 8 << 10 // bytes of the output that the model gets
+	bashTail       = 24 << 10
+	bashLive       = 1 << 20 // bytes shown on the screen while it runs
+	bashLabel      = 80
+	// Beyond the maximum a timeout is taken for milliseconds, which some models are used to.
+	bashMillis = 1000
+	maxSeconds = 1e9 // more is no time
+)
+
+type bashArgs struct {
+	Command    string  `json:"command"`
+	Cwd        string  `json:"cwd,omitempty" jsonschema:"folder to run in"`
+	Timeout    float64 `json:"timeout,omitempty" jsonschema:"seconds; default 120, at most 600"`
+	Background bool    `json:"background,omitempty" jsonschema:"run on as a job, e.g. a server"`
+	Unboxed    bool    `json:"outside_sandbox,omitempty" jsonschema:"ask the user to run it outside the sandbox"`
+}
+
+func (e *sessionEnv) bashTool() agent.Tool {
+	return newTool(tool[bashArgs]{
+		spec: agent.Spec{
+			Name: "bash", Label: "Run", Effect: agent.Dangerous, Timeout: -1, MaxResult: -1,
+			Aliases: []string{"shell", "run_command", "execute_command", "run_shell_command", "run_terminal_cmd", "run_in_terminal", "exec_command", "local_shell", "terminal", "exec", "sh"},
+			ParamAliases: map[string]string{"cmd": "command", "script": "command", "code": "command", "workdir": "cwd", "working_directory": "cwd", "workingdirectory": "cwd", "directory": "cwd", "dir": "cwd",
+				"timeout_ms": "timeout", "timeout_seconds": "timeout", "timeout_sec": "timeout", "run_in_background": "background", "is_background": "background", "isbackground": "background",
+				"unsandboxed": "outside_sandbox", "dangerouslydisablesandbox": "outside_sandbox", "with_escalated_permissions": "outside_sandbox"},
+		},
+		run:     e.bash,
+		effect:  e.bashEffect,
+		label:   func(a bashArgs) string { return "Run " + oneLine(a.Command, bashLabel) },
+		subject: e.bashSubject,
+	})
+}
+
+// bashEffect is what the policy reads in the command; a background job runs beside others.
+func (e *sessionEnv) bashEffect(a bashArgs) agent.Effect {
+	if e.Classify == nil || a.Background {
+		return agent.Dangerous
+	}
+	return e.Classify(a.Command)
+}
+
+// bashSubject names the folder that the command would run in, none where that is refused.
+func (e *sessionEnv) bashSubject(a bashArgs) *agent.Subject {
+	s := &agent.Subject{Kind: agent.SubjectCommand, Title: "Run " + oneLine(a.Command, bashLabel), Command: a.Command, Unboxed: a.Unboxed}
+	if dir, err := e.workDir(e.Cwd, a.Cwd); err == nil {
+		s.Cwd = dir
+	}
+	return s
+}
+
+func (e *sessionEnv) bash(ctx context.Context, call *agent.Call, a bashArgs) (*agent.Result, error) {
+	if strings.TrimSpace(a.Command) == "" {
+		return nil, errors.New("the command is empty")
+	}
+	dir, err := e.workDir(call.Cwd, a.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	o := e.shellOptions()
+	cmd := shell.Command{Script: a.Command, Shell: o.Program, Dir: dir, HeadBytes: bashHead, TailBytes: bashTail, SpillDir: e.spillDir(call)}
+	if e.Env != nil {
+		cmd.Env = e.Env(call)
+	}
+	if e.Sandbox != nil {
+		if cmd.Sandbox, err = e.Sandbox(call); err != nil {
+			return nil, err
+		}
+	}
+	notes, err := e.beforeCommand(ctx, call, dir)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var note string
+	if cmd.Timeout, note = o.duration(a.Timeout); note != "" && !a.Background {
+		notes = append(notes, note)
+	}
+	if a.Background {
+		return e.startJob(call, a, cmd, notes)
+	}
+	cmd.Output = liveOutput(call)
+	watch := e.Workspace.BeginCommand(e.ID, call.TurnID)
+	res, err := e.runCommand(ctx, call, cmd)
+	if note := notRestorable(watch.End()); note != "" {
+		notes = append(notes, note)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bashResult(a, dir, o.MaxTimeout, cmd, res, notes), nil
+}
+
+// runCommand runs a command in the editor's terminal where it has one and no wall is wanted.
+func (e *sessionEnv) runCommand(ctx context.Context, call *agent.Call, cmd shell.Command) (shell.Result, error) {
+	if e.Terminal != nil && cmd.Sandbox == nil {
+		if res, ran := e.Terminal(ctx, call, cmd); ran {
+			return res, nil
+		}
+	}
+	return e.Runner.Run(ctx, cmd)
+}
+
+// spillDir is where this session's long outputs go, so that they can go with the session.
+func (e *sessionEnv) spillDir(call *agent.Call) string {
+	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
+		return e.SpillDir // a sub-agent's
+	}
+	return filepath.Join(e.SpillDir, call.SessionID)
+}
+
+// shellOptions are those in force, with what is not set.
+func (e *sessionEnv) shellOptions() (o ShellOptions) {
+	if e.Shell != nil {
+		o = e.Shell()
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = bashTimeout
+	}
+	if o.MaxTimeout <= 0 {
+		o.MaxTimeout = max(bashMaxTimeout, o.Timeout)
+	}
+	o.Timeout = min(o.Timeout, o.MaxTimeout)
+	return o
+}
+
+func (e *sessionEnv) workDir(cwd, dir string) (string, error) {
+	if dir == "" {
+		dir = "."
+	}
+	ref, err := e.Workspace.Resolve(cwd, dir)
+	if err != nil {
+		return "", fmt.Errorf("choosing the folder to run in: %w", err)
+	}
+	return ref.Path, nil
+}
+
+// duration is the time that a command gets, and what to say of it.
+func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
+	d := time.Duration(min(seconds, maxSeconds) * float64(time.Second))
+	switch {
+	case !(seconds > 0):
+		return o.Timeout, ""
+	case d > o.MaxTimeout && seconds >= bashMillis: // milliseconds, probably
+		d /= 1000
+	}
+	if d > o.MaxTimeout {
+		return o.MaxTimeout, fmt.Sprintf("The timeout was cut to the maximum of %.0f s; use background for longer.", o.MaxTimeout.Seconds())
+	}
+	return d, ""
+}
+
+// beforeCommand sees to it that the command meets what the user sees: unsaved documents
+// below its folder are saved, and what is still not on disk is told.
+func (e *sessionEnv) beforeCommand(ctx context.Context, call *agent.Call, dir string) (notes []string, err error) {
+	var uris []string
+	names := map[string]string{}
+	for _, d := range e.Workspace.Documents() {
+		if d.Dirty && d.Ref.IsFile() && below(dir, d.Ref.Path) {
+			uris = append(uris, d.Ref.URI)
+			names[d.Ref.URI] = e.shown(call, d.Ref.Path)
+		}
+	}
+	if len(uris) > 0 {
+		unsaved := uris
+		if e.SaveDirty != nil {
+			if unsaved, err = e.SaveDirty(ctx, call, uris); err != nil {
+				return nil, err
+			}
+		}
+		if len(unsaved) > 0 {
+			notes = append(notes, "Unsaved in the editor, so the command saw older text on disk: "+joinNames(unsaved, names)+".")
+		}
+	}
+	if pending := e.pendingFiles(call); len(pending) > 0 {
+		notes = append(notes, "Proposed changes that are not on disk yet: "+joinNames(pending, nil)+".")
+	}
+	return notes, nil
+}
+
+// pendingFiles are the files of the session's proposals whose text is not applied.
+func (e *sessionEnv) pendingFiles(call *agent.Call) (files []string) {
+	for _, p := range e.Workspace.Undecided(e.owner(), "") {
+		for _, f := range p.Files {
+			if f.Placement == workspace.Proposed {
+				files = append(files, e.shown(call, f.Ref.Path))
+			}
+		}
+	}
+	return files
+}
+
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// maxNames bounds the names in a note.
+const maxNames = 10
+
+func joinNames(names []string, shown map[string]string) string {
+	var out []string
+	for i, n := range names {
+		if i == maxNames {
+			out = append(out, fmt.Sprintf("and %d more", len(names)-i))
+			break
+		}
+		if s := shown[n]; s != "" {
+			n = s
+		}
+		out = append(out, n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// liveOutput passes text on to the screen, up to a bound; of binary output nothing after
+// its first piece.
+func liveOutput(call *agent.Call) func([]byte) {
+	left := bashLive
+	return func(p []byte) {
+		switch {
+		case left <= 0:
+		case !utf8.Valid(p) || bytes.IndexByte(p, 0) >= 0:
+			left = 0
+		case len(p) >= left:
+			left = 0
+			call.Emit("\n[more output follows, which is not shown live]\n")
+		default:
+			left -= len(p)
+			call.Emit(string(p))
+		}
+	}
+}
+
+func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r shell.Result, notes []string) *agent.Result {
+	var b strings.Builder
+	switch out := r.Text(); {
+	case r.Total == 0:
+		b.WriteString("(no output)")
+	case r.Binary():
+		fmt.Fprintf(&b, "(%s of binary output, not shown. Write it to a file, or pipe it through xxd or base64.)", plural(int(r.Total), "byte"))
+	default:
+		b.WriteString(strings.TrimRight(validText(out), "\n"))
+	}
+	if s := bashEnd(cmd, most, r); s != "" {
+		b.WriteString("\n[" + s + "]")
+	}
+	for _, n := range notes {
+		b.WriteString("\n[" + n + "]")
+	}
+	res := text("%s", b.String())
+	res.IsError = r.Aborted // so that an aborted call is shown as cancelled
+	res.Missed = r.ExitCode != 0 || r.TimedOut || r.Lost
+	res.Meta = agent.ResultMeta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
+	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut, "aborted": r.Aborted, "durationMs": r.Duration.Milliseconds(), "bytes": r.Total, "outputFile": r.SpillPath})
+	return res
+}
+
+// bashEnd says how the command ended where that is not plain success, and what to do then.
+func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
+	var parts []string
+	if r.TimedOut {
+		parts = append(parts, timedOut(cmd.Timeout, most))
+	} else if s := r.Status(); s != "" {
+		parts = append(parts, s)
+	}
+	if r.Lingered > 0 && !r.TimedOut && !r.Aborted {
+		parts = append(parts, "what it left running was ended: start what is to run on with background")
+	}
+	if r.SandboxDenied != "" {
+		parts = append(parts, "the sandbox stopped something: "+r.SandboxDenied+". If the command needs that, run it again with outside_sandbox, and the user is asked")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// timedOut says what to do about a timeout.
+func timedOut(after, most time.Duration) string {
+	switch {
+	case most == 0:
+		return fmt.Sprintf("ended by its timeout of %v: start it again with a longer one, or none", after)
+	case after >= most:
+		return fmt.Sprintf("ended by the timeout of %v, the longest there is: run it in background", after)
+	}
+	return fmt.Sprintf("ended by the timeout of %v: give a longer timeout (at most %.0f s), or run it in background", after, most.Seconds())
+}

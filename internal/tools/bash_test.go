@@ -1,0 +1,359 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+func TestBash(t *testing.T) {
+	h := newHarness(t).files("sub/x: y")
+	for _, c := range []struct {
+		name string
+		args args
+		want []string
+	}{
+		{"output", args{"command": "echo out; echo err >&2"}, []string{"out\nerr", "!["}},
+		{"none", args{"command": "true"}, []string{"(no output)"}},
+		{"exit code", args{"command": "echo bad; exit 3"}, []string{"bad\n[", "3", "!ERROR"}},
+		{"folder", args{"command": "pwd", "cwd": "sub"}, []string{h.root + "/sub"}},
+		{"folder outside", args{"command": "pwd", "cwd": "/"}, []string{"ERROR: choosing the folder", "outside"}},
+		{"folder missing", args{"command": "pwd", "cwd": "none"}, []string{"ERROR: "}},
+		{"binary", args{"command": `printf 'a\000b\377'`}, []string{"(4 bytes of binary output, not shown.", "xxd"}},
+		{"timeout", args{"command": "sleep 60", "timeout": 0.2}, []string{"(no output)", "ended by the timeout of 200ms", "background"}},
+		{"closes its output and stays", args{"command": "exec >&- 2>&-; sleep 60", "timeout": 0.2}, []string{"(no output)", "timeout"}},
+		{"leaves a process", args{"command": "sleep 60 & echo done"}, []string{"done\n[what it left running was ended: start what is to run on with background]"}},
+		{"empty", args{"command": "  "}, []string{"ERROR: the command is empty"}},
+		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000}, []string{"ok", "!cut to"}},
+		{"timeout beyond the maximum", args{"command": "echo ok", "timeout": 900}, []string{"ok\n[The timeout was cut to the maximum of 600 s"}},
+		{"NUL", args{"command": "echo \x00"}, []string{"ERROR: "}},
+	} {
+		t.Run(c.name, func(t *testing.T) { h.t = t; want(t, h.run("bash", c.args), c.want...) })
+	}
+	want(t, h.output.String(), "out\n", "bad\n")
+	var got string
+	for seconds := 0.2; seconds < 60 && !strings.Contains(got, "begun"); seconds *= 4 { // a slow machine needs longer to say anything
+		got = h.run("bash", args{"command": "echo begun; sleep 600", "timeout": seconds})
+	}
+	want(t, got, "begun", "ended by the timeout of ")
+}
+
+// The settings choose the shell and bound the time.
+func TestShellOptions(t *testing.T) {
+	var o ShellOptions
+	h := newHarness(t).session(func(s *Session) { s.Shell = func() ShellOptions { return o } })
+	own := filepath.Join(h.root, "mysh")
+	if err := os.WriteFile(own, []byte("#!/bin/sh\necho \"mine: $1 $2\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    ShellOptions
+		args args
+		want []string
+	}{
+		{ShellOptions{Program: own}, args{"command": "hello"}, []string{"mine: -c hello"}},
+		{ShellOptions{Program: "sh"}, args{"command": "echo ${BASH_VERSION:-no bash}; echo $0"}, []string{"sh"}},
+		{ShellOptions{Program: "no-such-shell"}, args{"command": "true"}, []string{"ERROR: ", "no-such-shell"}},
+		{ShellOptions{Timeout: 100 * time.Millisecond}, args{"command": "sleep 60"}, []string{"ended by the timeout of 100ms", "at most 600 s"}},
+		{ShellOptions{MaxTimeout: 200 * time.Millisecond}, args{"command": "sleep 60", "timeout": 50}, []string{"the longest there is: run it in background", "The timeout was cut"}},
+	} {
+		o = c.o
+		want(t, h.run("bash", c.args), c.want...)
+	}
+	for seconds, d := range map[float64]time.Duration{0: bashTimeout, -1: bashTimeout, 1.5: 1500 * time.Millisecond, 5000: 5 * time.Second, 601: bashMaxTimeout, 1e300: bashMaxTimeout} {
+		if got, _ := (&sessionEnv{}).shellOptions().duration(seconds); got != d {
+			t.Errorf("%v seconds: %v, want %v", seconds, got, d)
+		}
+	}
+	for program, readable := range map[string]bool{"": true, "/bin/bash": true, "dash": true, "zsh": false, "/usr/bin/fish": false, "pwsh": false, `C:\\x\\cmd.exe`: false, "nu": false} {
+		if got := shell.ShellReadable(program); got != readable {
+			t.Errorf("%q readable: %v", program, got)
+		}
+	}
+}
+
+// A long output is cut in its middle and can be read whole.
+func TestBashLongOutput(t *testing.T) {
+	h := newHarness(t)
+	res, err := h.result("bash", args{"command": "seq 1 100000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(res.Text); n > bashHead+bashTail+1000 {
+		t.Errorf("%d bytes", n)
+	}
+	want(t, res.Text, "1\n2\n3\n", "99999\n100000", res.Meta.Spill)
+	want(t, h.run("read", args{"path": res.Meta.Spill, "offset": 50_000, "limit": 1}), "50000\t50000", "of 100000")
+}
+
+// A command that prints without end costs little memory.
+func TestBashFlood(t *testing.T) {
+	h := newHarness(t)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	got := h.run("bash", args{"command": "head -c 50000000 /dev/zero | tr '\\0' 'x'"})
+	runtime.ReadMemStats(&after)
+	if n := int64(after.HeapSys) - int64(before.HeapSys); n > 50<<20 {
+		t.Errorf("the heap grew by %d bytes", n)
+	}
+	if len(got) > bashHead+bashTail+1000 {
+		t.Errorf("%d bytes", len(got))
+	}
+	if n := h.output.Len(); n > bashLive+100 {
+		t.Errorf("%d bytes shown live", n)
+	}
+	want(t, h.output.String(), "not shown live")
+}
+
+func TestBashAbort(t *testing.T) {
+	h := newHarness(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	call := h.call(args{"command": "trap '' TERM; echo begun; for i in $(seq 1 1000); do sleep 100 & done; wait"})
+	begun := make(chan struct{}, 100)
+	call.Output = func(string) { begun <- struct{}{} }
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.tool("bash").Run(ctx, call)
+		done <- err
+	}()
+	<-begun
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it does not end")
+	}
+}
+
+func TestBashUnsaved(t *testing.T) {
+	var asked []string
+	save := true
+	h := newHarness(t, func(d *Deps) {
+		d.SaveDirty = func(_ context.Context, _ *agent.Call, uris []string) ([]string, error) {
+			if asked = uris; save {
+				return nil, nil
+			}
+			return uris, nil
+		}
+	}).files("a.txt: disk", "sub/b.txt: disk", "clean: same")
+	h.open("a.txt", "buffer")
+	h.open("clean", "same")
+	want(t, h.run("bash", args{"command": "cat a.txt"}), "!Unsaved")
+	if len(asked) != 1 || !strings.HasSuffix(asked[0], "/a.txt") {
+		t.Errorf("asked to save %v", asked)
+	}
+	save = false
+	want(t, h.run("bash", args{"command": "cat a.txt"}), "disk\n[Unsaved in the editor, so the command saw older text on disk: a.txt.]")
+	asked = nil
+	if h.run("bash", args{"command": "true", "cwd": "sub"}); asked != nil {
+		t.Errorf("asked to save %v for a command in another folder", asked)
+	}
+}
+
+// TestSubjects names the files that a call is about, so that the policy sees all of them.
+func TestSubjects(t *testing.T) {
+	h := newHarness(t)
+	for _, c := range []struct{ tool, args, want string }{
+		{"read", `{"path":".env"}`, ".env"},
+		{"read", `{"paths":["a","b/.env"]}`, "a b/.env"},
+		{"grep", `{"pattern":"x","path":".env"}`, ".env"},
+		{"edit", `{"path":"a","patch":"*** Begin Patch\n*** Delete File: .git/config\n*** End Patch\n"}`, "a .git/config"},
+	} {
+		s := h.tool(c.tool).(agent.SubjectTool).Subject([]byte(c.args))
+		var want []string
+		for _, p := range strings.Fields(c.want) {
+			want = append(want, filepath.Join(h.root, p))
+		}
+		if !slices.Equal(s.Paths, want) {
+			t.Errorf("%s %s is about %v, want %v", c.tool, c.args, s.Paths, want)
+		}
+	}
+}
+
+func TestGrepLeavesSecretsOut(t *testing.T) {
+	h := newHarness(t, func(d *Deps) { d.Secret = func(path string) bool { return strings.HasSuffix(path, ".pem") } })
+	h.files("a.txt: needle\n", "key.pem: needle secret\n")
+	out := h.run("grep", args{"pattern": "needle"})
+	want(t, out, "a.txt", "1 file with matches left out", "!needle secret", "!key.pem")
+	want(t, h.run("grep", args{"pattern": "needle", "path": "key.pem"}), "needle secret")
+}
+
+func TestBashEffect(t *testing.T) {
+	h := newHarness(t, func(d *Deps) {
+		d.Classify = func(string) agent.Effect { return agent.ReadOnly }
+		d.Env = func(*agent.Call) []string { return []string{"PATH=" + os.Getenv("PATH"), "GREETING=hi"} }
+	})
+	bash := h.tool("bash").(*tool[bashArgs])
+	if bash.EffectOf([]byte(`{"command":"ls"}`)) != agent.ReadOnly || bash.EffectOf([]byte(`{"command":"ls","background":true}`)) != agent.Dangerous {
+		t.Error("effect")
+	}
+	if s := bash.Subject([]byte(`{"command":"go test","cwd":"x"}`)); s.Kind != agent.SubjectCommand || s.Command != "go test" || s.Cwd != filepath.Join(h.root, "x") {
+		t.Errorf("subject %+v", s)
+	}
+	want(t, h.run("bash", args{"command": "echo $GREETING$HOME"}), "hi")
+}
+
+func TestJobs(t *testing.T) {
+	h := newHarness(t)
+	res, err := h.result("bash", args{"command": "echo begun; read x < fifo; echo ended; exit 2", "background": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, res.Text, "Started job job_")
+	if len(res.Activate) != 1 || res.Activate[0] != "job" {
+		t.Errorf("activates %v", res.Activate)
+	}
+	message := <-h.ended // there is no fifo: it ends by itself
+	want(t, message, "The background job job_", "has failed: ", "begun\n")
+	jobs := h.set.Jobs().List("s1")
+	if len(jobs) != 1 || jobs[0].Status != "failed" {
+		t.Fatalf("jobs %+v", jobs)
+	}
+	want(t, h.run("job", args{"action": "read", "id": jobs[0].ID}), jobs[0].ID+" failed: echo begun", "begun\n")
+	want(t, h.run("job", args{}), jobs[0].ID+" failed")
+	want(t, h.run("job", args{"action": "kill", "id": jobs[0].ID}), " failed: ")
+	want(t, h.run("job", args{"action": "read", "id": "nope"}), "ERROR: there is no job nope")
+	want(t, h.run("job", args{"action": "read"}), "ERROR: say which job")
+	want(t, h.run("job", args{"action": "dance", "id": jobs[0].ID}), "ERROR: action")
+}
+
+// TestJobChangesFiles: what a job changes is told while it runs and when it ends.
+func TestJobChangesFiles(t *testing.T) {
+	h := newHarness(t)
+	h.files("a.txt: one\n", "b.txt: two\n")
+	h.run("read", args{"path": "a.txt"})
+	h.run("bash", args{"command": "echo changed > a.txt; echo written; until test -e stop; do sleep 0.02; done", "background": true})
+	id := h.set.Jobs().List("")[0].ID
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, out, _ := h.set.Jobs().Read(id); strings.Contains(out, "written") {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal("the job writes nothing")
+		}
+	}
+	want(t, h.run("job", args{"id": id}), " running: ", "[Changed by the command, so no checkpoint can restore it: a.txt.]")
+	h.files("stop: ")
+	want(t, <-h.ended, "has completed", "written\n[Changed by the command, so no checkpoint can restore it: a.txt.]")
+	want(t, h.run("job", args{"id": id}), " completed: ", "a.txt.]")
+}
+
+func TestJobKill(t *testing.T) {
+	h := newHarness(t)
+	h.run("bash", args{"command": "echo $$; sleep 1000", "background": true})
+	id := h.set.Jobs().List("")[0].ID
+	want(t, h.run("job", args{"id": id}), " running: ")
+	want(t, h.run("job", args{"action": "kill", "id": id}), id+" killed")
+	select {
+	case m := <-h.ended:
+		t.Errorf("a message about a killed job: %s", m)
+	default:
+	}
+}
+
+// A session's end ends its jobs and tells nobody; another session's go on.
+func TestJobsEndWithSession(t *testing.T) {
+	var told []string
+	j := NewJobs(func(b Job, _ string) { told = append(told, b.SessionID) })
+	defer j.Close()
+	wait := func(ctx context.Context, _ func([]byte)) JobEnd { <-ctx.Done(); return JobEnd{Failed: true} }
+	for _, s := range []string{"a", "b"} {
+		if _, err := j.Start(Job{SessionID: s}, wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.EndSession("a")
+	if len(j.List("a")) != 0 || len(j.List("b")) != 1 || j.List("b")[0].Status != "running" || told != nil {
+		t.Errorf("%v %v", j.List(""), told)
+	}
+	for range maxRunningJobs - 1 {
+		if _, err := j.Start(Job{SessionID: "b"}, wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Start(Job{SessionID: "b"}, wait); err == nil {
+		t.Error("one job too many")
+	}
+	j.Close()
+	if _, err := j.Start(Job{SessionID: "c"}, wait); err == nil {
+		t.Error("a job after the end")
+	}
+}
+
+func TestJobOutputIsBounded(t *testing.T) {
+	j := NewJobs(nil)
+	defer j.Close()
+	b, err := j.Start(Job{SessionID: "a"}, func(_ context.Context, write func([]byte)) JobEnd {
+		for i := range 100_000 {
+			write([]byte(fmt.Sprintf("line %d\n", i)))
+		}
+		return JobEnd{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Wait(context.Background(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, out, err := j.Read(b.ID)
+	if err != nil || len(out) > jobOutput+100 {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	want(t, out, "bytes before this are not kept]\n", "line 99999")
+	for range maxEndedJobs + 5 {
+		b, err = j.Start(Job{SessionID: "a"}, func(context.Context, func([]byte)) JobEnd { return JobEnd{} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Wait(context.Background(), b.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(j.List("a")); n != maxEndedJobs {
+		t.Errorf("%d jobs are remembered", n)
+	}
+}
+
+// BenchmarkBashTrue tells how much longer a command takes through the tool than when it is started
+// directly, turn by turn in one run: the medians, and the least of each, which a busy machine changes less.
+func BenchmarkBashTrue(b *testing.B) {
+	h := newHarness(b)
+	h.run("bash", args{"command": "true"}) // the first one starts the supervisor that waits for the next
+	var ours, plain []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		h.run("bash", args{"command": "true"})
+		ours = append(ours, time.Since(begin))
+		begin = time.Now()
+		if err := exec.Command("bash", "--noprofile", "--norc", "-c", "true").Run(); err != nil {
+			b.Fatal(err)
+		}
+		plain = append(plain, time.Since(begin))
+	}
+	slices.Sort(ours)
+	slices.Sort(plain)
+	over := func(i int) float64 { return float64((ours[i] - plain[i]).Microseconds()) / 1000 }
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(over(len(ours)/2), "ms-over-median")
+	b.ReportMetric(over(0), "ms-over-least")
+}
+
+func BenchmarkReadSmall(b *testing.B) {
+	h := newHarness(b)
+	if err := os.WriteFile(filepath.Join(h.root, "a"), []byte(numbered(200)), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		h.run("read", args{"path": "a"})
+	}
+}

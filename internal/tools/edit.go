@@ -1,0 +1,174 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// maxEdits bounds the edits of one call.
+const maxEdits = 100
+
+type editArgs struct {
+	Path       string     `json:"path"`
+	OldString  *string    `json:"old_string,omitempty" jsonschema:"exact text, found once"`
+	NewString  string     `json:"new_string,omitempty"`
+	ReplaceAll bool       `json:"replace_all,omitempty"`
+	Edits      []editPair `json:"edits,omitempty" jsonschema:"several edits, all or none, each against the file as it is now"`
+
+	NearLine      int     `json:"near_line,omitempty" jsonschema:"hidden"`
+	ExpectedCount int     `json:"expected_count,omitempty" jsonschema:"hidden"`
+	Patch         string  `json:"patch,omitempty" jsonschema:"hidden"`
+	Content       *string `json:"content,omitempty" jsonschema:"hidden"`
+}
+
+type editPair struct {
+	OldString  string `json:"old_string,omitempty"`
+	NewString  string `json:"new_string,omitempty"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
+
+	NearLine      int `json:"near_line,omitempty" jsonschema:"hidden"`
+	ExpectedCount int `json:"expected_count,omitempty" jsonschema:"hidden"`
+}
+
+// editAliases are the names that models give to the parts of an edit.
+var editAliases = map[string]string{
+	"old_text": "old_string", "oldtext": "old_string", "old_str": "old_string", "oldstr": "old_string", "oldstring": "old_string", "search": "old_string", "find": "old_string", "old": "old_string",
+	"new_text": "new_string", "newtext": "new_string", "new_str": "new_string", "newstr": "new_string", "newstring": "new_string", "replace": "new_string", "replacement": "new_string", "new": "new_string",
+	"replaceall": "replace_all", "all": "replace_all", "global": "replace_all", "allow_multiple": "replace_all", "nearline": "near_line", "line": "near_line", "expectedcount": "expected_count", "expected_replacements": "expected_count", "count": "expected_count",
+}
+
+// UnmarshalJSON takes every usual spelling of a pair.
+func (p *editPair) UnmarshalJSON(raw []byte) error {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return errors.New("each of edits must be an object with old_string and new_string")
+	}
+	for name, v := range m {
+		if real := editAliases[strings.ToLower(name)]; real != "" {
+			if _, taken := m[real]; !taken {
+				m[real] = v
+			}
+		}
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	type plain editPair
+	return json.Unmarshal(raw, (*plain)(p))
+}
+
+func (e *sessionEnv) editTool() agent.Tool {
+	aliases := map[string]string{
+		"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "relative_path": "path", "uri": "path",
+		"replacements": "edits", "changes": "edits", "operations": "edits", "diff": "patch", "file_text": "content",
+	}
+	for other, real := range editAliases {
+		aliases[other] = real
+	}
+	return newTool(tool[editArgs]{
+		spec: agent.Spec{
+			Name: "edit", Label: "Edit", Effect: agent.Mutates, Timeout: -1, MaxResult: -1, ParamAliases: aliases,
+			Aliases: []string{"edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit", "multiedit", "replace", "replace_in_file", "search_replace", "string_replace"},
+		},
+		run:     e.edit,
+		label:   func(a editArgs) string { return "Edit " + a.Path },
+		locks:   func(a editArgs) []string { return e.editLocks(a.files()...) },
+		subject: func(a editArgs) *agent.Subject { return e.editSubject("Edit", a.files()...) },
+		places:  func(a editArgs) []agent.Location { return e.locations([]string{a.Path}, a.NearLine) },
+	})
+}
+
+// files are all that the call may change: a patch names its own.
+func (a editArgs) files() []string {
+	var paths []string
+	if a.Path != "" {
+		paths = append(paths, a.Path)
+	}
+	return append(paths, patchPaths(a.Patch)...)
+}
+
+func (e *sessionEnv) edit(ctx context.Context, call *agent.Call, a editArgs) (*agent.Result, error) {
+	if a.Patch != "" && a.OldString == nil && len(a.Edits) == 0 {
+		return e.patch(ctx, call, patchArgs{Patch: a.Patch})
+	}
+	if a.Content != nil && a.OldString == nil && len(a.Edits) == 0 {
+		return e.write(ctx, call, writeArgs{Path: a.Path, Content: *a.Content})
+	}
+	pairs, err := a.pairs()
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.target(ctx, call, a.Path)
+	if fresh(pairs) && t != nil && (errors.Is(err, fs.ErrNotExist) || err == nil && len(t.file.Text.Data) == 0) {
+		return e.write(ctx, call, writeArgs{Path: a.Path, Content: pairs[0].New})
+	}
+	if errors.Is(err, fs.ErrNotExist) && t != nil {
+		return nil, fmt.Errorf("%s does not exist.%s A new file is made with write", t.name, e.similar(call, t.ref))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := e.mustRead(t); err != nil {
+		return nil, err
+	}
+	plan, err := edit.Match(t.file.Text.Data, pairs, e.options(t))
+	if err != nil {
+		return nil, e.failed(t, err)
+	}
+	return e.carryOut(ctx, call, t, plan, "Edit "+t.name)
+}
+
+// fresh says whether the edit is a whole new file, as some models make one.
+func fresh(pairs []edit.Replace) bool { return len(pairs) == 1 && pairs[0].Old == "" }
+
+func (a editArgs) pairs() ([]edit.Replace, error) {
+	var out []edit.Replace
+	if a.OldString != nil || a.NewString != "" && len(a.Edits) == 0 {
+		old := ""
+		if a.OldString != nil {
+			old = *a.OldString
+		}
+		out = append(out, edit.Replace{Old: old, New: a.NewString, ReplaceAll: a.ReplaceAll, NearLine: a.NearLine, ExpectedCount: a.ExpectedCount})
+	}
+	for _, p := range a.Edits {
+		out = append(out, edit.Replace{Old: p.OldString, New: p.NewString, ReplaceAll: p.ReplaceAll, NearLine: p.NearLine, ExpectedCount: p.ExpectedCount})
+	}
+	switch {
+	case len(out) == 0:
+		return nil, errors.New("nothing to change is given: send old_string and new_string, or edits")
+	case len(out) > maxEdits:
+		return nil, fmt.Errorf("there are %d edits; at most %d go in one call", len(out), maxEdits)
+	}
+	return out, nil
+}
+
+// carryOut proposes what a plan makes of one file.
+func (e *sessionEnv) carryOut(ctx context.Context, call *agent.Call, t *target, plan *edit.Plan, title string) (*agent.Result, error) {
+	note, err := e.known(call, t, plan)
+	if err != nil {
+		return nil, err
+	}
+	e.forgive(t.ref)
+	summary := plan.Summary(t.file.Text.Data)
+	if note != "" {
+		summary += "note: " + note + "\n"
+	}
+	if plan.NoOp {
+		return text("%s: nothing was changed.\n%s", title, strings.TrimRight(summary, "\n")), nil
+	}
+	return e.propose(ctx, call, title, summary, []workspace.Change{t.modify(plan)})
+}
+
+func (t *target) modify(plan *edit.Plan) workspace.Change {
+	base := t.file.Text.Data
+	return workspace.Change{Op: workspace.Modify, Ref: t.ref, Data: plan.Apply(base), Base: t.file.SHA256, Hunks: plan.Hunks(base)}
+}

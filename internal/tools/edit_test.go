@@ -1,0 +1,236 @@
+package tools
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+const mainGo = "package main\n\nfunc main() {\n\tprintln(\"hello\")\n}\n"
+
+func TestEdit(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args args
+		want []string
+		disk string // of main.go; "": unchanged
+	}{
+		{"exact", args{"path": "main.go", "old_string": "hello", "new_string": "bye"},
+			[]string{"Edit main.go: applied 1/1 hunks", "lines 4-4, tier T0 (exact)", "4| \tprintln(\"bye\")"}, strings.Replace(mainGo, "hello", "bye", 1)},
+		{"many", args{"path": "main.go", "edits": []args{{"oldText": "hello", "newText": "bye"}, {"old_str": "package main", "new_str": "package app"}}},
+			[]string{"applied 2/2 hunks", "edit 1: ", "edit 2: "}, strings.NewReplacer("hello", "bye", "package main", "package app").Replace(mainGo)},
+		{"one of many fails", args{"path": "main.go", "edits": []args{{"old_string": "hello", "new_string": "bye"}, {"old_string": "nowhere", "new_string": "x"}}},
+			[]string{"ERROR: ", "edit 2: ", "not found", "Nothing was changed"}, ""},
+		{"ambiguous", args{"path": "main.go", "old_string": "main", "new_string": "app"}, []string{"ERROR: ", "2 places", "lines 1, 3"}, ""},
+		{"all of them", args{"path": "main.go", "old_string": "main", "new_string": "app", "replace_all": true}, []string{"applied"}, strings.ReplaceAll(mainGo, "main", "app")},
+		{"near a line", args{"path": "main.go", "old_string": "main", "new_string": "app", "near_line": 3}, []string{"applied"}, strings.Replace(mainGo, "func main", "func app", 1)},
+		{"no change", args{"path": "main.go", "old_string": "hello", "new_string": "hello"}, []string{"nothing was changed", "!ERROR"}, ""},
+		{"already there", args{"path": "main.go", "old_string": "goodbye", "new_string": "hello"}, []string{"ERROR: ", "not found"}, ""},
+		{"missing file", args{"path": "man.go", "old_string": "a", "new_string": "b"}, []string{"ERROR: man.go does not exist.", "made with write"}, ""},
+		{"new file", args{"path": "new.go", "old_string": "", "new_string": "package x\n"}, []string{"Create new.go: applied", "new file, 1 line"}, ""},
+		{"empty search", args{"path": "main.go", "old_string": "", "new_string": "x"}, []string{"ERROR: ", "empty"}, ""},
+		{"folder", args{"path": ".", "old_string": "a", "new_string": "b"}, []string{"ERROR: ", "is a folder"}, ""},
+		{"outside", args{"path": "../x", "old_string": "a", "new_string": "b"}, []string{"ERROR: ", "outside"}, ""},
+		{"binary", args{"path": "bin", "old_string": "a", "new_string": "b"}, []string{"ERROR: ", "binary"}, ""},
+		{"nothing given", args{"path": "main.go"}, []string{"ERROR: nothing to change is given"}, ""},
+		{"edits of a wrong kind", args{"path": "main.go", "edits": []any{3}}, []string{"ERROR: ", "object"}, ""},
+		{"a patch instead", args{"path": "main.go", "patch": "--- a/main.go\n+++ b/main.go\n@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"}, []string{"Patch main.go: applied"}, strings.Replace(mainGo, "hello", "bye", 1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t).files("main.go: "+mainGo, "bin: a\x00b")
+			h.run("read", args{"path": "main.go"})
+			want(t, h.run("edit", c.args), c.want...)
+			if c.disk == "" {
+				c.disk = mainGo
+			}
+			if got := h.disk("main.go"); got != c.disk {
+				t.Errorf("on disk:\n%s", got)
+			}
+		})
+	}
+}
+
+// What the session must have read, and what happens when it fails again and again.
+func TestEditStamps(t *testing.T) {
+	h := newHarness(t).files("a.go: "+mainGo, "b.go: "+mainGo, "c.txt: c\n", "d.txt: d\n", "f.txt: f\n", "big: "+strings.Repeat("line\n", 300_000)+"end\n")
+	bye := args{"path": "a.go", "old_string": "hello", "new_string": "bye"}
+	want(t, h.run("edit", bye), "ERROR: changing a.go: read it first", "4\t\tprintln(\"hello\")", "send the edit again")
+	want(t, h.run("edit", bye), "applied")
+	loose := args{"path": "b.go", "old_string": "func main() {   \n\tprintln(\"hello\")", "new_string": "func main() {\n\tprintln(\"x\")"}
+	want(t, h.run("edit", loose), "ERROR: ", "read it first")
+	h.run("read", args{"path": "b.go", "offset": 1, "limit": 1})
+	want(t, h.run("edit", args{"path": "b.go", "old_string": "println(\"hello\")   \n}", "new_string": "println(\"part read\")\n}"}), "applied", "verify the result")
+
+	h.files("b.go: " + strings.Replace(mainGo, "package main", "package other", 1))
+	bye["path"] = "b.go"
+	want(t, h.run("edit", bye), "ERROR: b.go has changed since it was read", "+package other", "Send the edit again")
+	want(t, h.run("edit", bye), "applied")
+
+	patch := args{"patch": "--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+C\n--- a/f.txt\n+++ b/f.txt\n@@ -1 +1 @@\n-f\n+F\n"}
+	want(t, h.run("apply_patch", patch), "ERROR: changing c.txt: read it first", "1\tc", "changing f.txt: read it first", "1\tf")
+	want(t, h.run("apply_patch", patch), "applied")
+	want(t, h.run("apply_patch", args{"patch": "*** Begin Patch\n*** Delete File: d.txt\n*** End Patch"}), "deleted", "!ERROR")
+	want(t, h.run("write", args{"path": "e.txt", "content": "own\n"}), "applied")
+	want(t, h.run("edit", args{"path": "e.txt", "old_string": "own", "new_string": "its own"}), "applied")
+
+	big := args{"path": "big", "old_string": "end", "new_string": "END"}
+	h.run("read", args{"path": "big", "offset": 300_001})
+	want(t, h.run("edit", big), "applied")
+	h.files("big: " + strings.Repeat("line\n", 300_000) + "other\n")
+	want(t, h.run("write", args{"path": "big", "content": "x"}), "ERROR: big has changed")
+}
+
+func TestEditFailures(t *testing.T) {
+	h := newHarness(t).files("a.go: " + mainGo)
+	bad := args{"path": "a.go", "old_string": "printn(\"hello\")", "new_string": "x"}
+	h.run("read", args{"path": "a.go"})
+	want(t, h.run("edit", bad), "ERROR: ", "not found", "!failure 2")
+	want(t, h.run("edit", bad), "ERROR: ", "This was failure 2 on a.go. Read it again", "4\t\tprintln(\"hello\")")
+	good := args{"path": "a.go", "old_string": "hello", "new_string": "bye"}
+	want(t, h.run("edit", good), "ERROR: 2 edits of a.go have failed: read it again first")
+	h.run("read", args{"path": "a.go"})
+	want(t, h.run("edit", good), "applied 1/1")
+}
+
+func TestWrite(t *testing.T) {
+	h := newHarness(t).files("old: one\r\ntwo\r\n", "empty: ", "noend: x")
+	want(t, h.run("write", args{"path": "sub/new.txt", "content": "a\nb"}), "Create sub/new.txt: applied 1/1", "new file, 2 lines, without a line break at its end")
+	if got := h.disk("sub/new.txt"); got != "a\nb" {
+		t.Errorf("new: %q", got)
+	}
+	want(t, h.run("write", args{"path": "old", "content": "x"}), "ERROR: ", "read it first")
+	h.run("read", args{"path": "old", "offset": 1, "limit": 1})
+	want(t, h.run("write", args{"path": "old", "content": "x"}), "ERROR: ", "only a part of it was read")
+	h.run("read", args{"path": "old"})
+	h.files("old: one\r\nTWO\r\n")
+	want(t, h.run("write", args{"path": "old", "content": "x"}), "ERROR: old has changed since it was read", "+TWO")
+	h.run("read", args{"path": "old"})
+	want(t, h.run("write", args{"path": "old", "content": "one\nthree\n"}), "Write old: applied 1/1")
+	if got := h.disk("old"); got != "one\r\nthree\r\n" {
+		t.Errorf("line endings: %q", got)
+	}
+	want(t, h.run("write", args{"path": "old", "content": "one\nthree\n"}), "already has this content")
+	want(t, h.run("write", args{"path": "old", "content": "its own edit needs no new read\n"}), "applied")
+	want(t, h.run("write", args{"path": "empty", "content": "filled\n"}), "applied")
+	want(t, h.run("write", args{"path": "../x", "content": "a"}), "ERROR: ", "outside")
+}
+
+// An edit of a document that is open but unsaved is made in the buffer, never on disk.
+func TestEditUnsaved(t *testing.T) {
+	h := newHarness(t).files("a.txt: disk\n")
+	h.open("a.txt", "buffer\n")
+	got := h.run("edit", args{"path": "a.txt", "old_string": "disk", "new_string": "x"})
+	want(t, got, "ERROR: ", "not found", "the version on disk")
+	if h.disk("a.txt") != "disk\n" {
+		t.Error("the disk was changed")
+	}
+}
+
+func TestPatch(t *testing.T) {
+	h := newHarness(t).files("a.txt: one\ntwo\n", "b.txt: b\n", "c.txt: c\n")
+	h.run("read", args{"paths": []string{"a.txt", "c.txt"}})
+	want(t, h.run("apply_patch", args{"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+TWO\n*** Add File: new.txt\n+new\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d.txt\n@@\n-c\n+d\n*** End Patch"}),
+		"Patch a.txt, new.txt, b.txt, c.txt: applied 4/4", "new.txt: new file, 1 line", "b.txt: deleted", "renamed to d.txt")
+	for name, text := range map[string]string{"a.txt": "one\nTWO\n", "new.txt": "new\n", "d.txt": "d\n"} {
+		if got := h.disk(name); got != text {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	want(t, h.disk("b.txt")+h.disk("c.txt"), "no such file")
+	want(t, h.run("apply_patch", args{"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-nowhere\n+x\n--- a/d.txt\n+++ b/d.txt\n@@ -1 +1 @@\n-d\n+e\n"}), "ERROR: a.txt: ", "Nothing was changed")
+	if h.disk("d.txt") != "d\n" {
+		t.Error("the other file was changed")
+	}
+	want(t, h.run("apply_patch", args{"patch": "no patch"}), "ERROR: no patch found")
+	want(t, h.run("apply_patch", args{"patch": "*** Begin Patch\n*** Delete File: none\n*** End Patch"}), "ERROR: none: it does not exist")
+	want(t, h.run("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: ../../x\n+x\n*** End Patch"}), "ERROR: ../../x: ", "outside")
+}
+
+// decide waits for the session's proposal to be up for decision and decides it.
+func (h *harness) decide(decisions []workspace.Decision, comment string) {
+	h.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		if open := h.ws.List("s1", "", workspace.StateProposed); len(open) > 0 {
+			if _, err := h.ws.Decide(context.Background(), workspace.DecideRequest{ProposalID: open[0].ID, Decisions: decisions, Comment: comment}); err != nil {
+				h.t.Error(err)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Error("there is no proposal")
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestEditAsks(t *testing.T) {
+	edit := args{"path": "a.go", "old_string": "hello", "new_string": "bye"}
+	start := func(t *testing.T) (*harness, <-chan string) {
+		h := newHarness(t).files("a.go: " + mainGo)
+		h.run("read", args{"path": "a.go"})
+		h.policy = workspace.Ask
+		done := make(chan string, 1)
+		go func() {
+			res, err := h.result("edit", edit)
+			s := shownResult(res, err)
+			if res != nil && res.Denied {
+				s = "DENIED: " + s
+			}
+			done <- s
+		}()
+		return h, done
+	}
+	t.Run("accepted", func(t *testing.T) {
+		h, done := start(t)
+		h.decide([]workspace.Decision{{HunkID: "*", Action: "accept"}}, "")
+		want(t, <-done, "Edit a.go: applied 1/1 hunks", "println(\"bye\")", "!DENIED")
+		want(t, h.disk("a.go"), "bye")
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if len(h.updates) != 1 || h.updates[0].Status != agent.StatusAwaitingReview || h.updates[0].ProposalID == "" {
+			t.Errorf("updates: %+v", h.updates)
+		}
+	})
+	t.Run("rejected", func(t *testing.T) {
+		h, done := start(t)
+		h.decide([]workspace.Decision{{HunkID: "*", Action: "reject", Comment: "keep the greeting"}}, "")
+		want(t, <-done, "DENIED: ", "applied 0/1", `"keep the greeting"`, "!println")
+		want(t, h.disk("a.go"), "hello")
+	})
+	t.Run("steered", func(t *testing.T) {
+		h, done := start(t)
+		h.steer <- "use another word"
+		want(t, <-done, "applied 0/1", `"use another word"`)
+		want(t, h.disk("a.go"), "hello")
+	})
+}
+
+// Edits that are collected build on each other, and a command is told that they are not on disk.
+func TestEditCollects(t *testing.T) {
+	h := newHarness(t).files("a.go: " + mainGo)
+	h.run("read", args{"path": "a.go"})
+	h.policy = workspace.Collect
+	want(t, h.run("edit", args{"path": "a.go", "old_string": "hello", "new_string": "bye"}), "collected", "nothing is on disk yet")
+	want(t, h.run("edit", args{"path": "a.go", "old_string": "bye", "new_string": "later"}), "collected")
+	want(t, h.run("read", args{"path": "a.go"}), "[source: pending]", "later")
+	want(t, h.run("bash", args{"command": "cat a.go"}), "hello", "not on disk yet: a.go")
+	want(t, h.disk("a.go"), "hello")
+}
+
+func TestEditTellsBeforeItRuns(t *testing.T) {
+	h := newHarness(t).files("a.go: x")
+	tool := h.tool("edit").(*tool[editArgs])
+	raw := []byte(`{"path":"a.go","old_string":"x","new_string":"y"}`)
+	if s := tool.Subject(raw); s == nil || s.Kind != agent.SubjectEdit || s.Paths[0] != h.root+"/a.go" {
+		t.Errorf("subject %+v", s)
+	}
+	if l := tool.Locks(raw); len(l) != 1 || tool.Label(raw) != "Edit a.go" || len(tool.Locations(raw)) != 1 {
+		t.Errorf("locks %v", l)
+	}
+}

@@ -1,0 +1,202 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+func TestMain(m *testing.M) {
+	shell.MaybeHelper()
+	os.Exit(m.Run())
+}
+
+// harness is one session over a temporary workspace.
+type harness struct {
+	t      testing.TB
+	root   string
+	ws     *workspace.Workspace
+	set    *Set
+	tools  []agent.Tool
+	policy workspace.Policy
+	ended  chan string // messages about jobs
+
+	mu      sync.Mutex
+	updates []agent.Update
+	output  strings.Builder
+	steer   chan string // ends waits for a person
+}
+
+func newHarness(t testing.TB, with ...func(*Deps)) *harness {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{t: t, root: root, policy: workspace.Auto, ended: make(chan string, 10), steer: make(chan string, 1)}
+	h.ws = workspace.New(workspace.Options{})
+	h.ws.SetRoots([]string{string(uri.File(root))})
+	t.Cleanup(h.ws.Close)
+	runner, err := shell.New(shell.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(runner.Close)
+	jobs := NewJobs(func(_ Job, message string) { h.ended <- message })
+	t.Cleanup(jobs.Close)
+	d := Deps{Workspace: h.ws, Runner: runner, Jobs: jobs, SpillDir: filepath.Join(t.TempDir(), "spill")} // made when needed
+	for _, f := range with {
+		f(&d)
+	}
+	h.set = New(d)
+	t.Cleanup(h.set.Close)
+	return h.session(func(*Session) {})
+}
+
+// session makes the tools again, for another kind of session.
+func (h *harness) session(with func(*Session)) *harness {
+	s := Session{ID: "s1", Cwd: h.root, Policy: func() workspace.Policy { return h.policy }}
+	with(&s)
+	h.tools = h.set.For(s)
+	return h
+}
+
+// fetching gives the session the fetch tool.
+func (h *harness) fetching(o FetchOptions) *harness {
+	return h.session(func(s *Session) { s.Fetch = func() FetchOptions { return o } })
+}
+
+// files writes "path: text" below the workspace.
+func (h *harness) files(files ...string) *harness {
+	h.t.Helper()
+	for _, f := range files {
+		name, text, _ := strings.Cut(f, ": ")
+		path := filepath.Join(h.root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// open opens a document in the editor with a text of its own.
+func (h *harness) open(name, text string) {
+	h.t.Helper()
+	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1, []byte(text)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *harness) disk(name string) string {
+	h.t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.root, name))
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	return string(text)
+}
+
+func (h *harness) tool(name string) agent.Tool {
+	h.t.Helper()
+	for _, t := range h.tools {
+		if t.Spec().Name == name {
+			return t
+		}
+	}
+	h.t.Fatalf("there is no tool %s", name)
+	return nil
+}
+
+func (h *harness) call(args any) *agent.Call {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &agent.Call{
+		ID: "c1", ItemID: "i1", SessionID: "s1", TurnID: "t1", Args: raw, Cwd: h.root,
+		Output: func(s string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.output.WriteString(s)
+		},
+		Update: func(u agent.Update) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.updates = append(h.updates, u)
+		},
+		Wait: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			wait, cancel := context.WithCancelCause(ctx)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				select {
+				case s := <-h.steer:
+					cancel(&agent.SteerError{Text: s})
+				case <-wait.Done():
+				}
+			}()
+			// It is over before the next call: it must not take that one's steer.
+			return wait, func() { cancel(nil); <-ended }
+		},
+	}
+}
+
+type args = map[string]any
+
+// run returns what the model gets: errors as "ERROR: …".
+func (h *harness) run(name string, a args) string {
+	h.t.Helper()
+	return shownResult(h.result(name, a))
+}
+
+func shownResult(res *agent.Result, err error) string {
+	switch {
+	case err != nil:
+		return "ERROR: " + err.Error()
+	case res.IsError:
+		return "ERROR: " + res.Text
+	}
+	return res.Text
+}
+
+func (h *harness) result(name string, a args) (*agent.Result, error) {
+	h.t.Helper()
+	return h.tool(name).Run(context.Background(), h.call(a))
+}
+
+// want checks that a result holds each of the pieces; one that begins with "!" must not be there.
+func want(t testing.TB, got string, pieces ...string) {
+	t.Helper()
+	for _, p := range pieces {
+		if not, ok := strings.CutPrefix(p, "!"); ok {
+			if strings.Contains(got, not) {
+				t.Errorf("unwanted %q in\n%s", not, got)
+			}
+		} else if !strings.Contains(got, p) {
+			t.Errorf("missing %q in\n%s", p, got)
+		}
+	}
+}
+
+// numbered is n lines "line 1" and so on.
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}

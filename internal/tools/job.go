@@ -1,0 +1,225 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// maxJobWait bounds how long a look at a job waits for its end.
+const maxJobWait = 60 * time.Second
+
+type jobArgs struct {
+	Action string  `json:"action,omitempty" jsonschema:"list, read or kill"`
+	ID     string  `json:"id,omitempty"`
+	Wait   float64 `json:"wait,omitempty" jsonschema:"read: seconds to wait for its end, at most 60"`
+}
+
+func (e *sessionEnv) jobTool() agent.Tool {
+	return newTool(tool[jobArgs]{
+		spec: agent.Spec{
+			Name: "job", Label: "Jobs", Effect: agent.ReadOnly, Deferred: true, MaxResult: -1,
+			Aliases:      []string{"jobs", "bash_output", "bashoutput", "kill_shell", "killshell", "task_output", "taskoutput"},
+			ParamAliases: map[string]string{"job_id": "id", "jobid": "id", "bash_id": "id", "shell_id": "id", "task_id": "id"},
+		},
+		run: e.job,
+		effect: func(a jobArgs) agent.Effect {
+			if a.Action == "kill" {
+				return agent.Mutates
+			}
+			return agent.ReadOnly
+		},
+	})
+}
+
+// startJob runs a command beside the turn; its end comes as a message into the session.
+func (e *sessionEnv) startJob(call *agent.Call, a bashArgs, cmd shell.Command, notes []string) (*agent.Result, error) {
+	if cmd.Timeout = 0; a.Timeout > 0 {
+		cmd.Timeout, _ = jobDuration(a.Timeout)
+	}
+	cmd.HeadBytes, cmd.TailBytes = 1, 1 // Jobs keeps the output
+	cmd.SpillBytes = -1
+	watch := e.Workspace.BeginCommand(e.ID, call.TurnID)
+	job, err := e.Jobs.Start(Job{SessionID: e.owner(), Kind: "command", Title: a.Command, Cwd: cmd.Dir}, func(ctx context.Context, write func([]byte)) JobEnd {
+		cmd.Output = write
+		r, err := e.Runner.Run(ctx, cmd)
+		end := JobEnd{Note: notRestorable(watch.End())}
+		if err != nil {
+			end.Failed, end.Text = true, err.Error()
+		} else {
+			end.Failed, end.Text = r.ExitCode != 0, bashEnd(cmd, 0, r)
+		}
+		return end
+	})
+	if err != nil {
+		watch.End()
+		return nil, err
+	}
+	e.watchJob(job.ID, watch)
+	s := fmt.Sprintf("Started job %s. It runs on while you work; a message tells its end. The job tool reads its output and ends it.", job.ID)
+	for _, n := range notes {
+		s += "\n[" + n + "]"
+	}
+	res := text("%s", s)
+	res.Activate = []string{"job"}
+	res.Details = details(job)
+	return res, nil
+}
+
+// watchJob keeps what watches a job's files, to tell of them while it runs.
+func (e *sessionEnv) watchJob(id string, watch *workspace.Command) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.watches == nil {
+		e.watches = map[string]*workspace.Command{}
+	}
+	for id := range e.watches {
+		if j, _, err := e.Jobs.Read(id); err != nil || j.Status != "running" {
+			delete(e.watches, id)
+		}
+	}
+	e.watches[id] = watch
+}
+
+// changedByJob says what a running job has changed so far.
+func (e *sessionEnv) changedByJob(id string) string {
+	e.mu.Lock()
+	watch := e.watches[id]
+	e.mu.Unlock()
+	if watch == nil {
+		return ""
+	}
+	return notRestorable(watch.Changed())
+}
+
+// notRestorable tells of files that a command changed.
+func notRestorable(changed []string) string {
+	if len(changed) == 0 {
+		return ""
+	}
+	return "Changed by the command, so no checkpoint can restore it: " + joinNames(changed, nil) + "."
+}
+
+// jobDuration is like ShellOptions.duration without a maximum.
+func jobDuration(seconds float64) (time.Duration, bool) {
+	seconds = min(seconds, maxSeconds)
+	if seconds >= 100*bashMillis { // some models count in milliseconds
+		return time.Duration(seconds) * time.Millisecond, true
+	}
+	return time.Duration(seconds * float64(time.Second)), false
+}
+
+func (e *sessionEnv) job(ctx context.Context, call *agent.Call, a jobArgs) (*agent.Result, error) {
+	if a.Action == "" && a.ID != "" {
+		a.Action = "read"
+	}
+	if a.ID != "" && a.ID != allJobs && !e.ownJob(e.owner(), a.ID) {
+		return nil, fmt.Errorf("there is no job %s in this session: use action list", a.ID)
+	}
+	switch {
+	case a.Action == "" || a.Action == "list":
+		return listJobs(e.Jobs.List(e.owner())), nil
+	case a.ID == "":
+		return nil, errors.New("say which job by id; action list shows them")
+	case a.Action == "read":
+		return e.readJob(ctx, a)
+	case a.Action == "kill" && a.ID == allJobs:
+		return e.killAll(ctx)
+	case a.Action == "kill":
+		if err := e.Jobs.Kill(a.ID); err != nil {
+			return nil, err
+		}
+		wait, cancel := context.WithTimeout(ctx, 3*shell.Grace)
+		defer cancel()
+		_ = e.Jobs.Wait(wait, a.ID)
+		return e.readJob(ctx, jobArgs{ID: a.ID})
+	}
+	return nil, fmt.Errorf("action %q is not known: use list, read or kill", a.Action)
+}
+
+// allJobs stands for each running job of the session.
+const allJobs = "all"
+
+func (e *sessionEnv) killAll(ctx context.Context) (*agent.Result, error) {
+	wait, cancel := context.WithTimeout(ctx, 3*shell.Grace)
+	defer cancel()
+	list := e.Jobs.List(e.owner())
+	for _, j := range list {
+		_ = e.Jobs.Kill(j.ID)
+	}
+	for _, j := range list {
+		_ = e.Jobs.Wait(wait, j.ID)
+	}
+	return listJobs(e.Jobs.List(e.owner())), nil
+}
+
+func (e *sessionEnv) ownJob(sessionID, id string) bool {
+	for _, j := range e.Jobs.List(sessionID) {
+		if j.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*agent.Result, error) {
+	if a.Wait > 0 {
+		wait, cancel := context.WithTimeout(ctx, min(time.Duration(a.Wait*float64(time.Second)), maxJobWait))
+		defer cancel()
+		_ = e.Jobs.Wait(wait, a.ID)
+	}
+	job, out, err := e.Jobs.Read(a.ID)
+	if err != nil {
+		return nil, err
+	}
+	if out == "" {
+		out = "(no output)"
+	}
+	note := ""
+	if job.Status == "running" {
+		if note = e.changedByJob(job.ID); note != "" {
+			note = "\n[" + note + "]"
+		}
+	}
+	return text("%s\n%s%s", jobLine(job), cutHead(out, bashHead+bashTail), note), nil
+}
+
+// cutHead keeps the end of a text.
+func cutHead(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	if nl := strings.IndexByte(s, '\n'); nl >= 0 && nl < n/2 {
+		s = s[nl+1:]
+	}
+	return "[only the end is shown]\n" + validText(s)
+}
+
+func jobLine(j Job) string {
+	s := fmt.Sprintf("%s %s: %s", j.ID, j.Status, oneLine(j.Title, 100))
+	if j.End != "" {
+		s += " (" + j.End + ")"
+	}
+	if j.Status == "running" {
+		s += fmt.Sprintf(" (for %v)", time.Since(j.StartedAt).Round(time.Second))
+	}
+	return s
+}
+
+func listJobs(jobs []Job) *agent.Result {
+	if len(jobs) == 0 {
+		return text("There are no jobs. bash with background starts one.")
+	}
+	var lines []string
+	for _, j := range jobs {
+		lines = append(lines, jobLine(j))
+	}
+	return text("%s", strings.Join(lines, "\n"))
+}

@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Limits of ls.
+const (
+	lsEntries = 500
+	lsDepth   = 5
+	lsBytes   = 32 << 10
+)
+
+type lsArgs struct {
+	Path  string `json:"path,omitempty" jsonschema:"folder; default: working directory"`
+	Depth int    `json:"depth,omitempty" jsonschema:"levels, 1 (default) to 5"`
+}
+
+func (e *sessionEnv) lsTool() agent.Tool {
+	return newTool(tool[lsArgs]{
+		spec: agent.Spec{
+			Name: "ls", Label: "List", Effect: agent.ReadOnly, MaxResult: -1, Deferred: true,
+			Aliases:      []string{"list_dir", "list_directory", "list_files", "dir", "tree"},
+			ParamAliases: map[string]string{"directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "levels": "depth"},
+		},
+		run:   e.ls,
+		label: func(a lsArgs) string { return strings.TrimSpace("List " + a.Path) },
+	})
+}
+
+func (e *sessionEnv) ls(ctx context.Context, call *agent.Call, a lsArgs) (*agent.Result, error) {
+	if a.Path == "" {
+		a.Path = "."
+	}
+	ref, err := e.Workspace.Resolve(call.Cwd, a.Path)
+	if err != nil {
+		return nil, err
+	}
+	return e.listFolder(ctx, call, ref, min(max(a.Depth, 1), lsDepth))
+}
+
+// listFolder lists everything in a folder, ignored files too: who lists wants to see.
+func (e *sessionEnv) listFolder(ctx context.Context, call *agent.Call, ref workspace.Ref, depth int) (*agent.Result, error) {
+	l := &lister{e: e, ctx: ctx, call: call, out: output{limit: lsBytes}}
+	if err := l.folder(ref, "", depth); err != nil {
+		return nil, e.lookError(call, "listing", ref.Path, err)
+	}
+	name := e.shown(call, ref.Path)
+	if l.total == 0 {
+		return text("%s is an empty folder.", name), nil
+	}
+	s := fmt.Sprintf("%s/ (%s)\n%s", strings.TrimSuffix(name, "/"), plural(l.total, "entry"), strings.TrimSuffix(l.out.String(), "\n"))
+	if l.shown < l.total {
+		s += fmt.Sprintf("\n[%s of %s entries shown. List a sub-folder, or use glob with a pattern.]", number(l.shown), number(l.total))
+	}
+	res := text("%s", s)
+	res.Meta = agent.ResultMeta{Kind: "list", Key: ref.Path}
+	return res, nil
+}
+
+type lister struct {
+	e            *sessionEnv
+	ctx          context.Context
+	call         *agent.Call
+	out          output
+	shown, total int
+}
+
+func (l *lister) folder(ref workspace.Ref, indent string, depth int) error {
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
+	}
+	entries, err := l.e.Workspace.ReadDir(ref)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, d := range entries {
+		l.total++
+		if l.shown < lsEntries && l.out.line(indent+entryName(d)) {
+			l.shown++
+		}
+		if !d.IsDir() || depth <= 1 || d.Name() == ".git" || l.shown >= lsEntries {
+			continue
+		}
+		sub, err := l.e.Workspace.Resolve(l.call.Cwd, filepath.Join(ref.Path, d.Name()))
+		if err == nil {
+			err = l.folder(sub, indent+"  ", depth-1)
+		}
+		if err != nil && errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}
+
+// entryName is a name with what kind of file it is: / for a folder, @ for a link.
+func entryName(d fs.DirEntry) string {
+	name := validText(strings.ReplaceAll(d.Name(), "\n", `\n`))
+	switch {
+	case d.IsDir():
+		return name + "/"
+	case d.Type()&fs.ModeSymlink != 0:
+		return name + "@"
+	case !d.Type().IsRegular():
+		return name + "|"
+	}
+	return name
+}

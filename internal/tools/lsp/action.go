@@ -1,0 +1,286 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// maxActions bounds a list of code actions.
+const maxActions = 50
+
+// action is a CodeAction, or a Command, which has its name where an action has a command.
+type action struct {
+	Title    string
+	Kind     string
+	Edit     json.RawMessage
+	Command  json.RawMessage
+	Disabled *struct{ Reason string }
+	raw      json.RawMessage
+}
+
+// codeActions lists what a server offers to do at a place. The contract has no way to ask the editor for
+// that, so a server of the daemon's own is asked always.
+func (h *Hub) codeActions(ctx context.Context, call *agent.Call, r *render, a args) (*agent.Result, error) {
+	s, at, list, err := h.actionsAt(ctx, call, r, a)
+	if err != nil {
+		return nil, err
+	}
+	enc := h.opt.Workspace.Encoding()
+	where, line := r.at(at.file.Ref.URI, at.position(enc), enc)
+	if len(list) == 0 {
+		return r.result("%s: no data: %s offers no code action here\n    %s", where, s.conf.Name, line), nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: code actions, by %s (lsp_action takes one by its title):\n    %s\n", where, s.conf.Name, line)
+	for i, act := range list {
+		if i == maxActions {
+			fmt.Fprintf(&b, "… and %d more\n", len(list)-i)
+			break
+		}
+		fmt.Fprintf(&b, "- %s", act.Title)
+		if act.Kind != "" {
+			fmt.Fprintf(&b, " (%s)", act.Kind)
+		}
+		if act.Disabled != nil {
+			fmt.Fprintf(&b, " not now: %s", act.Disabled.Reason)
+		}
+		b.WriteByte('\n')
+	}
+	return r.result("%s", b.String()), nil
+}
+
+// actionsAt asks the server of a place, after it has spoken about the text: a fix belongs to a diagnostic.
+func (h *Hub) actionsAt(ctx context.Context, call *agent.Call, r *render, a args) (*server, place, []action, error) {
+	at, err := h.place(ctx, call, r, a)
+	if err != nil {
+		return nil, at, nil, err
+	}
+	s, err := h.ready(ctx, at.file)
+	if err != nil {
+		return nil, at, nil, err
+	}
+	if !s.offers("codeActionProvider") {
+		return nil, at, nil, fmt.Errorf("no data: %s does not offer code actions; use edit", s.conf.Name)
+	}
+	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
+	s.spoken(wait, at.file)
+	stop()
+	rng, err := actionRange(at, a, s.encoding())
+	if err != nil {
+		return nil, at, nil, err
+	}
+	raw, err := s.call(ctx, protocol.MethodTextDocumentCodeAction, map[string]any{
+		"textDocument": map[string]any{"uri": string(uri.File(at.file.Ref.Path))}, "range": rng,
+		"context": map[string]any{"diagnostics": s.diagnosticsIn(at.file.Ref.Path, rng), "triggerKind": 1}})
+	if err != nil {
+		return nil, at, nil, err
+	}
+	return s, at, decodeActions(raw), nil
+}
+
+// actionRange is the place, up to the end of its line or of end_line where no column or symbol is named.
+func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, error) {
+	start := at.position(enc)
+	if a.Column > 0 || a.Symbol != "" || a.Line == 0 {
+		if a.EndLine <= a.Line {
+			return workspace.Range{Start: start, End: start}, nil
+		}
+	}
+	text := at.file.Text.Data
+	index := workspace.NewLineIndex(text)
+	last := max(a.Line, a.EndLine)
+	if last > index.Lines() {
+		return workspace.Range{}, fmt.Errorf("line %d is past the end: %s has %d lines", last, at.file.Ref.Rel, index.Lines())
+	}
+	end := index.Offset(text, workspace.Position{Line: uint32(last - 1), Character: 1<<31 - 1}, workspace.UTF8)
+	return workspace.Range{Start: start, End: index.Position(text, end, enc)}, nil
+}
+
+func decodeActions(raw json.RawMessage) []action {
+	var list []json.RawMessage
+	_ = json.Unmarshal(raw, &list)
+	var out []action
+	for _, item := range list {
+		act := action{raw: item}
+		if json.Unmarshal(item, &act) == nil && act.Title != "" {
+			out = append(out, act)
+		}
+	}
+	return out
+}
+
+// diagnosticsIn are those that touch a range, as the server sent them.
+func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []json.RawMessage{}
+	p := s.last(path)
+	if p == nil {
+		return out
+	}
+	for i := range p.items {
+		if d := &p.items[i]; d.Range.Start.Line <= rng.End.Line && d.Range.End.Line >= rng.Start.Line {
+			out = append(out, d.raw)
+		}
+	}
+	return out
+}
+
+// act does one code action: what it would change is a proposal.
+func (h *Hub) act(ctx context.Context, call *agent.Call, a args, propose Propose) (*agent.Result, error) {
+	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
+	if strings.TrimSpace(a.Title) == "" {
+		return nil, errors.New("no title is given: lsp with operation codeActions lists them")
+	}
+	s, _, list, err := h.actionsAt(ctx, call, r, a)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := pick(list, a.Title)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.editOf(ctx, chosen)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.changes(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) == 0 {
+		return r.result("no data: %q of %s would change nothing", chosen.Title, s.conf.Name), nil
+	}
+	return propose(ctx, call, chosen.Title, changes)
+}
+
+// pick finds an action by its title, or by a part of one that no other has.
+func pick(list []action, title string) (*action, error) {
+	var parts []*action
+	var titles []string
+	for i := range list {
+		if act := &list[i]; strings.EqualFold(act.Title, strings.TrimSpace(title)) {
+			return act, nil
+		} else if strings.Contains(strings.ToLower(act.Title), strings.ToLower(title)) {
+			parts = append(parts, act)
+		}
+		titles = append(titles, list[i].Title)
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	if len(titles) == 0 {
+		return nil, errors.New("no data: there is no code action here")
+	}
+	return nil, fmt.Errorf("no one action is titled %q. There are:\n- %s", title, strings.Join(titles[:min(len(titles), maxActions)], "\n- "))
+}
+
+// editOf is the edit of an action: its own, or what the server adds when it is asked, or what the server
+// would have applied when its command ran.
+func (s *server) editOf(ctx context.Context, act *action) (json.RawMessage, error) {
+	if act.Disabled != nil {
+		return nil, fmt.Errorf("%s refuses this here: %s", s.conf.Name, act.Disabled.Reason)
+	}
+	if empty(act.Edit) && s.resolvesActions() {
+		raw, err := s.call(ctx, protocol.MethodCodeActionResolve, act.raw)
+		if err != nil {
+			return nil, err
+		}
+		full := action{}
+		if json.Unmarshal(raw, &full) == nil {
+			act.Edit = full.Edit
+			if !empty(full.Command) {
+				act.Command = full.Command
+			}
+		}
+	}
+	switch {
+	case !empty(act.Edit):
+		return act.Edit, nil
+	case empty(act.Command):
+		return json.RawMessage(`{}`), nil
+	case !editing(act.Kind):
+		return nil, fmt.Errorf("%q (%s) runs a command of %s, which may do more than change text; use the shell", act.Title, act.Kind, s.conf.Name)
+	}
+	return s.editByCommand(ctx, act)
+}
+
+func empty(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// editing says whether actions of a kind change text and nothing else.
+func editing(kind string) bool {
+	for _, k := range []string{"quickfix", "refactor", "source.organizeImports", "source.fixAll"} {
+		if kind == k || strings.HasPrefix(kind, k+".") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) resolvesActions() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var o struct{ ResolveProvider bool }
+	return json.Unmarshal(s.caps["codeActionProvider"], &o) == nil && o.ResolveProvider
+}
+
+// editByCommand runs an action's command and takes the edit that the server asks to have applied.
+func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessage, error) {
+	var name string
+	params := act.Command
+	if json.Unmarshal(act.Command, &name) == nil { // it was a Command
+		params = act.raw
+	}
+	var c struct {
+		Command   string            `json:"command"`
+		Arguments []json.RawMessage `json:"arguments,omitempty"`
+	}
+	if err := json.Unmarshal(params, &c); err != nil {
+		return nil, fmt.Errorf("reading the command of %q: %w", act.Title, err)
+	}
+	s.acting.Lock()
+	defer s.acting.Unlock()
+	taken := make(chan json.RawMessage, 1)
+	s.take(taken)
+	defer s.take(nil)
+	if _, err := s.call(ctx, protocol.MethodWorkspaceExecuteCommand, c); err != nil {
+		return nil, err
+	}
+	select {
+	case edit := <-taken:
+		return edit, nil
+	default:
+		return json.RawMessage(`{}`), nil
+	}
+}
+
+// take makes the next edit that the server wants applied go to a channel with room for it; nil: it is refused.
+func (s *server) take(edits chan json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = edits
+}
+
+// applyEdit answers workspace/applyEdit.
+func (s *server) applyEdit(params json.RawMessage) map[string]any {
+	var p struct{ Edit json.RawMessage }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted != nil && json.Unmarshal(params, &p) == nil {
+		select {
+		case s.wanted <- p.Edit:
+			return map[string]any{"applied": true}
+		default:
+		}
+	}
+	return map[string]any{"applied": false, "failureReason": "edits are proposed by the agent only"}
+}

@@ -1,0 +1,166 @@
+package lsp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// maxNews bounds the diagnostics that one edit's result names.
+const maxNews = 20
+
+// AfterEdit says what an applied edit broke: the errors and warnings of the edited files and of
+// others that were not there before, "" if none. It waits for the servers within Options.AfterEdit
+// and starts only those that the settings name.
+func (h *Hub) AfterEdit(ctx context.Context, paths []string) string {
+	if h.opt.AfterEdit == nil {
+		return ""
+	}
+	on, wait := h.opt.AfterEdit()
+	if !on {
+		return ""
+	}
+	ctx, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	byServer := map[*server][]string{}
+	for _, p := range paths {
+		if s, err := h.serverFor(p, false); err == nil && s != nil {
+			byServer[s] = append(byServer[s], p)
+		}
+	}
+	if len(byServer) == 0 {
+		return h.afterEditor(ctx, paths, wait)
+	}
+	var out []string
+	for s, mine := range byServer {
+		if text := h.afterOwn(ctx, s, mine); text != "" {
+			out = append(out, text)
+		}
+	}
+	sort.Strings(out)
+	return strings.Join(out, "\n")
+}
+
+// afterOwn looks at what one server of the daemon's own says.
+func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
+	if err := s.started(ctx); err != nil {
+		if errors.Is(err, errNotReady) {
+			return fmt.Sprintf("diagnostics: %s is still starting; what this edit broke is told later", s.conf.Name)
+		}
+		return ""
+	}
+	var files []*workspace.File
+	for _, p := range paths {
+		ref, err := h.opt.Workspace.Resolve("", p)
+		if err != nil {
+			continue
+		}
+		if f, err := h.opt.Workspace.Read(ctx, ref); err == nil {
+			files = append(files, f)
+		}
+	}
+	s.editing.Lock()
+	defer s.editing.Unlock()
+	s.mu.Lock()
+	if s.told == nil {
+		s.told = s.counts()
+	}
+	before := s.told
+	s.mu.Unlock()
+	if s.sync(ctx, files...) != nil || s.changedOnDisk(paths) != nil {
+		return fmt.Sprintf("diagnostics: %s hangs; what this edit broke is not known", s.conf.Name)
+	}
+	fresh := s.spoken(ctx, files...)
+	if _, pulls := s.pullsNow(); fresh && !pulls {
+		s.calm(ctx)
+	}
+	return h.newsOf(ctx, s, before, fresh)
+}
+
+// newsOf writes what was not there before, and remembers what is there now.
+func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fresh bool) string {
+	s.mu.Lock()
+	all := map[string][]diagnostic{}
+	for path, p := range s.spokenOf() {
+		all[string(uri.File(path))] = p.items
+	}
+	now := s.counts()
+	s.told = now
+	gone := s.err
+	s.mu.Unlock()
+	if gone != nil {
+		return fmt.Sprintf("diagnostics: the language server %s is gone: %v", s.conf.Name, gone)
+	}
+	text := h.news(context.WithoutCancel(ctx), all, before, s.encoding(), s.conf.Name)
+	if !fresh {
+		text += fmt.Sprintf("diagnostics: %s has not answered for this version yet; ask lsp diagnostics later", s.conf.Name)
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// counts counts each error and warning that the server reports. Caller holds mu.
+func (s *server) counts() map[string]int {
+	out := map[string]int{}
+	for path, p := range s.spokenOf() {
+		for _, d := range p.items {
+			if d.level() <= 2 {
+				out[d.key(path)]++
+			}
+		}
+	}
+	return out
+}
+
+// key is a diagnostic without its place, which edits shift.
+func (d *diagnostic) key(path string) string {
+	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", path, d.level(), d.Code, d.text())
+}
+
+// news writes the errors and warnings that are more than before.
+func (h *Hub) news(ctx context.Context, all map[string][]diagnostic, before map[string]int, enc workspace.Encoding, from string) string {
+	left := map[string]int{}
+	for k, n := range before {
+		left[k] = n
+	}
+	var uris []string
+	fresh := map[string][]diagnostic{}
+	total := 0
+	for u, items := range all {
+		for _, d := range items {
+			key := d.key(pathOfURI(u))
+			if left[key]--; d.level() > 2 || left[key] >= 0 {
+				continue
+			}
+			fresh[u] = append(fresh[u], d)
+			total++
+		}
+		if len(fresh[u]) > 0 {
+			uris = append(uris, u)
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	sort.Strings(uris)
+	r := &render{h: h, ctx: ctx}
+	var b strings.Builder
+	fmt.Fprintf(&b, "new diagnostics after this edit, by %s:\n", from)
+	room := maxNews
+	for _, u := range uris {
+		if room <= 0 {
+			break
+		}
+		b.WriteString(r.lines(u, fresh[u][:min(room, len(fresh[u]))], enc, room))
+		room -= len(fresh[u])
+	}
+	if total > maxNews {
+		fmt.Fprintf(&b, "… and %d more; ask lsp workspaceDiagnostics\n", total-maxNews)
+	}
+	return b.String()
+}

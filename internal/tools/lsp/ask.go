@@ -1,0 +1,174 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// The operations of the tool; those of the contract but workspaceDiagnostics (agent/editor/query).
+const (
+	opDiagnostics          = "diagnostics"
+	opWorkspaceDiagnostics = "workspaceDiagnostics"
+	opDefinition           = "definition"
+	opReferences           = "references"
+	opImplementation       = "implementation"
+	opHover                = "hover"
+	opDocumentSymbol       = "documentSymbol"
+	opWorkspaceSymbol      = "workspaceSymbol"
+	opIncomingCalls        = "incomingCalls"
+	opOutgoingCalls        = "outgoingCalls"
+	opCodeActions          = "codeActions" // not of the contract: always asked of a server of the daemon's own
+)
+
+// methods are the requests that answer operations, and the capabilities that announce them.
+var methods = map[string][2]string{
+	opDefinition:      {protocol.MethodTextDocumentDefinition, "definitionProvider"},
+	opReferences:      {protocol.MethodTextDocumentReferences, "referencesProvider"},
+	opImplementation:  {protocol.MethodTextDocumentImplementation, "implementationProvider"},
+	opHover:           {protocol.MethodTextDocumentHover, "hoverProvider"},
+	opDocumentSymbol:  {protocol.MethodTextDocumentDocumentSymbol, "documentSymbolProvider"},
+	opWorkspaceSymbol: {protocol.MethodWorkspaceSymbol, "workspaceSymbolProvider"},
+	opIncomingCalls:   {protocol.MethodCallHierarchyIncomingCalls, "callHierarchyProvider"},
+	opOutgoingCalls:   {protocol.MethodCallHierarchyOutgoingCalls, "callHierarchyProvider"},
+}
+
+// answer is what one source said, as LSP has it.
+type answer struct {
+	raw  json.RawMessage
+	enc  workspace.Encoding
+	from string
+}
+
+// place is where in a file to ask.
+type place struct {
+	file   *workspace.File
+	offset int
+}
+
+func (p place) position(enc workspace.Encoding) workspace.Position {
+	return workspace.NewLineIndex(p.file.Text.Data).Position(p.file.Text.Data, p.offset, enc)
+}
+
+// ask puts an operation about a place to the editor, else to the server for that file.
+func (h *Hub) ask(ctx context.Context, op string, at place) (answer, error) {
+	pos := at.position(h.opt.Workspace.Encoding())
+	a, err := h.askEditor(ctx, Question{Operation: op, URI: at.file.Ref.URI, Position: &pos})
+	if !errors.Is(err, ErrNotOffered) {
+		return a, err
+	}
+	s, err := h.ready(ctx, at.file)
+	if err != nil {
+		return answer{}, err
+	}
+	if !s.offers(methods[op][1]) {
+		return answer{}, fmt.Errorf("no data: %s does not offer %s; use grep and read", s.conf.Name, op)
+	}
+	raw, err := s.ask(ctx, op, at)
+	return answer{raw, s.encoding(), s.conf.Name}, err
+}
+
+// askEditor asks the editor; ErrNotOffered where a server of the daemon's own must be asked.
+func (h *Hub) askEditor(ctx context.Context, q Question) (answer, error) {
+	if h.opt.Query == nil {
+		return answer{}, ErrNotOffered
+	}
+	ctx, stop := context.WithTimeout(ctx, h.opt.QueryTimeout)
+	defer stop()
+	raw, err := h.opt.Query(ctx, q)
+	switch {
+	case errors.Is(err, ErrNotOffered):
+		return answer{}, err
+	case errors.Is(err, context.DeadlineExceeded):
+		return answer{}, fmt.Errorf("%w: the editor did not answer within %v; its language server may hang or still be loading. Ask again later, or use grep", errNotReady, h.opt.QueryTimeout)
+	case err != nil:
+		return answer{}, fmt.Errorf("asking the editor's language server: %w", err)
+	}
+	return answer{raw, h.opt.Workspace.Encoding(), "the editor"}, nil
+}
+
+// ready is the server for a file, started and in step.
+func (h *Hub) ready(ctx context.Context, f *workspace.File) (*server, error) {
+	if !f.Ref.IsFile() {
+		return nil, fmt.Errorf("no data: %s is no file, and the editor's language servers do not answer for it", f.Ref.Rel)
+	}
+	s, err := h.serverFor(f.Ref.Path, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.started(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.sync(ctx, f); err != nil {
+		return nil, fmt.Errorf("the language server %s: %w", s.conf.Name, err)
+	}
+	return s, nil
+}
+
+func (s *server) encoding() workspace.Encoding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enc
+}
+
+// ask sends the request of an operation about a place.
+func (s *server) ask(ctx context.Context, op string, at place) (json.RawMessage, error) {
+	params := s.at(at)
+	switch op {
+	case opReferences:
+		params["context"] = map[string]bool{"includeDeclaration": true}
+	case opIncomingCalls, opOutgoingCalls:
+		raw, err := s.call(ctx, protocol.MethodTextDocumentPrepareCallHierarchy, params)
+		var items []json.RawMessage
+		if err != nil || json.Unmarshal(raw, &items) != nil || len(items) == 0 {
+			return nil, err
+		}
+		params = map[string]any{"item": items[0]}
+	}
+	return s.call(ctx, methods[op][0], params)
+}
+
+func (s *server) at(at place) map[string]any {
+	return map[string]any{"textDocument": map[string]any{"uri": string(uri.File(at.file.Ref.Path))}, "position": at.position(s.encoding())}
+}
+
+// symbols asks everybody who knows the workspace for symbols by name.
+func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
+	a, err := h.askEditor(ctx, Question{Operation: opWorkspaceSymbol, Query: query})
+	if !errors.Is(err, ErrNotOffered) {
+		return []answer{a}, err
+	}
+	var out []answer
+	var failed []string
+	for _, s := range h.forRoots() {
+		if err = s.started(ctx); err == nil {
+			err = s.sync(ctx)
+		}
+		if err == nil && !s.offers("workspaceSymbolProvider") {
+			continue
+		}
+		var raw json.RawMessage
+		if err == nil {
+			raw, err = s.call(ctx, protocol.MethodWorkspaceSymbol, map[string]string{"query": query})
+		}
+		if err != nil {
+			failed = append(failed, err.Error())
+			continue
+		}
+		out = append(out, answer{raw, s.encoding(), s.conf.Name})
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case len(failed) > 0:
+		return nil, errors.New(strings.Join(failed, "; "))
+	}
+	return nil, errors.New("no data: no language server runs for the workspace folders and none that is installed fits their files; give a path, or use grep")
+}

@@ -1,0 +1,40 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// BenchmarkThroughEditor is a question that the editor answers at once: what the tool adds to the editor's own time (the
+// contract: under 5 ms), the way over the wire left out.
+func BenchmarkThroughEditor(b *testing.B) {
+	var h *harness
+	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {
+		at := `{"uri":"` + string(uri.File(filepath.Join(h.root, "a.fk"))) + `","range":{"start":{"line":0,"character":5},"end":{"line":0,"character":8}}}`
+		return json.RawMessage("[" + at + "," + at + "]"), nil
+	}}
+	h = newHarness(b, o, sample...)
+	tool := h.hub.Tools(nil)[0]
+	call := &agent.Call{SessionID: "s", Cwd: h.root, Args: json.RawMessage(`{"operation":"references","path":"b.fk","line":1,"column":6}`)}
+	for b.Loop() {
+		if _, err := tool.Run(b.Context(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAfterEdit is an edit's wait for a server that publishes at once.
+func BenchmarkAfterEdit(b *testing.B) {
+	h := newHarness(b, fake(b, "normal"), sample...)
+	h.lsp("diagnostics", object{"path": "a.fk"})
+	texts := []string{"func one\nfunc two\n\n", "func one\nfunc two\n"}
+	for i := 0; b.Loop(); i++ {
+		h.edit("a.fk", texts[i%2])
+	}
+}

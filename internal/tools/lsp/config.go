@@ -1,0 +1,116 @@
+package lsp
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Config is one language server that can be started.
+type Config struct {
+	Name                  string
+	Command               string
+	Args                  []string
+	Env                   []string          // the whole environment
+	Languages             map[string]string // language id by file name extension with its dot
+	RootMarkers           []string          // files that mark a root; the first that is found counts
+	InitializationOptions json.RawMessage
+	Settings              json.RawMessage // answer to workspace/configuration
+	Disabled              bool
+	Asked                 bool // the user's settings name it: an edit may start it
+}
+
+// Builtin are the servers that are used where they are found on PATH.
+func Builtin() []Config {
+	ts := map[string]string{".ts": "typescript", ".tsx": "typescriptreact", ".mts": "typescript", ".cts": "typescript",
+		".js": "javascript", ".jsx": "javascriptreact", ".mjs": "javascript", ".cjs": "javascript"}
+	c := map[string]string{".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".m": "objective-c"}
+	return []Config{
+		// Without a delay gopls publishes the edited file and those that broke in one burst.
+		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"}, RootMarkers: []string{"go.work", "go.mod"},
+			InitializationOptions: json.RawMessage(`{"diagnosticsDelay":"0s"}`)},
+		{Name: "typescript-language-server", Command: "typescript-language-server", Args: []string{"--stdio"}, Languages: ts,
+			RootMarkers: []string{"tsconfig.json", "jsconfig.json", "package.json"}},
+		{Name: "pyright", Command: "pyright-langserver", Args: []string{"--stdio"}, Languages: map[string]string{".py": "python", ".pyi": "python"},
+			RootMarkers: []string{"pyrightconfig.json", "pyproject.toml", "setup.py", "requirements.txt"}},
+		{Name: "rust-analyzer", Command: "rust-analyzer", Languages: map[string]string{".rs": "rust"}, RootMarkers: []string{"Cargo.toml"}},
+		{Name: "clangd", Command: "clangd", Languages: c, RootMarkers: []string{"compile_commands.json", "compile_flags.txt", ".clangd"}},
+		{Name: "lua-language-server", Command: "lua-language-server", Languages: map[string]string{".lua": "lua"}, RootMarkers: []string{".luarc.json", ".luarc.jsonc"}},
+	}
+}
+
+// LanguageOf is the language id that the built-in table has for an extension, "" if none.
+func LanguageOf(ext string) string {
+	for _, c := range Builtin() {
+		if id := c.Languages[ext]; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// same says whether two configurations start the same server.
+func (c *Config) same(o *Config) bool {
+	return c.Command == o.Command && slices.Equal(c.Args, o.Args) && slices.Equal(c.Env, o.Env) && c.Disabled == o.Disabled &&
+		string(c.InitializationOptions) == string(o.InitializationOptions) && string(c.Settings) == string(o.Settings)
+}
+
+// rootFor is the folder that a server for path works in: the nearest with the first marker that
+// is found at or above path's folder, not above top; top where there is none.
+func (c *Config) rootFor(path, top string) string {
+	for _, marker := range c.RootMarkers {
+		for dir := filepath.Dir(path); within(top, dir); dir = filepath.Dir(dir) {
+			if exists(filepath.Join(dir, marker)) {
+				return dir
+			}
+			if dir == top || dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return top
+}
+
+func within(top, dir string) bool {
+	rel, err := filepath.Rel(top, dir)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// onPath finds a command as the child would be found: in its own environment's PATH.
+func onPath(command string, env []string) bool {
+	if strings.ContainsAny(command, `/\`) {
+		return exists(command)
+	}
+	for _, dir := range filepath.SplitList(pathIn(env)) {
+		for _, ext := range executableExtensions() {
+			if fi, err := os.Stat(filepath.Join(dir, command+ext)); err == nil && fi.Mode().IsRegular() && (runtime.GOOS == "windows" || fi.Mode()&0o111 != 0) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func executableExtensions() []string {
+	if runtime.GOOS == "windows" {
+		return []string{".exe", ".cmd", ".bat", ""}
+	}
+	return []string{""}
+}
+
+func pathIn(env []string) string {
+	for _, kv := range slices.Backward(env) {
+		if name, v, ok := strings.Cut(kv, "="); ok && (name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH")) {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,300 @@
+package lsp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Waits for diagnostics.
+const (
+	// diagnosticsWait is how long a question waits for a server to speak about a text.
+	diagnosticsWait = 3 * time.Second
+	// quiet is how long a server must have said nothing to be taken for done with other files.
+	quiet = 100 * time.Millisecond
+	// sparing is how long a server that does not repeat that a file is clean must have been silent about it.
+	sparing = time.Second
+)
+
+// diagnostics answers for one file.
+func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*agent.Result, error) {
+	name := r.path(f.Ref.URI)
+	items, a, word, err := h.editorFile(ctx, f.Ref.URI)
+	if err == nil && word == untold && len(items) == 0 { // an editor without a server for the file has none to show either
+		_, err = h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: f.Ref.URI})
+		if err != nil && !errors.Is(err, ErrNotOffered) {
+			return r.result("%s: the editor shows no diagnostics, and its language server may not be ready: %v", name, err), nil
+		}
+	}
+	switch {
+	case err == nil && word == unsettled:
+		return r.result("%s", r.ofFile(f, items, a.enc, a.from, " (its language server has not spoken of this text yet; ask again in a moment)")), nil
+	case err == nil:
+		return r.result("%s", r.ofFile(f, items, a.enc, a.from, "")), nil
+	case !errors.Is(err, ErrNotOffered):
+		return nil, err
+	}
+	s, err := h.ready(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return h.ownDiagnostics(ctx, r, s, f)
+}
+
+func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *workspace.File) (*agent.Result, error) {
+	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
+	defer stop()
+	path, name := f.Ref.Path, r.path(f.Ref.URI)
+	fresh := s.spoken(wait, f)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	p, gone, busy, version := s.last(path), s.err, s.busy(), s.docs[path].version
+	s.mu.Unlock()
+	switch {
+	case gone != nil:
+		return nil, fmt.Errorf("the language server %s (%s) is gone: %w", s.conf.Name, s.root, gone)
+	case fresh && p != nil:
+		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, "")), nil
+	case p != nil && p.version != nil:
+		note := fmt.Sprintf(" (of an older text: version %d of %d; ask again in a moment)", *p.version, version)
+		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, note)), nil
+	case busy != "":
+		return r.result("%s: not ready: %s is still busy (%s) and has said nothing of this text yet. Ask again in a moment.", name, s.conf.Name, busy), nil
+	}
+	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, diagnosticsWait), nil
+}
+
+// ofFile writes one file's diagnostics; a note says that they are not of the text as it is.
+func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Encoding, from, note string) string {
+	name := r.path(f.Ref.URI)
+	switch {
+	case len(items) == 0 && note == "":
+		return fmt.Sprintf("%s: clean: %s reports nothing for the text as it is now.", name, from)
+	case len(items) == 0:
+		return fmt.Sprintf("%s: not ready: %s reported nothing%s", name, from, note)
+	}
+	return fmt.Sprintf("%s: %s, by %s%s:\n%s", name, counted(items), from, note, r.lines(f.Ref.URI, items, enc, maxPlaces))
+}
+
+// lines writes diagnostics, errors first.
+func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, most int) string {
+	items = append([]diagnostic(nil), items...)
+	sort.SliceStable(items, func(i, j int) bool { return items[i].level() < items[j].level() })
+	var b strings.Builder
+	for i, d := range items {
+		if i == most {
+			fmt.Fprintf(&b, "… and %d more; mend these first and ask again\n", len(items)-i)
+			break
+		}
+		where, line := r.at(uri, d.Range.Start, enc)
+		fmt.Fprintf(&b, "%s: %s: %s\n", where, severities[d.level()], strings.ReplaceAll(clipTo(d.text(), 500), "\n", " "))
+		if line != "" {
+			fmt.Fprintf(&b, "    %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+func clipTo(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
+}
+
+var severities = [...]string{"", "error", "warning", "information", "hint"}
+
+// level is the severity; what none is given for is an error.
+func (d *diagnostic) level() int {
+	if d.Severity < 1 || d.Severity > 4 {
+		return 1
+	}
+	return d.Severity
+}
+
+func counted(items []diagnostic) string {
+	var n [5]int
+	for _, d := range items {
+		n[d.level()]++
+	}
+	var parts []string
+	for i, name := range severities {
+		switch {
+		case n[i] == 1:
+			parts = append(parts, "1 "+name)
+		case n[i] > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", n[i], name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// workspaceDiagnostics answers for all files that anybody speaks about.
+func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*agent.Result, error) {
+	all, a, _, err := h.editorAll(ctx, Settle{Timeout: diagnosticsWait})
+	if err == nil && len(all) > 0 {
+		return r.result("%s", r.ofFiles(all, a.enc, a.from)), nil
+	}
+	if err != nil && !errors.Is(err, ErrNotOffered) {
+		return nil, err
+	}
+	servers := h.forRoots()
+	if len(servers) == 0 {
+		if err == nil {
+			return r.result("the editor shows no diagnostics for the workspace (files that it has not opened may have some)."), nil
+		}
+		return nil, errors.New("no data: no language server runs for the workspace folders and none that is installed fits their files; ask for the diagnostics of one file")
+	}
+	var parts []string
+	for _, s := range servers {
+		parts = append(parts, h.allOf(ctx, r, s))
+	}
+	return r.result("%s", strings.Join(parts, "\n")), nil
+}
+
+// allOf writes what one server says about its whole root.
+func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
+	if err := s.started(ctx); err != nil {
+		return err.Error()
+	}
+	if err := s.sync(ctx); err != nil {
+		return fmt.Sprintf("the language server %s: %v", s.conf.Name, err)
+	}
+	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
+	defer stop()
+	if _, pulls := s.pullsNow(); pulls {
+		s.pull(wait, s.withOthers(nil, true)...)
+	} else {
+		s.await(wait, func() bool { return s.seq > 0 && len(s.work) == 0 })
+		s.calm(wait)
+	}
+	s.mu.Lock()
+	gone, busy, spoke := s.err, s.busy(), s.seq > 0
+	all := map[string][]diagnostic{}
+	for path, p := range s.spokenOf() {
+		all[string(uri.File(path))] = p.items
+	}
+	s.mu.Unlock()
+	switch {
+	case gone != nil:
+		return fmt.Sprintf("the language server %s (%s) is gone: %v", s.conf.Name, s.root, gone)
+	case busy != "":
+		return fmt.Sprintf("not ready: %s is still busy (%s); so far: %s", s.conf.Name, busy, r.ofFiles(all, s.encoding(), s.conf.Name))
+	case !spoke:
+		return fmt.Sprintf("no data: %s has published nothing yet; ask for the diagnostics of one file", s.conf.Name)
+	}
+	return r.ofFiles(all, s.encoding(), s.conf.Name)
+}
+
+// spoken waits until the server has spoken about the newest text of all these files; false if it did not in time.
+// A server that sends no versions may also not repeat that a file is clean: it has spoken if it then has answered a
+// question about the file and has been silent for sparing.
+func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
+	all := func() bool {
+		for _, f := range files {
+			if !s.fresh(f.Ref.Path) {
+				return false
+			}
+		}
+		return true
+	}
+	if _, pulls := s.pullsNow(); pulls {
+		return s.pull(ctx, pathsOf(files)...)
+	}
+	if !s.spares(files) {
+		return s.await(ctx, all)
+	}
+	if s.offers(methods[opDocumentSymbol][1]) {
+		if _, err := s.ask(ctx, opDocumentSymbol, place{file: files[0]}); err != nil {
+			return false
+		}
+	}
+	silence, stop := context.WithTimeout(ctx, s.hub.opt.sparing)
+	defer stop()
+	return s.await(silence, all) || ctx.Err() == nil && s.gone() == nil
+}
+
+func pathsOf(files []*workspace.File) []string {
+	var out []string
+	for _, f := range files {
+		out = append(out, f.Ref.Path)
+	}
+	return out
+}
+
+// spares says whether all these files were clean by word of a server that sends no versions.
+func (s *server) spares(files []*workspace.File) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range files {
+		if p := s.diags[f.Ref.Path]; p == nil || p.version != nil || len(p.items) > 0 {
+			return false
+		}
+	}
+	return len(files) > 0
+}
+
+func (s *server) gone() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// calm waits until the server has said nothing for a moment.
+func (s *server) calm(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		seq := s.seq
+		s.mu.Unlock()
+		moment, stop := context.WithTimeout(ctx, s.hub.opt.quiet)
+		more := s.await(moment, func() bool { return s.seq != seq })
+		stop()
+		if !more || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// ofFiles writes the diagnostics of many files, hints left out.
+func (r *render) ofFiles(all map[string][]diagnostic, enc workspace.Encoding, from string) string {
+	var uris []string
+	total := 0
+	for uri, items := range all {
+		kept := items[:0:0]
+		for _, d := range items {
+			if d.level() <= 3 {
+				kept = append(kept, d)
+			}
+		}
+		if all[uri] = kept; len(kept) > 0 {
+			uris = append(uris, uri)
+			total += len(kept)
+		}
+	}
+	if total == 0 {
+		return fmt.Sprintf("clean: %s reports nothing in the %d files that it speaks about.", from, len(all))
+	}
+	sort.Strings(uris)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d diagnostics in %d files, by %s:\n", total, len(uris), from)
+	left := maxPlaces
+	for _, uri := range uris {
+		if left <= 0 {
+			fmt.Fprintf(&b, "… and more in %s and others; ask for one file\n", r.path(uri))
+			break
+		}
+		b.WriteString(r.lines(uri, all[uri], enc, left))
+		left -= len(all[uri])
+	}
+	return b.String()
+}

@@ -1,0 +1,262 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Bounds of what is kept of a server's diagnostics and of the files that are open in it
+// though no editor has them open.
+const (
+	maxDiagnosedFiles = 5000
+	maxPerFile        = 1000
+	maxPinned         = 100
+)
+
+// document is a file as a server has it.
+type document struct {
+	version int32
+	hash    string
+	since   int    // publications when it was sent
+	used    uint64 // order of the last use; 0: open because the editor has it open
+}
+
+// published is what a server last said of a file.
+type published struct {
+	version *int32
+	seq     int
+	items   []diagnostic
+}
+
+// diagnostic is an LSP diagnostic, read leniently.
+type diagnostic struct {
+	Range    workspace.Range
+	Severity int
+	Code     json.RawMessage
+	Source   string
+	Message  json.RawMessage // a string, or markup of 3.18
+	raw      json.RawMessage // as it came
+}
+
+// UnmarshalJSON keeps the whole of it: a code action is asked for with what the server sent.
+func (d *diagnostic) UnmarshalJSON(b []byte) error {
+	type plain diagnostic
+	d.raw = append(d.raw[:0:0], b...)
+	return json.Unmarshal(b, (*plain)(d))
+}
+
+// text is the message in words.
+func (d *diagnostic) text() string {
+	var s string
+	if json.Unmarshal(d.Message, &s) == nil {
+		return s
+	}
+	var markup struct{ Value string }
+	_ = json.Unmarshal(d.Message, &markup)
+	return markup.Value
+}
+
+// pathOfURI is the path of a file URI, whatever its spelling; other URIs stay as they are.
+func pathOfURI(u string) string {
+	rest, ok := strings.CutPrefix(u, "file://")
+	if !ok {
+		return u
+	}
+	p, err := url.PathUnescape(rest)
+	if err != nil {
+		return u
+	}
+	if runtime.GOOS == "windows" {
+		p = strings.TrimPrefix(p, "/")
+		if len(p) > 1 && p[1] == ':' {
+			p = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return filepath.Clean(filepath.FromSlash(p))
+}
+
+func (s *server) publish(params json.RawMessage) {
+	var p struct {
+		URI         string
+		Version     *int32
+		Diagnostics []diagnostic
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	path := pathOfURI(p.URI)
+	if len(p.Diagnostics) > maxPerFile {
+		p.Diagnostics = p.Diagnostics[:maxPerFile]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.diags[path] == nil && len(s.diags) >= maxDiagnosedFiles {
+		return
+	}
+	s.seq++
+	s.diags[path] = &published{version: p.Version, seq: s.seq, items: p.Diagnostics}
+	s.wake()
+}
+
+// fresh reports whether the server has spoken about the newest text of a file. Caller holds mu.
+func (s *server) fresh(path string) bool {
+	d, p := s.docs[path], s.diags[path]
+	if _, pulls := s.pulls(); pulls {
+		p = s.pulled[path]
+	}
+	switch {
+	case d == nil || p == nil:
+		return false
+	case p.version != nil:
+		return *p.version >= d.version
+	}
+	return p.seq > d.since
+}
+
+// sync makes the server's texts those of the workspace: the editor's documents, the files that
+// were asked about before, and these. It returns what could not be sent.
+func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	open := map[string]bool{}
+	for _, d := range s.hub.opt.Workspace.Documents() {
+		if d.Ref.IsFile() && s.covers(d.Ref.Path) {
+			open[d.Ref.Path] = true
+			if err := s.put(d.Ref.Path, d.LanguageID, d.Text, false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range files {
+		if err := s.put(f.Ref.Path, f.LanguageID, f.Text.Data, !open[f.Ref.Path]); err != nil {
+			return err
+		}
+		open[f.Ref.Path] = true
+	}
+	return s.refresh(ctx, open)
+}
+
+func (s *server) covers(path string) bool {
+	return s.conf.Languages[strings.ToLower(filepath.Ext(path))] != "" && within(s.root, filepath.Dir(path))
+}
+
+// put opens or changes one document. Caller holds sending.
+func (s *server) put(path, language string, text []byte, pin bool) error {
+	if id := s.conf.Languages[strings.ToLower(filepath.Ext(path))]; id != "" && (language == "" || language == "plaintext") {
+		language = id
+	}
+	hash, name, now := workspace.HashOf(text), string(uri.File(path)), s.hub.tick() // before mu: the hub's lock comes first
+	s.mu.Lock()
+	d, known := s.docs[path], s.docs[path] != nil
+	if !known {
+		d = &document{}
+		s.docs[path] = d
+	}
+	if d.used = 0; pin {
+		d.used = now
+	}
+	same := known && d.hash == hash
+	if !same {
+		d.version++
+		d.hash, d.since = hash, s.seq
+	}
+	version := d.version
+	s.mu.Unlock()
+	switch {
+	case same:
+		return nil
+	case known:
+		return s.c.notify(protocol.MethodTextDocumentDidChange, map[string]any{
+			"textDocument":   map[string]any{"uri": name, "version": version},
+			"contentChanges": []map[string]string{{"text": string(text)}}})
+	}
+	return s.c.notify(protocol.MethodTextDocumentDidOpen, map[string]any{
+		"textDocument": map[string]any{"uri": name, "languageId": language, "version": version, "text": string(text)}})
+}
+
+// refresh brings the files that no editor has open up to date and closes those that are gone or
+// too many. Caller holds sending.
+func (s *server) refresh(ctx context.Context, done map[string]bool) error {
+	for path, pinned := range s.others(done) {
+		ref, err := s.hub.opt.Workspace.Resolve("", path)
+		if err == nil && pinned {
+			f, err := s.hub.opt.Workspace.Read(ctx, ref)
+			if err == nil {
+				if err := s.put(path, f.LanguageID, f.Text.Data, true); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		s.mu.Lock()
+		delete(s.docs, path)
+		s.mu.Unlock()
+		if err := s.c.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]string{"uri": string(uri.File(path))}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// others are the open files beside those; true for those to keep.
+func (s *server) others(done map[string]bool) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for path, d := range s.docs {
+		if !done[path] {
+			newer := 0
+			for _, o := range s.docs {
+				if o.used > d.used {
+					newer++
+				}
+			}
+			out[path] = newer < maxPinned
+		}
+	}
+	return out
+}
+
+// changedOnDisk tells the server of files that were written, made or removed.
+func (s *server) changedOnDisk(paths []string) error {
+	const created, changed, deleted = 1, 2, 3
+	var events []map[string]any
+	for _, p := range paths {
+		kind := changed
+		if !exists(p) {
+			kind = deleted
+		}
+		events = append(events, map[string]any{"uri": string(uri.File(p)), "type": kind})
+		if kind == changed {
+			events = append(events, map[string]any{"uri": string(uri.File(p)), "type": created})
+		}
+	}
+	return s.c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": events})
+}
+
+// FilesChanged tells the servers that run of files that a command or somebody else changed. It never blocks.
+func (h *Hub) FilesChanged(paths []string) {
+	for _, s := range h.running() {
+		s.mu.Lock()
+		ready := s.settled
+		s.mu.Unlock()
+		var mine []string
+		for _, p := range paths {
+			if within(s.root, p) {
+				mine = append(mine, p)
+			}
+		}
+		if ready && len(mine) > 0 {
+			_ = s.changedOnDisk(mine) // one that hangs is named when it is asked
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Waits for an editor.
+const (
+	// beforeShare is the part of Options.AfterEdit for which an edit is held up by the question what the editor shows.
+	beforeShare = 6
+	// answerTime is what an editor that waits for its servers is given beyond that wait, to answer.
+	answerTime = 300 * time.Millisecond
+)
+
+// editorPauses are those after which an editor that cannot say of which text its diagnostics are is asked again, until they
+// differ.
+var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
+
+// spoken says whether an editor's servers have spoken of the text as it is: by its own word, if it can tell.
+type spoken int
+
+const (
+	untold spoken = iota // the editor cannot tell
+	unsettled
+	settled
+)
+
+func spokenOf(word *bool) spoken {
+	switch {
+	case word == nil:
+		return untold
+	case *word:
+		return settled
+	}
+	return unsettled
+}
+
+// editorFile asks the editor for the diagnostics of one file, once its servers have spoken of its text.
+func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer, spoken, error) {
+	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, URI: uri, Settle: &Settle{[]string{uri}, diagnosticsWait}})
+	if err != nil {
+		return nil, a, untold, err
+	}
+	var report struct {
+		Items   []diagnostic
+		Settled *bool
+	}
+	if json.Unmarshal(a.raw, &report.Items) != nil { // no bare list
+		_ = json.Unmarshal(a.raw, &report)
+	}
+	return report.Items, a, spokenOf(report.Settled), nil
+}
+
+// editorAll asks the editor for all that it shows, once its servers have spoken of documents; without any at once.
+func (h *Hub) editorAll(ctx context.Context, settle Settle) (map[string][]diagnostic, answer, spoken, error) {
+	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, Settle: &settle})
+	if err != nil {
+		return nil, a, untold, err
+	}
+	var word struct{ Settled *bool }
+	_ = json.Unmarshal(a.raw, &word)
+	return decodeAll(a.raw), a, spokenOf(word.Settled), nil
+}
+
+// decodeAll reads {uri: Diagnostic[]}; what is no list is passed over, and Lua's empty table is one.
+func decodeAll(raw json.RawMessage) map[string][]diagnostic {
+	var m map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &m)
+	all := map[string][]diagnostic{}
+	for u, list := range m {
+		var items []diagnostic
+		if strings.Contains(u, ":") && json.Unmarshal(list, &items) == nil {
+			all[u] = items
+		}
+	}
+	return all
+}
+
+func countAll(all map[string][]diagnostic) map[string]int {
+	out := map[string]int{}
+	for u, items := range all {
+		for _, d := range items {
+			if d.level() <= 2 {
+				out[d.key(pathOfURI(u))]++
+			}
+		}
+	}
+	return out
+}
+
+// BeforeEdit notes what the editor shows before an edit is applied. It never takes long.
+func (h *Hub) BeforeEdit(ctx context.Context, _ []string) {
+	if h.opt.Query == nil || h.opt.AfterEdit == nil {
+		return
+	}
+	on, wait := h.opt.AfterEdit()
+	if !on {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, wait/beforeShare)
+	defer stop()
+	all, _, _, err := h.editorAll(ctx, Settle{})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.editor = nil; err == nil {
+		h.editor = countAll(all)
+	}
+}
+
+// afterEditor looks at what the editor shows once its servers have spoken of the edited files.
+func (h *Hub) afterEditor(ctx context.Context, paths []string, wait time.Duration) string {
+	h.mu.Lock()
+	before := h.editor
+	h.editor = nil
+	h.mu.Unlock()
+	var uris []string
+	for _, p := range paths {
+		if ref, err := h.opt.Workspace.Resolve("", p); err == nil {
+			uris = append(uris, ref.URI)
+		}
+	}
+	if before == nil || len(uris) == 0 {
+		return ""
+	}
+	all, a, word, err := h.editorAll(ctx, Settle{uris, max(wait-answerTime, wait/2)})
+	switch {
+	case errors.Is(err, errNotReady):
+		return fmt.Sprintf("diagnostics: the editor has not answered within %v; what this edit broke is not known, ask lsp diagnostics later", wait)
+	case err != nil:
+		return ""
+	case word == untold:
+		return h.pollEditor(ctx, uris[0], before)
+	}
+	text := h.news(context.WithoutCancel(ctx), all, before, a.enc, a.from)
+	if word == unsettled {
+		text += "diagnostics: the editor's language servers have not spoken of this text yet; ask lsp diagnostics later"
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// pollEditor looks a few times at what an editor shows that cannot tell of which text that is. A question about the edited
+// file comes first: where no server of the editor answers it there is nothing to wait for, and else the server has the text.
+func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int) string {
+	if _, err := h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: uri}); err != nil {
+		return ""
+	}
+	for _, pause := range editorPauses {
+		if !sleep(ctx, pause) {
+			return ""
+		}
+		all, a, _, err := h.editorAll(ctx, Settle{})
+		if err != nil {
+			return ""
+		}
+		if text := h.news(ctx, all, before, a.enc, a.from); text != "" {
+			return strings.TrimRight(text, "\n")
+		}
+	}
+	return ""
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,235 @@
+package lsp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// wireEdit is a WorkspaceEdit, read leniently.
+type wireEdit struct {
+	Changes         map[string][]textEdit
+	DocumentChanges []wireChange
+}
+
+// wireChange is a change of a document's text, or an operation on a file.
+type wireChange struct {
+	Kind         string // "": of the text
+	URI          string
+	OldURI       string
+	NewURI       string
+	Options      struct{ Overwrite, IgnoreIfExists, IgnoreIfNotExists bool }
+	TextDocument struct{ URI string }
+	Edits        []textEdit
+}
+
+type textEdit struct {
+	Range   workspace.Range
+	NewText string
+}
+
+// draft is a file as a server's edit would leave it.
+type draft struct {
+	ref     workspace.Ref   // where it is now
+	to      workspace.Ref   // where it shall be, if renamed
+	file    *workspace.File // nil: it does not exist yet
+	data    []byte
+	renamed bool
+	deleted bool
+}
+
+// drafts follows a server's edit, whose steps count in their order.
+type drafts struct {
+	s    *server
+	ctx  context.Context
+	list []*draft
+	by   map[string]*draft // by the key of where it is by then; nil: nothing is there any more
+}
+
+// changes turns a server's edit into changes to propose, all or none. The errors are for the model.
+func (s *server) changes(ctx context.Context, raw json.RawMessage) ([]workspace.Change, error) {
+	var e wireEdit
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, fmt.Errorf("reading the server's edit: %w", err)
+	}
+	d := &drafts{s: s, ctx: ctx, by: map[string]*draft{}}
+	if len(e.DocumentChanges) == 0 { // a server sends one of the two
+		var uris []string
+		for u := range e.Changes {
+			uris = append(uris, u)
+		}
+		sort.Strings(uris)
+		for _, u := range uris {
+			e.DocumentChanges = append(e.DocumentChanges, wireChange{URI: u, Edits: e.Changes[u]})
+		}
+	}
+	for i := range e.DocumentChanges {
+		if err := d.step(&e.DocumentChanges[i]); err != nil {
+			return nil, err
+		}
+	}
+	return d.changes(), nil
+}
+
+func (d *drafts) step(c *wireChange) error {
+	switch c.Kind {
+	case "":
+		if c.TextDocument.URI != "" {
+			c.URI = c.TextDocument.URI
+		}
+		return d.edit(c.URI, c.Edits)
+	case "create":
+		return d.create(c)
+	case "rename":
+		return d.rename(c)
+	case "delete":
+		return d.delete(c)
+	}
+	return fmt.Errorf("the server's edit holds a step %q, which is not known here; do it with the edit tools", c.Kind)
+}
+
+// at is the file at a place as it is by now; nil where there is none.
+func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
+	w := d.s.hub.opt.Workspace
+	ref, err := w.Resolve("", uri)
+	if err != nil {
+		return nil, ref, fmt.Errorf("the server's edit reaches out of the workspace: %w", err)
+	}
+	if f, known := d.by[ref.Key]; known {
+		return f, ref, nil
+	}
+	f, err := w.Read(d.ctx, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ref, nil
+	}
+	if err != nil {
+		return nil, ref, err
+	}
+	if !d.s.knows(f) {
+		return nil, ref, fmt.Errorf("%s changed while the server worked; ask again", ref.Rel)
+	}
+	out := &draft{ref: ref, to: ref, file: f, data: f.Text.Data}
+	d.list, d.by[ref.Key] = append(d.list, out), out
+	return out, ref, nil
+}
+
+// knows says whether a text is the one that the server was last sent, or one that it reads from the disk.
+func (s *server) knows(f *workspace.File) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doc := s.docs[f.Ref.Path]
+	return doc == nil || doc.hash == workspace.HashOf(f.Text.Data)
+}
+
+func (d *drafts) edit(uri string, edits []textEdit) error {
+	f, ref, err := d.at(uri)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return fmt.Errorf("the server's edit changes %s, which does not exist", ref.Rel)
+	}
+	if f.data, err = applyEdits(f.data, edits, d.s.encoding()); err != nil {
+		return fmt.Errorf("%s: %w", ref.Rel, err)
+	}
+	return nil
+}
+
+func (d *drafts) create(c *wireChange) error {
+	f, ref, err := d.at(c.URI)
+	switch {
+	case err != nil:
+		return err
+	case f == nil:
+		f = &draft{ref: ref, to: ref}
+		d.list, d.by[ref.Key] = append(d.list, f), f
+	case c.Options.Overwrite:
+		f.data = nil
+	case !c.Options.IgnoreIfExists:
+		return fmt.Errorf("the server's edit creates %s, which exists", ref.Rel)
+	}
+	return nil
+}
+
+func (d *drafts) rename(c *wireChange) error {
+	f, from, err := d.at(c.OldURI)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return fmt.Errorf("the server's edit renames %s, which is no file; do it with the shell and ask again", from.Rel)
+	}
+	there, to, err := d.at(c.NewURI)
+	switch {
+	case err != nil:
+		return err
+	case there != nil && c.Options.IgnoreIfExists && !c.Options.Overwrite:
+		return nil
+	case there != nil:
+		return fmt.Errorf("the server's edit renames %s to %s, which exists", from.Rel, to.Rel)
+	}
+	f.to, f.renamed = to, f.file != nil
+	if !f.renamed {
+		f.ref = to
+	}
+	d.by[from.Key], d.by[to.Key] = nil, f
+	return nil
+}
+
+func (d *drafts) delete(c *wireChange) error {
+	f, ref, err := d.at(c.URI)
+	switch {
+	case err != nil:
+		return err
+	case f != nil:
+		f.deleted, d.by[ref.Key] = true, nil
+	case !c.Options.IgnoreIfNotExists:
+		return fmt.Errorf("the server's edit deletes %s, which is no file; do it with the shell", ref.Rel)
+	}
+	return nil
+}
+
+// changes are what differs from what is there.
+func (d *drafts) changes() (out []workspace.Change) {
+	for _, f := range d.list {
+		switch {
+		case f.file == nil && f.deleted:
+		case f.file == nil:
+			out = append(out, workspace.Change{Op: workspace.Create, Ref: f.ref, Data: f.data})
+		case f.deleted:
+			out = append(out, workspace.Change{Op: workspace.Delete, Ref: f.ref, Base: f.file.SHA256})
+		case f.renamed:
+			out = append(out, workspace.Change{Op: workspace.Rename, Ref: f.ref, NewRef: f.to, Data: f.data, Base: f.file.SHA256})
+		case !bytes.Equal(f.data, f.file.Text.Data):
+			out = append(out, workspace.Change{Op: workspace.Modify, Ref: f.ref, Data: f.data, Base: f.file.SHA256})
+		}
+	}
+	return out
+}
+
+// applyEdits applies text edits, which all refer to the text as it is.
+func applyEdits(text []byte, edits []textEdit, enc workspace.Encoding) ([]byte, error) {
+	index := workspace.NewLineIndex(text)
+	edits = append([]textEdit(nil), edits...)
+	sort.SliceStable(edits, func(i, j int) bool {
+		a, b := edits[i].Range.Start, edits[j].Range.Start
+		return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+	})
+	var out []byte
+	at := 0
+	for _, e := range edits {
+		start, end := index.Offset(text, e.Range.Start, enc), index.Offset(text, e.Range.End, enc)
+		if start < at || end < start || int(e.Range.Start.Line) >= index.Lines() {
+			return nil, errors.New("the server's edits do not fit the text as it is now; ask again")
+		}
+		out = append(append(out, text[at:start]...), e.NewText...)
+		at = end
+	}
+	return append(out, text[at:]...), nil
+}

@@ -1,0 +1,16 @@
+package lsp
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+func TestMain(m *testing.M) {
+	shell.MaybeHelper()
+	lsptest.MaybeServe()
+	goleak.VerifyTestMain(m)
+}

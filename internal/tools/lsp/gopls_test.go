@@ -1,0 +1,108 @@
+package lsp
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// testCache is where scripts/setup.sh puts what the tests need.
+func testCache(t testing.TB) string {
+	t.Helper()
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "agent-lsp-test")
+}
+
+// needs ends a test whose server was not installed; where all must run it fails.
+func needs(t testing.TB, path string) {
+	t.Helper()
+	if exists(path) {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is missing: run scripts/setup.sh", path)
+	}
+	t.Skipf("%s is missing: run scripts/setup.sh", path)
+}
+
+// realGopls is the binary that scripts/setup.sh installs.
+func realGopls(t testing.TB) Options {
+	bin := filepath.Join(testCache(t), "bin", "gopls")
+	if runtime.GOOS == "windows" {
+		bin += ".exe"
+	}
+	needs(t, bin)
+	c := Builtin()[0]
+	c.Command, c.Env = bin, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTELEMETRY=off")
+	return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: time.Minute, QueryTimeout: time.Minute}
+}
+
+var goSample = []string{
+	"go.mod: module example.com/sample\n\ngo 1.24\n",
+	"calc/calc.go: package calc\n\n// Add adds.\nfunc Add(a, b int) int { return a + b }\n\ntype Shape interface{ Area() int }\n\ntype Square struct{ side int }\n\nfunc (s Square) Area() int { return s.side * s.side }\n",
+	"main.go: package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n",
+}
+
+// TestGopls asks the real server everything, and breaks a caller in another package: the result of
+// that same edit says so, and the edit that mends it says nothing.
+func TestGopls(t *testing.T) {
+	h := newHarness(t, realGopls(t), goSample...)
+	check(t, h.lsp("diagnostics", object{"path": "calc/calc.go"}), "calc/calc.go: clean: gopls")
+	check(t, h.lsp("definition", object{"path": "main.go", "line": 7, "symbol": "Add"}), "calc/calc.go:4:6: func Add(a, b int) int")
+	check(t, h.lsp("references", object{"symbol": "Add"}), "calc/calc.go:4:6", "main.go:7:37: func twice")
+	check(t, h.lsp("implementation", object{"path": "calc/calc.go", "symbol": "Shape"}), "calc/calc.go:8:6: type Square struct")
+	check(t, h.lsp("hover", object{"symbol": "calc.Add"}), "func Add(a int, b int) int", "Add adds.")
+	check(t, h.lsp("documentSymbol", object{"path": "calc/calc.go"}), "function Add", "struct Square", "method (Square).Area")
+	check(t, h.lsp("workspaceSymbol", object{"query": "twice"}), "sample.twice main.go:7:6")
+	check(t, h.lsp("incomingCalls", object{"symbol": "Add"}), "function twice main.go:7:6", "call at main.go:7:37")
+	check(t, h.lsp("outgoingCalls", object{"path": "main.go", "symbol": "main"}), "function twice", "call at main.go:5:23")
+	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
+
+	began := time.Now()
+	broken := h.edit("calc/calc.go", "package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n\ntype Shape interface{ Area() int }\n\ntype Square struct{ side int }\n")
+	t.Logf("the edit that broke a caller took %v", time.Since(began))
+	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:", "not enough arguments in call to calc.Add", "func twice(n int) int", "!not answered")
+	check(t, h.edit("main.go", "package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n, 0) }\n"), "!diagnostics")
+	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
+
+	h.write("calc/more.go: package calc\n\nfunc More() { nowhere() }\n") // behind the server's back, as a command does
+	h.ws.WatchedFilesChanged([]workspace.FileEvent{{URI: string(uri.File(filepath.Join(h.root, "calc", "more.go")))}})
+	check(t, h.lsp("workspaceSymbol", object{"query": "More"}), "calc/more.go:3:6: func More()")
+
+	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, "main.go"))), "go", 1, []byte("package main\n\nfunc main() { missing() }\n")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, h.lsp("diagnostics", object{"path": "main.go"}), "undefined: missing", "    func main() { missing() }")
+}
+
+func TestGoplsRename(t *testing.T) {
+	h := newHarness(t, realGopls(t), goSample...)
+	check(t, h.run("lsp_rename", object{"symbol": "Add", "new_name": "Sum"}), "Rename to Sum", "!ERROR", "!diagnostics")
+	for name, want := range map[string]string{"calc/calc.go": "func Sum(a, b int)", "main.go": "calc.Sum(n, n)"} {
+		text, _ := os.ReadFile(filepath.Join(h.root, name))
+		check(t, string(text), want)
+	}
+	check(t, h.run("lsp_rename", object{"symbol": "Sum", "new_name": "1x"}), "ERROR: gopls refused")
+}
+
+// TestGoplsAction lets gopls mend an import, and a struct, by a proposal.
+func TestGoplsAction(t *testing.T) {
+	h := newHarness(t, realGopls(t), append(goSample, "bad.go: package main\n\nfunc path() string { return filepath.Join(\"a\", \"b\") }\n")...)
+	check(t, h.lsp("codeActions", object{"path": "bad.go", "line": 3, "symbol": "filepath"}), "bad.go:3:29: code actions, by gopls", "\"path/filepath\" (quickfix)")
+	check(t, h.run("lsp_action", object{"path": "bad.go", "line": 3, "symbol": "filepath", "title": "\"path/filepath\""}), "Add import", "!ERROR", "!undefined")
+	text, _ := os.ReadFile(filepath.Join(h.root, "bad.go"))
+	check(t, string(text), "import \"path/filepath\"")
+}

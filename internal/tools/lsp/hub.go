@@ -1,0 +1,230 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// ErrNotOffered is what Options.Query returns where the editor does not answer such questions:
+// a server of the daemon's own is asked then.
+var ErrNotOffered = errors.New("the editor does not answer this")
+
+// QueryTimeout bounds one question to an editor or a server.
+const QueryTimeout = 20 * time.Second
+
+// Options of a Hub. Workspace and Runner are required.
+type Options struct {
+	Workspace *workspace.Workspace
+	Runner    *shell.Runner
+	// Query asks the editor's own servers; nil: there is no such editor.
+	Query func(ctx context.Context, q Question) (json.RawMessage, error)
+	// Servers lists the servers that may be started, those of the settings first. Called at each use.
+	Servers func() []Config
+	// AfterEdit says whether to look after an edit, and how long at most. Called at each edit.
+	AfterEdit func() (on bool, wait time.Duration)
+
+	StartTimeout time.Duration // 0: StartTimeout
+	QueryTimeout time.Duration // 0: QueryTimeout
+	flood        int           // 0: floodCount
+	sparing      time.Duration // 0: sparing
+	quiet        time.Duration // 0: quiet
+}
+
+// Question is one that an editor is asked (agent/editor/query).
+type Question struct {
+	Operation string
+	URI       string
+	Position  *workspace.Position // in the workspace's encoding
+	Query     string
+	Settle    *Settle // of diagnostics
+}
+
+// Settle asks an editor to wait until its servers have spoken of the present text of documents.
+type Settle struct {
+	URIs    []string
+	Timeout time.Duration // 0: it shall not wait
+}
+
+// Propose shows changes for review, as the edit tools do.
+type Propose func(ctx context.Context, call *agent.Call, title string, changes []workspace.Change) (*agent.Result, error)
+
+// Hub holds the language servers of one connection. Safe for concurrent use.
+type Hub struct {
+	opt    Options
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	servers map[string]*server // by name and root
+	clock   uint64
+	editor  map[string]int // what the editor showed before the edit under way, counted; nil: not known
+}
+
+// New returns a Hub. Nothing is started yet. Close it.
+func New(opt Options) *Hub {
+	if opt.StartTimeout == 0 {
+		opt.StartTimeout = StartTimeout
+	}
+	if opt.QueryTimeout == 0 {
+		opt.QueryTimeout = QueryTimeout
+	}
+	if opt.flood == 0 {
+		opt.flood = floodCount
+	}
+	if opt.sparing == 0 {
+		opt.sparing = sparing
+	}
+	if opt.quiet == 0 {
+		opt.quiet = quiet
+	}
+	if opt.Servers == nil {
+		opt.Servers = func() []Config { return nil }
+	}
+	h := &Hub{opt: opt, servers: map[string]*server{}}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// Close ends all servers and waits for that.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.cancel()
+	h.wg.Wait()
+}
+
+func (h *Hub) tick() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.clock++
+	return h.clock
+}
+
+// configFor is the server for a file's language. The error is for the model.
+func (h *Hub) configFor(path string) (Config, error) {
+	ext := strings.ToLower(filepath.Ext(path))
+	var missing []string
+	for _, c := range h.opt.Servers() {
+		switch {
+		case c.Languages[ext] == "":
+		case c.Disabled:
+			missing = append(missing, c.Name+" is switched off by the settings")
+		case !onPath(c.Command, c.Env):
+			missing = append(missing, c.Command+" is not installed")
+		default:
+			return c, nil
+		}
+	}
+	if len(missing) == 0 {
+		return Config{}, fmt.Errorf("no data: no language server is known for %q files; use grep and read, or name one in the setting languageServers", ext)
+	}
+	return Config{}, fmt.Errorf("no data: there is no language server for %q files: %s; use grep and read", ext, strings.Join(missing, ", "))
+}
+
+// serverFor is the server for a file, started if need be and if start says so; nil without error
+// where it does not run and may not be started.
+func (h *Hub) serverFor(path string, start bool) (*server, error) {
+	c, err := h.configFor(path)
+	if err != nil {
+		return nil, err
+	}
+	top, ok := h.topOf(path)
+	if !ok {
+		return nil, fmt.Errorf("%s lies outside the workspace folders; no language server is started there", path)
+	}
+	return h.server(c, c.rootFor(path, top), start || c.Asked)
+}
+
+// topOf is the workspace folder of a path.
+func (h *Hub) topOf(path string) (string, bool) {
+	best := ""
+	for _, r := range h.opt.Workspace.Roots("") {
+		if within(r, path) && len(r) > len(best) {
+			best = r
+		}
+	}
+	if best == "" && len(h.opt.Workspace.Roots("")) == 0 {
+		return filepath.Dir(path), true
+	}
+	return best, best != ""
+}
+
+func (h *Hub) server(c Config, root string, start bool) (*server, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := c.Name + "\x00" + root
+	s := h.servers[key]
+	starts := 0
+	if s != nil {
+		s.mu.Lock()
+		err := s.err
+		s.mu.Unlock()
+		switch {
+		case !s.conf.same(&c):
+			s.cancel()
+		case err == nil:
+			return s, nil
+		case s.starts >= maxStarts:
+			return nil, fmt.Errorf("the language server %s (%s) failed %d times and is not started again: %w; use grep and read", c.Name, root, s.starts, err)
+		default:
+			starts = s.starts
+		}
+	}
+	if !start {
+		return nil, nil
+	}
+	if h.closed {
+		return nil, errors.New("the daemon is shutting down")
+	}
+	s = &server{hub: h, conf: c, root: root, starts: starts + 1, ready: make(chan struct{}), docs: map[string]*document{}, diags: map[string]*published{}, pulled: map[string]*published{},
+		work: map[string]string{}, news: make(chan struct{})}
+	s.c = newConn(s.handle, h.opt.flood)
+	ctx, cancel := context.WithCancel(h.ctx)
+	s.cancel = cancel
+	h.servers[key] = s
+	h.wg.Go(func() { defer cancel(); s.run(ctx) })
+	return s, nil
+}
+
+// running lists the servers that are up, by name and root.
+func (h *Hub) running() []*server {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*server
+	for _, s := range h.servers {
+		s.mu.Lock()
+		if s.err == nil {
+			out = append(out, s)
+		}
+		s.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b *server) int { return strings.Compare(a.conf.Name+a.root, b.conf.Name+b.root) })
+	return out
+}
+
+// forRoots starts the servers whose root markers lie in the workspace folders, and lists all that run.
+func (h *Hub) forRoots() []*server {
+	for _, root := range h.opt.Workspace.Roots("") {
+		for _, c := range h.opt.Servers() {
+			marked := slices.ContainsFunc(c.RootMarkers, func(m string) bool { return exists(filepath.Join(root, m)) })
+			if marked && !c.Disabled && onPath(c.Command, c.Env) {
+				_, _ = h.server(c, root, true)
+			}
+		}
+	}
+	return h.running()
+}

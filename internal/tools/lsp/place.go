@@ -1,0 +1,165 @@
+package lsp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// place finds where the model's arguments point. The errors are for the model.
+func (h *Hub) place(ctx context.Context, call *agent.Call, r *render, a args) (place, error) {
+	if a.Path == "" {
+		if a.Symbol == "" {
+			return place{}, errors.New("no place is given: send path with line and column, or a symbol")
+		}
+		return h.anywhere(ctx, r, a.Symbol)
+	}
+	f, err := h.file(ctx, call, a.Path)
+	if err != nil {
+		return place{}, err
+	}
+	if a.Line > 0 {
+		offset, err := offsetAt(f, a)
+		return place{f, offset}, err
+	}
+	if a.Symbol == "" {
+		return place{}, errors.New("no place is given: send line and column, or a symbol, with the path")
+	}
+	return h.inFile(ctx, r, f, a.Symbol)
+}
+
+// offsetAt is the offset of a 1-based line and column, the latter in characters.
+func offsetAt(f *workspace.File, a args) (int, error) {
+	text := f.Text.Data
+	index := workspace.NewLineIndex(text)
+	lines := index.Lines()
+	if a.Line > lines {
+		return 0, fmt.Errorf("line %d is past the end: %s has %d lines", a.Line, f.Ref.Rel, lines)
+	}
+	start := index.Offset(text, workspace.Position{Line: uint32(a.Line - 1)}, workspace.UTF8)
+	end := index.Offset(text, workspace.Position{Line: uint32(a.Line - 1), Character: 1<<31 - 1}, workspace.UTF8)
+	line := text[start:end]
+	switch {
+	case a.Column > 0:
+		n := utf8.RuneCount(line)
+		if a.Column > n+1 {
+			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s", a.Column, a.Line, f.Ref.Rel, n, clip(string(line)))
+		}
+		for range a.Column - 1 {
+			_, size := utf8.DecodeRune(line)
+			line, start = line[size:], start+size
+		}
+		return start, nil
+	case a.Symbol != "":
+		at := wordAt(line, lastName(a.Symbol))
+		if at < 0 {
+			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref.Rel, clip(string(line)))
+		}
+		return start + at, nil
+	}
+	return start + len(line) - len(bytes.TrimLeftFunc(line, unicode.IsSpace)), nil
+}
+
+// inFile finds a symbol by name in a file: what it declares, else where the name first stands.
+func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File, name string) (place, error) {
+	ans, err := h.ask(ctx, opDocumentSymbol, place{file: f})
+	var found []symbol
+	if err == nil {
+		for _, s := range decodeSymbols(ans.raw) {
+			if s.named(name) {
+				s.uri = f.Ref.URI
+				found = append(found, s)
+			}
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return place{}, r.ambiguous(name, found, ans.enc)
+	case len(found) == 1:
+		return place{f, nameOffset(f, found[0], ans.enc)}, nil
+	}
+	if at := wordAt(f.Text.Data, lastName(name)); at >= 0 {
+		return place{f, at}, nil
+	}
+	return place{}, fmt.Errorf("%s does not occur in %s; leave the path out to look in the whole workspace", name, f.Ref.Rel)
+}
+
+// anywhere finds a symbol by name in the workspace.
+func (h *Hub) anywhere(ctx context.Context, r *render, name string) (place, error) {
+	answers, err := h.symbols(ctx, lastName(name))
+	if err != nil {
+		return place{}, err
+	}
+	var found, near []symbol
+	enc := answers[0].enc
+	for _, ans := range answers {
+		for _, s := range decodeSymbols(ans.raw) {
+			if ans.enc == enc && s.named(name) {
+				found = append(found, s)
+			} else if ans.enc == enc {
+				near = append(near, s)
+			}
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return place{}, r.ambiguous(name, found, enc)
+	case len(found) == 1:
+		f := r.read(found[0].uri)
+		if f == nil {
+			return place{}, fmt.Errorf("%s is declared outside the workspace, in %s", name, r.path(found[0].uri))
+		}
+		return place{f, nameOffset(f, found[0], enc)}, nil
+	case len(near) > 0:
+		return place{}, fmt.Errorf("no symbol is named %s. Similar:\n%s", name, r.symbolLines(near, enc, 10))
+	}
+	return place{}, fmt.Errorf("no data: no language server knows a symbol %s; try workspaceSymbol with a part of the name, or grep", name)
+}
+
+// nameOffset is where a symbol's name stands: some servers give the whole declaration.
+func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
+	text := f.Text.Data
+	index := workspace.NewLineIndex(text)
+	start, end := index.Offset(text, s.at.Start, enc), index.Offset(text, s.at.End, enc)
+	if at := wordAt(text[start:max(start, end)], lastName(s.name)); at >= 0 {
+		return start + at
+	}
+	return start
+}
+
+// lastName is the part of a name after its qualifiers: "Close" of "(*File).Close".
+func lastName(name string) string {
+	name = strings.TrimSuffix(strings.TrimSpace(name), "()")
+	return name[strings.LastIndexAny(name, ".:#)/")+1:]
+}
+
+// wordAt finds name as a whole word; -1 if it is not there.
+func wordAt(text []byte, name string) int {
+	if name == "" {
+		return -1
+	}
+	for from := 0; ; {
+		i := bytes.Index(text[from:], []byte(name))
+		if i < 0 {
+			return -1
+		}
+		at := from + i
+		before, _ := utf8.DecodeLastRune(text[:at])
+		after, _ := utf8.DecodeRune(text[at+len(name):])
+		if !wordRune(before) && !wordRune(after) {
+			return at
+		}
+		from = at + len(name)
+	}
+}
+
+func wordRune(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) && r != utf8.RuneError || unicode.IsDigit(r)
+}

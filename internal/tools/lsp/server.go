@@ -1,0 +1,331 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Bounds of one server.
+const (
+	// StartTimeout is how long a server may take to answer initialize.
+	StartTimeout = 30 * time.Second
+	// maxStarts is how often a server that ends is started again.
+	maxStarts = 3
+	// againAfter is the pause before a question that a server put off.
+	againAfter = 50 * time.Millisecond
+	maxWork    = 200
+)
+
+// server is one language server for one root. Its methods are safe for concurrent use.
+type server struct {
+	hub    *Hub
+	conf   Config
+	root   string
+	starts int
+	cancel context.CancelFunc
+	ready  chan struct{} // closed when it is initialized or has failed
+	c      *conn
+
+	sending sync.Mutex // orders what is said about documents
+	editing sync.Mutex // one edit at a time is looked at
+	acting  sync.Mutex // one command of a code action at a time
+
+	mu      sync.Mutex // guards what follows
+	settled bool
+	err     error // why it is gone
+	enc     workspace.Encoding
+	caps    map[string]json.RawMessage
+	docs    map[string]*document  // by path
+	diags   map[string]*published // what it published, by path
+	pulled  map[string]*published // what it answered
+	told    map[string]int        // errors and warnings that the model may know, counted
+	seq     int                   // publications so far
+	work    map[string]string     // titles of the work under way, by token
+	wanted  chan json.RawMessage  // takes the edit that a command of a code action makes
+	news    chan struct{}         // closed at the next change of what is above
+}
+
+// run starts the server and serves it until it ends.
+func (s *server) run(ctx context.Context) {
+	proc, err := s.hub.opt.Runner.Start(ctx, shell.Command{Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.root, Env: s.conf.Env})
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	var begin sync.WaitGroup
+	begin.Go(func() {
+		if err := s.initialize(ctx); err != nil {
+			s.fail(err)
+			s.cancel()
+		}
+	})
+	err = s.c.run(proc.Stdout, proc.Stdin)
+	proc.Kill()
+	_, _ = proc.Wait() // all that it said is there then
+	_ = proc.Stdout.Close()
+	if text := strings.TrimSpace(proc.Stderr()); text != "" {
+		lines := strings.Split(text, "\n")
+		err = fmt.Errorf("%w; it said: %s", err, strings.Join(lines[max(0, len(lines)-3):], " | "))
+	}
+	begin.Wait()
+	s.fail(err)
+}
+
+// fail notes why the server is gone; the first reason counts.
+func (s *server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.settle()
+}
+
+// settle closes ready once and wakes who waits. Caller holds mu.
+func (s *server) settle() {
+	if !s.settled {
+		s.settled = true
+		close(s.ready)
+	}
+	s.wake()
+}
+
+// wake tells who waits that something changed. Caller holds mu.
+func (s *server) wake() {
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// await waits until cond, which is called with mu held, is true; false if ctx ends first or the server did.
+func (s *server) await(ctx context.Context, cond func() bool) bool {
+	for {
+		s.mu.Lock()
+		ok, gone, news := cond(), s.err != nil, s.news
+		s.mu.Unlock()
+		if ok || gone {
+			return ok
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (s *server) initialize(ctx context.Context) error {
+	ctx, stop := context.WithTimeoutCause(ctx, s.hub.opt.StartTimeout, fmt.Errorf("it was not ready within %v", s.hub.opt.StartTimeout))
+	defer stop()
+	root := string(uri.File(s.root))
+	params := map[string]any{
+		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "agent-lsp"}, "rootUri": root, "rootPath": s.root,
+		"workspaceFolders": s.folders(), "capabilities": clientCapabilities,
+	}
+	if s.conf.InitializationOptions != nil {
+		params["initializationOptions"] = s.conf.InitializationOptions
+	}
+	raw, err := s.c.call(ctx, protocol.MethodInitialize, params)
+	if err != nil {
+		return err
+	}
+	var result struct{ Capabilities map[string]json.RawMessage }
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return fmt.Errorf("reading its answer to initialize: %w", err)
+	}
+	if err := s.c.notify(protocol.MethodInitialized, struct{}{}); err != nil {
+		return err
+	}
+	if s.conf.Settings != nil {
+		_ = s.c.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": s.conf.Settings})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.caps = result.Capabilities
+	if string(s.caps["positionEncoding"]) == `"utf-8"` {
+		s.enc = workspace.UTF8
+	}
+	s.settle()
+	return nil
+}
+
+func (s *server) folders() []map[string]string {
+	return []map[string]string{{"uri": string(uri.File(s.root)), "name": filepath.Base(s.root)}}
+}
+
+// clientCapabilities are what a server is told: no dynamic registration (pyright then publishes; asked before it has loaded, it never answers). applyEdit is there for the commands of code actions;
+// any other is refused.
+var clientCapabilities = json.RawMessage(`{
+ "general":{"positionEncodings":["utf-8","utf-16"]},
+ "window":{"workDoneProgress":true},
+ "workspace":{"configuration":true,"workspaceFolders":true,"didChangeWatchedFiles":{"dynamicRegistration":true},
+  "applyEdit":true,"executeCommand":{},
+  "workspaceEdit":{"documentChanges":true,"resourceOperations":["create","rename","delete"]},"symbol":{}},
+ "textDocument":{"synchronization":{"didSave":true},
+  "diagnostic":{"relatedDocumentSupport":true},
+  "publishDiagnostics":{"versionSupport":true,"relatedInformation":true},
+  "definition":{"linkSupport":true},"implementation":{"linkSupport":true},"references":{},
+  "hover":{"contentFormat":["plaintext","markdown"]},"documentSymbol":{"hierarchicalDocumentSymbolSupport":true},
+  "callHierarchy":{},
+  "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["","quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},
+   "resolveSupport":{"properties":["edit"]},"dataSupport":true,"isPreferredSupport":true,"disabledSupport":true},"rename":{"prepareSupport":false}}}`)
+
+// handle takes what the server sends by itself. It runs on the connection's reader.
+func (s *server) handle(m *message) {
+	switch m.Method {
+	case protocol.MethodTextDocumentPublishDiagnostics:
+		s.publish(m.Params)
+	case protocol.MethodProgress:
+		s.progress(m.Params)
+	case protocol.MethodWorkspaceConfiguration:
+		s.c.reply(m.ID, s.configuration(m.Params), nil)
+	case protocol.MethodWorkspaceWorkspaceFolders:
+		s.c.reply(m.ID, s.folders(), nil)
+	case protocol.MethodWorkspaceApplyEdit:
+		s.c.reply(m.ID, s.applyEdit(m.Params), nil)
+	case protocol.MethodWindowWorkDoneProgressCreate, protocol.MethodClientRegisterCapability, protocol.MethodClientUnregisterCapability, protocol.MethodWindowShowMessageRequest:
+		s.c.reply(m.ID, nil, nil)
+	default:
+		switch {
+		case m.ID == nil:
+		case strings.HasSuffix(m.Method, "/refresh"):
+			s.c.reply(m.ID, nil, nil)
+		default:
+			s.c.reply(m.ID, nil, &rpcError{Code: codeMethodNotFound, Message: "not supported: " + m.Method})
+		}
+	}
+}
+
+// configuration answers workspace/configuration from the settings, by dotted section.
+func (s *server) configuration(params json.RawMessage) []json.RawMessage {
+	var p struct{ Items []struct{ Section string } }
+	_ = json.Unmarshal(params, &p)
+	out := make([]json.RawMessage, len(p.Items))
+	for i, item := range p.Items {
+		out[i] = sectionOf(s.conf.Settings, item.Section)
+	}
+	return out
+}
+
+// sectionOf finds a section as a nested or a dotted key; settings written without their section's
+// name count as that section.
+func sectionOf(settings json.RawMessage, section string) json.RawMessage {
+	if len(settings) == 0 {
+		return json.RawMessage("null")
+	}
+	at := settings
+	for _, part := range strings.Split(section, ".") {
+		var m map[string]json.RawMessage
+		if section == "" || json.Unmarshal(at, &m) != nil || m[part] == nil {
+			if at == nil || strings.Contains(section, ".") {
+				return json.RawMessage("null")
+			}
+			return settings
+		}
+		at = m[part]
+	}
+	return at
+}
+
+func (s *server) progress(params json.RawMessage) {
+	var p struct {
+		Token json.RawMessage
+		Value struct{ Kind, Title string }
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case p.Value.Kind == "begin" && len(s.work) < maxWork:
+		s.work[string(p.Token)] = p.Value.Title
+	case p.Value.Kind == "end":
+		delete(s.work, string(p.Token))
+	}
+	s.wake()
+}
+
+// busy says what the server is working on, "" if nothing. Caller holds mu.
+func (s *server) busy() string {
+	var titles []string
+	for _, t := range s.work {
+		titles = append(titles, t)
+	}
+	sort.Strings(titles)
+	if len(titles) > 3 {
+		titles = titles[:3]
+	}
+	return strings.Join(titles, ", ")
+}
+
+// errNotReady says that a server is still starting.
+var errNotReady = errors.New("not ready")
+
+// started waits until the server can be asked.
+func (s *server) started(ctx context.Context) error {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %s is still starting; ask again in a moment", errNotReady, s.conf.Name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return fmt.Errorf("the language server %s (%s) is gone: %w", s.conf.Name, s.root, s.err)
+	}
+	return nil
+}
+
+// offers says whether the server announced a capability.
+func (s *server) offers(capability string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := string(s.caps[capability])
+	return v != "" && v != "false" && v != "null"
+}
+
+// call asks the server; a request that runs out of time says what the server is doing instead.
+func (s *server) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	ctx, stop := context.WithTimeout(ctx, s.hub.opt.QueryTimeout)
+	defer stop()
+	for {
+		raw, err := s.c.call(ctx, method, params)
+		var answer *rpcError
+		switch {
+		case errors.As(err, &answer) && answer.Code == codeContentModified && ctx.Err() == nil:
+			continue // its text changed while it looked
+		case errors.As(err, &answer) && answer.Code == codeServerCancelled && sleep(ctx, againAfter):
+			continue // it works on something that it needs for the answer
+		case errors.As(err, &answer):
+			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, s.late()
+		case err != nil:
+			return nil, fmt.Errorf("the language server %s broke off: %w", s.conf.Name, err)
+		}
+		return raw, nil
+	}
+}
+
+func (s *server) late() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if busy := s.busy(); busy != "" {
+		return fmt.Errorf("%w: %s is still busy (%s); ask again later", errNotReady, s.conf.Name, busy)
+	}
+	return fmt.Errorf("%w: %s did not answer within %v; it may hang or still be loading. Ask again later, or use grep", errNotReady, s.conf.Name, s.hub.opt.QueryTimeout)
+}

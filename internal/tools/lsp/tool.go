@@ -1,0 +1,189 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// args are what the model gives.
+type args struct {
+	Operation string `json:"operation"`
+	Path      string `json:"path"`
+	Line      int    `json:"line"`
+	Column    int    `json:"column"`
+	Symbol    string `json:"symbol"`
+	Query     string `json:"query"`
+	NewName   string `json:"new_name"`
+	EndLine   int    `json:"end_line"`
+	Title     string `json:"title"`
+}
+
+const (
+	placeSchema = `"path":{"type":"string"},"line":{"type":"integer","minimum":1,"description":"1-based"},"column":{"type":"integer","minimum":1,"description":"1-based, in characters"},"symbol":{"type":"string","description":"a name instead of a position; with path it is looked for there, with line on that line"}`
+	lspSchema   = `{"type":"object","properties":{"operation":{"type":"string","enum":["diagnostics","workspaceDiagnostics","definition","references","implementation","hover","documentSymbol","workspaceSymbol","incomingCalls","outgoingCalls","codeActions"]},` +
+		placeSchema + `,"end_line":{"type":"integer","description":"of codeActions"},"query":{"type":"string","description":"of workspaceSymbol"}},"required":["operation"]}`
+	actionSchema = `{"type":"object","properties":{` + placeSchema + `,"end_line":{"type":"integer"},"title":{"type":"string","description":"of the action, or a part of it"}},"required":["path","title"]}`
+	renameSchema = `{"type":"object","properties":{` + placeSchema + `,"new_name":{"type":"string"}},"required":["new_name"]}`
+)
+
+var aliases = map[string]string{"file_path": "path", "file": "path", "filename": "path", "uri": "path", "character": "column", "col": "column", "name": "symbol", "action": "operation"}
+
+// Tools are the tools of a session: lsp, and lsp_rename and lsp_action if propose is not nil.
+func (h *Hub) Tools(propose Propose) []agent.Tool {
+	out := []agent.Tool{&tool{h, agent.Spec{
+		Name: "lsp", Label: "Language server", Effect: agent.ReadOnly, Source: "builtin", Deferred: true, Timeout: -1, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
+		Description: "Ask the language server: diagnostics of a file or the workspace, definition, references, implementation, hover, symbols, calls, code actions. Give path with line and column, or a symbol by name. Unsaved text counts.",
+	}, h.run}}
+	if propose != nil {
+		out = append(out, &tool{h, agent.Spec{
+			Name: "lsp_rename", Label: "Rename", Effect: agent.Mutates, Source: "builtin", Deferred: true, Timeout: -1, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
+			Description: "Rename a symbol everywhere by the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
+		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
+			return h.rename(ctx, call, a, propose)
+		}}, &tool{h, agent.Spec{
+			Name: "lsp_action", Label: "Code action", Effect: agent.Mutates, Source: "builtin", Deferred: true, Timeout: -1, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
+			Description: "Do a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
+		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
+			return h.act(ctx, call, a, propose)
+		}})
+	}
+	return out
+}
+
+// tool is one of the package's tools.
+type tool struct {
+	h    *Hub
+	spec agent.Spec
+	run  func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error)
+}
+
+var _ interface {
+	agent.Tool
+	agent.LabelTool
+	agent.SubjectTool
+} = (*tool)(nil)
+
+func (t *tool) Spec() agent.Spec { return t.spec }
+
+func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	var a args
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, fmt.Errorf("reading the arguments: %w", err)
+	}
+	return t.run(ctx, call, a)
+}
+
+func (t *tool) Label(raw json.RawMessage) string {
+	var a args
+	_ = json.Unmarshal(raw, &a)
+	what := a.Symbol
+	if what == "" {
+		what = a.Query
+	}
+	if what == "" {
+		what = a.Path
+	}
+	if a.Title != "" {
+		return "Code action: " + a.Title
+	}
+	if a.NewName != "" {
+		return "Rename " + what + " to " + a.NewName
+	}
+	return strings.TrimSpace("Language server: " + a.Operation + " " + what)
+}
+
+// Subject is what a permission for a rename is about; questions need none.
+func (t *tool) Subject(raw json.RawMessage) *agent.Subject {
+	if t.spec.Effect == agent.ReadOnly {
+		return nil
+	}
+	var a args
+	_ = json.Unmarshal(raw, &a)
+	s := &agent.Subject{Kind: agent.SubjectEdit, Title: t.Label(raw)}
+	if ref, err := t.h.opt.Workspace.Resolve("", a.Path); a.Path != "" && err == nil && ref.IsFile() {
+		s.Paths = []string{ref.Path}
+	}
+	return s
+}
+
+// run answers the lsp tool.
+func (h *Hub) run(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
+	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
+	switch a.Operation {
+	case opDiagnostics:
+		if a.Path == "" {
+			return h.workspaceDiagnostics(ctx, r)
+		}
+		f, err := h.file(ctx, call, a.Path)
+		if err != nil {
+			return nil, err
+		}
+		return h.diagnostics(ctx, r, f)
+	case opWorkspaceDiagnostics:
+		return h.workspaceDiagnostics(ctx, r)
+	case opCodeActions:
+		return h.codeActions(ctx, call, r, a)
+	case opWorkspaceSymbol:
+		return h.workspaceSymbol(ctx, r, a)
+	case opDocumentSymbol:
+		f, err := h.file(ctx, call, a.Path)
+		if err != nil {
+			return nil, err
+		}
+		ans, err := h.ask(ctx, a.Operation, place{file: f})
+		if err != nil {
+			return nil, err
+		}
+		return r.documentSymbols(f, ans), nil
+	}
+	if methods[a.Operation][0] == "" {
+		return nil, fmt.Errorf("there is no operation %q: use diagnostics, workspaceDiagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls or codeActions", a.Operation)
+	}
+	at, err := h.place(ctx, call, r, a)
+	if err != nil {
+		return nil, err
+	}
+	ans, err := h.ask(ctx, a.Operation, at)
+	if err != nil {
+		return nil, err
+	}
+	return r.about(a.Operation, at, ans), nil
+}
+
+func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*agent.Result, error) {
+	query := a.Query
+	if query == "" {
+		query = a.Symbol
+	}
+	if query == "" {
+		return nil, errors.New("workspaceSymbol needs a query: a name or a part of one")
+	}
+	answers, err := h.symbols(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return r.workspaceSymbols(query, answers), nil
+}
+
+// file reads what a path names, as the editor shows it.
+func (h *Hub) file(ctx context.Context, call *agent.Call, path string) (*workspace.File, error) {
+	if path == "" {
+		return nil, errors.New("no path is given: say which file")
+	}
+	ref, err := h.opt.Workspace.Resolve(call.Cwd, path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := h.opt.Workspace.Read(ctx, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s does not exist; find it with glob", path)
+	}
+	return f, err
+}

@@ -1,0 +1,49 @@
+package mcp
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// installed says whether a server's command exists, looked for as its process will be: in its own environment's PATH.
+func installed(c Config) bool {
+	if strings.ContainsAny(c.Command, `/\`) {
+		path := c.Command
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Dir, path)
+		}
+		return executable(path)
+	}
+	for _, dir := range filepath.SplitList(pathIn(c.Env)) {
+		if executable(filepath.Join(dir, c.Command)) {
+			return true
+		}
+	}
+	return false
+}
+
+func executable(path string) bool {
+	if runtime.GOOS == "windows" {
+		return slices.ContainsFunc([]string{"", ".exe", ".cmd", ".bat"}, func(ext string) bool { return isFile(path + ext) })
+	}
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+func pathIn(env []string) string {
+	for _, kv := range slices.Backward(env) {
+		name, v, ok := strings.Cut(kv, "=")
+		if ok && (name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH")) {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,241 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// Limits and defaults.
+const (
+	// ListTimeout bounds the start of one server and the listing of its tools.
+	ListTimeout = 30 * time.Second
+	// CallTimeout bounds one call unless the server's settings say otherwise.
+	CallTimeout = 5 * time.Minute
+	// firstBackoff and maxBackoff bound the wait before a server that ended is started again.
+	firstBackoff = time.Second
+	maxBackoff   = time.Minute
+	// maxStarts is how often a server that keeps ending within stableAfter is started.
+	maxStarts   = 5
+	stableAfter = time.Minute
+	// maxLine bounds one message of a stdio server.
+	maxLine = 64 << 20
+	// maxDescription bounds what the model is told of one tool.
+	maxDescription = 2 << 10
+)
+
+// Config is one server. Either Command or URL is set.
+type Config struct {
+	Name    string
+	Command string
+	Args    []string
+	Env     []string // the server's whole environment, secrets of the provider already taken out
+	Dir     string
+	URL     string
+	Headers map[string]string
+	Allowed func(tool string) bool // nil: all of its tools are offered
+	Timeout time.Duration          // of a call; 0: CallTimeout
+}
+
+// Options is what a Hub needs from outside.
+type Options struct {
+	Runner *shell.Runner
+	HTTP   *http.Client    // nil: http.DefaultTransport
+	Roots  func() []string // URIs of the workspace folders as they are now; see RootsChanged
+	// Elicit asks the user for what a server wants to know; schema is the JSON Schema of the
+	// answer. ctx ends with the call that made the server ask. nil: servers are told that nobody
+	// can be asked.
+	Elicit func(ctx context.Context, q Elicitation) (action string, content map[string]any)
+	// Notice tells the user what went wrong with a server.
+	Notice func(level, text string)
+	// Changed is called after the set of tools changed. It must not block.
+	Changed func()
+
+	listTimeout time.Duration // 0: ListTimeout
+}
+
+// Elicitation is a question of a server's.
+type Elicitation struct {
+	Server    string
+	SessionID string // of the newest call that runs there, "" without one
+	Message   string
+	Schema    any
+}
+
+// Hub holds the servers of one daemon. Its methods are safe for concurrent use and do not
+// wait for a server, but for Close.
+type Hub struct {
+	opts   Options
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	servers map[string]*server
+	news    chan struct{} // closed when a server is ready or has failed for the first time
+}
+
+// New returns a hub without servers.
+func New(o Options) *Hub {
+	if o.Notice == nil {
+		o.Notice = func(string, string) {}
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
+	if o.Roots == nil {
+		o.Roots = func() []string { return nil }
+	}
+	if o.listTimeout == 0 {
+		o.listTimeout = ListTimeout
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Hub{opts: o, ctx: ctx, cancel: cancel, servers: map[string]*server{}, news: make(chan struct{})}
+}
+
+// Configure makes the running servers those of configs: new ones start in the background,
+// those that are gone or changed end. It returns at once.
+func (h *Hub) Configure(configs []Config) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return
+	}
+	want := map[string]bool{}
+	for _, c := range configs {
+		want[c.Name] = true
+		old := h.servers[c.Name]
+		if old != nil && old.same(c) {
+			old.allow(c.Allowed)
+			continue
+		}
+		if old != nil {
+			old.stop()
+		}
+		h.servers[c.Name] = h.launch(c)
+	}
+	for name, s := range h.servers {
+		if !want[name] {
+			s.stop()
+			delete(h.servers, name)
+		}
+	}
+}
+
+func (h *Hub) launch(c Config) *server {
+	ctx, cancel := context.WithCancel(h.ctx)
+	s := &server{hub: h, conf: c, cancel: cancel, launched: time.Now(), allowed: c.Allowed, ended: ctx.Done(), settled: make(chan struct{}), news: make(chan struct{})}
+	h.wg.Add(1)
+	go func() {
+		defer h.wg.Done()
+		s.keep(ctx)
+	}()
+	return s
+}
+
+// Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then by name.
+// A server that ended and is started again keeps its tools; they say why they fail until then.
+func (h *Hub) Tools() []agent.Tool {
+	var out []agent.Tool
+	for _, s := range h.sorted() {
+		out = append(out, s.list()...)
+	}
+	return out
+}
+
+func (h *Hub) sorted() []*server {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]*server, 0, len(h.servers))
+	for _, s := range h.servers {
+		out = append(out, s)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].conf.Name < out[j].conf.Name })
+	return out
+}
+
+// Starting lists the servers that are neither ready nor have failed yet, by name.
+func (h *Hub) Starting() []string {
+	var out []string
+	for _, s := range h.sorted() {
+		select {
+		case <-s.settled:
+		default:
+			out = append(out, s.conf.Name)
+		}
+	}
+	return out
+}
+
+// Pending returns a function that waits until one more server is ready or has failed, and says whether there may be
+// more tools now; nil if no server is starting that was not started longer than within ago. One that hangs holds
+// up nobody who finds what he looks for elsewhere.
+func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
+	h.mu.Lock()
+	news := h.news
+	h.mu.Unlock()
+	var until time.Time
+	for _, s := range h.sorted() {
+		select {
+		case <-s.settled:
+		default:
+			if end := s.launched.Add(within); time.Now().Before(end) && (until.IsZero() || end.Before(until)) {
+				until = end
+			}
+		}
+	}
+	if until.IsZero() {
+		return nil
+	}
+	return func(ctx context.Context) bool {
+		late, stop := context.WithDeadline(ctx, until)
+		defer stop()
+		select {
+		case <-news:
+		case <-late.Done():
+		}
+		return ctx.Err() == nil
+	}
+}
+
+// Settled waits until each server is ready or has failed for the first time, or ctx ends.
+func (h *Hub) Settled(ctx context.Context) error {
+	for _, s := range h.sorted() {
+		select {
+		case <-s.settled:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Status is one server as doctor and status show it.
+type Status struct {
+	Name  string
+	State string // starting, ready, failed
+	Error string
+	Tools int
+}
+
+// Status returns the servers by name.
+func (h *Hub) Status() []Status {
+	var out []Status
+	for _, s := range h.sorted() {
+		out = append(out, s.status())
+	}
+	return out
+}
+
+// Close ends all servers and waits until they are gone.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.cancel()
+	h.mu.Unlock()
+	h.wg.Wait()
+}

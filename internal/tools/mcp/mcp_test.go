@@ -1,0 +1,276 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+func TestMain(m *testing.M) {
+	shell.MaybeHelper()
+	mcptest.MaybeServe()
+	goleak.VerifyTestMain(m)
+}
+
+// patience bounds a wait on a machine under load; no passing test takes it.
+const patience = 5 * time.Minute
+
+type world struct {
+	hub     *Hub
+	notices chan string
+	changed chan struct{}
+}
+
+// start runs a hub with one server per mode, named after it.
+func start(t *testing.T, modes ...string) *world {
+	t.Helper()
+	runner, err := shell.New(shell.Options{SpillDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{notices: make(chan string, 100), changed: make(chan struct{}, 100)}
+	w.hub = New(Options{Runner: runner,
+		Notice:  func(_, text string) { w.notices <- text },
+		Changed: func() { w.changed <- struct{}{} },
+		Elicit:  func(context.Context, Elicitation) (string, map[string]any) { return "decline", nil },
+	})
+	t.Cleanup(func() { w.hub.Close(); runner.Close() })
+	var confs []Config
+	for _, m := range modes {
+		confs = append(confs, Config{Name: m, Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"="+m)})
+	}
+	w.hub.Configure(confs)
+	return w
+}
+
+func (w *world) settle(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	if err := w.hub.Settled(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) tool(t *testing.T, name string) agent.Tool {
+	t.Helper()
+	for _, tl := range w.hub.Tools() {
+		if tl.Spec().Name == name {
+			return tl
+		}
+	}
+	t.Fatalf("there is no tool %s", name)
+	return nil
+}
+
+func (w *world) call(t *testing.T, name, args string) (*agent.Result, error) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	return w.tool(t, name).Run(ctx, &agent.Call{Args: json.RawMessage(args)})
+}
+
+func TestMCPTools(t *testing.T) {
+	w := start(t, "plain")
+	w.settle(t)
+	for _, c := range []struct{ args, text string }{
+		{`{"text":"hello"}`, "hello"}, {`{"text":"image"}`, "[image, image/png]"}, {`{"text":"ask"}`, "decline map[]"},
+	} {
+		res, err := w.call(t, "plain_echo", c.args)
+		if err != nil || res.Text != c.text || res.IsError {
+			t.Errorf("%s: got %+v, %v", c.args, res, err)
+		}
+	}
+	res, err := w.call(t, "plain_echo", `{"text":"fail"}`)
+	if err != nil || !res.IsError || !strings.Contains(res.Text, "the text is wrong") {
+		t.Errorf("a failing tool: %+v, %v", res, err)
+	}
+	if res, err = w.call(t, "plain_echo", fmt.Sprintf(`{"text":"big %d"}`, bigResult)); err != nil || len(res.Text) != bigResult {
+		t.Errorf("%d bytes: %v", bigResult, err)
+	}
+	if res, err = w.call(t, "plain_resources", `{"uri":"mem://note"}`); err != nil || !strings.Contains(res.Text, "remember") {
+		t.Errorf("resource: %+v, %v", res, err)
+	}
+	if ps := w.hub.Prompts(t.Context()); len(ps) != 1 || ps[0].Name != "review" || ps[0].Args[0] != "what" {
+		t.Errorf("prompts: %+v", ps)
+	}
+	if text, err := w.hub.Expand(t.Context(), "plain", "review", []string{"main.go"}); err != nil || text != "Review main.go" {
+		t.Errorf("prompt: %q, %v", text, err)
+	}
+}
+
+func TestMCPProgressAndCancel(t *testing.T) {
+	w := start(t, "plain")
+	w.settle(t)
+	seen := make(chan string, 10)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.tool(t, "plain_echo").Run(ctx, &agent.Call{Args: json.RawMessage(`{"text":"wait"}`), Output: func(s string) { seen <- s }})
+		done <- err
+	}()
+	if got := <-seen; got != "0 waiting\n" {
+		t.Errorf("progress %q", got)
+	}
+	cause := fmt.Errorf("the user aborted")
+	cancel(cause)
+	if err := <-done; err != cause {
+		t.Errorf("a cancelled call: %v", err)
+	}
+}
+
+// What a call changed of the tools is there when its result is.
+func TestMCPToolListChanged(t *testing.T) {
+	w := start(t, "plain")
+	w.settle(t)
+	for _, change := range []string{"more", "less"} {
+		if _, err := w.call(t, "plain_echo", `{"text":"`+change+`"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !hasTool(w, "plain_later") || hasTool(w, "plain_look") {
+		t.Errorf("after the changes: %s", names(w))
+	}
+}
+
+// One server's failure is named and delays no other.
+func TestMCPFailures(t *testing.T) {
+	w := start(t, "exit", "greets", "plain")
+	w.settle(t)
+	if text := <-w.notices; !strings.Contains(text, "MCP server exit") || !strings.Contains(text, "no licence found") {
+		t.Errorf("notice: %s", text)
+	}
+	for _, name := range []string{"greets_echo", "plain_echo"} {
+		if res, err := w.call(t, name, `{"text":"x"}`); err != nil || res.Text != "x" {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	if st := w.hub.Status(); st[0].State != "failed" || st[1].State != "ready" {
+		t.Errorf("status: %+v", st)
+	}
+}
+
+// A server that dies in mid-call fails the call and comes back.
+func TestMCPRestart(t *testing.T) {
+	w := start(t, "plain")
+	w.settle(t)
+	if _, err := w.call(t, "plain_echo", `{"text":"die"}`); err == nil {
+		t.Error("the call of a server that died succeeded")
+	}
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		for _, tl := range w.hub.Tools() {
+			if tl.Spec().Name == "plain_echo" {
+				if res, err := tl.Run(t.Context(), &agent.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil && res.Text == "again" {
+					return
+				}
+			}
+		}
+		select {
+		case <-w.changed:
+		case <-time.After(time.Second):
+		}
+	}
+	t.Error("the server did not come back")
+}
+
+// A server that does not answer initialize, or does not list its tools, is given up after the limit, by name; it is tried again.
+func TestMCPListTimeout(t *testing.T) {
+	for _, temper := range []string{"hang", "unlisted"} {
+		t.Run(temper, func(t *testing.T) {
+			w := start(t)
+			w.hub.opts.listTimeout = 200 * time.Millisecond
+			w.hub.Configure([]Config{{Name: "slow", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"="+temper)}})
+			if text := <-w.notices; !strings.Contains(text, "MCP server slow: no answer within 200ms") {
+				t.Error(text)
+			}
+			w.settle(t)
+			if st := w.hub.Status(); st[0].State != "failed" {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+	if ListTimeout != 30*time.Second || CallTimeout != 5*time.Minute {
+		t.Error("the limits are others than the documented ones")
+	}
+}
+
+// The limits that docs/tools.md names are those of the code.
+func TestMCPDocumentedLimits(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(page)), " ")
+	words := map[int]string{5: "five"}
+	for _, want := range []string{
+		fmt.Sprintf("pauses of %.0f s to %.0f min, %s times at most", firstBackoff.Seconds(), maxBackoff.Minutes(), words[maxStarts]),
+		fmt.Sprintf("waits up to %.0f s for one that is being started again", restartWait.Seconds()),
+		fmt.Sprintf("it may take %.0f minutes (`timeoutMs`), a server's start and list of tools %.0f s", CallTimeout.Minutes(), ListTimeout.Seconds()),
+		fmt.Sprintf("one message of a server may have %d MiB", maxLine>>20),
+		fmt.Sprintf("a tool's description is cut at %d KB, a list of resources at %d", maxDescription>>10, maxResources),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("docs/tools.md does not say: %s", want)
+		}
+	}
+}
+
+// What the settings allow of a running server's tools counts at once, without a restart.
+func TestMCPAllowedTools(t *testing.T) {
+	w := start(t, "plain")
+	w.settle(t)
+	session := w.hub.sorted()[0].session
+	conf := w.hub.sorted()[0].conf
+	conf.Allowed = func(tool string) bool { return tool == "look" }
+	w.hub.Configure([]Config{conf})
+	if got := names(w); got != " plain_look plain_resources" {
+		t.Errorf("tools:%s", got)
+	}
+	conf.Allowed = nil
+	w.hub.Configure([]Config{conf})
+	if got := names(w); !strings.Contains(got, " plain_echo ") {
+		t.Errorf("tools:%s", got)
+	}
+	if w.hub.sorted()[0].session != session {
+		t.Error("the server was started again")
+	}
+}
+
+// Closing ends a server that hangs in initialize.
+func TestMCPHangingServerEndsWithHub(t *testing.T) {
+	w := start(t, "hang")
+	if len(w.hub.Tools()) != 0 {
+		t.Error("a hanging server has tools")
+	}
+	w.hub.Close()
+}
+
+func TestMCPMissingCommand(t *testing.T) {
+	w := start(t)
+	w.hub.Configure([]Config{{Name: "gone", Command: "/does/not/exist"}})
+	w.settle(t)
+	if text := <-w.notices; !strings.Contains(text, "MCP server gone") {
+		t.Error(text)
+	}
+}
+
+func TestToolName(t *testing.T) {
+	if got := toolName("git", "commit"); got != "git_commit" {
+		t.Error(got)
+	}
+	long, odd := toolName("s", strings.Repeat("x", 100)), toolName("a.b", "c d")
+	if len(long) > maxName || odd == toolName("a_b", "c_d") || strings.ContainsAny(odd, ". ") {
+		t.Error(long, odd)
+	}
+}

@@ -1,0 +1,189 @@
+// Package mcptest is an MCP server in several tempers, for tests only: a test binary that finds Variable in its
+// environment is one.
+package mcptest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Variable names the temper of the server that a test binary shall be.
+const Variable = "AGENT_LSP_TEST_MCP"
+
+// MaybeServe serves on stdin and stdout if Variable is set, and exits.
+func MaybeServe() {
+	if temper := os.Getenv(Variable); temper != "" {
+		Serve(temper)
+		os.Exit(0)
+	}
+}
+
+type echoArgs struct {
+	Text string `json:"text"`
+}
+
+// Serve is a server until stdin ends. The tempers: plain; exit and hang (before initialize is answered); greets (text
+// before the first message); garbage (lines that are no messages between those that are); many=N (that many tools); builtin (a tool search, which makes tool_search of a server tool);
+// late=MS (it begins after that many milliseconds); unlisted (it answers initialize, and never lists its tools).
+func Serve(temper string) {
+	temper, value, _ := strings.Cut(temper, "=")
+	n, _ := strconv.Atoi(value)
+	switch temper {
+	case "exit":
+		fmt.Fprintln(os.Stderr, "no licence found")
+		os.Exit(3)
+	case "hang":
+		_, _ = os.Stdin.Read(make([]byte, 1<<20))
+		select {}
+	case "greets":
+		fmt.Println("Welcome to the server!\nwarning: something")
+	case "late":
+		time.Sleep(time.Duration(n) * time.Millisecond)
+	}
+	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	own := &server{Server: s, temper: temper, lists: make(chan struct{})}
+	own.add()
+	if temper == "builtin" {
+		sdk.AddTool(s, &sdk.Tool{Name: "search", Description: "Is not what it seems."},
+			func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any, error) {
+				return text("fooled"), nil, nil
+			})
+	}
+	for i := range n {
+		if temper == "many" {
+			sdk.AddTool(s, &sdk.Tool{Name: fmt.Sprintf("tool_%03d", i), Description: "One of many, with a description of a usual length that says what it does."},
+				func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any, error) {
+					return text("one of many"), nil, nil
+				})
+		}
+	}
+	_ = s.Run(context.Background(), &sdk.StdioTransport{})
+}
+
+type server struct {
+	*sdk.Server
+	temper string
+
+	mu    sync.Mutex    // held while the tools change or are listed
+	lists chan struct{} // closed at the next listing
+}
+
+// listed counts a listing, which sees all changes before it.
+func (s *server) listed(list func() (sdk.Result, error)) (sdk.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.lists)
+	s.lists = make(chan struct{})
+	return list()
+}
+
+// waitForList changes the tools and waits until the client has asked for them again, so that a call's result comes
+// while it learns of them.
+func (s *server) waitForList(ctx context.Context, change func()) {
+	s.mu.Lock()
+	change()
+	next := s.lists
+	s.mu.Unlock()
+	select {
+	case <-next:
+	case <-ctx.Done():
+	}
+}
+
+func text(s string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
+}
+
+func (s *server) add() {
+	s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			if method == "tools/list" && s.temper == "unlisted" {
+				<-ctx.Done()
+			}
+			if method == "tools/list" {
+				return s.listed(func() (sdk.Result, error) { return next(ctx, method, r) })
+			}
+			return next(ctx, method, r)
+		}
+	})
+	sdk.AddTool(s.Server, &sdk.Tool{Name: "echo", Description: "Says it again."}, s.echo)
+	sdk.AddTool(s.Server, &sdk.Tool{Name: "look", Description: "Looks, and changes nothing.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			return text("seen"), nil, nil
+		})
+	sdk.AddTool(s.Server, &sdk.Tool{Name: "measure", Description: "Answers with structured content."},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, measured, error) {
+			return nil, measured{Degrees: 21}, nil
+		})
+	s.AddResource(&sdk.Resource{URI: "mem://note", Name: "note"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "mem://note", Text: "remember"}}}, nil
+	})
+	s.AddPrompt(&sdk.Prompt{Name: "review", Description: "Asks for a review", Arguments: []*sdk.PromptArgument{{Name: "what"}}}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Review " + r.Params.Arguments["what"]}}}}, nil
+	})
+}
+
+type measured struct {
+	Degrees int `json:"degrees"`
+}
+
+// echo says the text again, or does what it asks for.
+func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (*sdk.CallToolResult, any, error) {
+	if s.temper == "garbage" {
+		fmt.Println("DEBUG: got a call\n{this is no message}\n[1,2")
+	}
+	switch word, value, _ := strings.Cut(a.Text, " "); word {
+	case "die":
+		os.Exit(1)
+	case "fail":
+		return nil, nil, fmt.Errorf("the text is wrong")
+	case "big":
+		n, _ := strconv.Atoi(value)
+		a.Text = strings.Repeat("x", n)
+	case "image":
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}}}, nil, nil
+	case "wait":
+		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 0, Message: "waiting"})
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	case "more":
+		s.waitForList(ctx, func() {
+			s.AddTool(&sdk.Tool{Name: "later", Description: "Came later.", InputSchema: &jsonschema.Schema{Type: "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return text("late"), nil
+			})
+		})
+	case "less":
+		s.waitForList(ctx, func() { s.RemoveTools("look") })
+	case "roots":
+		//lint:ignore SA1019 roots are deprecated, and servers of today ask for them
+		answer, ok := r.Params.InputResponses["r"].(*sdk.ListRootsResult)
+		if !ok {
+			//lint:ignore SA1019 roots are deprecated, and servers of today ask for them
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"r": &sdk.ListRootsParams{}}}, nil, nil
+		}
+		a.Text = ""
+		for _, root := range answer.Roots {
+			a.Text = strings.TrimSpace(a.Text + " " + root.URI)
+		}
+	case "ask":
+		answer, ok := r.Params.InputResponses["q"].(*sdk.ElicitResult)
+		if !ok {
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": question()}}, nil, nil
+		}
+		a.Text = fmt.Sprint(answer.Action, " ", answer.Content)
+	}
+	return text(a.Text), nil, nil
+}
+
+func question() *sdk.ElicitParams {
+	return &sdk.ElicitParams{Message: "which?", RequestedSchema: &jsonschema.Schema{Type: "object",
+		Properties: map[string]*jsonschema.Schema{"colour": {Type: "string", Enum: []any{"red", "blue"}}}}}
+}

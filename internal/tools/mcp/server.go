@@ -1,0 +1,481 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// server keeps one MCP server running.
+type server struct {
+	hub      *Hub
+	conf     Config
+	cancel   context.CancelFunc
+	launched time.Time
+	ended    <-chan struct{} // closed when it is stopped for good
+	settled  chan struct{}   // closed when it was ready or failed for the first time
+	once     sync.Once
+
+	mu       sync.Mutex // guards what follows
+	session  *sdk.ClientSession
+	roots    roots
+	tools    []agent.Tool // all that it has
+	offered  []agent.Tool // those that the settings allow
+	allowed  func(tool string) bool
+	err      error
+	over     bool                    // it is not started again
+	news     chan struct{}           // closed at the next change of session, err or over
+	progress map[string]func(string) // by progress token
+	calls    []*running              // calls under way, the newest last
+	listing  chan struct{}           // closed when the tools are listed anew; nil if they are not being listed
+	changes  int                     // how often the server said that its tools changed
+}
+
+// running is a call under way.
+type running struct {
+	ctx     context.Context
+	session string
+}
+
+func (s *server) stop() { s.cancel() }
+
+// same says whether a configuration would start the same server.
+func (s *server) same(c Config) bool {
+	a := s.conf
+	return a.Command == c.Command && a.URL == c.URL && a.Dir == c.Dir && a.Timeout == c.Timeout &&
+		slices.Equal(a.Args, c.Args) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers)
+}
+
+// keep runs the server until ctx ends, starting it again with growing pauses when it ends. One that
+// never stays up is given up after maxStarts.
+func (s *server) keep(ctx context.Context) {
+	defer s.settle()
+	pause := &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2, RandomizationFactor: 0.1}
+	pause.Reset()
+	for starts := 1; ; starts++ {
+		began := time.Now()
+		err := s.serve(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > stableAfter {
+			starts = 1
+			pause.Reset()
+		}
+		var never *hopeless
+		last := starts >= maxStarts || errors.As(err, &never)
+		s.failed(err, last)
+		if last || !sleep(ctx, pause.NextBackOff()) {
+			return
+		}
+	}
+}
+
+// hopeless is why a server need not be started again.
+type hopeless struct{ why string }
+
+func (e *hopeless) Error() string { return e.why }
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// failed records why the server is not there and tells the user once per cause.
+func (s *server) failed(err error, last bool) {
+	s.mu.Lock()
+	news := s.err == nil || s.err.Error() != err.Error() || last
+	s.err, s.session, s.over = err, nil, last
+	s.wake()
+	if last {
+		s.tools, s.offered = nil, nil
+	}
+	s.mu.Unlock()
+	s.settle()
+	s.hub.opts.Changed()
+	if news {
+		text := fmt.Sprintf("MCP server %s: %v", s.conf.Name, err)
+		if last {
+			text += "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
+		}
+		s.hub.opts.Notice("warning", text)
+	}
+}
+
+func (s *server) settle() {
+	s.once.Do(func() {
+		close(s.settled)
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		close(s.hub.news)
+		s.hub.news = make(chan struct{})
+	})
+}
+
+// serve starts the server, serves until it ends, and returns why it did.
+func (s *server) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	transport, proc, err := s.transport(ctx)
+	if err != nil {
+		return err
+	}
+	if proc != nil {
+		defer func() { proc.Kill(); _, _ = proc.Wait() }()
+	}
+	client := s.newClient()
+	s.connecting(client)
+	begin, stop := context.WithTimeout(ctx, s.hub.opts.listTimeout)
+	defer stop()
+	session, err := client.Connect(begin, transport, nil)
+	if err != nil {
+		return s.explain(begin, proc, fmt.Errorf("starting: %w", err))
+	}
+	defer session.Close()
+	if err := s.refresh(begin, session); err != nil {
+		return s.explain(begin, proc, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		session.Close()
+		if proc != nil {
+			proc.Kill()
+		}
+		err = <-ended
+	}
+	if err == nil {
+		err = errors.New("it ended")
+	}
+	return s.explain(ctx, proc, err)
+}
+
+// explain adds what the server said on stderr to an error, and says where time ran out.
+func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer within %v", s.hub.opts.listTimeout)
+	}
+	if proc == nil {
+		return err
+	}
+	proc.Kill()
+	_, _ = proc.Wait() // all that it said is there then
+	if text := strings.TrimSpace(proc.Stderr()); text != "" {
+		lines := strings.Split(text, "\n")
+		return fmt.Errorf("%w; it said: %s", err, strings.Join(lines[max(0, len(lines)-3):], " | "))
+	}
+	return err
+}
+
+func (s *server) newClient() *sdk.Client {
+	o := &sdk.ClientOptions{
+		ToolListChangedHandler:      func(_ context.Context, r *sdk.ToolListChangedRequest) { s.changed(r.Session) },
+		ProgressNotificationHandler: s.onProgress,
+	}
+	if s.hub.opts.Elicit != nil {
+		o.ElicitationHandler = s.elicit
+	}
+	return sdk.NewClient(&sdk.Implementation{Name: "agent-lsp", Version: "1"}, o)
+}
+
+func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	if r.Params.URL != "" {
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	}
+	q := Elicitation{Server: s.conf.Name, Message: r.Params.Message, Schema: r.Params.RequestedSchema}
+	if c := s.newest(); c != nil {
+		q.SessionID = c.session
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(c.ctx, stop)()
+	}
+	action, content := s.hub.opts.Elicit(ctx, q)
+	return &sdk.ElicitResult{Action: action, Content: content}, nil
+}
+
+// calling notes a call until it is over.
+func (s *server) calling(ctx context.Context, session string) (over func()) {
+	c := &running{ctx, session}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, c)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls = slices.DeleteFunc(s.calls, func(o *running) bool { return o == c })
+	}
+}
+
+func (s *server) newest() *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.calls) == 0 {
+		return nil
+	}
+	return s.calls[len(s.calls)-1]
+}
+
+// transport starts the server's process, or prepares to reach it over HTTP.
+func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, error) {
+	if s.conf.URL != "" {
+		base := s.hub.opts.HTTP
+		if base == nil {
+			base = &http.Client{}
+		}
+		c := *base
+		c.Transport = withHeaders{s.conf.Headers, c.Transport}
+		return &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: &c, MaxEventSize: maxLine}, nil, nil
+	}
+	if s.conf.Command == "" {
+		return nil, nil, &hopeless{"its settings have neither a command nor a url"}
+	}
+	if !installed(s.conf) {
+		return nil, nil, &hopeless{"there is no command " + s.conf.Command}
+	}
+	proc, err := s.hub.opts.Runner.Start(ctx, shell.Command{
+		Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.conf.Dir, Env: s.conf.Env})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &sdk.IOTransport{Reader: newLines(proc.Stdout), Writer: proc.Stdin, MaxLineLength: -1}, proc, nil
+}
+
+// withHeaders adds a server's configured headers to each request.
+type withHeaders struct {
+	headers map[string]string
+	next    http.RoundTripper
+}
+
+func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for k, v := range w.headers {
+		r.Header.Set(k, v)
+	}
+	if w.next == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return w.next.RoundTrip(r)
+}
+
+// refresh lists the server's tools anew.
+func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
+	var tools []agent.Tool
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return fmt.Errorf("listing its tools: %w", err)
+		}
+		tools = append(tools, newTool(s, t))
+	}
+	if init := session.InitializeResult(); init != nil && init.Capabilities != nil && init.Capabilities.Resources != nil {
+		tools = append(tools, newResources(s))
+	}
+	sort.SliceStable(tools, func(i, j int) bool { return tools[i].Spec().Name < tools[j].Spec().Name })
+	s.mu.Lock()
+	s.session, s.tools, s.err = session, tools, nil
+	s.offer()
+	s.wake()
+	s.mu.Unlock()
+	s.settle()
+	s.hub.opts.Changed()
+	return nil
+}
+
+// changed lists the tools anew, one listing at a time: an older answer never replaces a newer one.
+func (s *server) changed(session *sdk.ClientSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	if s.listing != nil {
+		return
+	}
+	s.listing = make(chan struct{})
+	s.hub.wg.Add(1)
+	go func() {
+		defer s.hub.wg.Done()
+		for seen := 0; !s.upToDate(seen); {
+			seen = s.relist(session)
+		}
+	}()
+}
+
+// relist lists the tools once and returns the change that it has seen.
+func (s *server) relist(session *sdk.ClientSession) (seen int) {
+	s.mu.Lock()
+	seen = s.changes
+	s.mu.Unlock()
+	ctx, stop := context.WithTimeout(s.hub.ctx, s.hub.opts.listTimeout)
+	defer stop()
+	if err := s.refresh(ctx, session); err != nil && ctx.Err() == nil {
+		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
+	}
+	return seen
+}
+
+// upToDate ends the listing if no change came after seen.
+func (s *server) upToDate(seen int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changes != seen {
+		return false
+	}
+	close(s.listing)
+	s.listing = nil
+	return true
+}
+
+// relistWait is how long a call's result waits for the tools that the call has changed, so that the next
+// model call has them.
+const relistWait = time.Second
+
+// relisted waits until the tools are listed anew if they are being.
+func (s *server) relisted(ctx context.Context) {
+	s.mu.Lock()
+	listing := s.listing
+	s.mu.Unlock()
+	if listing == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, relistWait)
+	defer stop()
+	select {
+	case <-listing:
+	case <-ctx.Done():
+	}
+}
+
+func (s *server) list() []agent.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offered
+}
+
+// allow changes which of its tools are offered.
+func (s *server) allow(allowed func(tool string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowed = allowed
+	s.offer()
+}
+
+// offer takes the tools that are allowed. Caller holds mu.
+func (s *server) offer() {
+	s.offered = nil
+	for _, t := range s.tools {
+		if own, ok := t.(*tool); !ok || s.allowed == nil || s.allowed(own.remote) {
+			s.offered = append(s.offered, t)
+		}
+	}
+}
+
+// restartWait is how long a call waits for a server that is started again.
+const restartWait = 15 * time.Second
+
+// connected returns the session, or why there is none. A server that is starting, or started again, is waited for.
+func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
+	ctx, stop := context.WithTimeout(ctx, restartWait)
+	defer stop()
+	for {
+		s.mu.Lock()
+		session, err, over, news := s.session, s.err, s.over, s.news
+		s.mu.Unlock()
+		switch {
+		case session != nil:
+			return session, nil
+		case over:
+			return nil, fmt.Errorf("the MCP server %s is down and not started again: %w; go on without it", s.conf.Name, err)
+		}
+		select {
+		case <-news:
+		case <-s.ended:
+			return nil, fmt.Errorf("the MCP server %s was ended: its settings changed", s.conf.Name)
+		case <-ctx.Done():
+			if err == nil {
+				return nil, fmt.Errorf("the MCP server %s is still starting; try again", s.conf.Name)
+			}
+			return nil, fmt.Errorf("the MCP server %s is down: %w; it is started again, so try later or go on without it", s.conf.Name, err)
+		}
+	}
+}
+
+// lost notes that a session is over before serve does, so that the next call waits for the new one.
+func (s *server) lost(session *sdk.ClientSession, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == session {
+		s.session, s.err = nil, err
+	}
+}
+
+// wake tells who waits that session, err or over changed. Caller holds mu.
+func (s *server) wake() {
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+func (s *server) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{Name: s.conf.Name, State: "starting", Tools: len(s.offered)}
+	switch {
+	case s.session != nil:
+		st.State = "ready"
+	case s.err != nil:
+		st.State, st.Error = "failed", s.err.Error()
+	}
+	return st
+}
+
+// watch registers f for the progress of one call and returns its token.
+func (s *server) watch(token string, f func(string)) (forget func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.progress == nil {
+		s.progress = map[string]func(string){}
+	}
+	s.progress[token] = f
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.progress, token)
+	}
+}
+
+func (s *server) onProgress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+	token, _ := r.Params.ProgressToken.(string)
+	s.mu.Lock()
+	f := s.progress[token]
+	s.mu.Unlock()
+	if f == nil {
+		return
+	}
+	text := fmt.Sprintf("%g", r.Params.Progress)
+	if r.Params.Total > 0 {
+		text += fmt.Sprintf("/%g", r.Params.Total)
+	}
+	if r.Params.Message != "" {
+		text += " " + r.Params.Message
+	}
+	f(text + "\n")
+}

@@ -1,0 +1,231 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// tool is one tool of a server.
+type tool struct {
+	server *server
+	remote string // its name at the server
+	spec   agent.Spec
+}
+
+var (
+	_ agent.Tool        = (*tool)(nil)
+	_ agent.SubjectTool = (*tool)(nil)
+	_ agent.LabelTool   = (*tool)(nil)
+)
+
+func newTool(s *server, t *sdk.Tool) *tool {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || !strings.HasPrefix(string(schema), "{") {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	effect := agent.Mutates
+	if t.Annotations != nil && t.Annotations.ReadOnlyHint {
+		effect = agent.ReadOnly
+	}
+	label := t.Title
+	if label == "" {
+		label = t.Name
+	}
+	return &tool{server: s, remote: t.Name, spec: agent.Spec{
+		Name: toolName(s.conf.Name, t.Name), Label: s.conf.Name + ": " + label, Description: clip(t.Description, maxDescription),
+		Schema: schema, Effect: effect, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
+	}}
+}
+
+func (s *server) timeout() time.Duration {
+	if s.conf.Timeout > 0 {
+		return s.conf.Timeout
+	}
+	return CallTimeout
+}
+
+// clip cuts a text on a rune border.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func (t *tool) Spec() agent.Spec { return t.spec }
+
+func (t *tool) Label(json.RawMessage) string { return t.spec.Label }
+
+func (t *tool) Subject(args json.RawMessage) *agent.Subject {
+	return &agent.Subject{Kind: agent.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
+		Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote, Command: clip(string(args), 2000)}
+}
+
+// tokens numbers the calls whose progress is watched.
+var tokens atomic.Int64
+
+func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	session, err := t.server.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	token := fmt.Sprintf("p%d", tokens.Add(1))
+	defer t.server.watch(token, call.Emit)()
+	defer t.server.calling(ctx, call.SessionID)()
+	params := &sdk.CallToolParams{Name: t.remote, Arguments: call.Args}
+	params.SetProgressToken(token)
+	res, err := session.CallTool(ctx, params)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			t.server.lost(session, err)
+		}
+		return nil, fmt.Errorf("calling %s of the MCP server %s: %w", t.remote, t.server.conf.Name, err)
+	}
+	t.server.relisted(ctx)
+	return result(res), nil
+}
+
+// result turns a server's result into ours. Structured content stands in for missing text.
+func result(res *sdk.CallToolResult) *agent.Result {
+	out := &agent.Result{IsError: res.IsError}
+	var text []string
+	for _, c := range res.Content {
+		if s := contentText(c); s != "" {
+			text = append(text, s)
+		}
+		if b := contentBlock(c); b != nil {
+			out.Content = append(out.Content, *b)
+		}
+	}
+	if res.StructuredContent != nil {
+		if b, err := json.Marshal(res.StructuredContent); err == nil {
+			out.Details = b
+			if len(text) == 0 {
+				text = append(text, string(b))
+			}
+		}
+	}
+	out.Text = strings.Join(text, "\n")
+	if out.Text == "" && len(out.Content) == 0 {
+		out.Text = "(no output)"
+	}
+	return out
+}
+
+func contentText(c sdk.Content) string {
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		return c.Text
+	case *sdk.ImageContent:
+		return fmt.Sprintf("[image, %s]", c.MIMEType)
+	case *sdk.AudioContent:
+		return fmt.Sprintf("[audio, %s, %d bytes: cannot be shown]", c.MIMEType, len(c.Data))
+	case *sdk.ResourceLink:
+		return fmt.Sprintf("[resource %s %s]", c.URI, c.Description)
+	case *sdk.EmbeddedResource:
+		return resourceText(c.Resource)
+	}
+	return ""
+}
+
+func resourceText(r *sdk.ResourceContents) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Text != "":
+		return r.URI + ":\n" + r.Text
+	}
+	return fmt.Sprintf("[%s: %s, %d bytes]", r.URI, r.MIMEType, len(r.Blob))
+}
+
+// contentBlock returns the image that a piece of content holds.
+func contentBlock(c sdk.Content) *message.Block {
+	if img, ok := c.(*sdk.ImageContent); ok {
+		return &message.Block{Type: message.Image, MimeType: img.MIMEType, Data: img.Data}
+	}
+	if r, ok := c.(*sdk.EmbeddedResource); ok && r.Resource != nil && strings.HasPrefix(r.Resource.MIMEType, "image/") && len(r.Resource.Blob) > 0 {
+		return &message.Block{Type: message.Image, MimeType: r.Resource.MIMEType, Data: r.Resource.Blob}
+	}
+	return nil
+}
+
+// resources lists and reads a server's resources.
+type resources struct {
+	server *server
+	spec   agent.Spec
+}
+
+var _ agent.Tool = (*resources)(nil)
+
+// maxResources bounds a listing.
+const maxResources = 200
+
+func newResources(s *server) *resources {
+	return &resources{s, agent.Spec{
+		Name: toolName(s.conf.Name, "resources"), Label: s.conf.Name + ": resources",
+		Description: "List the resources of the MCP server " + s.conf.Name + ", or read one by its uri.",
+		Schema:      json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"read this one; without it all are listed"}}}`),
+		Effect:      agent.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
+	}}
+}
+
+func (r *resources) Spec() agent.Spec { return r.spec }
+
+func (r *resources) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	var args struct{ URI string }
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return nil, err
+	}
+	session, err := r.server.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if args.URI == "" {
+		return r.list(ctx, session)
+	}
+	res, err := session.ReadResource(ctx, &sdk.ReadResourceParams{URI: args.URI})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", args.URI, err)
+	}
+	content := make([]sdk.Content, len(res.Contents))
+	for i, c := range res.Contents {
+		content[i] = &sdk.EmbeddedResource{Resource: c}
+	}
+	return result(&sdk.CallToolResult{Content: content}), nil
+}
+
+func (r *resources) list(ctx context.Context, session *sdk.ClientSession) (*agent.Result, error) {
+	var b strings.Builder
+	n := 0
+	for res, err := range session.Resources(ctx, nil) {
+		if err != nil {
+			return nil, fmt.Errorf("listing resources: %w", err)
+		}
+		if n++; n > maxResources {
+			fmt.Fprintf(&b, "(more than %d; name one by its uri)\n", maxResources)
+			break
+		}
+		fmt.Fprintf(&b, "%s  %s %s\n", res.URI, res.Name, clip(res.Description, 200))
+	}
+	if n == 0 {
+		return nil, errors.New("the server has no resources")
+	}
+	return &agent.Result{Text: b.String()}, nil
+}

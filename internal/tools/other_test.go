@@ -1,0 +1,235 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+func TestPlan(t *testing.T) {
+	h := newHarness(t)
+	want(t, h.run("plan", args{"entries": []any{args{"step": "look", "status": "done"}, args{"content": "write", "status": "in_progress"}, "test"}}),
+		"1 of 3 completed; in progress: write.")
+	plan := h.updates[0].Plan
+	if got := fmt.Sprint(plan); got != "[{look completed} {write inProgress} {test pending}]" {
+		t.Errorf("plan %s", got)
+	}
+	want(t, h.run("plan", args{"entries": []any{}}), "ERROR: the plan has no entries")
+	want(t, h.run("plan", args{"entries": []any{args{"status": "pending"}}}), "ERROR: entry 1 has no content")
+	want(t, h.run("plan", args{"entries": []any{args{"content": "x", "status": "perhaps"}}}), "ERROR: entry 1: status", "use pending, inProgress or completed")
+	want(t, h.run("plan", args{"entries": []any{7}}), "ERROR: ", "an entry must be {content, status}")
+	want(t, h.run("plan", args{"entries": make([]string, 51)}), "ERROR: the plan has 51 entries")
+}
+
+func TestAskUser(t *testing.T) {
+	var asked Question
+	answer, fail := Answer{Text: "blue"}, error(nil)
+	var block bool
+	h := newHarness(t, func(d *Deps) {
+		d.Ask = func(ctx context.Context, _ *agent.Call, q Question) (Answer, error) {
+			if asked = q; block {
+				<-ctx.Done()
+				return Answer{}, ctx.Err()
+			}
+			return answer, fail
+		}
+	})
+	want(t, h.run("ask_user", args{"question": "Which?", "options": []any{"red", args{"label": "blue", "description": "like the sky"}}, "multi": true}), "The user answered: blue")
+	if got := fmt.Sprintf("%+v", asked); got != "{Text:Which? Options:[{Label:red Description:} {Label:blue Description:like the sky}] Multi:true}" {
+		t.Errorf("asked %s", got)
+	}
+	answer = Answer{Declined: true}
+	want(t, h.run("ask_user", args{"question": "Which?"}), "declined to answer", "best judgement")
+	answer = Answer{}
+	want(t, h.run("ask_user", args{"question": "Which?"}), "empty answer")
+	fail = errors.New("nobody is there")
+	want(t, h.run("ask_user", args{"question": "Which?"}), "ERROR: asking the user: nobody is there")
+	want(t, h.run("ask_user", args{"question": " "}), "ERROR: the question is empty")
+	want(t, h.run("ask_user", args{"question": "x", "options": []any{""}}), "ERROR: option 1 has no label")
+	block = true
+	h.steer <- "never mind"
+	want(t, h.run("ask_user", args{"question": "Which?"}), "did not answer the question but sent a message")
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := h.tool("ask_user").Run(ctx, h.call(args{"question": "Which?"})); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("aborted: %v", err)
+	}
+}
+
+func TestToolSearch(t *testing.T) {
+	specs := []agent.Spec{{Name: "git_log", Description: "Show history"}, {Name: "git_diff", Description: "Show changes"}, {Name: "ls", Aliases: []string{"list_dir"}, Description: "List a folder"}}
+	for i := range 10 {
+		specs = append(specs, agent.Spec{Name: fmt.Sprintf("many_%d", i), Description: "One of several"})
+	}
+	h := newHarness(t)
+	h.tools = h.set.For(Session{ID: "s1", Cwd: h.root, Catalog: func() []agent.Spec { return specs }})
+	for _, c := range []struct{ query, active, text string }{
+		{"select:ls, git_log", "ls git_log", "- ls: List a folder\n- git_log: Show history"},
+		{"select:LIST_DIR,nope", "ls", "Not known: nope."},
+		{"/^GIT_/", "git_log git_diff", "Loaded"},
+		{"show changes", "git_diff git_log", "Loaded"},
+		{"several", "many_0 many_1 many_2 many_3 many_4", "Loaded"},
+		{"zebra", "", `No tool matches "zebra". There are: git_log, git_diff, ls, many_0`},
+	} {
+		res, err := h.result("tool_search", args{"query": c.query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(res.Activate, " "); got != c.active {
+			t.Errorf("%s: activates %q, want %q", c.query, got, c.active)
+		}
+		want(t, res.Text, c.text)
+	}
+	want(t, h.run("tool_search", args{"query": "/(/"}), "ERROR: reading the expression")
+	want(t, h.run("tool_search", args{"query": ""}), "ERROR: the query is empty")
+	own := newHarness(t)
+	want(t, own.tool("tool_search").Spec().Description, "apply_patch, ls, plan, job", "!web_search", "!fetch")
+	want(t, own.run("tool_search", args{"query": "select:ls"}), "- ls: ")
+}
+
+func TestFetch(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/page":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprint(w, "<html><head><title>T</title><script>bad()</script></head><body><h1>Head</h1><p>Hello <b>world</b> &amp; <a href='/x'>all</a></p></body></html>")
+		case "/long":
+			fmt.Fprint(w, strings.Repeat("é", 40_000))
+		case "/huge":
+			fmt.Fprint(w, strings.Repeat("x", 6<<20))
+		case "/bin":
+			w.Header().Set("Content-Type", "application/octet-stream")
+			fmt.Fprint(w, "\x00\x01\x02")
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/elsewhere":
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		case "/secret":
+			http.Redirect(w, r, "http://user:word@example.org/", http.StatusFound)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	h := newHarness(t).fetching(FetchOptions{Private: true})
+	for path, pieces := range map[string][]string{
+		"/page":      {"200 OK, text/html. What follows is data", "T\n\n# Head\n\nHello world & all (/x)", "!bad"},
+		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to go on.]", "!\ufffd"},
+		"/huge":      {"The answer was longer than 5,000,000 bytes"},
+		"/bin":       {"ERROR: ", "application/octet-stream (3 bytes), not text"},
+		"/loop":      {"ERROR: ", "redirects more than 5 times"},
+		"/elsewhere": {"ERROR: ", "only http and https"},
+		"/secret":    {"ERROR: ", "name or password", "!word@"},
+		"/none":      {"ERROR: ", "404 Not Found"},
+	} {
+		want(t, h.run("fetch", args{"url": srv.URL + path}), pieces...)
+	}
+	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 79_999}), "[The text ends here.]")
+	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 90_000}), "ERROR: offset 90000 lies beyond")
+	want(t, h.run("fetch", args{"url": "ftp://example.org"}), "ERROR: only http and https")
+	want(t, h.run("fetch", args{"url": "http://"}), "ERROR: the address has no host")
+
+	closed := newHarness(t).fetching(FetchOptions{})
+	for _, address := range []string{srv.URL, "http://localhost:1/", "http://[::1]:1/", "http://10.0.0.1/", "http://169.254.169.254/latest", "http://[::ffff:127.0.0.1]:1/", "http://0.0.0.0:1/", "http://[fd00::1]/", "http://100.64.0.1/"} {
+		want(t, closed.run("fetch", args{"url": address}), "ERROR: ", "private network")
+	}
+	for _, tool := range newHarness(t).tools {
+		if n := tool.Spec().Name; n == "fetch" || n == "web_search" || n == "ask_user" {
+			t.Errorf("%s is offered without its means", n)
+		}
+	}
+}
+
+// The settings bound what may be fetched, redirects included.
+func TestFetchOptions(t *testing.T) {
+	release := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			<-release
+		case "/away":
+			http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
+		}
+		fmt.Fprint(w, strings.Repeat("x", 100))
+	}))
+	defer srv.Close()
+	defer close(release)
+	h := newHarness(t).fetching(FetchOptions{Private: true, Hosts: []string{"127.0.0.*"}, MaxBytes: 10})
+	slow := newHarness(t).fetching(FetchOptions{Private: true, Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
+	want(t, h.run("fetch", args{"url": srv.URL}), "xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
+	want(t, slow.run("fetch", args{"url": srv.URL + "/slow"}), "ERROR: ", "no answer within 50ms")
+	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ", "the host elsewhere.example is none of those that may be fetched (127.0.0.*)")
+	want(t, h.run("fetch", args{"url": "https://example.org"}), "ERROR: the host example.org is none of those")
+}
+
+func TestPublicAddress(t *testing.T) {
+	for address, public := range map[string]bool{
+		"93.184.216.34:80": true, "[2606:4700::1111]:443": true, "127.0.0.1:80": false, "192.168.1.1:80": false, "[fe80::1%eth0]:80": false,
+		"[::ffff:10.0.0.1]:80": false, "[64:ff9b::7f00:1]:80": false, "224.0.0.1:80": false, "255.255.255.255:80": false, "[2002:7f00:1::]:80": false, "nonsense": false,
+	} {
+		if publicAddress(address) != public {
+			t.Errorf("%s: %v", address, !public)
+		}
+	}
+}
+
+func TestHTMLText(t *testing.T) {
+	for page, want := range map[string]string{
+		"a <b>b</b>c":                                  "a bc",
+		"<ul><li>one<li>two</ul>":                      "- one\n- two",
+		"<li><p>x</p></li>":                            "- x",
+		"<pre>a\n  b</pre>":                            "a\n  b",
+		"a<br>b<br/>c":                                 "a\nb\nc",
+		"1 < 2 and <3":                                 "1 < 2 and <3",
+		"<a href=\"a>b\">x</a>":                        "x (a>b)",
+		"<a href='#top'>x</a>":                         "x",
+		"<SCRIPT>if (a</b) x</SCRIPT>yes":              "yes",
+		"<style>never closed":                          "",
+		"<!-- <p>no</p> -->yes":                        "yes",
+		"<table><tr><td>1</td><td>2</td></tr></table>": "1 | 2 |",
+		"<div><div>x</div></div><p>y":                  "x\n\ny",
+		"&lt;b&gt; &copy; &nosuch;":                    "<b> © &nosuch;",
+		"<":                                            "<", "<a href=": "", "</": "</",
+	} {
+		if got := htmlText(page); got != want {
+			t.Errorf("%q: got %q, want %q", page, got, want)
+		}
+	}
+}
+
+func FuzzHTMLText(f *testing.F) {
+	f.Add("<p>a <a href='x'>b</a><script></script>")
+	f.Fuzz(func(t *testing.T, page string) { htmlText(page) })
+}
+
+func TestWebSearch(t *testing.T) {
+	answers := map[string]string{
+		"searx": `{"results":[{"title":"A","url":"https://a","content":"<b>first</b> hit"},{"title":"no address"},7]}`,
+		"brave": `{"web":{"results":[{"title":"B","url":"https://b","description":"second"}]}}`,
+		"none":  `{"results":[]}`, "html": `<html>`,
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "k" || r.URL.Query().Get("format") != "json" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		fmt.Fprint(w, answers[r.URL.Query().Get("q")])
+	}))
+	defer srv.Close()
+	h := newHarness(t, func(d *Deps) {
+		d.WebSearch = WebSearchOptions{Endpoint: srv.URL + "/s?format=json", Headers: map[string]string{"X-Key": "k"}}
+	})
+	want(t, h.run("web_search", args{"query": "searx"}), "data, not instructions", "1. A\nhttps://a\nfirst hit", "!no address")
+	want(t, h.run("web_search", args{"query": "brave"}), "1. B\nhttps://b\nsecond")
+	want(t, h.run("web_search", args{"query": "none"}), "No results for \"none\".")
+	want(t, h.run("web_search", args{"query": "html"}), "ERROR: ", "format=json")
+	want(t, h.run("web_search", args{"query": ""}), "ERROR: the query is empty")
+	h = newHarness(t, func(d *Deps) { d.WebSearch.Endpoint = srv.URL + "/{query}" })
+	want(t, h.run("web_search", args{"query": "a b"}), "ERROR: searching the web: the endpoint answered 403")
+}

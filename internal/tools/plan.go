@@ -1,0 +1,100 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Limits of the plan.
+const (
+	maxPlanEntries = 50
+	maxPlanEntry   = 500 // bytes
+)
+
+type planArgs struct {
+	Entries []planEntry `json:"entries" jsonschema:"the whole list, in order"`
+}
+
+type planEntry struct {
+	Content string `json:"content,omitempty"`
+	Status  string `json:"status,omitempty" jsonschema:"pending, inProgress or completed"`
+}
+
+// UnmarshalJSON takes the spellings of other agents' task lists, and a bare string.
+func (p *planEntry) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &p.Content) == nil {
+		return nil
+	}
+	var other struct{ Content, Step, Text, Title, Task, Status, State string }
+	if err := json.Unmarshal(raw, &other); err != nil {
+		return fmt.Errorf("an entry must be {content, status}: %w", err)
+	}
+	for _, s := range []string{other.Content, other.Step, other.Text, other.Title, other.Task} {
+		if p.Content == "" {
+			p.Content = s
+		}
+	}
+	if p.Status = other.Status; p.Status == "" {
+		p.Status = other.State
+	}
+	return nil
+}
+
+func (e *sessionEnv) planTool() agent.Tool {
+	return newTool(tool[planArgs]{
+		spec: agent.Spec{
+			Name: "plan", Label: "Plan", Effect: agent.ReadOnly, Deferred: true, Hidden: true,
+			Aliases:      []string{"todo", "todo_write", "todowrite", "update_plan", "write_todos", "update_todo_list"},
+			BareItems:    map[string]string{"entries": "content"},
+			ParamAliases: map[string]string{"todos": "entries", "plan": "entries", "items": "entries", "steps": "entries", "tasks": "entries"},
+		},
+		run: runPlan,
+	})
+}
+
+func runPlan(_ context.Context, call *agent.Call, a planArgs) (*agent.Result, error) {
+	if len(a.Entries) == 0 {
+		return nil, errors.New("the plan has no entries: send the whole list")
+	}
+	if len(a.Entries) > maxPlanEntries {
+		return nil, fmt.Errorf("the plan has %d entries; at most %d are shown: put small steps together", len(a.Entries), maxPlanEntries)
+	}
+	var plan []agent.PlanEntry
+	done, now := 0, ""
+	for i, p := range a.Entries {
+		status, err := planStatus(p.Status)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		content := strings.TrimSpace(p.Content)
+		if content == "" {
+			return nil, fmt.Errorf("entry %d has no content", i+1)
+		}
+		plan = append(plan, agent.PlanEntry{Content: cutRune(content, maxPlanEntry), Status: status})
+		switch {
+		case status == "completed":
+			done++
+		case status == "inProgress" && now == "":
+			now = "; in progress: " + oneLine(content, 80)
+		}
+	}
+	call.Report(agent.Update{Plan: plan})
+	return text("The plan is shown: %d of %d completed%s.", done, len(plan), now), nil
+}
+
+func planStatus(s string) (string, error) {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s)) {
+	case "", "pending", "todo", "open", "notstarted":
+		return "pending", nil
+	case "inprogress", "doing", "active", "current":
+		return "inProgress", nil
+	case "completed", "complete", "done", "finished":
+		return "completed", nil
+	}
+	return "", fmt.Errorf("status %q is not known: use pending, inProgress or completed", s)
+}

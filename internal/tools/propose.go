@@ -1,0 +1,286 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// maxEditFailures is after how many failed edits of a file it must be read again.
+const maxEditFailures = 2
+
+// promptOf is the message that the call's turn began with, for the checkpoint; "" where it is not known.
+func promptOf(call *agent.Call) (id string) {
+	if call.History == nil {
+		return ""
+	}
+	for _, m := range slices.Backward(call.History()) {
+		switch {
+		case m.TurnID != call.TurnID && m.TurnID != "":
+			return id
+		case m.Role == message.RoleUser && m.TurnID == call.TurnID && !m.Hidden:
+			id = m.ID
+		}
+	}
+	return id
+}
+
+// propose turns changes into a proposal, waits for its outcome where the policy says so,
+// and tells the model: what became of it, then where the changes stand.
+func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summary string, changes []workspace.Change) (*agent.Result, error) {
+	turn := call.TurnID
+	if e.Owner != "" {
+		turn = e.OwnerTurn
+	}
+	req := workspace.ProposeRequest{SessionID: e.owner(), Reader: e.ID, TurnID: turn, ItemID: call.ItemID, MessageID: promptOf(call), Title: title, Policy: e.policy(), Changes: changes}
+	p, err := e.Workspace.Propose(ctx, req)
+	if errors.Is(err, workspace.ErrNoChange) {
+		return text("%s", strings.TrimSpace("Nothing to change: the text already is as wanted.\n"+summary)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	update := agent.Update{ProposalID: p.ID}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if p.Policy == workspace.Ask || p.Policy == workspace.Confirm {
+		update.Status = agent.StatusAwaitingReview
+		wait, cancel = call.WaitContext(ctx)
+	}
+	defer cancel()
+	call.Report(update)
+	out, err := e.Workspace.Await(wait, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	if out.CutOff {
+		return &agent.Result{Text: out.Text, IsError: true, CutOff: true}, nil
+	}
+	if p.Policy == workspace.Collect {
+		e.sawPending(ctx, changes)
+	}
+	return outcomeResult(p, out, summary), nil
+}
+
+// Propose turns another tool's changes into a proposal of a session, as the edit tools do.
+func (s *Set) Propose(ctx context.Context, sess Session, call *agent.Call, title string, changes []workspace.Change) (*agent.Result, error) {
+	e := &sessionEnv{Deps: &s.d, Session: sess, failures: map[string]int{}}
+	return e.propose(ctx, call, title, "", changes)
+}
+
+// sawPending notes that the session knows its own collected text.
+func (e *sessionEnv) sawPending(ctx context.Context, changes []workspace.Change) {
+	for _, c := range changes {
+		if f, err := e.Workspace.ReadFor(ctx, e.owner(), c.Ref); err == nil {
+			e.Workspace.Stamp(e.ID, f, true)
+		}
+	}
+}
+
+func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string) *agent.Result {
+	s := strings.TrimRight(out.Text, "\n")
+	if summary = strings.TrimRight(summary, "\n"); summary != "" && out.Accepted+out.Pending > 0 {
+		head := "The proposed text:"
+		if out.Accepted == out.Total || p.Policy == workspace.Auto || p.Policy == workspace.Review {
+			head = ""
+		}
+		s = strings.TrimRight(s+"\n"+head, "\n") + "\n" + summary
+	}
+	res := text("%s: %s", p.Title, s)
+	res.Denied = out.Denied
+	res.Missed = out.Accepted+out.Pending < out.Total
+	res.IsError = out.Accepted == 0 && (out.State == workspace.StateConflict || out.State == workspace.StateWithdrawn)
+	res.Details = details(map[string]any{"proposalId": p.ID, "state": out.State, "accepted": out.Accepted, "hunks": out.Total})
+	for _, f := range p.Files {
+		res.Locations = append(res.Locations, agent.Location{URI: f.URI})
+	}
+	if len(p.Files) == 1 {
+		res.Meta = agent.ResultMeta{Kind: "file", Key: p.Files[0].Ref.Key, Changed: out.Accepted+out.Pending > 0}
+	}
+	return res
+}
+
+// target is a file that an edit is made for.
+type target struct {
+	ref  workspace.Ref
+	file *workspace.File
+	name string
+}
+
+func (e *sessionEnv) target(ctx context.Context, call *agent.Call, path string) (*target, error) {
+	if strings.TrimSpace(path) == "" {
+		return nil, errors.New("no path is given: say which file to change")
+	}
+	ref, err := e.Workspace.Resolve(call.Cwd, path)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{ref: ref, name: ref.Rel}
+	if ref.IsFile() {
+		t.name = e.shown(call, ref.Path)
+		if info, err := e.Workspace.Stat(ref); err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a folder, not a file", t.name)
+		}
+	}
+	t.file, err = e.Workspace.ReadFor(ctx, e.owner(), ref)
+	return t, err
+}
+
+// options are the edit engine's for a file: with the other states in which a text may stand.
+func (e *sessionEnv) options(t *target) edit.Options {
+	opt := edit.Options{Path: t.name}
+	if t.file == nil {
+		return opt
+	}
+	if t.file.Dirty && t.file.Disk != nil {
+		opt.Elsewhere = append(opt.Elsewhere, edit.Elsewhere{Name: "the version on disk", Data: t.file.Disk})
+	}
+	for _, p := range e.Workspace.Undecided("", t.file.Ref.URI) {
+		if _, proposed, err := e.Workspace.Sides(p.ID, t.file.Ref.URI); err == nil && len(opt.Elsewhere) < 4 {
+			opt.Elsewhere = append(opt.Elsewhere, edit.Elsewhere{Name: "the pending proposal " + p.ID, Data: proposed})
+		}
+	}
+	return opt
+}
+
+// mustRead refuses a file on which edits failed until it was read again.
+func (e *sessionEnv) mustRead(t *target) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failures[t.ref.Key] >= maxEditFailures {
+		return fmt.Errorf("%d edits of %s have failed: read it again first, then edit what it really says", maxEditFailures, t.name)
+	}
+	return nil
+}
+
+// failed counts an edit that did not match; from the second on the message holds the region.
+func (e *sessionEnv) failed(t *target, err error) error {
+	var m *edit.MatchError
+	if !errors.As(err, &m) {
+		return err
+	}
+	e.mu.Lock()
+	e.failures[t.ref.Key]++
+	n := e.failures[t.ref.Key]
+	e.mu.Unlock()
+	if n < maxEditFailures {
+		return err
+	}
+	e.Workspace.DropStamp(e.ID, t.ref)
+	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. Where the text was looked for:\n%s", err, n, t.name, nearest(t.file, m))
+}
+
+// Lines around an edit's place, or of the file's beginning.
+const (
+	regionAround = 15
+	regionMax    = 120
+)
+
+// nearest shows where a text that did not match was looked for.
+func nearest(f *workspace.File, m *edit.MatchError) string {
+	line, end := m.Line, m.EndLine
+	if line == 0 && len(m.Places) > 0 {
+		line, end = m.Places[0], m.Places[0]
+	}
+	return region(f, line, end)
+}
+
+func region(f *workspace.File, line, end int) string {
+	from := max(1, line-regionAround)
+	v := newView(readArgs{Offset: from, Limit: min(max(end, line)+regionAround-from+1, regionMax)}, readBytes/4)
+	v.all(f.Text.Data)
+	return v.result(nil)
+}
+
+// known checks that the session has read the file as it is now, a part of it at least. The
+// error shows what was not known: the lines that the edit is about, or what changed; the same
+// edit can be sent again then.
+func (e *sessionEnv) known(call *agent.Call, t *target, plan *edit.Plan) (note string, err error) {
+	note, err = e.Workspace.CheckStamp(e.ID, t.file, false)
+	var unread *workspace.UnreadError
+	var changed *workspace.ChangedError
+	switch {
+	case errors.As(err, &unread) && readBefore(call, t.file):
+		e.Workspace.Stamp(e.ID, t.file, false)
+		return "", nil
+	case errors.As(err, &unread):
+		e.Workspace.Stamp(e.ID, t.file, false)
+		return "", fmt.Errorf("%w. Nothing was changed. This is what stands there; send the edit again if it still is right:\n%s", err, around(t.file, plan))
+	case errors.As(err, &changed) && changed.Complete:
+		e.Workspace.Stamp(e.ID, t.file, false)
+		return "", fmt.Errorf("%w\nNothing was changed. Send the edit again if it still is right", err)
+	}
+	return note, err
+}
+
+// isUnread says whether an edit failed for want of a read alone.
+func isUnread(err error) bool {
+	var unread *workspace.UnreadError
+	var changed *workspace.ChangedError
+	return errors.As(err, &unread) || errors.As(err, &changed)
+}
+
+// readBefore says whether the session's history has read the file as it is now: what is known
+// is not kept over a restart, nor taken along by a fork.
+func readBefore(call *agent.Call, f *workspace.File) bool {
+	if call.History == nil {
+		return false
+	}
+	for _, m := range slices.Backward(call.History()) {
+		var meta agent.ResultMeta
+		if raw, ok := m.Meta[agent.MetaKey]; !ok || json.Unmarshal(raw, &meta) != nil {
+			continue
+		}
+		if meta.Kind == "file" && meta.SHA256 == f.SHA256 && strings.HasPrefix(meta.Key, f.Ref.Key+":") {
+			return true
+		}
+	}
+	return false
+}
+
+// around shows the lines that a plan would change.
+func around(f *workspace.File, plan *edit.Plan) string {
+	if len(plan.Spans) == 0 {
+		return region(f, 1, 1)
+	}
+	first, last := plan.Spans[0].Start, plan.Spans[len(plan.Spans)-1].End
+	line := countLines(f.Text.Data[:first])
+	return region(f, max(line, 1), line+countLines(f.Text.Data[first:last]))
+}
+
+// forgive forgets the failures on a file.
+func (e *sessionEnv) forgive(ref workspace.Ref) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.failures, ref.Key)
+}
+
+// editSubject is what a permission for a change of files is about.
+func (e *sessionEnv) editSubject(verb string, paths ...string) *agent.Subject {
+	s := &agent.Subject{Kind: agent.SubjectEdit, Title: verb + " " + oneLine(strings.Join(paths, ", "), 120)}
+	for _, p := range paths {
+		if ref, err := e.Workspace.Resolve(e.Cwd, p); err == nil && ref.IsFile() {
+			p = ref.Path
+		}
+		s.Paths = append(s.Paths, p)
+	}
+	return s
+}
+
+// editLocks are the canonical names of the files that a call changes.
+func (e *sessionEnv) editLocks(paths ...string) (keys []string) {
+	for _, p := range paths {
+		if ref, err := e.Workspace.Resolve(e.Cwd, p); err == nil {
+			keys = append(keys, ref.Key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

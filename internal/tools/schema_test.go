@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// all is a session with every tool there is.
+func all(t *testing.T) []agent.Tool {
+	h := newHarness(t, func(d *Deps) {
+		d.Ask = func(context.Context, *agent.Call, Question) (Answer, error) { return Answer{}, nil }
+		d.WebSearch.Endpoint = "https://example.org/search"
+	})
+	return h.fetching(FetchOptions{}).tools
+}
+
+// Each tool is told to the model exactly as its golden file says.
+func TestSchemas(t *testing.T) {
+	for _, tool := range all(t) {
+		spec := tool.Spec()
+		var schema any
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.MarshalIndent(map[string]any{
+			"name": spec.Name, "label": spec.Label, "description": spec.Description, "effect": spec.Effect, "deferred": spec.Deferred, "schema": schema,
+		}, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, '\n')
+		file := filepath.Join("testdata", "schema", spec.Name+".json")
+		if *update {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || string(want) != string(got) {
+			t.Errorf("%s differs from %s (go test -run TestSchemas -update):\n%s", spec.Name, file, got)
+		}
+	}
+}
+
+// The tools that are always sent, and how much of the first request they take.
+func TestAlwaysSent(t *testing.T) {
+	const budget = 4800 // of 8,000 bytes for the whole first request
+	var names []string
+	size := 0
+	for _, tool := range all(t) {
+		spec := tool.Spec()
+		if spec.Deferred {
+			continue
+		}
+		names = append(names, spec.Name)
+		sent, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": spec.Name, "description": spec.Description, "parameters": spec.Schema}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(sent) + 1
+	}
+	if got := strings.Join(names, " "); got != "read edit write grep glob bash tool_search" {
+		t.Errorf("always sent: %s", got)
+	}
+	t.Logf("%d bytes", size)
+	if size > budget {
+		t.Errorf("the tools take %d bytes, at most %d are allowed", size, budget)
+	}
+}
+
+// Names, and other names of parameters, lead to what exists, and no two tools claim one name.
+func TestAliases(t *testing.T) {
+	owner := map[string]string{}
+	claim := func(name, tool string) {
+		name = strings.ToLower(name)
+		if owner[name] != "" {
+			t.Errorf("%s and %s both go by %s", owner[name], tool, name)
+		}
+		owner[name] = tool
+	}
+	for _, tool := range all(t) {
+		spec := tool.Spec()
+		claim(spec.Name, spec.Name)
+		for _, a := range spec.Aliases {
+			claim(a, spec.Name)
+		}
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for other, real := range spec.ParamAliases {
+			hidden := spec.Name == "edit" && (real == "patch" || real == "content" || real == "near_line" || real == "expected_count")
+			if schema.Properties[real] == nil && !hidden {
+				t.Errorf("%s: %s stands for %s, which is no parameter", spec.Name, other, real)
+			}
+			if schema.Properties[other] != nil {
+				t.Errorf("%s: %s is a parameter and another name", spec.Name, other)
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package search
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxIgnoreFile bounds what is read of one ignore file.
+const maxIgnoreFile = 1 << 20
+
+// The ignore files, strongest first. A rule of a nearer folder wins over a farther one.
+const (
+	agentIgnore = ".agentignore"
+	dotIgnore   = ".ignore"
+	gitIgnore   = ".gitignore"
+)
+
+type verdict int
+
+const (
+	undecided verdict = iota
+	ignored
+	wanted // by a negated rule: wins over weaker files
+)
+
+// rules are the lines of one ignore file; they apply to paths below base.
+type rules struct {
+	base string // absolute, slash-separated, no final slash
+	list []rule
+}
+
+type rule struct {
+	kind    ruleKind
+	text    string   // kind name: the name; kind suffix: what follows the star
+	segs    []string // kind path
+	negate  bool
+	dirOnly bool
+}
+
+type ruleKind uint8
+
+const (
+	ruleName   ruleKind = iota // a plain name at any depth
+	ruleSuffix                 // *.ext at any depth
+	ruleGlob                   // a glob on the last element, at any depth
+	rulePath                   // a glob on the path from base
+)
+
+func parseRules(base, text string) *rules {
+	rs := &rules{base: base}
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		if r, ok := parseRule(strings.TrimRight(line, "\r\n")); ok {
+			rs.list = append(rs.list, r)
+		}
+	}
+	if len(rs.list) == 0 {
+		return nil
+	}
+	return rs
+}
+
+func parseRule(line string) (r rule, ok bool) {
+	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
+		line = line[:len(line)-1]
+	}
+	if line == "" || line[0] == '#' || len(line) > maxGlobLen {
+		return r, false
+	}
+	if line[0] == '!' {
+		r.negate, line = true, line[1:]
+	}
+	if strings.HasSuffix(line, "/") {
+		r.dirOnly, line = true, strings.TrimRight(line, "/")
+	}
+	if line == "" {
+		return r, false
+	}
+	switch {
+	case strings.Contains(line, "/"):
+		r.kind, r.segs = rulePath, strings.Split(strings.TrimPrefix(line, "/"), "/")
+	case !strings.ContainsAny(line, `*?[\`):
+		r.kind, r.text = ruleName, line
+	case line[0] == '*' && !strings.ContainsAny(line[1:], `*?[\`):
+		r.kind, r.text = ruleSuffix, line[1:]
+	default:
+		r.kind, r.text = ruleGlob, line
+	}
+	return r, true
+}
+
+func (r *rule) match(rel, name string) bool {
+	switch r.kind {
+	case ruleName:
+		return r.text == name
+	case ruleSuffix:
+		return strings.HasSuffix(name, r.text)
+	case ruleGlob:
+		return matchName(r.text, name)
+	default:
+		return matchSegments(r.segs, rel)
+	}
+}
+
+// decide applies the rules to the file abs with its last element name; the last rule that matches wins.
+func (rs *rules) decide(abs, name string, dir bool) verdict {
+	if rs == nil || len(abs) <= len(rs.base)+1 {
+		return undecided
+	}
+	rel := abs[len(rs.base)+1:]
+	for i := len(rs.list) - 1; i >= 0; i-- {
+		r := &rs.list[i]
+		if r.dirOnly && !dir || !r.match(rel, name) {
+			continue
+		}
+		if r.negate {
+			return wanted
+		}
+		return ignored
+	}
+	return undecided
+}
+
+// ignores is the ignore files that apply in a folder: its own, then its parents'.
+type ignores struct {
+	parent          *ignores
+	agent, dot, git *rules
+	exclude         *rules // .git/info/exclude and the user's global file, at a repository's root
+	global          *rules
+	repo            bool // the folder is a repository's root: git rules of parents end here
+}
+
+// inRepo says whether the folder lies in a repository; .gitignore counts only there.
+func (ig *ignores) inRepo() bool {
+	for ; ig != nil; ig = ig.parent {
+		if ig.repo {
+			return true
+		}
+	}
+	return false
+}
+
+// skip says whether the rules leave out the file abs.
+func (ig *ignores) skip(abs, name string, dir bool) bool {
+	if ig == nil {
+		return false
+	}
+	if v := ig.chain(abs, name, dir, func(i *ignores) *rules { return i.agent }); v != undecided {
+		return v == ignored
+	}
+	if v := ig.chain(abs, name, dir, func(i *ignores) *rules { return i.dot }); v != undecided {
+		return v == ignored
+	}
+	return ig.gitSkip(abs, name, dir)
+}
+
+func (ig *ignores) chain(abs, name string, dir bool, pick func(*ignores) *rules) verdict {
+	for ; ig != nil; ig = ig.parent {
+		if v := pick(ig).decide(abs, name, dir); v != undecided {
+			return v
+		}
+	}
+	return undecided
+}
+
+func (ig *ignores) gitSkip(abs, name string, dir bool) bool {
+	if !ig.inRepo() {
+		return false
+	}
+	for ; ig != nil; ig = ig.parent {
+		if v := ig.git.decide(abs, name, dir); v != undecided {
+			return v == ignored
+		}
+		if !ig.repo {
+			continue
+		}
+		if v := ig.exclude.decide(abs, name, dir); v != undecided {
+			return v == ignored
+		}
+		return ig.global.decide(abs, name, dir) == ignored
+	}
+	return false
+}
+
+// enter returns the ignores that apply in the folder dir, of which has says what it holds.
+func (ig *ignores) enter(dir, global string, has func(name string) bool) *ignores {
+	repo := has(".git")
+	if !repo && !has(gitIgnore) && !has(dotIgnore) && !has(agentIgnore) {
+		return ig
+	}
+	next := &ignores{parent: ig, repo: repo}
+	if has(agentIgnore) {
+		next.agent = readRules(dir, dir+"/"+agentIgnore)
+	}
+	if has(dotIgnore) {
+		next.dot = readRules(dir, dir+"/"+dotIgnore)
+	}
+	if has(gitIgnore) {
+		next.git = readRules(dir, dir+"/"+gitIgnore)
+	}
+	if repo {
+		next.exclude = readRules(dir, dir+"/.git/info/exclude")
+		if global != "" {
+			next.global = readRules(dir, global)
+		}
+	}
+	return next
+}
+
+func readRules(base, file string) *rules {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return parseRules(base, string(text))
+}
+
+// parentIgnores loads what the folders above dir say, from the farthest that counts.
+func parentIgnores(dir, global string) *ignores {
+	var above []string
+	for d := filepath.ToSlash(filepath.Dir(filepath.FromSlash(dir))); ; {
+		above = append(above, d)
+		up := filepath.ToSlash(filepath.Dir(filepath.FromSlash(d)))
+		if up == d {
+			break
+		}
+		d = up
+	}
+	var ig *ignores
+	for i := len(above) - 1; i >= 0; i-- {
+		d := strings.TrimSuffix(above[i], "/")
+		ig = ig.enter(d, global, func(name string) bool {
+			_, err := os.Lstat(d + "/" + name)
+			return err == nil
+		})
+	}
+	return ig
+}
+
+// GlobalIgnore returns the path of the user's own git ignore file, which need not exist.
+func GlobalIgnore() string {
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		return filepath.Join(dir, "git", "ignore")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".config", "git", "ignore")
+}

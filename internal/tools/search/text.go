@@ -1,0 +1,53 @@
+package search
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// CutLine cuts a line to at most limit bytes at a character's border and says so.
+func CutLine(line string, limit int) string {
+	if len(line) <= limit {
+		return line
+	}
+	for limit > 0 && !utf8.RuneStart(line[limit]) {
+		limit--
+	}
+	return line[:limit] + " [line cut]"
+}
+
+// decodeUTF16 turns UTF-16 with a byte order mark into UTF-8. A file that did not fit
+// into one chunk is left to count as binary.
+func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
+	var order binary.ByteOrder
+	switch {
+	case !whole || len(text) < 2:
+		return nil, false
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return nil, false
+	}
+	units := make([]uint16, 0, len(text)/2)
+	for t := text[2:]; len(t) >= 2; t = t[2:] {
+		units = append(units, order.Uint16(t))
+	}
+	return []byte(string(utf16.Decode(units))), true
+}
+
+// lower makes a text lower-case, in place where it is ASCII.
+func lower(text []byte) []byte {
+	for i, c := range text {
+		if c >= utf8.RuneSelf {
+			return bytes.ToLower(text)
+		}
+		if 'A' <= c && c <= 'Z' {
+			text[i] = c | 0x20
+		}
+	}
+	return text
+}

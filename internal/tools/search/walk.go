@@ -1,0 +1,290 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Limits of a walk.
+const (
+	maxWorkers    = 4
+	maxAhead      = 2048      // folders read before their turn comes
+	maxDirEntries = 1_000_000 // of one folder; the rest is left out
+)
+
+// Options say what a walk leaves out. The zero value does as ripgrep does: no hidden
+// files, none that ignore files name, no symbolic links.
+type Options struct {
+	Hidden   bool   // also names that begin with a dot; never .git
+	All      bool   // also what ignore files name
+	Symlinks bool   // also links that lead to a regular file
+	Global   string // the user's own git ignore file, "" for none
+	Workers  int    // 0: as many as there are processors, at most 4
+}
+
+// ErrSkip as a visit's error ends the walk without an error.
+var ErrSkip = errors.New("the rest of the walk is not wanted")
+
+// Walk reads root and the folders below it and gives each folder's files to visit, from
+// the calling goroutine: dir is relative to root, slash-separated, "" for root itself;
+// files are names, sorted. A folder that cannot be read is left out, but for root.
+func Walk(ctx context.Context, root string, opt Options, visit func(dir string, files []string) error) error {
+	root = strings.TrimSuffix(slashed(root), "/")
+	w := &walker{root: root, opt: opt}
+	w.wake = sync.NewCond(&w.mu)
+	first := &folder{done: make(chan struct{})}
+	if !opt.All {
+		first.ignores = parentIgnores(root+"/.", opt.Global)
+	}
+	first.claimed = true
+	w.load(first)
+	if first.err != nil {
+		return first.err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	for range opt.workers() - 1 {
+		helpers.Go(w.prefetch)
+	}
+	stop := context.AfterFunc(ctx, w.end)
+	defer func() { cancel(); stop(); w.end(); helpers.Wait() }()
+	return w.emit(ctx, first, visit)
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
+}
+
+// walker reads folders ahead of their turn: the newest found first, which is what the
+// visits, depth first, come to next.
+type walker struct {
+	root string
+	opt  Options
+
+	mu    sync.Mutex
+	wake  *sync.Cond
+	stack []*folder
+	ahead int // loaded, not yet visited
+	ended bool
+}
+
+type folder struct {
+	rel     string
+	ignores *ignores // of the parent until loaded
+	claimed bool     // by whoever loads it; guarded by walker.mu
+	done    chan struct{}
+	files   []string
+	subs    []*folder
+	err     error
+}
+
+func (w *walker) end() {
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
+	w.wake.Broadcast()
+}
+
+func (w *walker) prefetch() {
+	for {
+		w.mu.Lock()
+		for !w.ended && (len(w.stack) == 0 || w.ahead >= maxAhead) {
+			w.wake.Wait()
+		}
+		if w.ended {
+			w.mu.Unlock()
+			return
+		}
+		f := w.stack[len(w.stack)-1]
+		w.stack = w.stack[:len(w.stack)-1]
+		free := !f.claimed
+		f.claimed = true
+		w.mu.Unlock()
+		if free {
+			w.load(f)
+		}
+	}
+}
+
+func (w *walker) claim(f *folder) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free := !f.claimed
+	f.claimed = true
+	return free
+}
+
+func (w *walker) emit(ctx context.Context, first *folder, visit func(string, []string) error) error {
+	todo := []*folder{first}
+	for len(todo) > 0 {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		f := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if w.claim(f) {
+			w.load(f)
+		}
+		<-f.done
+		w.visited()
+		if err := visit(f.rel, f.files); err != nil {
+			if errors.Is(err, ErrSkip) {
+				return nil
+			}
+			return err
+		}
+		for _, sub := range slices.Backward(f.subs) {
+			todo = append(todo, sub)
+		}
+	}
+	return nil
+}
+
+func (w *walker) visited() {
+	w.mu.Lock()
+	w.ahead--
+	full := w.ahead == maxAhead-1
+	w.mu.Unlock()
+	if full {
+		w.wake.Broadcast()
+	}
+}
+
+// load reads a claimed folder and offers its sub-folders for reading ahead.
+func (w *walker) load(f *folder) {
+	l := w.opt.list(w.root, f.rel, f.ignores)
+	f.files, f.err = l.files, l.err
+	for _, sub := range l.subs {
+		f.subs = append(f.subs, &folder{rel: dirPrefix(f.rel) + sub, ignores: l.ignores, done: make(chan struct{})})
+	}
+	w.mu.Lock()
+	w.ahead++
+	for _, sub := range slices.Backward(f.subs) {
+		w.stack = append(w.stack, sub)
+	}
+	w.mu.Unlock()
+	if len(f.subs) > 0 {
+		w.wake.Signal()
+	}
+	close(f.done)
+}
+
+// listing is what a folder holds that is not left out.
+type listing struct {
+	files, subs []string // names, sorted
+	ignores     *ignores // that apply in the folder
+	err         error
+}
+
+// list reads the folder rel below root, whose parent's ignore files are ig.
+func (o *Options) list(root, rel string, ig *ignores) (l listing) {
+	path := root
+	if rel != "" {
+		path += "/" + rel
+	}
+	entries, err := readDir(cmp.Or(path, "/"))
+	if err != nil && len(entries) == 0 {
+		l.err = err
+	}
+	if !o.All {
+		ig = ig.enter(path, o.Global, func(name string) bool {
+			_, ok := slices.BinarySearchFunc(entries, name, func(e entry, n string) int { return strings.Compare(e.name, n) })
+			return ok
+		})
+	}
+	l.ignores = ig
+	for _, e := range entries {
+		l.add(o, path, e)
+	}
+	return l
+}
+
+// add puts an entry where it belongs: among the files, the sub-folders, or nowhere.
+func (l *listing) add(o *Options, path string, e entry) {
+	if e.name == ".git" || !o.Hidden && e.name[0] == '.' || e.kind == kindOther {
+		return
+	}
+	if l.ignores != nil && l.ignores.skip(path+"/"+e.name, e.name, e.kind == kindDir) {
+		return
+	}
+	switch e.kind {
+	case kindFile:
+		l.files = append(l.files, e.name)
+	case kindDir:
+		l.subs = append(l.subs, e.name)
+	case kindLink:
+		if o.Symlinks {
+			if info, err := os.Stat(path + "/" + e.name); err == nil && info.Mode().IsRegular() {
+				l.files = append(l.files, e.name)
+			}
+		}
+	}
+}
+
+type entry struct {
+	name string
+	kind entryKind
+}
+
+type entryKind uint8
+
+const (
+	kindOther entryKind = iota
+	kindFile
+	kindDir
+	kindLink
+)
+
+// readDir returns a folder's entries sorted by name, with what it could read beside an error.
+func readDir(path string) ([]entry, error) {
+	dir, err := os.OpenFile(path, os.O_RDONLY|openFolder, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var entries []entry
+	for len(entries) < maxDirEntries {
+		part, err := dir.ReadDir(10_000)
+		for _, e := range part {
+			entries = append(entries, entry{e.Name(), kindOf(e.Type())})
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return entries, err
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return entries, nil
+}
+
+func kindOf(m fs.FileMode) entryKind {
+	switch m.Type() {
+	case 0:
+		return kindFile
+	case fs.ModeDir:
+		return kindDir
+	case fs.ModeSymlink:
+		return kindLink
+	}
+	return kindOther
+}
+
+func slashed(path string) string {
+	if os.PathSeparator == '/' {
+		return path
+	}
+	return strings.ReplaceAll(path, string(os.PathSeparator), "/")
+}

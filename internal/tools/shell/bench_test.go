@@ -1,0 +1,23 @@
+package shell
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// BenchmarkPlain is what a command costs without this package.
+func BenchmarkPlain(b *testing.B) {
+	for b.Loop() {
+		if err := exec.Command("/bin/true").Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSupervised is what it costs with its supervisor.
+func BenchmarkSupervised(b *testing.B) {
+	r := newRunner(b)
+	for b.Loop() {
+		run(b, r, Command{Argv: []string{"/bin/true"}})
+	}
+}

@@ -1,0 +1,188 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// child is one supervised command, seen from the daemon.
+type child struct {
+	helper  *helper
+	began   time.Time
+	endOnce sync.Once
+	exited  chan struct{} // the command itself has ended, or could not be started
+	done    chan struct{} // nothing is left of it
+
+	mu     sync.Mutex // guards what follows
+	last   report     // of the command's end
+	clean  bool       // the supervisor said that nothing is left
+	ended  int
+	failed error
+	pid    int
+}
+
+// abandonAfter is how long Run waits after SIGKILL before it returns without the end.
+const abandonAfter = 300 * time.Millisecond
+
+// start starts a supervisor for this one command, whose ends of its pipes it inherits.
+func (r *Runner) start(c *Command, stdin, stdout, stderr *os.File) (*child, error) {
+	line, err := r.order(c, false)
+	if err != nil {
+		return nil, err
+	}
+	h, err := r.launch(c.Sandbox, stdin, stdout, stderr)
+	if err != nil {
+		return nil, err
+	}
+	k := r.give(h, line, nil)
+	if k == nil {
+		return nil, errors.New("starting a command: its supervisor was killed; try again")
+	}
+	return k, nil
+}
+
+func newChild(h *helper) *child {
+	return &child{helper: h, began: time.Now(), exited: make(chan struct{}), done: make(chan struct{})}
+}
+
+// order checks the command and encodes what its supervisor is told.
+func (r *Runner) order(c *Command, keep bool) ([]byte, error) {
+	argv, err := c.argv()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkDir(); err != nil {
+		return nil, err
+	}
+	line, err := json.Marshal(order{Argv: argv, Dir: c.Dir, Env: c.environment(), Sandbox: c.Sandbox, GraceMS: Grace.Milliseconds(), LingerMS: r.linger.Milliseconds(),
+		Keep: keep})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the command: %w", err)
+	}
+	return append(line, '\n'), nil
+}
+
+// heard takes in what the supervisor says.
+func (k *child) heard(rep report) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case rep.Error != "":
+		k.failed = errors.New(rep.Error)
+	case rep.Started != 0:
+		k.pid = rep.Started
+	case rep.Exited:
+		k.last = rep
+		close(k.exited)
+	case rep.Done:
+		k.clean, k.ended = true, rep.Ended
+	}
+}
+
+// over says that nothing is left.
+func (k *child) over() {
+	k.mu.Lock()
+	if !k.last.Exited {
+		close(k.exited)
+	}
+	k.mu.Unlock()
+	close(k.done)
+}
+
+// end tells the supervisor to end everything.
+func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
+
+// follow waits for the command's end and says how it came.
+func (k *child) follow(ctx context.Context, timeout time.Duration) Result {
+	var limit <-chan time.Time
+	if timeout > 0 {
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		limit = t.C
+	}
+	var res Result
+	select {
+	case <-k.done:
+	case <-ctx.Done():
+		// A command that had ended by itself is not called aborted; its leftovers are ended now.
+		res.Aborted = !k.hasExited()
+		k.endAndWait()
+	case <-limit:
+		res.TimedOut = !k.hasExited()
+		k.endAndWait()
+	}
+	return k.result(res)
+}
+
+func (k *child) hasExited() bool {
+	select {
+	case <-k.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (k *child) endAndWait() {
+	k.end()
+	t := time.NewTimer(Grace + abandonAfter)
+	defer t.Stop()
+	select {
+	case <-k.done:
+	case <-t.C:
+	}
+}
+
+func (k *child) result(res Result) Result {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	res.Duration = time.Since(k.began)
+	res.ExitCode, res.Signal, res.Lingered = k.last.Code, k.last.Signal, k.ended
+	if !k.last.Exited {
+		res.ExitCode = -1
+		res.Lost = !res.Aborted && !res.TimedOut && k.failed == nil
+	}
+	return res
+}
+
+func (k *child) startError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.failed
+}
+
+// stderrTail keeps the last words of a long-lived child's stderr for error messages.
+type stderrTail struct {
+	mu   sync.Mutex
+	buf  []byte
+	live func([]byte)
+}
+
+const stderrKept = 8 << 10
+
+func (t *stderrTail) read(r io.Reader) {
+	readAll(r, make([]byte, 4<<10), func(p []byte) {
+		t.mu.Lock()
+		t.buf = append(t.buf, p...)
+		if len(t.buf) > 2*stderrKept {
+			t.buf = bytes.Clone(t.buf[len(t.buf)-stderrKept:])
+		}
+		t.mu.Unlock()
+		if t.live != nil {
+			t.live(p)
+		}
+	})
+}
+
+func (t *stderrTail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf[max(0, len(t.buf)-stderrKept):])
+}

@@ -1,0 +1,121 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// Limits and defaults of a command.
+const (
+	// Grace is the time between SIGTERM and SIGKILL (protocol section 8).
+	Grace = 1500 * time.Millisecond
+	// defaultHead and defaultTail bound the output that is kept in memory.
+	defaultHead = 32 << 10
+	defaultTail = 96 << 10
+	// defaultSpill bounds the file that holds the whole output.
+	defaultSpill = 256 << 20
+	// maxScript is what Linux takes as one argument, less some room.
+	maxScript = 120 << 10
+)
+
+// Command is what a Runner runs. Either Script or Argv is set.
+type Command struct {
+	Script  string        // run by the shell
+	Shell   string        // the program that runs Script; "": the machine's (see shellArgv)
+	Argv    []string      // or run as it is; Argv[0] is looked up in Env's PATH
+	Dir     string        // absolute; must exist
+	Env     []string      // the whole environment; nil: the daemon's. Scrub it first (policy.ScrubEnv)
+	Timeout time.Duration // 0: none
+	Sandbox *sandbox.Plan // nil: no wall
+	Stdin   io.Reader     // nil: empty. Of Run only
+
+	// Output gets the merged output live, cut at rune borders, from one goroutine. The bytes
+	// are borrowed. It must not block for long: it holds the command up. Of Run only.
+	Output func([]byte)
+	// Stderr gets a long-lived child's stderr likewise. Of Start only.
+	Stderr func([]byte)
+
+	HeadBytes  int    // kept from the beginning; 0: 32 KiB
+	TailBytes  int    // kept from the end; 0: 96 KiB
+	SpillDir   string // where longer output is kept whole, made when needed; empty: the Runner's
+	SpillBytes int64  // bound of that file; 0: 256 MiB; negative: no file
+}
+
+// Result is how a command ended. A non-zero exit is a result, not an error.
+type Result struct {
+	ExitCode  int    // -1 if it was ended by a signal or never ended by itself
+	Signal    string // what ended it, "" if it exited
+	TimedOut  bool
+	Aborted   bool // the context ended
+	Lost      bool // its supervisor was killed; what was left of it has been ended
+	Lingered  int  // processes that it left behind and that were ended
+	Head      []byte
+	Tail      []byte // empty unless Truncated
+	Total     int64  // bytes of output
+	Truncated bool   // Head and Tail are not all
+	SpillPath string // file with the whole output (its first SpillBytes), if Truncated
+	Spilled   int64  // bytes of that file
+	Duration  time.Duration
+	// SandboxDenied says what the sandbox probably stopped ("" if nothing).
+	SandboxDenied string
+}
+
+// argv checks the command and gives its command line.
+func (c *Command) argv() ([]string, error) {
+	switch {
+	case c.Script != "" && len(c.Argv) > 0:
+		return nil, fmt.Errorf("starting a command: both a script and an argv are given")
+	case c.Script == "" && len(c.Argv) == 0:
+		return nil, fmt.Errorf("starting a command: it is empty")
+	case strings.ContainsRune(c.Script, 0):
+		return nil, fmt.Errorf("starting a command: it contains a NUL byte")
+	case len(c.Script) > maxScript:
+		return nil, fmt.Errorf("starting a command: it is %d bytes long, at most %d are possible; write it to a file and run that", len(c.Script), maxScript)
+	case c.Script != "":
+		return shellArgv(c.Shell, c.Script), nil
+	}
+	return c.Argv, nil
+}
+
+func (c *Command) checkDir() error {
+	if c.Dir == "" {
+		return nil
+	}
+	fi, err := os.Stat(c.Dir)
+	if err != nil {
+		return fmt.Errorf("starting a command in %s: the folder does not exist", c.Dir)
+	}
+	if !fi.IsDir() {
+		return fmt.Errorf("starting a command in %s: not a folder", c.Dir)
+	}
+	return nil
+}
+
+// environment is the command's, the sandbox's variables set. A name that came twice would be
+// read differently by different shells.
+func (c *Command) environment() []string {
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	if c.Sandbox == nil || len(c.Sandbox.Env) == 0 {
+		return env
+	}
+	set := map[string]bool{}
+	for _, kv := range c.Sandbox.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		set[name] = true
+	}
+	out := make([]string, 0, len(env)+len(set))
+	for _, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); !set[name] {
+			out = append(out, kv)
+		}
+	}
+	return append(out, c.Sandbox.Env...)
+}

@@ -1,0 +1,53 @@
+//go:build !windows
+
+package shell
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// handsOver says whether an order can bring the command's output: a socket carries descriptors.
+const handsOver = true
+
+// socketControl is the daemon's end of a socket pair.
+type socketControl struct{ *net.UnixConn }
+
+// newControl makes the control channel: the daemon's end and the supervisor's.
+func newControl() (orderPipe, *os.File, error) {
+	syscall.ForkLock.RLock()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
+	defer ours.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return socketControl{conn.(*net.UnixConn)}, theirs, nil
+}
+
+// send writes the order, the descriptor with its first bytes. The supervisor reads at once, and if it dies the
+// write fails.
+func (s socketControl) send(line []byte, output *os.File) error {
+	var rights []byte
+	if output != nil {
+		rights = unix.UnixRights(int(output.Fd()))
+	}
+	n, _, err := s.WriteMsgUnix(line, rights, nil)
+	if err == nil && n < len(line) {
+		_, err = s.Write(line[n:])
+	}
+	return err
+}

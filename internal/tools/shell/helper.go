@@ -1,0 +1,289 @@
+package shell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// helper is a supervisor's process, seen from the daemon. It serves one command at a time, and most serve many: a
+// command then does not pay for the start of a process of this size.
+type helper struct {
+	cmd     *exec.Cmd
+	control orderPipe
+	status  *os.File
+	timer   *time.Timer // while it waits: it is let go when nobody needs it
+
+	r    *Runner
+	cur  *child // the command that it serves, nil while it waits; guarded by the Runner's mu
+	gone bool   // likewise
+}
+
+// orderPipe is the daemon's end of the control channel. It is safe for concurrent use.
+type orderPipe interface {
+	// send gives an order and, where output is not nil, the command's output.
+	send(line []byte, output *os.File) error
+	io.Closer
+}
+
+const (
+	// idleTime is how long a helper waits for its next order: a run of commands finds one ready, an idle daemon holds none.
+	idleTime = 30 * time.Second
+	// maxIdle is how many wait.
+	maxIdle = 2
+)
+
+// shareable says whether a command can be run by a supervisor that was started without knowing it.
+func shareable(c *Command) bool {
+	return handsOver && c.Stdin == nil && (c.Sandbox == nil || c.Sandbox.Kind != sandbox.Namespace)
+}
+
+// share runs the command by a waiting supervisor, or by one that waits afterwards.
+func (r *Runner) share(c Command, output *os.File) (*child, error) {
+	if c.Dir == "" {
+		c.Dir, _ = os.Getwd() // the supervisor may be elsewhere
+	}
+	line, err := r.order(&c, true)
+	if err != nil {
+		return nil, err
+	}
+	if h := r.takeIdle(); h != nil {
+		if k := r.give(h, line, output); k != nil {
+			r.replace(&c)
+			return k, nil
+		}
+	}
+	h, err := r.makeHelper()
+	if err != nil {
+		return nil, err
+	}
+	k := r.give(h, line, output)
+	if k == nil {
+		return nil, errors.New("starting a command: its supervisor was killed; try again")
+	}
+	r.replace(&c)
+	return k, nil
+}
+
+// replace starts another supervisor where the command walls its own in, so that it can serve no other.
+func (r *Runner) replace(c *Command) {
+	if c.Sandbox.Enters() {
+		r.prepare()
+	}
+}
+
+// give hands a command to a supervisor without one; nil: it is gone.
+func (r *Runner) give(h *helper, line []byte, output *os.File) *child {
+	k := newChild(h)
+	r.mu.Lock()
+	if h.gone {
+		r.mu.Unlock()
+		return nil
+	}
+	h.cur = k
+	r.live++
+	r.mu.Unlock()
+	if err := h.control.send(line, output); err != nil {
+		r.takeBack(h, k)
+		return nil
+	}
+	return k
+}
+
+// takeBack undoes what give noted of a command that never reached its supervisor.
+func (r *Runner) takeBack(h *helper, k *child) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.control.Close()
+	if h.cur == k {
+		h.cur = nil
+		r.live--
+	}
+}
+
+// makeHelper starts a supervisor whose orders bring their output.
+func (r *Runner) makeHelper() (*helper, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	defer null.Close()
+	return r.launch(nil, null, null, null)
+}
+
+// launch starts a supervisor and the goroutine that follows it.
+func (r *Runner) launch(plan *sandbox.Plan, stdin, stdout, stderr *os.File) (*helper, error) {
+	control, theirs, err := newControl()
+	if err != nil {
+		return nil, fmt.Errorf("making the control channel: %w", err)
+	}
+	defer theirs.Close()
+	statusR, statusW, err := os.Pipe()
+	if err != nil {
+		control.Close()
+		return nil, fmt.Errorf("making the status pipe: %w", err)
+	}
+	defer statusW.Close()
+	h := &helper{r: r, control: control, status: statusR}
+	h.cmd = &exec.Cmd{Path: r.helper, Args: []string{r.helper, helperArg}, Env: helperEnv(), Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	helperAttr(h.cmd, plan, theirs, statusW)
+	if err := r.spawn(h); err != nil {
+		control.Close()
+		statusR.Close()
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	return h, nil
+}
+
+// spawn starts the process unless the Runner is closed.
+func (r *Runner) spawn(h *helper) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return ErrClosed
+	}
+	if err := h.cmd.Start(); err != nil {
+		return err
+	}
+	r.helpers[h] = struct{}{}
+	r.wg.Add(1)
+	go r.attend(h)
+	return nil
+}
+
+// helperEnv keeps the helper small: two processors, no collector.
+func helperEnv() []string { return append(systemEnv(), "GOMAXPROCS=2", "GOGC=off") }
+
+// attend reads the supervisor's reports to its end, and sweeps up if it was killed.
+func (r *Runner) attend(h *helper) {
+	defer r.wg.Done()
+	r.readReports(h)
+	h.status.Close()
+	_ = h.cmd.Wait()
+	h.control.Close()
+	r.mu.Lock()
+	delete(r.helpers, h)
+	h.gone = true
+	r.drop(h)
+	k := h.cur
+	h.cur = nil
+	r.mu.Unlock()
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	clean := k.clean || k.failed != nil
+	k.mu.Unlock()
+	if !clean {
+		sweep()
+	}
+	r.mu.Lock()
+	r.live--
+	r.mu.Unlock()
+	k.over()
+}
+
+// readReports tells each report to the command that it is about.
+func (r *Runner) readReports(h *helper) {
+	dec := json.NewDecoder(h.status)
+	for {
+		var rep report
+		if err := dec.Decode(&rep); err != nil {
+			return
+		}
+		r.mu.Lock()
+		k := h.cur
+		r.mu.Unlock()
+		if k == nil {
+			continue
+		}
+		k.heard(rep)
+		if rep.Done && rep.Ready {
+			r.mu.Lock()
+			h.cur = nil
+			r.live--
+			r.keep(h)
+			r.mu.Unlock()
+			k.over()
+		}
+	}
+}
+
+// keep lets a supervisor wait for its next order. Caller holds mu.
+func (r *Runner) keep(h *helper) {
+	if r.closed || h.gone || len(r.idle) >= maxIdle {
+		h.control.Close()
+		return
+	}
+	h.timer = time.AfterFunc(idleTime, h.release)
+	r.idle = append(r.idle, h)
+}
+
+// release lets a supervisor go that nobody needed.
+func (h *helper) release() {
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
+	if h.r.drop(h) {
+		h.control.Close()
+	}
+}
+
+// drop takes a supervisor from those that wait. Caller holds mu.
+func (r *Runner) drop(h *helper) bool {
+	for i, o := range r.idle {
+		if o == h {
+			r.idle = append(r.idle[:i:i], r.idle[i+1:]...)
+			h.timer.Stop()
+			return true
+		}
+	}
+	return false
+}
+
+// takeIdle gives the supervisor that waited the least, nil where none does.
+func (r *Runner) takeIdle() *helper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.idle) == 0 {
+		return nil
+	}
+	h := r.idle[len(r.idle)-1]
+	r.drop(h)
+	return h
+}
+
+// prepare starts a supervisor for the command after this one, beside what runs.
+func (r *Runner) prepare() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.making || len(r.idle) > 0 {
+		return
+	}
+	r.making = true
+	r.wg.Add(1)
+	go func() {
+		defer r.wg.Done()
+		h, err := r.makeHelper() // where none can be started, the next command says why
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.making = false
+		if err == nil {
+			r.keep(h)
+		}
+	}()
+}
+
+// endFor closes the channel if the command is still the one that is served.
+func (h *helper) endFor(k *child) {
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
+	if h.cur == k {
+		h.control.Close()
+	}
+}

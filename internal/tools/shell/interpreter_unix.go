@@ -1,0 +1,7 @@
+//go:build !windows
+
+package shell
+
+const useBash = true
+
+const lastShell = "/bin/sh"

@@ -1,0 +1,57 @@
+package shell
+
+import (
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkOverhead measures in turns, so that the load of the machine is the same for all: what the helper adds to
+// /bin/true, and what each sandbox adds to that. It reports medians in
+// milliseconds, and the least, which other programs of the machine disturbed the least.
+func BenchmarkOverhead(b *testing.B) {
+	r := newRunner(b)
+	kinds := boxes(b)
+	boxed := make([]*box, len(kinds))
+	for i, s := range kinds {
+		boxed[i] = newBox(b, s)
+		run(b, boxed[i].r, Command{Argv: []string{"/bin/true"}, Dir: boxed[i].work, Sandbox: boxed[i].plan()}) // from now on a helper waits ahead
+	}
+	run(b, r, Command{Argv: []string{"/bin/true"}})
+	var plain, helper []time.Duration
+	walls := make([][]time.Duration, len(kinds))
+	for b.Loop() {
+		plain = append(plain, timed(func() { _ = exec.Command("/bin/true").Run() }))
+		helper = append(helper, timed(func() { run(b, r, Command{Argv: []string{"/bin/true"}}) }))
+		for i, x := range boxed {
+			plan := x.plan()
+			walls[i] = append(walls[i], timed(func() { run(b, x.r, Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan}) }))
+		}
+		time.Sleep(20 * time.Millisecond) // a model thinks between two commands; meanwhile the next helper starts
+	}
+	reportCost(b, "plain", plain, []time.Duration{0})
+	reportCost(b, "helper", helper, plain)
+	for i, s := range kinds {
+		reportCost(b, string(s.Kind), walls[i], helper)
+	}
+}
+
+// reportCost gives what one way costs more than another.
+func reportCost(b *testing.B, name string, way, than []time.Duration) {
+	b.ReportMetric(milliseconds(median(way)-median(than)), name+"-ms")
+	b.ReportMetric(milliseconds(slices.Min(way)-slices.Min(than)), name+"-least-ms")
+}
+
+func timed(do func()) time.Duration {
+	start := time.Now()
+	do()
+	return time.Since(start)
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,98 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// becomeSubreaper makes orphans below this process its children.
+func becomeSubreaper() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("becoming the subreaper: %w", err)
+	}
+	return nil
+}
+
+// signalGroup is for systems without a subreaper.
+func signalGroup(int, bool) {}
+
+func dup2(from, to int) error { return unix.Dup3(from, to, 0) }
+
+// process is a line of the process table.
+type process struct {
+	pid, parent, session int
+	zombie               bool
+}
+
+// processes reads the process table. What ends meanwhile is left out.
+func processes() []process {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var out []process
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
+		if p, ok := readProcess(name); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// readProcess parses /proc/PID/stat; the name in parentheses may hold anything.
+func readProcess(name string) (process, bool) {
+	b, err := os.ReadFile("/proc/" + name + "/stat")
+	end := bytes.LastIndexByte(b, ')')
+	if err != nil || end < 0 {
+		return process{}, false
+	}
+	f := bytes.Fields(b[end+1:]) // state, ppid, pgrp, session
+	if len(f) < 4 {
+		return process{}, false
+	}
+	var p process
+	p.pid, _ = strconv.Atoi(name)
+	p.parent, _ = strconv.Atoi(string(f[1]))
+	p.session, _ = strconv.Atoi(string(f[3]))
+	p.zombie = f[0][0] == 'Z'
+	return p, true
+}
+
+// sweepTime bounds a sweep; a process in the kernel may not die at once.
+const sweepTime = 2 * time.Second
+
+// sweep ends what a killed supervisor left: processes that became this process's children
+// without having been started by it. Each command runs in a session of its own, while what
+// the daemon itself starts shares its session: that tells them apart.
+func sweep() {
+	self := os.Getpid()
+	own, _ := unix.Getsid(0)
+	for end := time.Now().Add(sweepTime); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		table, left := processes(), 0
+		for _, p := range table {
+			if p.parent != self || p.session == own {
+				continue
+			}
+			left++
+			// From the top down: a shell whose child ended would go on with its next command.
+			for _, d := range append([]int{p.pid}, below(table, p.pid)...) {
+				_ = syscall.Kill(d, syscall.SIGKILL)
+			}
+			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		}
+		if left == 0 {
+			return
+		}
+	}
+}

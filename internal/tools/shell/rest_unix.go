@@ -1,0 +1,40 @@
+//go:build unix
+
+package shell
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// maxRest is more than what a pipe holds: one that fills it anew all the time has no end.
+const maxRest = 1 << 20
+
+// rest reads what lies in a pipe whose deadline has passed, and waits for nothing: the deadline ends
+// the wait for more, not the reading of what came before it.
+func rest(pipe *os.File, buf []byte, take func([]byte)) {
+	raw, err := pipe.SyscallConn()
+	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	for left := maxRest; left > 0; {
+		n := 0
+		err := raw.Read(func(fd uintptr) bool { n = readOnce(int(fd), buf); return true })
+		if err != nil || n <= 0 {
+			return
+		}
+		take(buf[:n])
+		left -= n
+	}
+}
+
+// readOnce reads from what does not block; 0 or less: nothing is there.
+func readOnce(fd int, buf []byte) int {
+	for {
+		n, err := syscall.Read(fd, buf)
+		if err != syscall.EINTR {
+			return n
+		}
+	}
+}

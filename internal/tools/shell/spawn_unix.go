@@ -1,0 +1,31 @@
+//go:build !windows
+
+package shell
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// adopt makes the daemon the parent of what a killed supervisor leaves.
+func adopt() error { return becomeSubreaper() }
+
+// helperAttr hands the pipes over and puts the supervisor in a group of its own, so that a
+// terminal's Ctrl-C reaches the daemon alone. It stays in the daemon's session: see sweep.
+func helperAttr(cmd *exec.Cmd, plan *sandbox.Plan, control, status *os.File) {
+	cmd.ExtraFiles = []*os.File{control, status}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	plan.Attr(cmd.SysProcAttr)
+}
+
+// systemEnv is what a helper needs of the daemon's environment: nothing, but coverage counters
+// in tests.
+func systemEnv() []string {
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
+		return []string{"GOCOVERDIR=" + dir}
+	}
+	return nil
+}

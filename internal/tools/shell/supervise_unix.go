@@ -1,0 +1,248 @@
+//go:build !windows
+
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The descriptors that the daemon hands to the supervisor.
+const (
+	controlFD = 3
+	statusFD  = 4
+)
+
+func helperPipes() (control, status *os.File, err error) {
+	for _, fd := range []int{controlFD, statusFD} {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return nil, nil, fmt.Errorf("descriptor %d is missing", fd)
+		}
+		unix.CloseOnExec(fd)
+	}
+	return os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status"), nil
+}
+
+// catchSignals gives what the system tells the supervisor itself, which ends the command in order.
+func catchSignals() <-chan os.Signal {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	// Caught, not ignored: what is ignored stays ignored in the command, whose pipes would break oddly.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return end
+}
+
+// listen reads orders from the control socket, and what comes with each.
+func listen(f *os.File) *control {
+	c := &control{orders: make(chan given)}
+	go func() {
+		defer close(c.orders)
+		r := &orderReader{file: f, fd: int(f.Fd())}
+		for {
+			o, err := r.next()
+			if err != nil {
+				return
+			}
+			c.orders <- o
+		}
+	}()
+	return c
+}
+
+// orderReader splits what comes on a socket into lines.
+type orderReader struct {
+	file   *os.File // holds fd open
+	fd     int
+	buf    []byte
+	output *os.File
+}
+
+func (r *orderReader) next() (given, error) {
+	for {
+		if i := bytes.IndexByte(r.buf, '\n'); i >= 0 {
+			o := given{r.buf[:i], r.output}
+			r.buf, r.output = r.buf[i+1:], nil
+			return o, nil
+		}
+		if err := r.fill(); err != nil {
+			return given{}, err
+		}
+	}
+}
+
+// fill reads once. A descriptor comes with the first byte of its order.
+func (r *orderReader) fill() error {
+	b, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4))
+	n, oobn, _, _, err := unix.Recvmsg(r.fd, b, oob, 0)
+	switch {
+	case err == unix.EINTR:
+		return nil
+	case err != nil:
+		return err
+	case n == 0:
+		return io.EOF
+	}
+	r.buf = append(r.buf, b[:n]...)
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) == 0 {
+		return nil
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err == nil && len(fds) == 1 {
+		unix.CloseOnExec(fds[0])
+		r.output = os.NewFile(uintptr(fds[0]), "output")
+	}
+	return nil
+}
+
+// start starts the command, walled in if ordered so, and the goroutine that watches it.
+func (s *supervisor) start() error {
+	if err := becomeSubreaper(); err != nil {
+		return err
+	}
+	fork := s.fork
+	if s.order.Sandbox.Enters() {
+		fork = s.forkApart
+	}
+	pid, err := fork()
+	if err != nil {
+		return err
+	}
+	s.main = pid
+	if s.output != nil {
+		s.output.Close() // it ends with the command's processes
+	} else {
+		freeStdio()
+	}
+	_ = s.status.Encode(report{Started: pid})
+	go s.reap(pid)
+	return nil
+}
+
+// stdio is what the command gets as its stdin, stdout and stderr.
+func (s *supervisor) stdio() []uintptr {
+	if s.output == nil {
+		return []uintptr{0, 1, 2}
+	}
+	return []uintptr{0, s.output.Fd(), s.output.Fd()}
+}
+
+// forkApart forks on a thread that is not the process's first and is used for nothing else. What is
+// walled in may signal what lies within the same wall, and a process counts as lying where its first
+// thread does: a command could kill its supervisor.
+func (s *supervisor) forkApart() (pid int, err error) {
+	forked := make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // for good: the goroutine keeps the thread to the end
+		if isFirstThread() {
+			pid, err = s.forkApart()
+		} else {
+			pid, err = s.fork()
+		}
+		close(forked)
+		select {}
+	}()
+	<-forked
+	return pid, err
+}
+
+// fork enters the sandbox on this thread only, and starts the command from it.
+func (s *supervisor) fork() (int, error) {
+	o := &s.order
+	env := o.Env
+	if o.Dir != "" {
+		if err := os.Chdir(o.Dir); err != nil {
+			return 0, fmt.Errorf("starting a command: %w", err)
+		}
+	}
+	argv := o.Sandbox.Wrap(o.Argv)
+	path, err := lookPath(argv[0], env)
+	if err != nil {
+		return 0, err
+	}
+	if err := o.Sandbox.Enter(); err != nil {
+		return 0, err
+	}
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Env: env, Files: s.stdio(), Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("starting %s: %w", path, err)
+	}
+	return pid, nil
+}
+
+func lookPath(name string, env []string) (string, error) {
+	os.Unsetenv("PATH") // the last command's
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			os.Setenv("PATH", v)
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", fmt.Errorf("starting %s: no such program on PATH", name)
+	}
+	return path, nil
+}
+
+// freeStdio lets go of the command's pipes, so that they end with the command's processes.
+func freeStdio() {
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	for fd := range 3 {
+		_ = dup2(null, fd)
+	}
+}
+
+// reap collects every process that ends below the supervisor. It alone may wait for any
+// child: this process starts no other.
+func (s *supervisor) reap(main int) {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			s.events <- event{kind: evAllDead}
+			return
+		case pid == main:
+			s.events <- event{kind: evExit, report: exitReport(ws)}
+		}
+	}
+}
+
+func exitReport(ws syscall.WaitStatus) report {
+	if ws.Signaled() {
+		return report{Exited: true, Code: -1, Signal: unix.SignalName(ws.Signal())}
+	}
+	return report{Exited: true, Code: ws.ExitStatus()}
+}
+
+// signalAll sends SIGTERM, or SIGKILL, to every descendant, and says how many there were.
+func (s *supervisor) signalAll(kill bool) int {
+	signalGroup(s.main, kill)
+	pids := descendants(os.Getpid())
+	for _, pid := range pids {
+		if kill {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			continue
+		}
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+		_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not see it
+	}
+	return len(pids)
+}

@@ -1,0 +1,107 @@
+package shell
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// helperPipes: this system hands handles over by number, in the arguments.
+func helperPipes() (control, status *os.File, err error) {
+	if len(os.Args) != 4 {
+		return nil, nil, fmt.Errorf("the handles are missing")
+	}
+	var h [2]uintptr
+	for i := range h {
+		n, err := strconv.ParseUint(os.Args[2+i], 10, 64)
+		if err != nil {
+			return nil, nil, fmt.Errorf("handle %q is not a number", os.Args[2+i])
+		}
+		h[i] = uintptr(n)
+		_ = windows.SetHandleInformation(windows.Handle(h[i]), windows.HANDLE_FLAG_INHERIT, 0)
+	}
+	return os.NewFile(h[0], "control"), os.NewFile(h[1], "status"), nil
+}
+
+// catchSignals: the system tells a process without a console nothing.
+func catchSignals() <-chan os.Signal { return nil }
+
+// listen reads the one order of the control pipe. Any later byte, and the pipe's end, mean the end.
+func listen(f *os.File) *control {
+	c := &control{orders: make(chan given)}
+	go func() {
+		defer close(c.orders)
+		r := bufio.NewReader(f)
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		c.orders <- given{line: line}
+		_, _ = r.ReadByte()
+	}()
+	return c
+}
+
+// start puts the supervisor itself in a Job Object, so that the command is born in it, and
+// starts the command. The job ends all its processes when its last handle goes, which is when
+// the supervisor ends, however it does.
+func (s *supervisor) start() error {
+	if err := enterJob(); err != nil {
+		return err
+	}
+	cmd := exec.Command(s.order.Argv[0], s.order.Argv[1:]...)
+	cmd.Dir, cmd.Env = s.order.Dir, s.order.Env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	for _, kv := range s.order.Env {
+		if k, v, _ := strings.Cut(kv, "="); strings.EqualFold(k, "PATH") {
+			os.Setenv("PATH", v)
+		}
+	}
+	if path, err := exec.LookPath(s.order.Argv[0]); err == nil {
+		cmd.Path, cmd.Err = path, nil
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", s.order.Argv[0], err)
+	}
+	s.main = cmd.Process.Pid
+	_ = s.status.Encode(report{Started: s.main})
+	os.Stdin.Close()
+	os.Stdout.Close()
+	os.Stderr.Close()
+	go func() {
+		_ = cmd.Wait()
+		s.events <- event{kind: evExit, report: report{Exited: true, Code: cmd.ProcessState.ExitCode()}}
+	}()
+	return nil
+}
+
+func enterJob() error {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return fmt.Errorf("creating the job: %w", err)
+	}
+	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
+		return fmt.Errorf("setting the job's limits: %w", err)
+	}
+	if err := windows.AssignProcessToJobObject(job, windows.CurrentProcess()); err != nil {
+		return fmt.Errorf("entering the job: %w", err)
+	}
+	return nil
+}
+
+// signalAll: there is no polite way to end a process tree here. The supervisor's own end closes
+// the job, and with it everything in it.
+func (s *supervisor) signalAll(bool) int {
+	_ = s.status.Encode(report{Done: true})
+	os.Exit(0)
+	return 0
+}

@@ -1,0 +1,17 @@
+package shell
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeSize lets a chatty command run on while the daemon is busy.
+const pipeSize = 1 << 20
+
+// widen makes a pipe larger if the system allows.
+func widen(f *os.File) {
+	if c, err := f.SyscallConn(); err == nil {
+		_ = c.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+	}
+}

@@ -1,0 +1,158 @@
+package tools
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+//go:embed *.md
+var descriptions embed.FS
+
+// tool is a tool whose arguments are an A.
+type tool[A any] struct {
+	spec    agent.Spec
+	run     func(ctx context.Context, call *agent.Call, args A) (*agent.Result, error)
+	effect  func(args A) agent.Effect
+	label   func(args A) string
+	locks   func(args A) []string
+	subject func(args A) *agent.Subject
+	places  func(args A) []agent.Location
+}
+
+var _ interface {
+	agent.Tool
+	agent.EffectTool
+	agent.LabelTool
+	agent.LockTool
+	agent.SubjectTool
+	agent.LocationTool
+} = (*tool[struct{}])(nil)
+
+// newTool completes a tool: description, schema, source.
+func newTool[A any](t tool[A]) *tool[A] {
+	t.spec.Source = "builtin"
+	t.spec.Description = description(t.spec.Name)
+	t.spec.Schema = schemaOf[A]()
+	return &t
+}
+
+func description(name string) string {
+	text, err := descriptions.ReadFile(name + ".md")
+	if err != nil {
+		panic("the tool " + name + " has no description: " + err.Error())
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// schemas are those that were made, by the type of the arguments: each session makes its tools anew.
+var schemas sync.Map
+
+// schemaOf is the schema of A as short as a model needs it: no null beside a type, and
+// unknown properties allowed, which are ignored.
+func schemaOf[A any]() json.RawMessage {
+	if made, ok := schemas.Load(reflect.TypeFor[A]()); ok {
+		return made.(json.RawMessage)
+	}
+	text := makeSchema[A]()
+	schemas.Store(reflect.TypeFor[A](), text)
+	return text
+}
+
+func makeSchema[A any]() json.RawMessage {
+	s, err := jsonschema.For[A](nil)
+	if err != nil {
+		panic("the arguments of a tool have no schema: " + err.Error())
+	}
+	simplify(s)
+	if s.Properties == nil {
+		s.Properties = map[string]*jsonschema.Schema{}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("a schema cannot be written: " + err.Error())
+	}
+	return text
+}
+
+func simplify(s *jsonschema.Schema) {
+	s.AdditionalProperties = nil
+	if types := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(types) == 1 {
+		s.Type, s.Types = types[0], nil
+	}
+	if s.Items != nil {
+		simplify(s.Items)
+	}
+	for name, p := range s.Properties {
+		if p.Description == "hidden" { // taken where a model sends it, not offered
+			delete(s.Properties, name)
+			continue
+		}
+		simplify(p)
+	}
+}
+
+func (t *tool[A]) Spec() agent.Spec { return t.spec }
+
+func (t *tool[A]) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	args, err := decode[A](call.Args)
+	if err != nil {
+		return nil, err
+	}
+	return t.run(ctx, call, args)
+}
+
+func decode[A any](raw json.RawMessage) (A, error) {
+	var args A
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return args, fmt.Errorf("reading the arguments: %w", err)
+	}
+	return args, nil
+}
+
+// of calls f with the decoded arguments; what cannot be decoded gives the fallback.
+func of[A, R any](raw json.RawMessage, f func(A) R, fallback R) R {
+	if f == nil {
+		return fallback
+	}
+	args, err := decode[A](raw)
+	if err != nil {
+		return fallback
+	}
+	return f(args)
+}
+
+func (t *tool[A]) EffectOf(raw json.RawMessage) agent.Effect {
+	return of(raw, t.effect, t.spec.Effect)
+}
+
+func (t *tool[A]) Label(raw json.RawMessage) string { return of(raw, t.label, t.spec.Label) }
+
+func (t *tool[A]) Locks(raw json.RawMessage) []string { return of(raw, t.locks, nil) }
+
+func (t *tool[A]) Subject(raw json.RawMessage) *agent.Subject { return of(raw, t.subject, nil) }
+
+func (t *tool[A]) Locations(raw json.RawMessage) []agent.Location { return of(raw, t.places, nil) }
+
+// text is a plain result.
+func text(format string, args ...any) *agent.Result {
+	return &agent.Result{Text: fmt.Sprintf(format, args...)}
+}
+
+// details encodes what a client may show beside the result.
+func details(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return raw
+}

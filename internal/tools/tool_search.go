@@ -1,0 +1,169 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// maxToolHits is how many tools a search loads at most.
+const maxToolHits = 5
+
+// maxToolNames is how many names an answer lists that found nothing.
+const maxToolNames = 100
+
+type toolSearchArgs struct {
+	Query string `json:"query"`
+}
+
+func (e *sessionEnv) toolSearchTool() agent.Tool {
+	t := newTool(tool[toolSearchArgs]{
+		spec: agent.Spec{
+			Name: "tool_search", Label: "Find tools", Effect: agent.ReadOnly, Hidden: true,
+			Aliases: []string{"search_tools", "find_tools", "toolsearch"},
+		},
+		run: e.toolSearch,
+	})
+	if names := append(specNames(e.own), e.More...); len(names) > 0 {
+		t.spec.Description += " Also built in: " + strings.Join(names, ", ") + "."
+	}
+	return t
+}
+
+func specNames(specs []agent.Spec) (names []string) {
+	for _, s := range specs {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// nameList is the names of tools, the first maxToolNames of them.
+func nameList(specs []agent.Spec) string {
+	names := specNames(specs)
+	if len(names) > maxToolNames {
+		more := len(names) - maxToolNames
+		names = append(names[:maxToolNames:maxToolNames], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (e *sessionEnv) catalog() []agent.Spec {
+	if e.Catalog != nil {
+		return e.Catalog()
+	}
+	return e.own
+}
+
+func (e *sessionEnv) toolSearch(ctx context.Context, _ *agent.Call, a toolSearchArgs) (*agent.Result, error) {
+	specs, hits, unknown, err := e.search(ctx, strings.TrimSpace(a.Query))
+	if err != nil {
+		return nil, err
+	}
+	if len(hits) == 0 {
+		return text("No tool matches %q. There are: %s.", a.Query, nameList(specs)), nil
+	}
+	var b strings.Builder
+	b.WriteString("Loaded; call them from now on:\n")
+	for _, s := range hits {
+		fmt.Fprintf(&b, "- %s: %s\n", s.Name, oneLine(s.Description, 200))
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(&b, "Not known: %s.\n", strings.Join(unknown, ", "))
+	}
+	res := text("%s", strings.TrimSuffix(b.String(), "\n"))
+	res.Activate = specNames(hits)
+	return res, nil
+}
+
+// search looks again, as long as tools are about to come, for what it does not find.
+func (e *sessionEnv) search(ctx context.Context, query string) (specs, hits []agent.Spec, unknown []string, err error) {
+	for {
+		var wait func(context.Context) bool
+		if e.Pending != nil {
+			wait = e.Pending()
+		}
+		specs = e.catalog()
+		hits, unknown, err = findTools(specs, query)
+		if err != nil || len(hits) > 0 && len(unknown) == 0 || wait == nil || !wait(ctx) {
+			return specs, hits, unknown, err
+		}
+	}
+}
+
+// findTools understands "select:a,b", "/regular expression/" and words.
+func findTools(specs []agent.Spec, query string) (hits []agent.Spec, unknown []string, err error) {
+	if names, ok := strings.CutPrefix(query, "select:"); ok {
+		hits, unknown = selectTools(specs, names)
+		return hits, unknown, nil
+	}
+	if len(query) > 2 && query[0] == '/' && query[len(query)-1] == '/' {
+		re, err := regexp.Compile("(?i)" + query[1:len(query)-1])
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the expression: %w", err)
+		}
+		for _, s := range specs {
+			if len(hits) < maxToolHits && re.MatchString(s.Name+"\n"+s.Description) {
+				hits = append(hits, s)
+			}
+		}
+		return hits, nil, nil
+	}
+	if query == "" {
+		return nil, nil, errors.New("the query is empty: send select:name, /expression/ or words")
+	}
+	return rankTools(specs, strings.Fields(strings.ToLower(query))), nil, nil
+}
+
+func selectTools(specs []agent.Spec, names string) (hits []agent.Spec, unknown []string) {
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.IndexFunc(specs, func(s agent.Spec) bool {
+			return strings.EqualFold(s.Name, name) || slices.ContainsFunc(s.Aliases, func(a string) bool { return strings.EqualFold(a, name) })
+		})
+		switch {
+		case name == "":
+		case i < 0:
+			unknown = append(unknown, name)
+		case len(hits) < maxToolHits:
+			hits = append(hits, specs[i])
+		}
+	}
+	return hits, unknown
+}
+
+// rankTools counts a word in a tool's name more than one in its other names or description.
+func rankTools(specs []agent.Spec, words []string) []agent.Spec {
+	type scored struct {
+		agent.Spec
+		score int
+	}
+	var all []scored
+	for _, s := range specs {
+		score := 0
+		for _, w := range words {
+			switch {
+			case strings.Contains(strings.ToLower(s.Name), w):
+				score += 3
+			case strings.Contains(strings.ToLower(strings.Join(s.Aliases, " ")), w):
+				score += 2
+			case strings.Contains(strings.ToLower(s.Description), w):
+				score++
+			}
+		}
+		if score > 0 {
+			all = append(all, scored{s, score})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	var hits []agent.Spec
+	for _, s := range all[:min(len(all), maxToolHits)] {
+		hits = append(hits, s.Spec)
+	}
+	return hits
+}

@@ -1,0 +1,77 @@
+package tools
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxLine is the longest line that a result shows, bytes.
+const maxLine = 2000
+
+// cutRune returns at most n bytes of s, cut at a character's border.
+func cutRune(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// output is a result that grows line by line up to a bound.
+type output struct {
+	strings.Builder
+	limit int
+	full  bool
+}
+
+// line adds a line if it fits; once one did not, none does.
+func (o *output) line(s string) bool {
+	if o.full || o.Len()+len(s)+1 > o.limit {
+		o.full = true
+		return false
+	}
+	o.WriteString(s)
+	o.WriteByte('\n')
+	return true
+}
+
+// oneLine makes a short single line of a text, for labels.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > n {
+		return cutRune(s, n) + "…"
+	}
+	return s
+}
+
+// validText is s with what is no UTF-8 replaced.
+func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// plural says "1 file", "2 files".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	switch {
+	case strings.HasSuffix(noun, "ch"):
+		noun += "e"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ie"
+	}
+	return number(n) + " " + noun + "s"
+}
+
+// number writes a number with commas.
+func number(n int) string {
+	if n < 0 {
+		return "-" + number(-n)
+	}
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	rest := strconv.Itoa(n % 1000)
+	return number(n/1000) + "," + strings.Repeat("0", 3-len(rest)) + rest
+}

@@ -1,0 +1,398 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+)
+
+// How a decision reaches the files.
+//
+//  1. Lock the files' keys, so that decisions about one file come one after the other.
+//  2. Prepare: an open document is taken as it is, a closed file is read anew and the hunks
+//     are moved onto what it holds now. Hunks whose text is gone are conflicts.
+//  3. Keep the pre-images (checkpoint.go).
+//  4. Stage the closed files: the new bytes lie on disk under temporary names. A full or
+//     read-only disk shows here, before anything changed.
+//  5. One workspace/applyEdit for the open documents, with their versions. The reply is a
+//     claim; what counts is the text that the following didChange leaves (request, below).
+//  6. Rename the staged files over their targets, if those still are what was read.
+//  7. Whatever was skipped in 5 or 6 is prepared and tried once more; then it is a conflict.
+
+// want is what one hunk's place shall hold.
+type want struct {
+	h    *hunk
+	text []byte
+}
+
+// target is one file of a decision. Fields below c are written under Workspace.mu.
+type target struct {
+	c       *change
+	wants   []want
+	lost    []want // those whose text is gone
+	status  targetStatus
+	reason  string
+	watch   *bufferWatch
+	base    []byte
+	after   []byte
+	spans   []splice // of the wants, in base
+	staged  *staged
+	broken  bool    // some hunks stand, others do not
+	touched []touch // what the checkpoint keeps of it
+}
+
+type targetStatus int
+
+const (
+	todo targetStatus = iota
+	done
+	skipped  // the file stands as before: try again
+	stale    // nothing was tried: the texts to change are gone
+	conflict // the file holds something else
+	failed   // an error; the file stands as before
+)
+
+func (t *target) end(s targetStatus, reason string) { t.status, t.reason = s, reason }
+
+// inConflict reports whether the file holds, somewhere, another text than it shall.
+func (t *target) inConflict() bool { return t.status == conflict || t.broken }
+
+func (t *target) unresolved() bool { return t.status == todo || t.status == skipped }
+
+// carryOut makes the targets so. Each ends as done, conflict or failed. The caller holds the
+// proposal's sem; the error means that nothing was begun.
+func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target) error {
+	unlock, err := w.locks.lock(ctx, targetKeys(targets))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if w.opt.Before != nil {
+		var paths []string
+		for _, t := range targets {
+			paths = append(paths, t.c.ref.Path)
+		}
+		w.opt.Before(ctx, paths)
+	}
+	for attempt := 0; attempt < 2; attempt++ {
+		w.attempt(ctx, p, targets)
+		if !slices.ContainsFunc(targets, (*target).unresolved) || ctx.Err() != nil {
+			break
+		}
+	}
+	w.wrote(targets)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range targets {
+		if t.status == done && !t.broken {
+			t.c.left = t.after
+		}
+		if t.unresolved() {
+			t.end(conflict, orElse(t.reason, "the editor did not make the change, twice"))
+		}
+		for _, wt := range t.wants {
+			wt.h.applying = false
+		}
+	}
+	return nil
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func targetKeys(targets []*target) []string {
+	var keys []string
+	for _, t := range targets {
+		keys = append(keys, t.c.ref.Key)
+		if t.c.op == Rename {
+			keys = append(keys, t.c.newRef.Key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func (w *Workspace) attempt(ctx context.Context, p *proposal, targets []*target) {
+	w.canonicalizeDocs()
+	var open, closed, ops []*target
+	for _, t := range targets {
+		if !t.unresolved() {
+			continue
+		}
+		t.status = todo
+		if t.c.op != Modify {
+			if w.prepareOp(t); t.status == todo {
+				ops = append(ops, t)
+			}
+			continue
+		}
+		if isOpen := w.prepare(t); t.status == todo && isOpen {
+			open = append(open, t)
+		} else if t.status == todo {
+			closed = append(closed, t)
+		}
+	}
+	w.flush()
+	w.keepAll(p, slices.Concat(open, closed, ops))
+	step("intent kept")
+	w.stageAll(live(closed))
+	w.applyBuffers(ctx, p, live(open))
+	w.commitAll(live(closed))
+	for _, t := range live(ops) {
+		w.carryOutFileOp(ctx, p, t)
+	}
+	w.keepAfter(p, slices.Concat(open, closed, ops))
+}
+
+// keepAll keeps the pre-images and the intent before anything is touched, side by side: what takes
+// time is that the disk has each of them for sure.
+func (w *Workspace) keepAll(p *proposal, ts []*target) {
+	ts = live(ts)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { w.persistIntent(p, ts) })
+	w.keepBefore(p, ts)
+}
+
+func live(ts []*target) []*target {
+	var out []*target
+	for _, t := range ts {
+		if t.status == todo {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// prepareOp looks whether a file operation still is about the file that it was made for.
+func (w *Workspace) prepareOp(t *target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if h := t.wants[0].h; h.state != HunkPending {
+		t.lose(orElse(h.reason, "the file was changed"))
+	} else {
+		h.applying = true
+	}
+}
+
+// prepare brings a modified file's hunks up to date and reports whether it is open.
+func (w *Workspace) prepare(t *target) (open bool) {
+	c := t.c
+	var disk *File
+	var err error
+	if c.ref.IsFile() {
+		disk, err = readDisk(c.ref)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case c.doc != nil:
+		open = true
+	case errors.Is(err, fs.ErrNotExist):
+		t.lose("the file was deleted")
+		return false
+	case err != nil:
+		t.end(failed, err.Error())
+		return false
+	case disk == nil:
+		t.lose("the document was closed")
+		return false
+	default:
+		w.ontoDisk(c, disk)
+	}
+	t.build()
+	return open
+}
+
+// ontoDisk moves a closed file's hunks onto what the disk holds now. Caller holds mu.
+func (w *Workspace) ontoDisk(c *change, disk *File) {
+	if c.rebase(disk.Text.Data) {
+		c.p.revision++
+		w.emit(c.p, Updated)
+	}
+	if !bytes.Equal(c.text, disk.Text.Data) {
+		c.text, c.index = disk.Text.Data, NewLineIndex(disk.Text.Data)
+	}
+	c.rawSHA, c.enc, c.mode, c.base.SHA256 = disk.SHA256, disk.Text, disk.Mode, disk.SHA256
+}
+
+// build computes what the file shall hold. Caller holds mu.
+func (t *target) build() {
+	text, _ := t.c.current()
+	t.exact(text)
+	t.wants = slices.DeleteFunc(t.wants, func(wt want) bool {
+		if lost := wt.h.state != HunkPending; lost {
+			t.lost = append(t.lost, wt)
+			return true
+		}
+		return false
+	})
+	if len(t.wants) == 0 {
+		t.end(stale, "its text was changed")
+		return
+	}
+	slices.SortFunc(t.wants, func(a, b want) int {
+		if a.h.start != b.h.start {
+			return a.h.start - b.h.start
+		}
+		return a.h.end - b.h.end
+	})
+	t.base = slices.Clone(text)
+	t.spans = t.splices()
+	t.after = applySplices(t.base, t.spans)
+	for _, wt := range t.wants {
+		wt.h.applying = true
+	}
+}
+
+// exact holds each wanted hunk against the text. While an apply was under way its range followed loosely
+// and may have taken in what the user typed at its border; nothing but the hunk's own text may be replaced.
+func (t *target) exact(text []byte) {
+	for _, wt := range t.wants {
+		h := wt.h
+		h.applying = false
+		own := h.basis(t.c.applied)
+		if h.state != HunkPending || bytes.Equal(text[h.start:h.end], own) {
+			continue
+		}
+		if at := bytes.Index(text[h.start:h.end], own); len(own) > 0 && at >= 0 && bytes.Count(text[h.start:h.end], own) == 1 {
+			h.start, h.end = h.start+at, h.start+at+len(own)
+			continue
+		}
+		h.state, h.reason = HunkStale, "its text was changed"
+		t.c.refind(h, text)
+	}
+}
+
+// lose ends a target whose file is gone. Caller holds mu.
+func (t *target) lose(reason string) {
+	for _, wt := range t.wants {
+		wt.h.state, wt.h.reason = HunkStale, reason
+	}
+	t.lost, t.wants = append(t.lost, t.wants...), nil
+	t.end(stale, reason)
+}
+
+func (t *target) splices() []splice {
+	out := make([]splice, len(t.wants))
+	for i, wt := range t.wants {
+		out[i] = splice{wt.h.start, wt.h.end, wt.text}
+	}
+	return out
+}
+
+// place sets the hunks' ranges to where their texts stand in t.after. Caller holds mu.
+func (t *target) place(spans []splice) {
+	delta := 0
+	for i, s := range spans {
+		h := t.wants[i].h
+		h.start = s.start + delta
+		h.end = h.start + len(s.text)
+		delta += len(s.text) - (s.end - s.start)
+	}
+}
+
+// stageAll puts the closed files' new bytes on disk, all of them or none.
+func (w *Workspace) stageAll(closed []*target) {
+	var err error
+	for _, t := range closed {
+		var data []byte
+		enc := t.c.enc
+		enc.Data = t.after
+		if data, err = enc.Encode(); err == nil {
+			t.staged, err = stage(t.c.ref, data, t.c.rawSHA, 0)
+		}
+		if err != nil {
+			break
+		}
+		t.c.rawSHA = HashOf(data)
+	}
+	if err == nil {
+		return
+	}
+	for _, t := range closed {
+		t.end(failed, err.Error())
+		if t.staged != nil {
+			t.staged.discard()
+			t.staged = nil
+		}
+	}
+}
+
+func (w *Workspace) commitAll(closed []*target) {
+	for _, t := range closed {
+		w.mu.Lock()
+		opened := t.c.doc != nil
+		w.mu.Unlock()
+		if opened {
+			t.staged.discard()
+			t.end(skipped, "it was opened in the editor meanwhile")
+			continue
+		}
+		err := t.staged.commit()
+		step("committed")
+		w.mu.Lock()
+		switch {
+		case errors.Is(err, errChangedOnDisk):
+			t.end(skipped, err.Error())
+			t.release()
+		case err != nil:
+			t.end(failed, err.Error())
+		default:
+			w.committed(t)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// release lets the hunks follow typing again. Caller holds mu.
+func (t *target) release() {
+	for _, wt := range t.wants {
+		wt.h.applying = false
+	}
+}
+
+// committed notes that the closed file now holds t.after. Caller holds mu.
+func (w *Workspace) committed(t *target) {
+	spans := t.spans
+	t.end(done, "")
+	if t.c.doc != nil {
+		return
+	}
+	for _, other := range w.tracked[t.c.ref.Key] {
+		if other == t.c {
+			w.shiftOwn(t, spans)
+		} else if other.doc == nil {
+			w.shiftOther(other, spans, t.after)
+		}
+	}
+}
+
+// shiftOwn moves the other hunks of the same change over what was just written.
+func (w *Workspace) shiftOwn(t *target, spans []splice) {
+	for i := len(spans) - 1; i >= 0; i-- {
+		t.c.move(spans[i], false)
+	}
+	t.place(spans)
+	t.c.text, t.c.index = t.after, NewLineIndex(t.after)
+}
+
+// shiftOther moves another proposal's hunks; those that overlap become stale.
+func (w *Workspace) shiftOther(c *change, spans []splice, text []byte) {
+	changed := false
+	for i := len(spans) - 1; i >= 0; i-- {
+		changed = c.move(spans[i], true) || changed
+	}
+	c.text, c.index = text, NewLineIndex(text)
+	if changed {
+		c.p.revision++
+		w.emit(c.p, Updated)
+	}
+}

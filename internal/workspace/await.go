@@ -1,0 +1,286 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// Outcome tells an edit call what became of its proposal.
+type Outcome struct {
+	ProposalID string
+	State      State
+	Text       string // for the model
+	Accepted   int    // hunks
+	Total      int
+	Pending    int
+	Denied     bool // a person rejected everything
+	CutOff     bool // nobody has decided, and the proposal outlives the call
+	Changed    []Ref
+}
+
+// steered is a cause that carries what the user said instead of deciding.
+type steered interface{ SteerText() string }
+
+// restarts is a cause that means the end of the process, not a decision.
+type restarts interface{ Restarts() bool }
+
+// Await waits until an Ask proposal is decided, or lets a Confirm one be confirmed; for the
+// other policies it returns at once. If ctx ends first, what is undecided is withdrawn, or,
+// if its cause has a SteerText, rejected with that text as comment; the outcome then tells
+// so and there is no error. A cause that Restarts leaves an Ask proposal pending, for after the restart.
+func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, error) {
+	w.mu.Lock()
+	p := w.proposals[proposalID]
+	w.mu.Unlock()
+	if p == nil {
+		return Outcome{}, fmt.Errorf("waiting for %s: %w", proposalID, ErrUnknownProposal)
+	}
+	switch p.policy {
+	case Ask:
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			var r restarts
+			if errors.As(context.Cause(ctx), &r) && r.Restarts() {
+				if out, pending := w.cutOff(p); pending {
+					return out, nil
+				}
+			}
+			w.endWait(ctx, p)
+		}
+	case Confirm:
+		w.confirm(ctx, p)
+	}
+	return w.outcome(p), nil
+}
+
+// cutOff is the outcome of a call that the process's end keeps from waiting on.
+func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Outcome{ProposalID: p.id, State: p.state, Text: "interrupted by a restart; proposal " + p.id + " is still pending", CutOff: true}, !p.closed
+}
+
+// endWait settles a proposal whose waiting call ends: after the decision under way, if that
+// ends in time.
+func (w *Workspace) endWait(ctx context.Context, p *proposal) {
+	timer := time.NewTimer(abortWait)
+	defer timer.Stop()
+	select {
+	case p.sem <- struct{}{}:
+		defer func() { <-p.sem }()
+	case <-p.done:
+		return
+	case <-timer.C:
+	}
+	var s steered
+	if errors.As(context.Cause(ctx), &s) {
+		w.withdraw(p, s.SteerText(), StateRejected)
+	} else {
+		w.withdraw(p, "", StateWithdrawn)
+	}
+}
+
+// withdraw closes a proposal with its undecided hunks rejected.
+func (w *Workspace) withdraw(p *proposal, comment string, state State) {
+	w.mu.Lock()
+	if p.closed {
+		w.mu.Unlock()
+		return
+	}
+	accepted := p.anyIn(HunkAccepted)
+	for _, c := range p.changes {
+		for _, h := range c.hunks {
+			if h.open() {
+				h.state, h.comment = HunkRejected, comment
+			}
+		}
+	}
+	if accepted {
+		state = StatePartial
+	}
+	p.revision++
+	w.close(p, state)
+	w.mu.Unlock()
+	w.persist(p)
+	w.deliver()
+}
+
+// Withdraw closes the undecided Ask and Confirm proposals of a session's turn, all turns if
+// turnID is empty; those of Review and Collect stay.
+func (w *Workspace) Withdraw(sessionID, turnID string) {
+	for _, p := range w.open(sessionID) {
+		if (p.policy == Ask || p.policy == Confirm) && (turnID == "" || p.turn == turnID) {
+			w.withdraw(p, "", StateWithdrawn)
+		}
+	}
+}
+
+// DropSession withdraws whatever a deleted session has open and forgets what is known and
+// stored of it. Text that stands in the files stays there.
+func (w *Workspace) DropSession(sessionID string) {
+	for _, p := range w.open(sessionID) {
+		w.withdraw(p, "", StateWithdrawn)
+	}
+	w.stamps.dropSession(sessionID)
+	w.forgetSession(sessionID)
+}
+
+func (w *Workspace) open(sessionID string) []*proposal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*proposal
+	for _, p := range w.order {
+		if p.session == sessionID && !p.closed {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (w *Workspace) outcome(p *proposal) Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := Outcome{ProposalID: p.id, State: p.state, Text: p.report()}
+	p.told, p.withheld = o.Text, false
+	rejected := 0
+	for _, c := range p.changes {
+		touched := c.applied
+		for _, h := range c.hunks {
+			o.Total++
+			switch h.state {
+			case HunkAccepted:
+				o.Accepted++
+				touched = true
+			case HunkPending:
+				o.Pending++
+			case HunkRejected:
+				rejected++
+			}
+		}
+		if touched {
+			o.Changed = append(o.Changed, c.ref)
+		}
+	}
+	o.Denied = o.Total > 0 && rejected == o.Total && p.state == StateRejected
+	w.stampOwn(p)
+	return o
+}
+
+// Outcomes returns what the model does not know yet about decided proposals and marks it as
+// told. At a boundary within a turn (prompt false) those of Collect stay for the next prompt.
+func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
+	w.mu.Lock()
+	var out []string
+	var told []*proposal
+	for _, p := range w.order {
+		if p.session != sessionID || p.policy == Collect && !prompt {
+			continue
+		}
+		switch {
+		case p.untold():
+			p.told = p.report()
+			w.stampOwn(p)
+			out = append(out, fmt.Sprintf("%s (%s): %s", orElse(p.title, "edit"), p.id, p.told))
+			told = append(told, p)
+		case p.closed && p.kept && !p.withheld:
+			told = append(told, p) // by its call, whose result is kept by now
+		}
+	}
+	w.mu.Unlock()
+	for _, p := range told {
+		w.persist(p)
+	}
+	return out
+}
+
+// untold reports whether the model does not know how the proposal stands and no waiting
+// call is going to tell it. Caller holds mu.
+func (p *proposal) untold() bool {
+	return !p.withheld && p.decided && (p.policy != Auto || p.lateNews) && p.report() != p.told
+}
+
+// report is the outcome in words: terse, exact, with the user's own text as a diff.
+// Caller holds mu.
+func (p *proposal) report() string {
+	total, accepted, pending := 0, 0, 0
+	var parts, diffs []string
+	for _, c := range p.changes {
+		for _, h := range c.hunks {
+			total++
+			switch h.state {
+			case HunkAccepted:
+				accepted++
+			case HunkPending:
+				pending++
+			}
+			part, diff := p.reportHunk(c, h)
+			if part != "" {
+				parts = append(parts, part)
+			}
+			if diff != "" {
+				diffs = append(diffs, diff)
+			}
+		}
+	}
+	head := fmt.Sprintf("applied %d/%d hunks", accepted, total)
+	if pending > 0 {
+		head = p.pendingHead(accepted, pending, total)
+	} else if p.state == StateWithdrawn {
+		head += "; the rest was withdrawn before the user decided"
+	} else if p.state == StateConflict {
+		head += "; conflict"
+	}
+	text := strings.Join(append([]string{head}, append(parts, diffs...)...), "; ")
+	if p.comment != "" {
+		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nThe user says: %q", p.comment)
+	}
+	for _, n := range p.notes {
+		text = strings.TrimRight(text, "\n") + "\n" + n
+	}
+	return text
+}
+
+func (p *proposal) pendingHead(accepted, pending, total int) string {
+	switch p.policy {
+	case Review:
+		if !p.decided {
+			return fmt.Sprintf("applied %d hunks; the user reviews them and may still undo some", total)
+		}
+		return fmt.Sprintf("kept %d/%d hunks; %d are still under review", accepted, total, pending)
+	case Collect:
+		return fmt.Sprintf("collected: %d hunks wait for the user; nothing is on disk yet (proposal %s)", pending, p.id)
+	}
+	return fmt.Sprintf("applied %d/%d hunks; %d still wait for the user", accepted, total, pending)
+}
+
+func (p *proposal) reportHunk(c *change, h *hunk) (part, diff string) {
+	name := fmt.Sprintf("hunk %d", h.ordinal)
+	if len(p.changes) > 1 {
+		name = fmt.Sprintf("hunk %d (%s)", h.ordinal, c.ref.Rel)
+	}
+	quote := ""
+	if h.comment != "" {
+		quote = fmt.Sprintf(": %q", h.comment)
+	}
+	switch {
+	case h.state == HunkRejected && p.state == StateWithdrawn:
+		return "", ""
+	case h.state == HunkRejected:
+		return name + " rejected" + quote, ""
+	case h.state == HunkStale:
+		return name + " not applied: " + orElse(h.reason, "its text was changed"), ""
+	case h.state == HunkAccepted && h.hasByUser:
+		d := edit.Unified("proposed", "user", h.new, h.byUser, diffContext)
+		return "", name + " changed by the user" + quote + ":\n" + string(bytes.TrimRight([]byte(d), "\n")) + "\n"
+	case h.state == HunkAccepted && quote != "":
+		return name + " accepted" + quote, ""
+	}
+	return "", ""
+}

@@ -1,0 +1,258 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// collect adds changes to the session's growing proposal, or begins one. Edits of a file
+// that it already changes are composed: the new hunks lead from what the file holds to what
+// the agent wants it to hold by now.
+func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
+	unlock, err := w.locks.lock(ctx, []string{"collect\x00" + req.SessionID})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	p := w.collecting(req.SessionID)
+	if p == nil {
+		if p, err = w.draft(ctx, req, newProposal(req, w)); err != nil {
+			return nil, err
+		}
+	} else if err := w.grow(ctx, p, req); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := w.view(p)
+	return &v, nil
+}
+
+// collecting finds the session's open Collect proposal.
+func (w *Workspace) collecting(sessionID string) *proposal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range slices.Backward(w.order) {
+		if p.session == sessionID && p.policy == Collect && !p.closed {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) grow(ctx context.Context, p *proposal, req ProposeRequest) error {
+	select {
+	case p.sem <- struct{}{}:
+		defer func() { <-p.sem }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for range proposeRetries {
+		next, err := w.composed(ctx, p, req)
+		if err != nil {
+			return err
+		}
+		if w.regrow(p, next, req) {
+			w.persist(p)
+			w.deliver()
+			return nil
+		}
+	}
+	return fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
+}
+
+// composed computes the changed files of a growing proposal; a nil change is dropped.
+func (w *Workspace) composed(ctx context.Context, p *proposal, req ProposeRequest) (map[string]*change, error) {
+	next := map[string]*change{}
+	for _, ch := range req.Changes {
+		old := p.changeOf(ch.Ref.Key)
+		c, err := w.compose(ctx, p, old, ch)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil && (old == nil || !slices.ContainsFunc(old.hunks, (*hunk).open)) {
+			return nil, fmt.Errorf("proposing a change of %s: %w", ch.Ref.Rel, ErrNoChange)
+		}
+		next[ch.Ref.Key] = c
+	}
+	return next, nil
+}
+
+func (p *proposal) changeOf(key string) *change {
+	for _, c := range p.changes {
+		if c.ref.Key == key || c.op == Rename && c.newRef.Key == key {
+			return c
+		}
+	}
+	return nil
+}
+
+var errPendingMove = errors.New("a change that moves or deletes it waits for the user; it must be decided first")
+
+func (w *Workspace) compose(ctx context.Context, p *proposal, old *change, ch Change) (*change, error) {
+	if old == nil || !slices.ContainsFunc(old.hunks, (*hunk).open) {
+		return w.newChange(ctx, p, ch)
+	}
+	switch {
+	case old.op == Rename || old.op == Delete || ch.Op == Rename:
+		return nil, fmt.Errorf("changing %s: %w", ch.Ref.Rel, errPendingMove)
+	case old.op == Create && ch.Op == Delete:
+		return nil, nil
+	case old.op == Create:
+		ch.Op = Create
+		return w.newCreate(ctx, p, ch)
+	case ch.Op == Delete:
+		return w.newFileOp(ctx, p, Change{Op: Delete, Ref: ch.Ref, Tier: ch.Tier})
+	}
+	f, err := w.Read(ctx, ch.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if pending := w.pendingOver(old, f); ch.Base != "" && ch.Base != HashOf(pending) {
+		return nil, &ChangedError{Path: ch.Ref.Rel}
+	}
+	ch.Base, ch.Op = "", Modify
+	ch.Hunks = retier(edit.Hunks(f.Text.Data, ch.Data), ch)
+	return w.newModify(ctx, p, ch, f)
+}
+
+// pendingOver is what the file shall hold by a change, over the text that was just read: what others changed
+// since the last edit is in both, so that a difference between the two never takes it back.
+func (w *Workspace) pendingOver(c *change, f *File) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.doc == nil && f.Source == FromDisk {
+		w.ontoDisk(c, f)
+	}
+	if text, _ := c.current(); !bytes.Equal(text, f.Text.Data) {
+		return nil // typed meanwhile: no base fits
+	}
+	_, pending := c.texts()
+	return pending
+}
+
+// retier gives composed hunks the loosest tier of the edit.
+func retier(hunks []edit.Hunk, ch Change) []edit.Hunk {
+	loosest := edit.T0
+	for _, h := range ch.Hunks {
+		loosest = max(loosest, h.Tier)
+	}
+	for i := range hunks {
+		hunks[i].Tier = loosest
+	}
+	return hunks
+}
+
+// regrow puts the composed changes in place, unless a document changed meanwhile.
+func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequest) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range next {
+		if c == nil {
+			continue
+		}
+		if d := w.byKey(c.ref.Key); (d != nil) != (c.doc != nil) || d != nil && !bytes.Equal(d.text, c.text) {
+			return false
+		}
+	}
+	for _, ch := range req.Changes {
+		w.swapChange(p, ch.Ref.Key, next[ch.Ref.Key])
+	}
+	p.turn, p.item, p.message = req.TurnID, req.ItemID, req.MessageID
+	p.number()
+	p.revision++
+	if len(p.changes) == 0 {
+		w.close(p, StateSuperseded)
+		return true
+	}
+	p.diff = unified(w.sides(p))
+	w.emit(p, Updated)
+	return true
+}
+
+// swapChange replaces one file of a proposal; decided hunks stay for the record. Caller
+// holds mu.
+func (w *Workspace) swapChange(p *proposal, key string, c *change) {
+	at := slices.IndexFunc(p.changes, func(o *change) bool { return o.ref.Key == key })
+	if c != nil {
+		if c.doc = w.byKey(c.ref.Key); c.doc != nil {
+			c.text, c.index = nil, nil
+		}
+		w.track(c)
+	}
+	switch {
+	case at < 0:
+		p.changes = append(p.changes, c)
+		return
+	case c == nil:
+		w.untrack(p.changes[at])
+		p.changes = slices.Delete(p.changes, at, at+1)
+		return
+	}
+	old := p.changes[at]
+	w.untrack(old)
+	for _, h := range old.hunks {
+		if old.op == Modify && c.op == Modify && h.state != HunkPending {
+			c.hunks = append(c.hunks, h)
+		}
+	}
+	slices.SortStableFunc(c.hunks, func(a, b *hunk) int { return a.start - b.start })
+	p.changes[at] = c
+}
+
+// pendingText is a file with the session's collected changes; nil text if they delete it.
+func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.order {
+		if p.session != sessionID || p.policy != Collect || p.closed {
+			continue
+		}
+		c := p.changeOf(ref.Key)
+		if c == nil || !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state == HunkPending }) {
+			continue
+		}
+		out := &File{Ref: ref, Source: FromPending, Mode: 0o644}
+		if f != nil {
+			*out = *f
+			out.Source = FromPending
+		}
+		switch {
+		case c.op == Delete, c.op == Rename && c.ref.Key == ref.Key:
+			return nil, true
+		case c.op == Modify:
+			if c.doc == nil && f != nil && f.Source == FromDisk {
+				w.ontoDisk(c, f)
+			}
+			_, out.Text.Data = c.texts()
+		default:
+			out.Text.Data = c.hunks[0].new
+		}
+		out.SHA256 = HashOf(out.Text.Data)
+		return out, true
+	}
+	return nil, false
+}
+
+// NotOnDisk lists the files whose collected changes a command would not see.
+func (w *Workspace) NotOnDisk(sessionID string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, p := range w.order {
+		if p.session != sessionID || p.closed || p.policy != Collect {
+			continue
+		}
+		for _, c := range p.changes {
+			if slices.ContainsFunc(c.hunks, (*hunk).open) {
+				out = append(out, c.ref.Rel)
+			}
+		}
+	}
+	return out
+}

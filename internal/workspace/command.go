@@ -1,0 +1,242 @@
+package workspace
+
+import (
+	"hash/maphash"
+	"maps"
+	"os"
+	"slices"
+	"time"
+)
+
+// Command watches what a shell command changes, which no checkpoint covers: the files that
+// the session has read or edited, the open documents, and whatever the editor's file
+// watchers report while it runs. It never walks the tree.
+type Command struct {
+	w       *Workspace
+	session string
+	turn    string
+	began   time.Time
+	before  map[string]fileMark // by path
+
+	// Under Workspace.mu:
+	watched []string            // paths
+	written map[string]fileMark // as accepted changes left files meanwhile
+	saved   map[string]uint64   // hashes of the texts that the user saved meanwhile
+}
+
+type fileMark struct {
+	size  int64
+	mtime time.Time
+}
+
+// BeginCommand starts watching; call End when the command has ended.
+func (w *Workspace) BeginCommand(sessionID, turnID string) *Command {
+	c := &Command{
+		w: w, session: sessionID, turn: turnID, began: w.opt.Now(),
+		before: map[string]fileMark{}, written: map[string]fileMark{}, saved: map[string]uint64{},
+	}
+	for _, path := range w.knownPaths(sessionID) {
+		c.before[path] = markOf(path)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commands[c] = true
+	return c
+}
+
+func (w *Workspace) knownPaths(sessionID string) []string {
+	w.canonicalizeDocs()
+	var out []string
+	w.mu.Lock()
+	for _, d := range w.docs {
+		if d.path != "" {
+			out = append(out, d.path)
+		}
+	}
+	w.mu.Unlock()
+	w.stamps.mu.Lock()
+	for k := range w.stamps.m {
+		if k.session == sessionID && uriScheme(k.key) == "" {
+			out = append(out, k.key)
+		}
+	}
+	w.stamps.mu.Unlock()
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func markOf(path string) fileMark {
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return fileMark{size: -1}
+	}
+	return fileMark{st.Size(), st.ModTime()}
+}
+
+// End returns the files that changed while the command ran, relative to their roots, and
+// notes them in the session's checkpoint as not covered.
+func (c *Command) End() []string {
+	w := c.w
+	w.mu.Lock()
+	delete(w.commands, c)
+	w.mu.Unlock()
+	paths, changed := c.look()
+	w.onDisk(paths)
+	if len(changed) > 0 {
+		w.noteNotCovered(c, changed)
+	}
+	return changed
+}
+
+// Changed returns what End would so far.
+func (c *Command) Changed() []string {
+	_, changed := c.look()
+	return changed
+}
+
+// look finds the paths that changed, and the names of those that nobody else than the command can
+// have changed: neither an accepted change nor the user by saving.
+func (c *Command) look() (paths, changed []string) {
+	w := c.w
+	w.mu.Lock()
+	paths = slices.Clone(c.watched)
+	written, saved := maps.Clone(c.written), maps.Clone(c.saved)
+	w.mu.Unlock()
+	for path, mark := range c.before {
+		if markOf(path) != mark {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	for _, path := range paths {
+		ref, err := w.Resolve("", path)
+		if err != nil || w.isOwnWrite(c.session, ref) {
+			continue
+		}
+		if mark, ok := written[path]; ok && mark == markOf(path) {
+			continue
+		}
+		if hash, ok := saved[path]; ok && diskIs(ref, hash) {
+			continue
+		}
+		changed = append(changed, ref.Rel)
+	}
+	return paths, changed
+}
+
+// diskIs reports whether a file holds the text with a hash.
+func diskIs(ref Ref, hash uint64) bool {
+	if !ref.IsFile() {
+		return false
+	}
+	f, err := readDisk(ref)
+	return err == nil && maphash.Bytes(docSeed, f.Text.Data) == hash
+}
+
+// wrote tells the running commands how an accepted change left its files.
+func (w *Workspace) wrote(targets []*target) {
+	w.mu.Lock()
+	running := len(w.commands)
+	w.mu.Unlock()
+	if running == 0 {
+		return
+	}
+	marks := map[string]fileMark{}
+	for _, t := range targets {
+		for _, ref := range []Ref{t.c.ref, t.c.newRef} {
+			if t.status == done && ref.IsFile() {
+				marks[ref.Path] = markOf(ref.Path)
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.commands {
+		maps.Copy(c.written, marks)
+	}
+}
+
+// isOwnWrite reports whether the file is as the session's own edit left it: a watcher's
+// report about that may come late.
+func (w *Workspace) isOwnWrite(sessionID string, ref Ref) bool {
+	s, ok := w.stamps.get(stampKey{sessionID, ref.Key})
+	if !ok || !s.own || !ref.IsFile() {
+		return false
+	}
+	f, err := readDisk(ref)
+	return err == nil && HashOf(f.Text.Data) == s.sha
+}
+
+func (w *Workspace) noteNotCovered(c *Command, changed []string) {
+	w.checkpoints.mu.Lock()
+	defer w.checkpoints.mu.Unlock()
+	cp := w.checkpointSince(c)
+	for _, name := range changed {
+		if !slices.Contains(cp.NotCovered, name) {
+			cp.NotCovered = append(cp.NotCovered, name)
+		}
+	}
+	w.reportState(w.saveCheckpoint(cp))
+}
+
+// checkpointSince is the checkpoint that names what a command changed: its turn's, or the newest,
+// if the command ran on beside later turns. Caller holds checkpoints.mu.
+func (w *Workspace) checkpointSince(c *Command) *checkpoint {
+	if l := w.log(c.session); len(l.list) > 0 {
+		if cp := l.list[len(l.list)-1]; !cp.Restore && !cp.Undone && cp.Turn != c.turn && !cp.Created.Before(c.began) {
+			return cp
+		}
+	}
+	return w.currentCheckpoint(&proposal{session: c.session, turn: c.turn})
+}
+
+// FileEvent is one event of workspace/didChangeWatchedFiles.
+type FileEvent struct {
+	URI     string
+	Deleted bool
+}
+
+// WatchedFilesChanged takes the editor's file events. An open document whose file was
+// changed by somebody else while it has unsaved changes is told to the user; a clean one the
+// editor loads again by itself, or the next Read finds it.
+func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
+	var open, all []string
+	w.mu.Lock()
+	for _, e := range events {
+		_, path := lexicalKey(e.URI)
+		if path == "" {
+			continue
+		}
+		all = append(all, path)
+		for c := range w.commands {
+			c.watched = append(c.watched, path)
+		}
+		if w.document(e.URI) != nil {
+			open = append(open, path)
+		}
+	}
+	w.mu.Unlock()
+	if len(open) > 0 {
+		w.spawn(func() { w.lookAtDisk(open) })
+	}
+	w.docEvents.notify()
+	w.onDisk(all)
+}
+
+// lookAtDisk reads open documents with unsaved changes, which tells if their files changed.
+func (w *Workspace) lookAtDisk(paths []string) {
+	for _, path := range paths {
+		ref, err := w.Resolve("", path)
+		if err != nil {
+			continue
+		}
+		w.mu.Lock()
+		d := w.byKey(ref.Key)
+		unsaved := d != nil && maphash.Bytes(docSeed, d.text) != d.synced
+		w.mu.Unlock()
+		if unsaved {
+			_, _ = w.Read(w.ctx, ref)
+		}
+	}
+}

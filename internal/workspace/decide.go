@@ -1,0 +1,462 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Action is what a decision does with a hunk.
+type Action string
+
+// The actions.
+const (
+	Accept Action = "accept"
+	Reject Action = "reject"
+)
+
+// Decision is about one hunk, or with "*" about every pending hunk not named.
+type Decision struct {
+	HunkID  string
+	Action  Action
+	NewText *string // accept with this text instead
+	Comment string  // for the model
+}
+
+// DecideRequest decides hunks of a proposal. Revision, if set, is the one that was looked at.
+type DecideRequest struct {
+	ProposalID string
+	Revision   *int
+	Decisions  []Decision
+	Comment    string
+	// Answer, if set, gets the result before any event that it causes goes out, so that a
+	// request's answer precedes its notifications. It must not block or call back.
+	Answer func(DecideResult)
+}
+
+// DecideResult is what became of a decision.
+type DecideResult struct {
+	Proposal  Proposal
+	Applied   []AppliedFile
+	Conflicts []Conflict
+}
+
+// AppliedFile is a file that a decision changed, with the hash of what it holds now.
+type AppliedFile struct {
+	URI    string `json:"uri"`
+	SHA256 string `json:"sha256"`
+}
+
+// Conflict says why a hunk's decision was not carried out; nothing was changed for it.
+type Conflict struct {
+	HunkID string `json:"hunkId"`
+	Reason string `json:"reason"`
+}
+
+// decision is one hunk's decision while it is carried out.
+type decision struct {
+	c *change
+	h *hunk
+	Decision
+}
+
+// Decide carries out decisions and returns after the editor or the disk was verified.
+// Decisions about one proposal run one after the other; the second sees what the first did.
+// Errors: ErrUnknownProposal, ErrUnknownHunk, ErrBadDecision, *StaleError, or ctx's.
+func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult, error) {
+	w.canonicalizeDocs()
+	w.mu.Lock()
+	p := w.proposals[req.ProposalID]
+	w.mu.Unlock()
+	if p == nil {
+		return DecideResult{}, fmt.Errorf("deciding on %s: %w", req.ProposalID, ErrUnknownProposal)
+	}
+	select {
+	case p.sem <- struct{}{}:
+		defer func() { <-p.sem }()
+	case <-ctx.Done():
+		return DecideResult{}, context.Cause(ctx)
+	}
+	return w.decide(ctx, p, req)
+}
+
+// decide is Decide with p.sem held.
+func (w *Workspace) decide(ctx context.Context, p *proposal, req DecideRequest) (DecideResult, error) {
+	w.mu.Lock()
+	ds, res, err := w.expand(p, req)
+	var targets []*target
+	if err == nil {
+		targets = p.targets(func(c *change, h *hunk) (want, bool) { return c.wanted(h, ds[h]) })
+	}
+	w.mu.Unlock()
+	if err != nil {
+		return res, err
+	}
+	if len(targets) > 0 {
+		if err := w.carryOut(ctx, p, targets); err != nil {
+			return res, err
+		}
+		w.runCheck(ctx, p, targets)
+	}
+	w.conclude(p, req, ds, targets, &res)
+	w.persist(p)
+	step("decision kept")
+	w.deliver()
+	return res, nil
+}
+
+// expand checks a request and finds the decision for each hunk. Caller holds mu.
+func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision, DecideResult, error) {
+	res := DecideResult{}
+	if req.Revision != nil && *req.Revision < p.revision {
+		return nil, res, &StaleError{Proposal: w.view(p)}
+	}
+	ds, rest := map[*hunk]*decision{}, (*Decision)(nil)
+	for _, d := range req.Decisions {
+		if d.Action != Accept && d.Action != Reject {
+			return nil, res, fmt.Errorf("deciding on %s: action %q: %w: use accept or reject", p.id, d.Action, ErrBadDecision)
+		}
+		if d.HunkID == "*" {
+			rest = &d
+			continue
+		}
+		c, h := p.find(d.HunkID)
+		if h == nil {
+			return nil, res, fmt.Errorf("deciding on %s: hunk %q: %w", p.id, d.HunkID, ErrUnknownHunk)
+		}
+		if reason := w.refuse(c, h, d); reason != "" {
+			res.Conflicts = append(res.Conflicts, Conflict{h.id, reason})
+		} else if h.open() {
+			ds[h] = &decision{c, h, d}
+		}
+	}
+	named := func(h *hunk) bool {
+		return slices.ContainsFunc(req.Decisions, func(d Decision) bool { return d.HunkID == h.id })
+	}
+	for _, c := range p.changes {
+		for _, h := range c.hunks {
+			if rest != nil && h.state == HunkPending && !named(h) {
+				ds[h] = &decision{c, h, *rest}
+			}
+		}
+	}
+	return ds, res, nil
+}
+
+func (p *proposal) find(hunkID string) (*change, *hunk) {
+	for _, c := range p.changes {
+		for _, h := range c.hunks {
+			if h.id == hunkID {
+				return c, h
+			}
+		}
+	}
+	return nil, nil
+}
+
+// refuse says why a hunk cannot be decided so, or "". Caller holds mu.
+func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
+	switch {
+	case h.state == HunkAccepted && d.Action == Reject, h.state == HunkRejected && d.Action == Accept:
+		return "it was already " + string(h.state)
+	case h.state != HunkStale:
+		return ""
+	case c.op == Modify:
+		text, _ := c.current()
+		c.refind(h, text)
+	}
+	writes := (d.Action == Accept) != (c.applied && !h.missing) || d.NewText != nil
+	if h.state == HunkStale && writes {
+		return orElse(h.reason, "its text was changed")
+	}
+	return ""
+}
+
+// wanted says what a decision would write at the hunk's place, if anything.
+func (c *change) wanted(h *hunk, d *decision) (want, bool) {
+	if d == nil || h.missing {
+		return want{}, false
+	}
+	text := h.new
+	switch {
+	case d.Action == Reject:
+		text = h.old
+	case d.NewText != nil:
+		text = c.userText(*d.NewText)
+	}
+	if c.op == Modify && bytes.Equal(text, h.stands(c.applied)) {
+		return want{}, false
+	}
+	if c.op != Modify && (d.Action == Accept) == c.applied {
+		return want{}, false
+	}
+	return want{h, text}, true
+}
+
+// userText gives a text that a user typed the file's line ends.
+func (c *change) userText(s string) []byte {
+	b := []byte(s)
+	if c.base.EOL == "crlf" && !bytes.Contains(b, []byte("\r\n")) {
+		return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
+	}
+	return b
+}
+
+// take makes a hunk decided with the text that now stands at its place.
+func (h *hunk) take(c *change, text []byte) {
+	switch {
+	case bytes.Equal(text, h.new):
+		h.state = HunkAccepted
+	case bytes.Equal(text, h.old):
+		h.state = HunkRejected
+	default:
+		h.state, h.byUser, h.hasByUser = HunkAccepted, text, true
+	}
+	h.reason, h.competed = "", false
+}
+
+// conclude records what became of each decision and tells everybody.
+func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decision, targets []*target, res *DecideResult) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if req.Comment != "" {
+		p.comment = req.Comment
+	}
+	any := len(ds) > 0
+	broken := p.concludeTargets(ds, targets, res)
+	for h, d := range ds {
+		if !h.open() {
+			continue
+		}
+		h.decideWith(d)
+		p.decided = true
+	}
+	if any {
+		p.revision++
+	}
+	w.answer(p, req, targets, res)
+	switch {
+	case p.closed:
+		p.state = p.finalState()
+		w.emit(p, Updated)
+	case broken && !p.anyIn(HunkPending):
+		w.close(p, StateConflict)
+	case any:
+		w.finish(p)
+	}
+	if !p.closed {
+		res.Proposal = w.view(p)
+	}
+}
+
+// concludeTargets takes over what carryOut did and reports whether a file is in conflict.
+func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target, res *DecideResult) (broken bool) {
+	for _, t := range targets {
+		if t.inConflict() {
+			t.c.reason, p.decided, broken = t.reason, true, true
+		}
+		for _, wt := range t.wants {
+			d := ds[wt.h]
+			delete(ds, wt.h)
+			switch t.status {
+			case done:
+				wt.h.state = HunkPending
+				wt.h.decideWith(d)
+				p.decided = true
+				continue
+			case conflict:
+				wt.h.state, wt.h.reason = HunkStale, t.reason
+			}
+			res.Conflicts = append(res.Conflicts, Conflict{wt.h.id, t.reason})
+		}
+		for _, wt := range t.lost {
+			delete(ds, wt.h)
+			res.Conflicts = append(res.Conflicts, Conflict{wt.h.id, orElse(wt.h.reason, t.reason)})
+		}
+	}
+	return broken
+}
+
+// decideWith sets the hunk's state as decided.
+func (h *hunk) decideWith(d *decision) {
+	h.comment = d.Comment
+	h.reason, h.competed = "", false
+	if d.Action == Reject {
+		h.state = HunkRejected
+		return
+	}
+	h.state = HunkAccepted
+	if d.NewText != nil {
+		if text := d.c.userText(*d.NewText); !bytes.Equal(text, h.new) {
+			h.byUser, h.hasByUser = text, true
+		}
+	}
+}
+
+// answer completes the result and queues it before the events that follow. Caller holds mu.
+func (w *Workspace) answer(p *proposal, req DecideRequest, targets []*target, res *DecideResult) {
+	for _, t := range targets {
+		if t.status == done {
+			res.Applied = append(res.Applied, AppliedFile{URI: t.c.resultURI(), SHA256: t.resultSHA()})
+		}
+	}
+	closes := !p.closed && p.ends()
+	state := p.state
+	if closes {
+		p.state = p.finalState()
+	}
+	if slices.ContainsFunc(targets, (*target).inConflict) {
+		p.state = StateConflict
+	}
+	res.Proposal = w.view(p)
+	p.state = state
+	if req.Answer != nil {
+		r := *res
+		w.events.put(func() { req.Answer(r) })
+	}
+}
+
+func (c *change) resultURI() string {
+	if c.op == Rename && c.newRef.URI != "" {
+		return c.newRef.URI
+	}
+	return c.ref.URI
+}
+
+// resultSHA is the hash of what the file holds after the target was done.
+func (t *target) resultSHA() string {
+	if t.c.doc == nil && t.c.rawSHA != "" {
+		return t.c.rawSHA
+	}
+	return HashOf(t.after)
+}
+
+// ends reports whether nothing is left to wait for: no hunk is pending, and what is stale
+// is what others left of a decided proposal.
+func (p *proposal) ends() bool {
+	return !p.anyIn(HunkPending) && (p.decided || !p.anyIn(HunkStale))
+}
+
+func (p *proposal) anyIn(s HunkState) bool {
+	for _, c := range p.changes {
+		for _, h := range c.hunks {
+			if h.state == s {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// finish closes a proposal that has ended, else tells that it changed. Caller holds mu.
+func (w *Workspace) finish(p *proposal) {
+	if p.ends() {
+		w.close(p, p.finalState())
+		return
+	}
+	p.state = p.openState()
+	w.emit(p, Updated)
+}
+
+// openState is the state while something is undecided.
+func (p *proposal) openState() State {
+	if slices.ContainsFunc(p.changes, (*change).inConflict) {
+		return StateConflict
+	}
+	return StateProposed
+}
+
+// inConflict reports whether the file holds another text than the one that was accepted, and nobody has settled that.
+func (c *change) inConflict() bool {
+	return c.reason != "" && slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state == HunkStale })
+}
+
+// finalState is the state that the hunks' decisions amount to.
+func (p *proposal) finalState() State {
+	count := map[HunkState]int{}
+	total, broken := 0, false
+	for _, c := range p.changes {
+		broken = broken || c.inConflict()
+		for _, h := range c.hunks {
+			count[h.state]++
+			total++
+		}
+	}
+	switch {
+	case count[HunkAccepted] == total:
+		return StateApplied
+	case broken && count[HunkAccepted] == 0:
+		return StateConflict
+	case count[HunkAccepted] > 0:
+		return StatePartial
+	case count[HunkRejected] == 0 && count[HunkStale] > 0:
+		return StateConflict
+	}
+	return StateRejected
+}
+
+// close ends a proposal: its last event, then whoever awaits it. Caller holds mu.
+func (w *Workspace) close(p *proposal, state State) {
+	if p.closed {
+		return
+	}
+	if p.policy != Confirm {
+		p.diff = unified(w.finalSides(p))
+	}
+	p.state, p.closed = state, true
+	for _, c := range p.changes {
+		if !slices.ContainsFunc(c.hunks, (*hunk).open) {
+			w.untrack(c)
+		}
+	}
+	w.emit(p, Closed)
+	w.events.put(func() { close(p.done) })
+	w.trim(p.session)
+}
+
+// finalSides are the sides of a proposal that closes: what it changed. Caller holds mu.
+func (w *Workspace) finalSides(p *proposal) []side {
+	sides := w.sides(p)
+	accepted := func(h *hunk) bool { return h.state == HunkAccepted }
+	for i, c := range p.changes {
+		text, _ := c.current()
+		if c.op == Modify && apart(c.inOrder(accepted), len(text)) {
+			sides[i].old, sides[i].hunks = c.without(accepted)
+		}
+	}
+	return sides
+}
+
+// apart reports whether hunks stand one behind the other in a text of that size.
+func apart(hunks []*hunk, size int) bool {
+	at := 0
+	for _, h := range hunks {
+		if h.start < at || h.end > size {
+			return false
+		}
+		at = h.end
+	}
+	return true
+}
+
+// trim forgets the oldest closed proposals of a session. Caller holds mu.
+func (w *Workspace) trim(session string) {
+	closed := 0
+	for _, p := range w.order {
+		if p.session == session && p.closed {
+			closed++
+		}
+	}
+	w.order = slices.DeleteFunc(w.order, func(p *proposal) bool {
+		if p.session != session || !p.closed || closed <= maxClosed || p.untold() {
+			return false
+		}
+		closed--
+		for _, c := range p.changes {
+			w.untrack(c)
+		}
+		delete(w.proposals, p.id)
+		return true
+	})
+}

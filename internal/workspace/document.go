@@ -1,0 +1,291 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrNotOpen means that a document notification named a document that is not open.
+var ErrNotOpen = errors.New("the document is not open")
+
+// ContentChange is one change of a didChange. Without a Range, Text is the whole text.
+type ContentChange struct {
+	Range *Range
+	Text  []byte
+}
+
+// DocInfo describes an open document.
+type DocInfo struct {
+	Ref        Ref
+	LanguageID string
+	Version    int32
+	Dirty      bool // differs from the file on disk, or has none
+	Text       []byte
+}
+
+// document is the overlay of one open document. Everything in it is guarded by Workspace.mu.
+type document struct {
+	uri        string // the client's own spelling
+	path       string // "" if it is no file
+	lexical    string // key by spelling
+	key        string // canonical key, "" until first needed: computing it touches the disk
+	languageID string
+	version    int32
+	text       []byte
+	shared     bool // text was handed out: the next change copies
+	index      *LineIndex
+	synced     uint64    // hash of the text that the editor last loaded or saved
+	unsaved    []uint64  // hashes of what the buffer held since then, oldest first: the editor may have written any of it
+	opened     time.Time // zero once the disk was looked at: an editor may open a document that is unsaved already
+	diskTold   bool      // the user was told that disk and buffer differ
+	asking     bool      // the user is asked which of the two counts
+	watches    []*bufferWatch
+	late       []*bufferWatch // applies given up whose change may still come
+	touched    uint64         // order of the last change, for "the last document"
+}
+
+var docSeed = maphash.MakeSeed()
+
+func (d *document) snapshot() []byte {
+	d.shared = true
+	return d.text
+}
+
+// replace splices the text, copying it first if somebody else holds it.
+func (d *document) replace(start, end int, with []byte) {
+	if d.shared {
+		fresh := make([]byte, 0, len(d.text)+len(with)-(end-start)+256)
+		fresh = append(append(append(fresh, d.text[:start]...), with...), d.text[end:]...)
+		d.text, d.shared = fresh, false
+	} else {
+		d.text = slices.Replace(d.text, start, end, with...)
+	}
+	d.index.splice(d.text, start, end, len(with))
+}
+
+// SetEncoding sets the negotiated position encoding; call it before any document opens.
+func (w *Workspace) SetEncoding(e Encoding) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.encoding = e
+}
+
+// Encoding returns the negotiated position encoding.
+func (w *Workspace) Encoding() Encoding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.encoding
+}
+
+// DidOpen records an opened document and takes ownership of text. Like all notifications
+// it is called in arrival order and never waits for the disk or for another caller.
+func (w *Workspace) DidOpen(uri, languageID string, version int32, text []byte) error {
+	uri = strings.Clone(uri)
+	key, path := lexicalKey(uri)
+	d := &document{
+		uri: uri, path: path, lexical: key, languageID: strings.Clone(languageID), version: version,
+		text: text, index: NewLineIndex(text), synced: maphash.Bytes(docSeed, text), opened: time.Now(),
+	}
+	w.mu.Lock()
+	w.dropDocument(key)
+	d.touched = w.nextTouch()
+	w.docs[key] = d
+	if path == "" || w.tracked[key] != nil {
+		w.linkDocument(d, key)
+	}
+	w.mu.Unlock()
+	w.docEvents.notify()
+	w.flush()
+	return nil
+}
+
+// dropDocument forgets a document of that lexical key, a second didOpen's too. Caller holds mu.
+func (w *Workspace) dropDocument(key string) {
+	d := w.docs[key]
+	if d == nil {
+		return
+	}
+	delete(w.docs, key)
+	w.unlinkDocument(d)
+}
+
+// DidChange applies the changes of one notification in order. Positions beyond the text
+// are clamped, as editors do.
+func (w *Workspace) DidChange(uri string, version int32, changes []ContentChange) error {
+	w.mu.Lock()
+	d := w.document(uri)
+	if d == nil {
+		w.mu.Unlock()
+		return fmt.Errorf("changing %s: %w", uri, ErrNotOpen)
+	}
+	for _, c := range changes {
+		w.change(d, c)
+	}
+	d.version = version
+	d.diskTold = false
+	d.remember()
+	d.touched = w.nextTouch()
+	w.settle(d)
+	w.mu.Unlock()
+	w.flush()
+	return nil
+}
+
+func (w *Workspace) change(d *document, c ContentChange) {
+	start, end := 0, len(d.text)
+	if c.Range != nil {
+		start = d.index.Offset(d.text, c.Range.Start, w.encoding)
+		if end = start; c.Range.End != c.Range.Start {
+			end = d.index.Offset(d.text, c.Range.End, w.encoding)
+		}
+		if end < start {
+			start, end = end, start
+		}
+	}
+	s := trimSplice(d.text, splice{start: start, end: end, text: c.Text})
+	if s.start == s.end && len(s.text) == 0 {
+		return
+	}
+	d.replace(s.start, s.end, s.text)
+	w.trackChange(d, s)
+}
+
+// DidSave records that the buffer was written to disk.
+func (w *Workspace) DidSave(uri string, text []byte) error {
+	w.mu.Lock()
+	d := w.document(uri)
+	if d == nil {
+		w.mu.Unlock()
+		return fmt.Errorf("saving %s: %w", uri, ErrNotOpen)
+	}
+	if text != nil && !bytes.Equal(text, d.text) {
+		w.change(d, ContentChange{Text: text})
+		w.settle(d)
+	}
+	// What was written may be older than the text is now: typing goes on while the editor writes.
+	d.remember()
+	d.synced, d.opened = maphash.Bytes(docSeed, d.text), time.Time{}
+	d.diskTold = false
+	for c := range w.commands {
+		c.saved[d.path] = d.synced
+		if d.key != "" {
+			c.saved[d.key] = d.synced
+		}
+	}
+	w.mu.Unlock()
+	w.flush()
+	return nil
+}
+
+// DidClose forgets the document: from now on the disk is the truth.
+func (w *Workspace) DidClose(uri string) error {
+	w.mu.Lock()
+	d := w.document(uri)
+	if d == nil {
+		w.mu.Unlock()
+		return fmt.Errorf("closing %s: %w", uri, ErrNotOpen)
+	}
+	delete(w.docs, d.lexical)
+	w.unlinkDocument(d)
+	w.mu.Unlock()
+	w.docEvents.notify()
+	w.flush()
+	return nil
+}
+
+// document finds an open document by a client's URI. Caller holds mu.
+func (w *Workspace) document(uri string) *document {
+	key, _ := lexicalKey(uri)
+	return w.docs[key]
+}
+
+func (w *Workspace) nextTouch() uint64 {
+	w.touches++
+	return w.touches
+}
+
+// byKey finds the open document of a canonical key. Caller holds mu; documents whose key
+// is not known yet are found by their spelling alone (see canonicalizeDocs).
+func (w *Workspace) byKey(key string) *document {
+	if d := w.docs[key]; d != nil && (d.key == "" || d.key == key) {
+		return d
+	}
+	var best *document
+	for _, d := range w.docs {
+		if d.key == key && (best == nil || d.touched > best.touched) {
+			best = d
+		}
+	}
+	return best
+}
+
+// canonicalizeDocs computes the keys that notifications left open, outside the lock.
+func (w *Workspace) canonicalizeDocs() {
+	w.mu.Lock()
+	var open []*document
+	for _, d := range w.docs {
+		if d.key == "" {
+			open = append(open, d)
+		}
+	}
+	w.mu.Unlock()
+	for _, d := range open {
+		key := d.lexical
+		if real, err := canonicalPath(d.path); err == nil {
+			key = pathKey(real, onWindows)
+		}
+		w.mu.Lock()
+		if d.key == "" && w.docs[d.lexical] == d {
+			w.linkDocument(d, key)
+		}
+		w.mu.Unlock()
+	}
+	if len(open) > 0 {
+		w.flush()
+	}
+	w.followRenames()
+}
+
+// Documents lists the open documents, the last touched first. Text is shared and must not be changed.
+func (w *Workspace) Documents() []DocInfo {
+	w.canonicalizeDocs()
+	roots := w.rootsFor("")
+	w.mu.Lock()
+	docs := make([]*document, 0, len(w.docs))
+	for _, d := range w.docs {
+		docs = append(docs, d)
+	}
+	slices.SortFunc(docs, func(a, b *document) int { return int(int64(b.touched) - int64(a.touched)) })
+	out := make([]DocInfo, len(docs))
+	for i, d := range docs {
+		out[i] = DocInfo{Ref: w.refOfDoc(d, roots), LanguageID: d.languageID, Version: d.version, Text: d.snapshot()}
+		out[i].Dirty = d.path == "" || maphash.Bytes(docSeed, d.text) != d.synced
+	}
+	w.mu.Unlock()
+	for i := range out {
+		if out[i].Ref.IsFile() {
+			out[i].Dirty = w.dirty(out[i].Ref, out[i].Text)
+		}
+	}
+	return out
+}
+
+// TextAt returns the text that the client has at a range of an open document, and its language.
+func (w *Workspace) TextAt(uri string, r *Range) (text, languageID string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.document(uri)
+	if d == nil {
+		return "", "", false
+	}
+	if r == nil {
+		return string(d.text), d.languageID, true
+	}
+	start, end := d.index.Offset(d.text, r.Start, w.encoding), d.index.Offset(d.text, r.End, w.encoding)
+	return string(d.text[start:max(start, end)]), d.languageID, true
+}

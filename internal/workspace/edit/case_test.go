@@ -1,0 +1,211 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// editCase is one story of testdata/edit: a text, what a model sends, and the
+// outcome that is right. testdata/edit/README.md describes the format.
+type editCase struct {
+	name  string
+	parts map[string]string
+}
+
+// marks make invisible bytes visible in the files.
+var marks = strings.NewReplacer("␍", "\r", "␠", " ", "␉", "\t", "⍽", "\u00a0", "␤", "\u2028")
+
+func unmark(s string, keepLast bool) string {
+	s = marks.Replace(s)
+	if body, ok := strings.CutSuffix(s, "∎\n"); ok {
+		return body
+	}
+	if body, ok := strings.CutSuffix(s, "↵\n"); ok {
+		return body + "\n"
+	}
+	if !keepLast {
+		return strings.TrimSuffix(s, "\n")
+	}
+	return s
+}
+
+func loadCases(t testing.TB) []editCase {
+	files, err := filepath.Glob("../../../testdata/edit/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("finding testdata/edit: %v, %d files", err, len(files))
+	}
+	var out []editCase
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := strings.TrimSuffix(filepath.Base(f), ".txtar")
+		for _, part := range txtar.Parse(data).Files {
+			i := strings.LastIndexByte(part.Name, '/')
+			name := group + "/" + part.Name[:i]
+			if len(out) == 0 || out[len(out)-1].name != name {
+				out = append(out, editCase{name: name, parts: map[string]string{}})
+			}
+			out[len(out)-1].parts[part.Name[i+1:]] = string(part.Data)
+		}
+	}
+	return out
+}
+
+func (c editCase) base() []byte { return []byte(unmark(c.parts["base"], true)) }
+
+// replaces are the search and replace edits: old and new, old2 and new2, ...
+func (c editCase) replaces(t testing.TB) ([]Replace, Options) {
+	var out []Replace
+	for i := 1; ; i++ {
+		n := ""
+		if i > 1 {
+			n = fmt.Sprint(i)
+		}
+		old, ok := c.parts["old"+n]
+		if !ok {
+			break
+		}
+		out = append(out, Replace{Old: unmark(old, false), New: unmark(c.parts["new"+n], false)})
+	}
+	var opt Options
+	for _, l := range strings.Split(strings.TrimSpace(c.parts["with"]), "\n") {
+		word, arg, _ := strings.Cut(l, " ")
+		n, _ := strconv.Atoi(arg)
+		for i := range out {
+			switch word {
+			case "all":
+				out[i].ReplaceAll = true
+			case "count":
+				out[i].ExpectedCount = n
+			case "near":
+				out[i].NearLine = n
+			}
+		}
+		switch word {
+		case "path":
+			opt.Path = arg
+		case "exact":
+			opt.ExactOnly = true
+		case "disk":
+			opt.Elsewhere = append(opt.Elsewhere, Elsewhere{Name: "the version on disk", Data: []byte(unmark(c.parts["disk"], true))})
+		case "", "all", "count", "near":
+		default:
+			t.Errorf("%s: unknown option %q", c.name, l)
+		}
+	}
+	return out, opt
+}
+
+func (c editCase) run(t testing.TB) (*Plan, error) {
+	edits, opt := c.replaces(t)
+	text, isPatch := c.parts["patch"]
+	if !isPatch {
+		return Match(c.base(), edits, opt)
+	}
+	files, err := ParsePatch(marks.Replace(text))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		t.Fatalf("%d files in the patch, want 1", len(files))
+	}
+	return MatchPatch(c.base(), files[0], opt)
+}
+
+// check runs one case. The first line of "then" is the outcome, "says" lines
+// are words of the message or notes.
+func (c editCase) check(t *testing.T) {
+	base := c.base()
+	plan, err := c.run(t)
+	then := strings.Split(strings.TrimSpace(c.parts["then"]), "\n")
+	word, arg, _ := strings.Cut(then[0], " ")
+	var said string
+	switch word {
+	case "apply":
+		if err != nil {
+			t.Fatalf("refused: %v", err)
+		}
+		want := unmark(c.parts["want"], true)
+		if got := string(plan.Apply(base)); got != want {
+			t.Errorf("result:\n%s\nwant:\n%s", visibleLines(got), visibleLines(want))
+		}
+		if got := plan.MaxTier().String(); got != arg {
+			t.Errorf("tier %s, want %s", got, arg)
+		}
+		said = strings.Join(plan.Notes, "\n") + plan.Summary(base)
+		checkOutside(t, base, plan)
+	case "noop":
+		if err != nil || !plan.NoOp || len(plan.Spans) > 0 {
+			t.Fatalf("plan %+v, error %v; want a no-op", plan, err)
+		}
+		said = strings.Join(plan.Notes, "\n")
+	case "refuse":
+		var me *MatchError
+		if !errors.As(err, &me) {
+			t.Fatalf("plan %+v, error %v; want a *MatchError", plan, err)
+		}
+		kind, lines, _ := strings.Cut(arg, " ")
+		if string(me.Kind) != kind {
+			t.Errorf("kind %s, want %s\n%v", me.Kind, kind, err)
+		}
+		if lines != "" && fmt.Sprint(me.Places) != "["+lines+"]" {
+			t.Errorf("places %v, want %s", me.Places, lines)
+		}
+		said = err.Error()
+	default:
+		t.Fatalf("no outcome in %q", c.parts["then"])
+	}
+	for _, l := range then[1:] {
+		if want := marks.Replace(strings.TrimPrefix(l, "says ")); !strings.Contains(said, want) {
+			t.Errorf("%q is not said in:\n%s", want, said)
+		}
+	}
+}
+
+// failer is what testing.T and rapid.T share.
+type failer interface {
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// checkOutside proves that no byte outside the spans changes.
+func checkOutside(t failer, base []byte, p *Plan) {
+	got := p.Apply(base)
+	at, shift := 0, 0
+	for _, s := range p.Spans {
+		if s.Start < at || s.End < s.Start || s.End > len(base) {
+			t.Fatalf("span %d-%d out of order", s.Start, s.End)
+		}
+		if !slices.Equal(base[at:s.Start], got[at+shift:s.Start+shift]) {
+			t.Errorf("bytes before %d changed", s.Start)
+		}
+		at, shift = s.End, shift+len(s.New)-(s.End-s.Start)
+	}
+	if !slices.Equal(base[at:], got[at+shift:]) {
+		t.Errorf("bytes behind %d changed", at)
+	}
+}
+
+func visibleLines(s string) string {
+	return strings.NewReplacer("\r", "␍", "\t", "→", " ", "·", "\n", "⏎\n").Replace(s)
+}
+
+func TestCases(t *testing.T) {
+	cases := loadCases(t)
+	if len(cases) < 120 {
+		t.Errorf("%d cases, the contract asks for at least 120", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.name, c.check)
+	}
+}

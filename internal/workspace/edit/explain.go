@@ -1,0 +1,199 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Kind classifies a MatchError; its text is stable.
+type Kind string
+
+// The kinds of refusal.
+const (
+	KindNotFound  Kind = "notFound"  // the search text, context or scope is not there
+	KindAmbiguous Kind = "ambiguous" // it is there more than once
+	KindCount     Kind = "count"     // it is there another number of times than expected
+	KindOverlap   Kind = "overlap"   // two edits touch the same text
+	KindEmpty     Kind = "empty"     // nothing to search for
+	KindParse     Kind = "parse"     // a loose match would break the file's syntax
+	KindPatch     Kind = "patch"     // the patch itself is malformed
+	KindTooLarge  Kind = "tooLarge"  // above MaxSize
+)
+
+// MatchError says why nothing was changed. Its text is written for the model:
+// what was wrong, where, and what to send instead.
+type MatchError struct {
+	Kind    Kind
+	Edit    int // 0-based index of the edit or hunk; -1 when it concerns the whole call
+	Msg     string
+	Places  []int // 1-based lines of the places that match, for an ambiguity
+	Line    int   // 1-based first line of the nearest region, 0 if there is none
+	EndLine int   // its last line
+	Region  string
+}
+
+func (e *MatchError) Error() string { return e.Msg }
+
+func (m *matcher) name(i int) string { return fmt.Sprintf("%s %d: ", m.noun, i+1) }
+
+// shownPlaces bounds the places printed with an ambiguity.
+const shownPlaces = 5
+
+func (m *matcher) ambiguous(kind Kind, i int, c candidate, what string) error {
+	e := &MatchError{Kind: kind, Edit: i}
+	for _, pl := range c.places {
+		e.Places = append(e.Places, m.lineOf(pl.start))
+		if len(e.Places) == maxPlaces {
+			break
+		}
+	}
+	if what == "" {
+		what = fmt.Sprintf("the search text matches %s places (tier %s, %s)", atLeast(len(c.places)), c.tier, c.tier.Describe())
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s, at lines %s. Nothing was changed. %s\n",
+		m.name(i), what, joinLines(e.Places), m.advice())
+	m.showPlaces(&b, e.Places)
+	e.Msg = b.String()
+	return e
+}
+
+func (m *matcher) advice() string {
+	if m.noun == "hunk" {
+		return "Add context lines around the right place, or name a line above it behind @@."
+	}
+	return "Add lines around the right place to the search text, or separate the places by the replace-all flag, an expected count or a near line."
+}
+
+func atLeast(n int) string {
+	if n >= maxPlaces {
+		return fmt.Sprintf("at least %d", n)
+	}
+	return fmt.Sprint(n)
+}
+
+func joinLines(lines []int) string {
+	var parts []string
+	for i, n := range lines {
+		if i == 2*shownPlaces {
+			return strings.Join(parts, ", ") + ", ..."
+		}
+		parts = append(parts, fmt.Sprint(n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// showPlaces prints each place with one line around it.
+func (m *matcher) showPlaces(b *strings.Builder, places []int) {
+	for k, n := range places {
+		if k == shownPlaces {
+			return
+		}
+		fmt.Fprintf(b, "place %d:\n%s", k+1, numbered(m.text, m.lines(), n-2, n+1))
+	}
+}
+
+func (m *matcher) region(pl place) string {
+	from := m.lineOf(pl.start) - 1
+	return numbered(m.text, m.lines(), from, from+1+strings.Count(string(m.text[pl.start:pl.end]), "\n"))
+}
+
+// notFound diagnoses a search text that no tier found: how it differs from the
+// nearest region, and where else it stands.
+func (m *matcher) notFound(i int, e Replace) error {
+	err := &MatchError{Kind: KindNotFound, Edit: i}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%sthe search text was not found%s. Nothing was changed.\n", m.name(i), inFile(m.opt.Path))
+	b.WriteString(m.elsewhere(e.Old))
+	b.WriteString(m.diagnose(err, contents(strings.Trim(e.Old, "\n"))))
+	err.Msg = b.String()
+	return err
+}
+
+func inFile(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + path
+}
+
+// elsewhere says in which other state of the file the text stands.
+func (m *matcher) elsewhere(old string) string {
+	for _, o := range m.opt.Elsewhere {
+		v := newView(o.Data)
+		if at := bytes.Index(v.text, []byte(old)); at >= 0 {
+			return fmt.Sprintf("It stands at line %d of %s; read the file again to see its current state.\n", v.lineOf(at), o.Name)
+		}
+	}
+	return ""
+}
+
+// diagnose tries the explaining tiers T5 to T7 and fills in the nearest region.
+func (m *matcher) diagnose(err *MatchError, old []string) string {
+	text := strings.Join(old, "\n")
+	if un := unescape(text); un != text {
+		if at := m.exact(un, false, 1); len(at) > 0 {
+			return m.pointOut(err, at[0], fmt.Sprintf("It is over-escaped (tier %s): with one level of backslashes removed it stands here. Send it unescaped:\n", T5))
+		}
+	}
+	if pl, ok := m.elided(old); ok {
+		return m.pointOut(err, pl, fmt.Sprintf("It leaves out lines by \"...\" (tier %s). Every line must be sent; the full text is:\n", T6))
+	}
+	at := bytes.Index(bytes.ToLower(m.text), []byte(strings.ToLower(text)))
+	if at >= 0 && len(bytes.ToLower(m.text)) == len(m.text) {
+		return m.pointOut(err, place{start: at, end: at + len(text)}, "It differs only in upper and lower case from:\n")
+	}
+	return m.nearestRegion(err, old)
+}
+
+func (m *matcher) pointOut(err *MatchError, pl place, what string) string {
+	err.Line = m.lineOf(pl.start)
+	err.EndLine = err.Line + bytes.Count(m.text[pl.start:pl.end], []byte("\n"))
+	err.Region = m.region(pl)
+	return what + err.Region
+}
+
+var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\'`, `'`)
+
+func unescape(s string) string { return unescaper.Replace(s) }
+
+// elided finds a text whose lines of "..." stand for others, every piece being
+// unique and in order.
+func (m *matcher) elided(old []string) (place, bool) {
+	var parts []string
+	var cur []string
+	dots := false
+	for _, l := range append(old[:len(old):len(old)], "...") {
+		if !isEllipsis(l) {
+			cur = append(cur, l)
+			continue
+		}
+		if len(cur) > 0 {
+			parts = append(parts, strings.Join(cur, "\n"))
+			dots = true
+		}
+		cur = nil
+	}
+	if !dots || len(parts) < 2 {
+		return place{}, false
+	}
+	var out place
+	for k, p := range parts {
+		at := m.exact(p, false, 2)
+		if len(at) != 1 || k > 0 && at[0].start < out.end {
+			return place{}, false
+		}
+		if k == 0 {
+			out = at[0]
+		}
+		out.end = at[0].end
+	}
+	return out, true
+}
+
+func isEllipsis(l string) bool {
+	t := strings.TrimSpace(l)
+	t = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(t, "/*"), "//"), "#"), "*/"))
+	return strings.HasPrefix(t, "...") && len(t) < 60 || strings.HasPrefix(t, "…")
+}

@@ -1,0 +1,137 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// FuzzMatch: any bytes and any edits end in a plan that keeps what is outside
+// its spans, or in a *MatchError; what was matched exactly is unique.
+func FuzzMatch(f *testing.F) {
+	for _, c := range loadCases(f) {
+		for _, e := range first(c.replaces(f)) {
+			f.Add(c.base(), e.Old, e.New, e.ReplaceAll, e.NearLine)
+		}
+	}
+	f.Add([]byte("a\r\n\xff\xfe“x”\r\r\n"), "“x\"\r", "y\n\r", false, -3)
+	f.Fuzz(func(t *testing.T, base []byte, old, new string, all bool, near int) {
+		e := Replace{Old: old, New: new, ReplaceAll: all, NearLine: near}
+		before := bytes.Clone(base)
+		plan, err := Match(base, []Replace{e}, Options{Path: "x.json"})
+		if !bytes.Equal(base, before) {
+			t.Fatal("the input was changed")
+		}
+		if err != nil {
+			var me *MatchError
+			if !errors.As(err, &me) || me.Kind == "" || me.Msg == "" {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		checkOutside(t, base, plan)
+		checkSpans(t, base, plan, e)
+		after := plan.Apply(base)
+		if got := ApplyHunks(base, plan.Hunks(base), nil); !bytes.Equal(got, after) {
+			t.Fatalf("hunks give %q, the plan %q", got, after)
+		}
+		if plan.NoOp != bytes.Equal(base, after) {
+			t.Fatalf("no-op %v: %q, %q", plan.NoOp, base, after)
+		}
+		plan.Summary(base)
+	})
+}
+
+// checkSpans proves uniqueness by plain means, and that every span's new text
+// has no other line endings than the file's.
+func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
+	lf := strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	for _, s := range p.Spans {
+		if s.Tier == T0 && !e.ReplaceAll && e.NearLine == 0 && strings.Count(lf.Replace(string(base)), lf.Replace(e.Old)) != 1 {
+			t.Fatalf("span %+v of an ambiguous text", s)
+		}
+		if kind := EOL(base); kind != "mixed" && kind != "none" {
+			if got := EOL(s.New); got != kind && got != "none" {
+				t.Fatalf("span %+v brings %s into a %s file", s, got, kind)
+			}
+		}
+	}
+}
+
+func first(r []Replace, _ Options) []Replace { return r }
+
+// FuzzParsePatch: any text is a patch or a KindPatch error, and any patch is
+// placed or refused without harm.
+func FuzzParsePatch(f *testing.F) {
+	for _, c := range loadCases(f) {
+		if p, ok := c.parts["patch"]; ok {
+			f.Add(marks.Replace(p), c.base())
+		}
+	}
+	f.Add("diff --git \"a/\\303\\244\" b/x\nrename from x\nrename to y\n", []byte("a"))
+	f.Fuzz(func(t *testing.T, text string, base []byte) {
+		files, err := ParsePatch(text)
+		if err != nil {
+			var me *MatchError
+			if !errors.As(err, &me) || me.Kind != KindPatch {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		for _, p := range files {
+			if p.Path == "" || !slices.Contains([]string{OpModify, OpCreate, OpDelete, OpRename}, p.Op) {
+				t.Fatalf("%+v", p)
+			}
+			plan, err := MatchPatch(base, p, Options{})
+			if err != nil {
+				continue
+			}
+			checkOutside(t, base, plan)
+			if got := ApplyHunks(base, plan.Hunks(base), nil); !bytes.Equal(got, plan.Apply(base)) {
+				t.Fatalf("hunks give %q", got)
+			}
+		}
+	})
+}
+
+// FuzzDecode: what is accepted is written back byte for byte.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"", "a\n", "\xef\xbb\xbfa", "\xff\xfea\x00", "\xfe\xff\x00a", "\xff\xfe=\xd8\x00\xde", "a\x00b", "\xff\xfe\x00\x00", "é\xff", "\xff\xfea"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		text, err := Decode(raw)
+		if err != nil {
+			if !errors.Is(err, ErrBinary) && !errors.Is(err, ErrEncoding) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		back, err := text.Encode()
+		if err != nil || !bytes.Equal(back, raw) {
+			t.Fatalf("%q came back as %q, %v", raw, back, err)
+		}
+	})
+}
+
+// FuzzHunks: hunks, words and unified diffs of any two texts are exact.
+func FuzzHunks(f *testing.F) {
+	for _, c := range loadCases(f) {
+		f.Add(c.base(), []byte(unmark(c.parts["want"], true)), []byte("a\nb\n"))
+	}
+	f.Fuzz(func(t *testing.T, base, new, third []byte) {
+		if got := ApplyHunks(base, Hunks(base, new), nil); !bytes.Equal(got, new) {
+			t.Fatalf("hunks: %q, want %q", got, new)
+		}
+		if got := Apply(base, WordDiff(base, new)); !bytes.Equal(got, new) {
+			t.Fatalf("words: %q, want %q", got, new)
+		}
+		Unified("a", "b", base, new, 3)
+		ours, conflicts := Merge3(base, new, third)
+		if theirs, c := Merge3(base, third, new); len(c) != len(conflicts) || !bytes.Equal(resolve(ours, conflicts), theirs) {
+			t.Fatalf("merge: %q and %q", ours, theirs)
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Replace is one search and replace edit. Old and New are the model's text;
+// their line endings do not matter, the file's are kept.
+type Replace struct {
+	Old, New      string
+	ReplaceAll    bool // replace every place, not the only one
+	ExpectedCount int  // when set, exactly so many places must match; above 1 it implies ReplaceAll
+	NearLine      int  // 1-based line that separates equal places, if one is at least twice as near as the next
+}
+
+// Options tune Match and MatchPatch; the zero value is the normal case.
+type Options struct {
+	Path      string      // chooses the parse guard and is named in messages; "" means neither
+	ExactOnly bool        // refuse every tier above T0
+	EOL       string      // ending for new lines in a text that has none yet; "" means "\n"
+	Elsewhere []Elsewhere // other states of the same file, to say where a missing text stands
+}
+
+// Elsewhere is another state of the file: "the version on disk", "a pending proposal".
+type Elsewhere struct {
+	Name string
+	Data []byte
+}
+
+const (
+	// largeSearch is the size of a search text, in bytes, above which models
+	// miss most of the time and are told so.
+	largeSearch = 4 << 10
+	// minTelling is the length, in bytes, from which a new text that stands in
+	// the file without the old one shows that the edit was made before.
+	minTelling = 8
+	// maxPlaces bounds the places collected to prove and show an ambiguity.
+	maxPlaces = 64
+)
+
+// Match plans edits against one snapshot, all or none. Each edit must match at
+// exactly one place at the first tier where it matches at all, or say which
+// (ReplaceAll, ExpectedCount, NearLine). The matched ranges must not overlap.
+// Every error is a *MatchError and means that nothing may be changed.
+func Match(base []byte, edits []Replace, opt Options) (*Plan, error) {
+	if err := checkSize(base); err != nil {
+		return nil, err
+	}
+	if len(edits) == 0 {
+		return nil, &MatchError{Kind: KindEmpty, Edit: -1, Msg: "no edits were given; send at least one old/new pair"}
+	}
+	m := newMatcher(base, opt, "edit")
+	p := &Plan{}
+	for i, e := range edits {
+		e.Old, e.New = toLF(e.Old), toLF(e.New)
+		if err := m.edit(p, i, e); err != nil {
+			return nil, err
+		}
+	}
+	return m.finish(p)
+}
+
+// matcher holds one text in the forms that the tiers compare, made on first use.
+type matcher struct {
+	*view
+	opt      Options
+	noun     string // "edit" or "hunk", for messages
+	plain    bool   // new lines end with LF whatever they replace
+	byTier   [T7 + 1]*normal
+	tables   [T7 + 1]*lineTable
+	split    []line // of view.text
+	majority string
+}
+
+func newMatcher(base []byte, opt Options, noun string) *matcher {
+	m := &matcher{view: newView(base), opt: opt, noun: noun}
+	m.plain = bytes.IndexByte(base, '\r') < 0 && (opt.EOL == "" || opt.EOL == "\n" || bytes.IndexByte(base, '\n') >= 0)
+	return m
+}
+
+func checkSize(base []byte) error {
+	if len(base) <= MaxSize {
+		return nil
+	}
+	return &MatchError{Kind: KindTooLarge, Edit: -1, Msg: fmt.Sprintf("the file has %d bytes, the limit for edits is %d; use a shell command instead", len(base), MaxSize)}
+}
+
+// place is a match: text[start:end] in the LF view.
+type place struct {
+	start, end int
+	noEOL      bool // the search text ends with a line ending that the end of the file lacks
+}
+
+// candidate is a search text in the form in which a tier looked for it.
+type candidate struct {
+	tier     Tier
+	old, new string
+	places   []place
+}
+
+func (m *matcher) edit(p *Plan, i int, e Replace) error {
+	if e.Old == "" {
+		return &MatchError{Kind: KindEmpty, Edit: i, Msg: m.name(i) + "the search text is empty; name the text to replace, or for an insertion the line to insert at and repeat it in the new text (a new file is written whole)"}
+	}
+	if n := len(e.Old); n > largeSearch {
+		p.Notes = append(p.Notes, fmt.Sprintf("%sthe search text has %d bytes; short ones (a few unique lines) fail less often", m.name(i), n))
+	}
+	c := m.find(e)
+	if len(c.places) == 0 {
+		if note := m.alreadyThere(e); note != "" {
+			p.Notes = append(p.Notes, m.name(i)+note)
+			return nil
+		}
+		return m.notFound(i, e)
+	}
+	if c.old == c.new || m.covered(c) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%sthe new text already stands at line %d; nothing to change (to add it once more, include the lines after it in the search text)", m.name(i), m.lineOf(c.places[0].start)))
+		return nil
+	}
+	chosen, err := m.choose(i, e, c)
+	if err != nil {
+		return err
+	}
+	return m.addSpans(p, i, c, chosen)
+}
+
+func (m *matcher) addSpans(p *Plan, i int, c candidate, places []place) error {
+	before := len(p.Spans)
+	p.Spans = slices.Grow(p.Spans, len(places))
+	for _, pl := range places {
+		s, problem := m.span(c, pl)
+		if problem != "" {
+			return &MatchError{Kind: KindNotFound, Edit: i, Line: m.lineOf(pl.start), Msg: fmt.Sprintf("%sthe search text matches line %d only with another indent, and %s. Nothing was changed. Send old and new text with the file's indent:\n%s",
+				m.name(i), m.lineOf(pl.start), problem, m.region(pl))}
+		}
+		s.Edit = i
+		if !sameText(m.base, s) {
+			p.Spans = append(p.Spans, s)
+		}
+	}
+	if len(p.Spans) == before {
+		p.Notes = append(p.Notes, fmt.Sprintf("%sthe text at line %d is already as wanted; nothing to change", m.name(i), m.lineOf(places[0].start)))
+	} else if c.tier > T0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%smatched at line %d by tier %s (%s); verify the result", m.name(i), m.lineOf(places[0].start), c.tier, c.tier.Describe()))
+	}
+	return nil
+}
+
+// lineOf is view.lineOf, fast once the lines are known: replacing thousands of
+// places would else count the file's lines as often.
+func (m *matcher) lineOf(off int) int {
+	if m.split == nil || off >= len(m.text) {
+		return m.view.lineOf(off)
+	}
+	return lineIndex(m.split, off) + 1
+}
+
+// find runs the tiers in order and stops at the first with any match.
+func (m *matcher) find(e Replace) candidate {
+	all := e.ReplaceAll || e.ExpectedCount > 1
+	limit := maxPlaces
+	if all {
+		limit = math.MaxInt
+	} else if e.NearLine > 0 {
+		limit = max(maxPlaces, min(10_000, (50<<20)/len(e.Old)))
+	}
+	c := candidate{tier: T0, old: e.Old, new: e.New, places: m.exact(e.Old, all, limit)}
+	if len(c.places) > 0 || m.opt.ExactOnly {
+		return c
+	}
+	if c = m.unwrapped(e, all, limit); len(c.places) > 0 {
+		return c
+	}
+	for _, t := range []Tier{T2, T3, T4} {
+		c.tier = t
+		if t == T3 {
+			c.places = m.shifted(c.old, limit)
+		} else {
+			c.places = m.normalized(t, c.old, limit)
+		}
+		if all {
+			c.places = disjoint(c.places)
+		}
+		if len(c.places) > 0 {
+			return c
+		}
+	}
+	return candidate{}
+}
+
+// exact lists the places of old; overlapping ones too unless all are to be
+// replaced, because "aa" in "aaa" is no single place.
+func (m *matcher) exact(old string, all bool, limit int) []place {
+	var out []place
+	pat := []byte(old)
+	if all {
+		out = make([]place, 0, bytes.Count(m.text, pat))
+	}
+	for at := 0; all || len(out) < limit; {
+		i := bytes.Index(m.text[at:], pat)
+		if i < 0 {
+			break
+		}
+		out = append(out, place{start: at + i, end: at + i + len(pat)})
+		if at += i + 1; all {
+			at += len(pat) - 1
+		}
+	}
+	return out
+}
+
+func disjoint(places []place) []place {
+	var out []place
+	for _, p := range places {
+		if n := len(out); n == 0 || out[n-1].end <= p.start {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// choose applies the rule of uniqueness.
+func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
+	n := len(c.places)
+	if e.ExpectedCount > 0 && n != e.ExpectedCount && (n < maxPlaces || e.ReplaceAll || e.ExpectedCount > 1) {
+		return nil, m.ambiguous(KindCount, i, c, fmt.Sprintf("%d places were expected, %d match", e.ExpectedCount, n))
+	}
+	if e.ReplaceAll || e.ExpectedCount > 1 || n == 1 {
+		return c.places, nil
+	}
+	if e.NearLine > 0 {
+		if pl, ok := m.nearest(c.places, e.NearLine); ok {
+			return []place{pl}, nil
+		}
+	}
+	return nil, m.ambiguous(KindAmbiguous, i, c, "")
+}
+
+// nearest is the place that begins on the line, or is at least twice as near
+// to it as any other: a closer race would be a guess.
+func (m *matcher) nearest(places []place, near int) (place, bool) {
+	best, second, pick := -1, -1, place{}
+	at, lineNo := 0, 1
+	for _, pl := range places {
+		lineNo += bytes.Count(m.text[at:pl.start], []byte("\n"))
+		at = pl.start
+		d := max(lineNo-near, near-lineNo)
+		switch {
+		case best < 0 || d < best:
+			best, second, pick = d, best, pl
+		case second < 0 || d < second:
+			second = d
+		}
+	}
+	return pick, best*2 <= second && best < second
+}
+
+// alreadyThere recognises an edit that was applied before: the old text is
+// gone and the new one stands at exactly one place. Short or partial texts
+// prove nothing.
+func (m *matcher) alreadyThere(e Replace) string {
+	if len(strings.TrimSpace(e.New)) < minTelling || strings.Contains(e.Old, strings.Trim(e.New, "\n")) {
+		return ""
+	}
+	at := m.exact(e.New, false, 2)
+	if len(at) != 1 || !wholeWords(m.text, at[0].start, at[0].end) {
+		return ""
+	}
+	return fmt.Sprintf("the old text is not there and the new text already stands at line %d; nothing to change", m.lineOf(at[0].start))
+}
+
+// covered reports whether every match already lies inside the new text, as
+// after a replayed insertion.
+func (m *matcher) covered(c candidate) bool {
+	if len(c.new) <= len(c.old) {
+		return false
+	}
+	var at []place
+	limit := maxPlaces + 2*len(c.places)
+	switch c.tier {
+	case T0, T1:
+		at = m.exact(c.new, false, limit)
+	case T3:
+		if sameTrimmed(c.old, c.new) {
+			return false
+		}
+		at = m.shifted(c.new, limit)
+	default:
+		at = m.normalized(c.tier, c.new, limit)
+	}
+	j := 0
+	for _, pl := range c.places {
+		for j < len(at) && at[j].end < pl.end {
+			j++
+		}
+		if j == len(at) || at[j].start > pl.start {
+			return false
+		}
+	}
+	return true
+}
+
+// finish proves that the spans are disjoint and that the result parses.
+func (m *matcher) finish(p *Plan) (*Plan, error) {
+	sortSpans(p.Spans)
+	for k := 1; k < len(p.Spans); k++ {
+		if a, b := p.Spans[k-1], p.Spans[k]; b.Start < a.End || a.Start == b.Start {
+			at := 1 + countLines(m.base[:b.Start])
+			return nil, &MatchError{Kind: KindOverlap, Edit: b.Edit, Line: at, Msg: fmt.Sprintf("%ss %d and %d overlap at line %d; all %ss of a call are matched against the same text, so join them into one. Nothing was changed.", m.noun, min(a.Edit, b.Edit)+1, max(a.Edit, b.Edit)+1, at, m.noun)}
+		}
+	}
+	p.NoOp = len(p.Spans) == 0
+	if p.NoOp || m.opt.Path == "" {
+		return p, nil
+	}
+	if err := ParseGuard(m.opt.Path, m.base, p.Apply(m.base)); err != nil {
+		if t := p.MaxTier(); t > T0 {
+			return nil, &MatchError{Kind: KindParse, Edit: -1, Msg: fmt.Sprintf("the text was found only by tier %s (%s), and the result would no longer parse: %v. Nothing was changed; read the place again and send it exactly.", t, t.Describe(), err)}
+		}
+		p.Notes = append(p.Notes, fmt.Sprintf("warning: the file parsed before and does not now: %v", err))
+	}
+	return p, nil
+}

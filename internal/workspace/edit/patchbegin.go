@@ -1,0 +1,183 @@
+package edit
+
+import "strings"
+
+const (
+	beginPatch = "*** Begin Patch"
+	endPatch   = "*** End Patch"
+	addFile    = "*** Add File:"
+	updateFile = "*** Update File:"
+	deleteFile = "*** Delete File:"
+	moveTo     = "*** Move to:"
+	endOfFile  = "*** End of File"
+)
+
+func isBeginFormat(l string) bool {
+	t := strings.TrimSpace(l)
+	return t == beginPatch || strings.HasPrefix(l, addFile) || strings.HasPrefix(l, updateFile) || strings.HasPrefix(l, deleteFile)
+}
+
+// beginParser reads the "*** Begin Patch" format.
+type beginParser struct {
+	lines []string
+	at    int
+	files []FilePatch
+}
+
+// parseBegin skips what stands around the patch. A missing end means that the
+// patch was cut off; what came before must not be applied alone.
+func parseBegin(lines []string) ([]FilePatch, error) {
+	p := &beginParser{lines: lines}
+	for p.at < len(lines) && !isBeginFormat(lines[p.at]) {
+		p.at++
+	}
+	ended := false
+	for p.at < len(lines) {
+		l := lines[p.at]
+		var err error
+		switch t := strings.TrimSpace(l); {
+		case t == endPatch:
+			ended = true
+			p.at++
+		case t == beginPatch:
+			ended = false
+			p.at++
+		case ended, t == "":
+			p.at++
+		case strings.HasPrefix(l, addFile):
+			err = p.add()
+		case strings.HasPrefix(l, deleteFile):
+			p.files = append(p.files, FilePatch{Op: OpDelete, Path: p.header(deleteFile)})
+		case strings.HasPrefix(l, updateFile):
+			err = p.update()
+		default:
+			err = patchError(p.at+1, "%q is no file header; expected %q, %q, %q or %q", clip(l), addFile, updateFile, deleteFile, endPatch)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !ended {
+		return nil, patchError(len(lines), "the patch has no %q line, so it may be cut off; send it whole", endPatch)
+	}
+	return p.files, nil
+}
+
+func (p *beginParser) header(prefix string) string {
+	path := strings.TrimSpace(strings.TrimPrefix(p.lines[p.at], prefix))
+	p.at++
+	return path
+}
+
+// section reports whether a file's lines end here.
+func (p *beginParser) section() bool {
+	if p.at >= len(p.lines) {
+		return true
+	}
+	l := p.lines[p.at]
+	return isBeginFormat(l) || strings.TrimSpace(l) == endPatch
+}
+
+func (p *beginParser) add() error {
+	f := FilePatch{Op: OpCreate, Path: p.header(addFile)}
+	var lines []string
+	for ; !p.section(); p.at++ {
+		l := p.lines[p.at]
+		if text, ok := strings.CutPrefix(l, "+"); ok {
+			lines = append(lines, text)
+		} else if strings.TrimSpace(l) != "" {
+			return patchError(p.at+1, "%q: every line of an added file begins with \"+\"", clip(l))
+		}
+	}
+	f.Content = contentOf(lines, false)
+	p.files = append(p.files, f)
+	return nil
+}
+
+func (p *beginParser) update() error {
+	f := FilePatch{Op: OpModify, Path: p.header(updateFile)}
+	if p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], moveTo) {
+		f.Op, f.NewPath = OpRename, p.header(moveTo)
+	}
+	for !p.section() {
+		h, err := p.hunk()
+		if err != nil {
+			return err
+		}
+		if len(h.Lines) > 0 {
+			f.Hunks = append(f.Hunks, h)
+		} else if len(h.Scopes) > 0 {
+			return patchError(p.at, "the hunk behind \"@@ %s\" has no lines", clip(h.Scopes[0]))
+		}
+	}
+	p.files = append(p.files, f)
+	return nil
+}
+
+func (p *beginParser) hunk() (PatchHunk, error) {
+	var h PatchHunk
+	empties := 0
+	for ; !p.section(); p.at++ {
+		l := p.lines[p.at]
+		switch {
+		case strings.HasPrefix(l, "@@"):
+			if len(h.Lines) > 0 {
+				h.trimEmpty(empties)
+				return h, nil
+			}
+			h.header(l)
+		case strings.TrimSpace(l) == endOfFile:
+			h.AtEOF = true
+			p.at++
+			h.trimEmpty(empties)
+			return h, nil
+		default:
+			if err := h.body(l, p.at+1, &empties); err != nil {
+				return h, err
+			}
+		}
+	}
+	h.trimEmpty(empties)
+	return h, nil
+}
+
+// header takes one "@@" line: a unified range, or the name of a scope.
+func (h *PatchHunk) header(l string) {
+	if r := rangeHeader.FindStringSubmatch(l); r != nil {
+		h.setRange(r)
+		return
+	}
+	if scope := strings.TrimPrefix(strings.TrimSuffix(strings.TrimRight(l[2:], " \t"), "@@"), " "); strings.Trim(scope, " \t.") != "" {
+		h.Scopes = append(h.Scopes, strings.TrimRight(scope, " \t"))
+	}
+}
+
+// body takes one line of a hunk. An empty line is context whose space was lost.
+func (h *PatchHunk) body(l string, lineNo int, empties *int) error {
+	if l == "" {
+		h.Lines = append(h.Lines, PatchLine{' ', ""})
+		*empties++
+		return nil
+	}
+	*empties = 0
+	switch l[0] {
+	case ' ', '+', '-':
+		h.Lines = append(h.Lines, PatchLine{l[0], l[1:]})
+	case '\\':
+		h.noNewline()
+	default:
+		return patchError(lineNo, "%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space)", clip(l))
+	}
+	return nil
+}
+
+// noNewline applies "\ No newline at end of file" to the line before it.
+func (h *PatchHunk) noNewline() {
+	if len(h.Lines) == 0 {
+		return
+	}
+	kind := h.Lines[len(h.Lines)-1].Kind
+	h.AtEOF = true
+	h.NoNewlineOld = h.NoNewlineOld || kind != '+'
+	h.NoNewlineNew = h.NoNewlineNew || kind != '-'
+}

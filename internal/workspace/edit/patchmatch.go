@@ -1,0 +1,328 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MatchPatch plans one file's part of a patch against its text, all or none,
+// by the tiers and the rule of uniqueness of Match. Hunks are looked for behind
+// the one before; context lines are never rewritten. For OpDelete the plan
+// empties the text, after checking the lines that the patch says it removes.
+func MatchPatch(base []byte, p FilePatch, opt Options) (*Plan, error) {
+	if err := checkSize(base); err != nil {
+		return nil, err
+	}
+	switch p.Op {
+	case OpCreate:
+		if len(base) > 0 {
+			return nil, patchError(0, "%s exists already; update it instead, or delete it first", p.Path)
+		}
+		return &Plan{Spans: []Span{{New: p.Content}}}, nil
+	case OpDelete:
+		return planDelete(base, p, opt)
+	case OpModify, OpRename:
+		if len(p.Edits) > 0 {
+			return Match(base, p.Edits, opt)
+		}
+		return matchHunks(base, p, opt)
+	}
+	return nil, patchError(0, "unknown operation %q", p.Op)
+}
+
+// Whole plans the replacement of the whole text by content, whose line endings
+// do not matter: lines that stay keep theirs, new ones get their neighbour's.
+func Whole(base, content []byte, opt Options) (*Plan, error) {
+	if err := checkSize(base); err != nil {
+		return nil, err
+	}
+	m := newMatcher(base, opt, "edit")
+	c := candidate{tier: T0, old: string(m.text), new: toLF(string(content))}
+	s, _ := m.span(c, place{end: len(m.text)})
+	p := &Plan{}
+	if !sameText(base, s) {
+		p.Spans = []Span{s}
+	} else {
+		p.Notes = []string{"the file already has this text; nothing to change"}
+	}
+	return m.finish(p)
+}
+
+func planDelete(base []byte, p FilePatch, opt Options) (*Plan, error) {
+	m := newMatcher(base, opt, "hunk")
+	var old []string
+	for _, h := range p.Hunks {
+		o, new := h.sides()
+		if len(new) > 0 {
+			return nil, patchError(0, "%s is deleted, but a hunk keeps or adds lines", p.Path)
+		}
+		old = append(old, o...)
+	}
+	if want := strings.Join(old, "\n"); len(p.Hunks) > 0 && want != strings.TrimSuffix(string(m.text), "\n") {
+		return nil, &MatchError{Kind: KindNotFound, Msg: fmt.Sprintf("%s is to be deleted, but its text is not the one that the patch removes. Nothing was changed; read the file again.", p.Path)}
+	}
+	if len(base) == 0 {
+		return &Plan{}, nil
+	}
+	return &Plan{Spans: []Span{{End: len(base)}}}, nil
+}
+
+// patchMatcher places the hunks of one file.
+type patchMatcher struct {
+	*matcher
+	cursor int // line behind the last hunk
+	drift  int // how far the last hunk lay behind its header's line
+	byKey  *trimmedLines
+}
+
+func matchHunks(base []byte, f FilePatch, opt Options) (*Plan, error) {
+	pm := &patchMatcher{matcher: newMatcher(base, opt, "hunk")}
+	p := &Plan{}
+	for i, h := range f.Hunks {
+		if err := pm.hunk(p, i, h); err != nil {
+			return nil, err
+		}
+	}
+	out, err := pm.finish(p)
+	if err == nil && f.Op == OpRename {
+		out.NoOp = false
+	}
+	return out, err
+}
+
+func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
+	old, _ := h.sides()
+	if len(old) == 0 {
+		return pm.insertion(p, i, h)
+	}
+	v, at, err := pm.locate(i, h)
+	if err != nil || v.note != "" {
+		if v.note != "" {
+			p.Notes = append(p.Notes, pm.name(i)+v.note)
+			pm.advance(v.hunk, at, at+v.newLen)
+		}
+		return err
+	}
+	old, _ = v.hunk.sides()
+	s, problem := pm.build(v.hunk, v.tier, at)
+	if problem != "" {
+		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1, Msg: fmt.Sprintf("%sit matches line %d only with another indent, and %s. Nothing was changed.\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
+	}
+	s.Edit = i
+	if !sameText(pm.base, s) {
+		p.Spans = append(p.Spans, s)
+	}
+	if v.tier > T0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%smatched at line %d by tier %s (%s); verify the result", pm.name(i), at+1, v.tier, v.tier.Describe()))
+	}
+	pm.advance(h, at, at+len(old))
+	return nil
+}
+
+func (pm *patchMatcher) advance(h PatchHunk, from, to int) {
+	if h.HasRange {
+		pm.drift = from + 1 - h.OldLine
+	}
+	pm.cursor = max(pm.cursor, to)
+}
+
+// variant is a hunk in the form in which a tier found it; note is set when it
+// stands in the text already.
+type variant struct {
+	hunk   PatchHunk
+	tier   Tier
+	note   string
+	newLen int
+}
+
+// locate runs the tiers and takes the only place that is left.
+func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
+	scopes, err := pm.scopes(i, h)
+	if err != nil {
+		return variant{}, 0, err
+	}
+	for _, v := range pm.variants(h) {
+		old, new := v.hunk.sides()
+		starts := pm.starts(v.tier, old)
+		if len(starts) == 0 {
+			continue
+		}
+		if at, ok := pm.applied(v, starts, old, new); ok {
+			v.note, v.newLen = fmt.Sprintf("already applied at line %d; nothing to change", at+1), len(new)
+			return v, at, nil
+		}
+		at, ok := pm.pick(v.hunk, starts, len(old), scopes)
+		if !ok {
+			return v, 0, pm.ambiguousHunk(i, v, starts)
+		}
+		return v, at, nil
+	}
+	_, new := h.sides()
+	if at := pm.starts(T0, new); len(at) == 1 && h.changes() && telling(new) {
+		return variant{hunk: h, note: fmt.Sprintf("its outcome already stands at line %d; nothing to change", at[0]+1), newLen: len(new)}, at[0], nil
+	}
+	return variant{}, 0, pm.hunkNotFound(i, h)
+}
+
+// variants are the hunk per tier; T1 drops blank context lines at its borders.
+func (pm *patchMatcher) variants(h PatchHunk) []variant {
+	out := []variant{{hunk: h, tier: T0}}
+	if pm.opt.ExactOnly {
+		return out
+	}
+	isBlank := func(l PatchLine) bool { return l.Kind == ' ' && strings.TrimSpace(l.Text) == "" }
+	n := len(h.Lines)
+	lead, trail := n > 1 && isBlank(h.Lines[0]), n > 1 && isBlank(h.Lines[n-1])
+	cut := func(from, to int) {
+		short := h
+		short.Lines = h.Lines[from:to]
+		if old, _ := short.sides(); strings.TrimSpace(strings.Join(old, "")) != "" {
+			out = append(out, variant{hunk: short, tier: T1})
+		}
+	}
+	if trail {
+		cut(0, n-1)
+	}
+	if lead {
+		cut(1, n)
+	}
+	if lead && trail && n > 2 {
+		cut(1, n-1)
+	}
+	for _, t := range []Tier{T2, T3, T4} {
+		out = append(out, variant{hunk: h, tier: t})
+	}
+	return out
+}
+
+// starts lists the lines where the pattern stands at tier t.
+func (pm *patchMatcher) starts(t Tier, pat []string) []int {
+	if len(pat) == 0 {
+		return nil
+	}
+	key := t
+	if t == T1 {
+		key = T0
+	}
+	found := sequence(pm.lineIDs(key, pat))
+	if t != T3 {
+		return found
+	}
+	if !worthShifting(pat) || len(found)*len(pat) > shiftBudget {
+		return nil
+	}
+	return slices.DeleteFunc(found, func(at int) bool { return len(pm.shifts(pat, at)) == 0 })
+}
+
+// applied reports whether every place of the old side lies inside the new
+// side: the hunk only adds lines, and they are there.
+func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int, bool) {
+	if len(new) <= len(old) || v.tier == T3 {
+		return 0, false
+	}
+	after := pm.starts(v.tier, new)
+	j := 0
+	for _, at := range starts {
+		for j < len(after) && after[j]+len(new) < at+len(old) {
+			j++
+		}
+		if j == len(after) || after[j] > at {
+			return 0, false
+		}
+	}
+	return after[0], true
+}
+
+// build writes the replacement of the file's lines from at on.
+func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem string) {
+	old, new := h.sides()
+	pl := pm.linePlace(pm.lines(), at, len(old), true)
+	s = Span{Start: pm.orig(pl.start), End: pm.orig(pl.end), Tier: t}
+	final := new
+	if t == T3 {
+		text, problem := pm.reindentHunk(h, pl)
+		if problem != "" {
+			return s, problem
+		}
+		final = text
+	}
+	w := &splicer{m: pm.matcher, pl: pl, tier: t, old: fullPieces(old), new: fullPieces(new), final: fullPieces(final), whole: true}
+	s.New = w.run(h.chunks())
+	keep := pl.noEOL && !h.NoNewlineOld || h.NoNewlineNew
+	if keep && pl.end == len(pm.text) {
+		s.New = cutEOL(s.New)
+	}
+	return s, ""
+}
+
+// reindentHunk re-indents the new side. Context lines are copied from the
+// file, so only what is added must be able to follow the shift.
+func (pm *patchMatcher) reindentHunk(h PatchHunk, pl place) ([]string, string) {
+	old, _ := h.sides()
+	var added []string
+	for _, l := range h.Lines {
+		if l.Kind == '+' {
+			added = append(added, l.Text)
+		}
+	}
+	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(added, "\n"), pl)
+	if problem != "" {
+		return nil, problem
+	}
+	fitted := strings.Split(text, "\n")
+	var out []string
+	for _, l := range h.Lines {
+		switch l.Kind {
+		case '+':
+			out, fitted = append(out, fitted[0]), fitted[1:]
+		case ' ':
+			out = append(out, l.Text)
+		}
+	}
+	return out, ""
+}
+
+// chunks are the hunk's changed ranges, old lines against new ones.
+func (h *PatchHunk) chunks() []chunk {
+	var out []chunk
+	a, b, open := 0, 0, false
+	for _, l := range h.Lines {
+		if l.Kind == ' ' {
+			a, b, open = a+1, b+1, false
+			continue
+		}
+		if !open {
+			out, open = append(out, chunk{a, a, b, b}), true
+		}
+		if l.Kind == '-' {
+			a++
+		} else {
+			b++
+		}
+		out[len(out)-1].a1, out[len(out)-1].b1 = a, b
+	}
+	return out
+}
+
+func fullPieces(lines []string) []piece {
+	out := make([]piece, len(lines))
+	for i, l := range lines {
+		out[i] = piece{l, true}
+	}
+	return out
+}
+
+func cutEOL(data []byte) []byte {
+	data = data[:len(data)-len(trailingEOL(data))]
+	return data
+}
+
+func trailingEOL(data []byte) string {
+	for _, eol := range []string{"\r\n", "\n", "\r"} {
+		if strings.HasSuffix(string(data[max(0, len(data)-2):]), eol) {
+			return eol
+		}
+	}
+	return ""
+}

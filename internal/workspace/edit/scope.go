@@ -1,0 +1,289 @@
+package edit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// block is a range of lines in which a hunk may begin.
+type block struct{ from, to int }
+
+// pick takes the only place, or the one that the end of the file, the scope,
+// the order of hunks, the header's line or its heading tells from the others.
+func (pm *patchMatcher) pick(h PatchHunk, starts []int, n int, scopes []block) (int, bool) {
+	if h.AtEOF {
+		if last := starts[len(starts)-1]; last+n == len(pm.lines()) {
+			return last, true
+		}
+	}
+	if len(starts) == 1 {
+		return starts[0], true
+	}
+	behind := keepStarts(starts, block{pm.cursor, len(pm.lines())})
+	if len(scopes) > 0 {
+		if in := inBlocks(behind, scopes); len(in) > 0 {
+			behind = in
+		} else {
+			behind = keepStarts(behind, block{scopes[0].from, len(pm.lines())})
+		}
+	}
+	if len(behind) == 1 {
+		return behind[0], true
+	}
+	if h.HasRange && h.OldLine > 0 {
+		if at, ok := nearestStart(behind, h.OldLine-1+pm.drift); ok {
+			return at, true
+		}
+	}
+	if h.Section != "" {
+		if in := inBlocks(behind, pm.blocks([]string{h.Section})); len(in) == 1 {
+			return in[0], true
+		}
+	}
+	return 0, false
+}
+
+func keepStarts(starts []int, b block) []int {
+	var out []int
+	for _, s := range starts {
+		if s >= b.from && s < b.to {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func inBlocks(starts []int, blocks []block) []int {
+	var out []int
+	for _, s := range starts {
+		for _, b := range blocks {
+			if s >= b.from && s < b.to {
+				out = append(out, s)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func nearestStart(starts []int, want int) (int, bool) {
+	best, second, pick := -1, -1, 0
+	for _, s := range starts {
+		d := max(s-want, want-s)
+		switch {
+		case best < 0 || d < best:
+			best, second, pick = d, best, s
+		case second < 0 || d < second:
+			second = d
+		}
+	}
+	return pick, best >= 0 && best*2 <= second && best < second
+}
+
+// scopes are the blocks of the hunk's "@@" lines. A scope that is not there is
+// an error even if the hunk's lines are unique: one of the two is wrong.
+func (pm *patchMatcher) scopes(i int, h PatchHunk) ([]block, error) {
+	if len(h.Scopes) == 0 {
+		return nil, nil
+	}
+	out := pm.blocks(h.Scopes)
+	if len(out) > 0 {
+		return out, nil
+	}
+	err := &MatchError{Kind: KindNotFound, Edit: i}
+	missing := h.Scopes[0]
+	for n := range h.Scopes {
+		if len(pm.blocks(h.Scopes[:n+1])) == 0 {
+			missing = h.Scopes[n]
+			break
+		}
+	}
+	err.Msg = fmt.Sprintf("%sthe line behind @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that stands above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clip(missing), pm.diagnose(err, []string{missing}))
+	return nil, err
+}
+
+// blocks finds the scopes, one inside the other.
+func (pm *patchMatcher) blocks(scopes []string) []block {
+	out := []block{{0, len(pm.lines())}}
+	for _, s := range scopes {
+		var inner []block
+		for _, b := range out {
+			for _, at := range pm.scopeLines(s, b) {
+				inner = append(inner, block{at, min(b.to, pm.blockEnd(at))})
+			}
+		}
+		out = inner
+	}
+	return out
+}
+
+// scopeLines are the lines in b that the scope names: equal but for space at
+// both ends, else beginning with it.
+func (pm *patchMatcher) scopeLines(scope string, b block) []int {
+	scope = trimmedKey(scope)
+	x := pm.trimmed()
+	if equal := keepStarts(x.lines[scope], b); len(equal) > 0 {
+		return equal
+	}
+	var begin []int
+	at, _ := slices.BinarySearch(x.keys, scope)
+	for ; at < len(x.keys) && strings.HasPrefix(x.keys[at], scope); at++ {
+		if !insideWord([]byte(x.keys[at]), len(scope)) {
+			begin = append(begin, keepStarts(x.lines[x.keys[at]], b)...)
+		}
+	}
+	slices.Sort(begin)
+	return begin
+}
+
+// trimmedLines finds lines by their text without the space around it.
+type trimmedLines struct {
+	lines map[string][]int
+	keys  []string // of lines, sorted
+}
+
+func (pm *patchMatcher) trimmed() *trimmedLines {
+	if pm.byKey != nil {
+		return pm.byKey
+	}
+	exact := pm.table(T0)
+	keys := make([]string, len(exact.distinct))
+	for i, l := range exact.distinct {
+		keys[i] = trimmedKey(l)
+	}
+	pm.byKey = &trimmedLines{lines: make(map[string][]int, len(keys))}
+	for i, id := range exact.ids {
+		pm.byKey.lines[keys[id]] = append(pm.byKey.lines[keys[id]], i)
+	}
+	pm.byKey.keys = slices.Sorted(maps.Keys(pm.byKey.lines))
+	return pm.byKey
+}
+
+func trimmedKey(l string) string { return lineKey(T4, strings.TrimSpace(l)) }
+
+func (pm *patchMatcher) lineText(i int) string {
+	exact := pm.table(T0)
+	return exact.distinct[exact.ids[i]]
+}
+
+// blockEnd is the line behind what belongs to line at: what is indented deeper,
+// or in flat text everything up to the next line that begins alike.
+func (pm *patchMatcher) blockEnd(at int) int {
+	n := len(pm.lines())
+	depth := len(indentOf(pm.lineText(at)))
+	j := at + 1
+	for j < n && (strings.TrimSpace(pm.lineText(j)) == "" || strings.TrimSpace(pm.lineText(j)) == "{") {
+		j++
+	}
+	if j == n {
+		return n
+	}
+	nested := len(indentOf(pm.lineText(j))) > depth
+	head := firstToken(pm.lineText(at))
+	for ; j < n; j++ {
+		l := pm.lineText(j)
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		if nested && len(indentOf(l)) <= depth || !nested && firstToken(l) == head {
+			return j
+		}
+	}
+	return n
+}
+
+// firstToken is a line's leading word, or its leading punctuation.
+func firstToken(l string) string {
+	l = strings.TrimSpace(l)
+	for i, r := range l {
+		if i > 0 && isWord(r) != isWord(rune(l[0])) {
+			return l[:i]
+		}
+	}
+	return l
+}
+
+// insertion places a hunk of added lines only: behind its scope, at the end of
+// the file, or where its header says; never somewhere for want of an anchor.
+func (pm *patchMatcher) insertion(p *Plan, i int, h PatchHunk) error {
+	at, err := pm.insertAt(i, h)
+	if err != nil {
+		return err
+	}
+	_, new := h.sides()
+	if found := pm.starts(T0, new); telling(new) && (slices.Contains(found, at) || slices.Contains(found, at-len(new))) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%salready applied at line %d; nothing to change", pm.name(i), at+1))
+		return nil
+	}
+	lines := pm.lines()
+	pl := place{}
+	if len(lines) > 0 && at > 0 {
+		pl = pm.linePlace(lines, at-1, 1, true)
+		old := fullPieces([]string{pm.lineText(at - 1)})
+		both := append(old[:1:1], fullPieces(new)...)
+		w := &splicer{m: pm.matcher, pl: pl, old: old, new: both, final: both, whole: true}
+		s := Span{Start: pm.orig(pl.start), End: pm.orig(pl.end), Edit: i, New: w.run([]chunk{{1, 1, 1, len(both)}})}
+		if pl.noEOL && !h.NoNewlineOld || h.NoNewlineNew && pl.end == len(pm.text) {
+			s.New = cutEOL(s.New)
+		}
+		p.Spans = append(p.Spans, s)
+	} else {
+		w := &splicer{m: pm.matcher, pl: pl, new: fullPieces(new), final: fullPieces(new), whole: true}
+		s := Span{Edit: i, New: w.run([]chunk{{0, 0, 0, len(new)}})}
+		if len(pm.base) == 0 && h.NoNewlineNew {
+			s.New = cutEOL(s.New)
+		}
+		p.Spans = append(p.Spans, s)
+	}
+	pm.cursor = max(pm.cursor, at)
+	return nil
+}
+
+// insertAt is the number of lines that stand before the insertion.
+func (pm *patchMatcher) insertAt(i int, h PatchHunk) (int, error) {
+	n := len(pm.lines())
+	if len(h.Scopes) > 0 {
+		blocks, err := pm.scopes(i, h)
+		if err != nil {
+			return 0, err
+		}
+		if len(blocks) > 1 {
+			var starts []int
+			for _, b := range blocks {
+				starts = append(starts, b.from)
+			}
+			return 0, pm.ambiguousHunk(i, variant{hunk: h}, starts)
+		}
+		return blocks[0].from + 1, nil
+	}
+	switch {
+	case h.AtEOF, n == 0:
+		return n, nil
+	case h.HasRange && h.OldLine <= n:
+		return h.OldLine, nil
+	}
+	return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: pm.name(i) + "it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + endOfFile + "\". Nothing was changed."}
+}
+
+// telling reports whether lines are long enough to prove by standing somewhere
+// that they were put there.
+func telling(lines []string) bool {
+	return len(strings.TrimSpace(strings.Join(lines, ""))) >= minTelling
+}
+
+func (pm *patchMatcher) ambiguousHunk(i int, v variant, starts []int) error {
+	c := candidate{tier: v.tier}
+	for _, at := range starts[:min(len(starts), maxPlaces)] {
+		c.places = append(c.places, place{start: pm.lines()[at].start})
+	}
+	return pm.ambiguous(KindAmbiguous, i, c, fmt.Sprintf("its context matches %s places (tier %s, %s)", atLeast(len(c.places)), v.tier, v.tier.Describe()))
+}
+
+func (pm *patchMatcher) hunkNotFound(i int, h PatchHunk) error {
+	err := &MatchError{Kind: KindNotFound, Edit: i}
+	old, _ := h.sides()
+	err.Msg = fmt.Sprintf("%sits context and removed lines were not found%s. Nothing was changed.\n%s%s", pm.name(i), inFile(pm.opt.Path), pm.elsewhere(strings.Join(old, "\n")), pm.diagnose(err, old))
+	return err
+}

@@ -1,0 +1,140 @@
+package edit
+
+import "strings"
+
+// piece is one line of a model's text.
+type piece struct {
+	text string
+	nl   bool // followed by a line ending
+}
+
+func pieces(s string) []piece {
+	var out []piece
+	for s != "" {
+		text, rest, nl := strings.Cut(s, "\n")
+		out = append(out, piece{text, nl})
+		s = rest
+	}
+	return out
+}
+
+// span builds the replacement of one place. problem is set when a tier found
+// the place but the new text cannot be fitted to it.
+func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
+	s = Span{Start: m.orig(pl.start), End: m.orig(pl.end), Tier: c.tier}
+	if c.tier <= T1 && m.plain {
+		s.New = []byte(c.new)
+		return s, ""
+	}
+	old, new := c.old, c.new
+	if pl.noEOL {
+		old, new = strings.TrimSuffix(old, "\n"), strings.TrimSuffix(new, "\n")
+	}
+	final := new
+	if c.tier == T3 {
+		if final, problem = m.reindent(old, new, pl); problem != "" {
+			return s, problem
+		}
+	}
+	w := &splicer{m: m, pl: pl, tier: c.tier, old: pieces(old), new: pieces(new), final: pieces(final)}
+	ia, ib := intern(w.keys(w.old), w.keys(w.new))
+	s.New = w.run(diffIDs(ia, ib))
+	return s, ""
+}
+
+// splicer writes the replacement of one place line by line: lines that the
+// edit keeps are copied from the file, new ones get the ending of the line
+// that they replace or follow.
+type splicer struct {
+	m               *matcher
+	pl              place
+	tier            Tier
+	old, new, final []piece // what was searched, what replaces it, and the latter as fitted to the file
+	file            []line  // the place's lines in the view, offsets from pl.start
+	whole           bool    // a hunk's whole lines: one that ends the file without an ending gets one
+	out             []byte
+}
+
+func (w *splicer) run(chunks []chunk) []byte {
+	w.file = splitLF(w.m.text[w.pl.start:w.pl.end])
+	at := 0
+	for _, c := range chunks {
+		w.copyFile(at, c.a0)
+		w.replace(c)
+		at = c.a1
+	}
+	w.copyFile(at, len(w.old))
+	return w.out
+}
+
+// keys are what makes two lines of the model's texts the same line: above T1
+// their trailing space does not count, as it did not for the match.
+func (w *splicer) keys(ps []piece) []piece {
+	if w.tier <= T1 {
+		return ps
+	}
+	out := make([]piece, len(ps))
+	for i, p := range ps {
+		out[i] = piece{strings.TrimRight(p.text, " \t"), p.nl}
+	}
+	return out
+}
+
+func (w *splicer) copyFile(from, to int) {
+	if from >= to || from >= len(w.file) {
+		return
+	}
+	m := w.m
+	start, end := w.pl.start+w.file[from].start, w.pl.start+w.file[min(to, len(w.file))-1].next
+	w.out = append(w.out, m.base[m.orig(start):m.orig(end)]...)
+	if last := w.file[min(to, len(w.file))-1]; w.whole && last.end == last.next {
+		w.out = append(w.out, w.ending(min(to, len(w.file))-1)...)
+	}
+}
+
+func (w *splicer) replace(c chunk) {
+	for j := c.b0; j < c.b1; j++ {
+		i := c.a0 + j - c.b0
+		text := w.final[j].text
+		if w.tier == T4 && i < c.a1 && i < len(w.file) {
+			l := w.file[i]
+			text = keepForm(w.old[i].text, w.new[j].text, string(w.m.text[w.pl.start+l.start:w.pl.start+l.end]), c.a1-c.a0 == c.b1-c.b0)
+		}
+		w.out = append(w.out, text...)
+		if w.final[j].nl {
+			w.out = append(w.out, w.ending(min(i, c.a1-1))...)
+		}
+	}
+}
+
+// ending is what a new line gets: the ending of the line it replaces; for an
+// insertion (i before the chunk) that of the line above, else of the one below.
+func (w *splicer) ending(i int) string {
+	m, eol := w.m, ""
+	if i >= 0 && i < len(w.file) {
+		eol = m.eolAt(w.pl.start + w.file[i].end)
+	} else if eol = m.eolBefore(w.pl.start); eol == "" {
+		eol = m.eolAt(w.pl.start)
+	}
+	if eol == "" {
+		eol = m.eolBefore(w.pl.end)
+	}
+	if eol == "" {
+		eol = m.eolAt(w.pl.end)
+	}
+	return m.orMajority(eol)
+}
+
+func (m *matcher) orMajority(eol string) string {
+	if eol != "" {
+		return eol
+	}
+	if m.majority == "" {
+		fallback := m.opt.EOL
+		if fallback == "" {
+			fallback = "\n"
+		}
+		m.majority = majorityEOL(m.base, fallback)
+	}
+	return m.majority
+}

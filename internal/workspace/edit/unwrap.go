@@ -1,0 +1,148 @@
+package edit
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// unwrapped is tier T1: the search text without what models wrap around copied
+// text. Its candidate carries the stripped texts even when nothing matched, so
+// that the looser tiers go on from there.
+func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
+	c := candidate{tier: T1, old: e.Old, new: e.New}
+	fenced, fencedNew := stripFence(c.old, c.new)
+	for _, space := range []bool{true, false} {
+		c.old, c.new = stripNumbers(fenced, fencedNew, space)
+		if strings.TrimSpace(c.old) == "" {
+			return candidate{old: e.Old, new: e.New}
+		}
+		if c.old != e.Old && len(c.places) == 0 {
+			if c.places = m.exact(c.old, all, limit); len(c.places) > 0 {
+				return c
+			}
+		}
+	}
+	m.dropBlank(&c, limit)
+	if all {
+		c.places = disjoint(c.places)
+	}
+	return c
+}
+
+// dropBlank drops one blank line before, after, or around, whichever drops
+// least; but the loosest form must be unique for that, else it is ambiguous.
+func (m *matcher) dropBlank(c *candidate, limit int) {
+	lead, trail := strings.HasPrefix(c.old, "\n"), strings.HasSuffix(c.old, "\n")
+	var loosest candidate
+	for _, drop := range [][2]bool{{lead, trail}, {lead, false}, {false, trail}} {
+		if !drop[0] && !drop[1] {
+			continue
+		}
+		v := *c
+		v.old, v.new = dropLines(c.old, c.new, drop[0], drop[1])
+		v.places = m.atLineBorders(v.old, drop[0], drop[1], limit)
+		if loosest.old == "" {
+			loosest = v
+		}
+		if len(loosest.places) != 1 {
+			break
+		}
+		if len(v.places) == 1 && v.places[0].start <= loosest.places[0].start && v.places[0].end >= loosest.places[0].end {
+			loosest = v
+		}
+	}
+	if len(loosest.places) > 0 {
+		*c = loosest
+	}
+}
+
+func dropLines(old, new string, lead, trail bool) (string, string) {
+	if lead {
+		old, new = strings.TrimPrefix(old, "\n"), strings.TrimPrefix(new, "\n")
+	}
+	if trail {
+		old, new = strings.TrimSuffix(old, "\n"), strings.TrimSuffix(new, "\n")
+	}
+	return old, new
+}
+
+// atLineBorders are the exact places of old that begin or end, where a line
+// ending was dropped, at a border of lines.
+func (m *matcher) atLineBorders(old string, lead, trail bool, limit int) []place {
+	if strings.TrimSpace(old) == "" {
+		return nil
+	}
+	var out []place
+	for _, pl := range m.exact(old, false, limit) {
+		startOK := !lead || pl.start == 0 || m.text[pl.start-1] == '\n'
+		endOK := !trail || pl.end == len(m.text) || m.text[pl.end-1] == '\n' || m.text[pl.end] == '\n'
+		if startOK && endOK {
+			out = append(out, pl)
+		}
+	}
+	return out
+}
+
+// stripFence removes a Markdown fence around the whole text, from new only if
+// old had one.
+func stripFence(old, new string) (string, string) {
+	inner, ok := insideFence(old)
+	if !ok {
+		return old, new
+	}
+	if n, ok := insideFence(new); ok {
+		new = n
+	}
+	return inner, new
+}
+
+func insideFence(s string) (string, bool) {
+	t := strings.Trim(s, "\n")
+	first, rest, ok := strings.Cut(t, "\n")
+	if !ok || !strings.HasPrefix(first, "```") || strings.Contains(first[3:], "`") {
+		return s, false
+	}
+	if i := strings.LastIndexByte("\n"+rest, '\n'); strings.TrimSpace(rest[i:]) == "```" {
+		return rest[:i], true
+	}
+	return s, false
+}
+
+// lineNumber is what read tools print before a line: "  12| ", "12|", "12\t", "12→".
+var lineNumber = regexp.MustCompile(`^ *(\d+)(\||\t|→)`)
+
+// stripNumbers removes line numbers when every line of old has one, each one
+// higher than the last; from new if all its lines have them. Some tools print a
+// space after the bar, which space says to remove too.
+func stripNumbers(old, new string, space bool) (string, string) {
+	stripped, ok := withoutNumbers(old, true, space)
+	if !ok {
+		return old, new
+	}
+	if n, ok := withoutNumbers(new, false, space); ok {
+		return stripped, n
+	}
+	return stripped, new
+}
+
+func withoutNumbers(s string, rising, space bool) (string, bool) {
+	body := strings.TrimSuffix(s, "\n")
+	lines := strings.Split(body, "\n")
+	last := -1
+	for i, l := range lines {
+		sub := lineNumber.FindStringSubmatch(l)
+		if sub == nil {
+			return s, false
+		}
+		n, err := strconv.Atoi(sub[1])
+		if err != nil || rising && last >= 0 && n != last+1 {
+			return s, false
+		}
+		last, lines[i] = n, l[len(sub[0]):]
+		if space && sub[2] != "\t" {
+			lines[i] = strings.TrimPrefix(lines[i], " ")
+		}
+	}
+	return strings.Join(lines, "\n") + s[len(body):], true
+}

@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"sync"
+)
+
+// EventKind says what happened to a proposal.
+type EventKind string
+
+// The events, named as their notifications.
+const (
+	Created EventKind = "created"
+	Updated EventKind = "updated"
+	Closed  EventKind = "closed"
+)
+
+// ProposalEvent is told through Options.OnProposal. Events of one proposal come in order
+// and with rising revisions.
+type ProposalEvent struct {
+	Kind     EventKind
+	Proposal Proposal
+	Diff     string // of Created
+}
+
+// eventQueue delivers callbacks one at a time in the order in which they were queued,
+// without a lock held. Whoever flushes while another does leaves the work to that one.
+type eventQueue struct {
+	mu      sync.Mutex
+	queue   []func()
+	running bool
+}
+
+func (q *eventQueue) put(f func()) {
+	q.mu.Lock()
+	q.queue = append(q.queue, f)
+	q.mu.Unlock()
+}
+
+func (q *eventQueue) flush() {
+	q.mu.Lock()
+	if q.running {
+		q.mu.Unlock()
+		return
+	}
+	q.running = true
+	for len(q.queue) > 0 {
+		f := q.queue[0]
+		q.queue = q.queue[1:]
+		q.mu.Unlock()
+		f()
+		q.mu.Lock()
+	}
+	q.running = false
+	q.mu.Unlock()
+}
+
+// flush delivers what is queued; never call it with mu held.
+func (w *Workspace) flush() { w.events.flush() }
+
+// deliver flushes and waits until everything queued so far went out.
+func (w *Workspace) deliver() {
+	done := make(chan struct{})
+	w.events.put(func() { close(done) })
+	w.flush()
+	<-done
+}
+
+// emit queues an event with the proposal as it is now. Caller holds mu.
+func (w *Workspace) emit(p *proposal, kind EventKind) {
+	if w.opt.OnProposal == nil || p.restore {
+		return
+	}
+	e := ProposalEvent{Kind: kind, Proposal: w.view(p)}
+	if kind == Created {
+		e.Diff = p.diff
+	}
+	w.events.put(func() { w.opt.OnProposal(e) })
+}

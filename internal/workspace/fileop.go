@@ -1,0 +1,222 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// carryOutFileOp creates, deletes or renames a file, or takes that back where it is applied
+// already. A file that is open goes through the editor, if that can do it.
+func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) {
+	c, h := t.c, t.wants[0].h
+	var err error
+	switch undo := c.applied; {
+	case c.op == Create && !undo, c.op == Delete && undo:
+		err = w.createFile(c, t.wants[0].text)
+	case c.op == Create, c.op == Delete:
+		err = w.deleteFile(ctx, p, c, h)
+	case undo:
+		err = w.renameFile(ctx, p, c, c.newRef, c.ref, h.old)
+	default:
+		err = w.renameFile(ctx, p, c, c.ref, c.newRef, t.wants[0].text)
+	}
+	switch {
+	case err == nil:
+		t.after = t.wants[0].text
+		t.end(done, "")
+	case errors.Is(err, errChangedOnDisk), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		t.end(conflict, err.Error())
+	default:
+		t.end(failed, err.Error())
+	}
+}
+
+func (w *Workspace) createFile(c *change, text []byte) error {
+	if w.isOpen(c.ref.Key) {
+		return fmt.Errorf("creating %s: it is open in the editor meanwhile: %w", c.ref.Rel, fs.ErrExist)
+	}
+	enc := c.enc
+	enc.Data = text
+	data, err := enc.Encode()
+	if err != nil {
+		return fmt.Errorf("creating %s: %w", c.ref.Rel, err)
+	}
+	if err := writeFile(c.ref, data, "", c.mode); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.rawSHA = HashOf(data)
+	c.base.SHA256 = ""
+	c.hunks[0].start, c.hunks[0].end = 0, len(text)
+	c.text, c.index = text, NewLineIndex(text)
+	return nil
+}
+
+func (w *Workspace) isOpen(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.byKey(key) != nil
+}
+
+func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *hunk) error {
+	if w.isOpen(c.ref.Key) && w.opt.Client.Features().Delete {
+		gone := func() bool { return !exists(c.ref) }
+		return w.viaEditor(ctx, p, FileOp{Op: Delete, URI: c.ref.URI}, gone)
+	}
+	return removeFile(c.ref, c.rawSHA)
+}
+
+func exists(ref Ref) bool {
+	root, err := ref.openRoot()
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Lstat(ref.rel())
+	return err == nil
+}
+
+// viaEditor asks the editor for a file operation and looks whether it happened: when it
+// answers, and at each document event up to the contract's second after that.
+func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened func() bool) error {
+	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
+	timer := time.NewTimer(replyWait)
+	defer timer.Stop()
+	aborted, refusal := ctx.Done(), ""
+	for {
+		changed := w.docEvents.wait()
+		if happened() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case a := <-answer:
+			answer = nil
+			timer.Reset(verifyWait)
+			if a.err != nil || !a.Applied {
+				refusal = orElse(a.FailureReason, "the editor refused")
+				timer.Reset(0)
+			}
+		case <-aborted:
+			aborted = nil
+			timer.Reset(abortWait)
+		case <-timer.C:
+			if happened() {
+				return nil
+			}
+			return fmt.Errorf("%s %s: %s", op.Op, op.URI, orElse(refusal, "the editor did not do it"))
+		}
+	}
+}
+
+// renameFile moves from to to and makes it hold text.
+func (w *Workspace) renameFile(ctx context.Context, p *proposal, c *change, from, to Ref, text []byte) error {
+	before, err := w.Read(ctx, from)
+	if err != nil {
+		return err
+	}
+	if before.Source == FromBuffer && w.opt.Client.Features().Rename {
+		op := FileOp{Op: Rename, URI: before.Ref.URI, NewURI: to.URI}
+		err = w.viaEditor(ctx, p, op, func() bool { return exists(to) && !exists(from) })
+	} else {
+		err = moveFile(from, to)
+	}
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the others' changes go along
+	w.mu.Unlock()
+	return w.rewrite(ctx, p, to, text)
+}
+
+// rewrite makes a file that was just moved hold text, through the editor where it is open.
+func (w *Workspace) rewrite(ctx context.Context, p *proposal, ref Ref, text []byte) error {
+	f, err := w.Read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	sub := &proposal{id: p.id, title: p.title}
+	c, err := w.newModify(ctx, sub, Change{Op: Modify, Ref: f.Ref, Data: text, Hunks: edit.Hunks(f.Text.Data, text)}, f)
+	if err != nil || c == nil {
+		return err
+	}
+	w.mu.Lock()
+	c.doc = w.byKey(ref.Key)
+	w.track(c)
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.untrack(c)
+		w.mu.Unlock()
+	}()
+	t := &target{c: c}
+	for _, h := range c.hunks {
+		t.wants = append(t.wants, want{h, h.new})
+	}
+	if open := w.prepare(t); t.status == todo && open {
+		w.applyBuffers(ctx, p, []*target{t})
+	} else if t.status == todo {
+		w.stageAll([]*target{t})
+		w.commitAll(live([]*target{t}))
+	}
+	if t.status != done {
+		return fmt.Errorf("changing %s: %s", ref.Rel, t.reason)
+	}
+	return nil
+}
+
+// moveFile renames a closed file without ever replacing another.
+func moveFile(from, to Ref) error {
+	if from.root != to.root {
+		return copyAcross(from, to)
+	}
+	root, err := from.openRoot()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	s := &staged{root: root, name: to.rel()}
+	if err := s.makeDirs(filepath.Dir(s.name)); err != nil {
+		return fmt.Errorf("renaming %s: %w", from.Rel, plain(err))
+	}
+	err = root.Link(from.rel(), to.rel())
+	step("linked")
+	if err == nil {
+		err = root.Remove(from.rel())
+	} else if !errors.Is(err, fs.ErrExist) && !exists(to) {
+		err = root.Rename(from.rel(), to.rel())
+	}
+	if err != nil {
+		return fmt.Errorf("renaming %s to %s: %w", from.Rel, to.Rel, plainLink(err))
+	}
+	syncDir(root, filepath.Dir(to.rel()))
+	return nil
+}
+
+func plainLink(err error) error {
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return plain(err)
+}
+
+func copyAcross(from, to Ref) error {
+	data, st, err := readRaw(from)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(to, data, "", st.Mode()); err != nil {
+		return err
+	}
+	return removeFile(from, HashOf(data))
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package workspace
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A limit on the size of files stands for a full disk: writes fail in the middle. It holds
+// for a whole process, so the test runs itself again.
+
+const fullDiskEnv = "WORKSPACE_TEST_FULL_DISK"
+
+// TestFullDisk accepts a change of several closed files on a disk with room for a few
+// kilobytes, and one on a disk with no room even for the checkpoint.
+func TestFullDisk(t *testing.T) {
+	for _, room := range []uint64{16 << 10, 0} {
+		t.Run(fmt.Sprint(room, " bytes"), func(t *testing.T) {
+			exe, err := os.Executable()
+			must(t, err)
+			cmd := exec.Command(exe, "-test.run=^TestOnFullDisk$", "-test.count=1")
+			cmd.Env = append(os.Environ(), fullDiskEnv+"="+fmt.Sprint(room))
+			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS")) {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestOnFullDisk is the process with the limit.
+func TestOnFullDisk(t *testing.T) {
+	var room uint64
+	if _, err := fmt.Sscan(os.Getenv(fullDiskEnv), &room); err != nil {
+		return // run by TestFullDisk only
+	}
+	// Each file is larger than the room, its compressed content is not.
+	old := map[string]string{}
+	for _, name := range []string{"a.txt", "b.txt"} {
+		old[name] = name + "\n" + strings.Repeat("the same line again\n", 2000)
+	}
+	b := newBench(t, old)
+	warm := b.propose(Auto, "warm.txt", "small\n")
+	equal(t, "before", warm.State, StateApplied)
+
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	soft := limit
+	soft.Cur = room
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &soft))
+	p := b.propose(Ask, "a.txt", "A\n"+old["a.txt"], "b.txt", "B\n"+old["b.txt"], "new.txt", strings.Repeat("new\n", 10000))
+	r := b.decide(p, accept("*"))
+	auto := b.propose(Auto, "b.txt", "B\n"+old["b.txt"])
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+
+	equal(t, "conflicts", len(r.Conflicts), 3)
+	for _, c := range r.Conflicts {
+		if !strings.Contains(c.Reason, "file too large") {
+			t.Errorf("the reason does not tell: %q", c.Reason)
+		}
+	}
+	if auto.State == StateApplied {
+		t.Error("applied on a full disk")
+	}
+	for name, text := range old {
+		equal(t, name+" is as it was", b.disk(name) == text, true)
+	}
+	if _, err := os.Stat(b.path("new.txt")); err == nil {
+		t.Error("half a new file is left")
+	}
+	left, _ := filepath.Glob(b.path(".*"))
+	equal(t, "temporary files", len(left), 0)
+
+	// With room again, what is pending can be decided and undone.
+	equal(t, "accepted with room", len(b.decide(p, accept("*")).Conflicts), 0)
+	equal(t, "a.txt", b.disk("a.txt") == "A\n"+old["a.txt"], true)
+	equal(t, "undone", len(b.undo().Conflicts), 0)
+	equal(t, "a.txt is restored", b.disk("a.txt") == old["a.txt"], true)
+}

@@ -1,0 +1,209 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// pieces are what random texts are made of: every line end, and characters of each width in
+// both encodings.
+var pieces = []string{"a", "b", " ", "\t", "ä", "€", "😀", "\u2028", "e\u0301", "\n", "\n", "\r\n", "\r", "line\n", "foo(bar)\r\n", "{\n", "}\n", "\x00", "\ufeff"}
+
+func genText(max int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, max).Draw(t, "pieces"), "")
+	})
+}
+
+// TestOverlayIsTheBuffer makes random edits in the fake editor, which computes its own
+// positions, and compares the overlay with its buffer.
+func TestOverlayIsTheBuffer(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFake(t, rapid.SampledFrom([]Encoding{UTF8, UTF16}).Draw(rt, "encoding"))
+		w := New(Options{})
+		defer w.Close()
+		f.w = w
+		w.SetEncoding(f.enc)
+		f.open("untitled:x", genText(40).Draw(rt, "text"))
+		var kept [][]byte
+		var copies []string
+		for range rapid.IntRange(1, 20).Draw(rt, "edits") {
+			randomEdit(rt, f, "untitled:x")
+			file := w.readBuffer(Ref{Key: "untitled:x"})
+			if string(file.Text.Data) != f.text("untitled:x") {
+				rt.Fatalf("overlay %q, buffer %q", file.Text.Data, f.text("untitled:x"))
+			}
+			kept, copies = append(kept, file.Text.Data), append(copies, string(file.Text.Data))
+			checkIndex(rt, w.docs["untitled:x"])
+		}
+		for i := range kept {
+			if string(kept[i]) != copies[i] {
+				rt.Fatal("a text that was handed out changed later")
+			}
+		}
+	})
+}
+
+// randomEdit types, or replaces everything, at places on character borders.
+func randomEdit(rt *rapid.T, f *fakeEditor, uri string) {
+	text := f.text(uri)
+	if rapid.IntRange(0, 9).Draw(rt, "whole") == 0 {
+		f.setAll(uri, genText(40).Draw(rt, "new text"))
+		return
+	}
+	start := onBorder(text, rapid.IntRange(0, len(text)).Draw(rt, "start"))
+	end := onBorder(text, rapid.IntRange(start, len(text)).Draw(rt, "end"))
+	f.type_(uri, start, max(start, end), genText(5).Draw(rt, "typed"))
+}
+
+// onBorder moves an offset to where a position can name it.
+func onBorder(text string, i int) int {
+	for i > 0 && i < len(text) && (text[i]&0xC0 == 0x80 || text[i-1] == '\r' && text[i] == '\n') {
+		i--
+	}
+	return i
+}
+
+func checkIndex(rt *rapid.T, d *document) {
+	fresh := NewLineIndex(d.text)
+	if len(fresh.starts) != len(d.index.starts) {
+		rt.Fatalf("index %v, fresh %v of %q", d.index.starts, fresh.starts, d.text)
+	}
+	for i := range fresh.starts {
+		if fresh.starts[i] != d.index.starts[i] {
+			rt.Fatalf("index %v, fresh %v of %q", d.index.starts, fresh.starts, d.text)
+		}
+	}
+}
+
+func TestPositionsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := genText(60).Draw(rt, "text")
+		x := NewLineIndex([]byte(text))
+		f := &fakeEditor{enc: rapid.SampledFrom([]Encoding{UTF8, UTF16}).Draw(rt, "encoding")}
+		at := onBorder(text, rapid.IntRange(0, len(text)).Draw(rt, "offset"))
+		p := x.Position([]byte(text), at, f.enc)
+		if want := f.position(text, at); p != want {
+			rt.Fatalf("position of %d in %q: %v, want %v", at, text, p, want)
+		}
+		if got := x.Offset([]byte(text), p, f.enc); got != at {
+			rt.Fatalf("offset of %v in %q: %d, want %d", p, text, got, at)
+		}
+		wild := Position{rapid.Uint32Range(0, 30).Draw(rt, "line"), rapid.Uint32Range(0, 30).Draw(rt, "character")}
+		if got, want := x.Offset([]byte(text), wild, f.enc), f.offset(text, wild); got != want {
+			rt.Fatalf("offset of %v in %q: %d, want %d", wild, text, got, want)
+		}
+	})
+}
+
+func TestBadNotifications(t *testing.T) {
+	w := New(Options{})
+	defer w.Close()
+	if err := w.DidChange("file:///x", 1, nil); !errors.Is(err, ErrNotOpen) {
+		t.Fatal(err)
+	}
+	if err := w.DidClose("file:///x"); !errors.Is(err, ErrNotOpen) {
+		t.Fatal(err)
+	}
+	must(t, w.DidOpen("untitled:1", "", 1, []byte("one\ntwo\n")))
+	big := Position{Line: 1 << 31, Character: 1 << 31}
+	must(t, w.DidChange("untitled:1", 2, []ContentChange{{Range: &Range{big, Position{1, 0}}, Text: []byte("x")}}))
+	f := w.readBuffer(Ref{Key: "untitled:1"})
+	equal(t, "text", string(f.Text.Data), "one\nx")
+}
+
+func TestBufferIsTheTruth(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "disk\n", "b.txt": "b\n"})
+	odd := "file://" + b.dir + "/%61.txt"
+	equal(t, "source", b.read("a.txt").SourceLabel(), "disk")
+	b.ed.open(odd, "disk\n")
+	equal(t, "source", b.read("a.txt").SourceLabel(), "buffer")
+	b.ed.type_(odd, 0, 0, "un")
+	f := b.read("a.txt")
+	equal(t, "source", f.SourceLabel(), "buffer (unsaved)")
+	equal(t, "text", string(f.Text.Data), "undisk\n")
+	equal(t, "the client's own URI", f.Ref.URI, odd)
+	if f.Diverged {
+		t.Fatal("nobody changed the disk")
+	}
+	must(t, os.WriteFile(b.path("a.txt"), []byte("other\n"), 0o644))
+	if f = b.read("a.txt"); !f.Diverged || len(b.notes) != 1 {
+		t.Fatalf("diverged %v, notes %q", f.Diverged, b.notes)
+	}
+	b.read("a.txt")
+	equal(t, "told once", len(b.notes), 1)
+	b.ed.save(odd)
+	equal(t, "saved", b.read("a.txt").SourceLabel(), "buffer")
+	docs := b.Documents()
+	equal(t, "documents", len(docs), 1)
+	equal(t, "clean", docs[0].Dirty, false)
+	b.ed.close(odd)
+	equal(t, "closed", b.read("a.txt").SourceLabel(), "disk")
+	b.ed.open("untitled:u", "note\n")
+	ref, err := b.Resolve(b.dir, "untitled:u")
+	must(t, err)
+	f, err = b.Read(context.Background(), ref)
+	must(t, err)
+	equal(t, "untitled", string(f.Text.Data), "note\n")
+}
+
+func TestSymlinkedNamesAreOneFile(t *testing.T) {
+	b := newBench(t, map[string]string{"real/a.txt": ten})
+	must(t, os.Symlink("real", b.path("link")))
+	b.ed.open(b.uri("link/a.txt"), ten+"unsaved\n")
+	equal(t, "text by the other name", string(b.read("real/a.txt").Text.Data), ten+"unsaved\n")
+	b.propose(Auto, "real/a.txt", edited+"unsaved\n")
+	equal(t, "the buffer changed", b.ed.text(b.uri("link/a.txt")), edited+"unsaved\n")
+	equal(t, "the disk did not", b.disk("real/a.txt"), ten)
+}
+
+func TestStamps(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	f := b.read("a.txt")
+	if _, err := b.CheckStamp("s", f, true); err == nil {
+		t.Fatal("an unread file was writable")
+	}
+	b.Stamp("s", f, true)
+	if _, err := b.CheckStamp("s", f, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.CheckStamp("other", f, true); err == nil {
+		t.Fatal("another session's stamp was used")
+	}
+	must(t, os.WriteFile(b.path("a.txt"), bytes.ReplaceAll([]byte(ten), []byte("six"), []byte("SIX")), 0o644))
+	_, err := b.CheckStamp("s", b.read("a.txt"), true)
+	var ce *ChangedError
+	if !errors.As(err, &ce) || !strings.Contains(err.Error(), "-six\n+SIX") {
+		t.Fatal(err)
+	}
+}
+
+// TestEmptyFileInEditor opens an empty file as Neovim does: one line with its ending.
+func TestEmptyFileInEditor(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ""})
+	b.ed.open(b.uri("a.txt"), "\n")
+	if f := b.read("a.txt"); f.Diverged || len(b.notes) != 0 {
+		t.Fatalf("diverged %v, notes %q", f.Diverged, b.notes)
+	}
+}
+
+// TestOpenedUnsaved opens a document that was changed before: only a later change of the disk is told.
+func TestOpenedUnsaved(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "disk\n"})
+	must(t, os.Chtimes(b.path("a.txt"), time.Time{}, time.Now().Add(-time.Minute)))
+	b.ed.open(b.uri("a.txt"), "unsaved\n")
+	if f := b.read("a.txt"); f.Diverged || !f.Dirty || len(b.notes) != 0 {
+		t.Fatalf("diverged %v, dirty %v, notes %q", f.Diverged, f.Dirty, b.notes)
+	}
+	must(t, os.WriteFile(b.path("a.txt"), []byte("other\n"), 0o644))
+	if f := b.read("a.txt"); !f.Diverged || len(b.notes) != 1 {
+		t.Fatalf("diverged %v, notes %q", f.Diverged, b.notes)
+	}
+}

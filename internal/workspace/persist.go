@@ -1,0 +1,456 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// What is stored of a proposal, one file each. It is written when the proposal is made, with
+// what is about to be done before the first file is touched, and with what was done. After a
+// crash the files themselves say which of the last two is true.
+
+type storedProposal struct {
+	ID       string         `json:"id"`
+	Session  string         `json:"session"`
+	Turn     string         `json:"turn,omitempty"`
+	Item     string         `json:"item,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Title    string         `json:"title,omitempty"`
+	Policy   Policy         `json:"policy"`
+	Created  time.Time      `json:"created"`
+	Revision int            `json:"revision"`
+	State    State          `json:"state"`
+	Closed   bool           `json:"closed,omitempty"`
+	Decided  bool           `json:"decided,omitempty"`
+	Comment  string         `json:"comment,omitempty"`
+	Notes    []string       `json:"notes,omitempty"`
+	Told     string         `json:"told,omitempty"`
+	Diff     string         `json:"diff,omitempty"`
+	Changes  []storedChange `json:"changes"`
+}
+
+type storedChange struct {
+	Op       Op            `json:"op"`
+	URI      string        `json:"uri"`
+	Path     string        `json:"path,omitempty"`
+	NewPath  string        `json:"newPath,omitempty"`
+	Applied  bool          `json:"applied,omitempty"`
+	Base     Base          `json:"base"`
+	RawSHA   string        `json:"rawSha,omitempty"`
+	BOM      bool          `json:"bom,omitempty"`
+	Encoding edit.Encoding `json:"encoding,omitempty"`
+	Mode     fs.FileMode   `json:"mode,omitempty"`
+	TextSHA  string        `json:"textSha"`          // what the offsets refer to
+	Intent   string        `json:"intent,omitempty"` // what the text was about to become
+	Reason   string        `json:"reason,omitempty"` // why it is in conflict
+	Hunks    []storedHunk  `json:"hunks"`
+}
+
+type storedHunk struct {
+	ID        string    `json:"id"`
+	Tier      string    `json:"tier,omitempty"`
+	Start     int       `json:"start"`
+	End       int       `json:"end"`
+	Old       []byte    `json:"old"`
+	New       []byte    `json:"new"`
+	State     HunkState `json:"state"`
+	ByUser    []byte    `json:"byUser,omitempty"`
+	HasByUser bool      `json:"hasByUser,omitempty"`
+	Comment   string    `json:"comment,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Before    []byte    `json:"before,omitempty"` // the text around it, to find an insertion again
+	After     []byte    `json:"after,omitempty"`
+	Want      []byte    `json:"want,omitempty"` // what its place was about to hold
+	HasWant   bool      `json:"hasWant,omitempty"`
+	Missing   bool      `json:"missing,omitempty"`
+}
+
+// anchorSize is how much text around a hunk is kept to find its place after a restart.
+const anchorSize = 120
+
+// persist writes a proposal as it is, or removes it once nobody needs it any more.
+func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p, nil)) }
+
+// persistIntent writes what is about to be done with targets, which are live.
+func (w *Workspace) persistIntent(p *proposal, targets []*target) {
+	w.reportState(w.store(p, targets))
+}
+
+func (w *Workspace) store(p *proposal, intent []*target) error {
+	if w.opt.StateDir == "" || p.policy == Auto || p.restore {
+		return nil
+	}
+	p.stored.Lock()
+	defer p.stored.Unlock()
+	w.mu.Lock()
+	p.kept = w.proposals[p.id] == p && (!p.closed || p.decided && p.report() != p.told)
+	if !p.kept {
+		w.mu.Unlock()
+		return removeIfThere(w.storedPath(p))
+	}
+	s := p.toStored()
+	w.mu.Unlock()
+	for _, t := range intent {
+		s.intend(p, t)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return writeState(w.storedPath(p), data)
+}
+
+func (w *Workspace) storedPath(p *proposal) string {
+	return filepath.Join(w.sessionDir("proposals", p.session), p.id+".json")
+}
+
+// toStored copies a proposal. Caller holds mu.
+func (p *proposal) toStored() *storedProposal {
+	s := &storedProposal{
+		ID: p.id, Session: p.session, Turn: p.turn, Item: p.item, Message: p.message, Title: p.title,
+		Policy: p.policy, Created: p.created, Revision: p.revision, State: p.state, Closed: p.closed,
+		Decided: p.decided, Comment: p.comment, Notes: slices.Clone(p.notes), Told: p.told,
+	}
+	if p.closed {
+		s.Diff = p.diff
+	}
+	for _, c := range p.changes {
+		text, _ := c.current()
+		sc := storedChange{
+			Op: c.op, URI: c.ref.URI, Path: c.ref.Path, NewPath: c.newRef.Path, Applied: c.applied, Base: c.base,
+			RawSHA: c.rawSHA, BOM: c.enc.BOM, Encoding: c.enc.Encoding, Mode: c.mode, TextSHA: HashOf(text), Reason: c.reason,
+		}
+		for _, h := range c.hunks {
+			before, after := anchors(text, h)
+			sc.Hunks = append(sc.Hunks, storedHunk{
+				ID: h.id, Tier: h.tier, Start: h.start, End: h.end, Old: h.old, New: h.new, State: h.state, ByUser: h.byUser,
+				HasByUser: h.hasByUser, Comment: h.comment, Reason: h.reason, Before: before, After: after, Missing: h.missing,
+			})
+		}
+		s.Changes = append(s.Changes, sc)
+	}
+	return s
+}
+
+func anchors(text []byte, h *hunk) (before, after []byte) {
+	if h.end > len(text) || !h.open() {
+		return nil, nil
+	}
+	return bytes.Clone(text[max(0, h.start-anchorSize):h.start]), bytes.Clone(text[h.end:min(len(text), h.end+anchorSize)])
+}
+
+// intend adds what a target is about to do.
+func (s *storedProposal) intend(p *proposal, t *target) {
+	for i, c := range p.changes {
+		if c != t.c {
+			continue
+		}
+		s.Changes[i].Intent = HashOf(t.after)
+		if c.op != Modify {
+			s.Changes[i].Intent = HashOf(t.wants[0].text)
+		}
+		for j, h := range c.hunks {
+			for _, wt := range t.wants {
+				if wt.h == h {
+					s.Changes[i].Hunks[j].Want, s.Changes[i].Hunks[j].HasWant = wt.text, true
+				}
+			}
+		}
+	}
+}
+
+// StoredPending names the stored proposal of a call's item that nobody has decided yet, "" for none. It changes nothing.
+func (w *Workspace) StoredPending(sessionID, itemID string) string {
+	if w.opt.StateDir == "" {
+		return ""
+	}
+	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		var s storedProposal
+		data, err := os.ReadFile(name)
+		if err == nil && json.Unmarshal(data, &s) == nil && s.Item == itemID && !s.Closed {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// LoadSession brings back a session's stored proposals after a restart: those still pending
+// wait on, those decided but not told are told by Outcomes. It is idempotent.
+func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
+	if w.opt.StateDir == "" {
+		return nil
+	}
+	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
+	if err != nil {
+		return err
+	}
+	w.sweep(sessionID)
+	var loaded []*proposal
+	for _, name := range names {
+		var s storedProposal
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(data, &s)
+		}
+		if err != nil {
+			w.reportState(err)
+			continue
+		}
+		w.mu.Lock()
+		known := w.proposals[s.ID] != nil
+		w.mu.Unlock()
+		if !known {
+			loaded = append(loaded, w.fromStored(ctx, &s))
+		}
+	}
+	slices.SortFunc(loaded, func(a, b *proposal) int { return a.created.Compare(b.created) })
+	for _, p := range loaded {
+		w.adopt(p)
+		w.persist(p)
+	}
+	w.deliver()
+	return nil
+}
+
+// sweep removes the temporary files that a crash left beside what the session last touched.
+func (w *Workspace) sweep(sessionID string) {
+	w.checkpoints.mu.Lock()
+	var paths []string
+	if list := w.log(sessionID).list; len(list) > 0 {
+		for _, f := range list[len(list)-1].Files {
+			paths = append(paths, f.Path)
+		}
+	}
+	w.checkpoints.mu.Unlock()
+	for _, path := range paths {
+		if ref, err := w.Resolve("", path); err == nil && ref.IsFile() {
+			sweepBeside(ref)
+		}
+	}
+}
+
+func (w *Workspace) fromStored(ctx context.Context, s *storedProposal) *proposal {
+	p := &proposal{
+		id: s.ID, session: s.Session, reader: s.Session, turn: s.Turn, item: s.Item, message: s.Message, title: s.Title, policy: s.Policy,
+		created: s.Created, revision: s.Revision, state: s.State, closed: s.Closed, decided: s.Decided, comment: s.Comment,
+		notes: s.Notes, told: s.Told, diff: s.Diff, sem: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if p.closed {
+		close(p.done)
+	}
+	for i := range s.Changes {
+		p.changes = append(p.changes, w.changeFromStored(ctx, p, &s.Changes[i]))
+	}
+	for i, h := range p.allHunks() {
+		h.ordinal = i + 1
+	}
+	return p
+}
+
+func (p *proposal) allHunks() []*hunk {
+	var out []*hunk
+	for _, c := range p.changes {
+		out = append(out, c.hunks...)
+	}
+	return out
+}
+
+func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *storedChange) *change {
+	c := &change{
+		p: p, op: s.Op, applied: s.Applied, base: s.Base, rawSHA: s.RawSHA, mode: s.Mode, reason: s.Reason,
+		enc: edit.Text{BOM: s.BOM, Encoding: s.Encoding},
+	}
+	for _, h := range s.Hunks {
+		c.hunks = append(c.hunks, &hunk{
+			id: h.ID, tier: h.Tier, start: h.Start, end: h.End, old: h.Old, new: h.New, state: h.State,
+			byUser: h.ByUser, hasByUser: h.HasByUser, comment: h.Comment, reason: h.Reason, missing: h.Missing,
+		})
+	}
+	now, err := w.resolveStored(ctx, c, s)
+	c.text, c.index = now.text, NewLineIndex(now.text)
+	if err != nil {
+		c.loseAll(err.Error())
+		return c
+	}
+	if c.op == Modify {
+		c.relocate(s, now)
+	} else {
+		w.recognise(c, s, now)
+	}
+	return c
+}
+
+// resolveStored finds the files again and reads what they hold now.
+func (w *Workspace) resolveStored(ctx context.Context, c *change, s *storedChange) (now fileState, err error) {
+	at := func(path, uri string) (Ref, error) {
+		if path == "" {
+			path = uri
+		}
+		return w.Resolve("", path)
+	}
+	c.ref = Ref{Key: s.Path, Path: s.Path, URI: s.URI, Rel: orElse(s.Path, s.URI)}
+	ref, err := at(s.Path, s.URI)
+	if err != nil {
+		return now, err
+	}
+	c.ref = ref
+	if s.NewPath != "" {
+		if c.newRef, err = at(s.NewPath, ""); err != nil {
+			return now, err
+		}
+	}
+	f, err := w.Read(ctx, c.ref)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fileState{absent: true}, nil
+	case err != nil:
+		return now, err
+	case f.Source == FromDisk:
+		c.rawSHA, c.enc, c.mode = f.SHA256, edit.Text{BOM: f.Text.BOM, Encoding: f.Text.Encoding}, f.Mode
+	}
+	return fileState{text: f.Text.Data}, nil
+}
+
+func (c *change) loseAll(reason string) {
+	for _, h := range c.hunks {
+		if h.open() {
+			h.state, h.reason = HunkStale, reason
+		}
+	}
+}
+
+// relocate finds the open hunks in what the file holds now. If that is what was about to be
+// written, the decision was carried out; if it is what it was, the decision was not.
+func (c *change) relocate(s *storedChange, now fileState) {
+	sha := HashOf(now.text)
+	switch {
+	case now.absent:
+		c.loseAll("the file was deleted")
+		return
+	case s.Intent != "" && sha == s.Intent && s.Intent != s.TextSHA:
+		c.carriedOut(s)
+		return
+	case sha == s.TextSHA:
+		return
+	}
+	for i, h := range c.hunks {
+		if h.open() && !h.missing {
+			c.locate(h, s.Hunks[i], now.text)
+		}
+	}
+}
+
+// carriedOut takes the stored intent for done.
+func (c *change) carriedOut(s *storedChange) {
+	delta := 0
+	for i, h := range c.hunks {
+		h.start, h.end = h.start+delta, h.end+delta
+		if !s.Hunks[i].HasWant {
+			continue
+		}
+		want := s.Hunks[i].Want
+		delta += len(want) - (h.end - h.start)
+		h.end = h.start + len(want)
+		if c.p.policy == Review && !s.Applied {
+			continue
+		}
+		h.take(c, want)
+		c.p.decided = true
+	}
+	if c.p.policy == Review && !s.Applied {
+		c.applied = true
+	}
+}
+
+// locate finds one hunk by its text and what stood around it, else by its text alone.
+func (c *change) locate(h *hunk, s storedHunk, text []byte) {
+	body := h.stands(c.applied)
+	for _, around := range []struct{ before, after []byte }{{s.Before, s.After}, {s.Before, nil}, {nil, s.After}, {nil, nil}} {
+		needle := slices.Concat(around.before, body, around.after)
+		if len(needle) == 0 || bytes.Count(text, needle) != 1 {
+			continue
+		}
+		h.start = bytes.Index(text, needle) + len(around.before)
+		h.end, h.state, h.reason = h.start+len(body), HunkPending, ""
+		return
+	}
+	h.state, h.reason = HunkStale, "the file changed while the agent was not running"
+}
+
+// recognise finds out whether a file operation happened before the restart.
+func (w *Workspace) recognise(c *change, s *storedChange, now fileState) {
+	h := c.hunks[0]
+	if !h.open() {
+		return
+	}
+	applied, asProposed := now.absent, !now.absent && bytes.Equal(now.text, h.old)
+	switch c.op {
+	case Create:
+		applied, asProposed = !now.absent && bytes.Equal(now.text, h.new), now.absent
+	case Rename:
+		applied = now.absent && exists(c.newRef)
+	}
+	switch {
+	case applied && !c.applied && s.Intent != "":
+		h.state, c.p.decided = HunkAccepted, true
+		if c.p.policy == Review {
+			h.state, c.applied = HunkPending, true
+		}
+	case asProposed && c.applied && s.Intent != "":
+		h.state, c.p.decided = HunkRejected, true
+	case asProposed == c.applied:
+		h.state, h.reason = HunkStale, "the file changed while the agent was not running"
+	}
+}
+
+// adopt registers a loaded proposal and closes it if nothing is left to decide.
+func (w *Workspace) adopt(p *proposal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.proposals[p.id] = p
+	w.order = append(w.order, p)
+	for _, c := range p.changes {
+		if d := w.byKey(c.ref.Key); d != nil && c.ref.Key != "" {
+			c.rebase(d.text)
+			c.doc, c.text, c.index = d, nil, nil
+		}
+		if slices.ContainsFunc(c.hunks, (*hunk).open) {
+			w.track(c)
+		}
+	}
+	if !p.closed && p.ends() {
+		w.close(p, p.finalState())
+	}
+}
+
+// forgetSession removes a deleted session's proposals and checkpoints.
+func (w *Workspace) forgetSession(sessionID string) {
+	w.mu.Lock()
+	w.order = slices.DeleteFunc(w.order, func(p *proposal) bool {
+		if p.session == sessionID {
+			delete(w.proposals, p.id)
+		}
+		return p.session == sessionID
+	})
+	w.mu.Unlock()
+	w.checkpoints.mu.Lock()
+	delete(w.checkpoints.sessions, sessionID)
+	w.checkpoints.mu.Unlock()
+	if w.opt.StateDir != "" {
+		w.reportState(os.RemoveAll(w.sessionDir("proposals", sessionID)))
+		w.reportState(os.RemoveAll(w.sessionDir("checkpoints", sessionID)))
+	}
+}

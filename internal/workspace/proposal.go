@@ -1,0 +1,539 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// Op is what a change does to a file.
+type Op string
+
+// The operations.
+const (
+	Modify Op = "modify"
+	Create Op = "create"
+	Delete Op = "delete"
+	Rename Op = "rename"
+)
+
+// Policy says who decides about an edit, and when (protocol section 5).
+type Policy string
+
+// The edit policies.
+const (
+	Ask     Policy = "ask"
+	Review  Policy = "review"
+	Collect Policy = "collect"
+	Auto    Policy = "auto"
+	Confirm Policy = "confirm"
+)
+
+// State is a proposal's state.
+type State string
+
+// The states of a proposal. StateProposed waits, and so does StateConflict while a hunk is
+// pending; the others are final, except that a stale hunk of a closed proposal can still be decided.
+const (
+	StateProposed   State = "proposed"
+	StateApplied    State = "applied"
+	StatePartial    State = "partiallyApplied"
+	StateRejected   State = "rejected"
+	StateWithdrawn  State = "withdrawn"
+	StateConflict   State = "conflict"
+	StateSuperseded State = "superseded"
+)
+
+// HunkState is a hunk's state.
+type HunkState string
+
+// The states of a hunk. Applying is never shown: it is pending to everybody else.
+const (
+	HunkPending  HunkState = "pending"
+	HunkAccepted HunkState = "accepted"
+	HunkRejected HunkState = "rejected"
+	HunkStale    HunkState = "stale"
+)
+
+// Placement says whether the pending text already stands in the buffer or file.
+type Placement string
+
+// The placements.
+const (
+	Proposed Placement = "proposed"
+	Applied  Placement = "applied"
+)
+
+// The errors of decisions, for errors.Is and errors.As.
+var (
+	ErrUnknownProposal = errors.New("there is no such proposal")
+	ErrUnknownHunk     = errors.New("the proposal has no such hunk")
+	ErrNoChange        = errors.New("the text already is what the edit would make it; nothing to do")
+	ErrBadDecision     = errors.New("the decision is not valid")
+)
+
+// StaleError means that a decision was made on an older revision; it carries the newest.
+type StaleError struct{ Proposal Proposal }
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("proposal %s has changed: its revision is now %d; look at it again and decide", e.Proposal.ID, e.Proposal.Revision)
+}
+
+// ChangedError means that a file is not what an edit was computed from. Since is a diff of what
+// changed, "" where that is not known; Complete says that it shows all.
+type ChangedError struct {
+	Path, Since string
+	Complete    bool
+}
+
+func (e *ChangedError) Error() string {
+	msg := e.Path + " has changed since it was read; read it again"
+	if e.Since != "" {
+		msg += ". What changed:\n" + e.Since
+	}
+	return msg
+}
+
+// Proposal is a snapshot of a proposal in the shape of the contract.
+type Proposal struct {
+	ID        string       `json:"proposalId"`
+	Revision  int          `json:"revision"`
+	SessionID string       `json:"sessionId"`
+	TurnID    string       `json:"turnId"`
+	ItemID    string       `json:"itemId"`
+	Title     string       `json:"title"`
+	State     State        `json:"state"`
+	Stat      Stat         `json:"stat"`
+	Files     []FileChange `json:"files"`
+	Policy    Policy       `json:"-"`
+}
+
+// Stat counts a proposal's files and lines.
+type Stat struct {
+	Files   int `json:"files"`
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+}
+
+// FileChange is one file of a proposal.
+type FileChange struct {
+	Op        Op        `json:"op"`
+	URI       string    `json:"uri"`
+	NewURI    string    `json:"newUri,omitempty"`
+	Placement Placement `json:"placement"`
+	Version   *int32    `json:"version"`
+	Base      Base      `json:"base"`
+	Hunks     []Hunk    `json:"hunks"`
+	Ref       Ref       `json:"-"`
+}
+
+// Base describes the text that a change was computed from.
+type Base struct {
+	SHA256 string `json:"sha256"`
+	EOL    string `json:"eol"` // "\n", "\r\n", "\r", "mixed" or "" (no line ends)
+	BOM    bool   `json:"bom"`
+}
+
+// Hunk is one change that can be decided by itself.
+type Hunk struct {
+	ID        string    `json:"hunkId"`
+	Range     Range     `json:"range"`
+	OldText   string    `json:"oldText"`
+	NewText   string    `json:"newText"`
+	State     HunkState `json:"state"`
+	MatchTier string    `json:"matchTier"`
+}
+
+// proposal is guarded by Workspace.mu, except what never changes after Propose.
+type proposal struct {
+	id, session, turn, item, message, title string
+	reader                                  string // whose stamps follow what it leaves
+	policy                                  Policy
+	created                                 time.Time
+	sem                                     chan struct{} // held by the one decision under way
+	done                                    chan struct{} // closed after the closing event went out
+
+	stored      sync.Mutex // orders writes of the stored form
+	kept        bool       // it has a stored form
+	revision    int
+	state       State
+	closed      bool
+	decided     bool // somebody decided something
+	lateNews    bool // its apply came after the model was told otherwise
+	restore     bool // made by a restore: no events, not listed, its own checkpoint
+	unformatted bool // the texts are final: no formatter
+	withheld    bool // its call still waits and will tell the model the outcome itself
+	dirty       bool // a hunk changed in the notification being handled
+	changes     []*change
+	comment     string
+	notes       []string // for the model: formatted, check results
+	diff        string   // as last shown
+	told        string   // outcome that the model knows
+}
+
+// change is one file of a proposal. Its offsets refer to the text of doc, or to text while
+// no document is open.
+type change struct {
+	p           *proposal
+	op          Op
+	ref, newRef Ref
+	applied     bool // placement
+	base        Base
+	rawSHA      string // of the bytes on disk, for compare-and-swap; "" if it must not exist
+	enc         edit.Text
+	mode        fs.FileMode
+	doc         *document
+	text        []byte
+	index       *LineIndex
+	hunks       []*hunk
+	reason      string // why it is in conflict
+	version     *int32 // of the document when the change was over
+	left        []byte // what its last apply left, until the model is told
+}
+
+type hunk struct {
+	id, tier   string
+	start, end int
+	old, new   []byte
+	state      HunkState
+	applying   bool
+	competed   bool // went stale by another proposal: only a change at its place brings it back
+	missing    bool // its text never came into the file although the rest of the change did
+	byUser     []byte
+	hasByUser  bool
+	comment    string
+	reason     string // why it went stale or could not be applied
+	place      Range  // where it was when its change was over
+	ordinal    int    // its number within the proposal, from 1
+}
+
+// basis is the text that a pending hunk's range holds.
+func (h *hunk) basis(applied bool) []byte {
+	if applied {
+		return h.new
+	}
+	return h.old
+}
+
+// stands is the text that is in the file now.
+func (h *hunk) stands(applied bool) []byte {
+	switch {
+	case h.state == HunkAccepted && h.hasByUser:
+		return h.byUser
+	case h.state == HunkAccepted:
+		return h.new
+	case h.state == HunkRejected:
+		return h.old
+	case applied:
+		return h.new
+	}
+	return h.old
+}
+
+func (h *hunk) open() bool { return h.state == HunkPending || h.state == HunkStale }
+
+// current returns the text that the offsets refer to, and its index. Caller holds mu.
+func (c *change) current() ([]byte, *LineIndex) {
+	if c.doc != nil {
+		return c.doc.text, c.doc.index
+	}
+	return c.text, c.index
+}
+
+// view makes the snapshot for the contract. Caller holds mu.
+func (w *Workspace) view(p *proposal) Proposal {
+	v := Proposal{
+		ID: p.id, Revision: p.revision, SessionID: p.session, TurnID: p.turn, ItemID: p.item,
+		Title: p.title, State: p.state, Policy: p.policy, Files: make([]FileChange, 0, len(p.changes)),
+	}
+	for _, c := range p.changes {
+		v.Files = append(v.Files, w.viewFile(c))
+		for _, h := range c.hunks {
+			v.Stat.Added += countLines(h.new)
+			v.Stat.Removed += countLines(h.old)
+		}
+	}
+	v.Stat.Files = len(p.changes)
+	return v
+}
+
+func (w *Workspace) viewFile(c *change) FileChange {
+	f := FileChange{Op: c.op, URI: c.ref.URI, Placement: Proposed, Base: c.base, Version: c.version, Ref: c.ref, Hunks: make([]Hunk, 0, len(c.hunks))}
+	if c.applied || c.allTaken() {
+		f.Placement = Applied
+	}
+	if c.op == Rename {
+		f.NewURI = c.newRef.URI
+	}
+	if c.doc != nil {
+		v := c.doc.version
+		f.Version, f.URI = &v, c.doc.uri
+	}
+	text, index := c.current()
+	for _, h := range c.hunks {
+		s := Hunk{ID: h.id, OldText: string(h.old), NewText: string(h.new), State: h.state, MatchTier: h.tier, Range: h.place}
+		if h.hasByUser && h.state == HunkAccepted {
+			s.NewText = string(h.byUser)
+		}
+		if index != nil {
+			s.Range = index.Range(text, h.start, h.end, w.encoding)
+		}
+		f.Hunks = append(f.Hunks, s)
+	}
+	return f
+}
+
+// allTaken reports whether all of the change was accepted, so that its text stands.
+func (c *change) allTaken() bool {
+	return !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state != HunkAccepted })
+}
+
+// List returns the proposals that match; empty arguments match all.
+func (w *Workspace) List(sessionID, uri string, state State) []Proposal {
+	return w.list(sessionID, uri, func(p *proposal) bool { return state == "" || p.state == state })
+}
+
+func (w *Workspace) list(sessionID, uri string, wanted func(*proposal) bool) []Proposal {
+	w.canonicalizeDocs()
+	key := ""
+	if uri != "" {
+		key, _ = lexicalKey(uri)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Proposal
+	for _, p := range w.order {
+		if (sessionID == "" || p.session == sessionID) && (key == "" || p.touches(key)) && wanted(p) {
+			out = append(out, w.view(p))
+		}
+	}
+	return out
+}
+
+func (p *proposal) touches(lexical string) bool {
+	for _, c := range p.changes {
+		for _, u := range []string{c.ref.URI, c.newRef.URI} {
+			if k, _ := lexicalKey(u); k == lexical {
+				return true
+			}
+		}
+		if c.ref.Key == lexical || c.newRef.Key == lexical {
+			return true
+		}
+	}
+	return false
+}
+
+// ProposalSession is the session of a proposal, "" where there is no such proposal.
+func (w *Workspace) ProposalSession(proposalID string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.proposals[proposalID]; p != nil {
+		return p.session
+	}
+	return ""
+}
+
+// Get returns a proposal and its unified diff (3 lines of context).
+func (w *Workspace) Get(proposalID string) (Proposal, string, error) {
+	w.canonicalizeDocs()
+	w.mu.Lock()
+	p := w.proposals[proposalID]
+	if p == nil {
+		w.mu.Unlock()
+		return Proposal{}, "", fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
+	}
+	v, sides := w.view(p), w.sides(p)
+	diff := p.diff
+	closed := p.closed
+	w.mu.Unlock()
+	if !closed {
+		diff = unified(sides)
+	}
+	return v, diff, nil
+}
+
+// Undecided returns the proposals that still wait for a decision, those among them too in which
+// a hunk is in conflict; empty arguments match all.
+func (w *Workspace) Undecided(sessionID, uri string) []Proposal {
+	return w.list(sessionID, uri, func(p *proposal) bool { return !p.closed })
+}
+
+// PendingAt returns the pending hunks of a document for lenses, diagnostics and actions.
+func (w *Workspace) PendingAt(uri string) []Proposal {
+	var out []Proposal
+	for _, p := range w.Undecided("", uri) {
+		var files []FileChange
+		for _, f := range p.Files {
+			if k, _ := lexicalKey(uri); f.Ref.Key == k || f.URI == uri {
+				files = append(files, f)
+			}
+		}
+		if p.Files = files; len(files) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Sides returns both texts of one file of a proposal, for a side-by-side view.
+func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err error) {
+	key, _ := lexicalKey(uri)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.proposals[proposalID]
+	if p == nil {
+		return nil, nil, fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
+	}
+	if p.closed {
+		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed", proposalID, p.state)
+	}
+	for _, s := range w.sides(p) {
+		if k, _ := lexicalKey(s.uri); k == key || s.key == key {
+			return s.old, s.text(), nil
+		}
+	}
+	return nil, nil, fmt.Errorf("reading proposal %s: it does not touch %s", proposalID, uri)
+}
+
+// side is one file's text without and with the open hunks.
+type side struct {
+	uri, key         string
+	oldName, newName string
+	old              []byte
+	new              []byte
+	hunks            []edit.Hunk // from old to new, where byHunks
+	byHunks          bool        // new is nil: old with hunks applied
+}
+
+// text is the text with the open hunks.
+func (s *side) text() []byte {
+	if s.byHunks {
+		return edit.ApplyHunks(s.old, s.hunks, nil)
+	}
+	return s.new
+}
+
+// sides computes both texts of every file. They are not changed afterwards. Caller holds mu.
+func (w *Workspace) sides(p *proposal) []side {
+	var out []side
+	for _, c := range p.changes {
+		s := side{uri: c.ref.URI, key: c.ref.Key, oldName: c.ref.Rel, newName: c.ref.Rel}
+		if c.op == Rename {
+			s.newName = c.newRef.Rel
+		}
+		switch c.op {
+		case Modify:
+			s.byHunks = true
+			s.old, s.hunks = c.without(func(h *hunk) bool { return h.state == HunkPending })
+		default:
+			s.old, s.new = c.hunks[0].old, c.hunks[0].new
+			if c.op == Create {
+				s.oldName = "/dev/null"
+			}
+			if c.op == Delete {
+				s.newName = "/dev/null"
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// without returns the file without the hunks that are wanted, and what they would make of it.
+// Caller holds mu.
+func (c *change) without(wanted func(*hunk) bool) (text []byte, hunks []edit.Hunk) {
+	text = c.snapshot()
+	var back []splice
+	delta, at := 0, 0
+	for _, h := range c.inOrder(wanted) {
+		if h.start < at || h.end > len(text) {
+			continue // what was done since laid it over another: it cannot be shown beside that
+		}
+		at = h.end
+		start := h.start + delta
+		if c.applied || h.state == HunkAccepted {
+			back = append(back, splice{h.start, h.end, h.old})
+			delta += len(h.old) - (h.end - h.start) // what is there may be longer than what was accepted
+			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old), New: h.stands(c.applied)})
+		} else {
+			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + h.end - h.start, New: h.new})
+		}
+	}
+	if len(back) > 0 {
+		text = applySplices(text, back)
+	}
+	return text, hunks
+}
+
+// inOrder are the wanted hunks by their places: one whose text was moved stands elsewhere than it did.
+func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
+	out := make([]*hunk, 0, len(c.hunks))
+	for _, h := range c.hunks {
+		if wanted(h) {
+			out = append(out, h)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hunk) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return a.end - b.end
+	})
+	return out
+}
+
+// snapshot is the text that the offsets refer to, which is not changed any more. Caller holds mu.
+func (c *change) snapshot() []byte {
+	if c.doc != nil {
+		return c.doc.snapshot()
+	}
+	return c.text
+}
+
+// texts returns the file without and with its open hunks. Caller holds mu.
+func (c *change) texts() (without, with []byte) {
+	text, hunks := c.without(func(h *hunk) bool { return h.state == HunkPending })
+	return text, edit.ApplyHunks(text, hunks, nil)
+}
+
+func unified(sides []side) string {
+	var out strings.Builder
+	for _, s := range sides {
+		if s.oldName != s.newName && s.oldName != "/dev/null" && s.newName != "/dev/null" {
+			fmt.Fprintf(&out, "rename from %s\nrename to %s\n", s.oldName, s.newName)
+		}
+		diff := ""
+		switch {
+		case s.byHunks:
+			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, s.hunks, diffContext)
+		case len(s.old) == 0 || len(s.new) == 0:
+			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, wholeHunk(s.old, s.new), diffContext)
+		default:
+			diff = edit.Unified(s.oldName, s.newName, s.old, s.new, diffContext)
+		}
+		if len(sides) == 1 && out.Len() == 0 {
+			return diff
+		}
+		out.WriteString(diff)
+	}
+	return out.String()
+}
+
+// wholeHunk makes one text of another; none where they are equal.
+func wholeHunk(old, new []byte) []edit.Hunk {
+	if bytes.Equal(old, new) {
+		return nil
+	}
+	return []edit.Hunk{{BaseEnd: len(old), New: new}}
+}
+
+// diffContext is the number of context lines of a unified diff.
+const diffContext = 3

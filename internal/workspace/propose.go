@@ -1,0 +1,458 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// Change is what an edit would do to one file.
+type Change struct {
+	Op     Op
+	Ref    Ref
+	NewRef Ref    // of Rename
+	Data   []byte // the new text as in File.Text.Data; of Create the whole text; of Rename nil for the old text
+	Base   string // the SHA256 of the File that Data was made from; "" to skip the check
+	Tier   string // how loosely the edit matched, for all hunks
+	Hunks  []edit.Hunk
+	// Hunks, if set, are the hunks from the base's text to Data, with their tiers.
+}
+
+// ProposeRequest asks for a proposal.
+type ProposeRequest struct {
+	SessionID, TurnID, ItemID string
+	Reader                    string // whose model knows the file then; "": the session's, else a sub-agent of its
+	MessageID                 string // of the prompt, for the checkpoint
+	Title                     string // "Edit main.go"
+	Policy                    Policy
+	Changes                   []Change
+}
+
+// proposeRetries bounds how often hunks are computed anew because the user types meanwhile.
+const proposeRetries = 8
+
+// Propose makes a proposal. Under Ask, Confirm and Collect it returns as soon as the
+// proposal stands; under Auto and Review after its changes were applied. Await then waits
+// for what has to be waited for. Errors are for the model, and nothing has changed then.
+func (w *Workspace) Propose(ctx context.Context, req ProposeRequest) (*Proposal, error) {
+	if err := checkRequest(req); err != nil {
+		return nil, err
+	}
+	w.canonicalizeDocs()
+	switch {
+	case req.Policy == Collect:
+		return w.collect(ctx, req)
+	case req.Policy == Confirm && !w.opt.Client.Features().ChangeAnnotations:
+		req.Policy = Ask // an editor that cannot ask would just do it
+	}
+	p, err := w.draft(ctx, req, newProposal(req, w))
+	if err != nil {
+		return nil, err
+	}
+	if p.policy == Auto || p.policy == Review {
+		return w.applyNow(ctx, p)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := w.view(p)
+	return &v, nil
+}
+
+func checkRequest(req ProposeRequest) error {
+	if len(req.Changes) == 0 {
+		return fmt.Errorf("proposing %s: %w", req.Title, ErrNoChange)
+	}
+	seen := map[string]bool{}
+	for _, ch := range req.Changes {
+		for _, r := range []Ref{ch.Ref, ch.NewRef} {
+			if r.Key == "" {
+				continue
+			}
+			if seen[r.Key] {
+				return fmt.Errorf("proposing %s: %s is changed twice in one call; make it one change", req.Title, r.Rel)
+			}
+			seen[r.Key] = true
+			if isNotebook(r.Rel) {
+				return fmt.Errorf("proposing %s: %s: %w", req.Title, r.Rel, errNotebook)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *ProposeRequest) reader() string {
+	if r.Reader != "" {
+		return r.Reader
+	}
+	return r.SessionID
+}
+
+func newProposal(req ProposeRequest, w *Workspace) *proposal {
+	return &proposal{
+		id: newID("p"), session: req.SessionID, reader: req.reader(), turn: req.TurnID, item: req.ItemID, message: req.MessageID,
+		title: req.Title, policy: req.Policy, created: w.opt.Now(), revision: 1, state: StateProposed,
+		sem: make(chan struct{}, 1), done: make(chan struct{}),
+		withheld: req.Policy == Ask || req.Policy == Confirm,
+	}
+}
+
+func newID(kind string) string {
+	var b [9]byte
+	_, _ = rand.Read(b[:])
+	return kind + "_" + hex.EncodeToString(b[:])
+}
+
+// draft computes the hunks and registers the proposal while nothing changes under it.
+func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) (*proposal, error) {
+	for range proposeRetries {
+		p.changes, p.notes = nil, nil
+		for _, ch := range req.Changes {
+			c, err := w.newChange(ctx, p, ch)
+			if err != nil {
+				return nil, err
+			}
+			if c != nil {
+				p.changes = append(p.changes, c)
+			}
+		}
+		if len(p.changes) == 0 {
+			return nil, fmt.Errorf("proposing %s: %w", req.Title, ErrNoChange)
+		}
+		if w.register(p) {
+			if !p.restore {
+				w.persist(p)
+			}
+			w.deliver()
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
+}
+
+// register links a proposal's changes to their documents, if those still hold what the
+// hunks were computed from, and announces it.
+func (w *Workspace) register(p *proposal) bool {
+	p.number()
+	diff := unified(w.sides(p))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range p.changes {
+		d := w.byKey(c.ref.Key)
+		if (d != nil) != (c.doc != nil) || d != nil && !bytes.Equal(d.text, c.text) {
+			return false
+		}
+	}
+	p.diff = diff
+	for _, c := range p.changes {
+		if c.doc = w.byKey(c.ref.Key); c.doc != nil {
+			c.text, c.index = nil, nil
+		}
+		w.track(c)
+	}
+	if p.restore {
+		return true
+	}
+	w.proposals[p.id] = p
+	w.order = append(w.order, p)
+	if p.policy != Auto && p.policy != Review {
+		w.emit(p, Created)
+	}
+	return true
+}
+
+// number gives each hunk its number and id.
+func (p *proposal) number() {
+	n := 0
+	for _, c := range p.changes {
+		likes := map[[2]uint64]int{}
+		for _, h := range c.hunks {
+			n++
+			h.ordinal = n
+			what := [2]uint64{maphash.Bytes(docSeed, h.old), maphash.Bytes(docSeed, h.new)}
+			if h.id == "" {
+				h.id = hunkID(p, c, h, likes[what])
+			}
+			likes[what]++
+		}
+	}
+}
+
+// hunkID is the same for the same change at the same place in the order of its likes, so
+// that it lives as long as the change does, wherever its lines move.
+func hunkID(p *proposal, c *change, h *hunk, like int) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n%d\n%d\n", p.id, c.ref.Key, like, len(h.old))
+	sum.Write(h.old)
+	sum.Write(h.new)
+	return "h_" + hex.EncodeToString(sum.Sum(nil)[:9])
+}
+
+// newChange computes one file's hunks; nil if the file already is so. c.doc is set to a
+// marker of whether the file is open; register links it.
+func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*change, error) {
+	switch ch.Op {
+	case Create:
+		return w.newCreate(ctx, p, ch)
+	case Delete, Rename:
+		return w.newFileOp(ctx, p, ch)
+	case Modify:
+		f, err := w.Read(ctx, ch.Ref)
+		if err != nil {
+			return nil, err
+		}
+		return w.newModify(ctx, p, ch, f)
+	}
+	return nil, fmt.Errorf("proposing a change of %s: unknown operation %q", ch.Ref.Rel, ch.Op)
+}
+
+func (w *Workspace) newModify(ctx context.Context, p *proposal, ch Change, f *File) (*change, error) {
+	if err := checkBase(ch, f); err != nil {
+		return nil, err
+	}
+	if f.Source == FromDisk && f.Mode.Perm()&0o200 == 0 {
+		return nil, fmt.Errorf("changing %s: it is read-only", ch.Ref.Rel)
+	}
+	data, formatted := w.format(ctx, p, ch)
+	if formatted {
+		p.notes = append(p.notes, ch.Ref.Rel+" was formatted before it was proposed.")
+	}
+	c := changeOf(p, ch, f)
+	hunks := ch.Hunks
+	if formatted || hunks == nil || !bytes.Equal(edit.ApplyHunks(f.Text.Data, hunks, nil), data) {
+		hunks = edit.Hunks(f.Text.Data, data)
+	}
+	for _, h := range hunks {
+		c.hunks = append(c.hunks, &hunk{
+			start: h.BaseStart, end: h.BaseEnd, old: bytes.Clone(h.Old), new: bytes.Clone(h.New), state: HunkPending, tier: tierOf(ch, h),
+		})
+	}
+	if len(c.hunks) == 0 {
+		return nil, nil
+	}
+	return c, nil
+}
+
+func tierOf(ch Change, h edit.Hunk) string {
+	if ch.Hunks != nil {
+		return fmt.Sprint(h.Tier)
+	}
+	return orElse(ch.Tier, "T0")
+}
+
+func checkBase(ch Change, f *File) error {
+	if ch.Base != "" && ch.Base != f.SHA256 && ch.Base != HashOf(f.Text.Data) {
+		return &ChangedError{Path: ch.Ref.Rel}
+	}
+	return nil
+}
+
+// changeOf begins a change of the file as it is; without hunks yet.
+func changeOf(p *proposal, ch Change, f *File) *change {
+	c := &change{
+		p: p, op: ch.Op, ref: f.Ref, newRef: ch.NewRef, text: f.Text.Data, enc: f.Text, mode: f.Mode,
+		base: Base{SHA256: f.SHA256, EOL: edit.EOL(f.Text.Data), BOM: f.Text.BOM},
+	}
+	c.index = NewLineIndex(c.text)
+	c.enc.Data = nil
+	if f.Source == FromDisk {
+		c.rawSHA = f.SHA256
+	} else {
+		c.doc = &document{text: c.text, index: c.index, uri: f.Ref.URI, version: *f.Version}
+	}
+	return c
+}
+
+func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*change, error) {
+	f, err := w.Read(ctx, ch.Ref)
+	switch {
+	case err == nil && f.Source == FromBuffer && f.Disk == nil && f.Dirty:
+		// Open but never saved: the buffer is the file.
+		ch.Op = Modify
+		return w.newModify(ctx, p, ch, f)
+	case err == nil:
+		return nil, fmt.Errorf("creating %s: it exists already; edit it, or read it and write it whole", ch.Ref.Rel)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !ch.Ref.IsFile():
+		return nil, fmt.Errorf("creating %s: %w", ch.Ref.Rel, ErrOutside)
+	}
+	data, formatted := w.format(ctx, p, ch)
+	if formatted {
+		p.notes = append(p.notes, ch.Ref.Rel+" was formatted before it was proposed.")
+	}
+	c := &change{
+		p: p, op: Create, ref: ch.Ref, base: Base{EOL: edit.EOL(data)}, index: NewLineIndex(nil),
+		hunks: []*hunk{{new: data, state: HunkPending, tier: orElse(ch.Tier, "T0")}},
+	}
+	return c, nil
+}
+
+func (w *Workspace) newFileOp(ctx context.Context, p *proposal, ch Change) (*change, error) {
+	f, err := w.Read(ctx, ch.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if !f.Ref.IsFile() {
+		return nil, fmt.Errorf("%s %s: it is no file on disk", ch.Op, ch.Ref.Rel)
+	}
+	if err := checkBase(ch, f); err != nil {
+		return nil, err
+	}
+	c := changeOf(p, ch, f)
+	h := &hunk{end: len(c.text), old: c.text, state: HunkPending, tier: orElse(ch.Tier, "T0")}
+	if ch.Op == Rename {
+		if err := w.checkRename(ctx, ch); err != nil {
+			return nil, err
+		}
+		if h.new = ch.Data; ch.Data == nil {
+			h.new = c.text
+		}
+	}
+	c.hunks = []*hunk{h}
+	return c, nil
+}
+
+func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
+	if !ch.NewRef.IsFile() {
+		return fmt.Errorf("renaming %s: the new place is %w", ch.Ref.Rel, ErrOutside)
+	}
+	if _, err := w.Read(ctx, ch.NewRef); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("renaming %s: %s exists already", ch.Ref.Rel, ch.NewRef.Rel)
+	}
+	return nil
+}
+
+// format runs the user's formatter over a new text, so that a format on save undoes nothing.
+func (w *Workspace) format(ctx context.Context, p *proposal, ch Change) (out []byte, changed bool) {
+	if w.opt.Format == nil || ch.Ref.Path == "" || p.unformatted {
+		return ch.Data, false
+	}
+	out, err := w.opt.Format(ctx, ch.Ref.Path, ch.Data)
+	if err != nil || out == nil {
+		return ch.Data, false
+	}
+	return out, !bytes.Equal(out, ch.Data)
+}
+
+// applyNow applies a proposal of Auto or Review and announces it as applied.
+func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error) {
+	p.sem <- struct{}{}
+	defer func() { <-p.sem }()
+	targets := p.targets(func(c *change, h *hunk) (want, bool) { return want{h, h.new}, true })
+	if err := w.carryOut(ctx, p, targets); err != nil {
+		return nil, w.forget(p, err)
+	}
+	w.runCheck(ctx, p, targets)
+	w.mu.Lock()
+	for _, t := range targets {
+		w.appliedNow(p, t)
+	}
+	p.decided = p.policy == Auto
+	closes := p.policy == Auto || !p.anyIn(HunkPending)
+	if closes {
+		p.state = p.finalState()
+	}
+	if !closes {
+		p.state = p.openState()
+	}
+	w.emit(p, Created)
+	if closes {
+		w.close(p, p.state)
+	}
+	v := w.view(p)
+	w.mu.Unlock()
+	w.persist(p)
+	w.deliver()
+	return &v, nil
+}
+
+// appliedNow notes the end of one file of applyNow. Caller holds mu.
+func (w *Workspace) appliedNow(p *proposal, t *target) {
+	if t.status != done {
+		t.c.reason = t.reason
+		for _, wt := range slices.Concat(t.wants, t.lost) {
+			wt.h.state, wt.h.reason = HunkStale, t.reason
+		}
+		return
+	}
+	if t.broken {
+		t.c.reason = t.reason
+	}
+	for _, wt := range t.lost {
+		wt.h.state, wt.h.reason = HunkStale, orElse(wt.h.reason, t.reason)
+	}
+	if p.policy == Review {
+		t.c.applied = true
+		for _, wt := range t.lost {
+			wt.h.missing = true
+		}
+		return
+	}
+	for _, wt := range t.wants {
+		wt.h.state = HunkAccepted
+	}
+}
+
+// targets collects what pick wants of each hunk.
+func (p *proposal) targets(pick func(*change, *hunk) (want, bool)) []*target {
+	var out []*target
+	for _, c := range p.changes {
+		t := &target{c: c}
+		for _, h := range c.hunks {
+			if wt, ok := pick(c, h); ok {
+				t.wants = append(t.wants, wt)
+			}
+		}
+		if len(t.wants) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// forget removes a proposal that could not even begin.
+func (w *Workspace) forget(p *proposal, err error) error {
+	w.mu.Lock()
+	delete(w.proposals, p.id)
+	w.order = slices.DeleteFunc(w.order, func(o *proposal) bool { return o == p })
+	for _, c := range p.changes {
+		w.untrack(c)
+	}
+	w.mu.Unlock()
+	w.persist(p)
+	return err
+}
+
+// runCheck runs the configured check over what was changed and keeps its text for the model.
+func (w *Workspace) runCheck(ctx context.Context, p *proposal, targets []*target) {
+	if w.opt.Check == nil {
+		return
+	}
+	var paths []string
+	for _, t := range targets {
+		if t.status == done && t.c.ref.Path != "" {
+			paths = append(paths, t.c.ref.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	text, err := w.opt.Check(ctx, paths)
+	if err != nil {
+		text = "the check could not run: " + err.Error()
+	}
+	if text != "" {
+		w.mu.Lock()
+		p.notes = append(p.notes, text)
+		w.mu.Unlock()
+	}
+}

@@ -1,0 +1,146 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// Source says where a text came from.
+type Source string
+
+// The sources of a File.
+const (
+	FromDisk    Source = "disk"
+	FromBuffer  Source = "buffer"
+	FromPending Source = "pending" // with the session's own changes that are not applied yet
+)
+
+// ErrTooLarge means that a file is too large to be read whole; OpenDisk streams it.
+var ErrTooLarge = errors.New("the file is too large to be read whole")
+
+// File is the content of a file at one moment. Text.Data is shared and must not be changed.
+type File struct {
+	Ref        Ref
+	Text       edit.Text
+	Source     Source
+	Dirty      bool   // the buffer differs from the disk: say "buffer (unsaved)"
+	Diverged   bool   // the disk was changed outside the editor: the user must reload or save
+	Version    *int32 // of the open document
+	LanguageID string
+	SHA256     string // of the bytes on disk, of the buffer's text where it is open
+	Mode       fs.FileMode
+	Disk       []byte // the decoded text on disk where Dirty, else nil
+
+	modified time.Time // of the disk's file
+}
+
+// SourceLabel is the source in words: "disk", "buffer", "buffer (unsaved)" or "pending".
+func (f *File) SourceLabel() string {
+	if f.Source == FromBuffer && f.Dirty {
+		return "buffer (unsaved)"
+	}
+	return string(f.Source)
+}
+
+// HashOf is the hash that the contract calls sha256.
+func HashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Read returns the truth about a file: the editor's buffer if it is open, else the disk.
+// A file that does not exist is fs.ErrNotExist.
+func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if w.opt.Look != nil && ref.IsFile() {
+		w.opt.Look(ctx, ref.URI)
+	}
+	w.canonicalizeDocs()
+	if f := w.readBuffer(ref); f != nil {
+		w.compareDisk(f)
+		return f, nil
+	}
+	if !ref.IsFile() {
+		return nil, fmt.Errorf("reading %s: it is not open in the editor: %w", ref.Rel, fs.ErrNotExist)
+	}
+	return readDisk(ref)
+}
+
+// ReadFor is Read as a session's agent sees it: with its own collected changes applied.
+func (w *Workspace) ReadFor(ctx context.Context, sessionID string, ref Ref) (*File, error) {
+	f, err := w.Read(ctx, ref)
+	if pending, ok := w.pendingText(sessionID, ref, f); ok {
+		if pending == nil {
+			return nil, fmt.Errorf("reading %s: a pending change deletes it: %w", ref.Rel, fs.ErrNotExist)
+		}
+		return pending, nil
+	}
+	return f, err
+}
+
+func (w *Workspace) readBuffer(ref Ref) *File {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.byKey(ref.Key)
+	if d == nil {
+		return nil
+	}
+	v := d.version
+	f := &File{Ref: ref, Source: FromBuffer, Version: &v, LanguageID: d.languageID, Mode: 0o644}
+	f.Ref.URI = d.uri
+	f.Text = edit.Text{Data: d.snapshot()}
+	f.SHA256 = HashOf(f.Text.Data)
+	return f
+}
+
+func (w *Workspace) dirty(ref Ref, text []byte) bool {
+	disk, err := readDisk(ref)
+	return err != nil || !bytes.Equal(disk.Text.Data, text)
+}
+
+// readDisk reads a file below its root.
+func readDisk(ref Ref) (*File, error) {
+	data, st, err := readRaw(ref)
+	if err != nil {
+		return nil, err
+	}
+	text, err := edit.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ref.Rel, err)
+	}
+	return &File{Ref: ref, Text: text, Source: FromDisk, SHA256: HashOf(data), Mode: st.Mode(), modified: st.ModTime()}, nil
+}
+
+// ReadDiskRaw returns a file's bytes on disk, whatever the editor shows. At most MaxFileSize.
+func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return readRaw(ref) }
+
+func readRaw(ref Ref) ([]byte, fs.FileInfo, error) {
+	f, st, err := openDisk(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if st.Size() > MaxFileSize {
+		return nil, nil, fmt.Errorf("reading %s (%d bytes): %w", ref.Rel, st.Size(), ErrTooLarge)
+	}
+	data, err := readAll(f, st.Size())
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", ref.Rel, err)
+	}
+	return data, st, nil
+}
+
+// OpenDisk opens a regular file below its root for streaming. Devices, pipes and sockets are
+// refused, and so is whatever a race put in the file's place.
+func (w *Workspace) OpenDisk(ref Ref) (*os.File, fs.FileInfo, error) { return openDisk(ref) }

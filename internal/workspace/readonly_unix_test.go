@@ -1,0 +1,105 @@
+//go:build unix
+
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What may not be written. Permissions bind no superuser, so where the test runs as one it runs itself again as
+// nobody; a read-only mount needs namespaces of its own, and is tried where the system gives those.
+
+const readOnlyEnv = "WORKSPACE_TEST_READ_ONLY"
+
+func TestReadOnly(t *testing.T) {
+	dir := realDir(t)
+	exe, err := os.Executable()
+	must(t, err)
+	own := filepath.Join(dir, "test")
+	data, err := os.ReadFile(exe)
+	must(t, err)
+	must(t, os.WriteFile(own, data, 0o755))
+	for d := dir; d != "/" && strings.HasPrefix(d, os.TempDir()) && d != os.TempDir(); d = filepath.Dir(d) {
+		must(t, os.Chmod(d, 0o755))
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o777))
+	must(t, os.Chmod(filepath.Join(dir, "tmp"), 0o777))
+	cmd := exec.Command(own, "-test.run=^TestAsNobody$", "-test.v", "-test.count=1")
+	cmd.Dir = filepath.Join(dir, "tmp")
+	cmd.Env = append(os.Environ(), readOnlyEnv+"=1", "TMPDIR="+cmd.Dir, "HOME="+cmd.Dir, "GOCOVERDIR="+cmd.Dir)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	switch {
+	case len(out) == 0 && errors.Is(err, os.ErrPermission):
+		t.Logf("nobody may run nothing below %s: %v", os.TempDir(), err)
+	case err != nil || !strings.Contains(string(out), "PASS"):
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestAsNobody is the process that may not do everything.
+func TestAsNobody(t *testing.T) {
+	if os.Getenv(readOnlyEnv) == "" {
+		return // run by TestReadOnly only
+	}
+	for _, c := range []struct {
+		name, reason string
+		deny         func(b *bench)
+	}{
+		{"file", "read-only", func(b *bench) { must(t, os.Chmod(b.path("d/a.txt"), 0o444)) }},
+		{"folder", "permission denied", func(b *bench) { must(t, os.Chmod(b.path("d"), 0o555)) }},
+		{"unreadable file", "permission denied", func(b *bench) { must(t, os.Chmod(b.path("d/a.txt"), 0)) }},
+		{"unreadable folder", "permission denied", func(b *bench) { must(t, os.Chmod(b.path("d"), 0)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) { notWritten(t, c.reason, c.deny) })
+	}
+}
+
+// notWritten takes the right to write away after a proposal was made: the decision fails with the reason, no file of
+// the same decision is touched, nothing is left beside them, and it can be decided again once the right is back.
+func notWritten(t *testing.T, reason string, deny func(b *bench)) {
+	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
+	p := b.propose(Ask, "d/a.txt", edited, "b.txt", edited)
+	made := b.propose(Ask, "d/new.txt", "new\n")
+	gone := b.propose(Ask, "b.txt", strings.Replace(ten, "ten", "TEN", 1))
+	b.decide(gone, reject("*"))
+	deny(b)
+	allow := func() { _ = os.Chmod(b.path("d"), 0o755); _ = os.Chmod(b.path("d/a.txt"), 0o644) }
+	defer allow()
+	r := b.decide(p, accept("*"))
+	told := fmt.Sprint(r.Conflicts)
+	if len(r.Conflicts) == 0 || !strings.Contains(told, reason) || strings.Contains(told, b.dir) {
+		t.Fatalf("the reason does not tell %q: %s", reason, told)
+	}
+	closed := b.decide(made, accept("*"))
+	folder := strings.Contains(fmt.Sprint(closed.Conflicts), "permission denied")
+	if reason == "read-only" {
+		if _, err := b.tryPropose(Auto, "d/a.txt", edited); err == nil {
+			t.Fatal("a read-only file was changed")
+		}
+	}
+	allow()
+	equal(t, "a.txt", b.disk("d/a.txt"), ten)
+	if !folder {
+		equal(t, "a new file beside it", b.disk("d/new.txt"), "new\n")
+	} else if _, err := os.Stat(b.path("d/new.txt")); err == nil {
+		t.Fatal("a refused file is there")
+	}
+	left, _ := filepath.Glob(b.path("d/.*"))
+	equal(t, "left beside them", len(left), 0)
+	q := b.get(p.ID)
+	if r := b.decide(&q, accept("*")); len(r.Conflicts) > 0 {
+		t.Fatalf("with the right back: %v", r.Conflicts)
+	}
+	equal(t, "a.txt in the end", b.disk("d/a.txt"), edited)
+	equal(t, "b.txt in the end", b.disk("b.txt"), edited)
+}

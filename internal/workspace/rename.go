@@ -1,0 +1,207 @@
+package workspace
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A pending change is about a text, not about a name: when the user, or another proposal, gives
+// its file another name, the change goes with it, and so does what the sessions know of the file.
+
+// FileRename is one file or folder of workspace/didRenameFiles.
+type FileRename struct{ OldURI, NewURI string }
+
+// rename is one that is not taken over yet.
+type rename struct{ from, to string } // absolute paths
+
+// FilesRenamed takes the editor's word that files, or folders with all that is below them, have
+// another name now. Like all notifications it never waits for the disk: the names are looked at
+// beside, and at the latest by the next call that needs them.
+func (w *Workspace) FilesRenamed(renames []FileRename) {
+	w.mu.Lock()
+	for _, r := range renames {
+		_, from := lexicalKey(strings.Clone(r.OldURI))
+		_, to := lexicalKey(strings.Clone(r.NewURI))
+		if from != "" && to != "" && from != to {
+			w.renames = append(w.renames, &rename{from, to})
+		}
+	}
+	w.mu.Unlock()
+	w.spawn(w.canonicalizeDocs)
+}
+
+// followRenames takes over the renames in their order. One that would move a change whose
+// decision is under way waits for the next call.
+func (w *Workspace) followRenames() {
+	for {
+		w.mu.Lock()
+		if len(w.renames) == 0 {
+			w.mu.Unlock()
+			return
+		}
+		r := w.renames[0]
+		w.mu.Unlock()
+		from, errFrom := canonicalPath(r.from)
+		to, errTo := canonicalPath(r.to)
+		done := true
+		if errFrom == nil && errTo == nil {
+			done = w.followRename(r, from, to)
+		} else {
+			w.tookOver(r)
+		}
+		w.flush()
+		if !done {
+			return
+		}
+	}
+}
+
+// tookOver drops a rename, if nobody else did already.
+func (w *Workspace) tookOver(r *rename) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.renames = slices.DeleteFunc(w.renames, func(o *rename) bool { return o == r })
+}
+
+// moved is a change whose file, or whose file's new name, was renamed.
+type moved struct {
+	c           *change
+	was, wasNew Ref  // its places before
+	ref, newRef *Ref // its places now, nil where they stay
+}
+
+// followRename moves what lies at or below a path. False if it has to be tried again.
+func (w *Workspace) followRename(r *rename, from, to string) bool {
+	moves := w.movesOf(from, to)
+	var told []*proposal
+	for _, m := range moves {
+		if !slices.Contains(told, m.c.p) {
+			told = append(told, m.c.p)
+		}
+	}
+	w.mu.Lock()
+	if !slices.Contains(w.renames, r) {
+		w.mu.Unlock()
+		return true // somebody else did it
+	}
+	if !holdAll(told) {
+		w.mu.Unlock()
+		return false
+	}
+	for _, m := range moves {
+		w.moveChange(m)
+	}
+	for _, p := range told {
+		<-p.sem
+		w.emit(p, Updated)
+	}
+	w.renames = slices.DeleteFunc(w.renames, func(o *rename) bool { return o == r })
+	w.mu.Unlock()
+	w.stamps.rename(from, to)
+	for _, p := range told {
+		w.persist(p)
+	}
+	return true
+}
+
+// movesOf finds the changes that a rename moves, and their new places.
+func (w *Workspace) movesOf(from, to string) (moves []moved) {
+	w.mu.Lock()
+	var all []moved
+	for _, list := range w.tracked {
+		for _, c := range list {
+			if c.p.sem != nil && !c.p.restore {
+				all = append(all, moved{c: c, was: c.ref, wasNew: c.newRef})
+			}
+		}
+	}
+	w.mu.Unlock()
+	roots := w.rootsFor("")
+	for _, m := range all {
+		m.ref, m.newRef = w.movedRef(roots, m.was, from, to), w.movedRef(roots, m.wasNew, from, to)
+		if (m.ref != nil || m.newRef != nil) && !m.itself() {
+			moves = append(moves, m)
+		}
+	}
+	return moves
+}
+
+// movedRef is a place's new name, nil if it stays or the new one cannot be used.
+func (w *Workspace) movedRef(roots []root, ref Ref, from, to string) *Ref {
+	rel, ok := within(from, ref.Path, onWindows)
+	if !ok || !ref.IsFile() {
+		return nil
+	}
+	if len(roots) == 0 {
+		roots = []root{{path: ref.root, real: ref.root}}
+	}
+	path := filepath.Join(to, rel)
+	r, err := w.refOfPath(roots, path, path)
+	if err != nil || r.Key == ref.Key {
+		return nil
+	}
+	return &r
+}
+
+// itself reports whether the rename is the one that the change is about.
+func (m moved) itself() bool {
+	return m.c.op == Rename && (m.ref != nil && m.ref.Key == m.wasNew.Key || m.newRef != nil && m.newRef.Key == m.was.Key)
+}
+
+// holdAll takes the proposals, or none: a place is written only by who holds both the proposal's
+// sem and mu. Caller holds mu.
+func holdAll(ps []*proposal) bool {
+	for i, p := range ps {
+		select {
+		case p.sem <- struct{}{}:
+		default:
+			for _, held := range ps[:i] {
+				<-held.sem
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// moveChange gives a change its new place. Caller holds mu and the proposal's sem.
+func (w *Workspace) moveChange(m moved) {
+	c := m.c
+	if c.ref.Key != m.was.Key || c.newRef.Key != m.wasNew.Key || !slices.Contains(w.tracked[c.ref.Key], c) {
+		return
+	}
+	if m.newRef != nil {
+		c.newRef = *m.newRef
+	}
+	if m.ref == nil {
+		return
+	}
+	c.freeze()
+	w.dropTracked(c)
+	c.ref = *m.ref
+	w.track(c)
+	if d := w.byKey(c.ref.Key); d != nil && d.key != "" {
+		c.rebase(d.text)
+		c.doc, c.text, c.index = d, nil, nil
+	}
+}
+
+// rename moves what sessions have seen of a file, or of all below a folder, to its new name.
+func (s *stamps) rename(from, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := map[stampKey]stamp{}
+	for k, st := range s.m {
+		if _, ok := within(from, k.key, onWindows); ok {
+			gone[k] = st
+		}
+	}
+	for k := range gone {
+		s.drop(k)
+	}
+	for k, st := range gone {
+		rel, _ := within(from, k.key, onWindows)
+		s.keep(stampKey{k.session, pathKey(filepath.Join(to, rel), onWindows)}, st)
+	}
+}

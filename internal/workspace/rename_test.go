@@ -1,0 +1,150 @@
+package workspace
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// moved renames a file or folder as an editor does: on disk, with its document, and by telling.
+// The orders of the three notifications differ from editor to editor.
+func (b *bench) moved(order string, from, to string) {
+	b.t.Helper()
+	must(b.t, os.MkdirAll(filepath.Dir(b.path(to)), 0o755))
+	must(b.t, os.Rename(b.path(from), b.path(to)))
+	text := b.ed.text(b.uri(from))
+	for _, what := range order {
+		switch what {
+		case 'c':
+			b.ed.close(b.uri(from))
+		case 'o':
+			b.ed.open(b.uri(to), text)
+		case 'r':
+			b.FilesRenamed([]FileRename{{b.uri(from), b.uri(to)}})
+		}
+	}
+}
+
+func TestPendingFollowsRename(t *testing.T) {
+	for _, order := range []string{"r", "cor", "cro", "rco", "ocr", "orc"} {
+		for _, policy := range []Policy{Ask, Review, Collect} {
+			t.Run(order+" "+string(policy), func(t *testing.T) {
+				b := newBench(t, map[string]string{"a.txt": ten})
+				if order != "r" {
+					b.ed.open(b.uri("a.txt"), ten)
+				}
+				p := b.propose(policy, "a.txt", edited)
+				b.moved(order, "a.txt", "sub/b.txt")
+				q := b.get(p.ID)
+				equal(t, "uri", q.Files[0].URI, b.uri("sub/b.txt"))
+				equal(t, "revision", q.Revision, p.Revision)
+				equal(t, "hunks", states(q), "pending pending pending")
+				equal(t, "at the new place", len(b.PendingAt(b.uri("sub/b.txt"))), 1)
+				equal(t, "at the old place", len(b.PendingAt(b.uri("a.txt"))), 0)
+				if order != "r" {
+					b.ed.type_(b.uri("sub/b.txt"), 0, 0, "typed\n")
+				}
+				h := q.Files[0].Hunks
+				r := b.decide(&q, accept(h[0].ID), reject(h[1].ID), accept(h[2].ID))
+				equal(t, "conflicts", len(r.Conflicts), 0)
+				want := strings.Replace(edited, "FIVE", "five", 1)
+				if order == "r" {
+					equal(t, "text", b.disk("sub/b.txt"), want)
+				} else {
+					equal(t, "text", b.ed.text(b.uri("sub/b.txt")), "typed\n"+want)
+				}
+				if _, err := os.Stat(b.path("a.txt")); err == nil {
+					t.Fatal("the old file is back")
+				}
+			})
+		}
+	}
+}
+
+func TestPendingFollowsFolder(t *testing.T) {
+	b := newBench(t, map[string]string{"d/a.txt": ten, "d/b.txt": ten, "dd/c.txt": ten})
+	p := b.propose(Ask, "d/a.txt", edited, "d/new.txt", "new\n", "dd/c.txt", edited)
+	b.Stamp("s", b.read("d/b.txt"), true)
+	b.moved("r", "d", "e/f")
+	opt := b.opt
+	b.get(p.ID) // whoever asks sees it
+	b.Workspace.Close()
+	b.start(opt)
+	must(t, b.LoadSession(context.Background(), "s"))
+	q := b.get(p.ID)
+	for i, name := range []string{"e/f/a.txt", "e/f/new.txt", "dd/c.txt"} {
+		equal(t, "uri", q.Files[i].URI, b.uri(name))
+	}
+	equal(t, "conflicts", len(b.decide(&q, accept("*")).Conflicts), 0)
+	equal(t, "a", b.disk("e/f/a.txt"), edited)
+	equal(t, "new", b.disk("e/f/new.txt"), "new\n")
+	equal(t, "c", b.disk("dd/c.txt"), edited)
+}
+
+func TestStampFollowsRename(t *testing.T) {
+	b := newBench(t, map[string]string{"d/a.txt": ten})
+	b.Stamp("s", b.read("d/a.txt"), true)
+	b.moved("r", "d", "d2")
+	if _, err := b.CheckStamp("s", b.read("d2/a.txt"), true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPendingFollowsAcceptedRename: another proposal's rename is accepted.
+func TestPendingFollowsAcceptedRename(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	p := b.propose(Ask, "a.txt", edited)
+	r, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s2", Policy: Ask, Changes: []Change{{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")}}})
+	must(t, err)
+	equal(t, "renamed", b.decide(r, accept("*")).Proposal.State, StateApplied)
+	q := b.get(p.ID)
+	equal(t, "uri", q.Files[0].URI, b.uri("b.txt"))
+	equal(t, "conflicts", len(b.decide(&q, accept("*")).Conflicts), 0)
+	equal(t, "b", b.disk("b.txt"), edited)
+}
+
+// TestRenamedByHand: the user did what a pending rename would do; that is a conflict, not a loss.
+func TestRenamedByHand(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	p, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")}}})
+	must(t, err)
+	b.moved("r", "a.txt", "b.txt")
+	equal(t, "conflicts", len(b.decide(p, accept("*")).Conflicts), 1)
+	equal(t, "b", b.disk("b.txt"), ten)
+}
+
+// TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
+func TestRenameWhileDeciding(t *testing.T) {
+	defer func() { step = func(string) {} }()
+	b := newBench(t, map[string]string{"a.txt": ten})
+	p := b.propose(Ask, "a.txt", edited)
+	h := p.Files[0].Hunks
+	step = func(name string) {
+		if name == "intent kept" {
+			step = func(string) {}
+			b.moved("r", "a.txt", "b.txt")
+		}
+	}
+	r := b.decide(p, accept(h[0].ID))
+	equal(t, "conflicts", len(r.Conflicts), 1)
+	equal(t, "b", b.disk("b.txt"), ten)
+	q := b.get(p.ID)
+	equal(t, "uri", q.Files[0].URI, b.uri("b.txt"))
+	equal(t, "the rest", len(b.decide(&q, accept("*")).Conflicts), 0)
+	equal(t, "b", b.disk("b.txt"), edited)
+}
+
+// TestRenamesThatCannotBe are claims of an editor that lead out or nowhere.
+func TestRenamesThatCannotBe(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	p := b.propose(Ask, "a.txt", edited)
+	must(t, os.Symlink("/nowhere/at/all", b.path("dangling")))
+	for _, to := range []string{"file:///etc/passwd", "untitled:x", "", b.uri("dangling"), "file:///proc/self/mem"} {
+		b.FilesRenamed([]FileRename{{b.uri("a.txt"), to}, {to, b.uri("c.txt")}, {b.uri("a.txt"), b.uri("a.txt")}})
+		equal(t, "uri after "+to, b.get(p.ID).Files[0].URI, b.uri("a.txt"))
+	}
+	equal(t, "conflicts", len(b.decide(p, accept("*")).Conflicts), 0)
+	equal(t, "a", b.disk("a.txt"), edited)
+}

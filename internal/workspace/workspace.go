@@ -1,0 +1,236 @@
+package workspace
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Limits and times. The times of the contract are protocol section 5's.
+const (
+	// MaxFileSize is the largest file that is read whole; a larger one can be streamed, not edited.
+	MaxFileSize = 64 << 20
+	// verifyWait is how long after its reply a client's didChange is awaited.
+	verifyWait = time.Second
+	// idleVerifyWait is the same for a client that sends didChange only when it is idle.
+	idleVerifyWait = 8 * time.Second
+	// replyWait bounds a client that answers nothing.
+	replyWait = 10 * time.Second
+	// abortWait bounds an applyEdit in flight when its turn is aborted.
+	abortWait = time.Second
+	// maxClosed is how many closed proposals of a session stay readable.
+	maxClosed = 50
+)
+
+// Client is the editor. A call may hang for ever; ctx bounds it.
+type Client interface {
+	// ApplyEdit asks the editor to change its buffers; the reply is a claim, not a fact.
+	ApplyEdit(ctx context.Context, label string, e WorkspaceEdit) (ApplyReply, error)
+	// Features says what the editor can do. It never blocks.
+	Features() ClientFeatures
+}
+
+// ClientFeatures are the client's abilities in workspace.workspaceEdit.
+type ClientFeatures struct {
+	DocumentChanges   bool
+	Create            bool
+	Rename            bool
+	Delete            bool
+	ChangeAnnotations bool
+	// FirstVersionOnly marks clients known to check the version of the first document of a
+	// request only (Neovim): they get one request per document.
+	FirstVersionOnly bool
+	// IdleChanges marks clients known to send didChange only when their user's command is over
+	// and they are idle (eglot): it is awaited longer.
+	IdleChanges bool
+}
+
+// ApplyReply is the answer to workspace/applyEdit.
+type ApplyReply struct {
+	Applied       bool
+	FailureReason string
+}
+
+// Options configure a Workspace. The zero value works: no editor, nothing kept on disk.
+type Options struct {
+	Client     Client
+	StateDir   string // for checkpoints and pending proposals; "" keeps them in memory
+	WorkingDir string // stands in for a workspace folder where none is open
+	Home       string // never taken for one
+	// Checkpoints says how long checkpoints are kept.
+	Checkpoints Retention
+
+	// OnProposal gets every event of a proposal, in order. It must not block and must not
+	// call Propose, Decide, Withdraw or Restore.
+	OnProposal func(ProposalEvent)
+	// OnNotice tells the user something; level is "info", "warning" or "error". Never blocks.
+	OnNotice func(level, text string)
+	// Format, if set, formats a new text before it is proposed; an error leaves it as it is.
+	Format func(ctx context.Context, path string, text []byte) ([]byte, error)
+	// Look, if set, runs before a file is read, so that an editor which tells of no changes can
+	// bring its document up to date. It may wait for the editor and heeds ctx.
+	Look func(ctx context.Context, uri string)
+	// Before, if set, runs before files change. It must not take long.
+	Before func(ctx context.Context, paths []string)
+	// AskReload, if set, asks the user about a document with unsaved changes whose file somebody
+	// else changed. It runs in a goroutine of its own and ends with ctx.
+	AskReload func(ctx context.Context, name string) ReloadAnswer
+	// OnDisk, if set, is told of files that something else than an edit changed. It must not block.
+	OnDisk func(paths []string)
+	// Check, if set, runs after files changed; its text is added to the model's result.
+	Check func(ctx context.Context, paths []string) (string, error)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Workspace holds the documents, roots, proposals and checkpoints of one editor
+// connection. All methods are safe for concurrent use.
+type Workspace struct {
+	opt    Options
+	locks  keyLocks
+	events eventQueue
+	blobs  *blobStore
+	stamps stamps
+	// docEvents tells of documents opened and closed and of watched files.
+	docEvents broadcast
+
+	ctx    context.Context // ends with Close; parent of what outlives a call
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	spawns sync.Mutex // no goroutine starts once Close waits
+
+	mu        sync.Mutex
+	encoding  Encoding
+	roots     []root
+	docs      map[string]*document // by lexical key
+	touches   uint64
+	tracked   map[string][]*change // by canonical key: what has hunks that follow typing
+	proposals map[string]*proposal
+	order     []*proposal // by creation
+	commands  map[*Command]bool
+	renames   []*rename // that the pending changes have not followed yet
+
+	checkpoints checkpointLog
+}
+
+// New returns a Workspace. Close it.
+func New(opt Options) *Workspace {
+	if opt.Client == nil {
+		opt.Client = noClient{}
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &Workspace{
+		opt: opt, ctx: ctx, cancel: cancel, blobs: newBlobStore(opt.StateDir),
+		docs: map[string]*document{}, tracked: map[string][]*change{}, proposals: map[string]*proposal{},
+		commands: map[*Command]bool{},
+	}
+	w.checkpoints.sessions = map[string]*sessionLog{}
+	w.stamps.m = map[stampKey]stamp{}
+	return w
+}
+
+// Close ends what is still under way, waits for it and keeps pending proposals for the next start.
+func (w *Workspace) Close() {
+	w.spawns.Lock()
+	w.cancel()
+	w.spawns.Unlock()
+	w.wg.Wait()
+	w.flush()
+}
+
+// spawn runs f in a goroutine that Close waits for; false if it is too late for that.
+func (w *Workspace) spawn(f func()) bool {
+	w.spawns.Lock()
+	defer w.spawns.Unlock()
+	if w.ctx.Err() != nil {
+		return false
+	}
+	w.wg.Go(f)
+	return true
+}
+
+func (w *Workspace) onDisk(paths []string) {
+	if w.opt.OnDisk != nil && len(paths) > 0 {
+		w.opt.OnDisk(paths)
+	}
+}
+
+func (w *Workspace) notice(level, text string) {
+	if w.opt.OnNotice != nil {
+		w.opt.OnNotice(level, text)
+	}
+}
+
+// noClient is the editor of a headless run: it has no documents.
+type noClient struct{}
+
+func (noClient) ApplyEdit(context.Context, string, WorkspaceEdit) (ApplyReply, error) {
+	return ApplyReply{FailureReason: "no editor is connected"}, nil
+}
+
+func (noClient) Features() ClientFeatures { return ClientFeatures{} }
+
+// keyLocks serialises work on files, one lock per canonical key.
+type keyLocks struct {
+	mu sync.Mutex
+	m  map[string]*keyLock
+}
+
+type keyLock struct {
+	sem   chan struct{}
+	users int
+}
+
+// lock takes the locks of all keys in order (keys is sorted and unique) or none.
+func (l *keyLocks) lock(ctx context.Context, keys []string) (unlock func(), err error) {
+	for i, k := range keys {
+		if err := l.lockOne(ctx, k); err != nil {
+			l.unlock(keys[:i])
+			return nil, err
+		}
+	}
+	return func() { l.unlock(keys) }, nil
+}
+
+func (l *keyLocks) lockOne(ctx context.Context, key string) error {
+	l.mu.Lock()
+	if l.m == nil {
+		l.m = map[string]*keyLock{}
+	}
+	k := l.m[key]
+	if k == nil {
+		k = &keyLock{sem: make(chan struct{}, 1)}
+		l.m[key] = k
+	}
+	k.users++
+	l.mu.Unlock()
+	select {
+	case k.sem <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		l.release(key)
+		return context.Cause(ctx)
+	}
+}
+
+func (l *keyLocks) unlock(keys []string) {
+	for _, key := range keys {
+		l.mu.Lock()
+		<-l.m[key].sem
+		l.mu.Unlock()
+		l.release(key)
+	}
+}
+
+func (l *keyLocks) release(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.m[key]; k != nil {
+		if k.users--; k.users == 0 {
+			delete(l.m, key)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs each Fuzz target for a time (default 60s). Inputs that are found lie in Go's cache, outside the checkout;
+# one that fails is written to the package's testdata/fuzz, to be kept with its mending.
+#   scripts/fuzz.sh [TIME] [PATTERN]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+time=${1:-60s}
+pattern=${2:-.}
+count=0 failed=()
+for pkg in $(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do
+  for target in $($go test -list '^Fuzz' "$pkg" | grep '^Fuzz' || true); do
+    [[ "$pkg $target" =~ $pattern ]] || continue
+    count=$((count + 1))
+    echo "== $pkg $target"
+    log=$(mktemp)
+    if $go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$pkg" >"$log" 2>&1; then
+      grep -E '^fuzz: elapsed' "$log" | tail -n 1
+    elif grep -q 'context deadline exceeded' "$log" && ! grep -qE 'Failing input written|panic:' "$log"; then
+      grep -E '^fuzz: elapsed' "$log" | tail -n 1 # the go command calls the end of the time a failure when a worker is late
+    else
+      failed+=("$pkg $target")
+      tail -n 40 "$log"
+    fi
+    rm -f "$log"
+  done
+done
+[ $count -gt 0 ] || { echo "fuzz: no target matches $pattern" >&2; exit 1; }
+[ ${#failed[@]} = 0 ] || { printf 'fuzz: failed: %s\n' "${failed[@]}" >&2; exit 1; }
+echo "fuzz: $count targets, $time each, nothing found"

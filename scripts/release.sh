@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Builds all that a release holds into dist/, then installs what can run here into an empty home and plays the demo.
+# Nothing is published. The same commit gives the same bytes (TARGETS, VERSION and SOURCE_DATE_EPOCH may be set).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts=$PWD/scripts
+go=${GO:-go}
+version=${VERSION:-$(cat VERSION)}
+targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}
+export CGO_ENABLED=0
+rm -rf dist
+mkdir -p dist
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+$go build -o "$work/pack" ./scripts/pack
+$go build -o "$work/agent-lsp" ./cmd/agent-lsp
+sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
+
+binary() { # GOOS/GOARCH, file
+  GOOS=${1%/*} GOARCH=${1#*/} $go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version" -o "$2" ./cmd/agent-lsp
+}
+
+for target in $targets; do
+  os=${target%/*} arch=${target#*/} exe= ext=tar.gz
+  [ "$os" = windows ] && exe=.exe ext=zip
+  name=agent-lsp-$version-$os-$arch
+  mkdir -p "$work/$name/completions"
+  binary "$target" "$work/$name/agent-lsp$exe"
+  cp LICENSE README.md CHANGELOG.md "$work/$name/"
+  [ ! -f docs/licences.md ] || cp docs/licences.md "$work/$name/LICENCES.md"
+  for shell in bash zsh fish; do "$work/agent-lsp" completion $shell >"$work/$name/completions/agent-lsp.$shell"; done
+  "$work/pack" "dist/$name.$ext" "$work/$name"
+done
+
+# The Neovim plugin, laid out as plugin managers and runtimepath take it.
+mkdir -p "$work/agent-lsp.nvim"
+cp -R editors/neovim/lua editors/neovim/plugin LICENSE "$work/agent-lsp.nvim/"
+for f in README.md doc; do [ ! -e "editors/neovim/$f" ] || cp -R "editors/neovim/$f" "$work/agent-lsp.nvim/"; done
+"$work/pack" "dist/agent-lsp.nvim-$version.tar.gz" "$work/agent-lsp.nvim"
+
+# The VS Code extension without a binary, and with one for each system.
+vsix() { # out, further arguments
+  local out=$PWD/dist/$1; shift
+  (cd "$work/vscode" && node_modules/.bin/vsce package --no-dependencies --allow-missing-repository "$@" --out "$out" >"$work/vsce.log" 2>&1) ||
+    { cat "$work/vsce.log" >&2; return 1; }
+}
+if [ -z "${NO_VSIX:-}" ] && command -v npm >/dev/null; then
+  mkdir "$work/vscode"
+  tar cf - --exclude node_modules --exclude dist -C editors/vscode . | tar xf - -C "$work/vscode"
+  (cd "$work/vscode" && npm ci --no-audit --no-fund --loglevel=error >"$work/npm.log" 2>&1) || { cat "$work/npm.log" >&2; exit 1; }
+  vsix "agent-lsp-$version.vsix"
+  for target in $targets; do
+    os=${target%/*} arch=${target#*/} exe=
+    case $os in windows) os=win32 exe=.exe ;; esac
+    case $arch in amd64) arch=x64 ;; esac
+    rm -rf "$work/vscode/bin"
+    mkdir "$work/vscode/bin"
+    cp "$work/agent-lsp-$version-${target%/*}-${target#*/}/agent-lsp$exe" "$work/vscode/bin/"
+    vsix "agent-lsp-$version-$os-$arch.vsix" --target "$os-$arch"
+  done
+else
+  echo "release: the .vsix is left out (npm is missing, or NO_VSIX is set)" >&2
+fi
+
+(cd dist && sums -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+(cd dist && ls -l | awk 'NR > 1 {printf "%9.2f MB  %s\n", $5 / 1e6, $9}')
+
+# What can run here: unpacked into an empty home, then the version, the doctor and the demo.
+here=dist/agent-lsp-$version-$($go env GOHOSTOS)-$($go env GOHOSTARCH).tar.gz
+[ -f "$here" ] || { echo "release: nothing of this can run here"; exit 0; }
+(cd dist && sums -c SHA256SUMS >/dev/null)
+home=$work/home
+mkdir "$home"
+tar xzf "$here" -C "$home"
+bin=$(echo "$home"/*/agent-lsp)
+fresh() { (cd "$home" && env -i HOME="$home" PATH="$PATH" "$bin" "$@" </dev/null); }
+fresh version | grep -F "agent-lsp $version "
+code=0
+fresh doctor || code=$?
+[ $code = 0 ] || [ $code = 3 ] || { echo "release: doctor ended with $code" >&2; exit 1; } # 3: no provider, which is so in an empty home
+fresh demo >"$work/demo.log" || { cat "$work/demo.log"; echo "release: the demo failed" >&2; exit 1; }
+grep -q "the edit is back" "$work/demo.log" || { cat "$work/demo.log"; exit 1; }
+[ "$(ls -A "$home")" = "$(basename "$(dirname "$bin")")" ] || { ls -lA "$home"; echo "release: the demo left something in the home folder" >&2; exit 1; }
+echo "release: installed into an empty home; version, doctor and demo work"
+
+# The editors' packages, in the editors that the tests have fetched.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
+nvim=$(ls "$cache"/nvim-*/bin/nvim 2>/dev/null | tail -n 1 || command -v nvim || true)
+if [ -n "$nvim" ]; then
+  start=$home/.local/share/nvim/site/pack/agent-lsp/start
+  mkdir -p "$start" "$work/project"
+  tar xzf "dist/agent-lsp.nvim-$version.tar.gz" -C "$start"
+  echo 'some text' >"$work/project/a.txt"
+  echo '{"expect":{"lastUser":"hello"},"text":"The script says hello."}' >"$work/model.jsonl"
+  (cd "$work/project" && env -i HOME="$home" PATH="$(dirname "$bin"):$PATH" TERM=dumb LC_ALL=C.UTF-8 AGENT_LSP_SCRIPT="$work/model.jsonl" \
+    timeout 300 "$nvim" --headless a.txt -c "luafile $scripts/installed.lua" </dev/null)
+else
+  echo "release: the Neovim layout was not tried (no nvim: make test-neovim fetches it)" >&2
+fi
+vsix=$PWD/dist/agent-lsp-$version-$($go env GOHOSTOS)-$($go env GOHOSTARCH | sed 's/amd64/x64/').vsix
+if [ -f "$vsix" ] && [ -d "$cache/vscode/node_modules/code-server" ]; then
+  (cd editors/vscode && ONLY='abort and continue' node test/e2e.mjs "$vsix")
+  echo "release: the .vsix with its own binary was installed and answered"
+else
+  echo "release: the .vsix was not tried (no workbench: make test-vscode fetches it)" >&2
+fi

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Fetches what the Go tests and the editors' tests need beside Go, Node and npm: Debian packages (as root, or by
+# sudo without a password), gopls, and servers from npm. Does nothing when all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [flock]=util-linux [strace]=strace)
+missing=()
+for cmd in "${!need[@]}"; do command -v "$cmd" >/dev/null || missing+=("${need[$cmd]}"); done
+[ -d /usr/share/emacs/site-lisp/elpa/eglot-1.9 ] || ls -d /usr/share/emacs/site-lisp/elpa/eglot* >/dev/null 2>&1 || missing+=(elpa-eglot)
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "setup: installing ${missing[*]}" >&2
+  sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
+  log=$(mktemp)
+  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" sh -c "apt-get update -q && apt-get install -y -q --no-install-recommends ${missing[*]}" >"$log" 2>&1 ||
+    { tail -n 20 "$log" >&2; echo "setup: installing ${missing[*]} failed" >&2; exit 1; }
+  rm -f "$log"
+fi
+
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test"
+
+# tries COMMAND… runs a download three times at most, and shows what the last try said.
+tries() {
+  local log n; log=$(mktemp)
+  for n in 1 2 3; do
+    if "$@" >"$log" 2>&1 </dev/null; then rm -f "$log"; return 0; fi
+    echo "setup: try $n of $1 failed" >&2
+    sleep "$n"
+  done
+  tail -n 20 "$log" >&2; rm -f "$log"; return 1
+}
+
+# The newest gopls that the toolchain of go.mod builds: v0.24.0 wants Go 1.27.
+gopls=v0.23.0
+if [ ! -x "$cache/bin/gopls" ]; then
+  echo "setup: installing gopls $gopls" >&2
+  GOBIN="$cache/bin" tries go install "golang.org/x/tools/gopls@$gopls"
+fi
+
+# Real servers for the tests of MCP and of language servers, started with node. Their folder is named after
+# the pins, and appears only when it is whole. The newest that Node 20 runs: typescript-language-server 6
+# wants Node 22, and TypeScript 7 has no tsserver.
+pins=(@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
+  typescript-language-server@5.3.0 typescript@5.9.3 pyright@1.1.414)
+node="$cache/node-$(printf '%s\n' "${pins[@]}" | sha256sum | cut -c1-12)"
+if [ ! -d "$node" ]; then
+  echo "setup: installing ${pins[*]}" >&2
+  mkdir -p "$cache"
+  new=$(mktemp -d "$cache/node-new.XXXXXX")
+  trap 'rm -rf "$new"' EXIT
+  tries npm install --prefix "$new" --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "${pins[@]}"
+  mv -T "$new" "$node" 2>/dev/null || [ -d "$node" ]
+fi
+ln -sfn "$node" "$cache/node"
