@@ -141,3 +141,36 @@ func memoryTo(m memory.Memory) wire.MemoryEntry {
 	}
 	return wire.MemoryEntry{Key: m.Key, Content: m.Content, Tags: tags, Scope: m.Scope, Score: m.Score, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt}
 }
+
+// withHistory lets recall look into the history of the session that calls it.
+type withHistory struct{ agent.Tool }
+
+type historyKey struct{}
+
+// Run hands the call's history on to recall.
+func (t withHistory) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	return t.Tool.Run(context.WithValue(ctx, historyKey{}, call.History), call)
+}
+
+// memoryTools are the tools remember and recall; recall finds passages of the session's own past too.
+func (d *daemon) memoryTools() []agent.Tool {
+	list := memory.Tools(d.memory, recall)
+	for i, t := range list {
+		list[i] = withHistory{t}
+	}
+	return list
+}
+
+// recall finds passages of the calling session's own history.
+func recall(ctx context.Context, _, query string, limit int) ([]string, error) {
+	history, _ := ctx.Value(historyKey{}).(func() []*message.Message)
+	if history == nil {
+		return nil, nil
+	}
+	args := encodeArgs(map[string]any{"query": query, "limit": limit})
+	res, err := agent.RecallTool().Run(ctx, &agent.Call{Args: args, History: history})
+	if err != nil || res.IsError {
+		return nil, err
+	}
+	return []string{res.Text}, nil
+}

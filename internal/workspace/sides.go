@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+)
+
+// Sides returns both texts of one file of a proposal, for a side-by-side view.
+func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err error) {
+	key, _ := lexicalKey(uri)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.proposals[proposalID]
+	if p == nil {
+		return nil, nil, fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
+	}
+	if p.closed {
+		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed", proposalID, p.state)
+	}
+	for _, s := range w.sides(p) {
+		if k, _ := lexicalKey(s.uri); k == key || s.key == key {
+			return s.old, s.text(), nil
+		}
+	}
+	return nil, nil, fmt.Errorf("reading proposal %s: it does not touch %s", proposalID, uri)
+}
+
+// side is one file's text without and with the open hunks.
+type side struct {
+	uri, key         string
+	oldName, newName string
+	old              []byte
+	new              []byte
+	hunks            []edit.Hunk // from old to new, where byHunks
+	byHunks          bool        // new is nil: old with hunks applied
+}
+
+// text is the text with the open hunks.
+func (s *side) text() []byte {
+	if s.byHunks {
+		return edit.ApplyHunks(s.old, s.hunks, nil)
+	}
+	return s.new
+}
+
+// sides computes both texts of every file. They are not changed afterwards. Caller holds mu.
+func (w *Workspace) sides(p *proposal) []side {
+	var out []side
+	for _, c := range p.changes {
+		s := side{uri: c.ref.URI, key: c.ref.Key, oldName: c.ref.Rel, newName: c.ref.Rel}
+		if c.op == Rename {
+			s.newName = c.newRef.Rel
+		}
+		switch c.op {
+		case Modify:
+			s.byHunks = true
+			s.old, s.hunks = c.without(func(h *hunk) bool { return h.state == HunkPending })
+		default:
+			s.old, s.new = c.hunks[0].old, c.hunks[0].new
+			if c.op == Create {
+				s.oldName = "/dev/null"
+			}
+			if c.op == Delete {
+				s.newName = "/dev/null"
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// without returns the file without the hunks that are wanted, and what they would make of it.
+// Caller holds mu.
+func (c *change) without(wanted func(*hunk) bool) (text []byte, hunks []edit.Hunk) {
+	text = c.snapshot()
+	var back []splice
+	delta, at := 0, 0
+	for _, h := range c.inOrder(wanted) {
+		if h.start < at || h.end > len(text) {
+			continue // what was done since laid it over another: it cannot be shown beside that
+		}
+		at = h.end
+		start := h.start + delta
+		if c.applied || h.state == HunkAccepted {
+			back = append(back, splice{h.start, h.end, h.old})
+			delta += len(h.old) - (h.end - h.start) // what is there may be longer than what was accepted
+			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old), New: h.stands(c.applied)})
+		} else {
+			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + h.end - h.start, New: h.new})
+		}
+	}
+	if len(back) > 0 {
+		text = applySplices(text, back)
+	}
+	return text, hunks
+}
+
+// inOrder are the wanted hunks by their places: one whose text was moved stands elsewhere than it did.
+func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
+	out := make([]*hunk, 0, len(c.hunks))
+	for _, h := range c.hunks {
+		if wanted(h) {
+			out = append(out, h)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hunk) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return a.end - b.end
+	})
+	return out
+}
+
+// snapshot is the text that the offsets refer to, which is not changed any more. Caller holds mu.
+func (c *change) snapshot() []byte {
+	if c.doc != nil {
+		return c.doc.snapshot()
+	}
+	return c.text
+}
+
+// texts returns the file without and with its open hunks. Caller holds mu.
+func (c *change) texts() (without, with []byte) {
+	text, hunks := c.without(func(h *hunk) bool { return h.state == HunkPending })
+	return text, edit.ApplyHunks(text, hunks, nil)
+}
+
+func unified(sides []side) string {
+	var out strings.Builder
+	for _, s := range sides {
+		if s.oldName != s.newName && s.oldName != "/dev/null" && s.newName != "/dev/null" {
+			fmt.Fprintf(&out, "rename from %s\nrename to %s\n", s.oldName, s.newName)
+		}
+		diff := ""
+		switch {
+		case s.byHunks:
+			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, s.hunks, diffContext)
+		case len(s.old) == 0 || len(s.new) == 0:
+			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, wholeHunk(s.old, s.new), diffContext)
+		default:
+			diff = edit.Unified(s.oldName, s.newName, s.old, s.new, diffContext)
+		}
+		if len(sides) == 1 && out.Len() == 0 {
+			return diff
+		}
+		out.WriteString(diff)
+	}
+	return out.String()
+}
+
+// wholeHunk makes one text of another; none where they are equal.
+func wholeHunk(old, new []byte) []edit.Hunk {
+	if bytes.Equal(old, new) {
+		return nil
+	}
+	return []edit.Hunk{{BaseEnd: len(old), New: new}}
+}
+
+// diffContext is the number of context lines of a unified diff.
+const diffContext = 3
