@@ -2,6 +2,8 @@ package tools
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +96,30 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", good), "ERROR: 2 edits of a.go have failed: read it again first")
 	h.run("read", args{"path": "a.go"})
 	want(t, h.run("edit", good), "applied 1/1")
+}
+
+// What cannot be edited is named with the way out, and the other file of the same call stays as it is.
+func TestUneditableFiles(t *testing.T) {
+	h := newHarness(t).files("ok.txt: one\n", "bin: a\x00b", "odd: \xff\xfe\xfd", "locked: two\n")
+	bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
+	if err := os.Chmod(filepath.Join(h.root, "locked"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	h.run("read", args{"paths": []string{"ok.txt", "locked"}})
+	for name, says := range map[string]string{"big.log": "too large", "bin": "binary", "odd": "encoding", "locked": "read-only"} {
+		for tool, a := range map[string]args{
+			"edit":        {"path": name, "old_string": "two", "new_string": "2"},
+			"write":       {"path": name, "content": "2\n"},
+			"apply_patch": {"patch": "*** Begin Patch\n*** Update File: ok.txt\n@@\n-one\n+1\n*** Update File: " + name + "\n@@\n-two\n+2\n*** End Patch"},
+		} {
+			if got := h.run(tool, a); !strings.HasPrefix(got, "ERROR: ") || !strings.Contains(got, says) || len(got) > 2000 {
+				t.Errorf("%s %s: %.2000s", tool, name, got)
+			}
+			if got := h.disk("ok.txt"); got != "one\n" {
+				t.Fatalf("%s of %s changed the other file: %q", tool, name, got)
+			}
+		}
+	}
 }
 
 func TestWrite(t *testing.T) {
