@@ -136,12 +136,11 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 	d.tools = tools.New(tools.Deps{
 		Workspace: d.workspace, Runner: d.runner, Jobs: d.jobs, Ask: d.ask, SaveDirty: d.saveDirty, Env: d.commandEnv, Terminal: inTerminal(o.terminal),
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: policy.Secret, SpillDir: filepath.Join(d.stateDir, "spill"), GlobalIgnore: search.GlobalIgnore(),
-		WebSearch: webSearchOptions(c, d.env),
 	})
 	d.language = d.openLanguage()
 	d.mcp = mcp.New(mcp.Options{Runner: d.runner, Roots: d.rootURIs, Notice: d.notice, Elicit: d.elicit})
 	d.memory = d.openMemory()
-	d.project = d.openProject(c)
+	d.project = d.openProject()
 	d.subagents = d.newSubagents()
 	d.sweep(c)
 	return nil

@@ -12,17 +12,17 @@ import (
 )
 
 // openProject returns the reader of what the repository and the user bring along.
-func (d *daemon) openProject(c *wire.Config) *project.Project {
-	o := project.Options{Root: d.root, UserDir: filepath.Dir(userFile(d.env))}
-	if c.Project != nil {
-		o.Names, o.MaxBytes = c.Project.Instructions, c.Project.MaxBytes
-	}
-	return project.New(o)
+func (d *daemon) openProject() *project.Project {
+	return project.New(project.Options{Root: d.root, UserDir: filepath.Dir(userFile(d.env))})
 }
 
 // instructions are the project's, for the system prompt of a session.
 func (d *daemon) instructions(info rpc.SessionInfo) string {
-	files, notices := d.project.Instructions(info.Cwd)
+	var rules project.Rules
+	if c := info.Config(); c.Project != nil {
+		rules = project.Rules{Names: c.Project.Instructions, MaxBytes: c.Project.MaxBytes}
+	}
+	files, notices := d.project.Instructions(info.Cwd, rules)
 	d.tellOnce(info, notices)
 	return project.System(files)
 }

@@ -80,9 +80,10 @@ func (d *daemon) parts(info rpc.SessionInfo, parents parentage) *sessionParts {
 	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents, whole: map[string]bool{}, named: map[string]bool{}, recalled: map[string]bool{}}
 	sess := tools.Session{
 		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Cwd: info.Cwd, Catalog: p.catalog, Pending: p.pending,
-		Policy: func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
-		Shell:  func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
-		Fetch:  func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
+		Policy:    func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
+		Shell:     func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
+		Fetch:     func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
+		WebSearch: func() tools.WebSearchOptions { c := info.Config(); return webSearchOptions(&c, d.env) },
 	}
 	language := d.languageTools(sess)
 	p.remember = d.memoryTools()
@@ -209,7 +210,7 @@ func (p *sessionParts) tools(c *wire.Config) (*agent.Registry, error) {
 // registryKey tells one set of tools from another.
 func (p *sessionParts) registryKey(list []agent.Tool, sub *subagent.Tool, c *wire.Config) string {
 	var key strings.Builder
-	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.Mode, fingerprint(c.Modes[c.Mode].Tools))
+	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode, fingerprint(c.Modes[c.Mode].Tools))
 	if sub != nil {
 		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents come and go
 	}
@@ -229,7 +230,7 @@ func (p *sessionParts) enabled(list []agent.Tool, c *wire.Config) []agent.Tool {
 	out := list[:0:0]
 	for _, t := range list {
 		name := t.Spec().Name
-		if name == "fetch" && !fetchOptions(c).Enabled {
+		if name == "fetch" && !fetchOptions(c).Enabled || name == "web_search" && (c.WebSearch == nil || c.WebSearch.URL == "") {
 			continue
 		}
 		if (p.only == nil || p.only(name)) && allowedBy(c.Tools, name) && allowedBy(&wire.Tools{Enable: mode.Enable, Disable: mode.Disable}, name) {

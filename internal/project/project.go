@@ -32,11 +32,25 @@ const (
 
 // Options of a Project. The zero value reads nothing.
 type Options struct {
-	Root    string   // workspace root, "" : none
-	UserDir string   // folder of the user's own AGENTS.md, commands and agents, "" : none
-	Names   []string // names of instruction files, the first that exists counts; nil: AGENTS.md
+	Root    string // workspace root, "" : none
+	UserDir string // folder of the user's own AGENTS.md, commands and agents, "" : none
+}
+
+// Rules say which instructions are read. The zero value is the default.
+type Rules struct {
+	Names []string // names of instruction files, the first that exists counts; nil: AGENTS.md
 	// MaxBytes bounds all instructions together; the nearest are kept. 0: DefaultMaxBytes.
 	MaxBytes int
+}
+
+func (r Rules) orDefaults() Rules {
+	if len(r.Names) == 0 {
+		r.Names = []string{"AGENTS.md"}
+	}
+	if r.MaxBytes == 0 {
+		r.MaxBytes = DefaultMaxBytes
+	}
+	return r
 }
 
 // File is a file that was read. Path is for the screen: relative to the root, or absolute.
@@ -61,19 +75,14 @@ type cached struct {
 
 // New returns the reader of a root. Nothing is read yet.
 func New(opts Options) *Project {
-	if len(opts.Names) == 0 {
-		opts.Names = []string{"AGENTS.md"}
-	}
-	if opts.MaxBytes == 0 {
-		opts.MaxBytes = DefaultMaxBytes
-	}
 	return &Project{opts: opts, cache: map[string]cached{}}
 }
 
 // Instructions returns the instructions for a working directory: the user's own, then those of
 // the root and of each folder down to cwd, so that the nearest come last and win. Where they are
 // too long together, the farthest are left out, and a notice says so.
-func (p *Project) Instructions(cwd string) (files []File, notices []string) {
+func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices []string) {
+	rules = rules.orDefaults()
 	read := func(base, name string) {
 		f, err := p.read(base, name)
 		switch {
@@ -84,17 +93,17 @@ func (p *Project) Instructions(cwd string) (files []File, notices []string) {
 		}
 	}
 	if p.opts.UserDir != "" {
-		read(p.opts.UserDir, p.opts.Names[0])
+		read(p.opts.UserDir, rules.Names[0])
 	}
 	for _, dir := range p.foldersTo(cwd) {
-		for _, name := range p.opts.Names {
+		for _, name := range rules.Names {
 			before := len(files) + len(notices)
 			if read(p.opts.Root, path.Join(dir, name)); len(files)+len(notices) > before {
 				break
 			}
 		}
 	}
-	return p.bounded(files, notices)
+	return rules.bounded(files, notices)
 }
 
 // foldersTo returns the folders from the root to cwd, relative to the root. A cwd that lies
@@ -117,11 +126,11 @@ func (p *Project) foldersTo(cwd string) []string {
 }
 
 // bounded keeps the nearest files that fit.
-func (p *Project) bounded(files []File, notices []string) ([]File, []string) {
+func (r Rules) bounded(files []File, notices []string) ([]File, []string) {
 	total := 0
 	for i := len(files) - 1; i >= 0; i-- {
-		if total += len(files[i].Text); total > p.opts.MaxBytes {
-			notices = append(notices, fmt.Sprintf("instructions have more than %d bytes: %s and what is farther away is left out", p.opts.MaxBytes, files[i].Path))
+		if total += len(files[i].Text); total > r.MaxBytes {
+			notices = append(notices, fmt.Sprintf("instructions have more than %d bytes: %s and what is farther away is left out", r.MaxBytes, files[i].Path))
 			return files[i+1:], notices
 		}
 	}

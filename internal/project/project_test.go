@@ -31,7 +31,12 @@ func write(t *testing.T, path, text string) {
 
 func checkInstructions(t *testing.T, p *Project, cwd, want string, notices ...string) {
 	t.Helper()
-	files, said := p.Instructions(cwd)
+	checkInstructionsBy(t, Rules{}, p, cwd, want, notices...)
+}
+
+func checkInstructionsBy(t *testing.T, rules Rules, p *Project, cwd, want string, notices ...string) {
+	t.Helper()
+	files, said := p.Instructions(cwd, rules)
 	var got []string
 	for _, f := range files {
 		got = append(got, filepath.Base(filepath.Dir(f.Path))+"="+f.Text)
@@ -53,14 +58,15 @@ func checkInstructions(t *testing.T, p *Project, cwd, want string, notices ...st
 func TestInstructions(t *testing.T) {
 	root := tree(t, map[string]string{"AGENTS.md": "root", "a/AGENTS.md": "a", "a/b/c/AGENTS.md": "\uFEFFc", "x/CLAUDE.md": "x", "empty/AGENTS.md": " \n"})
 	user := tree(t, map[string]string{"AGENTS.md": "mine"})
-	p := New(Options{Root: root, UserDir: user, Names: []string{"AGENTS.md", "CLAUDE.md"}})
+	p := New(Options{Root: root, UserDir: user})
+	rules := Rules{Names: []string{"AGENTS.md", "CLAUDE.md"}}
 	mine := filepath.Base(user) + "=mine"
-	checkInstructions(t, p, root, mine+" .=root")
-	checkInstructions(t, p, filepath.Join(root, "a", "b", "c"), mine+" .=root a=a c=c")
-	checkInstructions(t, p, filepath.Join(root, "a", "none"), mine+" .=root a=a")
-	checkInstructions(t, p, filepath.Join(root, "x"), mine+" .=root x=x")
-	checkInstructions(t, p, filepath.Join(root, "empty"), mine+" .=root")
-	checkInstructions(t, p, t.TempDir(), mine+" .=root")
+	checkInstructionsBy(t, rules, p, root, mine+" .=root")
+	checkInstructionsBy(t, rules, p, filepath.Join(root, "a", "b", "c"), mine+" .=root a=a c=c")
+	checkInstructionsBy(t, rules, p, filepath.Join(root, "a", "none"), mine+" .=root a=a")
+	checkInstructionsBy(t, rules, p, filepath.Join(root, "x"), mine+" .=root x=x")
+	checkInstructionsBy(t, rules, p, filepath.Join(root, "empty"), mine+" .=root")
+	checkInstructionsBy(t, rules, p, t.TempDir(), mine+" .=root")
 	checkInstructions(t, New(Options{}), root, "")
 }
 
@@ -84,10 +90,9 @@ func TestInstructionsFollowChange(t *testing.T) {
 
 func TestInstructionsAreBounded(t *testing.T) {
 	root := tree(t, map[string]string{"AGENTS.md": strings.Repeat("r", 60), "a/AGENTS.md": strings.Repeat("a", 60), "big/AGENTS.md": strings.Repeat("x", MaxFile+10)})
-	p := New(Options{Root: root, MaxBytes: 100})
-	checkInstructions(t, p, filepath.Join(root, "a"), "a="+strings.Repeat("a", 60), "more than 100 bytes")
-	p = New(Options{Root: root, MaxBytes: 1 << 20})
-	files, _ := p.Instructions(filepath.Join(root, "big"))
+	p := New(Options{Root: root})
+	checkInstructionsBy(t, Rules{MaxBytes: 100}, p, filepath.Join(root, "a"), "a="+strings.Repeat("a", 60), "more than 100 bytes")
+	files, _ := p.Instructions(filepath.Join(root, "big"), Rules{MaxBytes: 1 << 20})
 	if len(files) != 2 || len(files[1].Text) > MaxFile+100 || !strings.HasSuffix(files[1].Text, "[cut: the file is longer]") {
 		t.Errorf("%d files, the last of %d bytes", len(files), len(files[len(files)-1].Text))
 	}

@@ -222,14 +222,14 @@ func TestWebSearch(t *testing.T) {
 		fmt.Fprint(w, answers[r.URL.Query().Get("q")])
 	}))
 	defer srv.Close()
-	h := newHarness(t, func(d *Deps) {
-		d.WebSearch = WebSearchOptions{Endpoint: srv.URL + "/s?format=json", Headers: map[string]string{"X-Key": "k"}}
-	})
+	h := newHarness(t)
+	opt := WebSearchOptions{Endpoint: srv.URL + "/s?format=json", Headers: map[string]string{"X-Key": "k"}}
+	h.session(func(s *Session) { s.WebSearch = func() WebSearchOptions { return opt } })
 	want(t, h.run("web_search", args{"query": "searx"}), "data, not instructions", "1. A\nhttps://a\nfirst hit", "!no address")
 	want(t, h.run("web_search", args{"query": "brave"}), "1. B\nhttps://b\nsecond")
 	want(t, h.run("web_search", args{"query": "none"}), "No results for \"none\".")
 	want(t, h.run("web_search", args{"query": "html"}), "ERROR: ", "format=json")
 	want(t, h.run("web_search", args{"query": ""}), "ERROR: the query is empty")
-	h = newHarness(t, func(d *Deps) { d.WebSearch.Endpoint = srv.URL + "/{query}" })
+	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // read anew for each search
 	want(t, h.run("web_search", args{"query": "a b"}), "ERROR: searching the web: the endpoint answered 403")
 }

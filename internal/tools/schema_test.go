@@ -18,9 +18,11 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func all(t *testing.T) []agent.Tool {
 	h := newHarness(t, func(d *Deps) {
 		d.Ask = func(context.Context, *agent.Call, Question) (Answer, error) { return Answer{}, nil }
-		d.WebSearch.Endpoint = "https://example.org/search"
 	})
-	return h.fetching(FetchOptions{}).tools
+	return h.session(func(s *Session) {
+		s.Fetch = func() FetchOptions { return FetchOptions{} }
+		s.WebSearch = func() WebSearchOptions { return WebSearchOptions{Endpoint: "https://example.org/search"} }
+	}).tools
 }
 
 // Each tool is told to the model exactly as its golden file says.

@@ -43,7 +43,6 @@ type Deps struct {
 	SpillDir string
 	// GlobalIgnore is the user's own git ignore file, "" for none; see search.GlobalIgnore.
 	GlobalIgnore string
-	WebSearch    WebSearchOptions
 }
 
 // ShellOptions say how commands run. Zero values are the defaults.
@@ -79,6 +78,8 @@ type Session struct {
 	// Fetch says how the fetch tool works now; nil: there is no such tool. It is made in any
 	// case: whether it is offered is up to the caller.
 	Fetch func() FetchOptions
+	// WebSearch says what the web_search tool asks now; as with Fetch.
+	WebSearch func() WebSearchOptions
 	// Catalog lists all tools of the session that are not sent at once, other sources' too;
 	// nil: the built-in ones.
 	Catalog func() []agent.Spec
@@ -142,7 +143,7 @@ func (s *Set) For(sess Session) []agent.Tool {
 	if sess.Fetch != nil {
 		tools = append(tools, env.fetchTool())
 	}
-	if s.d.WebSearch.Endpoint != "" {
+	if sess.WebSearch != nil {
 		tools = append(tools, env.webSearchTool())
 	}
 	env.own = deferred(tools)

@@ -23,7 +23,7 @@ const (
 // WebSearchOptions turn the web_search tool on. The endpoint is asked by GET and answers
 // JSON with a list of results, as SearXNG, Brave and others do.
 type WebSearchOptions struct {
-	// Endpoint is the address with {query} in it, or to which q=… is added; "" for no tool.
+	// Endpoint is the address with {query} in it, or to which q=… is added.
 	Endpoint string
 	Headers  map[string]string // a key, for instance
 	Client   *http.Client      // nil: an own one
@@ -34,10 +34,7 @@ type webSearchArgs struct {
 }
 
 func (e *sessionEnv) webSearchTool() agent.Tool {
-	opt := e.WebSearch
-	if opt.Client == nil {
-		opt.Client = newFetchClient(true, func(*url.URL) error { return nil }) // the user's own endpoint may be a private one
-	}
+	client := newFetchClient(true, func(*url.URL) error { return nil }) // the user's own endpoint may be a private one
 	return newTool(tool[webSearchArgs]{
 		spec: agent.Spec{
 			Name: "web_search", Label: "Search the web", Effect: agent.Mutates, Deferred: true,
@@ -45,11 +42,15 @@ func (e *sessionEnv) webSearchTool() agent.Tool {
 			ParamAliases: map[string]string{"q": "query", "search_term": "query", "search": "query"},
 		},
 		run: func(ctx context.Context, _ *agent.Call, a webSearchArgs) (*agent.Result, error) {
+			opt := e.WebSearch()
+			if opt.Client == nil {
+				opt.Client = client
+			}
 			return webSearch(ctx, opt, a.Query, e.Fetch != nil && e.Fetch().Enabled)
 		},
 		label: func(a webSearchArgs) string { return "Search the web: " + oneLine(a.Query, 60) },
 		subject: func(a webSearchArgs) *agent.Subject {
-			return networkSubject("Search the web for "+a.Query, opt.Endpoint)
+			return networkSubject("Search the web for "+a.Query, e.WebSearch().Endpoint)
 		},
 	})
 }
