@@ -183,6 +183,7 @@ func modelOptions(e *settings.Endpoint, c *wire.Config, id string, scripted bool
 	}
 	if asked := c.Provider; asked != nil {
 		o.API, o.DeferLoading, o.NoStream = asked.API, asked.DeferLoading, asked.Stream != nil && !*asked.Stream
+		o.IdleTimeout = time.Duration(asked.IdleTimeoutMs) * time.Millisecond
 	}
 	if scripted {
 		return o

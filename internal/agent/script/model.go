@@ -77,6 +77,10 @@ type inside struct {
 
 func (p *inside) play() (*agent.Reply, error) {
 	st := p.step
+	if st.Raw != nil {
+		p.pause()
+		return nil, st.Raw.typed()
+	}
 	msg := &message.Message{Role: message.RoleAssistant, Model: p.model, Stop: message.StopEnd, Usage: p.usage()}
 	p.text(msg, message.Reasoning, agent.DeltaReasoning, st.Reasoning)
 	p.text(msg, message.Text, agent.DeltaText, st.Text)
@@ -86,18 +90,29 @@ func (p *inside) play() (*agent.Reply, error) {
 	if st.Error != nil && len(msg.Content) == 0 {
 		p.pause()
 	}
+	if st.Stall { // there is no connection that could time out
+		<-p.ctx.Done()
+	}
 	switch {
 	case p.ctx.Err() != nil:
 		return nil, context.Cause(p.ctx)
 	case st.Error != nil:
 		return nil, st.Error.typed(len(msg.Content) > 0)
-	case st.Drop:
+	case st.Drop != 0:
 		return nil, &retry.Error{Kind: retry.Truncated, Message: "the answer of the script stopped before its end", Hint: retry.Hint(retry.Truncated)}
 	}
 	if st.Finish != "" {
 		msg.Stop = cmp.Or(stops[st.Finish], message.StopUnknown)
 	}
 	return &agent.Reply{Message: msg, Finish: st.finishReason()}, nil
+}
+
+// typed is what an answer that is no reply comes to.
+func (r *raw) typed() error {
+	if r.Status >= 400 {
+		return retry.Classify(r.Status, map[string][]string{"Content-Type": {r.Type}}, []byte(r.Body), nil)
+	}
+	return &retry.Error{Kind: retry.Client, Message: "the script answered with no model's answer", Hint: retry.Hint(retry.Client)}
 }
 
 // stops are the finish reasons that a script can name.

@@ -23,6 +23,7 @@ type responsesRequest struct {
 	Stream  bool       `json:"stream"`
 	Store   *bool      `json:"store"`
 	Include []string   `json:"include"`
+	System  string     `json:"instructions"`
 	Input   []wireItem `json:"input"`
 	Tools   []itemTool `json:"tools"`
 }
@@ -75,7 +76,7 @@ func (r *responsesRequest) searches() bool {
 
 // view looks at a request: the items of one answer count as one message.
 func (r *responsesRequest) view(size int) *view {
-	v := &view{bytes: size}
+	v := &view{bytes: size, texts: []string{r.System}}
 	for _, t := range r.Tools {
 		if v.tools += orType(t) + " "; t.Defer {
 			v.wrong = invalid("tools: %q has defer_loading; a tool that the client searches for is given by tool_search_output", t.Name)
@@ -101,6 +102,7 @@ func (r *responsesRequest) item(v *view, i int) {
 		text := contentText(w.Content)
 		if w.Role == "assistant" {
 			v.answer(text != "", nil)
+			v.texts = append(v.texts, text)
 			return
 		}
 		v.add(seen{role: w.Role, empty: text == ""}, text)
@@ -172,7 +174,7 @@ type itemPlayer struct {
 }
 
 func (p *itemPlayer) stream() {
-	if p.errorFirst() {
+	if p.rawAnswer() || p.errorFirst() {
 		return
 	}
 	p.w.Header().Set("Content-Type", "text/event-stream")
@@ -255,7 +257,12 @@ func (p *itemPlayer) call(c call) {
 // end ends the stream as the step says.
 func (p *itemPlayer) end() {
 	switch e := p.step.Error; {
-	case p.step.Drop:
+	case p.step.Stall:
+		p.stall()
+	case p.step.Drop == dropRune:
+		p.write("event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"\xe2\x82")
+		p.drop()
+	case p.step.Drop != 0:
 		p.drop()
 	case e != nil:
 		p.event("error", "code", e.code(), "message", e.text(), "param", nil)
@@ -300,7 +307,7 @@ func (p *itemPlayer) event(name string, pairs ...any) {
 
 // whole answers without a stream.
 func (p *itemPlayer) whole() {
-	if p.errorFirst() || p.errorLast() {
+	if p.rawAnswer() || p.errorFirst() || p.errorLast() {
 		return
 	}
 	if p.step.Reasoning != "" {

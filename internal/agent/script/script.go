@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -46,11 +47,14 @@ type step struct {
 	Expect    *expect         `json:"expect"`
 	Reasoning string          `json:"reasoning"`
 	Text      string          `json:"text"`
+	Repeat    int             `json:"repeat"` // the text is said so many times; 0: once
 	ToolCalls []call          `json:"toolCalls"`
 	Chunks    int             `json:"chunks"`
 	DelayMs   int             `json:"delayMs"`
 	Error     *failure        `json:"error"`
-	Drop      bool            `json:"drop"`
+	Drop      drop            `json:"drop"`
+	Stall     bool            `json:"stall"`
+	Raw       *raw            `json:"raw"`
 	Usage     json.RawMessage `json:"usage"`
 	Finish    string          `json:"finish"` // the finish reason, where it is not stop or tool_calls
 
@@ -62,9 +66,41 @@ type step struct {
 type expect struct {
 	LastUser string `json:"lastUser"`
 	LastTool string `json:"lastTool"`
-	Tools    string `json:"tools"` // on the names of the tools that are offered, each followed by a space
+	Tools    string `json:"tools"`   // on the names of the tools that are offered, each followed by a space
+	Sent     string `json:"sent"`    // on the text of all that was sent: system prompt and messages
+	NotSent  string `json:"notSent"` // must not match there
 
-	user, tool, tools *regexp.Regexp
+	user, tool, tools, sent, notSent *regexp.Regexp
+}
+
+// drop says that the connection breaks after what was sent.
+type drop int
+
+const (
+	dropPlain drop = iota + 1
+	dropRune       // in the middle of a character of several bytes
+)
+
+// UnmarshalJSON reads true, false or "rune".
+func (d *drop) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "true":
+		*d = dropPlain
+	case `"rune"`:
+		*d = dropRune
+	case "false", "null":
+		*d = 0
+	default:
+		return fmt.Errorf(`drop is %s: it can be true or "rune"`, b)
+	}
+	return nil
+}
+
+// raw is an answer that is no reply at all: a page of a proxy, a log-in form.
+type raw struct {
+	Status int    `json:"status"` // 0: 200
+	Type   string `json:"type"`   // content type
+	Body   string `json:"body"`
 }
 
 type call struct {
@@ -111,7 +147,7 @@ func (s *Script) add(n int, line []byte) error {
 	d.DisallowUnknownFields()
 	st := step{line: n}
 	if err := d.Decode(&st); err != nil {
-		return fmt.Errorf("%w: a line is one JSON object with the keys when, expect, reasoning, text, toolCalls, chunks, delayMs, error, drop, usage, finish", err)
+		return fmt.Errorf("%w: a line is one JSON object with the keys when, expect, reasoning, text, repeat, toolCalls, chunks, delayMs, error, drop, stall, raw, usage, finish", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("more than one JSON object: write one reply a line")
@@ -140,19 +176,8 @@ func (s *Script) settings(st *step) error {
 }
 
 func (st *step) check() (err error) {
-	for name, e := range map[string]*expect{"when": st.When, "expect": st.Expect} {
-		if e == nil {
-			continue
-		}
-		if e.user, err = compile(name+".lastUser", e.LastUser); err != nil {
-			return err
-		}
-		if e.tools, err = compile(name+".tools", e.Tools); err != nil {
-			return err
-		}
-		if e.tool, err = compile(name+".lastTool", e.LastTool); err != nil {
-			return err
-		}
+	if err := errors.Join(st.When.compile("when"), st.Expect.compile("expect")); err != nil {
+		return err
 	}
 	for i := range st.ToolCalls {
 		c := &st.ToolCalls[i]
@@ -166,11 +191,33 @@ func (st *step) check() (err error) {
 			c.args = string(c.Arguments)
 		}
 	}
-	if st.Chunks < 0 || st.DelayMs < 0 {
-		return errors.New("chunks and delayMs are not negative")
+	if st.Chunks < 0 || st.DelayMs < 0 || st.Repeat < 0 || st.Repeat*len(st.Text) > maxLine {
+		return fmt.Errorf("chunks, delayMs and repeat are not negative, and repeat makes no text of more than %d bytes", maxLine)
+	}
+	if st.Repeat > 0 {
+		st.Text = strings.Repeat(st.Text, st.Repeat)
 	}
 	if e := st.Error; e != nil && e.Status != 0 && (e.Status < 200 || e.Status > 599) {
 		return fmt.Errorf("error.status is %d: it is an HTTP status, 400 to 599", e.Status)
+	}
+	return nil
+}
+
+// compile makes the patterns; a nil expect has none.
+func (e *expect) compile(name string) (err error) {
+	if e == nil {
+		return nil
+	}
+	for _, p := range []struct {
+		key, pattern string
+		into         **regexp.Regexp
+	}{
+		{"lastUser", e.LastUser, &e.user}, {"lastTool", e.LastTool, &e.tool}, {"tools", e.Tools, &e.tools},
+		{"sent", e.Sent, &e.sent}, {"notSent", e.NotSent, &e.notSent},
+	} {
+		if *p.into, err = compile(name+"."+p.key, p.pattern); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -249,6 +296,14 @@ func (st *step) fits(e *expect, v *view) error {
 	}
 	if e.tools != nil && !e.tools.MatchString(v.tools) {
 		return &mismatch{fmt.Sprintf("script line %d expects the tools to match %q, but they are %q", st.line, e.Tools, clip(v.tools))}
+	}
+	if e.sent != nil && !e.sent.MatchString(v.sent()) {
+		return &mismatch{fmt.Sprintf("script line %d expects what is sent to match %q, but it does not", st.line, e.Sent)}
+	}
+	if e.notSent != nil {
+		if at := e.notSent.FindString(v.sent()); at != "" {
+			return &mismatch{fmt.Sprintf("script line %d expects that nothing of what is sent matches %q, but %q does", st.line, e.NotSent, clip(at))}
+		}
 	}
 	return nil
 }

@@ -71,6 +71,9 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"{\"text\":\"a\"}\n{\"window\":5}":                 "line 2",
 		`{"error":{"status":99}}`:                          "error.status",
 		`{"chunks":-1}`:                                    "negative",
+		`{"text":"ab","repeat":99999999}`:                  "repeat",
+		`{"drop":"half"}`:                                  "drop",
+		`{"when":{"notSent":"("}}`:                         "when.notSent",
 		"{\"text\":\"a\"}\n" + strings.Repeat("x", 33<<20): "line 2",
 	} {
 		if _, err := script.Parse(in); err == nil || !strings.Contains(err.Error(), want) {
@@ -98,6 +101,35 @@ func TestExpect(t *testing.T) {
 		}
 		if _, err := ask(m, u); retry.As(err) == nil || retry.As(err).Kind != retry.Script || !strings.Contains(err.Error(), "run out") {
 			t.Errorf("%s: the end is %v", name, err)
+		}
+	}
+}
+
+// What was sent as a whole can be asked of, the system prompt included.
+func TestExpectSent(t *testing.T) {
+	for name, m := range both(t, `{"expect":{"sent":"(?s)be kind.*first.*answer.*second"},"text":"a"}`, `{"expect":{"notSent":"first"},"text":"b"}`) {
+		req := &agent.Request{System: []agent.SystemBlock{{Text: "be kind"}}, Messages: []*message.Message{text(message.RoleUser, "first")}}
+		if _, err := m.Generate(t.Context(), req, nil); err == nil || !strings.Contains(err.Error(), "what is sent") {
+			t.Errorf("%s: %v", name, err)
+		}
+		req.Messages = append(req.Messages, text(message.RoleAssistant, "answer"), text(message.RoleUser, "second"))
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := m.Generate(t.Context(), req, nil); err == nil || !strings.Contains(err.Error(), `"first" does`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A reply that stalls ends with the caller's patience.
+func TestStall(t *testing.T) {
+	for name, m := range both(t, `{"text":"half","stall":true}`) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("enough")
+		_, err := m.Generate(ctx, &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(agent.Delta) { cancel(gone) })
+		if !errors.Is(err, gone) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -161,7 +193,7 @@ func TestBothWaysAgree(t *testing.T) {
 	for _, line := range []string{
 		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`,
 		`{"toolCalls":[{"name":"read","arguments":"{broken"},{"name":"read"}],"chunks":2}`,
-		`{"text":"cut","finish":"length"}`, `{"text":"no","finish":"content_filter"}`, `{"text":"half","drop":true}`, `{"drop":true}`,
+		`{"text":"cut","finish":"length"}`, `{"text":"no","finish":"content_filter"}`, `{"text":"half","drop":true}`, `{"drop":true}`, `{"text":"half","drop":"rune"}`, `{"text":"ab","repeat":3}`, `{"raw":{"type":"text/html","body":"<html>log in</html>"}}`, `{"raw":{"status":502,"type":"text/html","body":"<html>bad gateway</html>"}}`,
 		`{"error":{"status":429,"message":"slow","retryAfter":3}}`, `{"error":{"code":"context_length_exceeded","status":400}}`, `{"text":"x","error":{"status":529}}`, `{}`,
 	} {
 		said := map[string]string{}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,6 +192,25 @@ func (e *failure) code() string {
 	return e.Code
 }
 
+// rawAnswer answers with something that is no reply, where the step says so.
+func (p *player) rawAnswer() bool {
+	r := p.step.Raw
+	if r == nil {
+		return false
+	}
+	p.pause()
+	p.w.Header().Set("Content-Type", r.Type)
+	p.w.WriteHeader(cmp.Or(r.Status, http.StatusOK))
+	_, _ = io.WriteString(p.w, r.Body)
+	return true
+}
+
+// stall sends nothing more, and keeps the connection open until the client goes or the server ends.
+func (p *player) stall() {
+	_ = http.NewResponseController(p.w).Flush()
+	<-p.r.Context().Done()
+}
+
 // pause waits the step's delay, or until the client goes.
 func (p *player) pause() {
 	if p.delay <= 0 {
@@ -206,7 +226,7 @@ func (p *player) pause() {
 }
 
 func (p *player) stream() {
-	if p.errorFirst() {
+	if p.rawAnswer() || p.errorFirst() {
 		return
 	}
 	p.w.Header().Set("Content-Type", "text/event-stream")
@@ -236,7 +256,14 @@ func (p *player) call(i int, c call) {
 func (p *player) finish() {
 	st := p.step
 	switch {
-	case st.Drop:
+	case st.Stall:
+		p.stall()
+		return
+	case st.Drop == dropRune:
+		p.write("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\xe2\x82")
+		p.drop()
+		return
+	case st.Drop != 0:
 		p.drop()
 		return
 	case st.Error != nil:
@@ -300,10 +327,7 @@ func (p *player) write(format string, args ...any) {
 
 // whole answers without a stream.
 func (p *player) whole() {
-	if p.errorFirst() {
-		return
-	}
-	if p.errorLast() {
+	if p.rawAnswer() || p.errorFirst() || p.errorLast() {
 		return
 	}
 	st := p.step
@@ -341,7 +365,13 @@ func (p *player) errorLast() bool {
 // document answers with one JSON document, or with half of it where the step drops the connection.
 func (p *player) document(answer any) {
 	b, _ := json.Marshal(answer)
-	if p.step.Drop {
+	if p.step.Stall {
+		p.w.Header().Set("Content-Length", fmt.Sprint(len(b)))
+		p.write("%s", b[:len(b)/2])
+		p.stall()
+		return
+	}
+	if p.step.Drop != 0 {
 		b = b[:len(b)/2]
 		p.w.Header().Set("Content-Length", fmt.Sprint(2*len(b)+2))
 	}

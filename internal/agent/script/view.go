@@ -3,6 +3,7 @@ package script
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
@@ -13,7 +14,8 @@ import (
 type view struct {
 	messages           []seen
 	lastUser, lastTool string
-	tools              string // names, each followed by a space
+	tools              string   // names, each followed by a space
+	texts              []string // of the system prompt and of each message
 	bytes              int
 	wrong              error // what a strict provider refuses before it looks at the messages
 }
@@ -166,7 +168,11 @@ func viewOfWire(messages []wireMessage, tools []wireTool, size int) *view {
 	return v
 }
 
+// sent is the text of all that was sent.
+func (v *view) sent() string { return strings.Join(v.texts, "\n") }
+
 func (v *view) add(m seen, text string) {
+	v.texts = append(v.texts, text)
 	switch m.role {
 	case "user":
 		v.lastUser = text
@@ -200,6 +206,7 @@ func viewOfRequest(req *agent.Request) *view {
 	}
 	for _, s := range req.System {
 		v.bytes += len(s.Text)
+		v.texts = append(v.texts, s.Text)
 	}
 	last := ""
 	for _, w := range req.Messages {
