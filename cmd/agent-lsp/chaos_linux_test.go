@@ -15,6 +15,8 @@ const (
 	// envSmallDisk names the folder that becomes a disk of smallDisk bytes.
 	envSmallDisk = "AGENT_LSP_TEST_SMALL_DISK"
 	smallDisk    = "size=6m"
+	// envReadOnly names a folder that cannot be written.
+	envReadOnly = "AGENT_LSP_TEST_READ_ONLY"
 )
 
 // onSmallDisk lets a command see a file system of its own, where its process may mount.
@@ -28,6 +30,12 @@ func onSmallDisk(cmd *exec.Cmd) {
 
 // mountSmallDisk runs in the daemon's process, before it does anything else.
 func mountSmallDisk() error {
+	if dir := os.Getenv(envReadOnly); dir != "" {
+		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
+			return err
+		}
+		return syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, "")
+	}
 	if dir := os.Getenv(envSmallDisk); dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err

@@ -8,6 +8,7 @@ import "os/exec"
 const (
 	canFillDisk  = false
 	envSmallDisk = "AGENT_LSP_TEST_SMALL_DISK"
+	envReadOnly  = "AGENT_LSP_TEST_READ_ONLY"
 )
 
 func onSmallDisk(*exec.Cmd) {}

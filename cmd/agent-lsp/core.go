@@ -38,7 +38,9 @@ type daemon struct {
 	log      *slog.Logger
 	env      []string
 	stateDir string
-	root     string // the first workspace folder, "" without one
+	// sessionsIn is the state directory whose sessions are listed: the user's own, also where stateDir had to be another.
+	sessionsIn string
+	root       string // the first workspace folder, "" without one
 
 	peer      *rpc.Peer
 	settings  *settings.Live
@@ -90,6 +92,11 @@ func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
 	if d.stateDir == "" {
 		d.stateDir = stateDir(o.env)
 	}
+	d.sessionsIn = d.stateDir
+	if dir, why := writableState(d.stateDir); why != nil {
+		d.notice("warning", fmt.Sprintf("%s cannot be written (%v): what this run keeps is in %s", d.stateDir, why, dir))
+		d.stateDir = dir
+	}
 	if len(init.Roots) > 0 {
 		d.root, _ = pathOf(init.Roots[0])
 	}
@@ -120,7 +127,10 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 		OnProposal: init.Peer.ProposalChanged, OnNotice: init.Peer.Notice, Format: d.format, Before: d.beforeEdit, OnDisk: d.filesChanged, Check: d.afterEdit,
 		Look: init.Peer.EditorOpen, AskReload: init.Peer.AskReload, Checkpoints: checkpointRetention(d.config()),
 	})
-	d.library = session.OpenWith(session.Dir(d.stateDir, firstOf(d.root, cwd)), session.Options{Redact: d.redact.Bytes, PendingProposal: d.workspace.StoredPending, Log: d.log, ImportConfig: settings.Harmless})
+	d.library = session.OpenWith(session.Dir(d.sessionsIn, firstOf(d.root, cwd)), session.Options{
+		Redact: d.redact.Bytes, PendingProposal: d.workspace.StoredPending, Log: d.log, ImportConfig: settings.Harmless,
+		Spare: session.Dir(d.stateDir, firstOf(d.root, cwd)),
+	})
 	if d.runner, err = shell.New(shell.Options{SpillDir: filepath.Join(d.stateDir, "spill")}); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Optio
 		Env: p.env, Ready: p.ready, Approver: d.policy, OnBoundary: p.outcomes, Spill: d.spill(info.ID),
 		Hooks: []agent.Hook{p}, MoreHooks: p.hooks.now, Locks: d.locks,
 		Bug:        func(format string, args ...any) { d.log.Error("bug: " + fmt.Sprintf(format, args...)) },
-		QueueLimit: func() int { c := info.Config(); return c.MaxQueue },
+		QueueLimit: func() int { c := info.Config(); return c.MaxQueue }, Redact: d.redact.Text,
 	}, nil
 }
 

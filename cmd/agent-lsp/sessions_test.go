@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -153,7 +154,8 @@ func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 			disk = dir
 		}
 	}
-	d, mark := startMarked(t, args, env, disk != "")
+	readOnly := slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, envReadOnly+"=") })
+	d, mark := startMarked(t, args, env, disk != "" || readOnly)
 	if disk != "" {
 		d.Disk = func() string { return seenFromOutside(mark, disk) }
 	}

@@ -41,6 +41,8 @@ type Options struct {
 	// PendingProposal names the proposal of a call's item that outlived the process, "" where there
 	// is none. nil: only those count that PutProposal stored.
 	PendingProposal func(sessionID, itemID string) string
+	// Spare is the folder for new sessions while the library's own cannot be written; "": there is none.
+	Spare string
 	// Log gets what could not be done and does not matter much. nil: nowhere.
 	Log *slog.Logger
 }
@@ -57,6 +59,7 @@ type Library struct {
 	mu    sync.Mutex
 	open  map[string]*Session
 	cache map[string]cached
+	spare map[string]error // by id: sessions in the spare folder, and why they are there
 }
 
 // cached is a list entry with the state of the log that it was read from.
@@ -85,11 +88,11 @@ func Open(dir string) *Library { return OpenWith(dir, Options{}) }
 
 // OpenWith returns the library in dir.
 func OpenWith(dir string, opts Options) *Library {
-	return &Library{dir: dir, opts: opts, open: map[string]*Session{}, cache: map[string]cached{}}
+	return &Library{dir: dir, opts: opts, open: map[string]*Session{}, cache: map[string]cached{}, spare: map[string]error{}}
 }
 
-func (l *Library) logPath(id string) string   { return filepath.Join(l.dir, id+logSuffix) }
-func (l *Library) indexPath(id string) string { return filepath.Join(l.dir, id+indexSuffix) }
+func (l *Library) logPath(id string) string   { return filepath.Join(l.dirOf(id), id+logSuffix) }
+func (l *Library) indexPath(id string) string { return filepath.Join(l.dirOf(id), id+indexSuffix) }
 
 func (l *Library) now() time.Time {
 	if l.opts.Now != nil {
@@ -143,10 +146,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 		return nil, fmt.Errorf("creating session %q: an id has 1 to 64 letters, digits, - and _", meta.ID)
 	}
 	meta.Version = Version
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("creating session %s: %w", meta.ID, err)
-	}
-	f, err := os.OpenFile(l.logPath(meta.ID), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := l.newLog(meta.ID)
 	if err != nil {
 		return nil, fmt.Errorf("creating session %s: %w", meta.ID, err)
 	}

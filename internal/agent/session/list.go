@@ -72,14 +72,11 @@ func (l *Library) Entry(id string) (Entry, error) {
 // entries returns the list entries of all sessions that can be read, in no order.
 func (l *Library) entries() ([]Entry, error) {
 	files, err := os.ReadDir(l.dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
 	var all []Entry
-	for _, f := range files {
+	for _, f := range append(files, l.spareFiles()...) {
 		id, ok := strings.CutSuffix(f.Name(), logSuffix)
 		if !ok || !validID().MatchString(id) {
 			continue

@@ -24,7 +24,7 @@ func init() {
 		"reply": cmdReply, "reply-error": cmdReplyError, "auto": cmdAuto, "once": cmdOnce, "behave": cmdBehave, "release": cmdRelease,
 		"capture": cmdCapture, "set": cmdSet,
 		"cmp": cmdCmp, "cmpbuf": cmdCmpBuffer, "absent": cmdAbsent, "grep": cmdGrep,
-		"fill": cmdFill, "room": cmdRoom, "restart": cmdRestart, "other": cmdOther, "kill": cmdKill, "hangup": cmdHangup,
+		"fill": cmdFill, "room": cmdRoom, "readonly": cmdReadOnly, "restart": cmdRestart, "other": cmdOther, "kill": cmdKill, "hangup": cmdHangup,
 	}
 }
 

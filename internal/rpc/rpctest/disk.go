@@ -32,6 +32,14 @@ func cmdFill(r *runner, _ string) error {
 	return nil
 }
 
+// readonly lets the next daemon find a folder of the run read-only; without one, none.
+func cmdReadOnly(r *runner, rest string) error {
+	if r.readOnly = ""; rest != "" {
+		r.readOnly = filepath.Join(r.dir, filepath.FromSlash(rest))
+	}
+	return nil
+}
+
 // room takes away what fill has put there.
 func cmdRoom(r *runner, _ string) error {
 	return os.Remove(filepath.Join(r.daemon.Disk(), ballast))

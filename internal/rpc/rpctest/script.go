@@ -82,8 +82,8 @@ func (s *Script) special(name string) bool {
 // NeedsKill says whether the script kills its daemon, which only a process can suffer.
 func (s *Script) NeedsKill() bool { return s.uses("kill") }
 
-// NeedsDisk says whether the script fills its daemon's disk, which only a process with one of its own can suffer.
-func (s *Script) NeedsDisk() bool { return s.uses("fill") }
+// NeedsDisk says whether the script does something to its daemon's disk, which only a process with one of its own can suffer.
+func (s *Script) NeedsDisk() bool { return s.uses("fill") || s.uses("readonly") }
 
 // uses says whether the script has a command.
 func (s *Script) uses(command string) bool {
@@ -126,12 +126,13 @@ func tail(s string) string {
 
 // runner is one run of a script.
 type runner struct {
-	t      *testing.T
-	script *Script
-	start  Start
-	dir    string
-	ws     string
-	vars   map[string]string
+	t        *testing.T
+	script   *Script
+	start    Start
+	dir      string
+	ws       string
+	readOnly string // the folder that the next daemon cannot write, "": none
+	vars     map[string]string
 
 	seat
 	away *seat // the one that other goes to
@@ -189,6 +190,9 @@ func (r *runner) environment() []string {
 	}
 	if extra, ok := r.script.section(sectionEnv); ok {
 		env = append(env, strings.Split(strings.TrimSpace(r.expand(string(extra))), "\n")...)
+	}
+	if r.readOnly != "" {
+		env = append(env, "AGENT_LSP_TEST_READ_ONLY="+r.readOnly)
 	}
 	return env
 }

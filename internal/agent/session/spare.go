@@ -1,0 +1,72 @@
+package session
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// dirOf returns the folder of a session's files.
+func (l *Library) dirOf(id string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.spare[id]; ok {
+		return l.opts.Spare
+	}
+	return l.dir
+}
+
+// newLog makes a session's empty file: in the library's folder, or in the spare one where that cannot be written.
+func (l *Library) newLog(id string) (*os.File, error) {
+	f, err := newFile(l.dir, id)
+	if err == nil || l.opts.Spare == "" || !unwritable(err) {
+		return f, err
+	}
+	f, again := newFile(l.opts.Spare, id)
+	if again != nil {
+		return nil, errors.Join(err, again)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spare[id] = err
+	return f, nil
+}
+
+func newFile(dir, id string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, id+logSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// unwritable reports whether an error says that a folder will take nothing, which a full one may again.
+func unwritable(err error) bool {
+	return errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// spareFiles lists the spare folder where it is in use.
+func (l *Library) spareFiles() []os.DirEntry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.spare) == 0 {
+		return nil
+	}
+	files, err := os.ReadDir(l.opts.Spare)
+	if err != nil {
+		return nil // what is open is there all the same
+	}
+	return files
+}
+
+// Elsewhere says in which file the session is stored, and why, where that is not the library's own folder: no later
+// run lists it.
+func (s *Session) Elsewhere() (path string, why error) {
+	s.lib.mu.Lock()
+	why = s.lib.spare[s.id]
+	s.lib.mu.Unlock()
+	if why == nil {
+		return "", nil
+	}
+	return s.lib.logPath(s.id), why
+}
