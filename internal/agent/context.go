@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -155,11 +156,12 @@ func (s *Session) reduce(ctx context.Context, t *turn, env *Env, b budget, instr
 		ladder, _ = history.Ladder()
 	}
 	s.mu.Lock()
-	msgs, meter, unsummed := slices.Clip(s.view.msgs), s.view.meter, s.unsummed
+	msgs, meter, unsummed, pinned := slices.Clip(s.view.msgs), s.view.meter, s.unsummed, maps.Clone(s.pins.changed)
 	s.mu.Unlock()
 	in := history.Input{
 		Messages: msgs, Instructions: instructions, Spill: s.opts.Spill, NewID: s.opts.NewID, Now: time.Now(),
 		Target: perRatio(b.target-meter.Overhead(), meter), Limit: perRatio(b.limit-meter.Overhead(), meter), Recent: env.Context.Recent,
+		Pins: pinned,
 	}
 	if in.Limit <= 0 {
 		return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", meter.Overhead(), b.window))
@@ -215,11 +217,11 @@ func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev C
 	s.fruitless, s.lastStrategy = 0, res.Strategy
 	s.commits++
 	n := len(s.view.msgs)
-	s.replaceViewLocked(res.Messages, res.Strategy)
+	s.replaceViewLocked(s.withPinnedLocked(res.Messages), res.Strategy)
 	s.activateLocked([]string{recallName})
 	ev = Compacted{
 		Strategy: res.Strategy, TokensBefore: before, TokensAfter: s.view.meter.Used(),
-		MessagesBefore: n, MessagesAfter: len(res.Messages),
+		MessagesBefore: n, MessagesAfter: len(s.view.msgs),
 	}
 	if t != nil {
 		ev.TurnID = t.id

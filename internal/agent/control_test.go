@@ -503,6 +503,8 @@ func storedBy(l *log) (r Restored) {
 			r.Turns = append(r.Turns, *rec.Turn)
 		case RecordCompaction:
 			r.Commits = append(r.Commits, rec.Commit)
+		case RecordPin:
+			r.Pins = append(r.Pins, *rec.Pin)
 		}
 	}
 	return r

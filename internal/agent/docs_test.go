@@ -269,7 +269,7 @@ func TestEachControlMethodHasAScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, use := range []string{
-		`(?m)^prompt "`, `"delivery": "queue"`, `"clientMessageId"`, `"pin": true`,
+		`(?m)^prompt "`, `"delivery": "queue"`, `"clientMessageId"`, `"pin": true`, `"pin": \["\$`, `"unpin": \["\$`,
 		`(?m)^steer "`, `"persist": false`, `"role": "system"`, `"expectedTurnId"`, `"ifIdle": "error"`, `"ifIdle": "queue"`, `"ifIdle": "startTurn"`,
 		`"outcome": "injected"`, `"outcome": "startedTurn"`, `"outcome": "queued"`,
 		`(?m)^abort$`, `"silent": true`, `(?m)^abort \{"turnId"`, `"abortPhase": "inference"`, `"abortPhase": "tool_execution"`,

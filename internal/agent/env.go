@@ -44,12 +44,14 @@ type Options struct {
 	Locks    *Locks // shared by sessions that touch the same files; nil: the session's own
 	Restored Restored
 	NewID    func(prefix string) string // nil: random
+	Redact   func(text string) string   // takes secrets out of what is made of a prompt, its title; nil: nothing
 }
 
 // Restored is what a store knows of a session.
 type Restored struct {
 	Messages  []*message.Message
 	Commits   []*Commit
+	Pins      []PinChange // in the order in which they were made
 	Queue     []QueueEntry
 	Title     string
 	Usage     message.Usage

@@ -20,6 +20,8 @@ var (
 	ErrNothingToDo = errors.New("nothing to continue: the last turn is answered and nothing is queued")
 	// ErrEmptyPrompt: a message without content.
 	ErrEmptyPrompt = errors.New("the prompt is empty")
+	// ErrNotPinnable: what was named to be pinned or unpinned is no message that could be.
+	ErrNotPinnable = errors.New("only a user message of this session's history can be pinned or unpinned")
 	// ErrClosed: the session was closed.
 	ErrClosed = errors.New("the session is closed")
 	// ErrAborted is the cause of the context of a turn that was aborted.

@@ -110,6 +110,7 @@ type State struct {
 	ContextWindow int
 	Queue         []QueueEntry
 	Messages      int
+	Pinned        []string // ids of the pinned messages, oldest first
 }
 
 // QueueEntry is a message that waits to be delivered.
@@ -195,6 +196,7 @@ type Record struct {
 	Queue   []QueueEntry     `json:"queue,omitempty"`
 	Turn    *Turn            `json:"turn,omitempty"`
 	Commit  *Commit          `json:"commit,omitempty"`
+	Pin     *PinChange       `json:"pin,omitempty"`
 	Data    json.RawMessage  `json:"data,omitempty"` // types that the engine does not read: item, config, title, proposal, grant …
 	Time    time.Time        `json:"time"`
 	Sync    bool             `json:"-"`
@@ -212,6 +214,7 @@ const (
 	RecordTurnEnd    RecordType = "turnEnd"
 	RecordToolStart  RecordType = "toolStart" // Data: {"callId":…,"itemId":…}; a call without a result after this was running
 	RecordCompaction RecordType = "compaction"
+	RecordPin        RecordType = "pin"
 )
 
 // Commit is a committed compaction: from now on the model sees Replacement instead of

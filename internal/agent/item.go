@@ -19,6 +19,7 @@ type Item struct {
 	Content []message.Block // what a user message holds beside text
 	Source  message.Source
 	Status  ItemStatus // also retracted and aborted, of messages
+	Pinned  bool       // userMessage: no reduction of the context takes it away
 	Level   string     // notice: info, warning, error
 
 	Plan []PlanEntry // plan

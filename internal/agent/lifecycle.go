@@ -180,6 +180,7 @@ func (s *Session) withhold(m *message.Message) {
 		return
 	}
 	s.replaceViewLocked(slices.Delete(slices.Clone(s.view.msgs), i, i+1), withheld)
+	s.withholdPinLocked(m)
 }
 
 // beforeCompact asks the hooks before a reduction: for more instructions, or not to do it.

@@ -152,7 +152,7 @@ func (s *Session) commitUserLocked(m *message.Message) {
 	it := Item{
 		ID: m.ID, Type: ItemUser, CreatedAt: m.Time, Text: m.TextContent(), Source: m.Source,
 		Content:   slices.DeleteFunc(slices.Clone(m.Content), func(b message.Block) bool { return b.Type == message.Text }),
-		MessageID: m.ID,
+		MessageID: m.ID, Pinned: s.pins.has(m),
 	}
 	s.em.emit(ItemStarted{TurnID: m.TurnID, Item: it})
 	s.em.emit(ItemCompleted{TurnID: m.TurnID, Item: it})

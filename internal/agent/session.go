@@ -42,6 +42,7 @@ type Session struct {
 	fresh    []*message.Message // that no hook has seen when the last turn ended
 	history  []*message.Message
 	view     view
+	pins     pins
 	callIDs  map[string]bool
 	started  bool     // the hooks of the session's start were asked
 	restored bool     // it was stored before
@@ -111,6 +112,7 @@ func (s *Session) stateLocked() State {
 	st := State{
 		Status: s.statusLocked(), Title: s.title, Usage: s.usage, Queue: s.queueLocked(),
 		Messages: len(s.history), ContextTokens: s.view.meter.Used(), ContextWindow: s.view.window,
+		Pinned: s.pins.list,
 	}
 	if s.turn != nil {
 		st.TurnID = s.turn.id
@@ -208,6 +210,7 @@ func (s *Session) Close(ctx context.Context) error {
 func (s *Session) commitLocked(m *message.Message, sync bool) {
 	s.history = append(s.history, m)
 	s.view.append(m)
+	s.pins.add(m)
 	s.journal.add(Record{Type: RecordMessage, Message: m, Sync: sync})
 }
 
@@ -228,6 +231,7 @@ func (s *Session) restore(r Restored) {
 	}
 	s.history = slices.Clone(history.Pair(r.Messages, missing))
 	s.view.restore(s.history, r.Commits)
+	s.restorePins(r.Pins)
 	for _, m := range s.history {
 		for _, c := range m.ToolCalls() {
 			s.callIDs[c.ID] = true
@@ -308,8 +312,11 @@ func (s *Session) rememberClient(m *message.Message, turnID string) {
 }
 
 // titleOf makes a title of the first line of a prompt.
-func titleOf(m *message.Message) string {
+func (s *Session) titleOf(m *message.Message) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(m.TextContent()), "\n")
+	if s.opts.Redact != nil {
+		line = s.opts.Redact(line)
+	}
 	line = strings.Join(strings.FieldsFunc(line, unicode.IsSpace), " ")
 	if r := []rune(line); len(r) > maxTitle {
 		line = string(r[:maxTitle-1]) + "…"

@@ -71,7 +71,7 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	var ids []string
 	for _, e := range entries {
 		if ids = append(ids, e.msg.ID); s.title == "" && !e.msg.Hidden {
-			s.title = titleOf(e.msg)
+			s.title = s.titleOf(e.msg)
 		}
 	}
 	s.changedLocked()

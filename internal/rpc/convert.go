@@ -18,7 +18,7 @@ func itemTo(it agent.Item) wire.Item {
 	}
 	switch it.Type {
 	case agent.ItemUser, agent.ItemAssistant, agent.ItemReasoning, agent.ItemNotice:
-		w.Text = &it.Text
+		w.Text, w.Pinned = &it.Text, it.Pinned
 	case agent.ItemPlan:
 		w.Entries = planTo(it.Plan)
 	}
@@ -144,7 +144,7 @@ func updatedFrom(s agent.State) *wire.SessionUpdated {
 	usage := usageTo(s.Usage)
 	return &wire.SessionUpdated{
 		Status: string(s.Status), Title: s.Title, Usage: &usage, ContextTokens: s.ContextTokens,
-		ContextWindow: s.ContextWindow, Queue: queueTo(s.Queue),
+		ContextWindow: s.ContextWindow, Queue: queueTo(s.Queue), Pinned: s.Pinned,
 	}
 }
 

@@ -80,6 +80,7 @@ var codes = []struct {
 	{agent.ErrOverloaded, wire.CodeOverloaded},
 	{agent.ErrNotFound, wire.CodeNotFound},
 	{agent.ErrEmptyPrompt, wire.CodeInvalidParams},
+	{agent.ErrNotPinnable, wire.CodeInvalidParams},
 	{agent.ErrNothingToDo, wire.CodeInvalidRequest},
 	{session.ErrUnknown, wire.CodeUnknownSession},
 	{session.ErrUnknownItem, wire.CodeInvalidParams},

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -99,7 +100,7 @@ func (s *server) describe(e session.Entry) wire.Session {
 	}
 	st := l.engine.State()
 	w.Status, w.Usage = string(st.Status), usageTo(st.Usage)
-	w.ContextTokens, w.ContextWindow, w.Queue = st.ContextTokens, st.ContextWindow, queueTo(st.Queue)
+	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow, queueTo(st.Queue), st.Pinned
 	w.Config = encode(l.Config())
 	if st.Title != "" {
 		w.Title = st.Title
@@ -144,9 +145,17 @@ func (s *server) sessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wi
 	if err != nil {
 		return wire.SessionLoadResult{}, err
 	}
+	markPinned(items, l.engine.State().Pinned)
 	out.LastSeq = l.stream.replay(items, p.SinceSeq, s.pendingProposals(l.id))
 	s.peer.askAgain(l.id)
 	return out, nil
+}
+
+// markPinned sets what no stored item bears, because it may change.
+func markPinned(items []session.Item, pinned []string) {
+	for i := range items {
+		items[i].Item.Pinned = slices.Contains(pinned, items[i].Item.ID)
+	}
 }
 
 // pendingProposals are the session's open proposals with their diffs.
@@ -174,6 +183,11 @@ func (s *server) sessionUpdate(ctx context.Context, p *wire.SessionUpdateParams)
 	}
 	if p.Archived != nil {
 		if err := l.store.SetArchived(*p.Archived); err != nil {
+			return wire.SessionUpdateResult{}, err
+		}
+	}
+	if len(p.Pin)+len(p.Unpin) > 0 {
+		if err := l.engine.SetPins(p.Pin, p.Unpin); err != nil {
 			return wire.SessionUpdateResult{}, err
 		}
 	}

@@ -84,6 +84,8 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
       return resend(parts, message.itemId, message.text);
     case 'fork':
       return session.sessionId && parts.sessions.fork(session.sessionId, message.itemId);
+    case 'pin':
+      return session.sessionId && daemon.request('agent/session/update', { sessionId: session.sessionId, [message.on ? 'pin' : 'unpin']: [message.itemId] });
     case 'killJob':
       return killJob(parts, message.jobId);
     case 'measured':

@@ -518,6 +518,8 @@ export interface Item {
   status?: string;
   /** notice: info, warning, error */
   level?: string;
+  /** userMessage: stays in the model's view, whatever is reduced */
+  pinned?: boolean;
   /** plan */
   entries?: Array<PlanEntry>;
   /** Tool calls. Result is the text that the model gets, Details is for the screen. */
@@ -1074,6 +1076,8 @@ export interface Session {
   queue: Array<QueueEntry>;
   config: unknown;
   archived?: boolean;
+  /** itemIds; told of a session that is loaded */
+  pinned?: Array<string>;
 }
 
 /** SessionConfigureParams merges Config over the session's own. */
@@ -1168,11 +1172,13 @@ export interface SessionStatus {
   turnId?: string;
 }
 
-/** SessionUpdateParams changes a session's title or archives it. */
+/** SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by their itemId. */
 export interface SessionUpdateParams {
   sessionId: string;
   title?: string;
   archived?: boolean;
+  pin?: Array<string>;
+  unpin?: Array<string>;
 }
 
 /** SessionUpdateResult is the session after the change. */
@@ -1192,6 +1198,8 @@ export interface SessionUpdated {
   contextWindow?: number;
   queue?: Array<QueueEntry>;
   config?: unknown;
+  /** itemIds; absent: none */
+  pinned?: Array<string>;
 }
 
 /** Shell sets how commands run. */

@@ -28,7 +28,7 @@ func (emergency) Name() string { return Emergency }
 func (emergency) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 	e := newEdit(in)
 	cutResults(in, e, emergencyResult, emergencyHead, emergencyTail)
-	cutOld(e)
+	cutOld(in, e)
 	in2 := *in
 	in2.Messages = e.msgs
 	out := dropOldest(&in2)
@@ -54,8 +54,8 @@ func cutResults(in *Input, e *edit, longer, head, tail int) {
 }
 
 // cutOld cuts the older messages' text, reasoning, images and arguments.
-func cutOld(e *edit) {
-	for _, u := range units(e.msgs) {
+func cutOld(in *Input, e *edit) {
+	for _, u := range in.units(e.msgs) {
 		if u.keep {
 			continue
 		}
@@ -76,7 +76,7 @@ func cutOld(e *edit) {
 
 // dropOldest drops the oldest units that may go.
 func dropOldest(in *Input) []*message.Message {
-	us := units(in.Messages)
+	us := in.units(in.Messages)
 	drop := make([]bool, len(us))
 	total := Total(in.Messages)
 	for i, u := range us {

@@ -250,6 +250,7 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 		total := Total(msgs)
 		in := Input{Messages: msgs, Target: 200 + rnd.IntN(total+1)}
 		in.Limit = in.Target + rnd.IntN(total/2+1)
+		in.Pins = randomPins(rnd, msgs)
 		if rnd.IntN(2) == 0 {
 			in.Summarize = func(context.Context, SummaryRequest) (string, error) {
 				if rnd.IntN(3) == 0 {
@@ -273,7 +274,7 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 		if Total(res.Messages) != res.After || res.After > res.Before {
 			fail("tokens: %d counted, %d said, %d before", Total(res.Messages), res.After, res.Before)
 		}
-		if !Paired(res.Messages) || !keepsAll(msgs, res.Messages) || all(msgs) != before {
+		if !Paired(res.Messages) || !in.keepsAll(res.Messages) || all(msgs) != before {
 			fail("a rule is broken")
 		}
 		for _, p := range res.Problems {
@@ -283,7 +284,7 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 		}
 		lastUser(t, msgs, res.Messages)
 		if res.After <= in.Target {
-			again, _ := Fit(t.Context(), Input{Messages: res.Messages, Target: in.Target}, ladder)
+			again, _ := Fit(t.Context(), Input{Messages: res.Messages, Target: in.Target, Pins: in.Pins}, ladder)
 			if !slices.Equal(again.Messages, res.Messages) {
 				fail("not stable")
 			}
@@ -302,6 +303,17 @@ func lastUser(t *testing.T, msgs, out []*message.Message) {
 			return
 		}
 	}
+}
+
+// randomPins pins and unpins some of the user's messages after they were sent.
+func randomPins(rnd *rand.Rand, msgs []*message.Message) map[string]bool {
+	pins := map[string]bool{}
+	for _, m := range msgs {
+		if isPrompt(m) && rnd.IntN(5) == 0 {
+			pins[m.ID] = rnd.IntN(2) == 0
+		}
+	}
+	return pins
 }
 
 func randomHistory(rnd *rand.Rand) []*message.Message {

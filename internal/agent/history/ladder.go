@@ -27,6 +27,9 @@ type Input struct {
 	Limit    int // tokens that they may take at most; 0: Target
 	Recent   int // tokens of recent past that summaries leave alone; 0: a share of the target
 
+	// Pins says by id what is pinned or not any more, whatever the message itself bears.
+	Pins map[string]bool
+
 	Summarize    Summarizer // nil: no summary by a model
 	Instructions string     // for the summary, from the user
 	Lookup       string     // told the model where something was left out: how it can be looked up
@@ -156,20 +159,20 @@ func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, e
 		}
 	}()
 	out, err = r.Reduce(ctx, in)
-	if err == nil && (!Paired(out) && Paired(in.Messages) || !keepsAll(in.Messages, out)) {
+	if err == nil && (!Paired(out) && Paired(in.Messages) || !in.keepsAll(out)) {
 		return nil, errBroken
 	}
 	return out, err
 }
 
 // keepsAll reports whether out still has every message that must stay.
-func keepsAll(msgs, out []*message.Message) bool {
+func (in *Input) keepsAll(out []*message.Message) bool {
 	have := make(map[string]bool, len(out))
 	for _, m := range out {
 		have[m.ID] = true
 	}
-	for _, u := range units(msgs) {
-		if m := msgs[u.from]; u.keep && (u.user || u.pinned) && !have[m.ID] {
+	for _, u := range in.units(in.Messages) {
+		if m := in.Messages[u.from]; u.keep && (u.user || u.pinned) && !have[m.ID] {
 			return false
 		}
 	}

@@ -51,7 +51,7 @@ type summary struct{}
 func (summary) Name() string { return Summary }
 
 func (summary) Reduce(ctx context.Context, in *Input) ([]*message.Message, error) {
-	us := units(in.Messages)
+	us := in.units(in.Messages)
 	cut := recentFrom(us, in.recentBudget())
 	if in.Summarize == nil || cut < minSummarized || onlySummary(in.Messages, us[:cut]) {
 		return in.Messages, nil

@@ -38,7 +38,7 @@ type turnSummaries struct{}
 func (turnSummaries) Name() string { return TurnSummaries }
 
 func (turnSummaries) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
-	us := units(in.Messages)
+	us := in.units(in.Messages)
 	recent := recentFrom(us, in.recentBudget())
 	total := Total(in.Messages)
 	gone := map[int]string{} // first unit of a turn to its summary
@@ -198,7 +198,7 @@ type dropTurns struct{}
 func (dropTurns) Name() string { return DropTurns }
 
 func (dropTurns) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
-	us := units(in.Messages)
+	us := in.units(in.Messages)
 	recent := recentFrom(us, in.recentBudget())
 	drop := make([]bool, len(us))
 	total := Total(in.Messages)
@@ -251,7 +251,7 @@ type importance struct{}
 func (importance) Name() string { return Importance }
 
 func (importance) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
-	us := units(in.Messages)
+	us := in.units(in.Messages)
 	order := make([]int, 0, len(us))
 	for i, u := range us {
 		if i >= importanceHead && u.to <= len(in.Messages)-importanceTail && !u.keep {

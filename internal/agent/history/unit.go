@@ -22,10 +22,10 @@ type unit struct {
 
 // units splits msgs. What must always be kept is marked: pinned messages, system
 // messages, the last visible user message, and the last unit.
-func units(msgs []*message.Message) []unit {
+func (in *Input) units(msgs []*message.Message) []unit {
 	var us []unit
 	for i := 0; i < len(msgs); {
-		u := unit{from: i, to: i + 1, user: isPrompt(msgs[i]), pinned: isPinned(msgs[i]), tokens: Tokens(msgs[i])}
+		u := unit{from: i, to: i + 1, user: isPrompt(msgs[i]), pinned: in.pinned(msgs[i]), tokens: Tokens(msgs[i])}
 		for u.to < len(msgs) && msgs[u.to].Role == message.RoleTool {
 			u.tokens += Tokens(msgs[u.to])
 			u.to++
@@ -51,9 +51,17 @@ func isPrompt(m *message.Message) bool {
 	return m.Role == message.RoleUser && !m.Hidden && m.App == ""
 }
 
-func isPinned(m *message.Message) bool {
+func (in *Input) pinned(m *message.Message) bool {
+	if on, ok := in.Pins[m.ID]; ok {
+		return on
+	}
+	return BornPinned(m) || m.Role == message.RoleSystem
+}
+
+// BornPinned reports whether a message was pinned when it was sent.
+func BornPinned(m *message.Message) bool {
 	_, ok := m.Meta[PinnedKey]
-	return ok || m.Role == message.RoleSystem
+	return ok
 }
 
 // recentFrom returns the first unit of the recent past: whole units from the end, as many

@@ -26,6 +26,7 @@ type exported struct {
 	Messages  []*message.Message `json:"messages"`
 	Items     []itemData         `json:"items,omitempty"`
 	Commits   []*agent.Commit    `json:"commits,omitempty"`
+	Pins      []agent.PinChange  `json:"pins,omitempty"`
 }
 
 // Export returns a session as text, without secrets: format "json", which Import reads, or
@@ -48,7 +49,7 @@ func (l *Library) Export(id, format string) (string, error) {
 	}
 	doc := exported{
 		Format: exportFormat, Version: Version, Title: in.Entry.Title, Cwd: in.Entry.Cwd, CreatedAt: in.Entry.CreatedAt,
-		Usage: in.Entry.Usage, Config: in.Config, Messages: in.Messages, Commits: in.Commits,
+		Usage: in.Entry.Usage, Config: in.Config, Messages: in.Messages, Commits: in.Commits, Pins: in.Pins,
 	}
 	known := all{}
 	for _, m := range in.Messages {

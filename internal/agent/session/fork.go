@@ -37,7 +37,7 @@ func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	}
 	meta := Meta{Cwd: in.Entry.Cwd, Title: in.Entry.Title, ForkOf: id}
 	return l.write(meta, content{
-		config: in.Config, messages: in.Messages[:cut], items: keep(items, places, cut), commits: in.Commits,
+		config: in.Config, messages: in.Messages[:cut], items: keep(items, places, cut), commits: in.Commits, pins: in.Pins,
 	})
 }
 
@@ -101,6 +101,7 @@ type content struct {
 	messages []*message.Message
 	items    []Item
 	commits  []*agent.Commit
+	pins     []agent.PinChange
 }
 
 // write makes a session of a content. Items are renumbered from 1.
@@ -122,6 +123,9 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 		if known.byID(commit.Through) != nil {
 			records = append(records, agent.Record{Type: agent.RecordCompaction, Commit: commit, Time: l.now()})
 		}
+	}
+	for _, change := range c.pins {
+		records = append(records, agent.Record{Type: agent.RecordPin, Pin: &change, Time: l.now()})
 	}
 	for _, it := range c.items {
 		it.Seq = s.NextSeq()

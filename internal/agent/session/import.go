@@ -52,7 +52,7 @@ func (l *Library) parseImport(text []byte) (Meta, content, []Problem, error) {
 		if doc.Version > Version {
 			return Meta{}, content{}, nil, ErrNewer
 		}
-		c := content{config: doc.Config, messages: doc.Messages, commits: doc.Commits}
+		c := content{config: doc.Config, messages: doc.Messages, commits: doc.Commits, pins: doc.Pins}
 		known := all{}
 		for _, m := range doc.Messages {
 			if m != nil {
@@ -75,7 +75,7 @@ func (l *Library) parseLog(text []byte) (Meta, content, []Problem, error) {
 		return Meta{}, content{}, nil, err
 	}
 	r.finish(text)
-	c := content{config: r.out.Config, messages: r.out.Messages, commits: r.out.Commits}
+	c := content{config: r.out.Config, messages: r.out.Messages, commits: r.out.Commits, pins: r.out.Pins}
 	in := &itemReader{file: bytes.NewReader(text), nodes: r.log.nodes}
 	for _, ref := range r.log.visible() {
 		if it, ok, err := in.item(ref); ok && err == nil {

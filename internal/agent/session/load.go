@@ -27,6 +27,7 @@ type Loaded struct {
 	// of its calls, in call order.
 	Messages       []*message.Message
 	Commits        []*agent.Commit
+	Pins           []agent.PinChange
 	Queue          []agent.QueueEntry
 	Config         json.RawMessage
 	Proposals      []Proposal // last state of each, in the order in which they were made
@@ -48,7 +49,7 @@ const MaxTurns = 256
 // Restored is what the engine goes on from.
 func (l *Loaded) Restored() agent.Restored {
 	return agent.Restored{
-		Messages: l.Messages, Commits: l.Commits, Queue: l.Queue, Title: l.Entry.Title, Usage: l.Entry.Usage,
+		Messages: l.Messages, Commits: l.Commits, Pins: l.Pins, Queue: l.Queue, Title: l.Entry.Title, Usage: l.Entry.Usage,
 		Turns: l.Turns, Paused: l.Paused,
 	}
 }
@@ -280,6 +281,10 @@ func (r *reader) record(rec *agent.Record, off int64, n int) {
 	case agent.RecordCompaction:
 		if rec.Commit != nil {
 			r.out.Commits = append(r.out.Commits, rec.Commit)
+		}
+	case agent.RecordPin:
+		if rec.Pin != nil {
+			r.out.Pins = append(r.out.Pins, *rec.Pin)
 		}
 	default:
 		r.own(rec)

@@ -140,7 +140,7 @@ func (l *logState) apply(r *agent.Record, off int64, n int, title func(string) s
 		if decode(r.Data, &d) == nil {
 			l.head, e.Messages = l.find(d.Through), d.Messages
 		}
-	case agent.RecordQueue, agent.RecordToolStart, agent.RecordCompaction, RecordProposal, RecordGrant, RecordClientMessage:
+	case agent.RecordQueue, agent.RecordToolStart, agent.RecordCompaction, agent.RecordPin, RecordProposal, RecordGrant, RecordClientMessage:
 	default:
 		return false
 	}

@@ -18,6 +18,7 @@ type Item struct {
 	Source  string         `json:"source,omitzero"`  // userMessage: prompt, steer, followUp, job
 	Status  string         `json:"status,omitzero"`  // toolCall always; messages: retracted, aborted
 	Level   string         `json:"level,omitzero"`   // notice: info, warning, error
+	Pinned  bool           `json:"pinned,omitzero"`  // userMessage: stays in the model's view, whatever is reduced
 
 	Entries []PlanEntry `json:"entries,omitzero"` // plan
 

@@ -20,6 +20,7 @@ type SessionUpdated struct {
 	ContextWindow int             `json:"contextWindow,omitzero"`
 	Queue         []QueueEntry    `json:"queue,omitzero"`
 	Config        json.RawMessage `json:"config,omitzero"`
+	Pinned        []string        `json:"pinned,omitzero"` // itemIds; absent: none
 }
 
 // TurnStarted opens a turn with the messages that it begins with.

@@ -56,6 +56,7 @@ type Session struct {
 	Queue         []QueueEntry    `json:"queue"`
 	Config        json.RawMessage `json:"config"`
 	Archived      bool            `json:"archived,omitzero"`
+	Pinned        []string        `json:"pinned,omitzero"` // itemIds; told of a session that is loaded
 }
 
 // SessionLoadParams attaches to a stored session. With Replay its past is told again
@@ -72,11 +73,13 @@ type SessionLoadResult struct {
 	LastSeq int64   `json:"lastSeq"`
 }
 
-// SessionUpdateParams changes a session's title or archives it.
+// SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by their itemId.
 type SessionUpdateParams struct {
-	SessionID string  `json:"sessionId"`
-	Title     *string `json:"title,omitzero"`
-	Archived  *bool   `json:"archived,omitzero"`
+	SessionID string   `json:"sessionId"`
+	Title     *string  `json:"title,omitzero"`
+	Archived  *bool    `json:"archived,omitzero"`
+	Pin       []string `json:"pin,omitzero"`
+	Unpin     []string `json:"unpin,omitzero"`
 }
 
 // SessionUpdateResult is the session after the change.

@@ -203,6 +203,15 @@ local function stop_subagent()
   client.request('agent/abort', { sessionId = transcript.session, itemId = call.id })
 end
 
+--- Pins the message that the row belongs to, or gives it back to what may be left out.
+local function pin()
+  local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
+  if not here or here.data.type ~= 'userMessage' or here.depth > 0 then
+    return log.tell('no message of yours here')
+  end
+  client.request('agent/session/update', { sessionId = transcript.session, [here.data.pinned and 'unpin' or 'pin'] = { here.id } })
+end
+
 --- Goes to the first pending hunk of the row's edit; below the transcript to the first of all.
 local function show_edit()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
@@ -239,6 +248,7 @@ local function map_keys(buf)
   map('f', permission.refuse, 'refuse and say why')
   map('gf', M.go_to_file, 'open the file under the cursor')
   map('x', stop_subagent, 'stop the sub-agent')
+  map('p', pin, 'pin or unpin this message')
   map('<CR>', show_edit, 'go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end
@@ -349,6 +359,7 @@ events.on('session/updated', function(p)
     end
   end
   M.winbar()
+  transcript.set_pinned(p.pinned or {})
   transcript.touch_footer()
 end)
 

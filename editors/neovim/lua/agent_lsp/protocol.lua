@@ -367,6 +367,7 @@
 ---@field source? string userMessage: prompt, steer, followUp, job
 ---@field status? string toolCall always; messages: retracted, aborted
 ---@field level? string notice: info, warning, error
+---@field pinned? boolean userMessage: stays in the model's view, whatever is reduced
 ---@field entries? agent_lsp.PlanEntry[] plan
 ---@field callId? string Tool calls. Result is the text that the model gets, Details is for the screen.
 ---@field name? string
@@ -785,6 +786,7 @@
 ---@field queue agent_lsp.QueueEntry[]
 ---@field config any
 ---@field archived? boolean
+---@field pinned? string[] itemIds; told of a session that is loaded
 
 --- SessionConfigureParams merges Config over the session's own.
 ---@class agent_lsp.SessionConfigureParams
@@ -863,11 +865,13 @@
 ---@field status string
 ---@field turnId? string
 
---- SessionUpdateParams changes a session's title or archives it.
+--- SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by their itemId.
 ---@class agent_lsp.SessionUpdateParams
 ---@field sessionId string
 ---@field title? string
 ---@field archived? boolean
+---@field pin? string[]
+---@field unpin? string[]
 
 --- SessionUpdateResult is the session after the change.
 ---@class agent_lsp.SessionUpdateResult
@@ -885,6 +889,7 @@
 ---@field contextWindow? number
 ---@field queue? agent_lsp.QueueEntry[]
 ---@field config? any
+---@field pinned? string[] itemIds; absent: none
 
 --- Shell sets how commands run.
 ---@class agent_lsp.Shell

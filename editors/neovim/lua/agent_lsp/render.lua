@@ -131,6 +131,9 @@ local function message(item)
     if d.source and d.source ~= 'prompt' then
       body[1] = body[1] .. ('  (%s)'):format(d.source == 'followUp' and 'queued' or d.source)
     end
+    if d.pinned then
+      body[1] = body[1] .. '  (pinned)'
+    end
     block(out, body, item.depth)
     return { lines = out, group = 'AgentLspUser', whole = true }
   end

@@ -344,6 +344,21 @@ function M.delta(id, kind, text)
   touch(item)
 end
 
+--- Takes which of the user's messages are pinned.
+---@param ids string[]
+function M.set_pinned(ids)
+  local now = {}
+  for _, id in ipairs(ids) do
+    now[id] = true
+  end
+  for _, item in ipairs(items) do
+    if (item.data.pinned or false) ~= (now[item.id] or false) then
+      item.data.pinned = now[item.id]
+      touch(item)
+    end
+  end
+end
+
 --- Adds a note of the client's own.
 ---@param text string
 ---@param level? 'info'|'warning'|'error'

@@ -79,8 +79,9 @@ function drawUser(entry: Entry, item: Item, into: HTMLElement, context: Context)
   const checkpoint = context.checkpointOf(entry);
   const images = (item.content ?? []).filter((block) => block.type === 'image' && block.data);
   const source = item.source === 'steer' ? 'steered' : item.source === 'followUp' ? 'queued' : item.source === 'job' ? 'background job' : '';
-  drawWhenChanged(into, [entry.text, images.length, source, checkpoint, entry.done], () => [
-    h('div', { class: 'who' }, entry.parent ? 'Task' : source ? `You (${source})` : 'You'),
+  const who = entry.parent ? 'Task' : source ? `You (${source})` : 'You';
+  drawWhenChanged(into, [entry.text, images.length, source, checkpoint, entry.done, item.pinned], () => [
+    h('div', { class: 'who' }, item.pinned ? `${who} · pinned` : who),
     h('div', { class: 'user-text' }, entry.text),
     ...images.map((block) => h('img', { class: 'attached', alt: 'attached image', src: `data:${safeImage(block.mimeType)};base64,${block.data ?? ''}` })),
     !entry.parent && userActions(entry, into, context, checkpoint),
@@ -95,6 +96,7 @@ function userActions(entry: Entry, into: HTMLElement, context: Context, checkpoi
     checkpoint !== undefined && button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), { class: 'small', title: 'Put the files back as they were before this prompt' }),
     checkpoint !== undefined && button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
     entry.done && button('Resend', () => editMessage(entry, into, context), { class: 'small', 'aria-label': 'Edit and resend', title: 'Change the message and send it again, in a fork' }),
+    entry.done && button(entry.item?.pinned ? 'Unpin' : 'Pin', () => context.send({ type: 'pin', itemId: entry.id, on: !entry.item?.pinned }), { class: 'small', title: 'A pinned message stays before the model word by word, however long the conversation gets' }),
     entry.done && button('Fork', () => context.send({ type: 'fork', itemId: entry.id }), { class: 'small', title: 'Go on from here in a new session' }),
   );
 }

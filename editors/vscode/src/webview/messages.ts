@@ -64,5 +64,6 @@ export type FromPanel =
   | { type: 'removeQueued'; messageId: string }
   | { type: 'resend'; itemId: string; text: string }
   | { type: 'fork'; itemId: string }
+  | { type: 'pin'; itemId: string; on: boolean }
   | { type: 'killJob'; jobId: string }
   | { type: 'measured'; figures: Record<string, number> };

@@ -26,10 +26,12 @@ export class Conversation {
   readonly entries = new Map<string, Entry>();
   /** Top-level entries in order of arrival. */
   readonly order: string[] = [];
+  private pinned = new Set<string>();
 
   clear(): void {
     this.entries.clear();
     this.order.length = 0;
+    this.pinned.clear();
   }
 
   /** Takes one notification; returns the ids of the entries that changed. */
@@ -42,6 +44,8 @@ export class Conversation {
         return this.put(event.params.item, event.params.turnId, true);
       case 'agent/delta':
         return this.append(event.params);
+      case 'agent/session/updated':
+        return this.pin(new Set(event.params.pinned ?? []));
       case 'agent/turn/completed':
         return this.endTurn(event.params.turnId, event.params.turn);
       case 'agent/retry':
@@ -60,12 +64,24 @@ export class Conversation {
     const entry = known ?? { ...blank(item.itemId, 'item'), parent: item.parentItemId };
     if (entry.done && !done) return [];
     entry.item = item;
+    if (item.pinned) this.pinned.add(item.itemId);
     entry.turnId = turnId;
     entry.done = done;
     if (item.text !== undefined && (done || item.text.length > entry.text.length)) entry.text = item.text;
     const cleared = this.dropRetry(turnId);
     if (known) return [item.itemId, ...cleared];
     return [...this.add(entry), ...cleared];
+  }
+
+  /** What is pinned now, and what was before, is drawn again. */
+  private pin(now: Set<string>): string[] {
+    const changed = [...new Set([...now, ...this.pinned])].filter((id) => now.has(id) !== this.pinned.has(id));
+    this.pinned = now;
+    return changed.filter((id) => {
+      const entry = this.entries.get(id);
+      if (entry?.item) entry.item = { ...entry.item, pinned: now.has(id) };
+      return entry?.item;
+    });
   }
 
   private append({ itemId, kind, text }: Delta): string[] {

@@ -127,7 +127,12 @@ async function resendForkImage(d) {
   await d.prompt('asked badly');
   await d.entry('assistantMessage', 'First').waitFor();
   await d.idle();
-  await d.entry('userMessage', 'asked badly').getByRole('button', { name: 'Edit and resend' }).click();
+  const asked = d.entry('userMessage', 'asked badly');
+  await asked.getByRole('button', { name: 'Pin', exact: true }).click();
+  await asked.locator('.who', { hasText: 'pinned' }).waitFor();
+  await asked.getByRole('button', { name: 'Unpin' }).click();
+  await asked.getByRole('button', { name: 'Pin', exact: true }).waitFor();
+  await asked.getByRole('button', { name: 'Edit and resend' }).click();
   await d.panel.locator('textarea.edit').fill('asked better');
   await d.panel.getByRole('button', { name: 'Send from here' }).click();
   await d.entry('assistantMessage', 'Better').waitFor();

@@ -53,6 +53,16 @@ test('the end of a turn closes what is open', () => {
   assert.equal(c.entries.get('a')?.done, true);
 });
 
+test('a message is drawn again when it is pinned or unpinned, and only then', () => {
+  const updated = (pinned?: string[]): AgentEvent => ({ method: 'agent/session/updated', params: { ...stamp, status: 'idle', pinned } });
+  const c = told(completed(item('u', 'userMessage', { pinned: true })), completed(item('v', 'userMessage')));
+  assert.deepEqual(c.take(updated(['u'])), []);
+  assert.deepEqual(c.take(updated(['v'])).sort(), ['u', 'v']);
+  assert.deepEqual([c.entries.get('u')?.item?.pinned, c.entries.get('v')?.item?.pinned], [false, true]);
+  assert.deepEqual(c.take(updated()), ['v']);
+  assert.equal(c.entries.get('v')?.item?.pinned, false);
+});
+
 test('live output is bounded', () => {
   const c = told(started(item('a', 'toolCall')));
   for (let i = 0; i < 100; i++) c.take(delta('a', 'x'.repeat(10_000), 'toolOutput'));

@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// PinChange names messages that are pinned from now on, or not any more. It wins over what
+// the messages themselves bear, a later one over an earlier one.
+type PinChange struct {
+	Pin      []string `json:"pin,omitempty"`
+	Unpin    []string `json:"unpin,omitempty"`
+	Withheld []string `json:"withheld,omitempty"` // a hook keeps them from the model: they can never be pinned
+}
+
+// pins is what no reduction of the context may take away. Guarded by the session's lock.
+type pins struct {
+	changed  map[string]bool // by id: what a PinChange said
+	withheld map[string]bool
+	list     []string // the pinned messages of the history, oldest first; never changed in place
+}
+
+func (p *pins) apply(c PinChange) {
+	if p.changed == nil {
+		p.changed, p.withheld = map[string]bool{}, map[string]bool{}
+	}
+	for _, id := range c.Pin {
+		p.changed[id] = true
+	}
+	for _, id := range slices.Concat(c.Unpin, c.Withheld) {
+		p.changed[id] = false
+	}
+	for _, id := range c.Withheld {
+		p.withheld[id] = true
+	}
+}
+
+// has reports whether a message is pinned.
+func (p *pins) has(m *message.Message) bool {
+	if on, ok := p.changed[m.ID]; ok {
+		return on
+	}
+	return history.BornPinned(m)
+}
+
+// add lists a message that became history.
+func (p *pins) add(m *message.Message) {
+	if p.has(m) {
+		p.list = append(slices.Clip(p.list), m.ID)
+	}
+}
+
+func (p *pins) recount(all []*message.Message) {
+	p.list = nil
+	for _, m := range all {
+		p.add(m)
+	}
+}
+
+// SetPins pins messages of the user's, or gives them back to the reductions of the context. One that a
+// reduction took out already is in the model's view again. It returns once the change is stored.
+func (s *Session) SetPins(pin, unpin []string) error {
+	c := PinChange{Pin: pin, Unpin: unpin}
+	s.mu.Lock()
+	err := s.checkPinsLocked(c)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if s.opts.Store != nil {
+		if err := s.opts.Store.Append(Record{Type: RecordPin, Pin: &c, Time: time.Now(), Sync: true}); err != nil {
+			return fmt.Errorf("storing what is pinned: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pins.apply(c)
+	s.pins.recount(s.history)
+	s.showPinnedLocked()
+	s.changedLocked()
+	return nil
+}
+
+func (s *Session) checkPinsLocked(c PinChange) error {
+	if s.closed {
+		return ErrClosed
+	}
+	mine := make(map[string]bool, len(s.history))
+	for _, m := range s.history {
+		mine[m.ID] = m.Role == message.RoleUser && !m.Hidden && m.App == ""
+	}
+	for _, id := range slices.Concat(c.Pin, c.Unpin) {
+		if !mine[id] {
+			return fmt.Errorf("item %q: %w", id, ErrNotPinnable)
+		}
+	}
+	for _, id := range c.Pin {
+		if slices.Contains(c.Unpin, id) {
+			return fmt.Errorf("item %q is named in pin and in unpin: %w", id, ErrNotPinnable)
+		}
+		if s.pins.withheld[id] {
+			return fmt.Errorf("item %q was kept from the model by a hook: %w", id, ErrNotPinnable)
+		}
+	}
+	return nil
+}
+
+// restorePins takes over what was stored.
+func (s *Session) restorePins(changes []PinChange) {
+	for _, c := range changes {
+		s.pins.apply(c)
+	}
+	s.pins.recount(s.history)
+	s.showPinnedLocked()
+}
+
+// withholdPinLocked makes sure that a message which a hook keeps from the model is never pinned.
+func (s *Session) withholdPinLocked(m *message.Message) {
+	c := PinChange{Withheld: []string{m.ID}}
+	s.journal.add(Record{Type: RecordPin, Pin: &c})
+	s.pins.apply(c)
+	s.pins.recount(s.history)
+}
+
+// showPinnedLocked puts into the view what was pinned after a reduction had taken it out. No
+// commit is needed: whoever restores the session does the same.
+func (s *Session) showPinnedLocked() {
+	if msgs := s.withPinnedLocked(s.view.msgs); !slices.Equal(msgs, s.view.msgs) {
+		s.view.msgs, s.view.paired = msgs, 0
+		s.view.meter.Reset(msgs)
+	}
+}
+
+// withPinnedLocked returns msgs, a view, with every message that the user pinned, whole and where it
+// stood in the history. Those that were born pinned are never missing.
+func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
+	if !slices.Contains(slices.Collect(maps.Values(s.pins.changed)), true) {
+		return msgs
+	}
+	place := make(map[string]int, len(s.history))
+	for i, m := range s.history {
+		place[m.ID] = i
+	}
+	out := slices.Clone(msgs)
+	for i, m := range s.history {
+		if !s.pins.changed[m.ID] || slices.Contains(out, m) {
+			continue
+		}
+		if at := slices.IndexFunc(out, func(o *message.Message) bool { return o.ID == m.ID }); at >= 0 {
+			out[at] = m // it had been shortened
+			continue
+		}
+		at := slices.IndexFunc(out, func(o *message.Message) bool { p, ok := place[o.ID]; return ok && p > i })
+		if at < 0 {
+			at = len(out)
+		}
+		out = slices.Insert(out, at, m)
+	}
+	return out
+}
