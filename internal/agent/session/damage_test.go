@@ -239,6 +239,29 @@ func TestPairing(t *testing.T) {
 	}
 }
 
+// Records of kinds that this version does not know stay in the file, byte by byte, whatever is done with the session.
+func TestUnknownRecordsStay(t *testing.T) {
+	const future = `{"type":"fromTheFuture","data":{"keep":"me","n":1e400},"beside":[1,{"two":null}],"time":"2030-01-01T00:00:00Z"}` + "\n"
+	lines := strings.SplitAfter(string(stored(t)), "\n")
+	middle := len(lines) / 2
+	l := place(t, []byte(strings.Join(lines[:middle], "")+future+strings.Join(lines[middle:], "")+future))
+	in := load(t, l, "s1")
+	if len(in.Others) != 2 || len(in.Problems) != 0 {
+		t.Errorf("others %v, problems %v", in.Others, in.Problems)
+	}
+	s := in.Session
+	must(t, s.Append(messageRecord(msg("u9", message.RoleUser, "on"))))
+	must(t, s.SetTitle("renamed"))
+	must(t, s.BranchTo("u1"))
+	must(t, s.SetArchived(true))
+	must(t, s.Close())
+	data, err := os.ReadFile(l.logPath("s1"))
+	must(t, err)
+	if n := strings.Count(string(data), future); n != 2 {
+		t.Errorf("%d of 2 are left:\n%s", n, data)
+	}
+}
+
 // A log of a gigabyte that is no longer loaded says why and what to do; it costs the other sessions nothing.
 func TestAGigabyte(t *testing.T) {
 	l := newLibrary(t)
@@ -253,4 +276,43 @@ func TestAGigabyte(t *testing.T) {
 		t.Errorf("the error does not say what to do: %v", err)
 	}
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
+	list, _, err := l.List(Query{Text: "fix"})
+	if err != nil || len(list) != 1 || list[0].ID != s.ID() {
+		t.Errorf("search beside it: %v, %v", list, err)
+	}
+}
+
+// While the library's folder cannot be written, new sessions are made in the spare one, and are listed, forked and found
+// as all others; their place is told. What is stored is read.
+func TestSpareFolder(t *testing.T) {
+	l := newLibrary(t)
+	old := create(t, l)
+	story(t, old)
+	must(t, old.Close())
+	none := filepath.Join(l.dir, "a-file", "sessions") // not to be made by root either
+	put(t, filepath.Dir(none), nil)
+	broken := OpenWith(none, Options{Now: clock(), Spare: t.TempDir()})
+	t.Cleanup(func() { broken.Close() })
+	s := create(t, broken)
+	story(t, s)
+	path, why := s.Elsewhere()
+	if why == nil || !strings.HasPrefix(path, broken.opts.Spare) {
+		t.Errorf("it is in %q because of %v", path, why)
+	}
+	must(t, s.Close())
+	wantOutline(t, load(t, broken, s.ID()), storyOutline)
+	fork, err := broken.Fork(s.ID(), "", false)
+	must(t, err)
+	broken.dir = l.dir // what can be read is listed beside them
+	list, _, err := broken.List(Query{Text: "fix"})
+	if err != nil || len(list) != 3 {
+		t.Errorf("list: %v, %v", list, err)
+	}
+	must(t, broken.Delete(fork.ID()))
+	if path, why := create(t, l).Elsewhere(); why != nil {
+		t.Errorf("a sound folder is left for %s: %v", path, why)
+	}
+	if _, err := OpenWith(none, Options{}).Create(Meta{}); err == nil {
+		t.Error("a session was made in no folder")
+	}
 }

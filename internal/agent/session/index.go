@@ -90,12 +90,16 @@ func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 	if ok {
 		state.entry = e
 	}
-	read, err := l.scanLog(&state, e.Bytes)
+	upTo := size
+	if l.tooLarge(size) { // nobody can open it: what it begins with tells enough
+		upTo = e.Bytes + maxIndex
+	}
+	read, err := l.scanLog(&state, e.Bytes, upTo)
 	if err != nil {
 		return Entry{}, err
 	}
 	state.entry.Bytes = read
-	if size-e.Bytes > indexEvery {
+	if upTo == size && size-e.Bytes > indexEvery {
 		if err := l.writeIndex(state.entry); err != nil && !errors.Is(err, os.ErrPermission) {
 			l.warn("writing the index of session "+id, err)
 		}
@@ -103,8 +107,11 @@ func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 	return state.entry, nil
 }
 
-// scanLog applies the log's lines from offset from on and returns up to where lines are whole.
-func (l *Library) scanLog(state *logState, from int64) (int64, error) {
+// tooLarge reports whether a log of size bytes is longer than what is ever read.
+func (l *Library) tooLarge(size int64) bool { return size > l.maxBytes()+maxLine }
+
+// scanLog applies the log's lines between two offsets and returns up to where lines are whole.
+func (l *Library) scanLog(state *logState, from, to int64) (int64, error) {
 	f, err := os.Open(l.logPath(state.entry.ID))
 	if err != nil {
 		return 0, fmt.Errorf("reading session %s: %w", state.entry.ID, err)
@@ -113,7 +120,7 @@ func (l *Library) scanLog(state *logState, from int64) (int64, error) {
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return 0, fmt.Errorf("reading session %s: %w", state.entry.ID, err)
 	}
-	r := bufio.NewReaderSize(f, 64<<10)
+	r := bufio.NewReaderSize(io.LimitReader(f, to-from), 64<<10)
 	for off := from; ; {
 		line, n, err := readLine(r)
 		if err != nil {

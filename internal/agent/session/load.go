@@ -165,9 +165,9 @@ func (l *Library) readLog(id string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading session %s: %w", id, err)
 	}
-	if limit := l.maxBytes() + maxLine; info.Size() > limit {
+	if l.tooLarge(info.Size()) {
 		return nil, fmt.Errorf("loading session %s: its file %s has %d bytes, more than the %d that are read: %w",
-			id, l.logPath(id), info.Size(), limit, ErrFull)
+			id, l.logPath(id), info.Size(), l.maxBytes()+maxLine, ErrFull)
 	}
 	data, err := os.ReadFile(l.logPath(id))
 	if err != nil {

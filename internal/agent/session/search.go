@@ -20,6 +20,9 @@ func (l *Library) matches(e Entry, text string) bool {
 		return false
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || l.tooLarge(info.Size()) {
+		return false
+	}
 	needle := foldedJSON(text)
 	r := bufio.NewReaderSize(f, 64<<10)
 	for {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // dirOf returns the folder of a session's files.
@@ -20,7 +19,7 @@ func (l *Library) dirOf(id string) string {
 // newLog makes a session's empty file: in the library's folder, or in the spare one where that cannot be written.
 func (l *Library) newLog(id string) (*os.File, error) {
 	f, err := newFile(l.dir, id)
-	if err == nil || l.opts.Spare == "" || !unwritable(err) {
+	if err == nil || l.opts.Spare == "" || errors.Is(err, os.ErrExist) {
 		return f, err
 	}
 	f, again := newFile(l.opts.Spare, id)
@@ -38,11 +37,6 @@ func newFile(dir, id string) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, id+logSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// unwritable reports whether an error says that a folder will take nothing, which a full one may again.
-func unwritable(err error) bool {
-	return errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // spareFiles lists the spare folder where it is in use.
