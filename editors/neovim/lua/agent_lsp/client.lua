@@ -4,6 +4,7 @@ local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 local peek = require('agent_lsp.peek')
+local rename = require('agent_lsp.rename')
 
 local M = {}
 
@@ -101,6 +102,13 @@ function M.workspace(buf)
   return workspaces[root]
 end
 
+--- The workspace that the user is in: that of the buffer, if it has a session, else the one that is shown.
+---@return agent_lsp.Workspace?
+function M.here()
+  local ws = M.workspace()
+  return ws.session and ws or current
+end
+
 --- How many workspaces are in use.
 ---@return integer
 function M.count()
@@ -166,7 +174,7 @@ local function attach_all(ws)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     attach(ws, buf)
   end
-  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufFilePost' }, {
+  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
     group = vim.api.nvim_create_augroup('agent_lsp_attach_' .. ws.root, { clear = true }),
     callback = function(args)
       attach(ws, args.buf)
@@ -189,11 +197,17 @@ vim.api.nvim_create_autocmd('LspNotify', {
   end,
 })
 
-peek.on_adopt(function(buf)
+local function attach_anywhere(buf)
   for _, ws in pairs(workspaces) do
     attach(ws, buf)
   end
-end)
+end
+
+peek.on_adopt(attach_anywhere)
+rename.watch(function(buf, id)
+  local ws = around(buf)
+  return ws ~= nil and ws.id == id
+end, attach_anywhere)
 
 local function finish(ws, client, err)
   ws.starting = false

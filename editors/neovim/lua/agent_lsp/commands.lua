@@ -20,6 +20,7 @@ end
 function M.prompt(opts)
   require('agent_lsp.review')
   if opts.args == '' then
+    require('agent_lsp.input').about(range(opts))
     return require('agent_lsp.panel').focus_input()
   end
   api().prompt(blocks(opts.args), { range = range(opts) })

@@ -146,7 +146,7 @@ local function accept(proposal, file, buf, list, proposed)
   if not made then
     return log.tell('a change reaches across the border of a hunk; accept first, then edit in the file', vim.log.levels.WARN)
   end
-  make_own(file.uri, own)
+  make_own(hunks.uri(file), own)
   vim.bo[buf].modified = false
   vim.schedule(function()
     close_tab(buf)
@@ -169,7 +169,7 @@ local function label(text, path)
 end
 
 local function show_proposed(proposal, file, base, list, filetype)
-  local path = vim.uri_to_fname(file.uri)
+  local path = vim.uri_to_fname(hunks.uri(file))
   local proposed = exchange(base, list, 'old', 'new', 'base')
   local buf = scratch('agent-proposed://' .. path, proposed, filetype)
   show('right', buf)
@@ -196,9 +196,9 @@ function M.open(proposal, file)
     log.tell('there is nothing to compare')
     return false
   end
-  local path = vim.uri_to_fname(file.uri)
+  local path = vim.uri_to_fname(hunks.uri(file))
   local filetype = vim.filetype.match({ filename = path }) or ''
-  local lines, list = current_lines(file.uri), pieces(proposal, file)
+  local lines, list = current_lines(hunks.uri(file)), pieces(proposal, file)
   local applied = file.placement == 'applied'
   local base = applied and exchange(lines, list, 'new', 'old', 'row') or lines
   vim.cmd.tabnew()
@@ -207,7 +207,7 @@ function M.open(proposal, file)
   vim.bo.modifiable = false
   label(' base ', path)
   if applied then
-    local buf = vim.uri_to_bufnr(file.uri)
+    local buf = vim.uri_to_bufnr(hunks.uri(file))
     vim.fn.bufload(buf)
     show('right', buf)
   else

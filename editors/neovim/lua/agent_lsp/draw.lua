@@ -95,6 +95,9 @@ local function row_of(buf, h, shown)
 end
 
 local function file_note(file)
+  if file.placement == 'applied' and file.op == 'rename' then
+    return ' the agent renamed this file, it was ' .. vim.fs.basename(file.uri)
+  end
   return ({
     create = ' new file',
     delete = ' the agent wants to delete this file',
@@ -297,7 +300,7 @@ end
 ---@return integer row
 ---@return integer lines
 function M.place_of(w)
-  local buf = M.buffer(w.file.uri)
+  local buf = M.buffer(hunks.uri(w.file))
   local shown = hunks.split(w.file.placement == 'applied' and w.hunk.newText or w.hunk.oldText)
   local d = buf and drawn[buf] and drawn[buf][w.hunk.hunkId]
   local pos = d and vim.api.nvim_buf_get_extmark_by_id(buf, ns, d.mark, {})
@@ -331,6 +334,16 @@ vim.api.nvim_create_autocmd('BufWinEnter', {
   group = group,
   callback = function(args)
     if hunks.count() > 0 and not drawn[args.buf] and vim.bo[args.buf].buftype == '' then
+      M.buffer_hunks(args.buf)
+    end
+  end,
+})
+
+--- Under its new name a buffer has other hunks: what waits for a file is not drawn in a copy of it.
+vim.api.nvim_create_autocmd('BufFilePost', {
+  group = group,
+  callback = function(args)
+    if hunks.count() > 0 and vim.api.nvim_buf_is_loaded(args.buf) then
       M.buffer_hunks(args.buf)
     end
   end,

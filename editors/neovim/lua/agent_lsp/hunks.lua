@@ -35,6 +35,13 @@ function M.split(text)
   return lines
 end
 
+--- Where a file of a proposal stands now: one that was renamed already has its new name.
+---@param f agent_lsp.ProposalFile
+---@return string uri
+function M.uri(f)
+  return f.op == 'rename' and f.placement == 'applied' and f.newUri or f.uri
+end
+
 --- All proposals that wait, oldest first.
 ---@return agent_lsp.Proposal[]
 function M.proposals()
@@ -68,7 +75,7 @@ function M.pending(uri)
   local out = {}
   for _, id in ipairs(order) do
     for _, f in ipairs(proposals[id].files) do
-      for _, h in ipairs((not uri or f.uri == uri) and f.hunks or {}) do
+      for _, h in ipairs((not uri or M.uri(f) == uri) and f.hunks or {}) do
         if M.is_pending(h) then
           table.insert(out, { proposal = proposals[id], file = f, hunk = h })
         end
@@ -83,9 +90,10 @@ end
 function M.uris()
   local seen, out = {}, {}
   for _, w in ipairs(M.pending()) do
-    if not seen[w.file.uri] then
-      seen[w.file.uri] = true
-      table.insert(out, w.file.uri)
+    local uri = M.uri(w.file)
+    if not seen[uri] then
+      seen[uri] = true
+      table.insert(out, uri)
     end
   end
   table.sort(out)
@@ -98,9 +106,18 @@ local function changed(uris)
 end
 
 local function uris_of(p)
-  return vim.tbl_map(function(f)
-    return f.uri
-  end, p.files)
+  return vim.tbl_map(M.uri, p.files)
+end
+
+--- The files of a proposal as it is told, and as it was before: one may have another name now.
+local function uris_of_both(p)
+  local out = uris_of(p)
+  for _, uri in ipairs(proposals[p.proposalId] and uris_of(proposals[p.proposalId]) or {}) do
+    if not vim.list_contains(out, uri) then
+      table.insert(out, uri)
+    end
+  end
+  return out
 end
 
 local function drop(id)
@@ -114,6 +131,7 @@ end
 ---@param p agent_lsp.Proposal
 ---@param client_id? integer
 function M.take(p, client_id)
+  local uris = uris_of_both(p)
   local waits = vim.iter(p.files):any(function(f)
     return vim.iter(f.hunks):any(M.is_pending)
   end)
@@ -126,7 +144,7 @@ function M.take(p, client_id)
     proposals[p.proposalId] = p
     owners[p.proposalId] = client_id or owners[p.proposalId]
   end
-  changed(uris_of(p))
+  changed(uris)
 end
 
 for _, name in ipairs({ 'proposal/created', 'proposal/updated' }) do
@@ -136,8 +154,9 @@ for _, name in ipairs({ 'proposal/created', 'proposal/updated' }) do
 end
 
 events.on('proposal/closed', function(params)
+  local uris = uris_of_both(params.proposal)
   drop(params.proposal.proposalId)
-  changed(uris_of(params.proposal))
+  changed(uris)
 end)
 
 --- A daemon that ended takes its proposals along; its successor tells those that still wait.

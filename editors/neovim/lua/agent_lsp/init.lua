@@ -80,8 +80,7 @@ end
 --- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown.
 function M.abort()
   local client = require('agent_lsp.client')
-  local ws = client.workspace()
-  ws = ws.session and ws or client.current()
+  local ws = client.here()
   if ws and ws.id and ws.session then
     client.request('agent/abort', { sessionId = ws.session }, nil, { workspace = ws })
   end

@@ -7,6 +7,42 @@ local buffer ---@type integer?
 local history = {} ---@type string[]
 local at = 1
 
+---@class agent_lsp.About the lines that the next prompt is about
+---@field uri string
+---@field range lsp.Range
+---@field name string
+
+local about ---@type agent_lsp.About?
+
+--- The next prompt is about these lines of the current buffer, or about none.
+---@param range? { first: integer, last: integer } one-based
+function M.about(range)
+  local name = vim.api.nvim_buf_get_name(0)
+  about = nil
+  if range and vim.bo.buftype == '' and name ~= '' then
+    about = {
+      uri = vim.uri_from_bufnr(0),
+      range = { start = { line = range.first - 1, character = 0 }, ['end'] = { line = range.last, character = 0 } },
+      name = ('%s:%d-%d'):format(vim.fs.basename(name), range.first, range.last),
+    }
+  end
+end
+
+--- What stands above the input: what the prompt is about, and the keys.
+function M.hint()
+  local what = about and ' %#AgentLspKey#about ' .. about.name:gsub('%%', '%%%%') or ''
+  return what .. ' %#AgentLspMeta#Enter sends, Alt-Enter queues, Ctrl-C stops%<'
+end
+
+--- A steer has no place for a selection: the lines go along as content.
+local function with_lines(prompt, lines)
+  if not lines then
+    return prompt
+  end
+  local blocks = type(prompt) == 'string' and { { type = 'text', text = prompt } } or prompt
+  return vim.list_extend(blocks, { { type = 'resource', uri = lines.uri, range = lines.range } })
+end
+
 local function text()
   return vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
 end
@@ -22,13 +58,15 @@ function M.submit(how)
   at = #history + 1
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { '' })
   local api, status = require('agent_lsp'), require('agent_lsp.panel').state.status
-  local prompt = mention.blocks(said)
+  local prompt, lines = mention.blocks(said), about
+  local context = lines and { uri = lines.uri, selection = lines.range }
+  about = nil
   if how == 'queue' then
-    api.prompt(prompt, { delivery = 'queue' })
+    api.prompt(prompt, { delivery = 'queue', context = context })
   elseif status == 'running' or status == 'awaiting' then
-    api.steer(prompt)
+    api.steer(with_lines(prompt, lines))
   else
-    api.prompt(prompt)
+    api.prompt(prompt, { context = context })
   end
 end
 

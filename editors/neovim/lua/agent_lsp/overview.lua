@@ -5,6 +5,8 @@ local hunks = require('agent_lsp.hunks')
 local log = require('agent_lsp.log')
 local words = require('agent_lsp.words')
 
+local diff = vim.text and vim.text.diff or vim.diff
+
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_overview')
@@ -37,10 +39,31 @@ function M.jump(step)
   end
 end
 
+local function shown(uri)
+  return vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.')
+end
+
 local function heading(uri, list)
-  local path = vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.')
-  local op = list[1].file.op ~= 'modify' and (' (' .. list[1].file.op .. ')') or ''
-  return ('%s%s, %d %s'):format(path, op, #list, #list == 1 and 'hunk' or 'hunks')
+  local note = ''
+  for _, w in ipairs(list) do
+    local f = w.file
+    if f.op == 'rename' then
+      note = f.placement == 'applied' and (' (was %s)'):format(shown(f.uri)) or ' → ' .. shown(f.newUri)
+    elseif f.op ~= 'modify' then
+      note = (' (%s)'):format(f.op)
+    end
+  end
+  return ('%s%s, %d %s'):format(shown(uri), note, #list, #list == 1 and 'hunk' or 'hunks')
+end
+
+--- What differs of two texts: a rename's hunk holds the whole file.
+local function differing(old, new)
+  local a, b = {}, {}
+  for _, c in ipairs(diff(table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n', { result_type = 'indices' })) do
+    vim.list_extend(a, old, c[1], c[1] + c[2] - 1)
+    vim.list_extend(b, new, c[3], c[3] + c[4] - 1)
+  end
+  return a, b
 end
 
 --- The lines of all hunks, and a mark of each line: its highlight and the spans of words that differ.
@@ -57,6 +80,9 @@ local function render()
       marks[first] = { w.hunk.state == 'stale' and 'AgentLspStale' or 'AgentLspHint' }
       lines[#lines + 1] = ('@@ line %d%s'):format(draw.place_of(w) + 1, w.hunk.state == 'stale' and ', stale: its text has changed' or '')
       local old, new = hunks.split(w.hunk.oldText), hunks.split(w.hunk.newText)
+      if w.file.op == 'rename' then
+        old, new = differing(old, new)
+      end
       for i, line in ipairs(old) do
         marks[#lines] = { 'AgentLspDelete', #old == #new and { line, new[i], 1, 'AgentLspDeleteText' } or nil }
         lines[#lines + 1] = '-' .. line
@@ -127,7 +153,7 @@ local function go_there()
     return
   end
   local own = vim.api.nvim_get_current_win()
-  local wins = vim.fn.win_findbuf(draw.buffer(w.file.uri) or -1)
+  local wins = vim.fn.win_findbuf(draw.buffer(hunks.uri(w.file)) or -1)
   if #wins > 0 then
     vim.api.nvim_set_current_win(wins[1])
   else

@@ -104,6 +104,9 @@ local function footer()
     for i, o in ipairs(permission.choices(entry)) do
       add((' %d  %s'):format(i, o), 'Normal', 2)
     end
+    if permission.is_multi(entry) then
+      add(' ↵  send the marked ones', 'Normal', 4)
+    end
     add(entry.kind == 'question' and ' a  answer in words' or ' f  refuse and say why', 'Normal', 2)
     add('    by these keys in this window', 'AgentLspMeta')
     local more = #permission.list() - 1
@@ -212,8 +215,11 @@ local function pin()
   client.request('agent/session/update', { sessionId = transcript.session, [here.data.pinned and 'unpin' or 'pin'] = { here.id } })
 end
 
---- Goes to the first pending hunk of the row's edit; below the transcript to the first of all.
-local function show_edit()
+--- Sends marked choices; else goes to the first pending hunk of the row's edit, below the transcript to the first of all.
+local function enter()
+  if permission.send() then
+    return
+  end
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local here, below = transcript.at(row), transcript.in_footer(row)
   local id = here and here.data.proposalId
@@ -249,17 +255,14 @@ local function map_keys(buf)
   map('gf', M.go_to_file, 'open the file under the cursor')
   map('x', stop_subagent, 'stop the sub-agent')
   map('p', pin, 'pin or unpin this message')
-  map('<CR>', show_edit, 'go to the hunks of this edit')
+  map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end
 
 local function open_input(win)
   input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = config.options.panel.input_height, win = win })
   set_options(input_win, plain)
-  set_options(
-    input_win,
-    { winfixheight = true, statusline = ' prompt', winbar = ' %#AgentLspMeta#Enter sends, Alt-Enter queues, Ctrl-C stops' }
-  )
+  set_options(input_win, { winfixheight = true, statusline = ' prompt', winbar = "%{%v:lua.require'agent_lsp.input'.hint()%}" })
 end
 
 --- Shows the panel in this tab. The focus stays where it is.

@@ -11,6 +11,7 @@ local M = {}
 ---@field kind 'permission'|'question'
 ---@field params agent_lsp.PermissionParams|agent_lsp.AskParams
 ---@field answer fun(result: table)
+---@field chosen table<integer, boolean> of a question that takes several choices
 local pending = {} ---@type agent_lsp.Pending[]
 
 ---@return agent_lsp.Pending[]
@@ -49,7 +50,7 @@ end)
 --- Queues a server request; the answer resumes the coroutine that Neovim runs its handler in.
 local function queue(kind, params, ctx)
   local co = coroutine.running()
-  local entry = { id = params.requestId, client_id = ctx.client_id, kind = kind, params = params }
+  local entry = { id = params.requestId, client_id = ctx.client_id, kind = kind, params = params, chosen = {} }
   local done = false
   function entry.answer(result)
     if done then
@@ -119,6 +120,12 @@ function M.describe(entry)
   return out
 end
 
+--- Whether a request takes several of its choices.
+---@param entry agent_lsp.Pending
+function M.is_multi(entry)
+  return entry.kind == 'question' and entry.params.multi == true and #(entry.params.options or {}) > 0
+end
+
 --- The choices of a request, as they are shown.
 ---@param entry agent_lsp.Pending
 ---@return string[]
@@ -127,12 +134,44 @@ function M.choices(entry)
     local lines = require('agent_lsp.render').lines(text)
     return lines[1] .. (#lines > 1 and ' …' or '')
   end
-  return vim.tbl_map(function(o)
+  local shown = vim.tbl_map(function(o)
     if entry.kind == 'permission' then
       return line_of(o.pattern and not o.name:find(o.pattern, 1, true) and ('%s  (%s)'):format(o.name, o.pattern) or o.name)
     end
     return line_of(o.description and ('%s  %s'):format(o.label, o.description) or o.label)
   end, entry.params.options or {})
+  for i, text in ipairs(M.is_multi(entry) and shown or {}) do
+    shown[i] = (entry.chosen[i] and '[x] ' or '[ ] ') .. text
+  end
+  return shown
+end
+
+--- Marks a choice of a question that takes several, or takes the mark away.
+local function mark(entry, n)
+  if entry.params.options[n] then
+    entry.chosen[n] = not entry.chosen[n]
+    events.emit('pending', { count = #pending, client_id = entry.client_id })
+  end
+end
+
+--- The answer that the marked choices are; none is none.
+local function marked(entry)
+  local labels = {}
+  for i, o in ipairs(entry.params.options) do
+    table.insert(labels, entry.chosen[i] and o.label or nil)
+  end
+  return #labels > 0 and { answer = table.concat(labels, ', ') } or { declined = true }
+end
+
+--- Answers the first question with its marked choices, if it takes several.
+---@return boolean answered
+function M.send()
+  local entry = pending[1]
+  if not entry or not M.is_multi(entry) then
+    return false
+  end
+  entry.answer(marked(entry))
+  return true
 end
 
 local function result_of(entry, n)
@@ -143,10 +182,13 @@ local function result_of(entry, n)
   return entry.kind == 'permission' and { optionId = o.optionId } or { answer = o.label }
 end
 
---- Answers the first pending request with its n-th choice.
+--- Answers the first pending request with its n-th choice; of a question that takes several, marks it.
 ---@param n integer
 function M.answer(n)
   local entry = pending[1]
+  if entry and M.is_multi(entry) then
+    return mark(entry, n)
+  end
   local result = entry and result_of(entry, n)
   if result then
     entry.answer(result)
@@ -184,6 +226,22 @@ function M.refuse()
   end)
 end
 
+--- Asks for several choices, one after the other.
+local function select_several(entry)
+  local choices = M.choices(entry)
+  table.insert(choices, 'Send')
+  vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
+    if not n then
+      entry.answer({ declined = true })
+    elseif n == #choices then
+      entry.answer(marked(entry))
+    elseif vim.list_contains(pending, entry) then
+      mark(entry, n)
+      select_several(entry)
+    end
+  end)
+end
+
 --- Asks by vim.ui.select, or vim.ui.input for a question without choices.
 ---@param entry? agent_lsp.Pending the first one, if none is given
 function M.select(entry)
@@ -196,6 +254,9 @@ function M.select(entry)
     return ask_for_words(entry, entry.params.question .. ' ', function(text)
       entry.answer(text and { answer = text } or { declined = true })
     end)
+  end
+  if M.is_multi(entry) then
+    return select_several(entry)
   end
   vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
     entry.answer(n and result_of(entry, n) or entry.kind == 'permission' and { cancelled = true } or { declined = true })

@@ -41,8 +41,8 @@ end
 --- Shows a pending hunk in the current window.
 ---@param w agent_lsp.Waiting
 function M.show(w)
-  local path = vim.uri_to_fname(w.file.uri)
-  if draw.buffer(w.file.uri) ~= vim.api.nvim_get_current_buf() then
+  local path = vim.uri_to_fname(hunks.uri(w.file))
+  if draw.buffer(hunks.uri(w.file)) ~= vim.api.nvim_get_current_buf() then
     vim.cmd.edit(vim.fn.fnameescape(path))
     draw.buffer_hunks(vim.api.nvim_get_current_buf())
   end
@@ -132,16 +132,36 @@ local function in_range(first, last)
   return out
 end
 
+--- Decides all that waits: in the overview what it lists, elsewhere what belongs to the workspace that the user is in.
+local function decide_all(action, comment)
+  local overview, here = package.loaded['agent_lsp.overview'], client.here()
+  local listed = overview and overview.is(vim.api.nvim_get_current_buf())
+  local decided, left = 0, {}
+  for _, p in ipairs(M.proposals()) do
+    local ws = hunks.workspace(p)
+    if listed or not ws or ws == here then
+      M.resolve(p, { { hunkId = '*', action = action, comment = comment } })
+      decided = decided + 1
+    else
+      left[vim.fn.fnamemodify(ws.root, ':~')] = true
+    end
+  end
+  if next(left) then
+    local where = vim.tbl_keys(left)
+    table.sort(where)
+    log.tell(('hunks of another folder still wait: %s'):format(table.concat(where, ', ')))
+  elseif decided == 0 then
+    log.tell('no pending hunks')
+  end
+end
+
 --- Accepts or rejects the hunk under the cursor, a given one, those of a range of lines, or all.
 ---@param action 'accept'|'reject'
 ---@param opts? { all?: boolean, comment?: string, text?: string, hunk?: agent_lsp.Waiting, range?: { first: integer, last: integer } }
 function M.decide(action, opts)
   opts = opts or {}
   if opts.all then
-    for _, p in ipairs(M.proposals()) do
-      M.resolve(p, { { hunkId = '*', action = action, comment = opts.comment } })
-    end
-    return
+    return decide_all(action, opts.comment)
   end
   local list = opts.range and in_range(opts.range.first, opts.range.last) or { opts.hunk or M.at_cursor() }
   if #list == 0 then
@@ -190,7 +210,7 @@ function M.edit()
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunks.split(w.hunk.newText))
   vim.api.nvim_buf_set_name(buf, 'agent-hunk://' .. w.hunk.hunkId)
   vim.bo[buf].buftype, vim.bo[buf].bufhidden = 'acwrite', 'wipe'
-  vim.bo[buf].filetype = vim.filetype.match({ filename = vim.uri_to_fname(w.file.uri) }) or ''
+  vim.bo[buf].filetype = vim.filetype.match({ filename = vim.uri_to_fname(hunks.uri(w.file)) }) or ''
   vim.bo[buf].modified = false
   local win = vim.api.nvim_open_win(buf, true, {
     relative = 'cursor',
@@ -219,10 +239,11 @@ end
 function M.fill_quickfix()
   local list, buffers = {}, {}
   for _, w in ipairs(hunks.pending()) do
-    buffers[w.file.uri] = buffers[w.file.uri] or vim.fn.bufadd(vim.uri_to_fname(w.file.uri))
+    local uri = hunks.uri(w.file)
+    buffers[uri] = buffers[uri] or vim.fn.bufadd(vim.uri_to_fname(uri))
     local first = hunks.split(w.hunk.newText)[1] or hunks.split(w.hunk.oldText)[1] or ''
     table.insert(list, {
-      bufnr = buffers[w.file.uri],
+      bufnr = buffers[uri],
       lnum = draw.place_of(w) + 1,
       text = ('[%s%s] %s'):format(w.file.op, w.hunk.state == 'stale' and ', stale' or '', vim.trim(first)),
       user_data = w.hunk.hunkId,

@@ -34,6 +34,52 @@ H.case('a prompt carries the document and the selection', function()
   H.equal(H.turn().status, 'completed')
 end)
 
+H.case('a range without a text is what the next prompt of the input is about, and only that one', function()
+  H.start({
+    files = { ['a.txt'] = 'one\ntwo\nthree\nfour\n' },
+    script = { { text = 'First.' }, { text = 'Second.' }, H.call('bash', endless), { text = 'no' } },
+    settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
+  })
+  local buf, win = H.edit('a.txt'), vim.api.nvim_get_current_win()
+  local sent = {}
+  local client = require('agent_lsp.client')
+  local request = client.request
+  client.request = function(method, params, ...)
+    table.insert(sent, { method, params })
+    return request(method, params, ...)
+  end
+  local input = require('agent_lsp.input')
+  local function say(text)
+    vim.api.nvim_buf_set_lines(input.buffer(), 0, -1, false, { text })
+    input.submit()
+  end
+  vim.cmd('2,3AgentPrompt')
+  vim.cmd.stopinsert()
+  H.matches(vim.api.nvim_eval_statusline(input.hint(), {}).str, '^ about a.txt:2%-3 ')
+  local lines = { start = { line = 1, character = 0 }, ['end'] = { line = 3, character = 0 } }
+  say('explain')
+  H.turn()
+  say('and now')
+  H.turn(2)
+  vim.api.nvim_set_current_win(win)
+  vim.cmd('AgentPrompt go on')
+  H.wait('the running tool', function()
+    return running('sleep')
+  end)
+  vim.cmd('4AgentPrompt')
+  vim.cmd.stopinsert()
+  say('not this')
+  vim.cmd('AgentAbort')
+  H.turn(3)
+  local prompts = vim.tbl_filter(function(s)
+    return s[1] == 'agent/prompt' or s[1] == 'agent/steer'
+  end, sent)
+  local uri = vim.uri_from_bufnr(buf)
+  H.equal({ prompts[1][2].context, prompts[2][2].context }, { { uri = uri, selection = lines }, { uri = uri } })
+  local last = { start = { line = 3, character = 0 }, ['end'] = { line = 4, character = 0 } }
+  H.equal(prompts[4][2].prompt, { { type = 'text', text = 'not this' }, { type = 'resource', uri = uri, range = last } })
+end)
+
 H.case('the input window sends a prompt, keeps a history, and steers while a turn runs', function()
   H.start(allow_all({ H.call('bash', endless), { expect = { lastUser = 'other way' }, text = 'Understood.' } }))
   vim.cmd('AgentPrompt')
@@ -206,6 +252,38 @@ H.case('a question is answered by a choice, by words, or not', function()
   question(3, 'Anything else?')
   vim.api.nvim_feedkeys('a', 'xt', false)
   H.equal(H.turn().status, 'completed')
+end)
+
+H.case('of a question that takes several answers keys mark them and <CR> sends them; the same by vim.ui.select', function()
+  local options = { { label = 'red' }, { label = 'blue' }, { label = 'green' } }
+  local ask = { { name = 'ask_user', arguments = { question = 'Which ones?', options = options, multi = true } } }
+  H.start({
+    script = {
+      { toolCalls = ask },
+      { expect = { lastTool = 'answered: red, green$' }, toolCalls = ask },
+      { expect = { lastTool = 'answered: blue, green$' }, toolCalls = ask },
+      { expect = { lastTool = 'declined' }, text = 'Fine.' },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  local panel = require('agent_lsp.transcript')
+  local function footer(text)
+    H.wait(text, function()
+      return H.panel_text():find(text, 1, true)
+    end)
+  end
+  footer(' 3  [ ] green')
+  vim.api.nvim_set_current_win(panel.window())
+  vim.api.nvim_feedkeys('132', 'xt', false)
+  footer(' 2  [x] blue')
+  vim.api.nvim_feedkeys('2', 'xt', false)
+  footer(' 2  [ ] blue')
+  footer(' 3  [x] green')
+  H.choose(2, 1, 3, 1, 'Send', false)
+  vim.api.nvim_feedkeys('\r', 'xt', false)
+  vim.cmd('AgentToggle') -- hidden, the next one is asked by vim.ui.select
+  H.equal(H.turn().status, 'completed')
+  H.equal(H.asked[2].items, { '[ ] red', '[x] blue', '[ ] green', 'Send' })
 end)
 
 H.case('an abort takes a pending permission away', function()

@@ -1,0 +1,87 @@
+--- Buffers that get another name, by :saveas, :file or a language server's rename.
+---
+--- Neovim tells language servers of the new name only when the buffer is written, and never that a file was renamed.
+--- To the daemon the new document is open and the old one closed at once; what waits for the old file goes along
+--- where that is gone, and stays with it where it still exists.
+local M = {}
+
+local new_api = vim.fn.has('nvim-0.11') == 1
+
+---@class agent_lsp.Leaving a buffer before it gets its new name
+---@field uri string
+---@field path string
+---@field clients vim.lsp.Client[]
+
+local leaving = {} ---@type table<integer, agent_lsp.Leaving>
+
+local function notify(c, method, params)
+  if new_api then
+    return c:notify(method, params)
+  end
+  return c.notify(method, params)
+end
+
+local function text_of(buf)
+  local ending = ({ unix = '\n', dos = '\r\n', mac = '\r' })[vim.bo[buf].fileformat]
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), ending) .. (vim.bo[buf].eol and ending or '')
+end
+
+--- Opens the buffer under its new name.
+local function open(c, buf)
+  notify(c, 'textDocument/didOpen', {
+    textDocument = {
+      uri = vim.uri_from_bufnr(buf),
+      languageId = vim.bo[buf].filetype,
+      version = vim.lsp.util.buf_versions[buf] or 0,
+      text = text_of(buf),
+    },
+  })
+  -- Neovim would do the same once more when it writes the buffer, whatever is open under the old name by then.
+  pcall(function()
+    require('vim.lsp._changetracking')._get_and_set_name(c, buf, vim.api.nvim_buf_get_name(buf))
+  end)
+end
+
+local group = vim.api.nvim_create_augroup('agent_lsp_rename', { clear = true })
+
+vim.api.nvim_create_autocmd('BufFilePre', {
+  group = group,
+  callback = function(args)
+    local clients = vim.lsp.get_clients({ bufnr = args.buf, name = 'agent_lsp' })
+    if #clients > 0 then
+      leaving[args.buf] = { uri = vim.uri_from_bufnr(args.buf), path = vim.api.nvim_buf_get_name(args.buf), clients = clients }
+    end
+  end,
+})
+
+--- Tells a client of a buffer's new name. The new document comes first: it is the same text, and never neither is open.
+local function tell(c, buf, was, belongs)
+  if belongs then
+    open(c, buf)
+  else
+    vim.lsp.buf_detach_client(buf, c.id)
+  end
+  notify(c, 'textDocument/didClose', { textDocument = { uri = was.uri } })
+  if not vim.uv.fs_stat(was.path) then
+    notify(c, 'workspace/didRenameFiles', { files = { { oldUri = was.uri, newUri = vim.uri_from_bufnr(buf) } } })
+  end
+end
+
+--- Watches for new names: belongs says whether a buffer is a client's by its name, attach is called with each such buffer.
+---@param belongs fun(buf: integer, client_id: integer): boolean
+---@param attach fun(buf: integer)
+function M.watch(belongs, attach)
+  vim.api.nvim_create_autocmd('BufFilePost', {
+    group = group,
+    callback = function(args)
+      local was = leaving[args.buf]
+      leaving[args.buf] = nil
+      for _, c in ipairs(was and was.uri ~= vim.uri_from_bufnr(args.buf) and was.clients or {}) do
+        tell(c, args.buf, was, belongs(args.buf, c.id))
+      end
+      attach(args.buf)
+    end,
+  })
+end
+
+return M
