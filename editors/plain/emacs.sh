@@ -40,15 +40,15 @@ told() { until_ "the message /$1/" lately "$1"; }
 action() { keys C-c a; sees 'Pick an action'; text "$1"; keys Enter; }
 
 sees '\[eglot:'
-echo 'prompt: a comment that ends in AI!, taken as a code action'
+step prompt 'a comment that ends in AI!, taken as a code action'
 keys C-n
 action 'Agent: do what'
-echo 'permit'
+step permit
 sees 'touch made'
 sees 'Choose an option: Allow'
 keys Enter
 there "$ws/made"
-echo 'review: two hunks are notes of Flymake; accept the first, reject the second'
+step review 'two hunks are notes of Flymake; accept the first, reject the second'
 sees 'Flymake\[0 0 2\]'
 extended flymake-goto-next-error
 sees 'accept or reject'
@@ -60,17 +60,18 @@ action Reject
 sees 'Flymake\[0 0\]'
 told 'Agent: One of two\.'
 sees '^# six'
-echo 'undo'
+step undo
 action 'Agent: undo'
 sees '^# two'
 keys C-x C-s
 contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
-echo 'prompt by its name, and stop'
+step prompt 'by its name'
 keys C-c p
 sees '^Agent: *$'
 text 'and now'
 keys Enter
 told 'Agent: Nothing more\.'
+step stop
 keys C-c p
 sees '^Agent: *$'
 text 'go on'
@@ -82,5 +83,9 @@ contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n
 echo 'the end of Emacs is the end of the daemon'
 keys C-x C-c
 gone
-[ "${eglot##*/}" != eglot-1.9 ] || node "$here/profile.mjs" eglot "$tmp/sent"
+version=$(emacs --version | sed -nE '1s/.* ([0-9]+\.[0-9]+).*/\1/p')
+if [ "${eglot##*/}" = eglot-1.9 ]; then # another one may send and be called otherwise
+  node "$here/profile.mjs" eglot "$tmp/sent"
+  node "$here/ran.mjs" eglot "Emacs $version, eglot 1.9" "${did[@]}"
+fi
 echo 'ok: Emacs'

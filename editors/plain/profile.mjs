@@ -17,6 +17,7 @@ function initialize(sent) {
   return params;
 }
 
+/** Compares, and returns what the editor calls itself. */
 export function check(name, sent) {
   const { capabilities, clientInfo } = initialize(sent);
   if (process.env.UPDATE) console.log(JSON.stringify({ capabilities, clientInfo }));
@@ -24,6 +25,7 @@ export function check(name, sent) {
   const replayed = JSON.parse(/^-- initialize\.json --\n(.*)\n/m.exec(script)[1]);
   assert.deepEqual(replayed.capabilities, capabilities, `${name} sends other capabilities than its profile says`);
   if (!sent.startsWith('{')) assert.equal(replayed.clientInfo?.name, clientInfo?.name);
+  return clientInfo;
 }
 
 if (process.argv[1] === import.meta.filename) check(process.argv[2], fs.readFileSync(process.argv[3], 'utf8'));

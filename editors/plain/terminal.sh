@@ -26,6 +26,10 @@ printf '#!/bin/sh\ntee "%s" | "%s"\n' "$tmp/sent" "$(cd "$(dirname "$AGENT_LSP_B
 chmod +x "$tmp/bin/agent-lsp"
 echo '{"sandbox": "off"}' >"$tmp/home/.config/agent-lsp/config.json"
 
+# step NAME [WORDS] begins a step of the job; ran.mjs gets their names.
+did=()
+step() { did+=("$1"); echo "$1${2:+: $2}"; }
+
 # workspace FILE TEXT makes a repository with one file.
 workspace() {
   mkdir -p "$ws"

@@ -291,6 +291,14 @@ function H.call(name, arguments, extra)
   return vim.tbl_extend('force', { toolCalls = calls }, extra or {})
 end
 
+local did = {}
+
+--- Notes steps of the job that a case does without the plugin; ran.mjs gets them when all cases have passed.
+---@param ... string
+function H.does(...)
+  vim.list_extend(did, { ... })
+end
+
 --- Runs the cases (those whose name matches CASE, if set) and ends Neovim.
 function H.run()
   local failed = 0
@@ -310,6 +318,9 @@ function H.run()
     end
   end
   stop()
+  if failed == 0 and vim.env.DID then
+    H.write(vim.env.DID, table.concat(did, ' '))
+  end
   io.stdout:flush()
   vim.cmd(failed == 0 and 'qall!' or 'cquit 1')
 end

@@ -46,7 +46,7 @@ isolated() {
   mkdir -p "$home"/{config,data,cache,state,run,tmp}
   chmod 700 "$home/run"
   env -i PATH="$PATH" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm-256color AGENT_LSP_BIN="$AGENT_LSP_BIN" REPO="$repo" GOPLS="$gopls" \
-    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} LUA_PATH="$here/?.lua;;" \
+    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} ${DID:+"DID=$DID"} LUA_PATH="$here/?.lua;;" \
     XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_CACHE_HOME="$home/cache" \
     XDG_STATE_HOME="$home/state" XDG_RUNTIME_DIR="$home/run" TMPDIR="$home/tmp" "$@"
 }
@@ -67,9 +67,15 @@ for suite in trixie forky; do
       done
       continue
     fi
-    if ! NVIM=$nvim isolated "$tmp/$suite-$spec" timeout -k 5 150 "$nvim" --headless --clean -l "$here/spec/${spec}_spec.lua" 2>"$tmp/stderr"; then
+    did=
+    [ "$spec" != plain ] || [ -n "${CASE:-}" ] || did=$tmp/$suite-did
+    if ! NVIM=$nvim DID=$did isolated "$tmp/$suite-$spec" timeout -k 5 150 "$nvim" --headless --clean -l "$here/spec/${spec}_spec.lua" 2>"$tmp/stderr"; then
       failed+=("$suite/$spec")
       tail -n 40 "$tmp/stderr"
+    elif [ -n "$did" ]; then # what it did is what the tables of editors tell
+      version=$("$nvim" --version | sed -nE '1s/NVIM v([0-9]+\.[0-9]+).*/\1/p')
+      read -ra steps <"$did" || :
+      node "$repo/editors/plain/ran.mjs" "neovim-$version" "Neovim $version" "${steps[@]}" || failed+=("$suite/ran")
     fi
   done
 done
