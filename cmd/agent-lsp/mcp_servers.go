@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net/http/httptrace"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,4 +113,51 @@ func (p *sessionParts) has(server string, c *wire.Config) bool {
 	}
 	p.d.tellOnce(p.info, []string{"MCP server " + server + ": another session's settings have a different server of that name, which runs; give one of them another name"})
 	return false
+}
+
+// holdServers keeps MCP servers from starting until the session's next request is on its way: they would take the time
+// that the user waits for.
+func (p *sessionParts) holdServers() {
+	release := p.d.mcp.Hold()
+	p.takeHold()() // of a prompt that led to no request
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release = release
+}
+
+// takeHold returns what ends holdServers, for the caller to call.
+func (p *sessionParts) takeHold() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	release, p.release = p.release, nil
+	if release == nil {
+		return func() {}
+	}
+	return release
+}
+
+// beforeServers makes the next request of a session's models the end of holdServers.
+func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
+	release := p.takeHold()
+	if len(models) == 0 {
+		release()
+		return models
+	}
+	out := slices.Clone(models)
+	for i, m := range out {
+		out[i] = urgent{m, release}
+	}
+	return out
+}
+
+// urgent is a model that says when a request is written, or has failed.
+type urgent struct {
+	agent.Model
+	sent func()
+}
+
+func (m urgent) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+	defer m.sent()
+	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { m.sent() }}
+	return m.Model.Generate(httptrace.WithClientTrace(ctx, &trace), req, on)
 }

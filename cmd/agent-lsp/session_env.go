@@ -33,6 +33,7 @@ type sessionParts struct {
 	begun atomic.Bool // a turn has begun and was not told of outcomes yet
 
 	mu       sync.Mutex
+	release  func() // lets MCP servers start again; nil: nothing of this session's keeps them
 	registry *agent.Registry
 	key      string          // what the registry was made of
 	whole    map[string]bool // tools of MCP servers that are sent whole
@@ -127,8 +128,12 @@ func (d *daemon) closed(id string, deleted bool) {
 // ready says whether there is a provider to ask.
 func (p *sessionParts) ready() error {
 	p.d.greet(p.info)
+	p.holdServers()
 	c := p.info.Config()
 	_, err := p.d.providers.endpoint(context.Background(), &c)
+	if err != nil {
+		p.takeHold()()
+	}
 	return err
 }
 
@@ -137,7 +142,9 @@ func (p *sessionParts) env() (agent.Env, error) {
 	c := p.info.Config()
 	p.d.startMCP()
 	p.d.tellOnce(p.info, p.d.configurePolicy(p.info.ID, "", &c))
-	return p.envWith(&c)
+	e, err := p.envWith(&c)
+	e.Models = p.beforeServers(e.Models)
+	return e, err
 }
 
 func (p *sessionParts) envWith(c *wire.Config) (agent.Env, error) {

@@ -47,7 +47,7 @@ func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hel
 
 // BenchmarkMCPBigResult is a result of 50 MB.
 func BenchmarkMCPBigResult(b *testing.B) {
-	benchCall(b, benchHub(b, 1), fmt.Sprintf(`{"text":"big %d"}`, bigResult), bigResult)
+	benchCall(b, benchHub(b, 1), fmt.Sprintf(`{"text":"big %d"}`, mcptest.Big), mcptest.Big)
 }
 
 // BenchmarkMCPConfigure is what a prompt waits for where ten servers are configured.

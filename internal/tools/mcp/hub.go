@@ -74,6 +74,7 @@ type Hub struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	gate   gate
 
 	mu      sync.Mutex
 	servers map[string]*server
@@ -98,8 +99,8 @@ func New(o Options) *Hub {
 	return &Hub{opts: o, ctx: ctx, cancel: cancel, servers: map[string]*server{}, news: make(chan struct{})}
 }
 
-// Configure makes the running servers those of configs: new ones start in the background,
-// those that are gone or changed end. It returns at once.
+// Configure makes the running servers those of configs: new ones start in the background, a few at
+// a time and startPause later, those that are gone or changed end. It returns at once.
 func (h *Hub) Configure(configs []Config) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,6 +118,9 @@ func (h *Hub) Configure(configs []Config) {
 		if old != nil {
 			old.stop()
 		}
+		if old == nil {
+			h.gate.rest(startPause)
+		}
 		h.servers[c.Name] = h.launch(c)
 	}
 	for name, s := range h.servers {
@@ -129,7 +133,7 @@ func (h *Hub) Configure(configs []Config) {
 
 func (h *Hub) launch(c Config) *server {
 	ctx, cancel := context.WithCancel(h.ctx)
-	s := &server{hub: h, conf: c, cancel: cancel, launched: time.Now(), allowed: c.Allowed, ended: ctx.Done(), settled: make(chan struct{}), news: make(chan struct{})}
+	s := &server{hub: h, conf: c, cancel: cancel, allowed: c.Allowed, ended: ctx.Done(), settled: make(chan struct{}), news: make(chan struct{})}
 	h.wg.Add(1)
 	go func() {
 		defer h.wg.Done()
@@ -137,6 +141,11 @@ func (h *Hub) launch(c Config) *server {
 	}()
 	return s
 }
+
+// Hold keeps servers from starting until release is called, which may be done more than once, or
+// holdLimit is over: what starts takes time from whoever is in a hurry, such as a prompt on its way
+// to the model. Servers that have begun to start go on.
+func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
 // Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then by name.
 // A server that ended and is started again keeps its tools; they say why they fail until then.
@@ -184,7 +193,11 @@ func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool
 		select {
 		case <-s.settled:
 		default:
-			if end := s.launched.Add(within); time.Now().Before(end) && (until.IsZero() || end.Before(until)) {
+			began := s.launchedAt()
+			if began.IsZero() {
+				began = time.Now() // its turn comes
+			}
+			if end := began.Add(within); time.Now().Before(end) && (until.IsZero() || end.Before(until)) {
 				until = end
 			}
 		}

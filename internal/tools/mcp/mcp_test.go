@@ -95,8 +95,8 @@ func TestMCPTools(t *testing.T) {
 	if err != nil || !res.IsError || !strings.Contains(res.Text, "the text is wrong") {
 		t.Errorf("a failing tool: %+v, %v", res, err)
 	}
-	if res, err = w.call(t, "plain_echo", fmt.Sprintf(`{"text":"big %d"}`, bigResult)); err != nil || len(res.Text) != bigResult {
-		t.Errorf("%d bytes: %v", bigResult, err)
+	if res, err = w.call(t, "plain_echo", fmt.Sprintf(`{"text":"big %d"}`, mcptest.Big)); err != nil || len(res.Text) != mcptest.Big {
+		t.Errorf("%d bytes: %v", mcptest.Big, err)
 	}
 	if res, err = w.call(t, "plain_resources", `{"uri":"mem://note"}`); err != nil || !strings.Contains(res.Text, "remember") {
 		t.Errorf("resource: %+v, %v", res, err)
@@ -214,6 +214,8 @@ func TestMCPDocumentedLimits(t *testing.T) {
 	text := strings.Join(strings.Fields(string(page)), " ")
 	words := map[int]string{5: "five"}
 	for _, want := range []string{
+		fmt.Sprintf("They start %d at a time, the next at the latest %g s later, and %d ms after the session", maxStarting, startShare.Seconds(), startPause.Milliseconds()),
+		fmt.Sprintf("no server starts (for %.0f s at most)", holdLimit.Seconds()),
 		fmt.Sprintf("pauses of %.0f s to %.0f min, %s times at most", firstBackoff.Seconds(), maxBackoff.Minutes(), words[maxStarts]),
 		fmt.Sprintf("waits up to %.0f s for one that is being started again", restartWait.Seconds()),
 		fmt.Sprintf("it may take %.0f minutes (`timeoutMs`), a server's start and list of tools %.0f s", CallTimeout.Minutes(), ListTimeout.Seconds()),

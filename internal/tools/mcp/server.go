@@ -21,15 +21,15 @@ import (
 
 // server keeps one MCP server running.
 type server struct {
-	hub      *Hub
-	conf     Config
-	cancel   context.CancelFunc
-	launched time.Time
-	ended    <-chan struct{} // closed when it is stopped for good
-	settled  chan struct{}   // closed when it was ready or failed for the first time
-	once     sync.Once
+	hub     *Hub
+	conf    Config
+	cancel  context.CancelFunc
+	ended   <-chan struct{} // closed when it is stopped for good
+	settled chan struct{}   // closed when it was ready or failed for the first time
+	once    sync.Once
 
 	mu       sync.Mutex // guards what follows
+	launched time.Time  // when it first began to start; zero: it waits for its turn
 	session  *sdk.ClientSession
 	roots    roots
 	tools    []agent.Tool // all that it has
@@ -66,8 +66,12 @@ func (s *server) keep(ctx context.Context) {
 	pause := &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2, RandomizationFactor: 0.1}
 	pause.Reset()
 	for starts := 1; ; starts++ {
+		if !s.hub.gate.enter(ctx) {
+			return
+		}
 		began := time.Now()
-		err := s.serve(ctx)
+		s.launch(began)
+		err := s.serve(ctx, s.share())
 		if ctx.Err() != nil {
 			return
 		}
@@ -131,8 +135,10 @@ func (s *server) settle() {
 	})
 }
 
-// serve starts the server, serves until it ends, and returns why it did.
-func (s *server) serve(ctx context.Context) error {
+// serve starts the server, serves until it ends, and returns why it did. It calls started once the
+// server is ready, or is not going to be.
+func (s *server) serve(ctx context.Context, started func()) error {
+	defer started()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	transport, proc, err := s.transport(ctx)
@@ -154,6 +160,7 @@ func (s *server) serve(ctx context.Context) error {
 	if err := s.refresh(begin, session); err != nil {
 		return s.explain(begin, proc, err)
 	}
+	started()
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
 	select {

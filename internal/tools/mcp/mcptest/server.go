@@ -5,6 +5,8 @@ package mcptest
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -17,6 +19,10 @@ import (
 
 // Variable names the temper of the server that a test binary shall be.
 const Variable = "AGENT_LSP_TEST_MCP"
+
+// DialVariable names an address that the server connects to when it starts, and stays connected to: so a test waits for
+// its start. The temper waits ends when the connection does.
+const DialVariable = "AGENT_LSP_TEST_MCP_DIAL"
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
 func MaybeServe() {
@@ -34,6 +40,18 @@ type echoArgs struct {
 // before the first message); garbage (lines that are no messages between those that are); many=N (that many tools); builtin (a tool search, which makes tool_search of a server tool);
 // late=MS (it begins after that many milliseconds); unlisted (it answers initialize, and never lists its tools).
 func Serve(temper string) {
+	if addr := os.Getenv(DialVariable); addr != "" {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		defer c.Close()
+		if temper == "waits" {
+			_, _ = io.Copy(io.Discard, c)
+			return
+		}
+	}
 	temper, value, _ := strings.Cut(temper, "=")
 	n, _ := strconv.Atoi(value)
 	switch temper {
@@ -146,7 +164,10 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (
 	case "fail":
 		return nil, nil, fmt.Errorf("the text is wrong")
 	case "big":
-		n, _ := strconv.Atoi(value)
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			n = Big
+		}
 		a.Text = strings.Repeat("x", n)
 	case "image":
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}}}, nil, nil

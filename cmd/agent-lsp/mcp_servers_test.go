@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+)
+
+// dialled returns an address and the connections that come there.
+func dialled(t *testing.T) (addr string, conns chan net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	conns = make(chan net.Conn, 100)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			conns <- c
+		}
+	}()
+	return l.Addr().String(), conns
+}
+
+// Servers start when the first request has been sent, not while it is made: a hook before it waits for us.
+func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
+	hookAt, hook := dialled(t)
+	serversAt, started := dialled(t)
+	list := map[string]any{}
+	for i := range 3 {
+		list[fmt.Sprint("server", i)] = map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: "hang", mcptest.DialVariable: serversAt}}
+	}
+	waits := map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: "waits", mcptest.DialVariable: hookAt}}
+	r := newReach(t, map[string]any{"mcpServers": list, "hooks": map[string]any{"beforeModel": []any{waits}}})
+	var s struct{ SessionID string }
+	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // its session begins with it
+	held := <-hook
+	for began := time.Now(); time.Since(began) < 300*time.Millisecond; { // each takes as long as a server's start
+		one := exec.Command(os.Args[0])
+		one.Env = append(os.Environ(), mcptest.Variable+"=exit")
+		_ = one.Run()
+	}
+	if n := len(started); n > 0 {
+		t.Errorf("%d servers started while the request was made", n)
+	}
+	held.Close()
+	<-r.requests
+	for range 3 {
+		<-started
+	}
+	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
+}

@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxStarting is how many servers are in their first moments at once: ten that start together
+	// would take every core from whoever works.
+	maxStarting = 2
+	// startShare is how long a server that has not answered yet keeps others from starting, so that
+	// one that hangs delays them by that at most.
+	startShare = 500 * time.Millisecond
+	// startPause is how long servers that are new wait for a prompt that comes with their session,
+	// whose request goes first.
+	startPause = 50 * time.Millisecond
+	// holdLimit bounds Hold: what takes longer waits for somebody, and servers may start meanwhile.
+	holdLimit = 30 * time.Second
+)
+
+// gate says when a server may start: no more than maxStarting at a time, in the order in which they
+// came, and none while it is held. There is no polling: each that waits is told.
+type gate struct {
+	mu       sync.Mutex
+	holds    int
+	pause    *time.Timer // holds while it runs; nil: none does
+	starting int
+	queue    []chan struct{} // closed for each that may start
+}
+
+// enter waits until a server may start; it reports false where ctx ended first. The caller leaves.
+func (g *gate) enter(ctx context.Context) bool {
+	turn := make(chan struct{})
+	g.mu.Lock()
+	g.queue = append(g.queue, turn)
+	g.admit()
+	g.mu.Unlock()
+	select {
+	case <-turn:
+		return true
+	case <-ctx.Done():
+		g.withdraw(turn)
+		return false
+	}
+}
+
+func (g *gate) withdraw(turn chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.queue, turn); i >= 0 {
+		g.queue = slices.Delete(g.queue, i, i+1)
+		return
+	}
+	g.starting-- // it was let in at the same moment
+	g.admit()
+}
+
+// leave makes room for the next one.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.starting--
+	g.admit()
+}
+
+// admit lets in as many as may start. The caller holds mu.
+func (g *gate) admit() {
+	for g.holds == 0 && g.pause == nil && g.starting < maxStarting && len(g.queue) > 0 {
+		g.starting++
+		close(g.queue[0])
+		g.queue = g.queue[1:]
+	}
+}
+
+// hold keeps servers from starting until release is called, or limit is over. The first release ends
+// a pause too: what was waited for has come.
+func (g *gate) hold(limit time.Duration) (release func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds++
+	once := sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.holds--
+		g.endPause()
+		g.admit()
+	})
+	late := time.AfterFunc(limit, once)
+	return func() { late.Stop(); once() }
+}
+
+// rest begins a pause, or begins it anew.
+func (g *gate) rest(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.endPause()
+	var own *time.Timer
+	own = time.AfterFunc(d, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.pause == own { // else another one runs
+			g.pause = nil
+			g.admit()
+		}
+	})
+	g.pause = own
+}
+
+// endPause ends a pause. The caller holds mu.
+func (g *gate) endPause() {
+	if g.pause != nil {
+		g.pause.Stop()
+		g.pause = nil
+	}
+}
+
+// launch notes when the server began to start.
+func (s *server) launch(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.launched.IsZero() {
+		s.launched = at
+	}
+}
+
+// launchedAt is when the server began to start, zero while it waits for its turn.
+func (s *server) launchedAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.launched
+}
+
+// share returns what lets the next server start: to be called once this one has started or failed,
+// at the latest startShare from now. One that is reached over HTTP starts nothing here.
+func (s *server) share() (started func()) {
+	leave := sync.OnceFunc(s.hub.gate.leave)
+	if s.conf.URL != "" {
+		leave()
+		return leave
+	}
+	late := time.AfterFunc(startShare, leave)
+	return func() { late.Stop(); leave() }
+}

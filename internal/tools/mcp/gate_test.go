@@ -1,0 +1,158 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// starters are servers that wait at a gate; in says which have been let in, in order.
+type starters struct {
+	g    gate
+	in   []string
+	stop map[string]context.CancelFunc
+}
+
+func (s *starters) come(names ...string) {
+	if s.stop == nil {
+		s.stop = map[string]context.CancelFunc{}
+	}
+	for _, name := range names {
+		ctx, stop := context.WithCancel(context.Background())
+		s.stop[name] = stop
+		go func() {
+			if s.g.enter(ctx) {
+				s.g.mu.Lock()
+				s.in = append(s.in, name)
+				s.g.mu.Unlock()
+			}
+		}()
+		synctest.Wait() // so that they come in order
+	}
+}
+
+func (s *starters) want(t *testing.T, when string, names ...string) {
+	t.Helper()
+	synctest.Wait()
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	got := slices.Clone(s.in)
+	slices.Sort(got)
+	if !slices.Equal(got, names) {
+		t.Errorf("%s: %q have started, not %q", when, got, names)
+	}
+}
+
+func (s *starters) end() {
+	for _, stop := range s.stop {
+		stop()
+	}
+	synctest.Wait()
+}
+
+func TestGateLetsInAFewInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s starters
+		defer s.end()
+		s.come("a", "b", "c", "d", "e")
+		s.want(t, "at first", "a", "b")
+		s.stop["c"]()
+		synctest.Wait()
+		s.g.leave()
+		s.want(t, "after one has started and one gave up", "a", "b", "d")
+		s.g.leave()
+		s.g.leave()
+		s.g.leave()
+		s.want(t, "after all", "a", "b", "d", "e")
+	})
+}
+
+func TestGateHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s starters
+		defer s.end()
+		first, second := s.g.hold(holdLimit), s.g.hold(holdLimit)
+		s.come("a", "b")
+		s.want(t, "while it is held")
+		first()
+		first()
+		s.want(t, "while it is held once more")
+		time.Sleep(holdLimit - 1)
+		s.want(t, "just before the limit")
+		time.Sleep(1)
+		s.want(t, "at the limit", "a", "b")
+		second()
+		s.g.leave()
+		s.g.leave()
+		release := s.g.hold(holdLimit)
+		s.come("c")
+		s.want(t, "while it is held again", "a", "b")
+		release()
+		s.want(t, "at the end", "a", "b", "c")
+	})
+}
+
+func TestGatePauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s starters
+		defer s.end()
+		s.g.rest(startPause)
+		s.come("a")
+		time.Sleep(startPause / 2)
+		s.g.rest(startPause)
+		time.Sleep(startPause - 1)
+		s.want(t, "in the pause")
+		time.Sleep(1)
+		s.want(t, "after the pause", "a")
+
+		s.g.rest(startPause)
+		release := s.g.hold(holdLimit)
+		s.come("b")
+		time.Sleep(2 * startPause)
+		s.want(t, "held after the pause", "a")
+		s.g.rest(startPause)
+		release()
+		s.want(t, "when what the pause was for has come", "a", "b")
+	})
+}
+
+// No server starts while the hub is held, and all do afterwards, one that hangs being in nobody's way for long.
+func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
+	w := start(t)
+	release := w.hub.Hold()
+	var confs []Config
+	for i, temper := range []string{"hang", "hang", "hang", "plain", "plain"} {
+		confs = append(confs, Config{Name: fmt.Sprint("s", i), Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"="+temper)})
+	}
+	w.hub.Configure(confs)
+	for began := time.Now(); time.Since(began) < 2*startPause; { // each takes as long as a server's start
+		one, err := w.hub.opts.Runner.Start(t.Context(), shell.Command{Argv: []string{os.Args[0]}, Env: append(os.Environ(), mcptest.Variable+"=exit")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = one.Wait()
+	}
+	for _, s := range w.hub.sorted() {
+		if !s.launchedAt().IsZero() {
+			t.Errorf("%s has started", s.conf.Name)
+		}
+	}
+	if got := strings.Join(w.hub.Starting(), " "); got != "s0 s1 s2 s3 s4" {
+		t.Errorf("starting: %s", got)
+	}
+	release()
+	for !hasTool(w, "s3_echo") || !hasTool(w, "s4_echo") {
+		<-w.changed
+	}
+	if got := strings.Join(w.hub.Starting(), " "); got != "s0 s1 s2" {
+		t.Errorf("starting: %s", got)
+	}
+}
