@@ -42,6 +42,16 @@ func startACP(t testing.TB, env ...string) *acpClient {
 // call asks and returns the result; on the way it collects text and refuses what it is asked.
 func (c *acpClient) call(method string, params any) map[string]any {
 	c.t.Helper()
+	result, refused := c.ask(method, params)
+	if refused != nil {
+		c.t.Fatalf("%s: %v", method, refused)
+	}
+	return result
+}
+
+// ask is call for what may be refused.
+func (c *acpClient) ask(method string, params any) (result, refused map[string]any) {
+	c.t.Helper()
 	c.next++
 	c.send(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": method, "params": params})
 	for {
@@ -59,7 +69,7 @@ func (c *acpClient) call(method string, params any) map[string]any {
 				}
 			}
 			Result map[string]any
-			Error  any
+			Error  map[string]any
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
 			c.t.Fatalf("%s: %v", line, err)
@@ -72,10 +82,7 @@ func (c *acpClient) call(method string, params any) map[string]any {
 		case m.Method != "" && m.ID != nil:
 			c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}})
 		case m.Method == "" && m.ID == float64(c.next):
-			if m.Error != nil {
-				c.t.Fatalf("%s: %v", method, m.Error)
-			}
-			return m.Result
+			return m.Result, m.Error
 		}
 	}
 }
@@ -124,6 +131,35 @@ func TestACP(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a.txt")); err == nil {
 		t.Error("a refused edit was made")
+	}
+	if code := c.end(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A session's folder is checked by every method that takes one, and is its wall, whatever other sessions have.
+func TestACPFolders(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	script, secret := filepath.Join(t.TempDir(), "script.jsonl"), filepath.Join(two, "secret.txt")
+	mustStore(t, secret, []byte("the other's\n"))
+	var lines []byte
+	for _, args := range []map[string]any{{"path": secret}, {"path": filepath.Join("..", filepath.Base(two), "secret.txt")}} {
+		lines = append(append(lines, encodeArgs(map[string]any{"toolCalls": []any{map[string]any{"name": "read", "arguments": args}}})...), '\n')
+	}
+	mustStore(t, script, append(lines, []byte(`{"expect":{"lastTool":"outside"},"text":"walled in"}`+"\n")...))
+	c := startACP(t, "AGENT_LSP_SCRIPT="+script)
+	id := c.session(one)
+	c.session(two)
+	for _, method := range []string{"session/new", "session/load", "session/resume", "session/list"} {
+		for _, cwd := range []string{"", "relative", filepath.Join(one, "missing"), secret} {
+			_, refused := c.ask(method, map[string]any{"sessionId": id, "cwd": cwd, "mcpServers": []any{}})
+			if refused["code"] != -32602.0 || !strings.HasPrefix(fmt.Sprint(refused["message"]), "cwd: ") {
+				t.Errorf("%s in %q: %v", method, cwd, refused)
+			}
+		}
+	}
+	if got := c.prompt(id, "look"); got != "end_turn" || c.text.String() != "walled in" {
+		t.Errorf("%v: %q", got, c.text.String())
 	}
 	if code := c.end(); code != exitOK {
 		t.Errorf("exit code %d", code)

@@ -60,6 +60,19 @@ func (l *Local) Call(ctx context.Context, method string, params, result any, see
 	return err
 }
 
+// Release lets a session go: what runs in it is aborted and waited for, and it stays stored. Whoever names it again
+// loads it again, here or elsewhere.
+func (l *Local) Release(ctx context.Context, sessionID string) error {
+	s := l.server.Load()
+	if s == nil {
+		return wireError(errGone)
+	}
+	if err := s.sessions.release(ctx, sessionID); err != nil {
+		return wireError(err)
+	}
+	return nil
+}
+
 // assign reads an answer as the wire's, and without the wire where the types are the same.
 func assign(result, answer any) error {
 	to, from := reflect.ValueOf(result).Elem(), reflect.ValueOf(answer)

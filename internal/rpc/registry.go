@@ -345,6 +345,35 @@ func (r *registry) delete(ctx context.Context, l *live) error {
 	return errors.Join(err, r.s.core.Library.Delete(l.id))
 }
 
+// release lets a session go that stays stored: what runs is aborted and waited for, and another daemon may write it
+// then. Whoever asks for it meanwhile loads it again.
+func (r *registry) release(ctx context.Context, id string) error {
+	r.mu.Lock()
+	l := r.byID[id]
+	if l == nil || r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	gone := make(chan struct{})
+	delete(r.byID, id)
+	r.loading[id] = gone
+	if r.current == id {
+		r.current = ""
+	}
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.loading, id)
+		close(gone)
+	}()
+	err := l.engine.Close(ctx)
+	r.s.hub.close(l.stream)
+	l.stream.barrier()
+	r.tellClosed(l, false)
+	return errors.Join(err, l.store.Close())
+}
+
 func (r *registry) tellClosed(l *live, deleted bool) {
 	if r.s.core.Closed != nil {
 		r.s.core.Closed(l.id, deleted)

@@ -1,12 +1,15 @@
 package acp
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -161,4 +164,33 @@ func TestUpdatesAreTheLibrarys(t *testing.T) {
 			t.Errorf("encoded as %s, not %s", ours, theirs)
 		}
 	}
+}
+
+// The answer of a turn that ends while what it told is still held back comes after it.
+func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		s := &session{a: &adapter{ctx: ctx}}
+		s.caughtUp() // nothing is held
+		var told []string
+		s.hold()
+		s.inOrder(func() {
+			told = append(told, "first")
+			s.inOrder(func() { told = append(told, "second") })
+		})
+		go func() {
+			s.caughtUp()
+			told = append(told, "answer")
+		}()
+		synctest.Wait()
+		s.resume(ctx)
+		synctest.Wait()
+		s.inOrder(func() { told = append(told, "third") })
+		if want := []string{"first", "second", "answer", "third"}; !slices.Equal(told, want) {
+			t.Errorf("told %q", told)
+		}
+		s.hold()
+		go end()
+		s.caughtUp() // the end of the connection ends it
+	})
 }

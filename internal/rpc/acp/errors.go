@@ -51,7 +51,7 @@ func clientError(ctx context.Context, err error) error {
 		out := fail(codeAuthRequired, "%s", e.Message)
 		out.Data = e.Data
 		return out
-	case wire.CodeNotIdle, wire.CodePaused, wire.CodeTurnMismatch:
+	case wire.CodeNotIdle, wire.CodePaused, wire.CodeTurnMismatch, wire.CodeLocked:
 		return fail(codeInvalidRequest, "%s", e.Message)
 	}
 	if e.Code > 0 {

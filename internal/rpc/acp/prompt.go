@@ -44,6 +44,7 @@ func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, 
 	if err != nil {
 		return nil, err
 	}
+	defer s.caughtUp() // a client may prompt before it is told all of what it has loaded
 	return s.run(ctx, turn, blocks)
 }
 

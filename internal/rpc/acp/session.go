@@ -31,7 +31,7 @@ type session struct {
 	title   string
 	reviews map[string]context.CancelFunc // proposals that the client is asked about
 	pending bool                          // a proposal may be undecided
-	held    bool                          // what is told waits in later
+	held    chan struct{}                 // what is told waits in later until this is closed; nil: nothing does
 	later   []func()
 }
 
@@ -50,6 +50,20 @@ func (a *adapter) session(id string) (*session, error) {
 		return s, nil
 	}
 	return nil, unknownSession(id)
+}
+
+// keep puts back what s stood in the place of: a session that could not be attached to in one place
+// goes on where it was. old is nil where there was none.
+func (a *adapter) keep(s, old *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.sessions[s.id] != s:
+	case old != nil:
+		a.sessions[s.id] = old
+	default:
+		delete(a.sessions, s.id)
+	}
 }
 
 func (a *adapter) drop(s *session) {
@@ -94,8 +108,12 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, ser
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.session(id)
-	if err != nil || s.core != c {
+	old, _ := a.session(id)
+	s := old
+	if s == nil || s.core != c {
+		if err := old.moves(ctx, c); err != nil {
+			return nil, err
+		}
 		s = a.register(c, id)
 	}
 	s.setPending(true)
@@ -105,13 +123,24 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, ser
 		a.afterAnswer(ctx, s.resume)
 	}
 	if err := c.local.Call(ctx, wire.MethodSessionLoad, wire.SessionLoadParams{SessionID: id, Replay: replay}, &res, seen); err != nil {
-		a.drop(s)
+		a.keep(s, old)
 		return nil, err
 	}
 	s.configured(res.Session.Config)
 	a.afterAnswer(ctx, s.introduce)
 	a.afterAnswer(ctx, s.reviewPending)
 	return s.described(map[string]any{}), nil
+}
+
+// moves lets a session go from where it is, if c has it too: with other further folders or MCP servers. s may be nil.
+func (s *session) moves(ctx context.Context, c *core) error {
+	if s == nil || s.core.roots[0] != c.roots[0] {
+		return nil
+	}
+	if err := s.end(ctx); err != nil {
+		return err
+	}
+	return s.core.local.Release(ctx, s.id)
 }
 
 // introduce tells what takes a moment to find out: commands and models.
@@ -219,7 +248,7 @@ func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) 
 		return nil, err
 	}
 	a.drop(s)
-	return struct{}{}, nil
+	return struct{}{}, s.core.local.Release(ctx, s.id)
 }
 
 // sessionDelete also takes a session that is not loaded, of the launch folder or one in use.

@@ -65,7 +65,7 @@ func (c *core) recovered() {
 // inOrder runs f now, or after what is held back.
 func (s *session) inOrder(f func()) {
 	s.mu.Lock()
-	if s.held {
+	if s.held != nil {
 		s.later = append(s.later, f)
 		s.mu.Unlock()
 		return
@@ -77,8 +77,10 @@ func (s *session) inOrder(f func()) {
 // hold keeps back what is told until resume.
 func (s *session) hold() {
 	s.mu.Lock()
-	s.held = true
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = make(chan struct{})
+	}
 }
 
 // resume tells what was held back, and then the rest as it comes.
@@ -86,14 +88,33 @@ func (s *session) resume(context.Context) {
 	for {
 		s.mu.Lock()
 		later := s.later
-		s.later, s.held = nil, len(later) > 0
-		s.mu.Unlock()
+		s.later = nil
 		if len(later) == 0 {
+			if s.held != nil {
+				close(s.held)
+				s.held = nil
+			}
+			s.mu.Unlock()
 			return
 		}
+		s.mu.Unlock()
 		for _, f := range later {
 			f()
 		}
+	}
+}
+
+// caughtUp waits until nothing is held back, so that a turn's answer comes after all that it told.
+func (s *session) caughtUp() {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	if held == nil {
+		return
+	}
+	select {
+	case <-held:
+	case <-s.a.ctx.Done():
 	}
 }
 
