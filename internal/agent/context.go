@@ -39,8 +39,8 @@ const (
 	FreeFloor = 12000
 	// MaxFruitless reductions in a row, or failed summaries, open the breaker.
 	MaxFruitless = 3
-	// minLearned is the least that a refusal teaches of the window, tokens: what is shorter was
-	// not refused for its length, whatever the provider says.
+	// minLearned is how many tokens of messages a call must have had for its refusal to teach the window: what is
+	// shorter was not refused for its length, whatever the provider says, and would leave no room for any message.
 	minLearned = 1000
 	// recentShare of the target is what Compact leaves as it is.
 	recentShare = 4
@@ -104,7 +104,7 @@ func (s *Session) fitForced(t *turn, refused *retry.Error) error {
 	b := t.env.Context.budget(t.env.Models[0], s.view.learned)
 	s.view.meter.Refused(b.window)
 	used := s.view.meter.Used()
-	if used >= minLearned {
+	if used-s.view.meter.Overhead() >= minLearned {
 		s.view.learned = used
 	}
 	before := len(s.view.msgs)

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// reductions counts how often a reduction is tried.
+type reductions struct{ n int }
+
+func (h *reductions) HookName() string { return "count" }
+
+func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error) {
+	h.n++
+	return "", nil
+}
+
+// Issue 10: a reduction that gains nothing is not committed, and after three of them no more are tried as long as the call
+// fits; a summary that fails three times is asked for no more.
+func TestFruitlessReductionsStop(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := &reductions{}
+		r := strictRig(t, newStrict(20000), func(o *Options) { o.Hooks = []Hook{h} })
+		defer r.close()
+		r.env.Context = ContextConfig{Trigger: 0.1, Reducers: []string{history.Dedupe}} // there is nothing that it could take
+		r.run(strings.Repeat("word ", 2000))
+		for i := range 10 {
+			r.run(fmt.Sprint("turn ", i))
+		}
+		if h.n != MaxFruitless {
+			t.Errorf("%d reductions were tried, want %d", h.n, MaxFruitless)
+		}
+		if strings.Contains(r.log.lines(), "compacted") {
+			t.Error("a reduction that gained nothing was committed")
+		}
+	})
+}
+
+func TestFailedSummariesStop(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newStrict(20000)
+		asked := 0
+		m.reply = bigCalls(6)
+		m.summary = func() (*Reply, error) {
+			asked++
+			return nil, failed(retry.Client)
+		}
+		r := strictRig(t, m, nil, bigTool(8000))
+		defer r.close()
+		r.env.Context.Reducers = []string{history.Summary, history.DropTurns}
+		for i := range 20 {
+			r.run(fmt.Sprint("turn ", i))
+		}
+		if asked != MaxFruitless {
+			t.Errorf("%d summaries were asked for, want %d", asked, MaxFruitless)
+		}
+	})
+}
+
+// Issue 10: between two reductions each call begins with what the one before was sent, so that providers' caches hit.
+func TestPrefixIsStable(t *testing.T) {
+	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow}, {history.StrategyHybrid}} {
+		bubble(t, func(t *testing.T) {
+			m := newStrict(20000)
+			m.reply = bigCalls(6)
+			r := strictRig(t, m, nil, bigTool(8000))
+			defer r.close()
+			last, calls, anew := "", 0, 0
+			r.env.Context.Reducers = reducers
+			r.env.Transform = []Transformer{transformFunc(func(msgs []*message.Message) []*message.Message {
+				now := texts(msgs)
+				if calls++; !strings.HasPrefix(now, last) {
+					anew++
+				}
+				last = now
+				return msgs
+			})}
+			for i := range 15 {
+				r.run(fmt.Sprint("turn ", i))
+			}
+			commits := strings.Count(r.log.lines(), "compacted ")
+			if anew != commits || commits == 0 || commits > calls/3 {
+				t.Errorf("%v: %d of %d calls began anew, with %d reductions", reducers, anew, calls, commits)
+			}
+		})
+	}
+}
+
+// Issue 10: system prompt and tool schemas count before anything was sent.
+func TestSystemAndToolsCount(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		used := func(system string, tools ...Tool) int {
+			r := newRig(t, script(steps(1)...), nil, tools...)
+			defer r.close()
+			r.env.System = []SystemBlock{{Text: system}}
+			r.env.Context.Window = 100000
+			r.run("hi")
+			return r.s.State().ContextTokens
+		}
+		big := tool("big", ReadOnly, nil)
+		big.spec.Description = strings.Repeat("what it does ", 400)
+		none, system, tools := used(""), used(strings.Repeat("be kind ", 1000)), used("", big)
+		if system-none < 1500 || tools-none < 1000 {
+			t.Errorf("nothing: %d, a system prompt of 8,000 bytes: %d, a tool of 5,200 bytes: %d", none, system, tools)
+		}
+	})
+}
