@@ -45,7 +45,7 @@ test-vscode: build ## the VS Code extension in a real workbench
 test-acp: build ## the ACP face, driven by the protocol's official client
 	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/acp/run.sh
 
-test-plain: build ## editors without a plugin of ours: Emacs, VS Code with a generic client
+test-plain: build ## editors without a plugin of ours: Emacs with eglot and lsp-mode, VS Code with a generic client
 	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/plain/run.sh
 
 fuzz: ## fuzz every parser, FUZZTIME (default 60s) each
@@ -87,7 +87,7 @@ bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm
 bench-smoke: ## each benchmark once, so that none rots
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./... > /dev/null
 
-release-dry-run: ## build all of a release into dist/, install it into an empty home and play the demo
+release-dry-run: ## build all of a release into dist/, some of it twice, install it into an empty home and play the demo
 	scripts/release.sh
 
 update: ## rewrite the expectations of the session scripts and other golden files

@@ -24,9 +24,6 @@ const top = ".."
 // mostLines bounds pages that have to stay short.
 var mostLines = map[string]int{"README.md": 200, "ARCHITECTURE.md": 150}
 
-// awaited are parts that pages already name and that are being built.
-var awaited = map[string]bool{"docs/editors.md": true, "editors/neovim/README.md": true}
-
 var (
 	fence      = regexp.MustCompile("(?ms)^[ \t]*```([\\w-]*)[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
@@ -116,9 +113,6 @@ func checkTarget(t *testing.T, from, link, target, anchor string) {
 	t.Helper()
 	path := filepath.Join(top, target)
 	if _, err := os.Stat(path); err != nil {
-		if awaited[filepath.ToSlash(target)] {
-			return
-		}
 		t.Errorf("%s: the link %s leads nowhere", from, link)
 		return
 	}
@@ -159,7 +153,7 @@ func TestNamesInDocs(t *testing.T) {
 				continue // a name to be replaced, as NAME.go
 			}
 			_, beside := os.Stat(filepath.Join(top, filepath.Dir(p.path), m[1])) // a module of its own names its own files
-			if _, err := os.Stat(filepath.Join(top, m[1])); err != nil && beside != nil && !awaited[m[1]] {
+			if _, err := os.Stat(filepath.Join(top, m[1])); err != nil && beside != nil {
 				t.Errorf("%s: there is no file %s", p.path, m[1])
 			}
 		}

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # Builds all that a release holds into dist/, then installs what can run here into an empty home and plays the demo.
-# Nothing is published. The same commit gives the same bytes (TARGETS, VERSION and SOURCE_DATE_EPOCH may be set).
+# Nothing is published. The same commit gives the same bytes (TARGETS, VERSION and SOURCE_DATE_EPOCH may be set);
+# what this system runs is built once more to show that.
+#   scripts/release.sh [--build]    --build: only builds
 set -euo pipefail
+umask 022
 cd "$(dirname "$0")/.."
 scripts=$PWD/scripts
 go=${GO:-go}
 version=${VERSION:-$(cat VERSION)}
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}
-export CGO_ENABLED=0
+export CGO_ENABLED=0 TZ=UTC
+host=$($go env GOHOSTOS)/$($go env GOHOSTARCH)
 rm -rf dist
 mkdir -p dist
 work=$(mktemp -d)
@@ -47,7 +51,8 @@ vsix() { # out, further arguments
 }
 if [ -z "${NO_VSIX:-}" ] && command -v npm >/dev/null; then
   mkdir "$work/vscode"
-  tar cf - --exclude node_modules --exclude dist -C editors/vscode . | tar xf - -C "$work/vscode"
+  tar cf - --exclude node_modules --exclude dist --exclude bin -C editors/vscode . | tar xf - -C "$work/vscode"
+  chmod -R u+rwX,go+rX,go-w "$work/vscode" # a package keeps the modes, whatever those of the checkout are
   (cd "$work/vscode" && npm ci --no-audit --no-fund --loglevel=error >"$work/npm.log" 2>&1) || { cat "$work/npm.log" >&2; exit 1; }
   vsix "agent-lsp-$version.vsix"
   for target in $targets; do
@@ -64,10 +69,22 @@ else
 fi
 
 (cd dist && sums -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+[ "${1:-}" != --build ] || exit 0
 (cd dist && ls -l | awk 'NR > 1 {printf "%9.2f MB  %s\n", $5 / 1e6, $9}')
 
+# The same bytes from another folder with other modes, in another time zone.
+if [[ " $targets " = *" $host "* ]]; then
+  again=$work/again
+  (umask 077 && mkdir "$again" && tar cf - --exclude .git --exclude node_modules --exclude ./bin --exclude ./dist . | tar xf - -C "$again" &&
+    cd "$again" && TZ=Pacific/Kiritimati VERSION=$version TARGETS=$host scripts/release.sh --build)
+  for f in "$again"/dist/*; do
+    [ "${f##*/}" = SHA256SUMS ] || cmp "$f" "dist/${f##*/}" || { echo "release: ${f##*/} is not reproducible" >&2; exit 1; }
+  done
+  echo "release: $(($(ls "$again/dist" | wc -l) - 1)) files were built again, from another folder, and are the same"
+fi
+
 # What can run here: unpacked into an empty home, then the version, the doctor and the demo.
-here=dist/agent-lsp-$version-$($go env GOHOSTOS)-$($go env GOHOSTARCH).tar.gz
+here=dist/agent-lsp-$version-${host/\//-}.tar.gz
 [ -f "$here" ] || { echo "release: nothing of this can run here"; exit 0; }
 (cd dist && sums -c SHA256SUMS >/dev/null)
 home=$work/home
@@ -98,9 +115,9 @@ if [ -n "$nvim" ]; then
 else
   echo "release: the Neovim layout was not tried (no nvim: make test-neovim fetches it)" >&2
 fi
-vsix=$PWD/dist/agent-lsp-$version-$($go env GOHOSTOS)-$($go env GOHOSTARCH | sed 's/amd64/x64/').vsix
+vsix=$(echo "$PWD/dist/agent-lsp-$version-${host/\//-}.vsix" | sed 's/amd64/x64/')
 if [ -f "$vsix" ] && [ -d "$cache/vscode/node_modules/code-server" ]; then
-  (cd editors/vscode && ONLY='abort and continue' node test/e2e.mjs "$vsix")
+  (cd "$work/vscode" && ONLY='abort and continue' node test/e2e.mjs "$vsix")
   echo "release: the .vsix with its own binary was installed and answered"
 else
   echo "release: the .vsix was not tried (no workbench: make test-vscode fetches it)" >&2

@@ -37,6 +37,17 @@ if [ ! -x "$cache/bin/gopls" ]; then
   GOBIN="$cache/bin" tries go install "golang.org/x/tools/gopls@$gopls"
 fi
 
+# lsp-mode lies beside the system's packages: among them, its markdown-mode would change what eglot offers a server.
+if [ ! -d "$cache/lsp-mode" ]; then
+  echo "setup: fetching lsp-mode" >&2
+  mkdir -p "$cache"
+  elpa=$(mktemp -d "$cache/lsp-mode-new.XXXXXX")
+  trap 'rm -rf "$elpa"' EXIT
+  (cd "$elpa" && tries apt-get download -q elpa-{lsp-mode,dash,f,s,ht,spinner,lv,markdown-mode})
+  for deb in "$elpa"/*.deb; do dpkg-deb -x "$deb" "$elpa"; rm "$deb"; done
+  mv -T "$elpa" "$cache/lsp-mode" 2>/dev/null || [ -d "$cache/lsp-mode" ]
+fi
+
 # Real servers for the tests of MCP and of language servers, started with node. Their folder is named after
 # the pins, and appears only when it is whole. The newest that Node 20 runs: typescript-language-server 6
 # wants Node 22, and TypeScript 7 has no tsserver.
@@ -47,7 +58,7 @@ if [ ! -d "$node" ]; then
   echo "setup: installing ${pins[*]}" >&2
   mkdir -p "$cache"
   new=$(mktemp -d "$cache/node-new.XXXXXX")
-  trap 'rm -rf "$new"' EXIT
+  trap 'rm -rf "$new" "${elpa:-}"' EXIT
   tries npm install --prefix "$new" --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "${pins[@]}"
   mv -T "$new" "$node" 2>/dev/null || [ -d "$node" ]
 fi

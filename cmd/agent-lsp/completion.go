@@ -13,6 +13,7 @@ import (
 // words are the fixed arguments of commands that take some.
 var words = map[string][]string{
 	"sessions":   {"list", "show", "export"},
+	"trust":      {"yes", "no", "ask"},
 	"schema":     {"json", "typescript", "lua"},
 	"completion": {"bash", "zsh", "fish"},
 }

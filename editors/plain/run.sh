@@ -13,4 +13,5 @@ for pair in trixie:0.10 forky:0.12; do
   echo "ok: Neovim ${pair#*:} sends what its profile says"
 done
 ./emacs.sh </dev/null
+./lsp-mode.sh </dev/null
 ./vscode.sh </dev/null

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // ContextConfig says how the history is kept within a model's window. Zero means the default.
@@ -298,7 +299,7 @@ func (s *Session) askSummary(ctx context.Context, t *turn, env *Env, r history.S
 		if !again || ctx.Err() != nil {
 			return "", err
 		}
-		if err := sleep(ctx, delay); err != nil {
+		if err := pause.For(ctx, delay); err != nil {
 			return "", err
 		}
 	}

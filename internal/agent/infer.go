@@ -9,6 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // infer makes one model call: builds the request, tries models and attempts, and returns
@@ -191,7 +192,7 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 		}
 		e := retry.As(err)
 		s.em.emit(Retrying{TurnID: t.id, Attempt: attempt, MaxRetries: policy.MaxRetries, Delay: delay, Kind: string(e.Kind), Message: e.Message})
-		if err := sleep(t.ctx, delay); err != nil {
+		if err := pause.For(t.ctx, delay); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -239,15 +240,4 @@ func (s *Session) generate(ctx context.Context, m Model, req *Request, on func(D
 		return nil, &retry.Error{Kind: retry.Client, Message: "the model gave no reply and no error"}
 	}
 	return a.reply, a.err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

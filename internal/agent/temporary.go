@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // Retries of tools; see TemporaryError.
@@ -39,7 +41,7 @@ func (c *callRun) attempts(ctx context.Context, call *Call) (r *Result, err erro
 			return r, err
 		}
 		call.Emit(fmt.Sprintf("%v; trying again in %v\n", err, delay))
-		if sleep(ctx, delay) != nil {
+		if pause.For(ctx, delay) != nil {
 			return r, err
 		}
 		delay *= 2

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // Model plays a script inside the process, without a network: for tests under
@@ -167,12 +168,7 @@ func (p *inside) pause() {
 	if p.step.DelayMs <= 0 || p.ctx.Err() != nil {
 		return
 	}
-	t := time.NewTimer(time.Duration(p.step.DelayMs) * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-p.ctx.Done():
-	}
+	_ = pause.For(p.ctx, time.Duration(p.step.DelayMs)*time.Millisecond) // the caller looks at p.ctx
 }
 
 func (p *inside) usage() *message.Usage {

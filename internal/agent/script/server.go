@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // maxRequest bounds a request's body.
@@ -216,11 +218,7 @@ func (p *player) pause() {
 	if p.delay <= 0 {
 		return
 	}
-	t := time.NewTimer(p.delay)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-p.r.Context().Done():
+	if pause.For(p.r.Context(), p.delay) != nil {
 		p.ended = true
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // Waits for an editor.
@@ -149,8 +151,8 @@ func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int)
 	if _, err := h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: uri}); err != nil {
 		return ""
 	}
-	for _, pause := range editorPauses {
-		if !sleep(ctx, pause) {
+	for _, d := range editorPauses {
+		if pause.For(ctx, d) != nil {
 			return ""
 		}
 		all, a, _, err := h.editorAll(ctx, Settle{})
@@ -162,15 +164,4 @@ func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int)
 		}
 	}
 	return ""
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

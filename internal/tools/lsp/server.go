@@ -15,6 +15,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -308,7 +309,7 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		switch {
 		case errors.As(err, &answer) && answer.Code == codeContentModified && ctx.Err() == nil:
 			continue // its text changed while it looked
-		case errors.As(err, &answer) && answer.Code == codeServerCancelled && sleep(ctx, againAfter):
+		case errors.As(err, &answer) && answer.Code == codeServerCancelled && pause.For(ctx, againAfter) == nil:
 			continue // it works on something that it needs for the answer
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
@@ -63,8 +64,8 @@ func (s *server) same(c Config) bool {
 // never stays up is given up after maxStarts.
 func (s *server) keep(ctx context.Context) {
 	defer s.settle()
-	pause := &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2, RandomizationFactor: 0.1}
-	pause.Reset()
+	again := &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2, RandomizationFactor: 0.1}
+	again.Reset()
 	for starts := 1; ; starts++ {
 		if !s.hub.gate.enter(ctx) {
 			return
@@ -77,12 +78,12 @@ func (s *server) keep(ctx context.Context) {
 		}
 		if time.Since(began) > stableAfter {
 			starts = 1
-			pause.Reset()
+			again.Reset()
 		}
 		var never *hopeless
 		last := starts >= maxStarts || errors.As(err, &never)
 		s.failed(err, last)
-		if last || !sleep(ctx, pause.NextBackOff()) {
+		if last || pause.For(ctx, again.NextBackOff()) != nil {
 			return
 		}
 	}
@@ -92,17 +93,6 @@ func (s *server) keep(ctx context.Context) {
 type hopeless struct{ why string }
 
 func (e *hopeless) Error() string { return e.why }
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // failed records why the server is not there and tells the user once per cause.
 func (s *server) failed(err error, last bool) {

@@ -1,30 +1,6 @@
 package shell
 
-import (
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
-
-// becomeSubreaper: this system has none; what forks twice and leaves its group is found only
-// while its parent lives.
-func becomeSubreaper() error { return nil }
-
-// signalGroup reaches what left the tree by a double fork and stayed in its group.
-func signalGroup(group int, kill bool) {
-	sig := syscall.SIGTERM
-	if kill {
-		sig = syscall.SIGKILL
-	}
-	_ = syscall.Kill(-group, sig)
-}
-
-func dup2(from, to int) error { return unix.Dup2(from, to) }
-
-type process struct {
-	pid, parent int
-	zombie      bool
-}
+import "golang.org/x/sys/unix"
 
 const stateZombie = 5 // SZOMB in sys/proc.h
 
@@ -41,5 +17,3 @@ func processes() []process {
 	}
 	return out
 }
-
-func sweep() {}

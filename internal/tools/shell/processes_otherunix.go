@@ -2,31 +2,5 @@
 
 package shell
 
-import (
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
-
-func becomeSubreaper() error { return nil }
-
-// signalGroup reaches what left the tree by a double fork and stayed in its group.
-func signalGroup(group int, kill bool) {
-	sig := syscall.SIGTERM
-	if kill {
-		sig = syscall.SIGKILL
-	}
-	_ = syscall.Kill(-group, sig)
-}
-
-func dup2(from, to int) error { return unix.Dup2(from, to) }
-
-type process struct {
-	pid, parent int
-	zombie      bool
-}
-
 // processes knows no process table here: the group of each child is all.
 func processes() []process { return nil }
-
-func sweep() {}

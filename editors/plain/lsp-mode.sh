@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# lsp-mode.sh    the whole job in real Emacs with lsp-mode, by keys alone, with the set-up that docs/editors.md shows
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd -P)
+. "$here/terminal.sh"
+
+packages=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test/lsp-mode/usr/share/emacs/site-lisp/elpa-src
+[ -d "$packages" ] || fail 'lsp-mode is missing: run scripts/setup.sh'
+for mode in "$packages"/lsp-mode-*; do echo "== $(emacs --version | head -n1), ${mode##*/}"; done
+workspace a.py '# one\n# two\n# three\n# four\n# five\n# six\n'
+model '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch made"}}]}' \
+  '{"toolCalls": [{"name": "read", "arguments": {"path": "a.py"}}]}' \
+  '{"toolCalls": [{"name": "edit", "arguments": {"path": "a.py", "edits": [{"old_string": "two", "new_string": "TWO"}, {"old_string": "six", "new_string": "SIX"}]}}]}' \
+  '{"expect": {"lastTool": "1/2"}, "text": "One of two."}'
+snippet lsp-mode elisp >"$tmp/setup.el"
+lines=$(wc -l <"$tmp/setup.el")
+[ "$lines" -gt 5 ] && [ "$lines" -le 10 ] || fail "the set-up has $lines lines"
+cat >"$tmp/init.el" - "$tmp/setup.el" <<'ELISP'
+(setq native-comp-deferred-compilation nil native-comp-async-report-warnings-errors nil)
+(setq inhibit-startup-screen t python-indent-guess-indent-offset nil)
+(setq lsp-session-file (expand-file-name "session" temporary-file-directory) lsp-auto-guess-root t lsp-enable-file-watchers nil)
+ELISP
+echo "(add-hook 'python-mode-hook #'lsp)" >>"$tmp/init.el"
+load=()
+for package in "$packages"/*; do load+=(-L "$package" -l "$package/$(basename "${package%-*}")-autoloads"); done
+terminal emacs -nw -q "${load[@]}" -l "$tmp/init.el" "$ws/a.py"
+
+# action PREFIX takes the code action at point whose title begins so.
+action() { extended lsp-execute-code-action; sees 'Select code action'; text "$1"; keys Tab Enter; }
+
+sees 'LSP\['
+echo 'prompt by its name, and permit'
+extended agent
+sees '^Agent: *$'
+text 'shout'
+keys Enter
+sees 'touch made'
+text 'Allow'
+keys Enter
+there "$ws/made"
+echo 'review: two hunks are notes of Flymake; accept the first, reject the second'
+sees 'Flymake\[0 0 2\]'
+extended flymake-goto-next-error
+action Accept
+sees '^# TWO'
+keys M-\> Up # its Flymake shows what is new only when it checks again
+action Reject
+told 'Agent: One of two\.'
+sees '^# six'
+echo 'undo'
+action 'Agent: undo'
+sees '^# two'
+echo 'the end of Emacs is the end of the daemon'
+keys C-x C-s
+contains "$ws/a.py" '# one\n# two\n# three\n# four\n# five\n# six\n'
+keys C-x C-c
+gone
+echo 'ok: Emacs with lsp-mode'

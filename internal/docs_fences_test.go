@@ -1,0 +1,72 @@
+package internal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fenced says who runs or loads each fenced block of the pages: Go tests by their names, the editors' tests by their
+// files. What nobody can run has a reason instead.
+var fenced = []struct{ page, kind, by, unrun string }{
+	{"*", "sh", "TestCommandsInDocs", ""},
+	{"*", "json", "TestJSONInDocs", ""},
+	{"*", "jsonc", "TestJSONInDocs", ""},
+	{"README.md", "json", "TestReadmeSettings TestReadmeServerAndAgent", ""},
+	{"README.md", "markdown", "TestReadmeServerAndAgent", ""},
+	{"docs/editors.md", "lua", "editors/neovim/tests/spec/plain_spec.lua editors/neovim/tests/spec/snippets_spec.lua", ""},
+	{"docs/editors.md", "elisp", "editors/plain/emacs.sh editors/plain/lsp-mode.sh", ""},
+	{"docs/editors.md", "toml", "TestHelixSetUp", ""},
+	{"docs/editors.md", "json", "TestEditorsDocumentation TestKateSetUp TestSublimeSetUp", ""},
+	{"docs/edits.md", "file", "TestDocumentedExamples", ""},
+	{"docs/edits.md", "search", "TestDocumentedExamples", ""},
+	{"docs/edits.md", "replace", "TestDocumentedExamples", ""},
+	{"docs/edits.md", "patch", "TestDocumentedExamples", ""},
+	{"docs/edits.md", "result", "TestDocumentedExamples", ""},
+	{"docs/edits.md", "refused", "TestDocumentedExamples", ""},
+	{"docs/hooks.md", "json", "TestHooksAreDocumented", ""},
+	{"docs/hooks.md", "sh", "TestHooksAreDocumented", ""},
+	{"docs/permissions.md", "rules", "TestTheDocumentedRulesDoWhatTheySay", ""},
+	{"docs/permissions.md", "classes", "TestTheDocumentedClassesAreTrue", ""},
+	{"docs/protocol.md", "", "TestFirstSessionOfTheProtocol TestOrderOfTheProtocol", ""},
+	{"docs/providers.md", "json", "TestProviderTable", ""},
+	{"docs/review.md", "", "TestReviewPage", ""},
+	{"docs/script.md", "jsonl", "TestDocumentedScript", ""},
+	{"editors/neovim/README.md", "lua", "editors/neovim/tests/spec/docs_spec.lua editors/neovim/tests/spec/snippets_spec.lua", ""},
+	{"editors/neovim/README.md", "vim", "editors/neovim/tests/spec/docs_spec.lua", ""},
+	{"editors/neovim/README.md", "sh", "editors/neovim/tests/spec/docs_spec.lua", ""},
+	{"ARCHITECTURE.md", "", "", "a drawing of who speaks to whom"},
+	{"docs/performance.md", "text", "", "a chart that make bench-peers writes from its measurements"},
+}
+
+// Each fenced block of a page has somebody who runs it, who exists, or a reason why nobody can.
+func TestEveryFenceIsRun(t *testing.T) {
+	tests, used := testFunctions(t), map[int]bool{}
+	for _, p := range pages() {
+		for _, m := range fence.FindAllStringSubmatch(p.text, -1) {
+			found := false
+			for i, f := range fenced {
+				if (f.page == p.path || f.page == "*") && f.kind == m[1] {
+					found, used[i] = true, true
+				}
+			}
+			if !found {
+				t.Errorf("%s: no test is named here that runs its blocks of kind %q:\n%s", p.path, m[1], m[2])
+			}
+		}
+	}
+	for i, f := range fenced {
+		if !used[i] {
+			t.Errorf("%s has no block of kind %q any more", f.page, f.kind)
+		}
+		if (f.by == "") == (f.unrun == "") {
+			t.Errorf("%s, %q: name who runs it, or why nobody does", f.page, f.kind)
+		}
+		for _, by := range strings.Fields(f.by) {
+			if _, err := os.Stat(filepath.Join(top, by)); !tests[by] && (err != nil || !strings.Contains(by, "/")) {
+				t.Errorf("%s, %q: there is no test %s", f.page, f.kind, by)
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package internal_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// protocolBlocks are the plain blocks of docs/protocol.md.
+func protocolBlocks(t *testing.T) []block {
+	t.Helper()
+	for _, p := range pages() {
+		if p.path == "docs/protocol.md" {
+			if blocks := p.blocks(""); len(blocks) == 2 {
+				return blocks
+			}
+		}
+	}
+	t.Fatal("docs/protocol.md has no longer two plain blocks: the first session, and the order of what is told")
+	return nil
+}
+
+// What the first session shows is sent to the program as it stands there, and what is shown to come comes, in this order.
+func TestFirstSessionOfTheProtocol(t *testing.T) {
+	editor := startProgram(t)
+	at, lines := 0, strings.Split(strings.TrimSpace(protocolBlocks(t)[0].text), "\n")
+	if len(lines) < 8 {
+		t.Fatalf("the session has %d lines", len(lines))
+	}
+	for _, line := range lines {
+		switch said, isSent := strings.CutPrefix(line, "→ "); {
+		case isSent:
+			if err := editor.Raw([]byte("Content-Length: " + strconv.Itoa(len(said)) + "\r\n\r\n" + said)); err != nil {
+				t.Fatal(err)
+			}
+		case strings.HasPrefix(line, "← …"):
+			for _, method := range regexp.MustCompile(`agent/[\w/]+`).FindAllString(line, -1) {
+				at = next(t, editor, at, method, "")
+			}
+		default:
+			at = expectShown(t, editor, at, strings.TrimPrefix(line, "← "))
+		}
+	}
+	if err := editor.CloseStdin(); err != nil {
+		t.Error(err)
+	}
+}
+
+// startProgram starts the built program as a language server, with a scripted model.
+func startProgram(t *testing.T) *rpctest.Editor {
+	t.Helper()
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	cmd := exec.Command(bin)
+	cmd.Dir, cmd.Env, cmd.Stderr = home, homeEnv(t, home), os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil && !t.Failed() {
+			t.Errorf("the program ended with %v", err)
+		}
+	})
+	return rpctest.NewEditor(out, in)
+}
+
+// elided turns a message as the page shows it, with … for what is left out, into a pattern of rpctest.
+func elided(shown string) string {
+	s := regexp.MustCompile(`"(\w*)…"`).ReplaceAllString(shown, `"~^$1"`)
+	return strings.NewReplacer(",…", "", "…,", "", "…", "").Replace(s)
+}
+
+// expectShown waits for a message that the page shows, and returns the log's index behind it.
+func expectShown(t *testing.T, editor *rpctest.Editor, at int, shown string) int {
+	t.Helper()
+	var want struct {
+		ID, Params, Result json.RawMessage
+		Method             string
+	}
+	if err := json.Unmarshal([]byte(elided(shown)), &want); err != nil {
+		t.Fatalf("%v in %s", err, shown)
+	}
+	if want.Method != "" {
+		return next(t, editor, at, want.Method, string(want.Params))
+	}
+	m, err := editor.Answer(string(want.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := rpctest.MatchJSON(string(want.Result), m.Result); diff != "" {
+		t.Fatalf("%s: %s", shown, diff)
+	}
+	return at
+}
+
+func next(t *testing.T, editor *rpctest.Editor, at int, method, pattern string) int {
+	t.Helper()
+	_, at, err := editor.Next(at, method, pattern, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// The picture of what is told names all notifications, and nothing else.
+func TestOrderOfTheProtocol(t *testing.T) {
+	var shown []string
+	for _, m := range regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`).FindAllStringSubmatch(protocolBlocks(t)[1].text, -1) {
+		shown = append(shown, m[1])
+	}
+	all := slices.Clone(wire.Notifications)
+	slices.Sort(shown)
+	slices.Sort(all)
+	if !slices.Equal(shown, all) {
+		t.Errorf("the picture shows\n%q, the notifications are\n%q", shown, all)
+	}
+}
