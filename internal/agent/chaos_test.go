@@ -19,6 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -133,7 +134,7 @@ func (c *chaos) n(n int) int {
 
 // nap sleeps for up to d of the bubble's time, as long as ctx lives.
 func (c *chaos) nap(ctx context.Context, d time.Duration) {
-	_ = sleep(ctx, time.Duration(c.n(int(d))))
+	_ = pause.For(ctx, time.Duration(c.n(int(d))))
 }
 
 func (c *chaos) Info() ModelInfo { return ModelInfo{ID: "chaos"} }
