@@ -11,7 +11,8 @@ workspace a.py '# one\n# two\n# three\n# four\n# five\n# six\n'
 model '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch made"}}]}' \
   '{"toolCalls": [{"name": "read", "arguments": {"path": "a.py"}}]}' \
   '{"toolCalls": [{"name": "edit", "arguments": {"path": "a.py", "edits": [{"old_string": "two", "new_string": "TWO"}, {"old_string": "six", "new_string": "SIX"}]}}]}' \
-  '{"expect": {"lastTool": "1/2"}, "text": "One of two."}'
+  '{"expect": {"lastTool": "1/2"}, "text": "One of two."}' \
+  '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 61771"}}]}'
 snippet lsp-mode elisp >"$tmp/setup.el"
 lines=$(wc -l <"$tmp/setup.el")
 [ "$lines" -gt 5 ] && [ "$lines" -le 10 ] || fail "the set-up has $lines lines"
@@ -29,16 +30,17 @@ terminal emacs -nw -q "${load[@]}" -l "$tmp/init.el" "$ws/a.py"
 action() { extended lsp-execute-code-action; sees 'Select code action'; text "$1"; keys Tab Enter; }
 
 sees 'LSP\['
-echo 'prompt by its name, and permit'
+step prompt 'by its name'
 extended agent
 sees '^Agent: *$'
 text 'shout'
 keys Enter
+step permit
 sees 'touch made'
 text 'Allow'
 keys Enter
 there "$ws/made"
-echo 'review: two hunks are notes of Flymake; accept the first, reject the second'
+step review 'two hunks are notes of Flymake; accept the first, reject the second'
 sees 'Flymake\[0 0 2\]'
 extended flymake-goto-next-error
 action Accept
@@ -47,12 +49,26 @@ keys M-\> Up # its Flymake shows what is new only when it checks again
 action Reject
 told 'Agent: One of two\.'
 sees '^# six'
-echo 'undo'
+step undo
 action 'Agent: undo'
 sees '^# two'
+step stop
+extended agent
+sees '^Agent: *$'
+text 'go on'
+keys Enter
+sees 'touch begun'
+text 'Allow'
+keys Enter
+asleep() { grep -lzxqF 61771 /proc/[0-9]*/cmdline 2>/dev/null; }
+until_ 'the command' asleep
+action 'Agent: stop'
+until_ 'the end of the command' eval '! asleep'
 echo 'the end of Emacs is the end of the daemon'
 keys C-x C-s
 contains "$ws/a.py" '# one\n# two\n# three\n# four\n# five\n# six\n'
 keys C-x C-c
 gone
+version=$(emacs --version | sed -nE '1s/.* ([0-9]+\.[0-9]+).*/\1/p')
+node "$here/ran.mjs" lsp-mode "Emacs $version, lsp-mode ${mode##*-}" "${did[@]}"
 echo 'ok: Emacs with lsp-mode'
