@@ -151,6 +151,9 @@ func repairOptions(c *wire.Config, info agent.ModelInfo) repair.Options {
 	if r.Normalizer != nil {
 		o.Normalizer = *r.Normalizer
 	}
+	if r.StripANSI != nil {
+		o.StripANSI = *r.StripANSI
+	}
 	if r.Validator != nil {
 		o = o.WithChecks(r.Validator)
 	}

@@ -943,6 +943,8 @@ export interface Range {
 export interface Repair {
   /** Mends names, ids and arguments of tool calls. */
   normalizer?: boolean;
+  /** Takes terminal escapes out of the model's text. */
+  stripAnsi?: boolean;
   /** Reads tool calls that a model wrote as text; auto: only for models without tool support. */
   fallbackParser?: "auto" | "on" | "off";
   /** Kinds of bad replies that are asked for again: blank, truncated, tentative, repetitive, reasoningOnly. */

@@ -3,12 +3,14 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
@@ -82,6 +84,29 @@ func TestImportOfSomebodyElse(t *testing.T) {
 	}
 	if list, _, err := l.List(Query{}); err != nil || len(list) != 0 {
 		t.Errorf("failed imports left %v, %v", list, err)
+	}
+}
+
+// What is pinned goes along with a fork, an export, and the file itself as an import.
+func TestPinsGoAlong(t *testing.T) {
+	l := newLibrary(t)
+	s := create(t, l)
+	story(t, s)
+	must(t, s.Append(agent.Record{Type: agent.RecordPin, Pin: &agent.PinChange{Pin: []string{"u1"}}}, agent.Record{Type: agent.RecordPin, Pin: &agent.PinChange{Unpin: []string{"u1"}}}))
+	file, err := os.ReadFile(l.logPath(s.ID()))
+	must(t, err)
+	fork, err := l.Fork(s.ID(), "", false)
+	must(t, err)
+	text, err := l.Export(s.ID(), "json")
+	must(t, err)
+	exported, _, err := l.Import([]byte(text))
+	must(t, err)
+	imported, _, err := l.Import(file)
+	must(t, err)
+	for name, id := range map[string]string{"itself": s.ID(), "fork": fork.ID(), "export": exported.ID(), "file": imported.ID()} {
+		if got := fmt.Sprint(load(t, l, id).Restored().Pins); got != "[{[u1] [] []} {[] [u1] []}]" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -156,6 +156,7 @@ type Retry struct {
 // Repair switches the parts that mend what models send.
 type Repair struct {
 	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Mends names, ids and arguments of tool calls."`
+	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Takes terminal escapes out of the model's text."`
 	FallbackParser string   `json:"fallbackParser,omitzero" enum:"auto,on,off" default:"\"auto\"" doc:"Reads tool calls that a model wrote as text; auto: only for models without tool support."`
 	Validator      []string `json:"validator,omitzero" default:"[\"blank\",\"truncated\"]" doc:"Kinds of bad replies that are asked for again: blank, truncated, tentative, repetitive, reasoningOnly."`
 }

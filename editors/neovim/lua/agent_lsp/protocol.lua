@@ -682,6 +682,7 @@
 --- Repair switches the parts that mend what models send.
 ---@class agent_lsp.Repair
 ---@field normalizer? boolean Mends names, ids and arguments of tool calls.
+---@field stripAnsi? boolean Takes terminal escapes out of the model's text.
 ---@field fallbackParser? "auto"|"on"|"off" Reads tool calls that a model wrote as text; auto: only for models without tool support.
 ---@field validator? string[] Kinds of bad replies that are asked for again: blank, truncated, tentative, repetitive, reasoningOnly.
 
