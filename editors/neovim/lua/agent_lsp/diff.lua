@@ -174,7 +174,7 @@ local function show_proposed(proposal, file, base, list, filetype)
   local buf = scratch('agent-proposed://' .. path, proposed, filetype)
   show('right', buf)
   vim.bo[buf].buftype, vim.bo[buf].modified = 'acwrite', false
-  label(' proposed: may be edited, :w accepts, :tabclose leaves it ', path)
+  label(' proposed, editable: :w accepts%<, :tabclose leaves it ', path)
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()

@@ -105,8 +105,39 @@ local function file_note(file)
   })[file.op]
 end
 
+--- Virtual lines do not wrap: one that is longer than the windows are wide is broken into several.
+local function wrapped(out, line, width)
+  local at, room = {}, width
+  for _, c in ipairs(line) do
+    local text = c[1]
+    while vim.api.nvim_strwidth(text) > room do
+      local fits = vim.fn.strcharlen(text)
+      while fits > 0 and vim.api.nvim_strwidth(vim.fn.strcharpart(text, 0, fits, true)) > room do
+        fits = math.min(fits - 1, room)
+      end
+      at[#at + 1] = { vim.fn.strcharpart(text, 0, fits, true), c[2] }
+      out[#out + 1], at, room = at, { { '  ', line[1][2] } }, width - 2
+      text = vim.fn.strcharpart(text, fits, vim.fn.strcharlen(text), true)
+    end
+    at[#at + 1], room = { text, c[2] }, room - vim.api.nvim_strwidth(text)
+  end
+  out[#out + 1] = at
+end
+
+--- How many columns the windows have that wrap a buffer's lines, nil where none does.
+local function columns(buf)
+  local least
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local width = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
+    local soon = not drawn[buf] and config.options.review.signs and vim.startswith(vim.wo[win].signcolumn, 'auto')
+    width = soon and width - 2 or width -- our signs will make their column
+    least = vim.wo[win].wrap and width >= 10 and math.min(least or width, width) or least
+  end
+  return least
+end
+
 --- The virtual lines of a hunk: its other side.
-local function other_side(buf, applied, spans, shown, virtual)
+local function other_side(buf, applied, spans, shown, virtual, width)
   local looks = { base = 'AgentLspAdd', text = 'AgentLspAddText', tabstop = vim.bo[buf].tabstop }
   if applied then
     looks.base, looks.text = 'AgentLspDelete', 'AgentLspDeleteText'
@@ -114,7 +145,12 @@ local function other_side(buf, applied, spans, shown, virtual)
   local out = {}
   for i, line in ipairs(virtual) do
     local s = #virtual == #shown and spans[i][applied and 1 or 2] or {}
-    out[i] = chunks(applied and '- ' or '+ ', line, s, looks)
+    local line_chunks = chunks(applied and '- ' or '+ ', line, s, looks)
+    if width then
+      wrapped(out, line_chunks, width)
+    else
+      out[#out + 1] = line_chunks
+    end
   end
   return out
 end
@@ -141,7 +177,7 @@ local function sign(buf, first, last, stale, applied)
 end
 
 --- Draws one hunk and gives its marks.
-local function place(buf, w)
+local function place(buf, w, width)
   local h, applied = w.hunk, w.file.placement == 'applied'
   local old, new = hunks.split(h.oldText), hunks.split(h.newText)
   local shown, virtual = applied and new or old, applied and old or new
@@ -176,7 +212,7 @@ local function place(buf, w)
     table.insert(
       others,
       vim.api.nvim_buf_set_extmark(buf, ns, anchor, 0, {
-        virt_lines = other_side(buf, applied, spans, shown, virtual),
+        virt_lines = other_side(buf, applied, spans, shown, virtual, width),
         virt_lines_above = above,
         priority = 150,
       })
@@ -202,9 +238,23 @@ local function erase(buf, d)
   end
 end
 
-local function key_of(w)
+local function key_of(w, width)
   local h = w.hunk
-  return table.concat({ w.file.placement, w.file.op, h.state, h.oldText, h.newText }, '\0')
+  return table.concat({ w.file.placement, w.file.op, h.state, width or '', h.oldText, h.newText }, '\0')
+end
+
+--- At most so many columns have the virtual lines of a hunk: counted by bytes, tabs as wide as they can be.
+local function longest(w, buf)
+  local text, most, at = w.file.placement == 'applied' and w.hunk.oldText or w.hunk.newText, 0, 1
+  if #text < 10 then
+    return 0
+  end
+  while at <= #text do
+    local stop = text:find('\n', at, true) or #text + 1
+    most = math.max(most, stop - at)
+    at = stop + 1
+  end
+  return most + 2 + (text:find('\t', 1, true) and select(2, text:gsub('\t', '')) * (vim.bo[buf].tabstop - 1) or 0)
 end
 
 --- Virtual lines above the first line show only if the window makes room for them.
@@ -257,15 +307,16 @@ function M.buffer_hunks(buf, anew)
     vim.api.nvim_buf_clear_namespace(buf, ns, 0, -1)
     have = {}
   end
-  local now = {}
+  local now, width = {}, columns(buf)
   for _, w in ipairs(hunks.pending(vim.uri_from_bufnr(buf))) do
-    local key, d = key_of(w), have[w.hunk.hunkId]
+    local narrow = width and longest(w, buf) > width and width or nil
+    local key, d = key_of(w, narrow), have[w.hunk.hunkId]
     if d and d.key == key then
       d.proposal, d.file, d.hunk = w.proposal, w.file, w.hunk
       have[w.hunk.hunkId] = nil
     else
       d = vim.tbl_extend('force', w, { buf = buf, key = key })
-      d.mark, d.others, d.below = place(buf, w)
+      d.mark, d.others, d.below = place(buf, w, narrow)
     end
     now[w.hunk.hunkId] = d
   end
@@ -326,6 +377,18 @@ vim.api.nvim_create_autocmd('BufReadPost', {
   callback = function(args)
     if hunks.count() > 0 then
       M.buffer_hunks(args.buf, true)
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd('WinResized', {
+  group = group,
+  callback = function()
+    for _, win in ipairs(hunks.count() > 0 and vim.v.event.windows or {}) do
+      local buf = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win)
+      if buf and drawn[buf] then
+        M.buffer_hunks(buf)
+      end
     end
   end,
 })

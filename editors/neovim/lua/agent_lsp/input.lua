@@ -30,8 +30,12 @@ end
 
 --- What stands above the input: what the prompt is about, and the keys.
 function M.hint()
-  local what = about and ' %#AgentLspKey#about ' .. about.name:gsub('%%', '%%%%') or ''
-  return what .. ' %#AgentLspMeta#Enter sends, Alt-Enter queues, Ctrl-C stops%<'
+  local what = about and 'about ' .. about.name or ''
+  local keys = 'Enter sends, Alt-Enter queues, Ctrl-C stops'
+  if #what + #keys + 2 > vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) then
+    keys = 'CR sends, M-CR queues, C-c stops%<'
+  end
+  return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '') .. ' %#AgentLspMeta#' .. keys
 end
 
 --- A steer has no place for a selection: the lines go along as content.

@@ -121,7 +121,7 @@ local function footer()
     add('    :AgentAccept, :AgentReject (! all), :AgentReview', 'AgentLspMeta')
   end
   for _, q in ipairs(state.queue) do
-    add(('⏳ %s  (%s)'):format(render.line(text_of(q.prompt)), q.delivery == 'steer' and 'steers next' or 'queued'), 'AgentLspMeta')
+    add(('» %s  (%s)'):format(render.line(text_of(q.prompt)), q.delivery == 'steer' and 'steers next' or 'queued'), 'AgentLspMeta')
   end
   if #lines > 0 then
     local fence = render.fence(lines)
@@ -262,7 +262,10 @@ end
 local function open_input(win)
   input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = config.options.panel.input_height, win = win })
   set_options(input_win, plain)
-  set_options(input_win, { winfixheight = true, statusline = ' prompt', winbar = "%{%v:lua.require'agent_lsp.input'.hint()%}" })
+  set_options(
+    input_win,
+    { winfixheight = true, fillchars = 'eob: ', statusline = ' prompt', winbar = "%{%v:lua.require'agent_lsp.input'.hint()%}" }
+  )
 end
 
 --- Shows the panel in this tab. The focus stays where it is.
@@ -287,6 +290,7 @@ function M.open()
     foldtext = "v:lua.require'agent_lsp.transcript'.foldtext()",
     fillchars = 'fold: ,eob: ',
     breakindent = true,
+    breakindentopt = 'list:-1',
   })
   open_input(win)
   transcript.forget_folds()
@@ -391,9 +395,31 @@ for _, name in ipairs({ 'pending', 'review' }) do
   events.on(name, transcript.touch_footer)
 end
 
+local size = {} ---@type { all?: integer, input?: integer } lines of panel and input, when they were last looked at
+
+--- When the panel as a whole grew or shrank, its input keeps its height: a window closed below would give it all its room.
+local function keep_height()
+  local win = transcript.window()
+  if not win or not input_win or not vim.api.nvim_win_is_valid(input_win) then
+    size = {}
+    return
+  end
+  local height = vim.api.nvim_win_get_height(input_win)
+  local all = vim.api.nvim_win_get_height(win) + height
+  if size.all == all or not size.input then
+    size.input = height -- the user's own choice
+  elseif height ~= size.input and all > 3 * size.input then
+    vim.api.nvim_win_set_height(input_win, size.input)
+  end
+  size.all = all
+end
+
 vim.api.nvim_create_autocmd('WinResized', {
   group = vim.api.nvim_create_augroup('agent_lsp_panel', { clear = true }),
-  callback = M.winbar,
+  callback = function()
+    keep_height()
+    M.winbar()
+  end,
 })
 
 return M

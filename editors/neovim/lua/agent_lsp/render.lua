@@ -161,9 +161,9 @@ end
 
 local function plan(item)
   local out = { 'Plan' }
-  local boxes = { completed = '- [x] ', inProgress = '- [-] ', pending = '- [ ] ' }
+  local states = { completed = icons.completed, inProgress = icons.running }
   for _, e in ipairs(item.data.entries or {}) do
-    table.insert(out, (boxes[e.status] or boxes.pending) .. M.line(e.content))
+    table.insert(out, ('%s %s'):format(states[e.status] or icons.pending, verbatim(M.line(e.content))))
   end
   return { lines = out, group = 'AgentLspUser' }
 end
@@ -202,7 +202,8 @@ end
 local function tool(item)
   local d = item.data
   local label = d.label and d.label ~= '' and d.label or d.name or ''
-  local out = { ('%s %s%s'):format(icons[d.status] or '·', verbatim(M.line(label)), duration(d)) }
+  local title = label:find('\n') and M.line(label):gsub(':$', '') or M.line(label) -- what it announced is not shown
+  local out = { ('%s %s%s'):format(icons[d.status] or '·', verbatim(title), duration(d)) }
   local look = { lines = out, icon = groups[d.status] }
   if d.status == 'running' and item.output ~= '' then
     output(out, item, item.output, live_output, true)

@@ -31,6 +31,9 @@ local max_live = 8192
 
 local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
 
+--- What a long line that wraps is indented behind: a list's mark, a state, a key.
+local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·]\|\d\+[.)]\)\s\+\|^ \S  ]]
+
 local items = {} ---@type agent_lsp.PanelItem[]
 local by_id = {} ---@type table<string, agent_lsp.PanelItem>
 local dirty = {} ---@type table<agent_lsp.PanelItem, boolean>
@@ -49,6 +52,7 @@ function M.buffer()
   vim.api.nvim_buf_set_name(M.buf, 'agent-lsp://panel')
   vim.bo[M.buf].bufhidden, vim.bo[M.buf].modifiable, vim.bo[M.buf].undolevels = 'hide', false, -1
   vim.bo[M.buf].filetype = 'agent_lsp'
+  vim.bo[M.buf].formatlistpat = list_item
   pcall(vim.treesitter.start, M.buf, 'markdown')
   for _, item in ipairs(items) do
     item.mark, item.lines, item.drawn, item.folded = nil, 0, nil, nil
@@ -233,12 +237,18 @@ local function draw_all(todo)
   end
 end
 
---- Goes to the end, with the last line at the bottom: what was folded makes room above.
+--- Goes to the end, with the last line at the bottom: what was folded makes room above. What waits begins in sight.
 ---@param win integer
 function M.follow(win)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
+  local first = footer.mark and footer.lines > 1 and row_of(footer)
+  local tall = first and vim.api.nvim_win_text_height(win, { start_row = first }).all >= vim.api.nvim_win_get_height(win)
   vim.api.nvim_win_call(win, function()
     vim.cmd('keepjumps normal! zb')
+    if tall then
+      vim.api.nvim_win_set_cursor(win, { first + 1, 0 })
+      vim.cmd('keepjumps normal! zt')
+    end
   end)
 end
 

@@ -80,6 +80,34 @@ H.case('hunks of an unsaved buffer are decided one by one; other changes, cursor
   H.matches(result, 'not this one')
 end)
 
+H.case('a proposed line that is longer than the window is wide is shown whole, whatever its width becomes', function()
+  local long = ('0123456789 ééé'):rep(5)
+  edits({ 'two\n', '\t' .. long .. '\n' })
+  H.edit('a.txt')
+  vim.bo.tabstop = 4
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  local function widest()
+    local most = 0
+    for _, line in ipairs(virtual_lines()) do
+      most = math.max(most, vim.api.nvim_strwidth(line))
+    end
+    return most
+  end
+  local wide = table.concat(virtual_lines())
+  H.equal(widest() <= 78, true, 'it is cut')
+  vim.cmd('vertical resize 40')
+  vim.cmd('doautocmd WinResized')
+  H.wait('the narrower lines', function()
+    return widest() <= 40
+  end)
+  H.equal(#virtual_lines() > 1, true)
+  H.equal((table.concat(virtual_lines()):gsub('  ', '')), (wide:gsub('  ', '')))
+  vim.wo.wrap = false
+  require('agent_lsp.draw').buffer_hunks(0, true)
+  H.equal(virtual_lines(), { '+     ' .. long })
+end)
+
 H.case('one decision is one undo step, and undo and redo go across an accept', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   local buf = H.edit('a.txt')

@@ -1,4 +1,4 @@
---- Prompt, stream, steer, queue, abort; permission, question, plan mode; the daemon's death; hostile replies.
+--- Prompt, stream, steer, queue, abort; permission, question, plan mode; the daemon's death and a provider's failure.
 local H = require('harness')
 
 --- A command that ends only when it is killed.
@@ -59,6 +59,9 @@ H.case('a range without a text is what the next prompt of the input is about, an
   local lines = { start = { line = 1, character = 0 }, ['end'] = { line = 3, character = 0 } }
   say('explain')
   H.turn()
+  H.wait('the idle session', function() -- or it would be a steer
+    return require('agent_lsp.panel').state.status == 'idle'
+  end)
   say('and now')
   H.turn(2)
   vim.api.nvim_set_current_win(win)
@@ -136,12 +139,12 @@ H.case('a queued prompt starts the next turn', function()
   H.hunks(1)
   vim.cmd('AgentQueue the second prompt')
   H.wait('the queue in the panel', function()
-    return H.panel_text():find('⏳ the second prompt')
+    return H.panel_text():find('» the second prompt')
   end)
   vim.cmd('AgentAccept')
   H.equal(H.turn(2).status, 'completed')
   H.wait('the queue to empty', function()
-    return not H.panel_text():find('⏳')
+    return not H.panel_text():find('»')
   end)
 end)
 
@@ -316,7 +319,7 @@ H.case('plan mode presents a plan for approval and shows the task list', functio
   require('agent_lsp.permission').answer(1)
   H.equal(H.turn().status, 'completed')
   H.wait('the task list', function()
-    return H.panel_text():find('- [-] change one', 1, true)
+    return H.panel_text():find('● `change one`', 1, true)
   end)
 end)
 
@@ -358,95 +361,6 @@ H.case('a daemon that cannot start says so', function()
   H.matches(H.notices[1].text, '/nonexistent/agent%-lsp')
 end)
 
-H.case('a hostile reply is shown as text and does nothing', function()
-  local hostile = table.concat({
-    '\27[31mred\27[0m \7 bell \0 nul \r return',
-    '%{execute("let g:owned = 1")} %#Error#',
-    '</script><img src=x onerror=alert(1)>',
-    '``````',
-    'vim: set foldmethod=expr foldexpr=execute("let\\ g\\:owned=1"):',
-    '[click](command:quit) <a href="command:quit">here</a>',
-    ('x'):rep(1024 * 1024),
-    '*',
-  }, '\n')
-  H.start({ script = { { text = hostile, chunks = 7 }, { text = 'ok' } } })
-  vim.cmd('AgentPrompt ' .. '%{execute("let g:owned = 1")} title')
-  H.equal(H.turn().status, 'completed')
-  H.wait('the text', function()
-    return H.panel_text():find('onerror')
-  end)
-  vim.cmd.redrawstatus({ bang = true })
-  vim.api.nvim_eval_statusline(vim.wo[require('agent_lsp.transcript').window()].winbar, { winid = 0, use_winbar = true })
-  vim.api.nvim_eval_statusline(require('agent_lsp').statusline(), {})
-  H.equal(vim.g.owned, nil, 'the reply was executed')
-  H.equal(H.panel_text():find('[%z\7\27]'), nil, 'control characters')
-  vim.cmd('AgentPrompt again')
-  H.equal(H.turn(2).status, 'completed')
-end)
-
-H.case('commands, patterns and messages are shown letter by letter, whatever Markdown would make of them', function()
-  H.start({
-    settings = { sandbox = 'off' },
-    script = { H.call('bash', { command = 'rm *a* _b_ `c` ``````' }), { text = 'So.\n```go\nunclosed' }, { text = 'Then *this*.' } }, -- a text that breaks off is asked to go on
-  })
-  vim.cmd('AgentPrompt remove *a* and _b_')
-  H.wait('the question', function()
-    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('f  refuse', 1, true)
-  end)
-  local transcript = require('agent_lsp.transcript')
-  --- What of a line is seen: conceal takes the rest away.
-  local function seen(text)
-    for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)) do
-      if line:find(text, 1, true) then
-        local out = {}
-        vim.treesitter.get_parser(transcript.buf, 'markdown'):parse(true)
-        for col = 0, #line - 1 do
-          local hidden = false
-          for _, c in ipairs(vim.treesitter.get_captures_at_pos(transcript.buf, i - 1, col)) do
-            hidden = hidden or (c.metadata.conceal ~= nil and not c.capture:find('block'))
-          end
-          table.insert(out, hidden and '' or line:sub(col + 1, col + 1))
-        end
-        return table.concat(out)
-      end
-    end
-    error(text .. ' is not in\n' .. H.panel_text())
-  end
-  H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
-  H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
-  H.matches(seen('? `'), vim.pesc('rm *a* _b_ `c` ``````'))
-  require('agent_lsp.permission').answer(1)
-  H.equal(H.turn().status, 'completed')
-  H.wait('the answer', function()
-    return H.panel_text():find('Then *this*.', 1, true)
-  end)
-  H.equal(seen('Then *this*.'), 'Then this.', 'the block of the first answer was not closed')
-end)
-
-H.case('what waits says by which keys it is decided, and <CR> there goes to it', function()
-  H.start({
-    files = { ['a.txt'] = 'one\ntwo\n' },
-    script = { H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'TWO' }), { text = 'Done.' } },
-  })
-  vim.cmd('AgentPrompt go')
-  H.hunks(1)
-  H.wait('the hint', function()
-    return H.panel_text():find('1 hunk waits for your decision', 1, true)
-  end)
-  H.matches(H.panel_text(), ':AgentAccept, :AgentReject')
-  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
-  vim.cmd('normal! G')
-  vim.api.nvim_feedkeys(vim.keycode('<CR>'), 'xt', false)
-  H.matches(vim.api.nvim_buf_get_name(0), 'a.txt$')
-  H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
-  vim.cmd('AgentAccept')
-  H.equal(H.turn().status, 'completed')
-  H.wait('the hint to go', function()
-    return not H.panel_text():find('for your decision', 1, true)
-  end)
-  H.equal(H.panel_text():find('%d s\n'), nil, "the user's time is counted as the tool's")
-end)
-
 H.case('broken arguments and a failing provider end in words, and the next prompt works', function()
   H.start({
     settings = { retry = { maxRetries = 0 } },
@@ -463,56 +377,6 @@ H.case('broken arguments and a failing provider end in words, and the next promp
   end)
   vim.cmd('AgentPrompt again')
   H.equal(H.turn(2).status, 'completed')
-end)
-
-H.case('the panel folds thoughts and output, and gf opens the file under the cursor', function()
-  H.start({
-    files = { ['dir/a.txt'] = 'one\ntwo\nthree\n' },
-    script = { H.call('read', { path = 'dir/a.txt' }, { reasoning = 'I look.\nClosely.' }), { text = 'See `dir/a.txt:2`.' } },
-  })
-  H.edit('dir/a.txt')
-  vim.cmd('enew')
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'completed')
-  local win = require('agent_lsp.transcript').window()
-  H.wait('the end', function()
-    return H.panel_text():find('dir/a.txt:2', 1, true)
-  end)
-  vim.api.nvim_set_current_win(win)
-  local folded = {}
-  for i, line in ipairs(H.lines()) do
-    if vim.fn.foldclosed(i) == i then
-      table.insert(folded, vim.fn.foldtextresult(i))
-    end
-    if line:find('dir/a.txt:2', 1, true) then
-      vim.api.nvim_win_set_cursor(win, { i, (line:find('dir/')) })
-    end
-  end
-  H.matches(table.concat(folded, '\n'), 'thought, 2 lines\n.*output, %d+ lines')
-  vim.cmd.normal('gf')
-  H.matches(vim.api.nvim_buf_get_name(0), 'dir/a.txt$')
-  H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
-end)
-
-H.case('a sub-agent shows behind a line and is stopped by x', function()
-  H.start(allow_all({
-    H.call('agent', { agent = 'general', task = 'wait a while' }),
-    H.call('bash', endless),
-    { text = 'It was stopped.' },
-  }))
-  vim.cmd('AgentPrompt go')
-  H.wait('the child', function()
-    return H.panel_text():find('│ ● `Run sleep')
-  end)
-  local win = require('agent_lsp.transcript').window()
-  vim.api.nvim_set_current_win(win)
-  for i, line in ipairs(H.lines()) do
-    if line:find('│ ● ') then
-      vim.api.nvim_win_set_cursor(win, { i, 0 })
-    end
-  end
-  vim.api.nvim_feedkeys('x', 'xt', false)
-  H.equal(H.turn().status, 'completed')
 end)
 
 H.run()
