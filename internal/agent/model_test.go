@@ -302,3 +302,24 @@ func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 		r.close()
 	})
 }
+
+// Issue 9: a tool's result is stored before the model is called with it.
+func TestResultIsStoredBeforeTheNextCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var r *rig
+		stored := 0
+		r = newRig(t, script(step{calls: []message.ToolCall{call("c", "look", ""), call("d", "look", "")}}, step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+			for _, m := range storedBy(r.log).Messages {
+				if m.Role == message.RoleTool {
+					stored++
+				}
+			}
+			return &Reply{Message: message.NewText(message.RoleAssistant, "done")}, nil
+		}}), nil, tool("look", ReadOnly, nil))
+		defer r.close()
+		r.run("go")
+		if stored != 2 {
+			t.Errorf("%d results were stored when the model was called with two", stored)
+		}
+	})
+}

@@ -273,3 +273,18 @@ func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A workspace's sessions lie in a folder of its own, by its whole path.
+func TestFolderOfAWorkspace(t *testing.T) {
+	seen := map[string]string{}
+	for _, root := range []string{"/home/a/work", "/home/b/work", "/home/a/work/sub", "/", "/home/a/wörk", "/home/a/" + strings.Repeat("long", 100)} {
+		dir := Dir("/state", root)
+		if other, ok := seen[dir]; ok {
+			t.Errorf("%s and %s share %s", root, other, dir)
+		}
+		seen[dir] = root
+		if again := Dir("/state", root+"/."); again != dir || filepath.Dir(dir) != filepath.Join("/state", "sessions") || len(filepath.Base(dir)) > 60 {
+			t.Errorf("%s: %s, written otherwise %s", root, dir, again)
+		}
+	}
+}
