@@ -5,12 +5,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [flock]=util-linux [strace]=strace)
+sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
 missing=()
 for cmd in "${!need[@]}"; do command -v "$cmd" >/dev/null || missing+=("${need[$cmd]}"); done
 [ -d /usr/share/emacs/site-lisp/elpa/eglot-1.9 ] || ls -d /usr/share/emacs/site-lisp/elpa/eglot* >/dev/null 2>&1 || missing+=(elpa-eglot)
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}" >&2
-  sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
   log=$(mktemp)
   DEBIAN_FRONTEND=noninteractive "${sudo[@]}" sh -c "apt-get update -q && apt-get install -y -q --no-install-recommends ${missing[*]}" >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; echo "setup: installing ${missing[*]} failed" >&2; exit 1; }
@@ -43,6 +43,7 @@ if [ ! -d "$cache/lsp-mode" ]; then
   mkdir -p "$cache"
   elpa=$(mktemp -d "$cache/lsp-mode-new.XXXXXX")
   trap 'rm -rf "$elpa"' EXIT
+  apt-cache show elpa-lsp-mode >/dev/null 2>&1 || tries "${sudo[@]}" apt-get update -q
   (cd "$elpa" && tries apt-get download -q elpa-{lsp-mode,dash,f,s,ht,spinner,lv,markdown-mode})
   for deb in "$elpa"/*.deb; do dpkg-deb -x "$deb" "$elpa"; rm "$deb"; done
   mv -T "$elpa" "$cache/lsp-mode" 2>/dev/null || [ -d "$cache/lsp-mode" ]
