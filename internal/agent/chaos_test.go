@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -321,7 +322,7 @@ func (c *chaos) act() {
 		release = c.s.Hold()
 	}
 	defer release()
-	switch c.n(15) {
+	switch c.n(16) {
 	case 0, 1, 2:
 		acc, err := c.s.Prompt(Prompt{Content: text("prompt"), Pin: c.n(10) == 0})
 		c.expect(acc.MessageID, err)
@@ -350,6 +351,8 @@ func (c *chaos) act() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		_, _ = c.s.Compact(ctx, "")
 		cancel()
+	case 15:
+		c.pin()
 	case 13:
 		if q := c.s.Queue(); len(q) > 0 {
 			id := q[c.n(len(q))].MessageID
@@ -358,6 +361,20 @@ func (c *chaos) act() {
 			}
 		}
 	}
+}
+
+// pin pins or unpins a message, whatever it is.
+func (c *chaos) pin() {
+	msgs := c.s.Messages()
+	if len(msgs) == 0 {
+		return
+	}
+	ids := []string{msgs[c.n(len(msgs))].ID}
+	if c.n(3) == 0 {
+		_ = c.s.SetPins(nil, ids)
+		return
+	}
+	_ = c.s.SetPins(ids, nil)
 }
 
 func (c *chaos) expect(id string, err error) {
@@ -412,6 +429,14 @@ func (c *chaos) verify() {
 		if seen[id] == 0 && !waiting[id] {
 			c.t.Errorf("message %s was accepted and is lost", id)
 		}
+	}
+	for _, id := range c.s.State().Pinned {
+		if !slices.ContainsFunc(c.s.view.msgs, func(m *message.Message) bool { return m.ID == id && slices.Contains(c.s.history, m) }) {
+			c.t.Errorf("message %s is pinned, and the model does not see it whole", id)
+		}
+	}
+	if !history.Paired(c.s.view.msgs) {
+		c.t.Errorf("what the model sees is not paired at the end:\n%s", texts(c.s.view.msgs))
 	}
 	if !history.Paired(c.s.Messages()) {
 		c.t.Errorf("not paired at the end:\n%s", texts(c.s.Messages()))
