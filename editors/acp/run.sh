@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Runs the ACP tests against AGENT_LSP_BIN, or against a binary that it builds.
+# Runs the ACP tests, or the files that are named, against AGENT_LSP_BIN or a binary that it builds.
 set -euo pipefail
 cd "$(dirname "$0")"
+tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT
 if [ -z "${AGENT_LSP_BIN:-}" ]; then
-  tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT
   (cd ../.. && CGO_ENABLED=0 ${GO:-go} build -trimpath -o "$tmp/agent-lsp" ./cmd/agent-lsp)
   export AGENT_LSP_BIN="$tmp/agent-lsp"
 fi
 if [ ! -d node_modules ] || [ package-lock.json -nt node_modules ]; then
   npm ci --no-audit --no-fund --loglevel=error
 fi
-node --test --test-timeout=600000 ${@:-test/*.test.js}
+if [ $# -gt 0 ]; then
+  node --test --test-timeout=600000 "$@"
+  exit
+fi
+export ACP_SEEN="$tmp/seen"
+node --test --test-timeout=600000 test/*.test.js
+node test/every.js

@@ -70,6 +70,24 @@ test("our own plugins decide each hunk in one answer", async (t) => {
   assert.equal(w.read("a.txt"), lines(40).replace("line 2\n", "LINE 2\n"));
 });
 
+test("a cancel after one of two hunks was accepted keeps that one", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { text: "next" }] });
+  const c = await connect(t, w, {
+    permission: (p, signal) => {
+      const second = p.options.find((o) => /a\.txt:30/.test(o.name));
+      return second ? second.optionId : new Promise((r) => signal.addEventListener("abort", () => r(null)));
+    },
+  });
+  const id = await c.session();
+  const running = c.prompt(id, "edit");
+  await c.until("the question about the rest", () => c.asked.length === 2);
+  await c.notify(M.agent.session.cancel, { sessionId: id });
+  assert.equal((await running).stopReason, "cancelled");
+  assert.equal(w.read("a.txt"), lines(40).replace("line 30", "LINE 30"));
+  assert.equal((await c.prompt(id, "again")).stopReason, "end_turn");
+  assert.equal(c.text(), "next");
+});
+
 for (const [name, answer] of [["rejected", "reject"], ["dismissed", null], ["answered with nonsense", "no-such-option"]]) {
   test(`an edit that is ${name} is not made, and the turn goes on`, async (t) => {
     const w = world(t, { files: { "a.txt": lines(5) }, script: [edit("a.txt", "line 2\n", "LINE 2\n"), { expect: { lastTool: "reject" }, text: "as you wish" }] });

@@ -2,12 +2,13 @@
 // optional field becomes undefined, an unknown one is dropped), so what they read must also
 // be what was sent.
 import assert from "node:assert/strict";
+import fs from "node:fs";
 
 const dir = new URL("../node_modules/@agentclientprotocol/sdk/dist/v1/schema/", import.meta.url);
 const zod = await import(new URL("zod.gen.js", dir));
 
 // method: [params, result]
-const schemas = {
+export const schemas = {
   "initialize": ["InitializeRequest", "InitializeResponse"],
   "authenticate": ["AuthenticateRequest", "AuthenticateResponse"],
   "logout": ["LogoutRequest", "LogoutResponse"],
@@ -53,11 +54,14 @@ function check(name, value, at) {
 export function validator() {
   const open = new Map();
   const seen = new Set();
+  // What a whole run has seen is gathered in a file, which every.js compares with the protocol.
+  const note = (method) => process.env.ACP_SEEN && !seen.has(method) && fs.appendFileSync(process.env.ACP_SEEN, method + "\n");
   return {
     seen,
     message(m, from) {
       assert.equal(m.jsonrpc, "2.0");
       if (m.method !== undefined) {
+        note(m.method);
         seen.add(m.method);
         if (m.id !== undefined) open.set(`${from} ${m.id}`, m.method);
         const names = schemas[m.method];
