@@ -25,6 +25,16 @@ cat >"$tmp/init.el" - "$tmp/setup.el" <<'ELISP'
 ELISP
 terminal emacs -nw -q -l "$tmp/init.el" "$ws/a.py"
 
+# told REGEXP waits for a message, which the echo area may have lost already.
+lately() {
+  local found=1
+  keys C-h e C-x o M-\>
+  sleep 0.1
+  shown "$1" && found=0
+  keys C-x o C-x 1
+  return $found
+}
+told() { until_ "the message /$1/" lately "$1"; }
 # action PREFIX takes the code action at point whose title begins so.
 action() { keys C-c a; sees 'Pick an action'; text "$1"; keys Enter; }
 

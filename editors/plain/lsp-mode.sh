@@ -26,10 +26,13 @@ load=()
 for package in "$packages"/*; do load+=(-L "$package" -l "$package/$(basename "${package%-*}")-autoloads"); done
 terminal emacs -nw -q "${load[@]}" -l "$tmp/init.el" "$ws/a.py"
 
+# ended COUNT says whether so many turns have ended.
+ended() { [ "$(cat "$tmp"/home/.local/state/agent-lsp/sessions/*/*.jsonl 2>/dev/null | grep -c '"type":"turnEnd"')" = "$1" ]; }
 # action PREFIX takes the code action at point whose title begins so.
 action() { extended lsp-execute-code-action; sees 'Select code action'; text "$1"; keys Tab Enter; }
 
 sees 'LSP\['
+until_ 'the start of the session' grep -qa '"initialized"' "$tmp/sent"
 step prompt 'by its name'
 extended agent
 sees '^Agent: *$'
@@ -47,11 +50,13 @@ action Accept
 sees '^# TWO'
 keys M-\> Up # its Flymake shows what is new only when it checks again
 action Reject
-told 'Agent: One of two\.'
+until_ 'the end of the turn' ended 1 # lsp-mode may drop the message
 sees '^# six'
 step undo
 action 'Agent: undo'
 sees '^# two'
+keys C-x C-s
+contains "$ws/a.py" '# one\n# two\n# three\n# four\n# five\n# six\n'
 step stop
 extended agent
 sees '^Agent: *$'
@@ -64,9 +69,8 @@ asleep() { grep -lzxqF 61771 /proc/[0-9]*/cmdline 2>/dev/null; }
 until_ 'the command' asleep
 action 'Agent: stop'
 until_ 'the end of the command' eval '! asleep'
+until_ 'the end of the turn' ended 2
 echo 'the end of Emacs is the end of the daemon'
-keys C-x C-s
-contains "$ws/a.py" '# one\n# two\n# three\n# four\n# five\n# six\n'
 keys C-x C-c
 gone
 version=$(emacs --version | sed -nE '1s/.* ([0-9]+\.[0-9]+).*/\1/p')

@@ -75,14 +75,5 @@ gone() {
 }
 quiet() { ! grep -lzxqF "AGENT_LSP_SCRIPT=$tmp/model.jsonl" /proc/[0-9]*/environ 2>/dev/null; }
 
-# For Emacs: a command by its name, and what the echo area said and may have lost already.
+# extended NAME calls a command of Emacs by its name.
 extended() { keys M-x; sees 'M-x'; text "$1"; keys Enter; }
-lately() {
-  local found=1
-  keys C-h e C-x o M-\>
-  sleep 0.1
-  shown "$1" && found=0
-  keys C-x o C-x 1
-  return $found
-}
-told() { until_ "the message /$1/" lately "$1"; }
