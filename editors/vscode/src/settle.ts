@@ -2,6 +2,7 @@
 // not by whom and of which version: the first time after a change counts.
 import * as vscode from 'vscode';
 import type { EditorSettle } from './protocol';
+import { isScript, shown, wordOn, type Word } from './scripts';
 
 /** Milliseconds for which nothing more must have been told: other files follow the changed one. */
 const calm = 250;
@@ -13,29 +14,53 @@ const lookNow = 'gopls.diagnose_files';
 const changed = new Set<string>(); // documents changed since diagnostics of them were told
 const heard = new Set<string>(); // languages of documents that diagnostics were told of
 const mute = new Set<string>(); // languages waited for in vain, until they are heard
+const words = new Map<string, Word>(); // what TypeScript's server answered about documents, of their present text
+const alone = new Set<string>(); // languages of which nobody else spoke, when that was waited for
+const scripts = new Map<string, string>(); // what TypeScript's server had told of a document
 let toldAt = 0;
 let waiting: (() => void)[] = [];
 let watched: vscode.Disposable | undefined;
 
 /** Begins to listen, with the first question. */
 export function watch(): void {
-  watched ??= vscode.Disposable.from(
-    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => void (contentChanges.length > 0 && changed.add(document.uri.toString()))),
-    vscode.languages.onDidChangeDiagnostics(({ uris }) => told(uris.map(String))),
+  if (watched) return;
+  for (const [uri] of vscode.languages.getDiagnostics()) scripts.set(uri.toString(), shown(uri));
+  watched = vscode.Disposable.from(
+    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => void (contentChanges.length > 0 && stale(document.uri.toString()))),
+    vscode.languages.onDidChangeDiagnostics(({ uris }) => told(uris)),
   );
 }
 
-function told(uris: string[]): void {
+function stale(uri: string): void {
+  changed.add(uri);
+  words.delete(uri);
+}
+
+function told(uris: readonly vscode.Uri[]): void {
   toldAt = Date.now();
+  const names = new Set(uris.map(String));
   for (const document of vscode.workspace.textDocuments) {
-    if (!uris.includes(document.uri.toString())) continue;
+    if (!names.has(document.uri.toString())) continue;
     heard.add(document.languageId);
     mute.delete(document.languageId);
+    if (isScript(document) && !isNews(document.uri)) alone.delete(document.languageId);
   }
-  for (const uri of uris) changed.delete(uri);
+  for (const uri of names) changed.delete(uri);
+  wake();
+}
+
+/** Whether TypeScript's server told something new; if not, it was somebody else who spoke. */
+function isNews(uri: vscode.Uri): boolean {
+  const before = scripts.get(uri.toString()) ?? '';
+  const now = shown(uri);
+  scripts.set(uri.toString(), now);
+  return before !== now;
+}
+
+function wake(): void {
   const woken = waiting;
   waiting = [];
-  for (const wake of woken) wake();
+  for (const wakeUp of woken) wakeUp();
 }
 
 /** Waits until the servers have spoken of these documents, bounded; says whether they did as far as this editor can tell. */
@@ -43,24 +68,45 @@ export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolea
   const began = Date.now();
   const documents = (await Promise.all(uris.map(open))).filter((d) => d !== undefined);
   await lookAtGo(documents, timeoutMs);
+  for (const document of documents) if (isScript(document) && changed.has(document.uri.toString())) void askScripts(document);
   for (;;) {
     const silent = documents.filter((d) => changed.has(d.uri.toString()) && !mute.has(d.languageId));
-    const clean = silent.every((d) => vscode.languages.getDiagnostics(d.uri).length === 0);
-    const until = silent.length === 0 ? Math.min(toldAt + calm, began + timeoutMs) : began + (clean ? Math.min(silence, timeoutMs) : timeoutMs);
+    const clean = silent.every(isClean);
+    const until = silent.every(isSpokenOf) ? Math.min(toldAt + calm, began + timeoutMs) : began + (clean ? Math.min(silence, timeoutMs) : timeoutMs);
     const left = until - Date.now();
     if (left <= 0) {
-      giveUp(silent);
+      giveUp(silent, Date.now() - began >= silence);
       return clean;
     }
-    await Promise.race([new Promise<void>((wake) => waiting.push(wake)), delay(left)]);
+    await Promise.race([new Promise<void>((wakeUp) => waiting.push(wakeUp)), delay(left)]);
   }
+}
+
+/** Whether silence about a document can mean that nothing has changed: nothing is shown for it, or its server says that this is all. */
+function isClean({ uri, languageId }: vscode.TextDocument): boolean {
+  const word = words.get(uri.toString());
+  if (word === 'differs' && heard.has(languageId)) return false;
+  return word === 'agrees' || vscode.languages.getDiagnostics(uri).length === 0;
+}
+
+/** Whether a silent document is settled by its server's word, with nobody else to wait for. */
+function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
+  return words.get(uri.toString()) === 'agrees' && alone.has(languageId);
 }
 
 async function open(text: string): Promise<vscode.TextDocument | undefined> {
   const uri = vscode.Uri.parse(text);
-  const shown = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
-  if (!shown) changed.add(uri.toString()); // servers are told of it now
-  return shown ?? (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined));
+  const present = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
+  if (!present) stale(uri.toString()); // servers are told of it now
+  return present ?? (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined));
+}
+
+async function askScripts(document: vscode.TextDocument): Promise<void> {
+  const uri = document.uri.toString();
+  const word = await wordOn(document);
+  if (!word || !changed.has(uri)) return;
+  words.set(uri, word);
+  wake();
 }
 
 /** Lets gopls look, where its commands are known. */
@@ -74,11 +120,13 @@ async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Pr
   await Promise.race([looked, delay(timeoutMs)]);
 }
 
-/** Does not wait for the same again, nor for a language that nobody speaks about. */
-function giveUp(documents: vscode.TextDocument[]): void {
+/** Does not wait for the same again, nor for a language that nobody speaks about, nor, if it was waited for long, for others than its server. */
+function giveUp(documents: vscode.TextDocument[], long: boolean): void {
   for (const { uri, languageId } of documents) {
+    const word = words.get(uri.toString());
     changed.delete(uri.toString());
-    if (!heard.has(languageId)) mute.add(languageId);
+    if (word === 'agrees' && long) alone.add(languageId);
+    else if (!heard.has(languageId) && !word) mute.add(languageId);
   }
 }
 

@@ -103,14 +103,53 @@ export class Driver {
     await input.waitFor({ state: 'hidden' });
   }
 
-  /** Clicks what the editor may draw anew at any time (and shows only under the pointer), until the click has had its effect. */
+  /**
+   * Clicks, and says whether the click arrived: what is drawn anew between press and release gets none, and what moves away is missed.
+   * The pointer is first laid on the row, if one is named: what it holds is shown only under it.
+   */
+  async clicked(target, row) {
+    const timeout = 5000;
+    try {
+      await row?.hover({ timeout });
+      const node = await target.elementHandle({ timeout });
+      await node.evaluate((node) => window.addEventListener('click', (event) => (node.wasClicked = event.composedPath().includes(node)), { capture: true, once: true }));
+      await node.click({ timeout });
+      return await node.evaluate((node) => node.wasClicked === true).catch(() => true); // its page went with the click
+    } catch {
+      return false;
+    }
+  }
+
+  /** Clicks once. */
+  async click(target, row) {
+    await target.first().waitFor();
+    await until('the click arrives', () => this.clicked(target.first(), row));
+  }
+
+  /** Clicks until it has had its effect; one that has arrived is given time for it before another. */
   async clickUntil(target, done, row = undefined) {
+    const holds = async () => {
+      try {
+        return await done();
+      } catch {
+        return false;
+      }
+    };
     await until('the click has its effect', async () => {
-      if (await done()) return true;
-      await row?.hover({ timeout: 3000 }).catch(() => {});
-      await target.click({ timeout: 3000 }).catch(() => {});
-      return until('the effect', done, 5000).catch(() => false);
+      if (await holds()) return true;
+      const limit = (await this.clicked(target.first(), row)) ? 30_000 : 1000;
+      return until('the effect', holds, limit).catch(() => false);
     });
+  }
+
+  /** Remembers what is shown in the panel from now on, however shortly; gives a wait for a text among it. */
+  async witness(selector) {
+    const body = this.panel.locator('body');
+    await body.evaluate((body, selector) => {
+      const seen = (body.seen = []);
+      new MutationObserver(() => seen.push(...[...document.querySelectorAll(selector)].map((node) => node.textContent))).observe(body, { childList: true, subtree: true, characterData: true });
+    }, selector);
+    return (text) => until(`'${text}' is or was shown`, () => body.evaluate((body, text) => body.seen.some((seen) => seen.includes(text)), text));
   }
 
   /** Answers an input box: waits until it, not the list that it follows, is what is open. */
@@ -222,6 +261,11 @@ export class Driver {
     const file = path.join(this.workspace, this.at(name));
     fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, text);
+  }
+
+  /** Waits until the editor's language servers have an answer to a question: they are started with the first file of their language. */
+  answering(command, ...args) {
+    return until(`${command} is answered`, async () => (await this.command('count', command, ...args)) > 0);
   }
 
   /** The text of the active editor's visible lines. */

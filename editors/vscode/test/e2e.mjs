@@ -54,4 +54,5 @@ for (const group of groups) {
   }
 }
 if (failed.length > 0) console.log(`!!!!!! failed${ok && !process.env.GO_ON ? ', and passed when repeated' : ''}: ${failed.join('; ')}`);
+else console.log('no step was repeated');
 process.exit(ok && !(process.env.GO_ON && failed.length > 0) ? 0 : 1);

@@ -1,5 +1,5 @@
 // The steps of the end-to-end test. Each stands for itself: it begins with no editors, in a folder and a session of its own.
-// A group has a fresh workbench: a server, a user and an extension installed anew.
+// A group has a fresh workbench: a server, a user and an extension installed anew. THEME names another theme than the editor's own.
 import { conversationSteps } from './steps/conversation.mjs';
 import { detailSteps } from './steps/details.mjs';
 import { newUser, newUserByKeyboard, newUserByMouse } from './steps/newuser.mjs';
@@ -7,8 +7,10 @@ import { panelSteps } from './steps/panel.mjs';
 import { reviewSteps } from './steps/review.mjs';
 import { surroundingSteps } from './steps/surroundings.mjs';
 import { userSteps } from './steps/user.mjs';
+import { calmSettings } from './workbench.mjs';
 
-const settings = { 'security.workspace.trust.enabled': false, 'agentLsp.windows': { '*': 100_000 }, 'agentLsp.prices': { '*': { input: 5, output: 20 } } };
+const settings = { 'security.workspace.trust.enabled': false, 'agentLsp.windows': { '*': 100_000 }, 'agentLsp.prices': { '*': { input: 5, output: 20 } }, ...calmSettings };
+if (process.env.THEME) settings['workbench.colorTheme'] = process.env.THEME;
 
 export const groups = [
   { ...newUser, steps: [['new user by mouse', newUserByMouse]] },

@@ -9,7 +9,8 @@ const root = path.join(import.meta.dirname, 'unit');
 const out = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-unit-'));
 try {
   const entryPoints = fs.readdirSync(root).filter((name) => name.endsWith('.test.ts')).map((name) => path.join(root, name));
-  await build({ entryPoints, outdir: out, bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'warning' });
+  const alias = { vscode: path.join(root, 'vscode.ts') };
+  await build({ entryPoints, alias, outdir: out, bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'warning' });
   const files = fs.readdirSync(out).map((name) => path.join(out, name));
   process.exitCode = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit', cwd: path.join(root, '..', '..') }).status ?? 1;
 } finally {

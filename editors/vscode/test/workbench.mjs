@@ -30,6 +30,15 @@ export const baseSettings = {
   'git.enabled': false,
 };
 
+/** What moves by itself, or comes over the text while it is typed, is not what is tested. */
+export const calmSettings = {
+  'workbench.reduceMotion': 'on',
+  'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
+  'editor.suggestOnTriggerCharacters': false,
+  'editor.parameterHints.enabled': false,
+  'editor.hover.enabled': 'off',
+};
+
 const browserArgs = [
   '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
   ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
@@ -69,13 +78,18 @@ function freePort() {
   });
 }
 
-/** Waits until a condition holds; the deadline is long because the machine may be slow. */
+/** Waits until a condition holds; the deadline is long because the machine may be slow. One that cannot be looked at (its page or process has just gone) does not hold yet. */
 export async function until(what, condition, limit = 180_000) {
   const end = Date.now() + limit;
   for (;;) {
-    const result = await condition();
-    if (result) return result;
-    if (Date.now() > end) throw new Error(`waited ${limit} ms in vain: ${what}`);
+    let why = '';
+    try {
+      const result = await condition();
+      if (result) return result;
+    } catch (error) {
+      why = `: ${error.message}`;
+    }
+    if (Date.now() > end) throw new Error(`waited ${limit} ms in vain: ${what}${why}`);
     await pause(50);
   }
 }
@@ -100,10 +114,13 @@ async function end(child) {
   signal('SIGKILL');
 }
 
-/** Installs the packed extension, starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. */
+/** Installs the packed extension, starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. `limit` bounds what lies between two laps. */
 export async function withWorkbench({ vsix, env, settings, prepare = () => {}, limit = 900_000 }, body) {
   const start = Date.now();
-  const lap = (text) => console.log(`${((Date.now() - start) / 1000).toFixed(1).padStart(6)} s  ${text}`);
+  const lap = (text) => {
+    bound.refresh();
+    console.log(`${((Date.now() - start) / 1000).toFixed(1).padStart(6)} s  ${text}`);
+  };
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-vscode-'));
   const workspace = path.join(dir, 'workspace');
   for (const sub of ['User', 'Machine', 'extensions', 'workspace']) fs.mkdirSync(path.join(dir, sub));
@@ -142,8 +159,8 @@ export async function withWorkbench({ vsix, env, settings, prepare = () => {}, l
     child = spawn(node24, [codeServer, ...args], { env: environment, stdio: ['ignore', log, log], detached: true });
     await until('the server answers', () => child.exitCode === null && answers(port));
     browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: browserArgs });
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] });
-    context.setDefaultTimeout(Number(process.env.WAIT ?? 60_000));
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
+    context.setDefaultTimeout(Number(process.env.WAIT ?? 120_000));
     const outside = new Set();
     context.on('request', (request) => {
       const url = new URL(request.url());

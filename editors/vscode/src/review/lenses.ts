@@ -36,7 +36,7 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
 function lensesOf(pending: PendingHunk, index: number, count: number): vscode.CodeLens[] {
   const range = new vscode.Range(rangeOf(pending).start, rangeOf(pending).start);
   const ref: HunkRef = { proposalId: pending.proposal.proposalId, hunkId: pending.mark.hunk.hunkId };
-  const lens = (title: string, command: string, ...args: unknown[]) => new vscode.CodeLens(range, { title, command, arguments: args });
+  const lens = (title: string, command: string, ...args: unknown[]) => new vscode.CodeLens(range, { title: title.replace(') ', ')\u00a0'), command, arguments: args }); // a plain space behind an icon is swallowed
   const applied = pending.file.placement === 'applied';
   const lenses = [
     lens(applied ? '$(check) Keep' : '$(check) Accept', 'agentLsp.acceptHunk', ref),

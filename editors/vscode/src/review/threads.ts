@@ -31,6 +31,7 @@ export class HunkThreads implements vscode.Disposable {
       this.controller,
       proposals.onChange(() => this.draw()),
       vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration('agentLsp.review') && this.draw()),
+      vscode.window.onDidChangeActiveColorTheme(() => this.drawAnew()), // the editor keeps the colours of the old theme in what it has drawn of a diff
     ];
   }
 
@@ -52,6 +53,12 @@ export class HunkThreads implements vscode.Disposable {
   dispose(): void {
     for (const { thread } of this.shown.values()) thread.dispose();
     for (const s of this.subscriptions) s.dispose();
+  }
+
+  private drawAnew(): void {
+    for (const { thread } of this.shown.values()) thread.dispose();
+    this.shown.clear();
+    this.draw();
   }
 
   private draw(): void {

@@ -174,11 +174,14 @@ const endWords: Record<string, string> = {
   content_filter: 'The provider withheld the reply.', aborted: 'Stopped.',
 };
 
-/** What the user can do about a kind of error. */
-const ways: Record<string, string> = {
-  auth: 'Check the key: “agent-lsp: Set API Key”.', quota: 'The account has no quota left; choose another model or provider.',
-  rate_limit: 'Wait a little, then continue.', overloaded: 'The provider is overloaded; continue in a while or choose another model.',
-  context_overflow: 'Compact the session, then continue.', client: 'Check the model and provider settings.',
+/** What the user can do about a kind of error: in words, and by a button. */
+const ways: Record<string, { text?: string; button?: [label: string, command: string] }> = {
+  auth: { button: ['Set API Key', 'agentLsp.setApiKey'] },
+  quota: { text: 'The account has no quota left; choose another model or provider.', button: ['Choose Model', 'agentLsp.selectModel'] },
+  rate_limit: { text: 'Wait a little, then continue.' },
+  overloaded: { text: 'The provider is overloaded; continue in a while or choose another model.', button: ['Choose Model', 'agentLsp.selectModel'] },
+  context_overflow: { text: 'Compact the session, then continue.', button: ['Compact', 'agentLsp.compact'] },
+  client: { text: 'Check the model and provider settings.', button: ['Settings', 'agentLsp.openSettings'] },
 };
 
 function drawTurn({ turn }: Entry, into: HTMLElement, context: Context): void {
@@ -186,8 +189,12 @@ function drawTurn({ turn }: Entry, into: HTMLElement, context: Context): void {
   const { status, endReason, error } = turn;
   if (status === 'completed' && (endReason ?? 'stop') === 'stop') return into.replaceChildren();
   drawWhenChanged(into, [status, endReason, error], () => {
-    const again = button('Continue', () => context.send({ type: 'command', command: 'agentLsp.continue', args: [] }), { class: 'small' });
-    if (error) return [h('div', { class: 'note error', role: 'alert' }, `${error.message} ${ways[error.kind] ?? ''} `, again)];
-    return [h('div', { class: 'note' }, `${endWords[endReason ?? ''] ?? `Turn ${status}.`} `, again)];
+    const press = (label: string, command: string) => button(label, () => context.send({ type: 'command', command, args: [] }), { class: 'small' });
+    const again = press('Continue', 'agentLsp.continue');
+    if (!error) return [h('div', { class: 'note' }, `${endWords[endReason ?? ''] ?? `Turn ${status}.`} `, again)];
+    const way = ways[error.kind];
+    return [
+      h('div', { class: 'note error', role: 'alert' }, h('div', {}, error.message), way?.text !== undefined && h('div', {}, way.text), h('div', { class: 'row' }, way?.button && press(...way.button), again)),
+    ];
   });
 }

@@ -38,7 +38,7 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time].filter(Boolean).join(' · ');
   drawWhenChanged(parts.title, [status, label, words], () => [
     h('span', { class: `sign ${status}`, 'aria-hidden': 'true' }, statusSigns[status] ?? '•'),
-    h('span', { class: 'label', title: label }, label),
+    h('span', { class: 'label', title: label }, ...labelParts(label)),
     h('span', { class: 'status' }, words),
   ]);
   openByItself(parts, status, context);
@@ -50,6 +50,12 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
     review !== undefined && reviewRow(review, context),
     stoppable && button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), { class: 'small stop' }),
   ]);
+}
+
+/** A label that ends in a path: where it is too long, the name of the file stays. */
+function labelParts(label: string): Node[] {
+  const name = label.lastIndexOf('/') + 1;
+  return [label.slice(0, name), label.slice(name)].filter(Boolean).map((part) => h('span', {}, part));
 }
 
 function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context): Parts {

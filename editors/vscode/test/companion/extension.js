@@ -29,6 +29,9 @@ const own = {
   closeEditors,
   configure: (key, value) => vscode.workspace.getConfiguration().update(key, value ?? undefined, vscode.ConfigurationTarget.Global),
   openFile: (file) => vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),
+  /** How much a language server answers: about the workspace, or about a file, if a path is given. */
+  count: async (command, argument) => ((await vscode.commands.executeCommand(command, argument.startsWith('/') ? vscode.Uri.file(argument) : argument)) ?? []).length,
+  folders: () => vscode.workspace.workspaceFolders?.length ?? 0,
   remote: () => ({ name: vscode.env.remoteName ?? '', kind: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.extensionKind, pid: process.pid, active: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.isActive }),
 };
 

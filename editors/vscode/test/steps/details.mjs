@@ -16,8 +16,8 @@ async function treeAndBadges(d) {
   await lens(d, '1 of 2').waitFor();
   assert.equal(await d.page.evaluate(() => document.activeElement.closest('.editor-instance') !== null), true, 'the editor keeps the focus');
   assert.equal(await d.page.locator('.statusbar-item', { hasText: 'Ln 6, Col 1' }).count(), 1, 'the cursor stays');
-  const word = await d.page.locator('.editor-instance .view-overlays .cdr').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width).filter((w) => w > 4 && w < 16).length);
-  assert.ok(word >= 2, 'one word of each hunk is marked, not its line alone');
+  const widths = () => d.page.locator('.editor-instance .view-overlays .cdr').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width));
+  await until('one word of each hunk is marked, not its line alone', async () => (await widths()).filter((width) => width > 4 && width < 16).length >= 2);
   await d.page.locator(`.explorer-folders-view [aria-label*="${d.at('calc.js')} • 2 pending changes"]`).waitFor();
   if ((await pendingView(d).getAttribute('aria-expanded')) !== 'true') await pendingView(d).click();
   const tree = d.page.locator('.pane', { has: pendingView(d) }).locator('.monaco-list-row');
@@ -70,6 +70,7 @@ async function mentions(d) {
   await d.page.locator('.squiggly-error').first().waitFor();
   await d.openFile('calc.js');
   await d.select(2);
+  await d.answering('vscode.executeWorkspaceSymbolProvider', 'twice');
   await d.showPanel();
   await d.input.fill('look ');
   for (const [typed, label] of [['@sel', '@selection'], ['@diag', '@diagnostics'], ['@edi', '@editors'], ['@twice', 'twice']]) {
@@ -91,6 +92,11 @@ async function mentions(d) {
   await until('the history gives the prompt back', async () => (await d.input.inputValue()).startsWith('look @selection'));
   await d.input.fill('/comp');
   await d.panel.locator('.menu .option', { hasText: '/compact' }).waitFor();
+  await d.input.fill('/new');
+  await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: '/new' }).waitFor();
+  await d.input.press('Enter'); // takes it
+  await d.input.press('Enter'); // runs it
+  await d.panel.locator('.welcome').waitFor();
 }
 
 async function codeBlocks(d) {
@@ -100,19 +106,20 @@ async function codeBlocks(d) {
   await d.prompt('code please');
   const code = d.entry('assistantMessage').locator('.code');
   await d.idle();
-  await code.getByRole('button', { name: 'Copy' }).click();
+  await d.click(code.getByRole('button', { name: 'Copy' }));
   await until('it is copied', async () => (await d.page.evaluate(() => navigator.clipboard.readText())).trim() === 'const put = 1;');
-  await code.getByRole('button', { name: 'Insert at cursor' }).click();
+  await d.click(code.getByRole('button', { name: 'Insert at cursor' }));
   await d.bufferHas('const put = 1;');
-  await d.entry('assistantMessage').locator('a', { hasText: 'file' }).click();
+  await d.click(d.entry('assistantMessage').locator('a', { hasText: 'file' }));
   await d.page.locator('.statusbar-item', { hasText: 'Ln 9,' }).waitFor();
   assert.equal(d.page.context().pages().length, 1, 'the link opens nothing beside');
 }
 
 async function errorsAndRetries(d) {
   await d.play({ error: { status: 503, message: 'too busy', retryAfter: 2 } }, { text: 'Now it goes.' }, { error: { status: 401, message: 'no such key' } });
+  const shown = await d.witness('.entry.retry');
   await d.prompt('try');
-  await d.entry('retry', 'Trying again').waitFor();
+  await shown('Trying again (1 of');
   await d.entry('assistantMessage', 'Now it goes').waitFor();
   await d.entry('retry').waitFor({ state: 'detached' });
   await d.idle();
@@ -125,7 +132,7 @@ async function outputAndJobs(d) {
   const go = path.join(d.dir, `go-${Date.now()}`);
   const wait = (name) => `while [ ! -f '${name}' ]; do sleep 0.05; done`;
   await d.play(bash(`echo out-one; ${wait(go)}; echo out-two`), call('bash', { command: wait(`${go}-never`), background: true }), { text: 'It runs on.' });
-  await d.panel.locator('.picker', { hasText: 'commands' }).click();
+  await d.click(d.panel.locator('.picker', { hasText: 'commands' }));
   await d.choose('trust');
   await d.panel.locator('.picker', { hasText: 'commands: trust' }).waitFor();
   await d.prompt('run');
@@ -134,11 +141,11 @@ async function outputAndJobs(d) {
   assert.equal(await tool.locator('.output', { hasText: 'out-two' }).count(), 0, 'the output is live');
   fs.writeFileSync(go, '');
   await tool.locator('.sign.completed').waitFor();
-  await tool.locator('summary').click();
+  await d.click(tool.locator('summary'));
   await tool.locator('.output', { hasText: 'out-two' }).waitFor();
   await d.entry('assistantMessage', 'It runs on').waitFor();
   const job = d.panel.locator('.jobs li');
-  await job.getByRole('button', { name: 'Stop' }).click();
+  await d.click(job.getByRole('button', { name: 'Stop' }));
   await job.waitFor({ state: 'detached' });
 }
 
@@ -148,7 +155,7 @@ async function stopSubAgent(d) {
   const tool = d.entry('toolCall').first();
   await tool.locator('.tool-body .assistantMessage', { hasText: 'Walking' }).waitFor();
   await d.shot('sub-agent-light');
-  await tool.locator('.tool-buttons').getByRole('button', { name: 'Stop' }).click();
+  await d.click(tool.locator('.tool-buttons').getByRole('button', { name: 'Stop' }));
   await d.entry('assistantMessage', 'Without it').waitFor();
 }
 
@@ -158,28 +165,51 @@ async function sessionList(d) {
   await d.prompt('the first one');
   await d.entry('assistantMessage', 'Of the first').waitFor();
   await d.idle();
-  const row = (text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
-  const press = async (text, name) => {
-    await d.agent('Sessions');
-    await row(text).hover();
-    await row(text).locator(`.action-label[aria-label^="${name}"]`).click();
-  };
-  await press('the first one', 'Rename');
+  await sessionButton(d, 'the first one', 'Rename', () => inputBox(d).isVisible());
   await d.answer('renamed by hand');
   await d.panel.locator('header .title', { hasText: 'renamed by hand' }).waitFor();
   await d.agent('Export the Session as Markdown');
   await d.bufferHas('Of the first.');
   await d.showPanel();
   const before = await d.session();
-  await d.entry('userMessage', 'the first one').getByRole('button', { name: 'Fork' }).click();
+  await d.click(d.entry('userMessage', 'the first one').getByRole('button', { name: 'Fork' }));
   await until('it is another session', async () => ((await d.session()) || before) !== before);
   await d.entry('userMessage', 'the first one').waitFor();
+  await sessionButton(d, 'renamed by hand', 'Archive or bring back', async () => (await sessionRows(d, 'renamed by hand').count()) === 1, 2);
+  await d.page.keyboard.press('Escape');
+  await sessionRows(d, '').first().waitFor({ state: 'hidden' });
+}
+
+const sessionRows = (d, text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
+const inputBox = (d) => d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
+
+/** Opens the list of sessions and, once it has so many with a text, presses a button of the first of them. */
+async function sessionButton(d, text, name, done, count = 1) {
   await d.agent('Sessions');
-  const both = d.page.locator('.quick-input-list .monaco-list-row', { hasText: 'renamed by hand' });
-  await until('the session and its fork are listed', async () => (await both.count()) === 2);
-  await both.first().hover();
-  await both.first().locator('.action-label[aria-label^="Archive or bring back"]').click();
-  await until('one of them is listed no more', async () => (await both.count()) === 1);
+  const rows = sessionRows(d, text);
+  await until(`${count} of the listed sessions are '${text}'`, async () => (await rows.count()) === count);
+  await d.clickUntil(rows.first().locator(`.action-label[aria-label^="${name}"]`), done, rows.first());
+}
+
+/** Delete asks first, and what is shown then is another session. */
+async function sessionDeleted(d) {
+  await d.play({ text: 'To be forgotten.' });
+  await d.prompt('delete this one');
+  await d.entry('assistantMessage', 'To be forgotten').waitFor();
+  await d.idle();
+  const dialog = d.page.locator('.monaco-dialog-box', { hasText: 'This cannot be undone' });
+  const before = await d.session();
+  for (const answer of ['Cancel', 'Delete']) {
+    await sessionButton(d, 'delete this one', 'Delete', () => dialog.isVisible());
+    await d.click(dialog.getByRole('button', { name: answer }));
+    await dialog.waitFor({ state: 'hidden' });
+    if (answer === 'Cancel') assert.equal(await d.session(), before, 'nothing is deleted unless it is confirmed');
+  }
+  await until('another session is shown', async () => ((await d.session()) || before) !== before);
+  await d.panel.locator('.welcome').waitFor();
+  await d.agent('Sessions');
+  await d.page.locator('.quick-input-widget .quick-input-title', { hasText: 'Sessions' }).waitFor();
+  await until('it is listed no more', async () => (await sessionRows(d, 'New session').count()) > 0 && (await sessionRows(d, 'delete this one').count()) === 0);
   await d.page.keyboard.press('Escape');
 }
 
@@ -206,5 +236,6 @@ export const detailSteps = [
   ['live output and jobs', outputAndJobs],
   ['a sub-agent is stopped', stopSubAgent],
   ['sessions renamed, forked, archived', sessionList],
+  ['a session is deleted', sessionDeleted],
   ['an image dropped', dropImage],
 ];

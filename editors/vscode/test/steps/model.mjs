@@ -7,7 +7,8 @@ export const edits = (file, ...pairs) => change(file, { edits: pairs.map(([old_s
 export const bash = (command) => call('bash', { command });
 
 export const calc = 'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
-export const talk = (first) => ({ text: first + 'word '.repeat(400), chunks: 400, delayMs: 100 });
+/** Goes on until it is stopped: minutes. */
+export const talk = (first) => ({ text: first + 'word '.repeat(4000), chunks: 4000, delayMs: 100 });
 
 /** Writes calc.js into the step's folder and opens it; gives its path in the workspace. */
 export async function openCalc(d) {
@@ -18,6 +19,8 @@ export async function openCalc(d) {
 }
 
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
+/** The button above one of several hunks, named by its place: another takes that place only after it is gone. */
+export const lensOf = (d, place, text) => d.page.locator('.codelens-decoration', { hasText: place }).locator('a', { hasText: text }).first();
 export const review = (d) => d.panel.locator('.row.review');
 /** The view of pending changes is there while something is pending, and so are the keys. */
 export const pendingView = (d) => d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, edits, lens, pendingView } from './model.mjs';
+import { bash, edits, lens, lensOf, pendingView } from './model.mjs';
 
 const project = {
   'package.json': '{\n  "name": "slug",\n  "version": "1.0.0",\n  "scripts": { "test": "node --test" }\n}\n',
@@ -80,19 +80,22 @@ async function firstSteps(d, press) {
   await d.shot(`${d.step}-3-model-found`);
   await step('Try it without a key', 'Run the demo');
   await press(link(d, 'Run the demo'), () => terminal(d).isVisible());
-  await until('the demo asks', async () => /\[y\]es/.test((await rows(d)).at(-1)));
+  await until('the demo asks', async () => isAsked((await rows(d)).at(-1)));
   await d.shot(`${d.step}-4-demo`);
 }
 
-/** The rest of the demo: it is a program in a terminal, and answered by keys. */
+/** Whether a row is a question without its answer behind it. */
+const isAsked = (row) => /\[y\]es/.test(row) && !/ y$/.test(row);
+
+/** The rest of the demo: it is a program in a terminal, and answered by keys. One answer for each question: another would close the terminal. */
 async function demoToItsEnd(d) {
   await until('the demo is over', async () => {
-    const last = (await rows(d)).at(-1) ?? '';
-    if (/\[y\]es/.test(last)) {
+    const now = await rows(d);
+    if (isAsked(now.at(-1))) {
       await d.page.keyboard.type('y\r');
-      await until('the answer is taken', async () => (await rows(d)).at(-1) !== last); // one answer for each question: another would close the terminal
+      await until('the answer is taken', async () => (await rows(d)).join('\n') !== now.join('\n'));
     }
-    return last.includes('Press Enter');
+    return now.at(-1)?.includes('Press Enter');
   });
   assert.match((await rows(d)).join(' '), /the edit is back/, 'its end can be read');
   await heading(d, 'Try it without a key').locator('.codicon-getting-started-step-checked').waitFor();
@@ -108,34 +111,34 @@ export async function newUserByMouse(d) {
   const click = (target, done) => d.clickUntil(target, done);
   await click(d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' }), () => d.panel.locator('.welcome').isVisible());
   await d.shot(`${d.step}-1-panel`);
-  await d.panel.getByRole('button', { name: 'First steps' }).click();
+  await d.click(d.panel.getByRole('button', { name: 'First steps' }));
   await firstSteps(d, click);
-  await d.page.locator('.terminal-wrapper.active').click();
+  await d.click(d.page.locator('.terminal-wrapper.active'));
   await demoToItsEnd(d);
   await click(d.page.locator('.part.panel .codicon-panel-close'), () => d.page.locator('.part.panel').isHidden());
   await click(heading(d, 'Ask for a change').locator('.step-title'), () => link(d, 'Ask the agent').isVisible());
   await click(link(d, 'Ask the agent'), () => d.input.evaluate((input) => input === document.activeElement && document.hasFocus()));
   await click(d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'slug.js' }), () => d.page.locator('.tab.active[data-resource-name="slug.js"]').isVisible());
-  await d.input.click();
+  await d.click(d.input);
   await d.page.keyboard.type('the tests fail, please mend it');
-  await d.panel.getByRole('button', { name: 'Send' }).click();
+  await d.click(d.panel.getByRole('button', { name: 'Send' }));
   await asks(d).waitFor();
   await d.shot(`${d.step}-6-permission`);
-  await asks(d).getByRole('button', { name: /^Allow/ }).first().click();
+  await d.click(asks(d).getByRole('button', { name: /^Allow/ }).first());
   await lens(d, '1 of 2').waitFor();
   await d.shot(`${d.step}-7-review`);
-  await d.clickUntil(lens(d, 'Accept').first(), async () => (await d.buffer()).includes(fixed));
-  await lens(d, '1 of 2').waitFor({ state: 'hidden' });
+  await d.clickUntil(lensOf(d, '1 of 2', 'Accept'), async () => (await lens(d, '1 of 2').count()) === 0);
+  await d.bufferHas(fixed);
   await d.clickUntil(lens(d, 'Reject').first(), async () => (await lens(d, 'Reject').count()) === 0);
   await asks(d).waitFor();
-  await asks(d).getByRole('button', { name: /^Allow/ }).first().click();
+  await d.click(asks(d).getByRole('button', { name: /^Allow/ }).first());
   await answers(d, 'The bug is gone');
   await d.idle();
   assert.equal(testsPass(d), true, 'the bug is mended: what was accepted was saved before the tests ran');
   await d.shot(`${d.step}-8-mended`);
   const prompt = d.entry('userMessage', 'the tests fail');
   await prompt.hover();
-  await prompt.getByRole('button', { name: 'Restore' }).click();
+  await d.click(prompt.getByRole('button', { name: 'Restore' }));
   await d.bufferHas(fixed, false);
   await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
   await d.shot(`${d.step}-9-undone`);

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
 import { bash, call, openCalc } from './model.mjs';
+import { inThemes } from './themes.mjs';
 
 const axe = fs.readFileSync(path.join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
 
@@ -37,23 +38,16 @@ async function fullPanel(d) {
   await d.panel.locator('.queue li').waitFor();
 }
 
-const themes = [['light', 'Light Modern', 'vs'], ['dark', 'Dark Modern', 'vs-dark'], ['contrast', 'Default High Contrast', 'hc-black'], ['contrast-light', 'Default High Contrast Light', 'hc-light']];
-
 async function inEveryTheme(d) {
   await fullPanel(d);
   const found = {};
-  for (const [name, theme, base] of themes) {
-    await d.configure('workbench.colorTheme', theme);
-    await d.page.locator(`.monaco-workbench.${base}`).waitFor();
-    await d.panel.locator(`body[data-vscode-theme-id="${theme}"]`).waitFor();
+  await inThemes(d, async (name) => {
     await d.shot(`panel-${name}`);
     found[name] = await findings(d);
-  }
-  await d.configure('workbench.colorTheme', null);
-  await d.page.locator('.monaco-workbench.vs').waitFor();
-  await d.panel.locator('.ask').getByRole('button', { name: /^(Deny|Reject|No)/ }).first().click();
+  });
+  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^(Deny|Reject|No)/ }).first());
   await d.idle();
-  assert.deepEqual(found, Object.fromEntries(themes.map(([name]) => [name, []])));
+  assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((name) => [name, []])));
 }
 
 /** What has the focus: its role or tag, and its name. */
@@ -107,7 +101,7 @@ async function announcements(d) {
   await spoken('status', 'The agent works.');
   await spoken('status', 'First this: Code.');
   await spoken('alert', 'The agent waits for your permission');
-  await d.panel.locator('.ask').getByRole('button', { name: /^Allow/ }).first().click();
+  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^Allow/ }).first());
   await spoken('status', 'It is done.');
   await spoken('status', 'The agent is done.');
   const said = await d.panel.locator('.sr[role="status"] p').allTextContents();
@@ -143,11 +137,11 @@ async function contentSecurity(d) {
 
 async function pickers(d) {
   await d.play({ text: 'With another model.' });
-  await d.panel.getByRole('button', { name: /^Model:/ }).click();
+  await d.click(d.panel.getByRole('button', { name: /^Model:/ }));
   await d.choose('Another model…');
   await d.answer('another-one');
   await d.panel.locator('.picker', { hasText: 'another-one' }).waitFor();
-  await d.panel.getByRole('button', { name: /^Permissions:/ }).click();
+  await d.click(d.panel.getByRole('button', { name: /^Permissions:/ }));
   await d.choose('readOnly');
   await d.panel.locator('.picker', { hasText: 'commands: readOnly' }).waitFor();
   await d.prompt('go');

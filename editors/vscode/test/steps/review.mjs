@@ -1,7 +1,10 @@
 // Steps: reviewing proposed edits in the buffer, in the diff, by keyboard.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { calc, edit, edits, lens, openCalc, pendingView, review } from './model.mjs';
+import { calc, edit, edits, lens, lensOf, openCalc, pendingView, review } from './model.mjs';
+import { inThemes } from './themes.mjs';
 
 async function promptAndDiff(d) {
   const file = await openCalc(d);
@@ -58,8 +61,8 @@ async function lensesByMouse(d) {
   );
   await d.prompt('mend both');
   await lens(d, '1 of 2').waitFor();
-  await d.clickUntil(lens(d, 'Accept').first(), async () => (await d.buffer()).includes('return a + b;'));
-  await lens(d, '1 of 2').waitFor({ state: 'hidden' });
+  await d.clickUntil(lensOf(d, '1 of 2', 'Accept'), async () => (await lens(d, '1 of 2').count()) === 0);
+  await d.bufferHas('return a + b;');
   await d.clickUntil(lens(d, 'Reject').first(), async () => (await lens(d, 'Reject').count()) === 0);
   await d.entry('assistantMessage', 'Understood').waitFor();
   await d.bufferHas('return 1;');
@@ -138,27 +141,83 @@ async function severalFilesAndThemes(d) {
     },
     { text: 'Both are mended.' },
   );
-  await d.panel.locator('.picker', { hasText: 'edits' }).click();
+  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
   await d.choose('review');
   await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
   await d.prompt('mend what is wrong');
   await d.entry('assistantMessage', 'Both are mended').waitFor();
   await d.bufferHas('return a + b;');
   await lens(d, 'Keep').first().waitFor();
-  for (const [name, theme] of [['dark', 'Dark Modern'], ['contrast', 'Default High Contrast'], ['contrast-light', 'Default High Contrast Light'], ['light', 'Light Modern']]) {
-    await d.configure('workbench.colorTheme', theme);
-    await d.page.locator(`.monaco-workbench.${{ dark: 'vs-dark', contrast: 'hc-black', 'contrast-light': 'hc-light', light: 'vs' }[name]}`).waitFor();
-    await d.shot(`applied-${name}`);
-  }
-  await d.configure('workbench.colorTheme', null);
+  await inThemes(d, (name) => seen(d, '.editor-instance .view-overlays .cdr', `applied-${name}`));
+  await d.agent('Show Proposed Change as Diff');
+  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
+  await inThemes(d, (name) => seen(d, '.monaco-diff-editor .modified .char-insert', `diff-${name}`));
   await d.agent('Review Pending Changes');
-  await d.page.locator('.multiDiffEditor, .multi-diff-editor, .multiDiffEntry').first().waitFor();
-  await d.shot('multi-light');
+  await d.page.locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' }).waitFor();
+  await inThemes(d, (name) => seen(d, '.multiDiffEntry .modified .char-insert', `multi-${name}`));
   await d.agent('Reject All Changes');
   await d.page.locator('.statusbar-item', { hasText: 'to review' }).waitFor({ state: 'hidden' });
   await d.openFile('calc.js');
   await d.bufferHas('return a - b;');
   await d.bufferHas('return 1;');
+}
+
+/** That what is marked can be seen in the theme of now, by its colour or by a frame. */
+async function seen(d, marks, picture) {
+  await until(`${marks} can be seen`, () => d.page.locator(marks).evaluateAll((all) => all.some((mark) => {
+    const { backgroundColor, borderStyle, borderColor } = getComputedStyle(mark);
+    const visible = (color) => !/, 0\)$|^transparent$/.test(color);
+    return visible(backgroundColor) || (borderStyle !== 'none' && visible(borderColor));
+  })));
+  await d.shot(picture);
+}
+
+/** The whole file refused; what is said of one hunk is typed into the box below it. */
+async function fileRejected(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)rejected.*leave zero alone' }, text: 'Left alone.' });
+  await d.prompt('mend both');
+  await lens(d, '2 of 2').waitFor();
+  const thread = d.page.locator('.review-widget', { hasText: 'return 0' });
+  const text = thread.locator('.comment-form .monaco-editor');
+  await d.clickUntil(thread.locator('.review-thread-reply-button'), () => text.isVisible());
+  await d.clickUntil(text, () => text.evaluate((node) => node.contains(document.activeElement)));
+  await d.page.keyboard.type('leave zero alone');
+  await d.shot('comment-box-light');
+  await d.click(thread.getByRole('button', { name: 'Comment on Change' }));
+  await d.page.locator('.review-comment', { hasText: 'leave zero alone' }).waitFor();
+  await d.clickUntil(lensOf(d, '1 of 2', 'Reject file'), async () => (await lens(d, 'Reject').count()) === 0);
+  await d.entry('assistantMessage', 'Left alone').waitFor();
+  await pendingView(d).waitFor({ state: 'hidden' });
+  await d.bufferHas('return a - b;');
+  await d.bufferHas('return 1;');
+}
+
+/** The file is renamed while its hunks wait: they go along. */
+async function hunksFollowRename(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)applied 1/2 hunks; hunk 2 rejected' }, text: 'They went along.' });
+  await d.prompt('mend both');
+  await lens(d, '1 of 2').waitFor();
+  const name = d.page.locator('.explorer-folders-view .explorer-item-edited input, .explorer-folders-view .monaco-inputbox input');
+  await until('a name can be given', async () => {
+    await d.run('File: Reveal Active File in Explorer View');
+    await d.page.keyboard.press('F2');
+    return name.waitFor({ timeout: 5000 }).then(() => true, () => false);
+  });
+  await name.fill('sum.js');
+  await name.press('Enter');
+  await d.page.locator('.tab.active[data-resource-name="sum.js"]').waitFor();
+  await lens(d, '1 of 2').waitFor();
+  await d.focusEditor();
+  await d.goto(2);
+  await d.agent('Accept Change');
+  await d.bufferHas('return a + b;');
+  await d.agent('Reject All Changes of the File');
+  await d.entry('assistantMessage', 'They went along').waitFor();
+  await d.command('workbench.action.files.saveAll');
+  await until('it is saved under its new name', () => d.read('sum.js') === calc.replace('a - b', 'a + b'));
+  assert.deepEqual(fs.readdirSync(path.dirname(path.join(d.workspace, file))), ['sum.js'], 'nothing came back under the old one');
 }
 
 /** The main job with no mouse. */
@@ -195,5 +254,7 @@ export const reviewSteps = [
   ['hunks of the diff', hunksOfTheDiff],
   ['accept with changes', acceptWithChanges],
   ['several files, themes', severalFilesAndThemes],
+  ['a file rejected, a comment in its box', fileRejected],
+  ['hunks follow a rename', hunksFollowRename],
   ['by keyboard alone', byKeyboard],
 ];

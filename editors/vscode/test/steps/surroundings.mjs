@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
+import { environment, parent, program } from '../processes.mjs';
 import { until } from '../workbench.mjs';
 import { edit, review, talk } from './model.mjs';
 
@@ -13,7 +14,7 @@ async function fixDiagnostic(d) {
   await d.goto(1);
   await d.page.locator('.squiggly-error').first().waitFor();
   await d.agent('Fix the Problem at the Cursor');
-  await review(d).getByRole('button', { name: 'Accept all' }).click();
+  await d.click(review(d).getByRole('button', { name: 'Accept all' }));
   await d.entry('assistantMessage', 'Mended').waitFor();
   await d.bufferHas('"a": 1 }');
 }
@@ -55,14 +56,14 @@ async function twoFolders(d) {
   fs.writeFileSync(path.join(second, 'other.txt'), 'one\n');
   const file = path.join(d.dir, 'two.code-workspace');
   fs.writeFileSync(file, JSON.stringify({ folders: [{ path: d.workspace }, { path: second }] }));
-  const there = () => d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'second' }).first().waitFor({ timeout: 15_000 }).then(() => true, () => false);
   await until('both folders are open', async () => {
     await d.open({ workspace: file });
-    return there(); // a window that is opened before its workspace could be read stays without folders: this workbench watches no files
+    return (await d.command('folders')) === 2; // a window that is opened before its workspace could be read stays without folders: this workbench watches no files
   });
+  await d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'second' }).first().waitFor();
   await d.play(edit(path.join(second, 'other.txt'), 'one', 'two'), { text: 'Changed there.' });
   await d.prompt('change the other');
-  await review(d).getByRole('button', { name: 'Accept all' }).click();
+  await d.click(review(d).getByRole('button', { name: 'Accept all' }));
   await d.entry('assistantMessage', 'Changed there').waitFor();
   await until('the file is changed', () => fs.readFileSync(path.join(second, 'other.txt'), 'utf8') === 'two\n');
 }
@@ -87,7 +88,6 @@ async function untrusted(d) {
 
 /** The program that the daemon is: the one in the package, and the setting comes before it (PATH is tried in the unit tests: the host takes that from the user's shell). It runs beside the files, not beside the window. */
 async function whereTheDaemonIs(d) {
-  const program = (pid) => about(pid, () => fs.realpathSync(`/proc/${pid}/exe`));
   const restarted = (wanted) => until(`the daemon is ${wanted}`, async () => {
     await d.command('agentLsp.restartServer');
     return d.daemons().map(program).includes(wanted);
@@ -112,21 +112,6 @@ async function whereTheDaemonIs(d) {
   await d.shot('no-daemon');
   await d.configure('agentLsp.server.path', null);
   await restarted(bundled);
-}
-
-/** What is known of a process, '' once it has ended. */
-function about(pid, look) {
-  try {
-    return look(pid);
-  } catch {
-    return '';
-  }
-}
-
-const environment = (pid) => about(pid, () => fs.readFileSync(`/proc/${pid}/environ`, 'utf8'));
-
-function parent(pid) {
-  return Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/^PPid:\t(\d+)$/m)[1]);
 }
 
 /** A model server as it stands on somebody's own machine, on the first of the usual ports that is free. */
@@ -179,10 +164,12 @@ async function trace(d) {
   await d.prompt('trace me');
   await d.entry('assistantMessage', 'Traced').waitFor();
   await d.agent('Show Trace');
-  const output = d.page.locator('.output-view');
-  await output.waitFor();
-  // What is in the channel cannot be seen here: this workbench has not the library that writes its output.
   await d.page.locator('.part.panel select, .part.panel .monaco-select-box').filter({ hasText: 'agent-lsp trace' }).first().waitFor();
+  const written = (text) => until(`the channel has '${text}'`, async () => (await d.buffer('.part.panel .output-view')).includes(text));
+  await written("'agent/job/list"); // the last that is said when a turn has ended
+  await d.shot('trace');
+  await d.agent('Show Log');
+  await written('(bundled)');
   await d.configure('agentLsp.trace.server', null);
   await d.run('View: Toggle Panel Visibility');
 }

@@ -1,0 +1,17 @@
+// What is known of the processes of a workbench.
+import fs from 'node:fs';
+
+/** Looks at a process; '' once it has ended. */
+export function about(pid, look) {
+  try {
+    return look(pid);
+  } catch {
+    return '';
+  }
+}
+
+export const program = (pid) => about(pid, () => fs.realpathSync(`/proc/${pid}/exe`));
+
+export const environment = (pid) => about(pid, () => fs.readFileSync(`/proc/${pid}/environ`, 'utf8'));
+
+export const parent = (pid) => about(pid, () => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/^PPid:\t(\d+)$/m)[1]));

@@ -1,0 +1,70 @@
+// The editor's API as far as the unit tests need it: what the tests put in comes out.
+type Listener<T> = (event: T) => void;
+
+export class EventEmitter<T> {
+  private readonly listeners = new Set<Listener<T>>();
+  readonly event = (listener: Listener<T>) => (this.listeners.add(listener), { dispose: () => this.listeners.delete(listener) });
+  fire = (event: T) => this.listeners.forEach((listener) => listener(event));
+  dispose = () => this.listeners.clear();
+}
+
+export class Uri {
+  private constructor(readonly scheme: string, readonly path: string) {}
+  static parse = (text: string) => new Uri(text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 3));
+  static file = (path: string) => new Uri('file', path);
+  get fsPath() {
+    return this.path;
+  }
+  toString = () => `${this.scheme}://${this.path}`;
+}
+
+export const Disposable = { from: (...all: { dispose(): void }[]) => ({ dispose: () => all.forEach((one) => one.dispose()) }) };
+export const DiagnosticSeverity = { Error: 0, Warning: 1, Information: 2, Hint: 3 };
+export const LogLevel = { Off: 0, Trace: 1, Debug: 2, Info: 3, Warning: 4, Error: 5 };
+
+export interface Problem {
+  source: string;
+  message: string;
+  severity: number;
+  range: { start: { line: number; character: number } };
+}
+
+/** What the tests lay down. */
+export const fake = {
+  documents: [] as { uri: Uri; languageId: string; version: number }[],
+  problems: new Map<string, Problem[]>(),
+  commands: {} as Record<string, (...args: never[]) => unknown>,
+  settings: {} as Record<string, unknown>,
+  /** What was written to output channels, by their names. */
+  output: new Map<string, string>(),
+  changed: new EventEmitter<{ document: object; contentChanges: object[] }>(),
+  told: new EventEmitter<{ uris: Uri[] }>(),
+  configured: new EventEmitter<{ affectsConfiguration(name: string): boolean }>(),
+};
+
+export const workspace = {
+  get textDocuments() {
+    return fake.documents;
+  },
+  onDidChangeTextDocument: fake.changed.event,
+  onDidChangeConfiguration: fake.configured.event,
+  openTextDocument: () => Promise.reject(new Error('no such file')),
+  getConfiguration: () => ({ get: (name: string, otherwise: unknown) => fake.settings[name] ?? otherwise }),
+};
+
+export const languages = {
+  getDiagnostics: (uri?: Uri) => (uri ? (fake.problems.get(uri.toString()) ?? []) : [...fake.problems].map(([name, found]) => [Uri.parse(name), found])),
+  onDidChangeDiagnostics: fake.told.event,
+};
+
+export const commands = {
+  getCommands: async () => Object.keys(fake.commands),
+  executeCommand: async (name: string, ...args: never[]) => fake.commands[name]?.(...args),
+};
+
+export const window = {
+  createOutputChannel: (name: string) => {
+    const append = (text: string) => fake.output.set(name, (fake.output.get(name) ?? '') + text);
+    return { append, appendLine: (text: string) => append(`${text}\n`), replace: (text: string) => fake.output.set(name, text), clear: () => fake.output.set(name, ''), show: () => {}, hide: () => {}, dispose: () => {} };
+  },
+};
