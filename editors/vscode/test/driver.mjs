@@ -352,6 +352,8 @@ export class Driver {
   }
 
   async shot(name) {
-    if (this.shots) await this.page.screenshot({ path: path.join(this.shots, `${name}.png`) });
+    if (!this.shots) return;
+    await this.page.mouse.move(500, 784); // where nothing is shown as under the pointer
+    await this.page.screenshot({ path: path.join(this.shots, `${name}.png`) });
   }
 }

@@ -37,6 +37,7 @@ export const calmSettings = {
   'editor.suggestOnTriggerCharacters': false,
   'editor.parameterHints.enabled': false,
   'editor.hover.enabled': 'off',
+  'editor.lightbulb.enabled': 'off',
 };
 
 const browserArgs = [

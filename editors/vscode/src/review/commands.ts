@@ -27,6 +27,7 @@ export class ReviewCommands {
   }
 
   async decideFile(action: Action, target: Target): Promise<void> {
+    await this.proposals.waiting();
     const uri = this.uri(target);
     const files = uri ? this.proposals.filesOf(uri) : [];
     if (files.length === 0) return nothingPending();
@@ -51,6 +52,7 @@ export class ReviewCommands {
   async step(by: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor && (await this.stepInSide(editor, by))) return;
+    await this.proposals.waiting();
     const all = uniqueUris(this.proposals.files()).flatMap((uri) => this.proposals.hunksOf(uri));
     if (all.length === 0) return nothingPending();
     const here = editor && all.filter((p) => p.uri.toString() === editor.document.uri.toString());
@@ -118,6 +120,7 @@ export class ReviewCommands {
   }
 
   private async hunk(target: Target): Promise<PendingHunk | undefined> {
+    await this.proposals.waiting();
     const ref = isReply(target) ? this.threads.refOf(target.thread) : isThread(target) ? this.threads.refOf(target) : isRef(target) ? target : undefined;
     if (ref) return this.proposals.find(ref.proposalId, ref.hunkId);
     if (isNode(target)) return target.kind === 'hunk' ? target.pending : this.proposals.hunksOf(target.uri)[0];

@@ -82,10 +82,10 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   return h(
     'section',
     { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },
-    h('div', { class: 'caption' }, params.title),
+    h('div', { class: subject.command === undefined ? 'caption' : 'caption brief', title: params.title }, params.title), // the command stands below in full
     subject.command !== undefined && h('pre', { class: 'command' }, subject.command),
-    subject.cwd !== undefined && h('div', { class: 'where', title: subject.cwd }, `in ${decodeURIComponent(subject.cwd.replace(/^file:\/\//, ''))}`),
-    ...(subject.uris ?? []).map((uri) => h('div', { class: 'where' }, decodeURIComponent(uri.replace(/^file:\/\//, '')))),
+    subject.cwd !== undefined && where(subject.cwd, 'in '),
+    ...(subject.uris ?? []).map((uri) => where(uri)),
     params.reason !== '' && h('div', { class: 'reason' }, params.reason),
     params.preview !== undefined && h('pre', { class: isPlan ? 'preview tall' : 'preview' }, params.preview),
     h(
@@ -102,6 +102,12 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     ),
     feedback,
   );
+}
+
+/** A path in one line; of one that is too long the end stays. */
+function where(uri: string, before = ''): HTMLElement {
+  const path = decodeURIComponent(uri.replace(/^file:\/\//, ''));
+  return h('div', { class: 'where', title: path }, before, h('span', { class: 'path' }, h('bdi', { dir: 'ltr' }, path)));
 }
 
 function question(params: AskParams, send: Send): HTMLElement {

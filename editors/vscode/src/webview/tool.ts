@@ -33,7 +33,7 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   const status = item.status ?? 'pending';
   const parts = partsOf(entry, item, into, context);
   Object.assign(parts, { entry, item });
-  const time = item.durationMs === undefined ? '' : `${(item.durationMs / 1000).toFixed(item.durationMs < 10_000 ? 1 : 0)} s`;
+  const time = timeOf(item.durationMs ?? 0);
   const label = item.label ?? item.name ?? 'tool';
   const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time].filter(Boolean).join(' · ');
   drawWhenChanged(parts.title, [status, label, words], () => [
@@ -50,6 +50,11 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
     review !== undefined && reviewRow(review, context),
     stoppable && button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), { class: 'small stop' }),
   ]);
+}
+
+/** What is worth telling of a duration: tenths of a second. */
+function timeOf(ms: number): string {
+  return ms < 50 ? '' : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
 /** A label that ends in a path: where it is too long, the name of the file stays. */

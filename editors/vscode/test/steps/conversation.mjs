@@ -8,7 +8,7 @@ import { bash, call, edit, openCalc, review, talk } from './model.mjs';
 async function permissionSteerQueue(d) {
   await d.play(
     { text: 'I run it.', ...bash('touch made-by-agent') },
-    { expect: { lastTool: 'use the other name' }, ...bash('touch other-name && echo was-run') },
+    { expect: { lastTool: 'use the other name' }, ...bash('touch other-name && sleep 0.2 && echo was-run') },
     { text: 'First turn over.' },
     { expect: { lastUser: 'and then this, edited' }, text: 'Second turn over.' },
   );

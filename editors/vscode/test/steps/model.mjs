@@ -24,3 +24,5 @@ export const lensOf = (d, place, text) => d.page.locator('.codelens-decoration',
 export const review = (d) => d.panel.locator('.row.review');
 /** The view of pending changes is there while something is pending, and so are the keys. */
 export const pendingView = (d) => d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });
+/** The status bar counts what waits. */
+export const pendingHunks = (d, count) => d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();

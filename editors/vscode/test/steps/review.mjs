@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { calc, edit, edits, lens, lensOf, openCalc, pendingView, review } from './model.mjs';
+import { calc, edit, edits, lens, lensOf, openCalc, pendingHunks, pendingView, review } from './model.mjs';
 import { inThemes } from './themes.mjs';
 
 async function promptAndDiff(d) {
@@ -95,6 +95,7 @@ async function hunksOfTheDiff(d) {
   }
   await d.agent('Comment on Change');
   await d.answer('too long');
+  await d.editorFocused();
   await keyboard.press('Control+Alt+n');
   await pendingHunks(d, 2);
   await d.goto(36); // in the file hunk 3 was nearest to this line
@@ -106,9 +107,6 @@ async function hunksOfTheDiff(d) {
   await d.command('workbench.action.files.saveAll');
   await until('it is saved', () => d.read('long.txt') === lines(0, 2) + 'new\n'.repeat(20) + lines(2, 15) + 'line fifteen\n' + lines(16, 40));
 }
-
-/** The status bar counts what waits. */
-const pendingHunks = (d, count) => d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();
 
 async function acceptWithChanges(d) {
   const file = await openCalc(d);
@@ -148,6 +146,7 @@ async function severalFilesAndThemes(d) {
   await d.entry('assistantMessage', 'Both are mended').waitFor();
   await d.bufferHas('return a + b;');
   await lens(d, 'Keep').first().waitFor();
+  await until('the closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello "'));
   await inThemes(d, (name) => seen(d, '.editor-instance .view-overlays .cdr', `applied-${name}`));
   await d.agent('Show Proposed Change as Diff');
   await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
@@ -160,6 +159,10 @@ async function severalFilesAndThemes(d) {
   await d.openFile('calc.js');
   await d.bufferHas('return a - b;');
   await d.bufferHas('return 1;');
+  await until('both files are as before', async () => {
+    await d.command('workbench.action.files.saveAll');
+    return d.read('calc.js') === calc && d.read('lib/greet.js').includes('"Helo "');
+  });
 }
 
 /** That what is marked can be seen in the theme of now, by its colour or by a frame. */

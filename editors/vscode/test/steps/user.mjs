@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { environment } from '../processes.mjs';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, review } from './model.mjs';
+import { bash, call, edit, edits, lens, openCalc, pendingHunks } from './model.mjs';
 
 /** This repository as the workspace: an edit to one of its own files, one hunk taken, one left. */
 async function thisRepository(d) {
@@ -22,7 +22,7 @@ async function thisRepository(d) {
   assert.ok(one && other && one !== other, 'the README has two headings');
   await d.play({ text: 'Two headings.', ...edits('README.md', [`${one}\n`, `${one}, reviewed\n`], [`${other}\n`, `${other}, changed\n`]) }, { expect: { lastTool: '(?s)accepted.*rejected|rejected' }, text: 'One of two.' });
   await d.prompt('change two headings');
-  await review(d).waitFor();
+  await pendingHunks(d, 2);
   await d.agent('Next Pending Change');
   await lens(d, '1 of 2').waitFor();
   await d.agent('Accept Change');
@@ -135,6 +135,7 @@ async function languageServers(d) {
     { expect: { lastTool: '(?s)applied 1/1.*new diagnostics after this edit, by the editor.*bad.json:1.*Colon' }, text: 'It was told.' },
   );
   await d.prompt('break it otherwise');
+  await lens(d, 'Accept').first().waitFor();
   await d.agent('Accept All Changes of the File');
   await d.entry('assistantMessage', 'It was told').waitFor();
 }

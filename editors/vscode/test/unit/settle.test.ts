@@ -90,13 +90,21 @@ test('where another tool speaks of scripts too, it is waited for', async (t) => 
   assert.deepEqual(await took(t, uri, { 500: () => tell(uri, [problem('style', 'eslint')]) }), [750, true]);
 });
 
+test('what the server says has to be shown before it counts, in a file that was clean too', async (t) => {
+  server('bad');
+  const uri = changed('javascriptreact');
+  tell(uri, []);
+  type(uri);
+  assert.deepEqual(await took(t, uri, { 1500: () => tell(uri, [problem('bad')]) }), [1750, true]);
+});
+
 test('an answer about an older text counts for nothing', async (t) => {
-  let late = (_: unknown) => {};
   server();
   const uri = changed('typescriptreact');
   await took(t, uri);
-  fake.commands[ask] = () => new Promise((reply) => (late = reply));
+  const asked: ((reply: unknown) => void)[] = [];
+  fake.commands[ask] = () => new Promise((reply) => asked.push(reply));
   type(uri);
-  const wait = took(t, uri, { 50: () => type(uri), 100: () => late({ body: [] }) });
-  assert.deepEqual(await wait, [1000, true]);
+  const late = () => asked.forEach((reply) => reply({ body: [] }));
+  assert.deepEqual(await took(t, uri, { 50: () => type(uri), 100: late }), [1000, true]);
 });
