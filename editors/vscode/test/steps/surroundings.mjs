@@ -60,7 +60,6 @@ async function twoFolders(d) {
     await d.open({ workspace: file });
     return (await d.command('folders')) === 2; // a window that is opened before its workspace could be read stays without folders: this workbench watches no files
   });
-  await d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'second' }).first().waitFor();
   await d.play(edit(path.join(second, 'other.txt'), 'one', 'two'), { text: 'Changed there.' });
   await d.prompt('change the other');
   await d.click(review(d).getByRole('button', { name: 'Accept all' }));
