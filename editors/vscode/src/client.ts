@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import * as os from 'node:os';
 import * as vscode from 'vscode';
 import type { ServerCapabilities } from 'vscode-languageclient';
-import { LanguageClient, State, type LanguageClientOptions, type StaticFeature } from 'vscode-languageclient/node';
+import { LanguageClient, RevealOutputChannelOn, State, type LanguageClientOptions, type StaticFeature } from 'vscode-languageclient/node';
 import { applyExactly } from './apply';
 import { findBinary, type Found } from './bootstrap';
 import type { Config, Notifications, Requests, ServerRequests } from './protocol';
@@ -168,6 +168,7 @@ export class Daemon implements vscode.Disposable {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       outputChannel: this.around.output,
       traceOutputChannel: this.around.trace,
+      revealOutputChannelOn: RevealOutputChannelOn.Never, // what fails while the daemon goes and comes is for the log; what the user has to know, the panel tells
       initializationOptions: () => this.around.settings(),
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
