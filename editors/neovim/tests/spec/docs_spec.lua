@@ -137,7 +137,7 @@ H.case('nothing blocks the main loop: no waiting call, but in the health check',
   end
 end)
 
---- Runs a Neovim of its own that is configured as the README says, and looks whether the plugin is there.
+--- Runs a Neovim of its own that is configured as the README says: the plugin is there, finds the daemon and prompts.
 local function installed(config)
   local dir = H.workspace({ ['init.lua'] = config })
   local check = dir .. '/check.lua'
@@ -149,15 +149,33 @@ assert(vim.fn.exists(':AgentPrompt') == 2, 'no command')
 assert(require('agent_lsp.config').plugin_dir():find('editors/neovim$'), require('agent_lsp.config').plugin_dir())
 assert(#vim.api.nvim_get_runtime_file('doc/agent_lsp.txt', true) == 1, 'no help file')
 vim.cmd.help(':AgentPrompt')
-io.stdout:write('there')
+vim.cmd.helpclose()
+local status
+require('agent_lsp').on('turn/completed', function(p) status = p.turn.status end)
+vim.cmd('AgentPrompt hello')
+assert(vim.wait(60000, function() return status end, 5), 'no turn')
+io.stdout:write('there, ', status)
 vim.cmd('qa!')
 ]]
   )
-  local env = { XDG_DATA_HOME = dir .. '/data', XDG_CONFIG_HOME = dir .. '/config' }
+  -- Built by `make build` it lies beside the plugin, else it is on PATH.
+  vim.fn.mkdir(dir .. '/bin', 'p')
+  vim.uv.fs_symlink(H.bin, dir .. '/bin/agent-lsp')
+  H.write(dir .. '/script.jsonl', vim.json.encode({ expect = { lastUser = 'hello' }, text = 'Hello.' }) .. '\n')
+  local env = {
+    XDG_DATA_HOME = dir .. '/data',
+    XDG_CONFIG_HOME = dir .. '/config',
+    XDG_STATE_HOME = dir .. '/state',
+    AGENT_LSP_SCRIPT = dir .. '/script.jsonl',
+    PATH = dir .. '/bin:' .. vim.env.PATH,
+  }
   local done = vim
-    .system({ vim.v.progpath, '--headless', '-i', 'NONE', '-u', dir .. '/init.lua', '-c', 'luafile ' .. check }, { text = true, env = env })
+    .system(
+      { vim.v.progpath, '--headless', '-i', 'NONE', '-u', dir .. '/init.lua', '-c', 'luafile ' .. check },
+      { text = true, env = env, cwd = dir }
+    )
     :wait(H.deadline)
-  H.matches((done.stdout or '') .. (done.stderr or ''), 'there')
+  H.matches((done.stdout or '') .. (done.stderr or ''), 'there, completed')
 end
 
 local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
@@ -168,14 +186,23 @@ local function snippet(heading)
   return assert(readme:match('### ' .. vim.pesc(heading) .. '.-```%a+\n(.-)```'), heading)
 end
 
+--- Whether a command that a package manager builds with is a target of the Makefile.
+local function built(command)
+  local target = command:match('^make (%a+)$')
+  return target ~= nil and H.read(repo .. '/Makefile'):find('\n' .. target .. ':') ~= nil
+end
+
 H.case('installed by lazy.nvim', function()
-  -- lazy.nvim itself is not here: it calls config with the plugin, whose dir is the clone.
-  installed(('local spec = %s\nspec.config({ dir = %q })'):format(snippet('lazy.nvim'), repo))
+  -- lazy.nvim itself is not here. It runs build, puts the clone into the runtimepath, sources what lies in its plugin/, and calls config.
+  local spec = assert(loadstring('return ' .. snippet('lazy.nvim')))()
+  H.equal({ spec.lazy, built(spec.build) }, { false, true })
+  installed(('local spec = %s\nvim.opt.rtp:prepend(%q)\nspec.config({ dir = %q })'):format(snippet('lazy.nvim'), repo, repo))
 end)
 
 H.case('installed by vim-plug', function()
   local options = assert(snippet('vim-plug'):match('%b{}'))
   H.equal(vim.fn.eval(options).rtp, 'editors/neovim')
+  H.equal(built(vim.fn.eval(options)['do']), true)
   installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim')) -- what vim-plug does with rtp
 end)
 
