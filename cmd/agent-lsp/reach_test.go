@@ -268,9 +268,10 @@ func installed(t testing.TB, path ...string) string {
 // one run (the contract: they add nothing; with/without compares the medians).
 func BenchmarkFirstPrompt(b *testing.B) {
 	var took [2][]time.Duration
-	for b.Loop() {
-		for i, n := range []int{0, 10} {
-			r := newReach(b, servers(n, "hang"))
+	for round := 0; b.Loop(); round++ {
+		for j := range 2 { // who comes first alternates
+			i := (round + j) % 2
+			r := newReach(b, servers(10*i, "hang"))
 			_, after := r.first()
 			took[i] = append(took[i], after)
 			r.end() // or its servers would still start beside the next
