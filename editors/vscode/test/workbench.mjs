@@ -45,6 +45,9 @@ const browserArgs = [
   ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
 ];
 
+/** What a test asks for on purpose, to prove that the page's policy refuses it; the browser may tell of such a request before it does. */
+export const refusedHost = 'refused.invalid';
+
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs a command to its end; throws with its output if it fails. */
@@ -165,7 +168,7 @@ export async function withWorkbench({ vsix, env, settings, prepare = () => {}, l
     const outside = new Set();
     context.on('request', (request) => {
       const url = new URL(request.url());
-      const own = url.hostname === '127.0.0.1' || url.hostname === 'localhost' || url.hostname.endsWith('.vscode-cdn.net');
+      const own = url.hostname === refusedHost || url.hostname === '127.0.0.1' || url.hostname === 'localhost' || url.hostname.endsWith('.vscode-cdn.net');
       if (/^(https?|wss?):$/.test(url.protocol) && !own) outside.add(url.href);
     });
     page = await context.newPage();

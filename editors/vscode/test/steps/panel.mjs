@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { until } from '../workbench.mjs';
+import { refusedHost, until } from '../workbench.mjs';
 import { bash, call, openCalc } from './model.mjs';
 import { inThemes } from './themes.mjs';
 
@@ -116,10 +116,10 @@ async function announcements(d) {
 /** The page's own defence, if the sanitiser ever failed: no script but the panel's, no form, nothing from outside. */
 async function contentSecurity(d) {
   await d.showPanel();
-  const refused = await d.panel.locator('body').evaluate(async (body) => {
+  const refused = await d.panel.locator('body').evaluate(async (body, host) => {
     const found = new Set();
     document.addEventListener('securitypolicyviolation', (event) => found.add(event.effectiveDirective));
-    const tries = ['<img src="https://example.invalid/a.png">', '<iframe src="https://example.invalid/"></iframe>', '<link rel="stylesheet" href="https://example.invalid/a.css">', '<button onclick="document.body.dataset.owned = 1">x</button>'];
+    const tries = [`<img src="https://${host}/a.png">`, `<iframe src="https://${host}/"></iframe>`, `<link rel="stylesheet" href="https://${host}/a.css">`, '<button onclick="document.body.dataset.owned = 1">x</button>'];
     const box = document.createElement('div');
     body.append(box);
     box.innerHTML = tries.join('');
@@ -127,11 +127,11 @@ async function contentSecurity(d) {
     script.textContent = 'document.body.dataset.owned = 1';
     box.append(script);
     box.querySelector('button').click();
-    await fetch('https://example.invalid/').catch(() => {});
+    await fetch(`https://${host}/`).catch(() => {});
     for (const wanted of ['img-src', 'frame-src', 'style-src-elem', 'script-src-attr', 'script-src-elem', 'connect-src']) while (!found.has(wanted)) await new Promise((resolve) => document.addEventListener('securitypolicyviolation', resolve, { once: true }));
     box.remove();
     return { directives: [...found].sort(), owned: body.dataset.owned };
-  });
+  }, refusedHost);
   assert.deepEqual(refused, { directives: ['connect-src', 'frame-src', 'img-src', 'script-src-attr', 'script-src-elem', 'style-src-elem'], owned: undefined });
 }
 
