@@ -87,7 +87,7 @@ func TestGateHolds(t *testing.T) {
 		s.want(t, "while it is held once more")
 		time.Sleep(holdLimit - 1)
 		s.want(t, "just before the limit")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		s.want(t, "at the limit", "a", "b")
 		second()
 		s.g.leave()
@@ -110,7 +110,7 @@ func TestGatePauses(t *testing.T) {
 		s.g.rest(startPause)
 		time.Sleep(startPause - 1)
 		s.want(t, "in the pause")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		s.want(t, "after the pause", "a")
 
 		s.g.rest(startPause)
