@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // Transcripts and both sides of a diff are documents of these schemes where the client has
@@ -194,7 +197,7 @@ func (s *server) showDiff(ctx context.Context, args commandArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.show(ctx, contentURI(schemeProposed, id+".diff"))
+	out, err := s.openDiff(ctx, p)
 	for i, f := range p.Files {
 		if err != nil {
 			break
@@ -207,6 +210,17 @@ func (s *server) showDiff(ctx context.Context, args commandArgs) (any, error) {
 		out.Files = append(out.Files, side)
 	}
 	return out, err
+}
+
+// openDiff has the editor's plugin open its own view, where there is one, else shows the unified diff.
+func (s *server) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
+	if len(p.Files) > 0 {
+		opened, err := s.peer.EditorShowDiff(ctx, wire.EditorShowDiffParams{ProposalID: p.ID, URI: p.Files[0].URI})
+		if err == nil && opened {
+			return shown{URI: p.Files[0].URI, Shown: true}, nil
+		}
+	}
+	return s.show(ctx, contentURI(schemeProposed, p.ID+".diff"))
 }
 
 // views keeps what the editor shows of ours up to date. What changed is told by one goroutine

@@ -91,6 +91,9 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	s.core = core
 	if s.client.claimed {
 		s.hub.attach()
+		if s.client.claims.Editor.Reveal {
+			s.hub.watch = (&follower{s: s}).watch
+		}
 	} else {
 		s.servePlain()
 	}

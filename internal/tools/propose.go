@@ -48,7 +48,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 	if err != nil {
 		return nil, err
 	}
-	update := agent.Update{ProposalID: p.ID}
+	update := agent.Update{ProposalID: p.ID, Locations: proposedPlaces(p)}
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if p.Policy == workspace.Ask || p.Policy == workspace.Confirm {
 		update.Status = agent.StatusAwaitingReview
@@ -67,6 +67,19 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 		e.sawPending(ctx, changes)
 	}
 	return outcomeResult(p, out, summary), nil
+}
+
+// proposedPlaces are the files of a proposal, each with the place of its first hunk.
+func proposedPlaces(p *workspace.Proposal) (locs []agent.Location) {
+	for _, f := range p.Files {
+		loc := agent.Location{URI: f.URI}
+		if len(f.Hunks) > 0 {
+			r := f.Hunks[0].Range
+			loc.Range = &message.Range{Start: message.Position(r.Start), End: message.Position(r.End)}
+		}
+		locs = append(locs, loc)
+	}
+	return locs
 }
 
 // Propose turns another tool's changes into a proposal of a session, as the edit tools do.

@@ -254,6 +254,8 @@ export interface Config {
   subagents?: Subagents;
   /** Whether saving a file prompts with its comments that end in AI! (do it) or AI? (answer it). */
   aiComments?: "off" | "save";
+  /** Whether an editor with the plugin shows the files that the agent looks at and changes; the focus stays where it is. */
+  follow?: boolean;
   /** A command that runs after edits; what it prints goes to the model. */
   check?: Check;
   /** Formatters by glob of file names; they read a file's text on stdin and print it formatted. */

@@ -49,6 +49,7 @@ type Config struct {
 	Agents          []Agent            `json:"agents,omitzero" doc:"Sub-agents that the model can call."`
 	Subagents       *Subagents         `json:"subagents,omitzero" doc:"Limits of sub-agents."`
 	AIComments      string             `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether saving a file prompts with its comments that end in AI! (do it) or AI? (answer it)."`
+	Follow          bool               `json:"follow,omitzero" doc:"Whether an editor with the plugin shows the files that the agent looks at and changes; the focus stays where it is."`
 	Check           *Check             `json:"check,omitzero" doc:"A command that runs after edits; what it prints goes to the model."`
 	Formatters      map[string]Command `json:"formatters,omitzero" doc:"Formatters by glob of file names; they read a file's text on stdin and print it formatted."`
 	WebSearch       *WebSearch         `json:"webSearch,omitzero" doc:"The endpoint of the web_search tool. Without it there is no such tool."`

@@ -173,6 +173,7 @@
 ---@field agents? agent_lsp.Agent[] Sub-agents that the model can call.
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
 ---@field aiComments? "off"|"save" Whether saving a file prompts with its comments that end in AI! (do it) or AI? (answer it).
+---@field follow? boolean Whether an editor with the plugin shows the files that the agent looks at and changes; the focus stays where it is.
 ---@field check? agent_lsp.Check A command that runs after edits; what it prints goes to the model.
 ---@field formatters? table<string, agent_lsp.Command> Formatters by glob of file names; they read a file's text on stdin and print it formatted.
 ---@field webSearch? agent_lsp.WebSearch The endpoint of the web_search tool. Without it there is no such tool.
