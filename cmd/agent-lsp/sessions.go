@@ -33,6 +33,9 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	switch {
 	case verb == "list":
 		err = p.listSessions(library, *query, *archived)
+	case verb != "show" && verb != "export":
+		fmt.Fprintf(p.stderr, "agent-lsp sessions: %q is none of list, show, export\n", verb)
+		return exitUsage
 	case flags.NArg() != 1:
 		fmt.Fprintf(p.stderr, "agent-lsp sessions %s: name one session; `agent-lsp sessions list` shows them\n", verb)
 		return exitUsage
@@ -40,11 +43,8 @@ func runSessions(_ context.Context, p *program, args []string) int {
 		err = p.exportSession(library, flags.Arg(0), "markdown")
 	case verb == "export" && *record != "":
 		err = p.recordSession(library, flags.Arg(0), *dir, *record)
-	case verb == "export":
-		err = p.exportSession(library, flags.Arg(0), *format)
 	default:
-		fmt.Fprintf(p.stderr, "agent-lsp sessions: %q is none of list, show, export\n", verb)
-		return exitUsage
+		err = p.exportSession(library, flags.Arg(0), *format)
 	}
 	if err != nil {
 		return p.fail("sessions "+verb, err)

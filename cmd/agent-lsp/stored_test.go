@@ -56,4 +56,5 @@ func TestSessionsCommand(t *testing.T) {
 	has(t, "an unknown format", program(one, exitFailed, "sessions", "export", id, "--format", "pdf"), "json or markdown")
 	has(t, "no session", program(one, exitUsage, "sessions", "show"), "name one session")
 	has(t, "an unknown verb", program(one, exitUsage, "sessions", "burn", id), "none of list, show, export")
+	has(t, "an unknown verb alone", program(one, exitUsage, "sessions", "burn"), "none of list, show, export")
 }
