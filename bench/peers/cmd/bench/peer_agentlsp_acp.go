@@ -17,7 +17,7 @@ func newAgentLSPACP() *acp {
 		},
 		launch: func(p *acp, e *Env, home string) (Launch, error) {
 			// The Config that the LSP face gets with initialize; here it is the user's file.
-			config := `{"model":"mock-model","provider":{"baseUrl":"` + e.BaseURL + `/v1","api":"chat"},"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off","context":{"window":1000000}}`
+			config := `{"model":"mock-model","provider":{"baseUrl":"` + e.BaseURL + `/v1","api":"chat"},"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off","context":{"window":4000000}}`
 			if err := writeFile(home+"/config/agent-lsp/config.json", config); err != nil {
 				return Launch{}, err
 			}
