@@ -36,7 +36,7 @@ func (f *follower) watch(sessionID string, e agent.Event) {
 	if it.ID == f.item && at.URI == f.last.URI && (at.Range == nil || f.last.Range != nil && *at.Range == *f.last.Range) {
 		return
 	}
-	f.item, f.last, f.next = it.ID, at, &followed{sessionID, wire.EditorRevealParams{URI: at.URI, Range: at.Range}}
+	f.item, f.last, f.next = it.ID, at, &followed{sessionID, wire.EditorRevealParams(at)}
 	if !f.shows {
 		f.shows = true
 		f.s.goRun("following", f.show)

@@ -108,6 +108,14 @@ func slowly(body string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
+// reorderedCalls is a reply with two calls, of which the pieces of the second come before those of the first.
+var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello world"}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n" + done
+
 func faults() []fault {
 	big := strings.Repeat("0123456789abcdef", 10<<20/16)
 	page := "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in</body></html>"
@@ -130,6 +138,7 @@ func faults() []fault {
 		{name: "repeats its end", serve: say(200, sse, textPart+lastPart+done+done), text: "Hello world"},
 		{name: "repeats all of it behind its end", serve: say(200, sse, sound+sound), text: "Hello world"},
 		{name: "repeats its beginning", serve: say(200, sse, `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"+`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"+sound), text: "Hello world"},
+		{name: "reorders the fragments of calls", serve: say(200, sse, reorderedCalls), text: "Hello world", stream: true},
 		{name: "empty body", serve: say(200, sse, ""), kind: retry.Truncated},
 		{name: "only the end mark", serve: say(200, sse, done), kind: retry.Transient},
 		{name: "empty choices", serve: say(200, sse, `data: {"choices":[]}`+"\n\n"+done), kind: retry.Transient},
