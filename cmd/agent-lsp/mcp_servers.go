@@ -119,28 +119,35 @@ func (p *sessionParts) has(server string, c *wire.Config) bool {
 // that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.Hold()
-	p.takeHold()() // of a prompt that led to no request
+	p.letServers() // of a prompt that led to no request
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release = release
 }
 
-// takeHold returns what ends holdServers, for the caller to call.
+// takeHold returns what ends holdServers, for the caller to call; nil: nothing is held.
 func (p *sessionParts) takeHold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	release, p.release = p.release, nil
-	if release == nil {
-		return func() {}
-	}
 	return release
 }
 
-// beforeServers makes the next request of a session's models the end of holdServers.
-func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
-	release := p.takeHold()
-	if len(models) == 0 {
+// letServers ends holdServers.
+func (p *sessionParts) letServers() {
+	if release := p.takeHold(); release != nil {
 		release()
+	}
+}
+
+// beforeServers makes the next request of a session's models the end of holdServers; the requests after it are as they were.
+func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
+	if len(models) == 0 {
+		p.letServers()
+		return models
+	}
+	release := p.takeHold()
+	if release == nil {
 		return models
 	}
 	out := slices.Clone(models)

@@ -132,7 +132,7 @@ func (p *sessionParts) ready() error {
 	c := p.info.Config()
 	_, err := p.d.providers.endpoint(context.Background(), &c)
 	if err != nil {
-		p.takeHold()()
+		p.letServers()
 	}
 	return err
 }
