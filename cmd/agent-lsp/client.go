@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // client is the small LSP client within the program itself: `run` speaks with it to a daemon
@@ -69,7 +71,7 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 // initialize does the handshake for one folder. capabilities.experimental.agentLsp is claimed with what the
 // caller answers.
 func (c *client) initialize(ctx context.Context, folder string, options any, permission, ask bool) error {
-	uri := fileURI(folder)
+	uri := workspace.URIOfPath(folder)
 	params := map[string]any{
 		"processId": os.Getpid(), "rootUri": uri, "clientInfo": map[string]any{"name": "agent-lsp", "version": version},
 		"workspaceFolders": []any{map[string]any{"uri": uri, "name": "workspace"}}, "initializationOptions": options,
@@ -117,7 +119,7 @@ func (c *client) text(uri string) string {
 
 // save writes an open document's text to its file.
 func (c *client) save(uri string) error {
-	path, err := pathOf(uri)
+	path, err := workspace.PathOfURI(uri)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
 		d.stateDir = dir
 	}
 	if len(init.Roots) > 0 {
-		d.root, _ = pathOf(init.Roots[0])
+		d.root, _ = workspace.PathOfURI(init.Roots[0])
 	}
 	d.trust = settings.NewTrustFile(filepath.Join(d.stateDir, "trust.json"))
 	d.settings = d.loadSettings(init)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // sample is a tiny project with a real bug, its own check, and the model's side of the talk.
@@ -111,7 +112,7 @@ func (d *demo) playSample(ctx context.Context, p *program) error {
 }
 
 func (d *demo) sampleJob(ctx context.Context, failedBefore bool) error {
-	uri := fileURI(filepath.Join(d.dir, "stats.sh"))
+	uri := workspace.URIOfPath(filepath.Join(d.dir, "stats.sh"))
 	disk, err := os.ReadFile(filepath.Join(d.dir, "stats.sh"))
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/settings"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // secretsIn are the values of an environment that must never be seen.
@@ -224,7 +225,7 @@ func (d *daemon) listTools(context.Context) ([]wire.Tool, error) {
 func (d *daemon) searchFiles(ctx context.Context, query string, limit int) ([]wire.FileMatch, error) {
 	out := []wire.FileMatch{}
 	for _, m := range d.tools.FileSearch(ctx, query, limit) {
-		out = append(out, wire.FileMatch{URI: firstOf(m.URI, fileURI(m.Path)), Score: float64(m.Score)})
+		out = append(out, wire.FileMatch{URI: firstOf(m.URI, workspace.URIOfPath(m.Path)), Score: float64(m.Score)})
 	}
 	return out, nil
 }
@@ -233,7 +234,7 @@ func (d *daemon) searchFiles(ctx context.Context, query string, limit int) ([]wi
 func (d *daemon) rootURIs() []string {
 	var out []string
 	for _, p := range d.rootPaths() {
-		out = append(out, fileURI(p))
+		out = append(out, workspace.URIOfPath(p))
 	}
 	return out
 }

@@ -29,6 +29,12 @@ func uriScheme(s string) string {
 	return strings.ToLower(s[:i])
 }
 
+// PathOfURI returns the path that a file URI names on this system.
+func PathOfURI(uri string) (string, error) { return pathFromURI(uri, onWindows) }
+
+// URIOfPath returns the file URI of an absolute path of this system.
+func URIOfPath(path string) string { return uriFromPath(path, onWindows) }
+
 // pathFromURI returns the path that a file URI names, with the drive letter in upper case.
 func pathFromURI(uri string, windows bool) (string, error) {
 	if uriScheme(uri) != "file" {

@@ -37,22 +37,6 @@ func TestLikeDisk(t *testing.T) {
 	}
 }
 
-func TestApplyEdits(t *testing.T) {
-	var edits []textEdit
-	raw := `[{"range":{"start":{"line":2,"character":0},"end":{"line":3,"character":0}},"newText":"C\n"},
-		{"range":{"start":{"line":0,"character":2},"end":{"line":0,"character":3}},"newText":""},
-		{"range":{"start":{"line":9,"character":0},"end":{"line":9,"character":0}},"newText":"end"}]`
-	if err := json.Unmarshal([]byte(raw), &edits); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := applyEdits("éa\nb\nc\n", edits); err != nil || got != "é\nb\nC\nend" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := applyEdits("abc", append(edits[1:2:2], edits[1])); err == nil {
-		t.Error("overlapping edits were made")
-	}
-}
-
 func TestPromptBlocks(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("png"))
 	mime := "image/png"

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // core is one server within the process, for one set of folders and MCP servers, and we its
@@ -164,7 +163,7 @@ func (a *adapter) forgetCore(key string, c *core) {
 func (c *core) initialize(mcp map[string]wire.MCP) error {
 	var list []any
 	for _, dir := range c.roots {
-		list = append(list, map[string]any{"uri": fileURI(dir), "name": filepath.Base(dir)})
+		list = append(list, map[string]any{"uri": workspace.URIOfPath(dir), "name": filepath.Base(dir)})
 	}
 	options := map[string]any{}
 	if len(mcp) > 0 {
@@ -172,7 +171,7 @@ func (c *core) initialize(mcp map[string]wire.MCP) error {
 	}
 	fs := c.a.client.Fs
 	params := map[string]any{
-		"rootUri": fileURI(c.roots[0]), "workspaceFolders": list, "initializationOptions": options,
+		"rootUri": workspace.URIOfPath(c.roots[0]), "workspaceFolders": list, "initializationOptions": options,
 		"clientInfo": map[string]any{"name": "acp", "version": c.a.opts.Version},
 		"capabilities": map[string]any{
 			"general":   map[string]any{"positionEncodings": []string{"utf-8"}},
@@ -277,24 +276,8 @@ func (c *core) lastSession() string {
 	return c.last
 }
 
-// fileURI returns the URI of an absolute path.
-func fileURI(path string) string {
-	p := filepath.ToSlash(path)
-	if runtime.GOOS == "windows" {
-		p = "/" + p
-	}
-	return (&url.URL{Scheme: "file", Path: p}).String()
-}
-
 // pathOf returns the path of a file URI, "" of another one.
 func pathOf(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
-		return ""
-	}
-	p := u.Path
-	if runtime.GOOS == "windows" {
-		p = strings.TrimPrefix(p, "/")
-	}
-	return filepath.FromSlash(p)
+	path, _ := workspace.PathOfURI(uri)
+	return path
 }

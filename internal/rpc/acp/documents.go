@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -151,42 +152,33 @@ func (d *documents) change(uri string, doc *document, text string) {
 // applyEdit carries out the core's edit by fs/write_text_file and tells it what the client
 // then really has: a reply is a claim, and the core compares.
 func (d *documents) applyEdit(ctx context.Context, params json.RawMessage) (any, error) {
-	var p struct {
-		Edit struct {
-			DocumentChanges []struct {
-				TextDocument struct {
-					URI     string
-					Version *int32
-				}
-				Edits []textEdit
-			}
-		}
-	}
-	if err := json.Unmarshal(params, &p); err != nil {
+	changes, err := textedit.Changes(params)
+	if err != nil {
 		return nil, err
 	}
 	if !d.enter(ctx) {
 		return nil, context.Cause(ctx)
 	}
 	defer d.leave()
-	for _, ch := range p.Edit.DocumentChanges {
-		if reason := d.applyTo(ctx, ch.TextDocument.URI, ch.TextDocument.Version, ch.Edits); reason != "" {
-			return map[string]any{"applied": false, "failureReason": reason}, nil
+	for _, ch := range changes {
+		if reason := d.applyTo(ctx, ch); reason != "" {
+			return textedit.Applied(reason), nil
 		}
 	}
-	return map[string]any{"applied": true}, nil
+	return textedit.Applied(""), nil
 }
 
 // applyTo edits one document and returns why it could not, "" if it did.
-func (d *documents) applyTo(ctx context.Context, uri string, version *int32, edits []textEdit) string {
+func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
+	uri, version := ch.TextDocument.URI, ch.TextDocument.Version
 	doc := d.sync(ctx, uri)
 	if doc == nil || version != nil && *version != doc.version {
-		return "the document is closed or has changed"
+		return textedit.Stale
 	}
 	if !d.c.a.client.Fs.WriteTextFile {
 		return "the editor has unsaved changes in this file and lets us only read it: save it first"
 	}
-	text, err := applyEdits(doc.text, edits)
+	text, err := textedit.Apply(doc.text, ch.Edits)
 	if err != nil {
 		return err.Error()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // listPage is how many sessions one answer lists.
@@ -86,7 +87,7 @@ func (a *adapter) sessionNew(ctx context.Context, p *acp.NewSessionRequest) (any
 		s.hold()
 		a.afterAnswer(ctx, s.resume)
 	}
-	if err := c.local.Call(ctx, wire.MethodSessionNew, wire.SessionNewParams{Cwd: fileURI(p.Cwd)}, &res, seen); err != nil {
+	if err := c.local.Call(ctx, wire.MethodSessionNew, wire.SessionNewParams{Cwd: workspace.URIOfPath(p.Cwd)}, &res, seen); err != nil {
 		return nil, err
 	}
 	s.configured(res.Config)
