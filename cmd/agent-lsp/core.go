@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -63,16 +64,17 @@ type daemon struct {
 
 	background sync.WaitGroup
 	trusting   trusting
-	serving    sync.Mutex // one change of the MCP servers at a time
+	serving    sync.Mutex            // one change of the MCP servers at a time; guards mcpLists
+	mcpLists   []map[string]wire.MCP // what was last asked for, by whom there was
+	mcpDue     atomic.Bool           // sessions have come since
 
 	mu       sync.Mutex
 	sessions map[string]*sessionParts
 	greeted  bool
 	told     map[string]bool
 	early    [][2]string
-	approved map[string]string // sessions whose plan the user approved, with the mode's setting then
-	mcpKey   string            // the MCP settings that are in force
-	mcpDefs  map[string]wire.MCP
+	approved map[string]string   // sessions whose plan the user approved, with the mode's setting then
+	mcpDefs  map[string]wire.MCP // the MCP servers that run
 }
 
 // coreOptions is what a connection is built of.

@@ -86,8 +86,11 @@ var sentSizes sync.Map
 
 type sentKey struct{ name, description, schema string }
 
-// pending waits for MCP servers that are starting, for tool_search.
-func (p *sessionParts) pending() func(context.Context) bool { return p.d.mcp.Pending(searchWait) }
+// pending waits for MCP servers that are starting, or about to, for tool_search.
+func (p *sessionParts) pending() func(context.Context) bool {
+	p.d.startMCP()
+	return p.d.mcp.Pending(searchWait)
+}
 
 // catalog lists the session's deferred tools for tool_search, and those of MCP servers that are sent whole by now: the
 // model may look for them because they were not there when it was last asked.
@@ -100,9 +103,9 @@ func (p *sessionParts) catalog() []agent.Spec {
 	return slices.DeleteFunc(reg.Specs(), func(s agent.Spec) bool { return !s.Deferred && !strings.HasPrefix(s.Source, mcpSource) })
 }
 
-// announce names the deferred tools of MCP servers that the model was not told of yet, and, once, the servers
-// that are still starting: a prompt never waits for them. It is a message and no part of the tools, so that
-// what a provider has cached of the conversation holds. "" if there is nothing new.
+// announce names the deferred tools of MCP servers that the model was not told of yet. It is a message and no part of the
+// tools, so that what a provider has cached of the conversation holds. "" if there is nothing new. Of servers that are
+// starting there is nothing to say: tool_search names them, and waits for them.
 func (p *sessionParts) announce() string {
 	c := p.info.Config()
 	reg, err := p.tools(&c)
@@ -124,12 +127,6 @@ func (p *sessionParts) announce() string {
 	var lines []string
 	for _, server := range sortedKeys(names) {
 		lines = append(lines, fmt.Sprintf("- %s: %s", server, firstNames(names[server], maxAnnounced/len(names))))
-	}
-	for _, server := range p.d.mcp.Starting() {
-		if key := "server " + server; !p.named[key] && p.may(server) && p.has(server, &c) {
-			p.named[key] = true
-			lines = append(lines, "- "+server+": still starting; tool_search waits for it")
-		}
 	}
 	if len(lines) == 0 {
 		return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http/httptrace"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,28 +15,40 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
+// serversLater makes startMCP run once nobody is in a hurry: a session's first prompt comes with it, and its request goes
+// before anything that has to do with servers.
+func (d *daemon) serversLater() {
+	if !d.mcpDue.Swap(true) {
+		d.mcp.Later(d.startMCP)
+	}
+}
+
 // startMCP makes the running MCP servers those of the settings and of the sessions that are loaded. They start in the
 // background. Where two sessions name different servers alike, the newer session's runs.
 func (d *daemon) startMCP() {
+	d.mcpDue.Store(false) // a session that comes from here on asks again
+	d.serving.Lock()
+	defer d.serving.Unlock()
+	lists := []map[string]wire.MCP{d.config().MCPServers}
+	for _, p := range d.userSessions() {
+		c := p.info.Config()
+		lists = append(lists, c.MCPServers)
+	}
+	if slices.EqualFunc(lists, d.mcpLists, sameMap) {
+		return
+	}
+	d.mcpLists = lists
 	defs := map[string]wire.MCP{}
-	wanted := func(list map[string]wire.MCP) {
+	for _, list := range lists {
 		for name, s := range list {
 			if !s.Disabled {
 				defs[name] = s
 			}
 		}
 	}
-	d.serving.Lock()
-	defer d.serving.Unlock()
-	wanted(d.config().MCPServers)
-	for _, p := range d.userSessions() {
-		c := p.info.Config()
-		wanted(c.MCPServers)
-	}
-	key := fingerprint(defs)
 	d.mu.Lock()
-	same := d.mcpKey == key || d.mcpKey == "" && len(defs) == 0
-	d.mcpKey, d.mcpDefs = key, defs
+	same := reflect.DeepEqual(d.mcpDefs, defs)
+	d.mcpDefs = defs
 	d.mu.Unlock()
 	if same {
 		return
@@ -45,6 +58,11 @@ func (d *daemon) startMCP() {
 		configs = append(configs, d.mcpConfig(name, defs[name]))
 	}
 	d.mcp.Configure(configs)
+}
+
+// sameMap says whether two maps are one: settings are made anew where they change, never changed.
+func sameMap(a, b map[string]wire.MCP) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // userSessions are the loaded sessions that are no sub-agents', the oldest first.
@@ -108,21 +126,31 @@ func (p *sessionParts) has(server string, c *wire.Config) bool {
 	p.d.mu.Lock()
 	running, ok := p.d.mcpDefs[server]
 	p.d.mu.Unlock()
-	if !ok || fingerprint(own) == fingerprint(running) {
+	if !ok || reflect.DeepEqual(own, running) {
 		return ok
+	}
+	if p.d.mcpDue.Load() { // what runs is not what is asked for by now
+		return false
 	}
 	p.d.tellOnce(p.info, []string{"MCP server " + server + ": another session's settings have a different server of that name, which runs; give one of them another name"})
 	return false
 }
 
-// holdServers keeps MCP servers from starting until the session's next request is on its way: they would take the time
-// that the user waits for.
+// holdServers keeps MCP servers from starting until the session's next request has been on its way for a moment: they
+// would take the time that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.Hold()
 	p.letServers() // of a prompt that led to no request
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release = release
+}
+
+// holding says whether the session's next request is one that servers wait for.
+func (p *sessionParts) holding() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.release != nil
 }
 
 // takeHold returns what ends holdServers, for the caller to call; nil: nothing is held.

@@ -63,6 +63,7 @@ func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	if !ok || !strings.HasPrefix(text, "/") {
 		return "", false
 	}
+	d.startMCP()
 	expanded, err := d.mcp.Expand(ctx, server, prompt, strings.Fields(rest))
 	return expanded, err == nil
 }

@@ -27,7 +27,8 @@ type reach struct {
 	ed       *rpctest.Editor
 	home     string // its home and workspace
 	requests chan []byte
-	end      func() // ends the daemon and all that it started, and waits for it
+	answers  chan struct{} // nil, or what the provider takes one of before it answers
+	end      func()        // ends the daemon and all that it started, and waits for it
 }
 
 func newReach(t testing.TB, config map[string]any, env ...string) *reach {
@@ -37,6 +38,9 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 		body, _ := io.ReadAll(req.Body)
 		if strings.HasSuffix(req.URL.Path, "/chat/completions") {
 			r.requests <- body
+			if r.answers != nil {
+				<-r.answers
+			}
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,%s}]}\n\ndata: [DONE]\n\n", replyTo(body))
@@ -178,22 +182,84 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}
 }
 
-// Ten servers that take for ever to start add nothing to the first prompt's latency: it is sent while none has answered.
-func TestFirstPromptWaitsForNoServer(t *testing.T) {
-	_, without := newReach(t, map[string]any{}).first()
-	request, after := newReach(t, servers(10, "hang")).first()
-	t.Logf("first request after %v, without servers after %v", after, without)
-	if after > 25*time.Second { // a server has 30 s to answer; none of these ever does
-		t.Errorf("the first request came after %v", after)
+// Ten servers that take for ever to start add nothing to the first prompt: until its request is there, the same is told, the
+// same is stored and the same is sent as without them. tool_search names them to the model.
+func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
+	for _, how := range []string{"agent/session/new", "agent/prompt"} { // what makes the session
+		t.Run(filepath.Base(how), func(t *testing.T) {
+			without, with := firstPrompt(t, how, 0), firstPrompt(t, how, 10)
+			if without.told != with.told {
+				t.Errorf("told with servers:\n%s\nwithout:\n%s", with.told, without.told)
+			}
+			if without.stored != with.stored {
+				t.Errorf("stored with servers:\n%s\nwithout:\n%s", with.stored, without.stored)
+			}
+			if without.sent != with.sent {
+				t.Errorf("sent with servers:\n%s\nwithout:\n%s", with.sent, without.sent)
+			}
+			const names = " MCP servers, whose tools it finds and waits for: server0, server1, server2, server3, server4, server5, server6, server7, server8, server9."
+			if !strings.HasSuffix(with.search, names) || strings.TrimSuffix(with.search, names) != without.search {
+				t.Errorf("tool_search says with servers:\n%s\nwithout:\n%s", with.search, without.search)
+			}
+		})
 	}
-	var body struct{ Messages []struct{ Content string } }
+}
+
+// moment is what there is when a first request has come: the notifications, the session's records, and the request's messages
+// and tools, each without what differs from run to run.
+type moment struct{ told, stored, sent, search string }
+
+func firstPrompt(t *testing.T, how string, n int) (m moment) {
+	t.Helper()
+	r := newReach(t, servers(n, "hang"))
+	r.answers = make(chan struct{})
+	defer close(r.answers)
+	params := map[string]any{"prompt": "hello"}
+	if how != "agent/prompt" {
+		var s struct{ SessionID string }
+		r.call(how, map[string]any{}, &s)
+		params["sessionId"] = s.SessionID
+	}
+	r.call("agent/prompt", params, nil)
+	request := <-r.requests
+	r.call("agent/status", map[string]any{}, nil) // its answer follows all that was told before
+	for _, msg := range r.ed.Log(0) {
+		var p struct{ Item struct{ Type, Text string } }
+		_ = json.Unmarshal(msg.Params, &p)
+		m.told += fmt.Sprintln(msg.Method, p.Item.Type, p.Item.Text)
+	}
+	files, err := filepath.Glob(filepath.Join(r.home, "agent-lsp", "sessions", "*", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the sessions are %v (%v)", files, err)
+	}
+	lines, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(lines)) {
+		var rec struct {
+			Type    string
+			Message struct{ Role string }
+		}
+		_ = json.Unmarshal([]byte(line), &rec)
+		m.stored += fmt.Sprintln(rec.Type, rec.Message.Role)
+	}
+	var body struct {
+		Messages json.RawMessage
+		Tools    []struct {
+			Function struct{ Name, Description string }
+		}
+	}
 	if err := json.Unmarshal(request, &body); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprint(body.Messages)
-	if !strings.Contains(text, "server0: still starting; tool_search waits for it") {
-		t.Errorf("the model is not told of them: %s", text)
+	m.sent = strings.ReplaceAll(string(body.Messages), r.home, "HOME")
+	for _, tool := range body.Tools {
+		if tool.Function.Name == "tool_search" {
+			m.search = tool.Function.Description
+		}
 	}
+	return m
 }
 
 // The README's MCP server and its agent, ten lines each at most, are what they say; the package is the one that
@@ -265,20 +331,44 @@ func installed(t testing.TB, path ...string) string {
 }
 
 // BenchmarkFirstPrompt is the time from a prompt to the provider's request, with and without ten servers that start, by turns in
-// one run (the contract: they add nothing; with/without compares the medians).
+// one run, in a session that was made before and in one that the prompt makes (the contract: they add nothing; with/without
+// compares the medians of the time and of the processors' time).
 func BenchmarkFirstPrompt(b *testing.B) {
-	var took [2][]time.Duration
-	for round := 0; b.Loop(); round++ {
-		for j := range 2 { // who comes first alternates
-			i := (round + j) % 2
-			r := newReach(b, servers(10*i, "hang"))
-			_, after := r.first()
-			took[i] = append(took[i], after)
-			r.end() // or its servers would still start beside the next
-		}
+	for _, direct := range []bool{false, true} {
+		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {
+			var took, used [2][]time.Duration
+			for round := 0; b.Loop(); round++ {
+				for j := range 2 { // who comes first alternates
+					i := (round + j) % 2
+					r := newReach(b, servers(10*i, "hang"))
+					wall, processors := r.firstTime(direct)
+					took[i], used[i] = append(took[i], wall), append(used[i], processors)
+					r.end() // or its servers would still start beside the next
+				}
+			}
+			without, with := median(took[0]), median(took[1])
+			b.ReportMetric(without.Seconds()*1000, "ms/without")
+			b.ReportMetric(with.Seconds()*1000, "ms/with")
+			b.ReportMetric(float64(with)/float64(without), "with/without")
+			b.ReportMetric(float64(median(used[1]))/float64(median(used[0])), "processors")
+		})
 	}
-	without, with := median(took[0]), median(took[1])
-	b.ReportMetric(without.Seconds()*1000, "ms/without")
-	b.ReportMetric(with.Seconds()*1000, "ms/with")
-	b.ReportMetric(float64(with)/float64(without), "with/without")
+}
+
+// firstTime prompts, in a session that was made before or in one that the prompt makes, and returns how long the request took to
+// come, and how much processor time.
+func (r *reach) firstTime(direct bool) (wall, processors time.Duration) {
+	r.t.Helper()
+	var s struct{ SessionID string }
+	params := map[string]any{"prompt": "hello"}
+	if !direct {
+		r.call("agent/session/new", map[string]any{}, &s)
+		params["sessionId"] = s.SessionID
+	}
+	began, used := time.Now(), processorTime()
+	r.call("agent/prompt", params, &s)
+	<-r.requests
+	wall, processors = time.Since(began), processorTime()-used
+	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
+	return wall, processors
 }

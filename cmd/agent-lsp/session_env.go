@@ -37,7 +37,7 @@ type sessionParts struct {
 	registry *agent.Registry
 	key      string          // what the registry was made of
 	whole    map[string]bool // tools of MCP servers that are sent whole
-	named    map[string]bool // tools and servers that the model was told of
+	named    map[string]bool // tools of MCP servers that the model was told of
 	recalled map[string]bool // memories that the model was told
 }
 
@@ -51,7 +51,7 @@ func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Optio
 	d.mu.Unlock()
 	c := info.Config()
 	d.tellOnce(info, d.configurePolicy(info.ID, "", &c))
-	d.startMCP() // in the background, so that its tools are there when the first prompt comes
+	d.serversLater() // in the background, so that its tools are there when the first prompt comes
 	if info.Loaded != nil {
 		if err := d.workspace.LoadSession(ctx, info.ID); err != nil {
 			info.Notice("warning", "pending proposals could not be read: "+err.Error())
@@ -88,7 +88,7 @@ func (d *daemon) parts(info rpc.SessionInfo, parents parentage) *sessionParts {
 	}
 	language := d.languageTools(sess)
 	p.remember = d.memoryTools()
-	sess.More = p.more(language)
+	sess.More, sess.Servers = p.more(language), p.servers()
 	p.builtin = append(d.tools.For(sess), language...)
 	return p
 }
@@ -105,6 +105,17 @@ func (p *sessionParts) more(language []agent.Tool) (names []string) {
 	}
 	for _, t := range p.enabled(list, &c) {
 		names = append(names, t.Spec().Name)
+	}
+	return names
+}
+
+// servers names the MCP servers that the session's settings have when it begins.
+func (p *sessionParts) servers() (names []string) {
+	c := p.info.Config()
+	for _, name := range sortedKeys(c.MCPServers) {
+		if !c.MCPServers[name].Disabled && p.may(name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -140,7 +151,9 @@ func (p *sessionParts) ready() error {
 // env is read anew before each model call, so that settings count from the next one on.
 func (p *sessionParts) env() (agent.Env, error) {
 	c := p.info.Config()
-	p.d.startMCP()
+	if !p.holding() || !p.d.mcpDue.Load() { // else the request goes first
+		p.d.startMCP()
+	}
 	p.d.tellOnce(p.info, p.d.configurePolicy(p.info.ID, "", &c))
 	e, err := p.envWith(&c)
 	e.Models = p.beforeServers(e.Models)

@@ -88,6 +88,8 @@ type Session struct {
 	Pending func() (wait func(ctx context.Context) bool)
 	// More names tools of the session that tool_search finds and that the set does not make.
 	More []string
+	// Servers names what else brings tools, now or in a while: MCP servers.
+	Servers []string
 }
 
 // Set makes the tools of sessions over one workspace. Safe for concurrent use.

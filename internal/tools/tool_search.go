@@ -15,6 +15,9 @@ import (
 // maxToolHits is how many tools a search loads at most.
 const maxToolHits = 5
 
+// maxServerNames bounds the names of MCP servers in the description, in bytes.
+const maxServerNames = 500
+
 // maxToolNames is how many names an answer lists that found nothing.
 const maxToolNames = 100
 
@@ -32,6 +35,9 @@ func (e *sessionEnv) toolSearchTool() agent.Tool {
 	})
 	if names := append(specNames(e.own), e.More...); len(names) > 0 {
 		t.spec.Description += " Also built in: " + strings.Join(names, ", ") + "."
+	}
+	if len(e.Servers) > 0 {
+		t.spec.Description += " MCP servers, whose tools it finds and waits for: " + oneLine(strings.Join(e.Servers, ", "), maxServerNames) + "."
 	}
 	return t
 }

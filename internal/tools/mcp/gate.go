@@ -15,7 +15,7 @@ const (
 	// one that hangs delays them by that at most.
 	startShare = 500 * time.Millisecond
 	// startPause is how long servers that are new wait for a prompt that comes with their session,
-	// whose request goes first.
+	// whose request goes first, and how long that request is left alone for the answer's begin.
 	startPause = 50 * time.Millisecond
 	// holdLimit bounds Hold: what takes longer waits for somebody, and servers may start meanwhile.
 	holdLimit = 30 * time.Second
@@ -29,6 +29,7 @@ type gate struct {
 	pause    *time.Timer // holds while it runs; nil: none does
 	starting int
 	queue    []chan struct{} // closed for each that may start
+	waiting  []chan struct{} // closed when any may
 }
 
 // enter waits until a server may start; it reports false where ctx ended first. The caller leaves.
@@ -68,15 +69,31 @@ func (g *gate) leave() {
 
 // admit lets in as many as may start. The caller holds mu.
 func (g *gate) admit() {
-	for g.holds == 0 && g.pause == nil && g.starting < maxStarting && len(g.queue) > 0 {
+	if g.holds > 0 || g.pause != nil {
+		return
+	}
+	for _, c := range g.waiting {
+		close(c)
+	}
+	g.waiting = nil
+	for g.starting < maxStarting && len(g.queue) > 0 {
 		g.starting++
 		close(g.queue[0])
 		g.queue = g.queue[1:]
 	}
 }
 
-// hold keeps servers from starting until release is called, or limit is over. The first release ends
-// a pause too: what was waited for has come.
+// calm returns what is closed when servers may start, after a pause at the earliest.
+func (g *gate) calm() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rest()
+	c := make(chan struct{})
+	g.waiting = append(g.waiting, c)
+	return c
+}
+
+// hold keeps servers from starting until release is called, or limit is over, and for a pause after it.
 func (g *gate) hold(limit time.Duration) (release func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,20 +102,19 @@ func (g *gate) hold(limit time.Duration) (release func()) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.holds--
-		g.endPause()
-		g.admit()
+		g.rest()
 	})
 	late := time.AfterFunc(limit, once)
 	return func() { late.Stop(); once() }
 }
 
-// rest begins a pause, or begins it anew.
-func (g *gate) rest(d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.endPause()
+// rest begins a pause, or begins it anew. The caller holds mu.
+func (g *gate) rest() {
+	if g.pause != nil {
+		g.pause.Stop()
+	}
 	var own *time.Timer
-	own = time.AfterFunc(d, func() {
+	own = time.AfterFunc(startPause, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.pause == own { // else another one runs
@@ -107,14 +123,6 @@ func (g *gate) rest(d time.Duration) {
 		}
 	})
 	g.pause = own
-}
-
-// endPause ends a pause. The caller holds mu.
-func (g *gate) endPause() {
-	if g.pause != nil {
-		g.pause.Stop()
-		g.pause = nil
-	}
 }
 
 // launch notes when the server began to start.

@@ -84,9 +84,10 @@ func TestGateHolds(t *testing.T) {
 		s.want(t, "while it is held")
 		first()
 		first()
+		time.Sleep(2 * startPause)
 		s.want(t, "while it is held once more")
-		time.Sleep(holdLimit - 1)
-		s.want(t, "just before the limit")
+		time.Sleep(holdLimit - startPause - 1)
+		s.want(t, "just before the limit's pause is over")
 		time.Sleep(time.Nanosecond)
 		s.want(t, "at the limit", "a", "b")
 		second()
@@ -94,8 +95,12 @@ func TestGateHolds(t *testing.T) {
 		s.g.leave()
 		release := s.g.hold(holdLimit)
 		s.come("c")
+		time.Sleep(2 * startPause)
 		s.want(t, "while it is held again", "a", "b")
 		release()
+		time.Sleep(startPause - 1)
+		s.want(t, "while the request is left alone", "a", "b")
+		time.Sleep(time.Nanosecond)
 		s.want(t, "at the end", "a", "b", "c")
 	})
 }
@@ -104,23 +109,72 @@ func TestGatePauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s starters
 		defer s.end()
-		s.g.rest(startPause)
-		s.come("a")
+		var ran []string
+		later := func(name string) {
+			c := s.g.calm()
+			go func() { <-c; ran = append(ran, name) }()
+			synctest.Wait()
+		}
+		later("first")
+		s.come("a", "b", "c")
 		time.Sleep(startPause / 2)
-		s.g.rest(startPause)
+		later("second")
 		time.Sleep(startPause - 1)
 		s.want(t, "in the pause")
 		time.Sleep(time.Nanosecond)
-		s.want(t, "after the pause", "a")
+		s.want(t, "after the pause", "a", "b")
+		if len(ran) != 2 {
+			t.Errorf("after the pause %q ran", ran)
+		}
 
-		s.g.rest(startPause)
 		release := s.g.hold(holdLimit)
-		s.come("b")
+		later("third")
 		time.Sleep(2 * startPause)
-		s.want(t, "held after the pause", "a")
-		s.g.rest(startPause)
+		s.want(t, "held after the pause", "a", "b")
 		release()
-		s.want(t, "when what the pause was for has come", "a", "b")
+		time.Sleep(startPause)
+		synctest.Wait()
+		if len(ran) != 3 { // who waits takes nobody's place
+			t.Errorf("after the hold %q ran", ran)
+		}
+	})
+}
+
+// starting names the servers that are neither ready nor have failed.
+func (w *world) starting() string {
+	var names []string
+	for _, st := range w.hub.Status() {
+		if st.State == "starting" {
+			names = append(names, st.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// What is to run later runs once the hub is let go, and not at all when it is closed.
+func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, ran := New(Options{}), make(chan string, 3)
+		want := func(when string, n int) {
+			t.Helper()
+			synctest.Wait()
+			if len(ran) != n {
+				t.Errorf("%s %d have run", when, len(ran))
+			}
+		}
+		release := hub.Hold()
+		hub.Later(func() { ran <- "first" })
+		time.Sleep(2 * startPause)
+		want("while the hub is held", 0)
+		release()
+		time.Sleep(startPause)
+		want("after it was let go", 1)
+		hub.Hold()
+		hub.Later(func() { ran <- "second" })
+		hub.Close()
+		hub.Later(func() { ran <- "third" })
+		time.Sleep(2 * holdLimit)
+		want("in a hub that is closed", 1)
 	})
 }
 
@@ -145,14 +199,14 @@ func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 			t.Errorf("%s has started", s.conf.Name)
 		}
 	}
-	if got := strings.Join(w.hub.Starting(), " "); got != "s0 s1 s2 s3 s4" {
+	if got := w.starting(); got != "s0 s1 s2 s3 s4" {
 		t.Errorf("starting: %s", got)
 	}
 	release()
 	for !hasTool(w, "s3_echo") || !hasTool(w, "s4_echo") {
 		<-w.changed
 	}
-	if got := strings.Join(w.hub.Starting(), " "); got != "s0 s1 s2" {
+	if got := w.starting(); got != "s0 s1 s2" {
 		t.Errorf("starting: %s", got)
 	}
 }

@@ -99,8 +99,26 @@ func New(o Options) *Hub {
 	return &Hub{opts: o, ctx: ctx, cancel: cancel, servers: map[string]*server{}, news: make(chan struct{})}
 }
 
+// Later runs f in the background once servers may start, startPause from now at the earliest: what
+// Configure is given is not even read while a prompt is in a hurry. A hub that is closed runs nothing.
+func (h *Hub) Later(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return
+	}
+	calm := h.gate.calm()
+	h.wg.Go(func() {
+		select {
+		case <-calm:
+			f()
+		case <-h.ctx.Done():
+		}
+	})
+}
+
 // Configure makes the running servers those of configs: new ones start in the background, a few at
-// a time and startPause later, those that are gone or changed end. It returns at once.
+// a time, those that are gone or changed end. It returns at once.
 func (h *Hub) Configure(configs []Config) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,9 +135,6 @@ func (h *Hub) Configure(configs []Config) {
 		}
 		if old != nil {
 			old.stop()
-		}
-		if old == nil {
-			h.gate.rest(startPause)
 		}
 		h.servers[c.Name] = h.launch(c)
 	}
@@ -142,9 +157,9 @@ func (h *Hub) launch(c Config) *server {
 	return s
 }
 
-// Hold keeps servers from starting until release is called, which may be done more than once, or
-// holdLimit is over: what starts takes time from whoever is in a hurry, such as a prompt on its way
-// to the model. Servers that have begun to start go on.
+// Hold keeps servers from starting until startPause after release was called, which may be done more
+// than once, or holdLimit is over: what starts takes time from whoever is in a hurry, such as a prompt
+// on its way to the model. Servers that have begun to start go on.
 func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
 // Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then by name.
@@ -165,19 +180,6 @@ func (h *Hub) sorted() []*server {
 		out = append(out, s)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].conf.Name < out[j].conf.Name })
-	return out
-}
-
-// Starting lists the servers that are neither ready nor have failed yet, by name.
-func (h *Hub) Starting() []string {
-	var out []string
-	for _, s := range h.sorted() {
-		select {
-		case <-s.settled:
-		default:
-			out = append(out, s.conf.Name)
-		}
-	}
 	return out
 }
 
