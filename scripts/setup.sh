@@ -3,6 +3,7 @@
 # sudo without a password), gopls, and servers from npm. Does nothing when all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/tries.sh
 
 declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [flock]=util-linux [strace]=strace)
 sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
@@ -19,23 +20,7 @@ fi
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test"
 
-# tries COMMAND… runs a download three times at most, and shows what the last try said.
-tries() {
-  local log n; log=$(mktemp)
-  for n in 1 2 3; do
-    if "$@" >"$log" 2>&1 </dev/null; then rm -f "$log"; return 0; fi
-    echo "setup: try $n of $1 failed" >&2
-    sleep "$n"
-  done
-  tail -n 20 "$log" >&2; rm -f "$log"; return 1
-}
-
-# The newest gopls that the toolchain of go.mod builds: v0.24.0 wants Go 1.27.
-gopls=v0.23.0
-if [ ! -x "$cache/bin/gopls" ]; then
-  echo "setup: installing gopls $gopls" >&2
-  GOBIN="$cache/bin" tries go install "golang.org/x/tools/gopls@$gopls"
-fi
+scripts/gopls.sh >/dev/null
 
 # lsp-mode lies beside the system's packages: among them, its markdown-mode would change what eglot offers a server.
 if [ ! -d "$cache/lsp-mode" ]; then

@@ -36,8 +36,7 @@ AGENT_LSP_BIN=$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_L
 export AGENT_LSP_BIN
 
 # The same gopls as scripts/setup.sh installs.
-gopls=$cache/bin/gopls
-[ -x "$gopls" ] || GOBIN=$cache/bin go install golang.org/x/tools/gopls@v0.23.0
+gopls=$("$repo/scripts/gopls.sh")
 
 # isolated FOLDER COMMAND...: nothing of the user's editor, settings or keys is seen.
 isolated() {

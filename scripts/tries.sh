@@ -1,0 +1,12 @@
+# For the scripts that download; to be sourced.
+
+# tries COMMAND… runs a download three times at most, and shows what the last try said.
+tries() {
+  local log n; log=$(mktemp)
+  for n in 1 2 3; do
+    if "$@" >"$log" 2>&1 </dev/null; then rm -f "$log"; return 0; fi
+    echo "setup: try $n of $1 failed" >&2
+    sleep "$n"
+  done
+  tail -n 20 "$log" >&2; rm -f "$log"; return 1
+}
