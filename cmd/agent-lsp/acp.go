@@ -14,17 +14,15 @@ import (
 func runACP(ctx context.Context, p *program, args []string) int {
 	var f serveFlags
 	flags := p.flags("acp")
-	flags.StringVar(&f.logFile, "log-file", "", "write the log there instead of stderr")
-	flags.StringVar(&f.script, "script", lookup(p.env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of asking a provider")
-	flags.StringVar(&f.stateDir, "state-dir", "", "keep sessions, checkpoints and grants there")
+	f.register(flags, p.env)
 	flags.BoolVar(&f.verbose, "verbose", false, "log more")
-	if err := flags.Parse(args); err != nil {
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(p.stderr, "agent-lsp acp: unexpected argument %q\n", flags.Arg(0))
+	if p.unexpected(flags) {
 		return exitUsage
 	}
+	p.sayWhoSpeaks("the Agent Client Protocol")
 	redact := policy.NewRedactor(secretsIn(p.env)...)
 	log, closeLog, err := openLog(p, f, redact)
 	if err != nil {

@@ -39,7 +39,7 @@ func runBundle(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("bundle")
 	log := flags.String("log", "", "the daemon's log (what serve --log-file wrote); its end is added")
 	id := flags.String("session", "", "add this session's messages, secrets taken out; none is added without it")
-	if err := flags.Parse(args); err != nil {
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
 	if flags.NArg() != 1 || !strings.HasSuffix(flags.Arg(0), ".tar.gz") {

@@ -193,7 +193,8 @@ func TestBashCompletes(t *testing.T) {
 		return // bash is not on every system; checkSyntax says the same
 	}
 	script, _, _ := play(t, nil, "completion", "bash")
-	for typed, want := range map[string]string{"agent-lsp do": "doctor\n", "agent-lsp doctor --c": "--config\n", "agent-lsp sessions ex": "export\n"} {
+	for typed, want := range map[string]string{"agent-lsp do": "doctor\n", "agent-lsp doctor --c": "--config\n", "agent-lsp sessions ex": "export\n",
+		"agent-lsp sessions export --format j": "json\n", "agent-lsp run --permissions tr": "trust\n", "agent-lsp run --log-file s": "\n"} {
 		fields := strings.Fields(typed)
 		last := string(rune('0' + len(fields) - 1))
 		cmd := exec.Command(bash, "-c", script+"COMP_WORDS=("+typed+"); COMP_CWORD="+last+"; _agent_lsp; printf '%s\\n' \"${COMPREPLY[@]}\"")

@@ -41,6 +41,7 @@ type daemon struct {
 	stateDir string
 	// sessionsIn is the state directory whose sessions are listed: the user's own, also where stateDir had to be another.
 	sessionsIn string
+	ownState   string // a folder for this run alone, which goes with it; "": none was needed
 	root       string // the first workspace folder, "" without one
 
 	peer      *rpc.Peer
@@ -74,6 +75,7 @@ type daemon struct {
 	told     map[string]bool
 	early    [][2]string
 	approved map[string]string   // sessions whose plan the user approved, with the mode's setting then
+	kept     string              // the settings of what is kept that are in force
 	mcpDefs  map[string]wire.MCP // the MCP servers that run
 }
 
@@ -96,8 +98,8 @@ func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
 	}
 	d.sessionsIn = d.stateDir
 	if dir, why := writableState(d.stateDir); why != nil {
-		d.notice("warning", fmt.Sprintf("%s cannot be written (%v): what this run keeps is in %s", d.stateDir, why, dir))
-		d.stateDir = dir
+		d.notice("warning", fmt.Sprintf("%s cannot be written (%v): until it ends, what this run keeps is in %s", d.stateDir, why, dir))
+		d.stateDir, d.ownState = dir, dir
 	}
 	if len(init.Roots) > 0 {
 		d.root, _ = workspace.PathOfURI(init.Roots[0])
@@ -105,7 +107,7 @@ func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
 	d.trust = settings.NewTrustFile(filepath.Join(d.stateDir, "trust.json"))
 	d.settings = d.loadSettings(init)
 	if err := d.build(init, o); err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.dropOwnState())
 	}
 	return d.core(), nil
 }
@@ -127,7 +129,7 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 	d.workspace = workspace.New(workspace.Options{
 		Client: init.Peer, StateDir: filepath.Join(d.stateDir, "workspace"), WorkingDir: cwd, Home: home,
 		OnProposal: init.Peer.ProposalChanged, OnNotice: init.Peer.Notice, Format: d.format, Before: d.beforeEdit, OnDisk: d.filesChanged, Check: d.afterEdit,
-		Look: init.Peer.EditorOpen, AskReload: init.Peer.AskReload, Checkpoints: checkpointRetention(d.config()),
+		Look: init.Peer.EditorOpen, AskReload: init.Peer.AskReload,
 	})
 	d.library = session.OpenWith(session.Dir(d.sessionsIn, firstOf(d.root, cwd)), session.Options{
 		Redact: d.redact.Bytes, PendingProposal: d.workspace.StoredPending, Log: d.log, ImportConfig: settings.Harmless,
@@ -144,7 +146,6 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 		d.notice("warning", err.Error())
 	}
 	d.jobs = tools.NewJobs(d.jobEnded)
-	c := d.settings.Set().Config()
 	d.tools = tools.New(tools.Deps{
 		Workspace: d.workspace, Runner: d.runner, Jobs: d.jobs, Ask: d.ask, SaveDirty: d.saveDirty, Env: d.commandEnv, Terminal: inTerminal(o.terminal),
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: policy.Secret, SpillDir: filepath.Join(d.stateDir, "spill"), GlobalIgnore: search.GlobalIgnore(),
@@ -154,7 +155,7 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 	d.memory = d.openMemory()
 	d.project = d.openProject()
 	d.subagents = d.newSubagents()
-	d.sweep(c)
+	d.sweep()
 	return nil
 }
 
@@ -176,12 +177,6 @@ func (d *daemon) core() *rpc.Core {
 // config is the configuration without a session's own.
 func (d *daemon) config() *wire.Config { return d.settings.Set().Config() }
 
-// checkpointRetention is how long the settings keep checkpoints.
-func checkpointRetention(c *wire.Config) workspace.Retention {
-	age, size := retention(c.Checkpoints)
-	return workspace.Retention{MaxAge: age, MaxBytes: size}
-}
-
 // retention is 0 for what is kept for ever.
 func retention(r *wire.Retention) (age time.Duration, size int64) {
 	if r != nil && r.MaxAgeDays != nil {
@@ -193,8 +188,20 @@ func retention(r *wire.Retention) (age time.Duration, size int64) {
 	return age, size
 }
 
-// sweep removes sessions that are older or larger than the settings allow, beside what the daemon does.
-func (d *daemon) sweep(c *wire.Config) {
+// sweep removes sessions and checkpoints that are older or larger than the settings allow, beside what the daemon
+// does: at the start, and when they allow something else.
+func (d *daemon) sweep() {
+	c := d.config()
+	key := fingerprint([]any{c.Sessions, c.Checkpoints})
+	d.mu.Lock()
+	same := d.kept == key
+	d.kept = key
+	d.mu.Unlock()
+	if same {
+		return
+	}
+	age, size := retention(c.Checkpoints)
+	d.workspace.KeepCheckpoints(workspace.Retention{MaxAge: age, MaxBytes: size})
 	r := session.Retention{}
 	r.MaxAge, r.MaxBytes = retention(c.Sessions)
 	d.background.Go(func() {
@@ -237,7 +244,15 @@ func (d *daemon) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("shutting down: %w", context.Cause(ctx))
 	}
-	return errors.Join(d.policy.Flush(), d.memory.Close(), d.library.Close())
+	return errors.Join(d.policy.Flush(), d.memory.Close(), d.library.Close(), d.dropOwnState())
+}
+
+// dropOwnState removes the folder that stood for a state directory that could not be written.
+func (d *daemon) dropOwnState() error {
+	if d.ownState == "" {
+		return nil
+	}
+	return os.RemoveAll(d.ownState)
 }
 
 // notice tells the user something that belongs to no session. The client may not be spoken to before

@@ -58,7 +58,7 @@ type event struct {
 func runDemo(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("demo")
 	workspace := flags.String("workspace", "", "folder to work on, with the configured model, instead of the sample")
-	if err := flags.Parse(args); err != nil {
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
 	d := &demo{view: newView(p.stdout, p.env), events: make(chan event, 1<<16)}

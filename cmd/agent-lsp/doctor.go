@@ -7,8 +7,12 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/near"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -23,8 +27,11 @@ const doctorTimeout = 10 * time.Second
 func runDoctor(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("doctor")
 	explain := flags.Bool("config", false, "say of each setting why it has its value")
-	if err := flags.Parse(args); err != nil {
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
+	}
+	if p.unexpected(flags) {
+		return exitUsage
 	}
 	root, err := os.Getwd()
 	if err != nil {
@@ -49,7 +56,13 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 		fmt.Fprintf(w, "notice: %s\n", n)
 	}
 	fmt.Fprintf(w, "sandbox: %s\n", sandboxLine(set.Config()))
-	return p.doctorProvider(ctx, w, set.Config())
+	code := p.doctorProvider(ctx, w, set.Config())
+	for _, n := range set.Notices() {
+		if n.Invalid && n.Path == "" {
+			fmt.Fprintf(w, "next: mend the %s first: nothing of it counts\n", n.Layer)
+		}
+	}
+	return code
 }
 
 func present(path string) string {
@@ -96,17 +109,32 @@ func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *wire.Confi
 	fmt.Fprintf(w, "provider: %s at %s\n", e.Name, withoutUser(e.BaseURL))
 	list, err := models.list(ctx, c)
 	if err != nil {
-		fmt.Fprintf(w, "models: no answer: %s\nnext: check that the server runs and that the key is right\n", d.redact.Text(err.Error()))
+		problem, hint := err.Error(), "check that the server runs and that the key is right"
+		if e := retry.As(err); e != nil && e.Hint != "" {
+			problem, hint = strings.TrimSuffix(problem, " ("+e.Hint+")"), e.Hint
+		}
+		fmt.Fprintf(w, "models: no answer: %s\nnext: %s\n", d.redact.Text(problem), d.redact.Text(hint))
 		return exitFailed
 	}
-	fmt.Fprintf(w, "models: %d, using %s\n", len(list), firstOf(c.Model, e.Model, firstModel(list)))
-	fmt.Fprintln(w, "next: start an editor, or try `agent-lsp run \"say hello\"`")
+	writeModels(w, list, firstOf(c.Model, e.Model))
 	return exitOK
 }
 
-func firstModel(list []wire.Model) string {
-	if len(list) == 0 {
-		return "none"
+// writeModels says which model is used and whether the provider has it; some answer for more than they list.
+func writeModels(w io.Writer, list []wire.Model, using string) {
+	var ids []string
+	for _, m := range list {
+		ids = append(ids, m.ID)
 	}
-	return list[0].ID
+	using = firstOf(using, settings.ChatModel(ids), "none")
+	fmt.Fprintf(w, "models: %d, using %s", len(list), using)
+	if len(ids) == 0 || slices.Contains(ids, using) {
+		fmt.Fprintln(w, "\nnext: start an editor, or try `agent-lsp run \"say hello\"`")
+		return
+	}
+	fmt.Fprint(w, ", which is not among them")
+	if near := near.Of(using, ids); near != "" {
+		fmt.Fprintf(w, "; %s is", near)
+	}
+	fmt.Fprintln(w, "\nnext: try `agent-lsp run \"say hello\"`; if the model is refused, set \"model\" or OPENAI_MODEL to one that is listed, such as", settings.ChatModel(ids))
 }

@@ -31,14 +31,12 @@ func runHeadless(ctx context.Context, p *program, args []string) int {
 	var f serveFlags
 	flags := p.flags("run")
 	asJSON := flags.Bool("json", false, "print the notifications as JSON Lines")
-	policy := flags.String("edit-policy", "auto", "what happens with edits: auto, ask, review, collect, confirm")
+	policy := flags.String("edit-policy", "auto", "what happens with edits: "+strings.Join(values["edit-policy"], ", "))
 	model := flags.String("model", "", "the model to ask")
-	profile := flags.String("permissions", "", "permission profile: readOnly, ask, workspace, trust")
+	profile := flags.String("permissions", "", "permission profile: "+strings.Join(values["permissions"], ", "))
 	session := flags.String("session", "", "go on with the session of this `ID`")
-	flags.StringVar(&f.logFile, "log-file", "", "write the log there instead of stderr")
-	flags.StringVar(&f.script, "script", lookup(p.env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of asking a provider")
-	flags.StringVar(&f.stateDir, "state-dir", "", "keep sessions, checkpoints and grants there")
-	if err := flags.Parse(args); err != nil {
+	f.register(flags, p.env)
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
 	prompt := strings.Join(flags.Args(), " ")
@@ -60,13 +58,11 @@ func runHeadless(ctx context.Context, p *program, args []string) int {
 			return exitUsage
 		}
 	}
-	if !slices.Contains([]string{"auto", "ask", "review", "collect", "confirm"}, *policy) {
-		fmt.Fprintf(p.stderr, "agent-lsp run: %q is none of the edit policies auto, ask, review, collect, confirm\n", *policy)
-		return exitUsage
+	if !slices.Contains(values["edit-policy"], *policy) {
+		return p.noneOf("run --edit-policy", *policy, values["edit-policy"])
 	}
-	if !slices.Contains([]string{"", "readOnly", "ask", "workspace", "trust"}, *profile) {
-		fmt.Fprintf(p.stderr, "agent-lsp run: %q is none of the profiles readOnly, ask, workspace, trust\n", *profile)
-		return exitUsage
+	if *profile != "" && !slices.Contains(values["permissions"], *profile) {
+		return p.noneOf("run --permissions", *profile, values["permissions"])
 	}
 	settings := map[string]any{"editPolicy": *policy}
 	if *model != "" {
@@ -128,17 +124,51 @@ func (h *headless) turn(ctx, life context.Context, settings map[string]any, prom
 		return exitFailed, err
 	}
 	h.shown.client = h.client
-	params := map[string]any{"prompt": prompt}
-	if session != "" {
-		params["sessionId"] = session
+	id := session
+	if id == "" {
+		var made wire.SessionNewResult
+		if err := h.client.call(ctx, wire.MethodSessionNew, wire.SessionNewParams{}, &made); err != nil {
+			return startCode(err), said(err)
+		}
+		id = made.SessionID
 	}
 	var res wire.PromptResult
-	if err := h.client.call(ctx, wire.MethodPrompt, params, &res); err != nil {
-		return startCode(err), err
+	if err := h.client.call(ctx, wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": prompt}, &res); err != nil {
+		if session == "" { // nothing was said in it
+			_ = h.client.call(life, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, new(json.RawMessage))
+		}
+		h.warnings(ctx)
+		return startCode(err), said(err)
 	}
 	code, err := h.watch(ctx, life, res.SessionID)
 	h.leftOver(res.SessionID)
 	return code, err
+}
+
+// warnings shows what the user was told before the prompt was refused, since it may be why.
+func (h *headless) warnings(ctx context.Context) {
+	for {
+		select {
+		case n := <-h.shown.events:
+			if n.reply == nil {
+				_, _, _ = h.show(ctx, n)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// said is a request's error for a person: without the method's name, and with what to do.
+func said(err error) error {
+	var e *jsonrpc2.Error
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case int(e.Code) == wire.CodeUnknownSession:
+		return errors.New(e.Message + "; `agent-lsp sessions list` shows those of this folder")
+	}
+	return errors.New(e.Message)
 }
 
 // quiet is the program of the daemon within: what it warns of reaches the user as notices, so its log is
@@ -155,7 +185,7 @@ func (h *headless) quiet(f serveFlags) *program {
 // leftOver says what nobody was there to decide.
 func (h *headless) leftOver(session string) {
 	if n := h.shown.denied; n > 0 {
-		fmt.Fprintf(h.p.stderr, "agent-lsp run: refused, because nobody was there to ask: %s; a terminal, --permissions or a rule allows more\n", count(n, "action"))
+		fmt.Fprintf(h.p.stderr, "agent-lsp run: refused, because nobody was there to ask: %s; a terminal, --permissions, a rule or `agent-lsp trust` allows more\n", count(n, "action"))
 	}
 	if n := h.shown.waits; n > 0 {
 		fmt.Fprintf(h.p.stderr, "agent-lsp run: waiting in session %s: %s; an editor that resumes it shows them\n", session, count(n, "proposal"))

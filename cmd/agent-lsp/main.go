@@ -1,7 +1,7 @@
 // Command agent-lsp is a coding agent that any editor starts like a language server.
 //
 // Without arguments it speaks the Language Server Protocol on stdio. The wiring of its
-// parts is in wiring.go; each subcommand has a file of its own. Start at run.
+// parts is in core.go; each subcommand has a file of its own. Start at run in program.go.
 package main
 
 import (

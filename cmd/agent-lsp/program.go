@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"runtime"
@@ -59,7 +57,7 @@ func init() {
 		{"bundle", "FILE.tar.gz", "gather what a report of a mistake needs, without secrets", runBundle},
 		{"completion", "bash | zsh | fish", "print completions for a shell", runCompletion},
 		{"version", "", "print the version", runVersion},
-		{"help", "", "print this text", runHelp},
+		{"help", "[COMMAND]", "print this text, or what a command takes", runHelp},
 	}
 }
 
@@ -69,34 +67,27 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	if len(args) == 1 && args[0] == "--version" {
 		return runVersion(ctx, p, nil)
 	}
+	if len(args) > 0 && asksForHelp(args[0]) {
+		return runHelp(ctx, p, nil)
+	}
 	name := "serve"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
-	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
+	if len(args) > 0 && asksForHelp(args[0]) {
 		return runHelp(ctx, p, []string{name})
 	}
-	for _, c := range commands {
-		if c.name == name {
-			return c.run(ctx, p, args)
-		}
+	if c := find(name); c != nil {
+		return c.run(ctx, p, args)
 	}
-	fmt.Fprintf(stderr, "agent-lsp: there is no command %q; `agent-lsp help` lists them\n", name)
-	return exitUsage
+	return p.noCommand(name)
 }
 
-// flags returns a flag set that reports its errors on stderr.
-func (p *program) flags(name string) *flag.FlagSet {
-	f := flag.NewFlagSet("agent-lsp "+name, flag.ContinueOnError)
-	f.SetOutput(p.stderr)
-	return f
-}
+func asksForHelp(arg string) bool { return arg == "-h" || arg == "--help" || arg == "-help" }
 
-// usageCode is the exit code for what flag.Parse returned.
-func usageCode(err error) int {
-	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	}
+// noCommand says that there is no such command.
+func (p *program) noCommand(name string) int {
+	fmt.Fprintf(p.stderr, "agent-lsp: there is no command %q%s; `agent-lsp help` lists them\n", name, meant("", name, strings.Fields(names())))
 	return exitUsage
 }
 
@@ -125,21 +116,20 @@ func runVersion(_ context.Context, p *program, _ []string) int {
 
 func runHelp(_ context.Context, p *program, args []string) int {
 	if len(args) > 0 {
-		if c := find(args[0]); c != nil {
-			fmt.Fprintf(p.stdout, "agent-lsp %s %s\n\n  %s\n", c.name, c.args, c.summary)
-			writeFlags(p.stdout, *c)
-			fmt.Fprint(p.stdout, endings[c.name])
-			if c.name != "serve" {
-				return exitOK
-			}
-			fmt.Fprintln(p.stdout)
+		c := find(args[0])
+		if c == nil {
+			return p.noCommand(args[0])
 		}
+		fmt.Fprintf(p.stdout, "%s\n\n  %s\n", strings.TrimSpace("agent-lsp "+c.name+" "+c.args), c.summary)
+		writeFlags(p.stdout, *c)
+		fmt.Fprint(p.stdout, endings[c.name])
+		return exitOK
 	}
 	fmt.Fprint(p.stdout, "agent-lsp is a coding agent that any editor starts like a language server.\n\nusage: agent-lsp [command] [flags]\n\n")
 	for _, c := range commands {
 		fmt.Fprintf(p.stdout, "  %-10s %-30s %s\n", c.name, c.args, c.summary)
 	}
-	fmt.Fprint(p.stdout, "\nThe model is named by settings, or by OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL; without any,\na local OpenAI-compatible server is looked for. `agent-lsp doctor` says what was found.\n")
+	fmt.Fprint(p.stdout, "\nThe model is named by settings, or by OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL; without any,\na local OpenAI-compatible server is looked for. `agent-lsp doctor` says what was found.\n`agent-lsp help COMMAND` lists the flags of a command.\n")
 	return exitOK
 }
 

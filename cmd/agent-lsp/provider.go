@@ -158,9 +158,16 @@ func (p *providers) firstModel(ctx context.Context, e *settings.Endpoint, c *wir
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := *e
-	found.Model = list[0].ID
+	found.Model = settings.ChatModel(idsOf(list))
 	p.endpoints[fingerprint(c.Provider)] = &found
 	return found.Model, nil
+}
+
+func idsOf(list []agent.ModelInfo) (ids []string) {
+	for _, m := range list {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 // model returns the model of that id at that endpoint.

@@ -10,7 +10,7 @@ import (
 // runSchema prints the wire's types as JSON Schema, TypeScript or Lua.
 func runSchema(_ context.Context, p *program, args []string) int {
 	flags := p.flags("schema")
-	if err := flags.Parse(args); err != nil {
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
 	s, err := schema.Load()
@@ -31,8 +31,7 @@ func runSchema(_ context.Context, p *program, args []string) int {
 	case "lua":
 		fmt.Fprint(p.stdout, s.Lua())
 	default:
-		fmt.Fprintf(p.stderr, "agent-lsp schema: %q is none of json, typescript, lua\n", what)
-		return exitUsage
+		return p.noneOf("schema", what, words["schema"])
 	}
 	return exitOK
 }

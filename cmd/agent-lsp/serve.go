@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,22 +19,34 @@ type serveFlags struct {
 	verbose                   bool
 }
 
+// register adds the flags that every command has that is a daemon, or has one within.
+func (f *serveFlags) register(flags *flag.FlagSet, env []string) {
+	flags.StringVar(&f.logFile, "log-file", "", "write the log there instead of stderr")
+	flags.StringVar(&f.script, "script", lookup(env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of asking a provider")
+	flags.StringVar(&f.stateDir, "state-dir", "", "keep sessions, checkpoints and grants there")
+}
+
+// sayWhoSpeaks tells a person who started the daemon by hand why it waits.
+func (p *program) sayWhoSpeaks(protocol string) {
+	if isTerminal(p.stdin) {
+		fmt.Fprintf(p.stderr, "agent-lsp waits for an editor, which speaks %s on its stdin. Ctrl-C ends it; `agent-lsp help` says what else it does, `agent-lsp demo` shows it.\n", protocol)
+	}
+}
+
 // runServe speaks LSP on stdio until the client leaves.
 func runServe(ctx context.Context, p *program, args []string) int {
 	var f serveFlags
 	flags := p.flags("serve")
-	flags.StringVar(&f.logFile, "log-file", "", "write the log there instead of stderr")
-	flags.StringVar(&f.script, "script", lookup(p.env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of asking a provider")
-	flags.StringVar(&f.stateDir, "state-dir", "", "keep sessions, checkpoints and grants there")
+	f.register(flags, p.env)
 	flags.BoolVar(&f.verbose, "verbose", false, "log more")
 	flags.Bool("stdio", true, "accepted for clients that pass it; stdio is the only way")
-	if err := flags.Parse(args); err != nil {
+	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(p.stderr, "agent-lsp serve: unexpected argument %q\n", flags.Arg(0))
+	if p.unexpected(flags) {
 		return exitUsage
 	}
+	p.sayWhoSpeaks("LSP")
 	if err := serve(ctx, p, f, p.stdin, p.stdout); err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp:", err)
 		return exitFailed

@@ -154,6 +154,7 @@ func (p *sessionParts) env() (agent.Env, error) {
 	if !p.holding() || !p.d.mcpDue.Load() { // else the request goes first
 		p.d.startMCP()
 	}
+	p.d.sweep()
 	p.d.tellOnce(p.info, p.d.configurePolicy(p.info.ID, "", &c))
 	e, err := p.envWith(&c)
 	e.Models = p.beforeServers(e.Models)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
@@ -15,6 +17,9 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	if len(args) == 0 {
 		args = []string{"list"}
 	}
+	if strings.HasPrefix(args[0], "-") {
+		args = append([]string{"list"}, args...)
+	}
 	verb, args := args[0], args[1:]
 	flags := p.flags("sessions " + verb)
 	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")
@@ -22,7 +27,7 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	record := flags.String("record", "", "of export: write the session as a session script, with its scripted model and the files that it read or changed, to this file")
 	query := flags.String("query", "", "of list: only sessions whose title or messages hold this")
 	archived := flags.Bool("archived", false, "of list: the archived sessions instead")
-	if err := flags.Parse(reorder(args)); err != nil {
+	if err := p.parse(flags, reorder(args)); err != nil {
 		return usageCode(err)
 	}
 	library, err := p.library(*dir)
@@ -34,8 +39,7 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	case verb == "list":
 		err = p.listSessions(library, *query, *archived)
 	case verb != "show" && verb != "export":
-		fmt.Fprintf(p.stderr, "agent-lsp sessions: %q is none of list, show, export\n", verb)
-		return exitUsage
+		return p.noneOf("sessions", verb, words["sessions"])
 	case flags.NArg() != 1:
 		fmt.Fprintf(p.stderr, "agent-lsp sessions %s: name one session; `agent-lsp sessions list` shows them\n", verb)
 		return exitUsage
@@ -45,6 +49,9 @@ func runSessions(_ context.Context, p *program, args []string) int {
 		err = p.recordSession(library, flags.Arg(0), *dir, *record)
 	default:
 		err = p.exportSession(library, flags.Arg(0), *format)
+	}
+	if errors.Is(err, session.ErrUnknown) {
+		err = fmt.Errorf("session %s: no such session is stored for this workspace; `agent-lsp sessions list` shows those that are", flags.Arg(0))
 	}
 	if err != nil {
 		return p.fail("sessions "+verb, err)

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -33,4 +36,55 @@ func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 		t.Errorf("a folder that cannot be written: %s, %v", own, why)
 	}
 	_ = os.Remove(own)
+}
+
+// unwritable is a state directory that nobody here can make, root neither; "" where there is none.
+func unwritable(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "locked")
+	if err := os.Mkdir(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(dir, "state"), "/sys/state", "/proc/sys/state"} {
+		if err := tryWriting(standing(dir)); errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// What a run keeps elsewhere because its state directory cannot be written goes with it.
+func TestOwnStateGoesWithTheRun(t *testing.T) {
+	dir, tmp := unwritable(t), t.TempDir()
+	if dir == "" {
+		return // every folder of this system can be written
+	}
+	t.Setenv("TMPDIR", tmp)
+	t.Chdir(t.TempDir())
+	put(t, "model.jsonl", `{"text":"hello"}`+"\n")
+	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "AGENT_LSP_STATE_DIR=" + dir, "AGENT_LSP_SCRIPT=model.jsonl"}
+	out, errs, code := play(t, env, "run", "hello")
+	if code != exitOK || !strings.Contains(out, "cannot be written") || !strings.Contains(out, "hello") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if left, err := filepath.Glob(filepath.Join(tmp, "agent-lsp-*")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// What is kept counts as it is set now: a session that does not fit any more goes with the next model call, and the
+// one that is open stays.
+func TestRetentionCountsAtOnce(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Chdir(dir)
+	config, stored := filepath.Join(home, "config.json"), filepath.Join(home, "agent-lsp", "sessions", "*", "*.jsonl")
+	put(t, config, `{}`)
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "AGENT_LSP_SANDBOX=off", "AGENT_LSP_SCRIPT=model.jsonl"}
+	sets := `{"toolCalls":[{"name":"bash","arguments":{"command":"echo '{\"sessions\":{\"maxBytes\":1}}' > ` + config + `"}}]}` + "\n"
+	for i, script := range []string{done, sets + done} {
+		put(t, "model.jsonl", script)
+		out, errs, code := play(t, env, "run", "--permissions", "trust", "hello")
+		if left, err := filepath.Glob(stored); code != exitOK || err != nil || len(left) != 1 {
+			t.Errorf("run %d: exit code %d, stored %v\n%s%s", i+1, code, left, out, errs)
+		}
+	}
 }

@@ -15,7 +15,7 @@ import (
 func runTrust(_ context.Context, p *program, args []string) int {
 	flags := p.flags("trust")
 	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")
-	if err := flags.Parse(reorder(args)); err != nil {
+	if err := p.parse(flags, reorder(args)); err != nil {
 		return usageCode(err)
 	}
 	root, err := workspaceRoot(*dir)

@@ -288,7 +288,7 @@ func (r *registry) build(ctx context.Context, store *session.Session, cwd string
 	opts.Restored = restored(opts.Restored, loaded, store.Entry())
 	l.engine = agent.NewSession(opts)
 	if path, why := store.Elsewhere(); why != nil {
-		l.engine.Notice("warning", fmt.Sprintf("sessions cannot be stored where they belong (%v): this one is kept in %s, which a later run does not list; agent/session/import takes the file's text", why, path))
+		l.engine.Notice("warning", fmt.Sprintf("sessions cannot be stored where they belong (%v): this one is kept in %s until this run ends; agent/session/export saves it", why, path))
 	}
 	l.warn(notices)
 	for _, n := range early {

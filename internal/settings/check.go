@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
 // Notice is something in a layer that the user should know of. Text names the path, what was
@@ -218,10 +220,12 @@ func kindOf(v any) string {
 
 // suggestion names the key that was probably meant.
 func suggestion(t reflect.Type, key string) string {
+	var keys []string
 	for _, f := range fieldsOf(t) {
-		if strings.EqualFold(strings.NewReplacer("_", "", "-", "").Replace(key), f.key) {
-			return ` (did you mean "` + f.key + `"?)`
-		}
+		keys = append(keys, f.key)
+	}
+	if meant := near.Of(strings.NewReplacer("_", "", "-", "").Replace(key), keys); meant != "" {
+		return ` (did you mean "` + meant + `"?)`
 	}
 	return ""
 }

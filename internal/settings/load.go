@@ -59,7 +59,7 @@ func fileLayer(kind Kind, path string) layer {
 		l.tree, err = parse(text)
 	}
 	if err != nil {
-		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + place(text, err)}}
+		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + place(text, err), Invalid: true}}
 	}
 	delete(l.tree, "$schema")
 	return l

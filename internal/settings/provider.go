@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ var localServers = []struct{ name, baseURL string }{
 type Endpoint struct {
 	Name    string // for the screen: the host, or the local server's name
 	BaseURL string
-	Model   string // "" : the provider's first
+	Model   string // "" : one that the provider lists, by ChatModel
 	Local   bool   // found on a loopback port
 	// Provider is the configuration with ${NAME} replaced in headers and query.
 	Provider wire.Provider
@@ -89,11 +90,19 @@ func (r *Resolver) Resolve(ctx context.Context, config *wire.Config) (*Endpoint,
 	}
 	u, err := url.Parse(e.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &NotConfiguredError{Reason: "provider.baseUrl is no http or https address", Hint: "set it to one such as " + defaultBaseURL}
+		return nil, &NotConfiguredError{Reason: "provider.baseUrl (or OPENAI_BASE_URL)" + named(e.BaseURL) + " is no http or https address", Hint: "set it to one such as " + defaultBaseURL}
 	}
 	e.BaseURL = strings.TrimRight(e.BaseURL, "/")
 	e.Name = u.Host
 	return e, nil
+}
+
+// named is an address for an error, "" where it may hold a password or a key.
+func named(address string) string {
+	if strings.ContainsAny(address, "@?") {
+		return ""
+	}
+	return ", " + strconv.Quote(address) + ","
 }
 
 func (r *Resolver) env(name string) string {
@@ -133,8 +142,8 @@ func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 			continue
 		}
 		e.Name, e.BaseURL, e.Local = s.name, s.baseURL, true
-		if e.Model == "" && len(models[i]) > 0 {
-			e.Model = models[i][0]
+		if e.Model == "" {
+			e.Model = ChatModel(models[i])
 		}
 		return e, nil
 	}

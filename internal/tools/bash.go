@@ -303,5 +303,5 @@ func timedOut(after, most time.Duration) string {
 	case after >= most:
 		return fmt.Sprintf("ended by the timeout of %v, the longest there is: run it in background", after)
 	}
-	return fmt.Sprintf("ended by the timeout of %v: give a longer timeout (at most %.0f s), or run it in background", after, most.Seconds())
+	return fmt.Sprintf("ended by the timeout of %v: give a longer timeout (at most %v s), or run it in background", after, most.Seconds())
 }

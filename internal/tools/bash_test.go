@@ -65,6 +65,7 @@ func TestShellOptions(t *testing.T) {
 		{ShellOptions{Program: "sh"}, args{"command": "echo ${BASH_VERSION:-no bash}; echo $0"}, []string{"sh"}},
 		{ShellOptions{Program: "no-such-shell"}, args{"command": "true"}, []string{"ERROR: ", "no-such-shell"}},
 		{ShellOptions{Timeout: 100 * time.Millisecond}, args{"command": "sleep 60"}, []string{"ended by the timeout of 100ms", "at most 600 s"}},
+		{ShellOptions{Timeout: 100 * time.Millisecond, MaxTimeout: 500 * time.Millisecond}, args{"command": "sleep 60"}, []string{"at most 0.5 s"}},
 		{ShellOptions{MaxTimeout: 200 * time.Millisecond}, args{"command": "sleep 60", "timeout": 50}, []string{"the longest there is: run it in background", "The timeout was cut"}},
 	} {
 		o = c.o

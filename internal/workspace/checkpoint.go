@@ -87,9 +87,10 @@ type touch struct {
 
 // checkpointLog holds the checkpoints of the sessions used so far.
 type checkpointLog struct {
-	mu       sync.Mutex // also held while a checkpoint is written: touches of a session come in order
-	sessions map[string]*sessionLog
-	collect  sync.Once
+	mu        sync.Mutex // also held while a checkpoint is written: touches of a session come in order
+	sessions  map[string]*sessionLog
+	keep      Retention
+	collected bool // the first collection has begun
 }
 
 type sessionLog struct {
@@ -153,9 +154,11 @@ func (w *Workspace) keepBefore(p *proposal, ts []*target) {
 	if len(ts) == 0 {
 		return
 	}
-	w.checkpoints.collect.Do(func() { w.spawn(func() { w.collectGarbage(w.opt.Now()) }) })
 	w.checkpoints.mu.Lock()
 	defer w.checkpoints.mu.Unlock()
+	if !w.checkpoints.collected {
+		w.checkpoints.collected = w.spawn(func() { w.collectGarbage(w.opt.Now()) })
+	}
 	var cp *checkpoint
 	for _, t := range ts {
 		steps, err := w.stepsOf(t)

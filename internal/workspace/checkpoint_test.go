@@ -166,8 +166,8 @@ func TestCollectGarbage(t *testing.T) {
 	now := time.Now()
 	b := newBench(t, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) {
 		o.Now = func() time.Time { return now }
-		o.Checkpoints = Retention{MaxAge: age}
 	})
+	b.KeepCheckpoints(Retention{MaxAge: age})
 	b.turn("t1", "a.txt", edited)
 	b.wg.Wait() // for the collection that the first edit starts
 	now = now.Add(age / 2)
@@ -200,7 +200,9 @@ func TestCollectGarbageBySize(t *testing.T) {
 	b.wg.Wait()
 	b.collectGarbage(now.Add(1000 * 24 * time.Hour))
 	equal(t, "all are kept for ever", len(b.Checkpoints("s")), 3)
-	b.opt.Checkpoints = Retention{MaxBytes: 150}
+	b.KeepCheckpoints(Retention{MaxBytes: 150})
+	b.wg.Wait()
+	equal(t, "the setting counts at once", len(b.Checkpoints("s")), 1)
 	b.collectGarbage(now.Add(2 * blobGrace))
 	equal(t, "the newest fits", len(b.Checkpoints("s")), 1)
 	equal(t, "it works", len(b.undo().Conflicts), 0)

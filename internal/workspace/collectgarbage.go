@@ -22,6 +22,18 @@ func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
 
+// KeepCheckpoints says how long checkpoints are kept. What is not kept any more goes at once where files were
+// changed already, else with the first change.
+func (w *Workspace) KeepCheckpoints(keep Retention) {
+	w.checkpoints.mu.Lock()
+	w.checkpoints.keep = keep
+	again := w.checkpoints.collected
+	w.checkpoints.mu.Unlock()
+	if again {
+		w.spawn(func() { w.collectGarbage(w.opt.Now()) })
+	}
+}
+
 // blobGrace spares contents that another process may just have written for a checkpoint that
 // it has not written yet.
 const blobGrace = time.Hour
@@ -33,11 +45,14 @@ type storedCheckpoint struct {
 }
 
 // collectGarbage removes checkpoints that are too old or too many, and the contents that
-// none names any more. It runs once per process, beside the first edit.
+// none names any more. It runs beside the first edit, and when less is to be kept from then on.
 func (w *Workspace) collectGarbage(now time.Time) {
 	if w.opt.StateDir == "" {
 		return
 	}
+	w.checkpoints.mu.Lock()
+	keep := w.checkpoints.keep
+	w.checkpoints.mu.Unlock()
 	stored := w.storedCheckpoints()
 	sizes := w.blobSizes(stored)
 	var total int64
@@ -50,7 +65,7 @@ func (w *Workspace) collectGarbage(now time.Time) {
 				more += sizes[sha]
 			}
 		}
-		if w.opt.Checkpoints.over(now.Sub(s.cp.Created), total+more) {
+		if keep.over(now.Sub(s.cp.Created), total+more) {
 			w.dropCheckpoint(s)
 			continue
 		}

@@ -57,8 +57,6 @@ type Options struct {
 	StateDir   string // for checkpoints and pending proposals; "" keeps them in memory
 	WorkingDir string // stands in for a workspace folder where none is open
 	Home       string // never taken for one
-	// Checkpoints says how long checkpoints are kept.
-	Checkpoints Retention
 
 	// OnProposal gets every event of a proposal, in order. It must not block and must not
 	// call Propose, Decide, Withdraw or Restore.

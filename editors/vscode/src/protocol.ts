@@ -174,7 +174,7 @@ export interface Compaction {
 
 /** Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; internal/settings merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
 export interface Config {
-  /** Id of the model. Without it the provider's first model is used. */
+  /** Id of the model. Without it gpt-5 is used where the provider lists it, else the first model that it lists for conversations. */
   model?: string;
   /** Models tried in order when the first cannot answer for a reason that another one may heal. */
   fallbackModels?: Array<string>;

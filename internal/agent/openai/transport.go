@@ -138,9 +138,22 @@ func (c *call) refused(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	e := retry.Classify(resp.StatusCode, resp.Header, []byte(withoutKey(string(body), c.key)), nil) // before it is cut short
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode < 400 {
-		e.Hint = fmt.Sprintf("check the model %q and provider.baseUrl, which is %s", c.model, c.m.shownURL())
+		e.Hint = c.notFoundHint()
 	}
 	return e
+}
+
+// notFoundHint is for an answer that says there is nothing, or says nothing.
+func (c *call) notFoundHint() string {
+	base := c.m.shownURL()
+	hint := "check provider.baseUrl, which is " + base
+	if c.model != "" {
+		hint = fmt.Sprintf("check the model %q and provider.baseUrl, which is %s", c.model, base)
+	}
+	if u, err := url.Parse(base); err == nil && strings.Trim(u.Path, "/") == "" {
+		hint += "; most providers' ends in /v1"
+	}
+	return hint
 }
 
 // accept looks at the answer's first byte, which tells more than its content type: a page

@@ -19,7 +19,7 @@ func (l *Library) dirOf(id string) string {
 // newLog makes a session's empty file: in the library's folder, or in the spare one where that cannot be written.
 func (l *Library) newLog(id string) (*os.File, error) {
 	f, err := newFile(l.dir, id)
-	if err == nil || l.opts.Spare == "" || errors.Is(err, os.ErrExist) {
+	if err == nil || l.opts.Spare == "" || l.opts.Spare == l.dir || errors.Is(err, os.ErrExist) {
 		return f, err
 	}
 	f, again := newFile(l.opts.Spare, id)

@@ -9,7 +9,7 @@ import "encoding/json"
 //
 // Config holds no secret: keys stand in environment variables or come from a command.
 type Config struct {
-	Model           string             `json:"model,omitzero" doc:"Id of the model. Without it the provider's first model is used."`
+	Model           string             `json:"model,omitzero" doc:"Id of the model. Without it gpt-5 is used where the provider lists it, else the first model that it lists for conversations."`
 	FallbackModels  []string           `json:"fallbackModels,omitzero" doc:"Models tried in order when the first cannot answer for a reason that another one may heal."`
 	Provider        *Provider          `json:"provider,omitzero" doc:"The OpenAI-compatible endpoint that answers."`
 	Windows         map[string]int     `json:"windows,omitzero" doc:"Context windows in tokens by model id or glob, over the built-in table."`

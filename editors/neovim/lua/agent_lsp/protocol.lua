@@ -133,7 +133,7 @@
 
 --- Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; internal/settings merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command.
 ---@class agent_lsp.Config
----@field model? string Id of the model. Without it the provider's first model is used.
+---@field model? string Id of the model. Without it gpt-5 is used where the provider lists it, else the first model that it lists for conversations.
 ---@field fallbackModels? string[] Models tried in order when the first cannot answer for a reason that another one may heal.
 ---@field provider? agent_lsp.Provider The OpenAI-compatible endpoint that answers.
 ---@field windows? table<string, number> Context windows in tokens by model id or glob, over the built-in table.

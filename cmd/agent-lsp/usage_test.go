@@ -1,0 +1,124 @@
+package main
+
+import (
+	"cmp"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is mistyped is answered with what was probably meant, in the form in which it is typed, and with exit code 2.
+func TestMistyped(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"doctr", "there is no command \"doctr\", did you mean doctor?; `agent-lsp help` lists them"},
+		{"frobnicate", "there is no command \"frobnicate\"; `agent-lsp help` lists them"},
+		{"frobnicate --help", `there is no command "frobnicate"`},
+		{"help sesions", "did you mean sessions?"},
+		{"run --modl x hello", "agent-lsp run: there is no flag --modl, did you mean --model?; `agent-lsp run --help` lists the flags"},
+		{"-frob", "agent-lsp serve: there is no flag --frob; "},
+		{"run --model", "--model needs a value"},
+		{"run --permissions trsut hello", `"trsut" is none of readOnly, ask, workspace, trust, did you mean trust?`},
+		{"sessions lst", `"lst" is none of list, show, export, did you mean list?`},
+		{"completion", "name one of bash, zsh, fish"},
+		{"schema typescrpt", "did you mean typescript?"},
+		{"doctor --confg", "did you mean --config?"},
+		{"doctor extra", `unexpected argument "extra"`},
+	} {
+		out, errs, code := play(t, []string{"HOME=" + t.TempDir()}, strings.Fields(c.args)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want %q", c.args, code, out, errs, c.want)
+		}
+	}
+}
+
+// Help is asked for in any form; the general one is not that of serve.
+func TestHelp(t *testing.T) {
+	for _, args := range []string{"help", "--help", "-h"} {
+		out, errs, code := play(t, nil, args)
+		if code != exitOK || errs != "" || !strings.HasPrefix(out, "agent-lsp is a coding agent") {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+	for _, args := range [][]string{{"run", "--help"}, {"help", "run"}} {
+		if out, _, code := play(t, nil, args...); code != exitOK || !strings.HasPrefix(out, "agent-lsp run \"prompt\"\n") || !strings.Contains(out, "--permissions string") {
+			t.Errorf("%s: exit code %d\n%s", args, code, out)
+		}
+	}
+}
+
+// oneModel is a server with one model and one key.
+func oneModel(t *testing.T) (url string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasPrefix(r.URL.Path, "/v1/"):
+			http.Error(w, "<html><h1>404 Not Found</h1></html>", http.StatusNotFound)
+		case r.Header.Get("Authorization") != "Bearer right":
+			http.Error(w, `{"error":{"message":"Incorrect API key provided."}}`, http.StatusUnauthorized)
+		case r.URL.Path == "/v1/models":
+			w.Write([]byte(`{"data":[{"id":"nomic-embed-text"},{"id":"tiny-1"}]}`))
+		default:
+			http.Error(w, `{"error":{"message":"There is no such model."}}`, http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// The mistakes of a first day: doctor, and a prompt, say what is wrong and what to do.
+func TestFirstMistakes(t *testing.T) {
+	base := oneModel(t)
+	for _, c := range []struct {
+		name, url, key, model, file string
+		code                        int
+		doctor, run                 string
+	}{
+		{"all is well", base + "/v1", "right", "", "", exitOK, "models: 2, using tiny-1\nnext: start an editor", ""},
+		{"no provider", "", "", "", `{"provider":{"probe":false}}`, exitNoProvider, "next: set OPENAI_API_KEY", "set OPENAI_API_KEY"},
+		{"wrong key", base + "/v1", "wrong", "", "", exitFailed, "Incorrect API key provided.\nnext: check the API key", ""},
+		{"unknown model", base + "/v1", "right", "tiny-2", "", exitOK, "using tiny-2, which is not among them; tiny-1 is\nnext:", `There is no such model. (check the model "tiny-2"`},
+		{"no /v1", base, "right", "tiny-1", "", exitFailed, "next: check provider.baseUrl, which is " + base + "; most providers' ends in /v1", "most providers' ends in /v1"},
+		{"no scheme", "127.0.0.1:9/v1", "right", "tiny-1", "", exitNoProvider, `OPENAI_BASE_URL), "127.0.0.1:9/v1", is no http or https address`, "is no http or https address"},
+		{"broken settings", "127.0.0.1:9/v1", "right", "tiny-1", `{"model": `, exitNoProvider, "next: mend the user file", "cannot be read and is ignored"},
+		{"variable not set", base + "/v1", "right", "tiny-1", `{"provider":{"apiKeyEnv":"MY_KEY"}}`, exitFailed, "the environment variable MY_KEY that provider.apiKeyEnv names is not set", "MY_KEY"},
+	} {
+		home, dir := t.TempDir(), t.TempDir()
+		t.Chdir(dir)
+		config := filepath.Join(home, "config.json")
+		if err := os.WriteFile(config, []byte(cmp.Or(c.file, "{}")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "PATH=" + os.Getenv("PATH"),
+			"OPENAI_BASE_URL=" + c.url, "OPENAI_API_KEY=" + c.key, "OPENAI_MODEL=" + c.model}
+		out, errs, code := play(t, env, "doctor")
+		if !strings.Contains(out, c.doctor) || code != c.code {
+			t.Errorf("%s: doctor ended with %d, want %d and %q\n%s%s", c.name, code, c.code, c.doctor, out, errs)
+		}
+		if c.run == "" {
+			continue
+		}
+		out, errs, code = play(t, env, "run", "hello")
+		if !strings.Contains(out+errs, c.run) || code == exitOK || strings.Contains(errs, "agent/") {
+			t.Errorf("%s: run ended with %d, want %q\n%s%s", c.name, code, c.run, out, errs)
+		}
+		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*", "*")); c.code == exitNoProvider && len(left) != 0 {
+			t.Errorf("%s: left %v", c.name, left)
+		}
+	}
+}
+
+// A session that is not there is answered with where to look.
+func TestUnknownSession(t *testing.T) {
+	t.Chdir(t.TempDir())
+	env := []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	for _, args := range [][]string{{"sessions", "show", "nonesuch"}, {"run", "--session", "nonesuch", "hello"}} {
+		if _, errs, code := play(t, env, args...); code != exitFailed || !strings.Contains(errs, "agent-lsp sessions list") || strings.Contains(errs, "agent/") {
+			t.Errorf("%s: exit code %d, stderr %q", args, code, errs)
+		}
+	}
+}

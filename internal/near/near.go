@@ -1,0 +1,53 @@
+// Package near finds the word that a misspelt one was meant to be.
+package near
+
+import "strings"
+
+// Of returns the one of the words that the misspelt word was probably meant to be, "" where none is near: the only
+// one that begins with it, or the one that differs least, by at most a third of its letters. Case does not count.
+func Of(misspelt string, words []string) string {
+	low := strings.ToLower(misspelt)
+	begins, count := "", 0
+	best, least := "", 2*(len(low)/3)+2
+	for _, w := range words {
+		lower := strings.ToLower(w)
+		if low != "" && strings.HasPrefix(lower, low) {
+			begins, count = w, count+1
+		}
+		d := 2 * distance(low, lower)
+		if len(low) != len(lower) {
+			d++ // of two that are as near, the one with as many letters
+		}
+		if d < least {
+			best, least = w, d
+		}
+	}
+	if count == 1 {
+		return begins
+	}
+	return best
+}
+
+// distance is how many letters must be changed, added, removed or exchanged with their neighbour.
+func distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,18 @@
+package near
+
+import "testing"
+
+func TestOf(t *testing.T) {
+	commands := []string{"serve", "acp", "run", "demo", "doctor", "sessions", "trust", "schema", "bundle", "completion", "version", "help"}
+	for misspelt, want := range map[string]string{
+		"doctr": "doctor", "dcotor": "doctor", "session": "sessions", "Demo": "demo", "comp": "completion", "ru": "run", "hlep": "help",
+		"se": "", "s": "", "frobnicate": "", "": "", "xyz": "", "modle": "",
+	} {
+		if got := Of(misspelt, commands); got != want {
+			t.Errorf("%q: %q, want %q", misspelt, got, want)
+		}
+	}
+	if got := Of("modle", []string{"mode", "model", "modes"}); got != "model" {
+		t.Errorf("modle: %q", got)
+	}
+}
