@@ -107,18 +107,21 @@ func (p *sessionParts) catalog() []agent.Spec {
 // tools, so that what a provider has cached of the conversation holds. "" if there is nothing new. Of servers that are
 // starting there is nothing to say: tool_search names them, and waits for them.
 func (p *sessionParts) announce() string {
-	c := p.info.Config()
-	reg, err := p.tools(&c)
-	if err != nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reg := p.registry // made for the model call that this is part of
+	if reg == nil {
 		return ""
 	}
 	if _, ok := reg.Get("tool_search"); !ok {
 		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	names := map[string][]string{}
-	for _, s := range reg.Specs() {
+	var specs []agent.Spec
+	if reg != p.announced { // another one may hold others
+		p.announced, specs = reg, reg.Specs()
+	}
+	for _, s := range specs {
 		if server, ok := strings.CutPrefix(s.Source, mcpSource); ok && s.Deferred && !p.named[s.Name] {
 			p.named[s.Name] = true
 			names[server] = append(names[server], s.Name)

@@ -65,6 +65,16 @@ func sameMap(a, b map[string]wire.MCP) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
+// serversChanged says whether a session's settings name other MCP servers than at its last model call. Nothing else
+// changes them but a session that comes or goes, so that most model calls need not look at all sessions'.
+func (p *sessionParts) serversChanged(c *wire.Config) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	same := sameMap(p.wanted, c.MCPServers)
+	p.wanted = c.MCPServers
+	return !same
+}
+
 // userSessions are the loaded sessions that are no sub-agents', the oldest first.
 func (d *daemon) userSessions() (out []*sessionParts) {
 	d.mu.Lock()

@@ -32,13 +32,15 @@ type sessionParts struct {
 
 	begun atomic.Bool // a turn has begun and was not told of outcomes yet
 
-	mu       sync.Mutex
-	release  func() // lets MCP servers start again; nil: nothing of this session's keeps them
-	registry *agent.Registry
-	key      string          // what the registry was made of
-	whole    map[string]bool // tools of MCP servers that are sent whole
-	named    map[string]bool // tools of MCP servers that the model was told of
-	recalled map[string]bool // memories that the model was told
+	mu        sync.Mutex
+	release   func() // lets MCP servers start again; nil: nothing of this session's keeps them
+	registry  *agent.Registry
+	key       string              // what the registry was made of
+	announced *agent.Registry     // whose tools the model was told of
+	wanted    map[string]wire.MCP // of the settings, at the last model call
+	whole     map[string]bool     // tools of MCP servers that are sent whole
+	named     map[string]bool     // tools of MCP servers that the model was told of
+	recalled  map[string]bool     // memories that the model was told
 }
 
 // prepare makes the engine's options for a session.
@@ -151,7 +153,7 @@ func (p *sessionParts) ready() error {
 // env is read anew before each model call, so that settings count from the next one on.
 func (p *sessionParts) env() (agent.Env, error) {
 	c := p.info.Config()
-	if !p.holding() || !p.d.mcpDue.Load() { // else the request goes first
+	if p.serversChanged(&c) && (!p.holding() || !p.d.mcpDue.Load()) { // else the request goes first
 		p.d.startMCP()
 	}
 	p.d.sweep()
@@ -235,7 +237,7 @@ func (p *sessionParts) registryKey(list []agent.Tool, sub *subagent.Tool, c *wir
 	if sub != nil {
 		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents come and go
 	}
-	for _, t := range list {
+	for _, t := range list[len(p.builtin):] { // the built-in ones are always the same
 		s := t.Spec()
 		key.WriteString("\x00" + s.Name)
 		if strings.HasPrefix(s.Source, mcpSource) {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"math/bits"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -195,15 +196,20 @@ func hinted(s string) (found uint32) {
 }
 
 func hintedAt(s string, maybe uint32) (found uint32) {
-	for i := range shapes {
-		if maybe&(1<<i) == 0 {
-			continue
-		}
+	for ; maybe != 0; maybe &= maybe - 1 {
+		i := bits.TrailingZeros32(maybe)
 		for _, h := range shapes[i].hints {
-			if len(s) >= len(h) && strings.EqualFold(s[:len(h)], h) {
+			if len(s) >= len(h) && strings.EqualFold(s[:len(h)], h) && (h != "://" || userInfo(s[len(h):])) {
 				found |= 1 << i
 			}
 		}
 	}
 	return found
+}
+
+// userInfo says whether what follows the :// of a URL may hold a password. Most URLs hold none,
+// and to look costs far less than their regular expression does.
+func userInfo(s string) bool {
+	end := strings.IndexAny(s, "@/\"' \t\n\r\f")
+	return end >= 0 && s[end] == '@'
 }

@@ -166,6 +166,9 @@ func (p *Project) folderFiles(name string) (files []File, notices []string) {
 }
 
 func (p *Project) markdown(base, dir string) (files []File, notices []string) {
+	if missing(base, dir) {
+		return nil, nil
+	}
 	root, err := os.OpenRoot(base)
 	if err != nil {
 		return nil, nil // no such folder: nothing to read
@@ -195,11 +198,21 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	return files, notices
 }
 
+// missing says at the least cost that there is nothing of that name, as is usual; each model call asks. It may
+// look where a link leads out of base, which tells nobody anything: what is there is opened by base's root.
+func missing(base, name string) bool {
+	_, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
+	return os.IsNotExist(err)
+}
+
 // read returns a file below base, from memory where it has not changed since.
 func (p *Project) read(base, name string) (File, error) {
 	shown := name
 	if base != p.opts.Root {
 		shown = filepath.Join(base, filepath.FromSlash(name))
+	}
+	if missing(base, name) {
+		return File{}, os.ErrNotExist
 	}
 	root, err := os.OpenRoot(base)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -56,11 +57,11 @@ func (e *sessionEnv) spillPath(path string) (string, bool) {
 	if e.SpillDir == "" || !filepath.IsAbs(path) {
 		return "", false
 	}
-	dir, err := filepath.EvalSymlinks(e.SpillDir)
+	dir, err := realpath.Eval(e.SpillDir)
 	if err != nil {
 		return "", false
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := realpath.Eval(path)
 	if err != nil || real == dir || !below(dir, real) {
 		return "", false
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
 )
 
 // ErrOutside means that a path leads out of the workspace folders.
@@ -298,7 +300,7 @@ func canonicalPath(path string) (string, error) {
 	}
 	head, tail := path, ""
 	for {
-		real, err := filepath.EvalSymlinks(head)
+		real, err := realpath.Eval(head)
 		if err == nil {
 			return filepath.Join(real, tail), nil
 		}

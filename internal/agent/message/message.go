@@ -157,8 +157,14 @@ type Message struct {
 	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
 
 	mu       sync.Mutex
-	encoded  map[string][]byte
+	encoded  []encoding   // one for each format asked for, seldom more than one
 	measured atomic.Int64 // one more than the measure; 0: not measured
+}
+
+// encoding is a message as one format has it.
+type encoding struct {
+	key   string
+	bytes []byte
 }
 
 // TextContent returns the message's visible text: its text and refusal blocks, put together.
@@ -216,17 +222,16 @@ func (m *Message) Clone() *Message {
 func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if b, ok := m.encoded[key]; ok {
-		return b, nil
+	for i := range m.encoded {
+		if m.encoded[i].key == key {
+			return m.encoded[i].bytes, nil
+		}
 	}
 	b, err := encode(m)
 	if err != nil {
 		return nil, err
 	}
-	if m.encoded == nil {
-		m.encoded = make(map[string][]byte, 1)
-	}
-	m.encoded[key] = b
+	m.encoded = append(m.encoded, encoding{key, b})
 	return b, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -27,7 +28,6 @@ type normalizer struct {
 	silence time.Duration // longest time without an event, 0: any
 	last    time.Time
 
-	buf     []byte
 	line    []byte // an unfinished line
 	data    []byte // the data of the unfinished event
 	lines   int    // data lines that data holds
@@ -42,6 +42,9 @@ type normalizer struct {
 
 // readSize is how much is asked of the connection at once.
 const readSize = 32 << 10
+
+// readBuffers are what a connection is read into; nothing of them is kept beyond the parsing of one read.
+var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 func newNormalizer(src io.Reader, max int, silence time.Duration) *normalizer {
 	return &normalizer{src: src, max: max, silence: silence, last: time.Now()}
@@ -66,12 +69,11 @@ func (n *normalizer) Read(p []byte) (int, error) {
 
 // fill reads once and parses what came.
 func (n *normalizer) fill() {
-	if n.buf == nil {
-		n.buf = make([]byte, readSize)
-	}
-	k, err := n.src.Read(n.buf)
+	buf := readBuffers.Get().(*[readSize]byte)
+	k, err := n.src.Read(buf[:])
 	before := len(n.out)
-	n.parse(n.buf[:k])
+	n.parse(buf[:k])
+	readBuffers.Put(buf)
 	if n.err == nil && len(n.line)+len(n.data) > n.max {
 		n.err = errTooLong
 	}

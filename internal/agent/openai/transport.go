@@ -280,9 +280,10 @@ type peeked struct {
 }
 
 func (p *peeked) firstByte() (byte, error) {
-	buf := make([]byte, readSize)
+	buf := readBuffers.Get().(*[readSize]byte)
+	defer readBuffers.Put(buf)
 	for {
-		n, err := p.src.Read(buf)
+		n, err := p.src.Read(buf[:])
 		p.head = append(p.head, buf[:n]...)
 		if t := bytes.TrimLeft(bytes.TrimPrefix(p.head, []byte("\xef\xbb\xbf")), " \t\r\n"); len(t) > 0 && !partOfBOM(p.head) {
 			return t[0], nil
