@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +63,42 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 		<-started
 	}
 	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
+}
+
+// A result of 50 MB lies in its file to the last byte, while the request that it leads to stays small.
+func TestBigResultOfAServer(t *testing.T) {
+	const size = 50_000_000
+	config := servers(1, "plain")
+	config["permissions"] = map[string]any{"profile": "trust"}
+	r := newReach(t, config)
+	r.reply = func(body []byte) string {
+		switch strings.Count(string(body), `"role":"tool"`) {
+		case 0:
+			return toolCallOf("tool_search", `{"query": "select:server0_echo"}`)
+		case 1:
+			return toolCallOf("server0_echo", fmt.Sprintf(`{"text": "big %d"}`, size))
+		}
+		return replyTo(body)
+	}
+	var s struct{ SessionID string }
+	r.call("agent/prompt", map[string]any{"prompt": "how long can it be?"}, &s)
+	var end struct{ Status string }
+	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, &end)
+	<-r.requests
+	<-r.requests
+	request := <-r.requests
+	if end.Status != "completed" || len(request) > 100_000 {
+		t.Errorf("the turn is %s, the request that holds the result has %d bytes", end.Status, len(request))
+	}
+	path := regexp.MustCompile(`the whole is in ([^]"]+\.txt)`).FindSubmatch(request)
+	if path == nil {
+		t.Fatalf("the model is told of no file: %s", request)
+	}
+	whole, err := os.ReadFile(string(path[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(whole, []byte("x")); len(whole) != size || n != size {
+		t.Errorf("the file has %d bytes, %d of the result's", len(whole), n)
+	}
 }

@@ -27,13 +27,14 @@ type reach struct {
 	ed       *rpctest.Editor
 	home     string // its home and workspace
 	requests chan []byte
-	answers  chan struct{} // nil, or what the provider takes one of before it answers
-	end      func()        // ends the daemon and all that it started, and waits for it
+	answers  chan struct{}       // nil, or what the provider takes one of before it answers
+	reply    func([]byte) string // what the provider answers to a request
+	end      func()              // ends the daemon and all that it started, and waits for it
 }
 
 func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	t.Helper()
-	r := &reach{t: t, requests: make(chan []byte, 100)}
+	r := &reach{t: t, requests: make(chan []byte, 100), reply: replyTo}
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		if strings.HasSuffix(req.URL.Path, "/chat/completions") {
@@ -43,7 +44,7 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 			}
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,%s}]}\n\ndata: [DONE]\n\n", replyTo(body))
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,%s}]}\n\ndata: [DONE]\n\n", r.reply(body))
 	}))
 	t.Cleanup(provider.Close)
 	home := t.TempDir()
@@ -72,8 +73,13 @@ func replyTo(body []byte) string {
 	if n == 0 {
 		return `"delta":{"role":"assistant","content":"ok"},"finish_reason":"stop"`
 	}
-	args := strconv.Quote(`{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"task":"say ok"},`, n), ",") + `]}`)
-	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"agent","arguments":` + args + `}}]},"finish_reason":"tool_calls"`
+	return toolCallOf("agent", `{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"task":"say ok"},`, n), ",")+`]}`)
+}
+
+// toolCallOf is the reply that calls a tool.
+func toolCallOf(name, args string) string {
+	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"` + name + `","arguments":` + strconv.Quote(args) +
+		`}}]},"finish_reason":"tool_calls"`
 }
 
 // turn plays one turn in a new session.

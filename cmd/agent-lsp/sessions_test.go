@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+		code := runTested(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 		stop()
 		os.Exit(code)
 	}
@@ -136,7 +136,7 @@ func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 	log := new(logBuffer)
 	code := make(chan int, 1)
 	go func() {
-		n := run(context.Background(), args, env, inR, outW, log)
+		n := runTested(context.Background(), args, env, inR, outW, log)
 		outW.Close()
 		inR.Close()
 		code <- n
