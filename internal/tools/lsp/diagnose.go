@@ -173,7 +173,7 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
 	defer stop()
 	if _, pulls := s.pullsNow(); pulls {
-		s.pull(wait, s.withOthers(nil, true)...)
+		s.asked(wait, s.withOthers(nil, true)...)
 	} else {
 		s.await(wait, func() bool { return s.seq > 0 && len(s.work) == 0 })
 		s.calm(wait)
@@ -209,7 +209,7 @@ func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
 		return true
 	}
 	if _, pulls := s.pullsNow(); pulls {
-		return s.pull(ctx, pathsOf(files)...)
+		return s.asked(ctx, pathsOf(files)...)
 	}
 	if !s.spares(files) {
 		return s.await(ctx, all)

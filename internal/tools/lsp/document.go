@@ -199,6 +199,9 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 		}
 		s.mu.Lock()
 		delete(s.docs, path)
+		if s.diags[path] != nil { // what it publishes goes on to count, what it answered does not
+			delete(s.pulled, path)
+		}
 		s.mu.Unlock()
 		if err := s.c.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]string{"uri": string(uri.File(path))}}); err != nil {
 			return err

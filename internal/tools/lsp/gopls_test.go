@@ -1,9 +1,11 @@
 package lsp
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,4 +107,39 @@ func TestGoplsAction(t *testing.T) {
 	check(t, h.run("lsp_action", object{"path": "bad.go", "line": 3, "symbol": "filepath", "title": "\"path/filepath\""}), "Add import", "!ERROR", "!undefined")
 	text, _ := os.ReadFile(filepath.Join(h.root, "bad.go"))
 	check(t, string(text), "import \"path/filepath\"")
+}
+
+// TestGoplsPull asks gopls with its setting pullDiagnostics: it answers textDocument/diagnostic, for open files, and publishes
+// all the same, for the others too. What it says both ways is told once.
+func TestGoplsPull(t *testing.T) {
+	o := realGopls(t)
+	c := o.Servers()[0]
+	c.InitializationOptions = json.RawMessage(`{"diagnosticsDelay":"0s","pullDiagnostics":true}`)
+	o.Servers = func() []Config { return []Config{c} }
+	h := newHarness(t, o, append(goSample, "bad.go: package main\n\nfunc init() { missing() }\n")...)
+	bad := h.lsp("diagnostics", object{"path": "bad.go"})
+	check(t, bad, "bad.go: 1 error, by gopls", "bad.go:3:15: error: undefined: missing", "    func init() { missing() }")
+	if s := h.hub.forRoots()[0]; !pulledOf(s, filepath.Join(h.root, "bad.go")) {
+		t.Error("gopls was not asked for them")
+	}
+	check(t, h.edit("bad.go", "package main\n\nfunc init() {}\n"), "!diagnostics")
+	check(t, h.lsp("diagnostics", object{"path": "bad.go"}), "bad.go: clean: gopls")
+
+	broken := h.edit("calc/calc.go", "package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n")
+	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:", "not enough arguments in call to calc.Add", "!not answered")
+	if n := strings.Count(broken, "not enough arguments"); n != 1 {
+		t.Errorf("it is told %d times: %s", n, broken)
+	}
+	check(t, h.edit("main.go", "package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n, 0) }\n"), "!diagnostics")
+	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
+
+	h.open("main.go", "go", "package main\n\nfunc main() { unsaved() }\n")
+	check(t, h.lsp("diagnostics", object{"path": "main.go"}), "main.go: 1 error, by gopls", "undefined: unsaved", "    func main() { unsaved() }")
+}
+
+// pulledOf says whether a server was asked for the diagnostics of a file and has answered.
+func pulledOf(s *server, path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pulled[path] != nil
 }

@@ -257,6 +257,23 @@ func TestPulledDiagnostics(t *testing.T) {
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
 }
 
+// TestPulledAndPublishedDiagnostics asks a server that publishes the same afterwards: each is told once, and of the text as it is.
+func TestPulledAndPublishedDiagnostics(t *testing.T) {
+	h := newHarness(t, fake(t, "both"), sample...)
+	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
+	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
+	broken := h.edit("a.fk", "func one\ncall nobody\n")
+	check(t, broken, "new diagnostics after this edit, by fake", "a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two")
+	if n := strings.Count(broken, "undefined"); n != 2 {
+		t.Errorf("two are told %d times: %s", n, broken)
+	}
+	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: 1 error, by fake")
+	check(t, h.lsp("workspaceDiagnostics", nil), "2 diagnostics in 2 files, by fake")
+	check(t, h.edit("a.fk", "func one\nfunc two\n"), "!diagnostics")
+	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
+	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
+}
+
 func TestAfterEditOfAServerThatIsLate(t *testing.T) {
 	o := fake(t, "silent")
 	o.AfterEdit = func() (bool, time.Duration) { return true, 50 * time.Millisecond }
@@ -353,4 +370,43 @@ func TestClosed(t *testing.T) {
 		t.Errorf("%d servers outlive the hub", n)
 	}
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "ERROR: the daemon is shutting down")
+}
+
+// What a server published of an older text does not count beside what it answered of the newest.
+func TestOutdatedPublicationsDoNotCount(t *testing.T) {
+	said := func(text string) []diagnostic {
+		return []diagnostic{{Severity: 1, Message: json.RawMessage(`"` + text + `"`)}}
+	}
+	at := func(v int32) *int32 { return &v }
+	for name, c := range map[string]struct {
+		push *published
+		open *document
+		want string
+	}{
+		"of this version":           {&published{version: at(3), items: said("flycheck")}, &document{version: 3}, "answer flycheck"},
+		"of an older version":       {&published{version: at(2), items: said("old")}, &document{version: 3}, "answer"},
+		"before the text changed":   {&published{seq: 5, items: said("old")}, &document{version: 3, since: 5}, "answer"},
+		"after the text changed":    {&published{seq: 6, items: said("flycheck")}, &document{version: 3, since: 5}, "answer flycheck"},
+		"before the file was open":  {&published{seq: 5, items: said("flycheck")}, &document{version: 1, since: 5}, "answer flycheck"},
+		"of a file that is closed":  {&published{version: at(2), items: said("flycheck")}, nil, "answer flycheck"},
+		"the same as it answered":   {&published{version: at(3), items: said("answer")}, &document{version: 3}, "answer"},
+		"nothing beside the answer": {nil, &document{version: 3}, "answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{docs: map[string]*document{}, diags: map[string]*published{}, pulled: map[string]*published{"f": {version: at(3), items: said("answer")}}}
+			if c.open != nil {
+				s.docs["f"] = c.open
+			}
+			if c.push != nil {
+				s.diags["f"] = c.push
+			}
+			var got []string
+			for _, d := range s.last("f").items {
+				got = append(got, d.text())
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("it says %q, not %q", got, c.want)
+			}
+		})
+	}
 }

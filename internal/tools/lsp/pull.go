@@ -44,6 +44,19 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
+// asked is pull, and waits behind it for what a server says by itself that also publishes: of files that are not open,
+// and of those whose text it was asked for.
+func (s *server) asked(ctx context.Context, paths ...string) bool {
+	ok := s.pull(ctx, paths...)
+	s.mu.Lock()
+	publishes := len(s.diags) > 0
+	s.mu.Unlock()
+	if ok && publishes {
+		s.calm(ctx)
+	}
+	return ok
+}
+
 // withOthers are these open files and, if so, all others behind them.
 func (s *server) withOthers(paths []string, others bool) []string {
 	if !others {
@@ -85,17 +98,20 @@ type report struct {
 	RelatedDocuments map[string]report
 }
 
+// full says whether a report holds diagnostics. gopls names no kind.
+func (r *report) full() bool { return r.Kind == "full" || r.Kind == "" && r.Items != nil }
+
 // takeReport keeps an answer for a version of a file.
 func (s *server) takeReport(path string, version int32, raw json.RawMessage) bool {
 	var r report
-	if json.Unmarshal(raw, &r) != nil || r.Kind != "full" {
+	if json.Unmarshal(raw, &r) != nil || !r.full() {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep(path, &version, r.Items)
 	for u, related := range r.RelatedDocuments {
-		if related.Kind == "full" {
+		if related.full() {
 			s.keep(pathOfURI(u), nil, related.Items)
 		}
 	}
@@ -115,16 +131,40 @@ func (s *server) keep(path string, version *int32, items []diagnostic) {
 	s.pulled[path] = &published{version: version, seq: s.seq, items: items[:min(len(items), maxPerFile)]}
 }
 
-// last is what the server said last of a file: what it published and what it was asked for; nil if nothing. Caller holds mu.
+// last is what the server said last of a file: what it was asked for and what it published beside, if that is not of an older
+// text, each diagnostic once; nil if nothing. Caller holds mu.
 func (s *server) last(path string) *published {
 	push, pull := s.diags[path], s.pulled[path]
 	switch {
 	case pull == nil:
 		return push
-	case push == nil:
+	case push == nil || s.outdated(path, push):
 		return pull
 	}
-	return &published{version: pull.version, seq: pull.seq, items: append(slices.Clone(push.items), pull.items...)}
+	out := &published{version: pull.version, seq: pull.seq, items: slices.Clone(pull.items)}
+	for _, d := range push.items {
+		if !slices.ContainsFunc(pull.items, d.is) {
+			out.items = append(out.items, d)
+		}
+	}
+	return out
+}
+
+// outdated says whether a publication is of an older text of an open file than it has now. Caller holds mu.
+func (s *server) outdated(path string, p *published) bool {
+	d := s.docs[path]
+	switch {
+	case d == nil:
+		return false
+	case p.version != nil:
+		return *p.version < d.version
+	}
+	return d.version > 1 && p.seq <= d.since
+}
+
+// is says whether two diagnostics tell the same.
+func (d *diagnostic) is(o diagnostic) bool {
+	return d.Range == o.Range && d.level() == o.level() && string(d.Code) == string(o.Code) && d.Source == o.Source && d.text() == o.text()
 }
 
 // spokenOf are the files that the server said anything of. Caller holds mu.

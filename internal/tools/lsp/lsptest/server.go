@@ -66,7 +66,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 // is an error. The tempers: normal; plain (no workspace symbols); never (initialize is not answered); crashes (at the
 // first text); floods; silent (publishes nothing); loading (says that it indexes); old (publishes for an older version);
 // chatty (prints before its first message); hangs (answers no question);
-// pulls (is asked for diagnostics).
+// pulls (is asked for diagnostics); both (is asked for them, names no kind as gopls does, and publishes them afterwards).
 type fakeServer struct {
 	mode  string
 	asked bool // for diagnostics
@@ -133,7 +133,7 @@ func (f *fakeServer) handle(m *message) {
 		capabilities := map[string]any{"definitionProvider": true, "referencesProvider": true, "hoverProvider": true, "renameProvider": true,
 			"documentSymbolProvider": true, "workspaceSymbolProvider": f.mode != "plain", "callHierarchyProvider": map[string]any{}, "implementationProvider": f.mode == "full",
 			"codeActionProvider": map[string]any{"resolveProvider": true}}
-		if f.mode == "pulls" {
+		if f.mode == "pulls" || f.mode == "both" {
 			capabilities["diagnosticProvider"] = map[string]any{"interFileDependencies": true, "workspaceDiagnostics": false}
 		}
 		f.reply(m, map[string]any{"capabilities": capabilities})
@@ -177,7 +177,7 @@ func span(line, from, n int) map[string]any {
 // changed publishes as the temper says.
 func (f *fakeServer) changed(uri string, version int32) {
 	switch f.mode {
-	case "pulls":
+	case "pulls", "both":
 		return
 	case "crashes":
 		fmt.Fprintln(os.Stderr, "panic: out of luck")
@@ -194,6 +194,11 @@ func (f *fakeServer) changed(uri string, version int32) {
 	case "old":
 		version = 0
 	}
+	f.publish(uri, version)
+}
+
+// publish speaks of all documents; of one with its version.
+func (f *fakeServer) publish(uri string, version int32) {
 	for _, u := range f.uris() {
 		params := map[string]any{"uri": u, "diagnostics": f.diagnostics(u)}
 		if u == uri {
@@ -216,6 +221,11 @@ func (f *fakeServer) diagnostics(uri string) []map[string]any {
 
 // pulled answers a question about diagnostics; the first is to be asked again.
 func (f *fakeServer) pulled(m *message, uri string) {
+	if f.mode == "both" {
+		f.reply(m, map[string]any{"kind": "", "items": f.diagnostics(uri)})
+		f.publish("", 0)
+		return
+	}
 	if !f.asked {
 		f.asked = true
 		f.send(message{ID: m.ID, Error: &rpcError{Code: -32802, Message: "not yet"}})
