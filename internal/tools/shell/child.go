@@ -78,10 +78,12 @@ func (k *child) heard(rep report) {
 		k.failed = errors.New(rep.Error)
 	case rep.Started != 0:
 		k.pid = rep.Started
-	case rep.Exited:
+	}
+	if rep.Exited {
 		k.last = rep
 		close(k.exited)
-	case rep.Done:
+	}
+	if rep.Done {
 		k.clean, k.ended = true, rep.Ended
 	}
 }

@@ -81,7 +81,7 @@ type eventKind int
 
 const (
 	evExit    eventKind = iota // the command itself has ended
-	evAllDead                  // no descendant is left
+	evAllDead                  // no descendant is left, the command itself included
 )
 
 func supervise() int {
@@ -143,9 +143,10 @@ func (s *supervisor) loop() bool {
 					timer = time.After(time.Duration(s.order.LingerMS) * time.Millisecond)
 				}
 			case evAllDead:
-				ready := s.order.Keep && !s.last && !s.order.Sandbox.Enters()
-				_ = s.status.Encode(report{Done: true, Ended: s.ended, Ready: ready})
-				return ready
+				end := e.report // of the command itself, where it was the last
+				end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last && !s.order.Sandbox.Enters()
+				_ = s.status.Encode(end)
+				return end.Ready
 			}
 		case <-orders: // the daemon says so, or is gone
 			orders, s.last = nil, true

@@ -125,7 +125,9 @@ func (s *supervisor) start() error {
 	} else {
 		freeStdio()
 	}
-	_ = s.status.Encode(report{Started: pid})
+	if !s.order.Keep { // else nobody asks for it, and to hear it would take time from the command
+		_ = s.status.Encode(report{Started: pid})
+	}
 	go s.reap(pid)
 	return nil
 }
@@ -211,16 +213,24 @@ func freeStdio() {
 // reap collects every process that ends below the supervisor. It alone may wait for any
 // child: this process starts no other.
 func (s *supervisor) reap(main int) {
+	var exit report // of the command, until it is told
 	for {
 		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		flags := 0
+		if exit.Exited { // most commands leave nothing behind: then both are told at once
+			flags = syscall.WNOHANG
+		}
+		pid, err := syscall.Wait4(-1, &ws, flags, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			s.events <- event{kind: evAllDead}
+			s.events <- event{kind: evAllDead, report: exit}
 			return
+		case pid == 0:
+			s.events <- event{kind: evExit, report: exit}
+			exit = report{}
 		case pid == main:
-			s.events <- event{kind: evExit, report: exitReport(ws)}
+			exit = exitReport(ws)
 		}
 	}
 }
