@@ -1,7 +1,9 @@
 // Command perfdoc writes docs/performance.md from what the bench of peers measured: one table with a target and a
 // ratio for each figure, bars, and by name what fell short. It computes nothing that was not measured.
 //
-//	go run ./bench/perfdoc RESULTS.json > docs/performance.md
+//	go run ./bench/perfdoc RESULTS.json [FACES.json ...] > docs/performance.md
+//
+// Further results are of runs with our two faces only.
 package main
 
 import (
@@ -22,18 +24,20 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	if len(args) != 1 {
-		return fmt.Errorf("usage: perfdoc RESULTS.json")
+	if len(args) == 0 {
+		return fmt.Errorf("usage: perfdoc RESULTS.json [FACES.json ...]")
 	}
-	data, err := os.ReadFile(args[0])
-	if err != nil {
-		return err
+	all := make([]*results, len(args))
+	for i, name := range args {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(data, &all[i]); err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
 	}
-	var r results
-	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("reading %s: %w", args[0], err)
-	}
-	text, err := document(&r)
+	text, err := document(all[0], all[1:])
 	if err != nil {
 		return err
 	}
@@ -216,8 +220,8 @@ func (r *row) ahead(own float64, rivals []*peer) float64 {
 	return best
 }
 
-// document is the page.
-func document(r *results) (string, error) {
+// document is the page; faces are runs with our two faces only.
+func document(r *results, faces []*results) (string, error) {
 	var own *peer
 	var rivals, all []*peer
 	for i := range r.Peers {
@@ -239,6 +243,7 @@ func document(r *results) (string, error) {
 	fmt.Fprintf(&b, "Measured %s on %s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
 	writeTable(&b, own, rivals, all)
 	writeShort(&b, own)
+	writeFaces(&b, faces)
 	writeBars(&b, own, all)
 	writeGrowth(&b, all)
 	writeNoise(&b, all)

@@ -13,7 +13,7 @@ func TestDocument(t *testing.T) {
 	own.Crowds = []crowd{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2}, Turn: &spread{Min: 10, Max: 11}}}
 	own.Long = []stretch{{From: 981, To: 1000, Request: 5, Bytes: 4100000}}
 	model := peer{Name: direct, Throughput: &stat{200000}}
-	text, err := document(&results{When: "2026-01-02T03:04:05Z", Machine: "2 cores", Peers: []peer{own, rival, model}})
+	text, err := document(&results{When: "2026-01-02T03:04:05Z", Machine: "2 cores", Peers: []peer{own, rival, model}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", part, text)
 		}
 	}
-	if _, err := document(&results{Peers: []peer{rival}}); err == nil {
+	if _, err := document(&results{Peers: []peer{rival}}, nil); err == nil {
 		t.Error("a page without our own column")
 	}
 }

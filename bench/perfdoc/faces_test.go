@@ -1,0 +1,29 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFaces compares the faces by the medians of all runs, whichever way is better.
+func TestFaces(t *testing.T) {
+	run := func(lsp, other, many, few float64) *results {
+		return &results{Peers: []peer{
+			{Name: ours, ColdInit: &stat{lsp}, Throughput: &stat{many}}, {Name: acp, ColdInit: &stat{other}, Throughput: &stat{few}}}}
+	}
+	var b strings.Builder
+	writeFaces(&b, []*results{run(10, 20, 2000, 1000), run(10, 10.5, 2000, 1000), run(11, 9, 3000, 1900), {Peers: []peer{{Name: ours, ColdInit: &stat{1}}}}})
+	for _, part := range []string{
+		"| spawn → `initialize` answered, ms | 10.0 | 10.5 | 1.05× |",
+		"| deltas per second, unpaced | 2000 | 1000 | 2.00× |",
+		"Beyond 10 %: deltas per second, unpaced (2.00×).",
+	} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("the section lacks %q:\n%s", part, b.String())
+		}
+	}
+	b.Reset()
+	if writeFaces(&b, []*results{run(10, 10, 1000, 1000)}); !strings.Contains(b.String(), "Every row is within 10 %.") {
+		t.Error(b.String())
+	}
+}
