@@ -16,17 +16,31 @@ import (
 // maxLine bounds one line of a log; a longer one counts as damaged.
 const maxLine = 64 << 20
 
-// indexIfDue writes the index beside the log when a turn ends, when what a list shows was
-// changed by hand, and when much was written since.
+// indexIfDue writes the index beside the log when what a list shows was changed by hand, and soon after
+// when a turn has ended or much was written since: nobody who waits for the turn's end waits for it.
 func (s *Session) indexIfDue(records []agent.Record) {
-	due := s.size-s.indexed > indexEvery
+	soon := s.size-s.indexed > indexEvery
 	for i := range records {
 		switch records[i].Type {
-		case agent.RecordTurnEnd, RecordTitle, RecordArchive, RecordBranch, RecordHeader, RecordConfig, RecordPaused:
-			due = true
+		case RecordTitle, RecordArchive, RecordBranch, RecordHeader, RecordConfig, RecordPaused:
+			s.writeIndex()
+			return
+		case agent.RecordTurnEnd:
+			soon = true
 		}
 	}
-	if due {
+	if soon && !s.indexing {
+		s.indexing = true
+		go s.indexLater()
+	}
+}
+
+// indexLater writes the index as it then is, unless the session was closed, and perhaps deleted, before.
+func (s *Session) indexLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.indexing = false
+	if !s.closed {
 		s.writeIndex()
 	}
 }

@@ -51,18 +51,19 @@ type Session struct {
 	entry    atomic.Pointer[Entry]
 	writer   atomic.Bool // locked, for who must not wait for the disk
 
-	mu      sync.Mutex
-	file    *os.File
-	log     logState
-	size    int64 // bytes that are whole
-	seen    int64 // size of the file when it was read
-	indexed int64 // bytes that the index beside the log stands for
-	newline bool  // the last line lacks its newline
-	locked  bool
-	closed  bool
-	repairs []agent.Record // what Load mended and the next write stores
-	recent  recent
-	buf     bytes.Buffer
+	mu       sync.Mutex
+	file     *os.File
+	log      logState
+	size     int64 // bytes that are whole
+	seen     int64 // size of the file when it was read
+	indexed  int64 // bytes that the index beside the log stands for
+	indexing bool  // indexLater is under way
+	newline  bool  // the last line lacks its newline
+	locked   bool
+	closed   bool
+	repairs  []agent.Record // what Load mended and the next write stores
+	recent   recent
+	buf      bytes.Buffer
 
 	heldMu sync.Mutex
 	held   []Item // completed, to be stored along with the messages that they show
