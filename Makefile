@@ -90,7 +90,7 @@ bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm
 bench-smoke: ## each benchmark once, so that none rots
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./... > /dev/null
 
-release-dry-run: ## build all of a release into dist/, some of it twice, install it into an empty home and play the demo
+release-dry-run: ## build all of a release into dist/, twice, install it into an empty home and play the demo
 	scripts/release.sh
 
 update: ## rewrite the expectations of the session scripts and other golden files
