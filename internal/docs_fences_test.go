@@ -36,6 +36,7 @@ var fenced = []struct{ page, kind, by, unrun string }{
 	{"editors/neovim/README.md", "lua", "editors/neovim/tests/spec/docs_spec.lua editors/neovim/tests/spec/snippets_spec.lua", ""},
 	{"editors/neovim/README.md", "vim", "editors/neovim/tests/spec/docs_spec.lua", ""},
 	{"editors/neovim/README.md", "sh", "editors/neovim/tests/spec/docs_spec.lua", ""},
+	{"CONTRIBUTING.md", "go", "TestHowToOfATool", ""},
 	{"ARCHITECTURE.md", "", "", "a drawing of who speaks to whom"},
 	{"docs/performance.md", "text", "", "a chart that make bench-peers writes from its measurements"},
 }

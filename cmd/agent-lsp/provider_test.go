@@ -38,9 +38,17 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errAsked
 }
 
-// keysEnv holds every key that the documentation's settings name.
-var keysEnv = []string{"OPENAI_API_KEY=k-openai", "AZURE_OPENAI_API_KEY=k-azure", "ANTHROPIC_API_KEY=k-anthropic", "GEMINI_API_KEY=k-gemini", "OPENROUTER_API_KEY=k-openrouter",
-	"DEEPSEEK_API_KEY=k-deepseek", "MISTRAL_API_KEY=k-mistral", "TEAM=blue"}
+// apiKeyEnv finds the variables that settings name for keys.
+var apiKeyEnv = regexp.MustCompile(`"(\w+)_API_KEY"`)
+
+// keysEnv holds every key that the settings name: k-mistral in MISTRAL_API_KEY.
+func keysEnv(config string) []string {
+	env := []string{"TEAM=blue", "OPENAI_API_KEY=k-openai"}
+	for _, m := range apiKeyEnv.FindAllStringSubmatch(config, -1) {
+		env = append(env, m[1]+"_API_KEY=k-"+strings.ToLower(m[1]))
+	}
+	return env
+}
 
 // requestOf loads settings as the user's file, as the daemon does, and returns the first request that they lead to.
 func requestOf(t *testing.T, config string) asked {
@@ -49,12 +57,12 @@ func requestOf(t *testing.T, config string) asked {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set := settings.Load(settings.Sources{UserFile: file, Environ: keysEnv})
+	set := settings.Load(settings.Sources{UserFile: file, Environ: keysEnv(config)})
 	for _, n := range set.Notices() {
 		t.Errorf("%s: %v", config, n)
 	}
 	c := set.Config()
-	e, err := (&settings.Resolver{Env: settings.Lookup(keysEnv)}).Resolve(t.Context(), c)
+	e, err := (&settings.Resolver{Env: settings.Lookup(keysEnv(config))}).Resolve(t.Context(), c)
 	if err != nil {
 		t.Fatalf("%s: %v", config, err)
 	}
@@ -75,8 +83,8 @@ func requestOf(t *testing.T, config string) asked {
 func TestProviderSettings(t *testing.T) {
 	providers := map[string]struct{ url, header, key string }{
 		"OpenAI":       {"https://api.openai.com/v1/", "Authorization", "Bearer k-openai"},
-		"Azure OpenAI": {".openai.azure.com/openai/", "Api-Key", "k-azure"},
-		"Azure":        {".openai.azure.com/openai/v1/chat/completions", "Api-Key", "k-azure"},
+		"Azure OpenAI": {".openai.azure.com/openai/", "Api-Key", "k-azure_openai"},
+		"Azure":        {".openai.azure.com/openai/v1/chat/completions", "Api-Key", "k-azure_openai"},
 		"Anthropic":    {"https://api.anthropic.com/v1/chat/completions", "Authorization", "Bearer k-anthropic"},
 		"Gemini":       {"https://generativelanguage.googleapis.com/v1beta/openai/chat/completions", "Authorization", "Bearer k-gemini"},
 		"OpenRouter":   {"https://openrouter.ai/api/v1/chat/completions", "Authorization", "Bearer k-openrouter"},

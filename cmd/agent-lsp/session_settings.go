@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -36,13 +35,10 @@ func policySettings(c *wire.Config, roots []string) (s policy.Settings, faults [
 		faults = append(faults, err.Error())
 	}
 	s.Profile = profile
-	for i, text := range c.Permissions.Rules {
-		rule, rerr := policy.ParseRule(text)
-		if rerr != nil {
-			faults = append(faults, fmt.Sprintf("permissions.rules[%d]: %v", i, rerr))
-			continue
-		}
-		s.Rules = append(s.Rules, rule)
+	rules, wrong := policy.ParseRules("permissions.rules", c.Permissions.Rules)
+	s.Rules = rules
+	for _, err := range wrong {
+		faults = append(faults, err.Error())
 	}
 	if len(faults) > 0 && s.Profile != policy.ProfileReadOnly {
 		s.Profile = policy.ProfileAsk

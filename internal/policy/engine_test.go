@@ -372,7 +372,7 @@ func TestASubAgentNeverHasMoreThanItsParent(t *testing.T) {
 func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
 	p := &person{answer: always(Reply{OptionID: "reject_once", Feedback: "smaller"})}
 	e := newEngine(t, p, boxed, nil)
-	e.Configure("s", PlanMode.Apply(Settings{Profile: ProfileTrust, Rules: mustRules(t, "allow *(*)")}))
+	e.Configure("s", Settings{Profile: ProfileTrust, Plan: true, Rules: mustRules(t, "allow *(*)")})
 	d, err := e.ApprovePlan(context.Background(), agent.ApprovalRequest{SessionID: "s"}, "1. do it")
 	if err != nil || d.Allow || !strings.Contains(d.Reason, "smaller") || !e.Settings("s").Plan {
 		t.Errorf("refused: %+v, %v", d, err)

@@ -28,15 +28,6 @@ var PlanMode = Mode{
 // DefaultMode leaves everything as it is set.
 var DefaultMode = Mode{Name: "default", Description: "Work with the permissions that are set."}
 
-// Apply gives a session's settings in this mode. A mode never loosens what it is not told to.
-func (m Mode) Apply(s Settings) Settings {
-	if m.Profile != "" {
-		s.Profile = m.Profile
-	}
-	s.Plan = m.Plan
-	return s
-}
-
 // SetPlan switches a session's plan mode on or off.
 func (e *Engine) SetPlan(session string, on bool) {
 	e.mu.Lock()

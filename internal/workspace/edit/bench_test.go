@@ -115,7 +115,6 @@ func hardCases(size int) map[string]func() {
 		"shifted pairs":                     func() { Hunks(append([]byte("x\n"), pair...), append(pair[2:len(pair):len(pair)], "y\n"...)) },
 		"nothing in common":                 func() { Hunks(sourceText(size), bytes.ToUpper(sourceText(size))) },
 		"reversed":                          func() { Hunks(sourceText(size), reversed(sourceText(size))) },
-		"words of one line":                 func() { WordDiff(one, bytes.ReplaceAll(one, []byte("abc"), []byte("abd"))) },
 		"unified of repeats":                func() { Unified("a", "b", pair, noisy, 3) },
 		"merge of repeats":                  func() { Merge3(pair, noisy, bytes.Replace(pair, []byte("b\n"), []byte("r\n"), 1000)) },
 		"patch of repeats": func() {

@@ -116,7 +116,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzHunks: hunks, words and unified diffs of any two texts are exact.
+// FuzzHunks: hunks and unified diffs of any two texts are exact.
 func FuzzHunks(f *testing.F) {
 	for _, c := range loadCases(f) {
 		f.Add(c.base(), []byte(unmark(c.parts["want"], true)), []byte("a\nb\n"))
@@ -124,9 +124,6 @@ func FuzzHunks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, base, new, third []byte) {
 		if got := ApplyHunks(base, Hunks(base, new), nil); !bytes.Equal(got, new) {
 			t.Fatalf("hunks: %q, want %q", got, new)
-		}
-		if got := Apply(base, WordDiff(base, new)); !bytes.Equal(got, new) {
-			t.Fatalf("words: %q, want %q", got, new)
 		}
 		Unified("a", "b", base, new, 3)
 		ours, conflicts := Merge3(base, new, third)

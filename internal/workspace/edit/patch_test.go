@@ -79,10 +79,3 @@ func TestPlanHunksBearTheirTier(t *testing.T) {
 		t.Errorf("%+v", hunks)
 	}
 }
-
-func TestWordDiffKeepsWordsWhole(t *testing.T) {
-	spans := WordDiff([]byte("call(fooBar, 1)"), []byte("call(fooBaz, 1)"))
-	if len(spans) != 1 || spans[0].Start != 5 || spans[0].End != 11 || string(spans[0].New) != "fooBaz" {
-		t.Errorf("%+v", spans)
-	}
-}

@@ -86,21 +86,6 @@ func checkHunk(t *rapid.T, base, new []byte, h Hunk, atBase, atNew int) {
 	}
 }
 
-func TestWordDiffIsExactAndCutsNoRune(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		old, new := []byte(rapid.String().Draw(t, "old")), []byte(rapid.String().Draw(t, "new"))
-		spans := WordDiff(old, new)
-		if got := Apply(old, spans); !bytes.Equal(got, new) {
-			t.Fatalf("got %q, want %q", got, new)
-		}
-		for _, s := range spans {
-			if invalidAt(old[s.Start:s.End]) >= 0 || invalidAt(s.New) >= 0 {
-				t.Fatalf("span %+v cuts a rune of %q or %q", s, old, new)
-			}
-		}
-	})
-}
-
 func TestUnifiedIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lf := func(label string) []byte { return bytes.ReplaceAll(drawText(t, label), []byte("\r"), nil) }

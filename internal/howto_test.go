@@ -1,0 +1,54 @@
+package internal_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The tool that CONTRIBUTING.md adds is built into a copy of the tools' package that exists for the compiler alone, and
+// its test is run there.
+func TestHowToOfATool(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(top, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, m := range fence.FindAllStringSubmatch(string(page), -1) {
+		if m[1] == "go" {
+			blocks = append(blocks, m[2])
+		}
+	}
+	set, err := os.ReadFile("tools/set.go")
+	if err != nil || len(blocks) != 2 {
+		t.Fatalf("%d blocks of Go, want the tool and its test; %v", len(blocks), err)
+	}
+	with := strings.Replace(string(set), "env.lsTool(),", "env.lsTool(), env.countTool(),", 1)
+	if with == string(set) {
+		t.Fatal("set.go does not name its constructors any more")
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for name, text := range map[string]string{"count.go": blocks[0], "count.md": "Count the lines of a file.\n", "count_test.go": blocks[1], "set.go": with} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		at, err := filepath.Abs(filepath.Join("tools", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[at] = filepath.Join(dir, name)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	raw, _ := json.Marshal(map[string]any{"Replace": replace})
+	if err := os.WriteFile(overlay, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "test", "-overlay", overlay, "-run", "^TestCount$", "-v", "./tools").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestCount") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
