@@ -13,7 +13,8 @@ const colour = (a, i) => {
 };
 let s = {};
 const sgr = (codes) => {
-  const a = codes.split(/[;:]/).map(Number);
+  const bare = codes.replace(/\b58:[\d:]*/g, '').replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // curls and their colour
+  const a = bare.split(/[;:]/).map(Number);
   for (let i = 0; i < a.length; i++) {
     const c = a[i];
     if (c === 0) s = {};

@@ -4,6 +4,7 @@ local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 local peek = require('agent_lsp.peek')
+local process = require('agent_lsp.process')
 local rename = require('agent_lsp.rename')
 
 local M = {}
@@ -228,31 +229,32 @@ local function resume(ws)
 end
 
 --- A daemon that crashed is started again, and its session resumed; one that keeps crashing is not.
-local function on_exit(ws, id, code, signal)
+local function on_exit(ws, id, ended)
   if ws.starting then
     ws.id = nil
-    return finish(ws, nil, ('agent-lsp ended while it started (code %d); :AgentLog says why'):format(code))
+    return finish(ws, nil, ended.refused or ('it ended while it started (%s); :AgentLog says why'):format(process.ending(ended)))
   end
   if ws.id ~= id then
     return
   end
   ws.id = nil
-  events.emit('exit', { client_id = id, sessionId = ws.session, code = code, signal = signal })
+  events.emit('exit', { client_id = id, sessionId = ws.session, code = ended.code, signal = ended.signal })
   if ws.stopped or vim.v.exiting ~= vim.NIL then
     return
   end
   ws.crashes = ws.crashes + 1
   if ws.crashes > max_crashes then
-    return log.tell('the daemon keeps ending; :AgentLog says why. The next command starts it again.', vim.log.levels.ERROR)
+    return log.tell('the daemon keeps ending; see :AgentLog. The next command tries again', vim.log.levels.ERROR)
   end
-  log.tell('the daemon ended unexpectedly; it is started again', vim.log.levels.WARN)
+  log.tell(('the daemon ended unexpectedly (%s); it is started again'):format(process.ending(ended)), vim.log.levels.WARN)
   resume(ws)
 end
 
 local function spec(ws, cmd)
+  local start, ended = process.command(cmd)
   return {
     name = 'agent_lsp',
-    cmd = cmd,
+    cmd = start,
     root_dir = ws.root,
     workspace_folders = { { uri = vim.uri_from_fname(ws.root), name = vim.fs.basename(ws.root) } },
     capabilities = capabilities(),
@@ -267,9 +269,9 @@ local function spec(ws, cmd)
         events.emit('ready', { client_id = client.id })
       end)
     end,
-    on_exit = function(code, signal, id)
+    on_exit = function(_, _, id)
       vim.schedule(function()
-        on_exit(ws, id, code, signal)
+        on_exit(ws, id, ended)
       end)
     end,
   }
@@ -373,19 +375,26 @@ end
 
 local shown ---@type string? the session that was told last as the current one
 
+--- Makes a stored session the current one: the daemon tells all of it.
+---@param session string
+---@param ws agent_lsp.Workspace
+function M.load(session, ws)
+  M.use(session, ws)
+  M.request('agent/session/load', { sessionId = session, replay = true }, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    events.emit('session/updated', vim.tbl_extend('force', { client_id = ws.id }, res.session))
+  end, { workspace = ws })
+end
+
 --- Shows the session of a workspace, if it has one and another is shown: the daemon tells it again.
 ---@param ws agent_lsp.Workspace
 function M.show(ws)
   if not ws.session or shown == ws.session then
     return
   end
-  M.use(ws.session, ws)
-  M.request('agent/session/load', { sessionId = ws.session, replay = true }, function(err, res)
-    if err then
-      return log.tell(err, vim.log.levels.WARN)
-    end
-    events.emit('session/updated', vim.tbl_extend('force', { client_id = ws.id }, res.session))
-  end, { workspace = ws })
+  M.load(ws.session, ws)
 end
 
 --- The current session of the workspace, made if there is none, and where requests about it go.

@@ -50,7 +50,8 @@ function M.queue(opts)
       vim.ui.select(res.queue, {
         prompt = 'Remove from the queue',
         format_item = function(q)
-          return ('[%s] %s'):format(q.delivery, q.prompt[1] and q.prompt[1].text or '')
+          local render = require('agent_lsp.render')
+          return ('%s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery))
         end,
       }, function(q)
         if q then
@@ -151,12 +152,16 @@ function M.fix(opts)
   api().prompt(text, { context = { uri = vim.uri_from_bufnr(0), selection = list[1].range, diagnostics = list } })
 end
 
+local function files(n)
+  return n == 1 and '1 file' or n .. ' files'
+end
+
 local function restore(id, at)
   client.request('agent/checkpoint/restore', { checkpointId = id }, function(err, res)
     if err then
       return log.tell(err, vim.log.levels.WARN)
     end
-    local text = ('%d file(s) changed back'):format(#res.changes)
+    local text = files(#res.changes) .. ' changed back'
     if #res.conflicts > 0 then
       text = text .. (', %d left alone: %s'):format(#res.conflicts, res.conflicts[1].reason)
     end
@@ -190,7 +195,7 @@ function M.checkpoints()
     vim.ui.select(list, {
       prompt = 'Restore a checkpoint',
       format_item = function(c)
-        return ('%s  %d file(s)  +%d -%d'):format(c.createdAt:sub(1, 19):gsub('T', ' '), #c.files, c.stat.added, c.stat.removed)
+        return ('%s  %s  +%d -%d'):format(require('agent_lsp.render').time(c.createdAt), files(#c.files), c.stat.added, c.stat.removed)
       end,
     }, function(c)
       if c then
@@ -241,7 +246,7 @@ function M.compact(opts)
 end
 
 function M.log()
-  local path = vim.lsp.get_log_path and vim.lsp.get_log_path() or vim.lsp.log.get_filename()
+  local path = require('vim.lsp.log').get_filename()
   vim.cmd.tabedit(vim.fn.fnameescape(log.path))
   if vim.fn.filereadable(path) == 1 then
     vim.cmd.split(vim.fn.fnameescape(path))

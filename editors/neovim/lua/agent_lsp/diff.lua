@@ -168,13 +168,19 @@ local function label(text, path)
   vim.wo[0][0].statusline = ' ' .. vim.fn.fnamemodify(path, ':~:.'):gsub('%%', '%%%%')
 end
 
+--- What stands above the proposed side: as much of it as there is room for.
+function M.hint()
+  local long = ' proposed, editable: :w accepts, :tabclose leaves it'
+  return #long < vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) and long or ' proposed, editable: :w accepts'
+end
+
 local function show_proposed(proposal, file, base, list, filetype)
   local path = vim.uri_to_fname(hunks.uri(file))
   local proposed = exchange(base, list, 'old', 'new', 'base')
   local buf = scratch('agent-proposed://' .. path, proposed, filetype)
   show('right', buf)
   vim.bo[buf].buftype, vim.bo[buf].modified = 'acwrite', false
-  label(' proposed, editable: :w accepts%<, :tabclose leaves it ', path)
+  label("%{%v:lua.require'agent_lsp.diff'.hint()%}", path)
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()

@@ -48,9 +48,10 @@ function M.buffer(uri)
   return buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
---- A line as chunks of virtual text: what differs from its partner stands out. Tabs become spaces as in the buffer.
-local function chunks(prefix, line, spans, looks)
-  local out, column, at = { { prefix, looks.base } }, 0, 0
+--- A line as chunks of virtual text, column for column as it would stand in the buffer: tabs become spaces, and what
+--- differs from its partner stands out.
+local function chunks(line, spans, looks)
+  local out, column, at = {}, 0, 0
   local function add(text, group)
     text = text:gsub('[^\t]*\t?', function(part)
       local bare = part:gsub('\t', '')
@@ -116,7 +117,7 @@ local function wrapped(out, line, width)
         fits = math.min(fits - 1, room)
       end
       at[#at + 1] = { vim.fn.strcharpart(text, 0, fits, true), c[2] }
-      out[#out + 1], at, room = at, { { '  ', line[1][2] } }, width - 2
+      out[#out + 1], at, room = at, {}, width
       text = vim.fn.strcharpart(text, fits, vim.fn.strcharlen(text), true)
     end
     at[#at + 1], room = { text, c[2] }, room - vim.api.nvim_strwidth(text)
@@ -145,12 +146,16 @@ local function other_side(buf, applied, spans, shown, virtual, width)
   local out = {}
   for i, line in ipairs(virtual) do
     local s = #virtual == #shown and spans[i][applied and 1 or 2] or {}
-    local line_chunks = chunks(applied and '- ' or '+ ', line, s, looks)
+    local line_chunks = chunks(line, s, looks)
     if width then
       wrapped(out, line_chunks, width)
     else
       out[#out + 1] = line_chunks
     end
+  end
+  local rest = { (' '):rep(vim.o.columns), looks.base } -- to the window's edge, as the buffer's own lines
+  for _, l in ipairs(out) do
+    l[#l + 1] = rest
   end
   return out
 end
@@ -254,7 +259,7 @@ local function longest(w, buf)
     most = math.max(most, stop - at)
     at = stop + 1
   end
-  return most + 2 + (text:find('\t', 1, true) and select(2, text:gsub('\t', '')) * (vim.bo[buf].tabstop - 1) or 0)
+  return most + (text:find('\t', 1, true) and select(2, text:gsub('\t', '')) * (vim.bo[buf].tabstop - 1) or 0)
 end
 
 --- Virtual lines above the first line show only if the window makes room for them.

@@ -1,6 +1,20 @@
 --- :checkhealth agent_lsp
 local M = {}
 
+--- What the daemon says of itself: lines, of which one that begins with "next:" says what to do about those before.
+local function tell(text, ready)
+  local h = vim.health
+  local lines = vim.split(vim.trim(text), '\n')
+  local advice = not ready and lines[#lines]:match('^next: (.*)')
+  for i, line in ipairs(lines) do
+    if advice and i == #lines - 1 then
+      h.warn(line, { advice })
+    elseif not advice or i < #lines then
+      h.info(line)
+    end
+  end
+end
+
 function M.check()
   local h = vim.health
   h.start('agent-lsp')
@@ -18,11 +32,8 @@ function M.check()
   end
   h.ok('version: ' .. vim.trim(version.stdout))
   local doctor = vim.system({ cmd[1], 'doctor' }, { text = true }):wait(20000)
-  for _, line in ipairs(vim.split(vim.trim(doctor.stdout or ''), '\n')) do
-    h.info(line)
-  end
-  local root = require('agent_lsp.client').root()
-  h.info('workspace root: ' .. root)
+  tell(doctor.stdout or '', doctor.code == 0)
+  h.info('workspace root: ' .. require('agent_lsp.client').root())
 end
 
 return M

@@ -32,8 +32,9 @@ end
 function M.hint()
   local what = about and 'about ' .. about.name or ''
   local keys = 'Enter sends, Alt-Enter queues, Ctrl-C stops'
-  if #what + #keys + 2 > vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) then
-    keys = 'CR sends, M-CR queues, C-c stops%<'
+  local room = vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) - #what - 2
+  for _, shorter in ipairs({ 'CR sends, M-CR queues, C-c stops', 'CR sends' }) do
+    keys = #keys > room and shorter or keys
   end
   return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '') .. ' %#AgentLspMeta#' .. keys
 end
@@ -100,6 +101,37 @@ local function complete_at()
   end)
 end
 
+--- Whether the menu offers something else than what stands there already.
+local function offers()
+  if vim.fn.pumvisible() == 0 then
+    return false
+  end
+  local info = vim.fn.complete_info({ 'selected', 'items' })
+  local chosen = info.items[info.selected + 1]
+  local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
+  return chosen ~= nil and not vim.endswith(before, chosen.word)
+end
+
+--- The menu inserts nothing before it is told to, whatever the user's own completeopt is: who types on, types on.
+local function quiet_menu(buf)
+  local wanted = 'menuone,noinsert'
+  if vim.api.nvim_get_option_info2('completeopt', {}).global_local then
+    vim.bo[buf].completeopt = wanted
+    return
+  end
+  local own -- before 0.11 there is one value for all buffers
+  vim.api.nvim_create_autocmd({ 'InsertEnter', 'InsertLeave' }, {
+    buffer = buf,
+    callback = function(args)
+      if args.event == 'InsertEnter' then
+        own, vim.o.completeopt = own or vim.o.completeopt, wanted
+      elseif own then
+        vim.o.completeopt, own = own, nil
+      end
+    end,
+  })
+end
+
 local function map_keys(buf)
   local function map(mode, lhs, fn, desc)
     vim.keymap.set(mode, lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
@@ -111,7 +143,7 @@ local function map_keys(buf)
   end
   map('n', '<CR>', M.submit, 'send')
   map('i', '<CR>', function()
-    if vim.fn.pumvisible() == 1 then
+    if offers() then
       local key = vim.api.nvim_replace_termcodes('<C-y>', true, false, true)
       return vim.api.nvim_feedkeys(key, 'n', false)
     end
@@ -146,6 +178,7 @@ function M.buffer()
   vim.api.nvim_buf_set_name(buffer, 'agent-lsp://input')
   vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'hide', 'agent_lsp_input'
   map_keys(buffer)
+  quiet_menu(buffer)
   vim.api.nvim_create_autocmd('TextChangedI', { buffer = buffer, callback = complete_at })
   return buffer
 end

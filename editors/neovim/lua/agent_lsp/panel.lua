@@ -74,16 +74,10 @@ function M.winbar()
     status_groups[state.status] or 'AgentLspMeta',
     state.status == 'idle' and '○ idle' or '● ' .. state.status
   )
+  bar = (state.title or '') ~= '' and bar .. '· ' or bar
   local rest = cost() .. gauge()
   local taken = vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
   vim.wo[win][0].winbar = bar .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1) .. '%=' .. rest
-end
-
-local function text_of(prompt)
-  if type(prompt) == 'string' then
-    return prompt
-  end
-  return prompt[1] and prompt[1].text or ''
 end
 
 --- What waits below the transcript: the first permission or question, and the queue.
@@ -101,8 +95,10 @@ local function footer()
     for i, l in ipairs(permission.describe(entry)) do
       add((i == 1 and '? ' or '  ') .. l, i == 1 and 'AgentLspWaiting' or 'Normal')
     end
-    for i, o in ipairs(permission.choices(entry)) do
+    local choices, asides = permission.choices(entry)
+    for i, o in ipairs(choices) do
       add((' %d  %s'):format(i, o), 'Normal', 2)
+      table.insert(marks, asides[i] and { #lines - 1, 4 + asides[i], #lines[#lines], 'AgentLspMeta' } or nil)
     end
     if permission.is_multi(entry) then
       add(' ↵  send the marked ones', 'Normal', 4)
@@ -118,10 +114,17 @@ local function footer()
   if hunks > 0 then
     add(('✎ %d %s for your decision'):format(hunks, hunks == 1 and 'hunk waits' or 'hunks wait'), 'AgentLspWaiting')
     add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
-    add('    :AgentAccept, :AgentReject (! all), :AgentReview', 'AgentLspMeta')
+    add('    :AgentAccept, :AgentReject (! all)', 'AgentLspMeta')
+    add('    :AgentReview shows all of them', 'AgentLspMeta')
   end
   for _, q in ipairs(state.queue) do
-    add(('» %s  (%s)'):format(render.line(text_of(q.prompt)), q.delivery == 'steer' and 'steers next' or 'queued'), 'AgentLspMeta')
+    add(('» %s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery)), 'AgentLspMeta')
+  end
+  if #lines == 0 and transcript.is_empty() then
+    add('Ask for a change, or about the code.', 'AgentLspMeta')
+    add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
+    add(' q  hide this panel', 'AgentLspMeta', 2)
+    add('    :help agent_lsp tells the rest', 'AgentLspMeta')
   end
   if #lines > 0 then
     local fence = render.fence(lines)

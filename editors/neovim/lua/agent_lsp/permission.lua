@@ -126,24 +126,31 @@ function M.is_multi(entry)
   return entry.kind == 'question' and entry.params.multi == true and #(entry.params.options or {}) > 0
 end
 
+--- What stands behind a choice: the rule that it makes, or its description.
+local function aside(kind, o)
+  if kind == 'permission' then
+    return o.pattern and not o.name:find(o.pattern, 1, true) and ('  (%s)'):format(o.pattern) or ''
+  end
+  return o.description and '  ' .. o.description or ''
+end
+
 --- The choices of a request, as they are shown.
 ---@param entry agent_lsp.Pending
----@return string[]
+---@return string[] choices
+---@return integer[] asides of each choice the byte where what explains it begins
 function M.choices(entry)
   local function line_of(text)
     local lines = require('agent_lsp.render').lines(text)
     return lines[1] .. (#lines > 1 and ' …' or '')
   end
-  local shown = vim.tbl_map(function(o)
-    if entry.kind == 'permission' then
-      return line_of(o.pattern and not o.name:find(o.pattern, 1, true) and ('%s  (%s)'):format(o.name, o.pattern) or o.name)
-    end
-    return line_of(o.description and ('%s  %s'):format(o.label, o.description) or o.label)
-  end, entry.params.options or {})
-  for i, text in ipairs(M.is_multi(entry) and shown or {}) do
-    shown[i] = (entry.chosen[i] and '[x] ' or '[ ] ') .. text
+  local shown, asides = {}, {}
+  for i, o in ipairs(entry.params.options or {}) do
+    local box = M.is_multi(entry) and (entry.chosen[i] and '[x] ' or '[ ] ') or ''
+    local name = entry.kind == 'permission' and o.name or o.label
+    shown[i] = line_of(box .. name .. aside(entry.kind, o))
+    asides[i] = math.min(#shown[i], #box + #name)
   end
-  return shown
+  return shown, asides
 end
 
 --- Marks a choice of a question that takes several, or takes the mark away.
@@ -229,7 +236,7 @@ end
 --- Asks for several choices, one after the other.
 local function select_several(entry)
   local choices = M.choices(entry)
-  table.insert(choices, 'Send')
+  choices[#choices + 1] = 'Send'
   vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
     if not n then
       entry.answer({ declined = true })

@@ -34,7 +34,7 @@ local groups = {
 for group, link in pairs({
   AgentLspUser = 'Title',
   AgentLspReasoning = 'Comment',
-  AgentLspTool = 'Normal',
+  AgentLspOutput = 'Comment',
   AgentLspRunning = 'DiagnosticInfo',
   AgentLspDone = 'DiagnosticOk',
   AgentLspFailed = 'DiagnosticError',
@@ -57,6 +57,35 @@ end
 ---@param text string
 function M.line(text)
   return M.lines(text)[1]
+end
+
+--- The words of a prompt that is a text or a list of content blocks.
+---@param prompt string|agent_lsp.ContentBlock[]
+function M.prompt_text(prompt)
+  return type(prompt) == 'string' and prompt or prompt[1] and prompt[1].text or ''
+end
+
+--- When a queued prompt is sent, in words.
+---@param delivery string
+function M.delivery(delivery)
+  return delivery == 'steer' and 'steers next' or 'queued'
+end
+
+--- A time of the wire (RFC 3339) by the user's clock.
+---@param iso string
+function M.time(iso)
+  local y, mo, d, h, mi, s, zone = iso:match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)[%.%d]*(.*)$')
+  if not y then
+    return iso
+  end
+  local fields = { year = tonumber(y), month = tonumber(mo), day = tonumber(d), hour = tonumber(h), min = tonumber(mi), sec = tonumber(s) }
+  fields.isdst = false
+  local told = os.time(fields) -- as if it were local
+  local sign, zone_h, zone_m = zone:match('^([+-])(%d+):(%d+)$')
+  local east = sign and (sign == '+' and 1 or -1) * (zone_h * 3600 + zone_m * 60) or 0
+  local utc = os.date('!*t', told)
+  utc.isdst = false
+  return os.date('%Y-%m-%d %H:%M', told - east + os.difftime(told, os.time(utc)))
 end
 
 --- A fence that no line of the text ends. What stands in it is shown as it is: Markdown would hide parts of it.
@@ -100,6 +129,8 @@ end
 ---@field group? string highlight of the first line
 ---@field icon? string highlight of the first line's icon alone
 ---@field whole? boolean whether the highlight is for all lines
+---@field marks? { [1]: integer, [2]: integer, [3]: integer, [4]: string }[] row, columns and highlight of parts
+---@field output? { [1]: integer, [2]: integer } lines that a tool printed, one-based
 ---@field fold? { [1]: integer, [2]: integer } lines that fold, one-based
 
 --- The fence that would close a text's open code block, nil if none is open.
@@ -160,12 +191,16 @@ local function reasoning(item)
 end
 
 local function plan(item)
-  local out = { 'Plan' }
-  local states = { completed = icons.completed, inProgress = icons.running }
+  local out, marks = { 'Plan' }, {}
+  local states = { completed = 'completed', inProgress = 'running' }
   for _, e in ipairs(item.data.entries or {}) do
-    table.insert(out, ('%s %s'):format(states[e.status] or icons.pending, verbatim(M.line(e.content))))
+    local status = states[e.status] or 'pending'
+    local icon = icons[status]
+    table.insert(out, ('%s %s'):format(icon, verbatim(M.line(e.content))))
+    table.insert(marks, { #out - 1, 0, #icon, groups[status] or 'AgentLspMeta' })
+    table.insert(marks, status == 'completed' and { #out - 1, #icon, #out[#out], 'AgentLspMeta' } or nil)
   end
-  return { lines = out, group = 'AgentLspUser' }
+  return { lines = out, group = 'AgentLspUser', marks = marks }
 end
 
 local function notice(item)
@@ -207,12 +242,17 @@ local function tool(item)
   local look = { lines = out, icon = groups[d.status] }
   if d.status == 'running' and item.output ~= '' then
     output(out, item, item.output, live_output, true)
+    look.output = { 2, #out }
   elseif item.done and d.result and d.result ~= '' then
-    if d.status == 'denied' or d.isError then
+    local wrong = d.status == 'denied' or d.isError
+    if wrong then
       out[1] = ('%s: %s'):format(out[1], verbatim(vim.trim(M.line(d.result))))
     end
-    output(out, item, d.result, max_output)
-    look.fold = { item.depth == 0 and hides_fences and 3 or 2, #out }
+    if not wrong or vim.trim(d.result):find('\n') then -- or all of it is said already
+      output(out, item, d.result, max_output)
+      look.output = { 2, #out }
+      look.fold = { item.depth == 0 and hides_fences and 3 or 2, #out }
+    end
   end
   return look
 end

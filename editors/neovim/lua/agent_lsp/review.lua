@@ -208,7 +208,7 @@ function M.edit()
   end
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunks.split(w.hunk.newText))
-  vim.api.nvim_buf_set_name(buf, 'agent-hunk://' .. w.hunk.hunkId)
+  vim.api.nvim_buf_set_name(buf, ('agent-hunk://%s/%s'):format(w.hunk.hunkId, vim.fs.basename(vim.uri_to_fname(hunks.uri(w.file)))))
   vim.bo[buf].buftype, vim.bo[buf].bufhidden = 'acwrite', 'wipe'
   vim.bo[buf].filetype = vim.filetype.match({ filename = vim.uri_to_fname(hunks.uri(w.file)) }) or ''
   vim.bo[buf].modified = false
@@ -221,6 +221,7 @@ function M.edit()
     border = 'rounded',
     title = ' :w accepts this text, :q leaves it ',
   })
+  vim.wo[win][0].fillchars = 'eob: '
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()

@@ -2,6 +2,7 @@
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 local panel = require('agent_lsp.panel')
+local render = require('agent_lsp.render')
 
 local M = {}
 
@@ -9,9 +10,8 @@ local actions = {}
 
 function actions.resume(s, at)
   panel.clear()
-  client.use(s.sessionId, at.workspace)
+  client.load(s.sessionId, at.workspace)
   panel.open()
-  client.request('agent/session/load', { sessionId = s.sessionId, replay = true }, nil, at)
 end
 
 function actions.fork(s, at)
@@ -48,7 +48,7 @@ function actions.export(s, at)
     end
     vim.cmd.tabnew()
     vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
-    vim.bo.filetype = 'markdown'
+    vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q asks nothing, :w NAME keeps it
   end, at)
 end
 
@@ -68,7 +68,7 @@ function M.pick(action)
       prompt = 'Session to ' .. action,
       format_item = function(s)
         return ('%s  %s%s'):format(
-          s.updatedAt:sub(1, 16):gsub('T', ' '),
+          render.time(s.updatedAt),
           s.title ~= '' and s.title or '(no title)',
           s.status ~= 'idle' and '  [' .. s.status .. ']' or ''
         )

@@ -32,7 +32,7 @@ local max_live = 8192
 local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
 
 --- What a long line that wraps is indented behind: a list's mark, a state, a key.
-local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·]\|\d\+[.)]\)\s\+\|^ \S  ]]
+local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·!i>]\|\d\+[.)]\)\s\+\|^ \S  ]]
 
 local items = {} ---@type agent_lsp.PanelItem[]
 local by_id = {} ---@type table<string, agent_lsp.PanelItem>
@@ -125,7 +125,12 @@ local function colour(item, look, row)
     vim.api.nvim_buf_set_extmark(M.buf, colours, row, #from, { end_col = stop, hl_group = look.icon, priority = 120 })
   end
   for _, m in ipairs(look.marks or {}) do
-    vim.api.nvim_buf_set_extmark(M.buf, colours, row + m[1], m[2], { end_col = m[3], hl_group = m[4], priority = 120 })
+    local opts = { end_col = #from + m[3], hl_group = m[4], priority = 120 }
+    vim.api.nvim_buf_set_extmark(M.buf, colours, row + m[1], #from + m[2], opts)
+  end
+  if look.output then
+    local opts = { end_row = row + look.output[2], hl_group = 'AgentLspOutput', priority = 120 }
+    vim.api.nvim_buf_set_extmark(M.buf, colours, row + look.output[1] - 1, #from, opts)
   end
   if item.depth > 0 then
     for i = 1, #look.lines do
@@ -318,6 +323,18 @@ local function insert(item)
   table.insert(items, at + 1, item)
 end
 
+--- Whether nothing has been said yet.
+function M.is_empty()
+  return #items == 0
+end
+
+--- What is told below an empty transcript goes with its first item.
+local function touch_first()
+  if #items == 1 then
+    touch(footer)
+  end
+end
+
 --- Takes an item as the daemon tells it.
 ---@param data agent_lsp.Item
 ---@param done boolean
@@ -327,6 +344,7 @@ function M.take(data, done)
     item = new_item(data.itemId, data)
     by_id[data.itemId] = item
     insert(item)
+    touch_first()
   end
   if data.label == data.name and item.data.label then
     data.label = item.data.label -- a call that a crash cut off is told again without its label
@@ -376,6 +394,7 @@ function M.note(text, level)
   local item = new_item('', { type = 'notice', level = level or 'info' })
   item.text, item.done = text, true
   table.insert(items, item)
+  touch_first()
   touch(item)
 end
 

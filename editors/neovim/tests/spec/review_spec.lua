@@ -26,9 +26,11 @@ local function virtual_lines(buf)
     for _, line in ipairs(m[4].virt_lines or {}) do
       table.insert(
         out,
-        table.concat(vim.tbl_map(function(c)
-          return c[1]
-        end, line))
+        (table
+          .concat(vim.tbl_map(function(c)
+            return c[1]
+          end, line))
+          :gsub('%s+$', '')) -- it reaches to the edge
       )
     end
   end
@@ -56,7 +58,7 @@ H.case('hunks of an unsaved buffer are decided one by one; other changes, cursor
   local split = vim.api.nvim_get_current_win()
   vim.cmd('AgentPrompt change two and nine')
   local review = H.hunks(2)
-  H.equal(virtual_lines(), { '+ TWO', '+ NINE', '+ NINE AND A HALF' })
+  H.equal(virtual_lines(), { 'TWO', 'NINE', 'NINE AND A HALF' })
   H.equal(H.lines(buf), replace(vim.split(vim.trim(ten), '\n'), 5, 'five, unsaved'))
   go(9)
   vim.cmd('AgentAccept')
@@ -95,6 +97,7 @@ H.case('a proposed line that is longer than the window is wide is shown whole, w
     return most
   end
   local wide = table.concat(virtual_lines())
+  H.equal(wide, '    ' .. long)
   H.equal(widest() <= 78, true, 'it is cut')
   vim.cmd('vertical resize 40')
   vim.cmd('doautocmd WinResized')
@@ -102,10 +105,10 @@ H.case('a proposed line that is longer than the window is wide is shown whole, w
     return widest() <= 40
   end)
   H.equal(#virtual_lines() > 1, true)
-  H.equal((table.concat(virtual_lines()):gsub('  ', '')), (wide:gsub('  ', '')))
+  H.equal(table.concat(virtual_lines()), wide)
   vim.wo.wrap = false
   require('agent_lsp.draw').buffer_hunks(0, true)
-  H.equal(virtual_lines(), { '+     ' .. long })
+  H.equal(virtual_lines(), { '    ' .. long })
 end)
 
 H.case('one decision is one undo step, and undo and redo go across an accept', function()
@@ -300,7 +303,7 @@ H.case('in review policy the text is in the buffer, and a rejected hunk goes bac
   H.equal(H.turn().status, 'completed')
   H.hunks(2)
   H.equal({ H.lines(buf)[2], H.lines(buf)[9] }, { 'TWO', 'NINE' })
-  H.equal(virtual_lines(), { '- two', '- nine' })
+  H.equal(virtual_lines(), { 'two', 'nine' })
   vim.cmd('AgentDiff')
   local wins = vim.api.nvim_tabpage_list_wins(0)
   H.equal(H.lines(vim.api.nvim_win_get_buf(wins[1]))[2], 'two')
@@ -442,7 +445,7 @@ H.case('a CRLF file with a BOM keeps both, byte for byte', function()
   H.equal({ vim.bo[buf].fileformat, vim.bo[buf].bomb }, { 'dos', true })
   vim.cmd('AgentPrompt go')
   H.hunks(2)
-  H.equal(virtual_lines(), { '+ TWO', '+ more', '+ TEN' })
+  H.equal(virtual_lines(), { 'TWO', 'more', 'TEN' })
   vim.cmd('AgentAccept!')
   H.equal(H.turn().status, 'completed')
   vim.cmd('silent write')
@@ -481,7 +484,7 @@ H.case('the last line without a newline, an empty file, and a file that ends', f
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.hunks(1)
-  H.equal(virtual_lines(), { '+ TWO', '+ THREE' })
+  H.equal(virtual_lines(), { 'TWO', 'THREE' })
   vim.cmd('AgentAccept!')
   H.equal(H.turn().status, 'completed')
   H.equal(H.lines(buf), { 'one', 'TWO', 'THREE' })

@@ -1,0 +1,51 @@
+--- The daemon's process, framed by Neovim's own client, in two respects politer: a daemon that refuses to start says
+--- why (Neovim shows a stack trace and leaves the process there), and of one that ends only the plugin tells (Neovim
+--- shows two lines more, and with them a prompt for a key in the middle of typing).
+local M = {}
+
+---@class agent_lsp.Process what becomes of it
+---@field code? integer
+---@field signal? integer
+---@field refused? string why the daemon did not start
+
+--- Its end as words.
+---@param p agent_lsp.Process
+function M.ending(p)
+  return (p.signal or 0) ~= 0 and ('signal %d'):format(p.signal) or ('code %d'):format(p.code or 0)
+end
+
+--- The request function, which lets no refusal of initialize through to Neovim.
+local function guarded(rpc, process)
+  local request = rpc.request
+  return function(method, params, callback, ...)
+    local function answer(err, result)
+      if err then
+        process.refused = err.message or tostring(err)
+        return rpc.terminate()
+      end
+      return callback(err, result)
+    end
+    return request(method, params, method == 'initialize' and answer or callback, ...)
+  end
+end
+
+--- The function that vim.lsp.start takes in the place of a command, and what will be known of the process.
+---@param cmd string[]
+---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
+---@return agent_lsp.Process
+function M.command(cmd)
+  local process = {}
+  return function(dispatchers)
+    local on_exit = dispatchers.on_exit
+    dispatchers.on_exit = function(code, signal)
+      process.code, process.signal = code, signal
+      return on_exit(0, 0)
+    end
+    local rpc = vim.lsp.rpc.start(cmd, dispatchers)
+    rpc.request = guarded(rpc, process)
+    return rpc
+  end,
+    process
+end
+
+return M
