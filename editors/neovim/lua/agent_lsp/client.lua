@@ -244,9 +244,9 @@ local function on_exit(ws, id, ended)
   end
   ws.crashes = ws.crashes + 1
   if ws.crashes > max_crashes then
-    return log.tell('the daemon keeps ending; see :AgentLog. The next command tries again', vim.log.levels.ERROR)
+    return log.tell('the daemon keeps ending, see :AgentLog', vim.log.levels.ERROR)
   end
-  log.tell(('the daemon ended unexpectedly (%s); it is started again'):format(process.ending(ended)), vim.log.levels.WARN)
+  log.tell(('the daemon ended (%s); it is started again'):format(process.ending(ended)), vim.log.levels.WARN)
   resume(ws)
 end
 

@@ -170,8 +170,8 @@ end
 
 --- What stands above the proposed side: as much of it as there is room for.
 function M.hint()
-  local long = ' proposed, editable: :w accepts, :tabclose leaves it'
-  return #long < vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) and long or ' proposed, editable: :w accepts'
+  local long = 'proposed, editable: :w accepts, :tabclose leaves it'
+  return #long < vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) and long or 'proposed, editable: :w accepts'
 end
 
 local function show_proposed(proposal, file, base, list, filetype)
@@ -180,7 +180,7 @@ local function show_proposed(proposal, file, base, list, filetype)
   local buf = scratch('agent-proposed://' .. path, proposed, filetype)
   show('right', buf)
   vim.bo[buf].buftype, vim.bo[buf].modified = 'acwrite', false
-  label("%{%v:lua.require'agent_lsp.diff'.hint()%}", path)
+  label(" %{%v:lua.require'agent_lsp.diff'.hint()%}", path)
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()

@@ -7,6 +7,9 @@ local buffer ---@type integer?
 local history = {} ---@type string[]
 local at = 1
 
+local chose = false -- whether the user went to an entry of the menu
+local taken ---@type string? what was taken from the menu or recalled last: it is not offered again where it stands
+
 ---@class agent_lsp.About the lines that the next prompt is about
 ---@field uri string
 ---@field range lsp.Range
@@ -79,7 +82,9 @@ end
 ---@param step integer
 function M.recall(step)
   at = math.max(1, math.min(#history + 1, at + step))
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(history[at] or '', '\n'))
+  local prompt = history[at] or ''
+  taken = prompt:match('@%S*$')
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(prompt, '\n'))
   pcall(vim.api.nvim_win_set_cursor, 0, { vim.api.nvim_buf_line_count(buffer), 10000 })
 end
 
@@ -89,22 +94,23 @@ local function complete_at()
     return vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1]:sub(1, col)
   end
   local start, query = before():match('()@([#%w%._/%-]*)$')
-  if not start then
+  if not start or '@' .. query == taken then
     return
   end
   local asked = before()
   mention.complete(query, function(words)
     local here = vim.api.nvim_get_current_buf() == buffer and vim.fn.mode() == 'i'
     if here and #words > 0 and vim.api.nvim_win_get_cursor(0)[2] == col and before() == asked then
+      chose = false
       vim.fn.complete(start, words)
     end
   end)
 end
 
---- Whether the menu offers something else than what stands there already.
+--- Whether the menu shows what the user went to, or offers something else than what stands there already.
 local function offers()
-  if vim.fn.pumvisible() == 0 then
-    return false
+  if vim.fn.pumvisible() == 0 or chose then
+    return chose and vim.fn.pumvisible() == 1
   end
   local info = vim.fn.complete_info({ 'selected', 'items' })
   local chosen = info.items[info.selected + 1]
@@ -132,6 +138,21 @@ local function quiet_menu(buf)
   })
 end
 
+local function press(key)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, false, true), 'n', false)
+end
+
+--- A key that goes through the menu where there is one, and else does something of its own.
+local function through_menu(key, otherwise)
+  return function()
+    if vim.fn.pumvisible() == 0 then
+      return otherwise()
+    end
+    chose = true
+    press(key)
+  end
+end
+
 local function map_keys(buf)
   local function map(mode, lhs, fn, desc)
     vim.keymap.set(mode, lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
@@ -144,11 +165,21 @@ local function map_keys(buf)
   map('n', '<CR>', M.submit, 'send')
   map('i', '<CR>', function()
     if offers() then
-      local key = vim.api.nvim_replace_termcodes('<C-y>', true, false, true)
-      return vim.api.nvim_feedkeys(key, 'n', false)
+      return press('<C-y>')
+    elseif vim.fn.pumvisible() == 1 then -- it must be gone before the text is
+      return press("<C-y><Cmd>lua require('agent_lsp.input').submit()<CR>")
     end
     M.submit()
   end, 'send')
+  map('i', '<Tab>', function()
+    press(vim.fn.pumvisible() == 1 and '<C-y>' or '<Tab>')
+  end, 'take what the menu offers')
+  for _, key in ipairs({ '<C-n>', '<C-p>' }) do
+    local function plain()
+      press(key)
+    end
+    map('i', key, through_menu(key, plain), 'through the menu')
+  end
   map('i', '<C-j>', function()
     vim.api.nvim_paste('\n', false, -1)
   end, 'new line')
@@ -161,8 +192,8 @@ local function map_keys(buf)
   end, 'stop the turn')
   map('n', '<C-p>', recall(-1), 'earlier prompt')
   map('n', '<C-n>', recall(1), 'later prompt')
-  map('i', '<Up>', recall(-1), 'earlier prompt')
-  map('i', '<Down>', recall(1), 'later prompt')
+  map('i', '<Up>', through_menu('<C-p>', recall(-1)), 'earlier prompt, or up in the menu')
+  map('i', '<Down>', through_menu('<C-n>', recall(1)), 'later prompt, or down in the menu')
   map('n', 'q', function()
     require('agent_lsp.panel').close()
   end, 'hide the panel')
@@ -180,6 +211,12 @@ function M.buffer()
   map_keys(buffer)
   quiet_menu(buffer)
   vim.api.nvim_create_autocmd('TextChangedI', { buffer = buffer, callback = complete_at })
+  vim.api.nvim_create_autocmd('CompleteDone', {
+    buffer = buffer,
+    callback = function()
+      taken = vim.v.completed_item.word
+    end,
+  })
   return buffer
 end
 

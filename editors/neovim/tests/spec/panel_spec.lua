@@ -107,6 +107,48 @@ H.case('a low and narrow panel: the input keeps its height, its keys are told wh
   vim.o.lines, vim.o.columns = lines, columns
 end)
 
+H.case('an empty panel says what to do, until something is said', function()
+  H.start({ script = { { text = 'Hello.' } } })
+  vim.cmd('AgentToggle')
+  local function told()
+    return H.panel_text():find(' i  write a prompt', 1, true)
+  end
+  H.wait('what to do', told)
+  vim.cmd('AgentPrompt hi')
+  H.equal(H.turn().status, 'completed')
+  H.wait('its end', function()
+    return not told()
+  end)
+  vim.cmd('AgentNew')
+  H.wait('what to do', told)
+end)
+
+H.case('output is told from its command, an error of one line is told once, and what explains a choice is dim', function()
+  local ask = { question = 'Which?', options = { { label = 'Red', description = 'like blood' } } }
+  H.start(allow_all({
+    { toolCalls = { { name = 'bash', arguments = { command = 'echo printed' } }, { name = 'read', arguments = { path = 'nothing' } } } },
+    H.call('ask_user', ask),
+  }))
+  vim.cmd('AgentPrompt go')
+  H.wait('the question', function()
+    return H.panel_text():find(' 1  Red  like blood', 1, true)
+  end)
+  local buf = require('agent_lsp.transcript').buf
+  local function looks(text, group)
+    for i, line in ipairs(H.lines(buf)) do
+      local col = line:find(text, 1, true)
+      if col and not line:find('echo') then
+        return vim.iter(vim.inspect_pos(buf, i - 1, col - 1).extmarks):any(function(m)
+          return m.opts.hl_group == group
+        end)
+      end
+    end
+  end
+  H.equal(looks('printed', 'AgentLspOutput'), true, 'output')
+  H.equal({ looks('Red', 'AgentLspMeta'), looks('like blood', 'AgentLspMeta') }, { false, true })
+  H.equal(select(2, H.panel_text():gsub('does not exist', '')), 1)
+end)
+
 H.case('what waits says by which keys it is decided, and <CR> there goes to it', function()
   H.start({
     files = { ['a.txt'] = 'one\ntwo\n' },

@@ -20,6 +20,11 @@ H.case('sessions are listed, resumed, renamed, forked, exported and deleted', fu
     return H.panel_text():find('About apples.', 1, true)
   end)
   H.equal(H.panel_text():find('pears'), nil)
+  local panel = require('agent_lsp.panel')
+  H.wait('the title', function()
+    return panel.state.title:find('apples')
+  end)
+  H.matches(vim.wo[require('agent_lsp.transcript').window()].winbar, 'idle%%%* · tell me of apples')
   H.choose('apples', 'On fruit')
   vim.cmd('AgentSessions rename')
   H.event('session/updated', function(p)
@@ -30,7 +35,8 @@ H.case('sessions are listed, resumed, renamed, forked, exported and deleted', fu
   H.wait('the export', function()
     return vim.bo.filetype == 'markdown' and table.concat(H.lines(), '\n'):find('About apples')
   end)
-  vim.cmd('tabclose!')
+  H.equal(vim.bo.modified, false, 'a view asks nothing when it is closed')
+  vim.cmd('tabclose')
   H.choose('pears')
   vim.cmd('AgentSessions fork')
   H.wait('the fork', function()
@@ -347,6 +353,24 @@ H.case(':checkhealth tells binary, version, provider and sandbox', function()
     H.matches(text, want)
   end
   H.equal(text:find('ERROR'), nil)
+end)
+
+H.case(':checkhealth warns where no model answers, and says what to do', function()
+  H.start({})
+  vim.env.AGENT_LSP_SCRIPT = nil
+  vim.cmd('checkhealth agent_lsp')
+  local text = table.concat(H.lines(), '\n')
+  H.matches(text, 'WARNING provider: none')
+  H.matches(text, 'ADVICE:\n%s+%- set OPENAI_API_KEY')
+end)
+
+H.case('times are told by the clock of the user', function()
+  local time = require('agent_lsp.render').time
+  local zone = vim.env.TZ
+  vim.env.TZ = 'XXX-9:30' -- nine and a half hours east
+  local got = { time('2026-03-01T20:45:10.5Z'), time('2026-03-01T20:45:10+02:00'), time('soon') }
+  vim.env.TZ = zone
+  H.equal(got, { '2026-03-02 06:15', '2026-03-02 04:15', 'soon' })
 end)
 
 --- Processes whose command line holds a text, from /proc.

@@ -165,6 +165,7 @@ H.case('a queued prompt can be taken back', function()
   H.wait('the queue to empty', function()
     return #require('agent_lsp.panel').state.queue == 0
   end)
+  H.equal(H.asked[1].items, { 'unwanted  (queued)' })
   vim.cmd('AgentAccept')
   H.equal(H.turn().status, 'completed')
 end)
@@ -336,7 +337,9 @@ H.case('a daemon killed in mid-turn comes back with its session', function()
   H.script({ { text = 'After the crash.' } })
   local pid = H.request('agent/status', {}).pid
   vim.uv.kill(pid, 'sigkill')
-  H.event('exit')
+  H.event('exit', function(p)
+    return p.signal == 9
+  end)
   H.event('ready', nil, 2)
   H.hunks(1)
   vim.cmd('AgentAccept')
@@ -359,6 +362,22 @@ H.case('a daemon that cannot start says so', function()
     return H.notices[1]
   end)
   H.matches(H.notices[1].text, '/nonexistent/agent%-lsp')
+end)
+
+H.case('a daemon that refuses to start says why, leaves no process, and the next command tries again', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'x', nonsense = true } } })
+  vim.cmd('AgentPrompt go')
+  H.wait('the message', function()
+    return H.notices[1]
+  end)
+  H.matches(H.notices[1].text, 'unknown field')
+  H.equal(H.notices[1].text:find('stack traceback'), nil)
+  H.wait('the end of the process', function()
+    return #vim.lsp.get_clients({ name = 'agent_lsp' }) == 0
+  end)
+  H.script({ { text = 'Now.' } })
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
 end)
 
 H.case('broken arguments and a failing provider end in words, and the next prompt works', function()

@@ -1,0 +1,148 @@
+--- Real keys in a Neovim with a screen: menus, and messages that would ask for a key, which headless cases never see.
+local H = require('harness')
+
+local channel ---@type integer?
+
+local function stop()
+  if channel then
+    pcall(vim.rpcrequest, channel, 'nvim_command', 'qa!')
+    vim.fn.jobwait({ channel }, H.deadline)
+    channel = nil
+  end
+end
+
+--- Runs Lua there. It must not wait for a key.
+local function lua(code, ...)
+  local mode = vim.rpcrequest(channel, 'nvim_get_mode')
+  if mode.blocking then
+    error('Neovim waits for a key, mode ' .. mode.mode, 2)
+  end
+  return vim.rpcrequest(channel, 'nvim_exec_lua', code, { ... })
+end
+
+local function keys(text)
+  vim.rpcrequest(channel, 'nvim_input', text)
+end
+
+--- Starts such a Neovim on a workspace with a file; its model plays the script.
+local function start(files, script, settings)
+  stop()
+  H.dir = H.workspace(files)
+  H.script(script)
+  local env = { AGENT_LSP_SCRIPT = vim.env.AGENT_LSP_SCRIPT, XDG_STATE_HOME = H.dir .. '-state' }
+  channel = vim.fn.jobstart({ vim.v.progpath, '--embed', '--clean', '-n', '-i', 'NONE' }, { rpc = true, env = env, cwd = H.dir })
+  vim.rpcrequest(channel, 'nvim_ui_attach', 80, 24, { rgb = true })
+  lua(
+    [[
+      local plugin, bin, settings = ...
+      vim.opt.runtimepath:prepend(plugin)
+      vim.cmd.runtime('plugin/agent_lsp.lua')
+      local api = require('agent_lsp')
+      api.setup({ cmd = { bin }, settings = next(settings) and settings or nil })
+      Seen = {}
+      api.on('*', function(p, name) Seen[name] = (Seen[name] or 0) + 1 end)
+    ]],
+    H.plugin,
+    H.bin,
+    settings or vim.empty_dict()
+  )
+end
+
+local function input()
+  return lua([[return table.concat(vim.api.nvim_buf_get_lines(require('agent_lsp.input').buffer(), 0, -1, false), '\n')]])
+end
+
+local function wait_input(text)
+  local got
+  local ok = vim.wait(H.deadline, function()
+    got = input()
+    return got == text
+  end, 5)
+  if not ok then
+    H.equal(got, text, 'the input')
+  end
+end
+
+local function menu(text)
+  H.wait('the menu with ' .. text, function()
+    return lua([[return vim.fn.pumvisible() == 1]])
+      and vim.iter(lua([[return vim.fn.complete_info({ 'items' }).items]])):any(function(item)
+        return item.word == text
+      end)
+  end)
+end
+
+local function wait_seen(name, n)
+  H.wait(('%s, %d'):format(name, n), function()
+    return lua([[return Seen[...] or 0]], name) >= n
+  end)
+end
+
+local files = { ['cart.go'] = 'package cart\n', ['cart_test.go'] = 'package cart\n', ['dir/deep.txt'] = 'deep\n' }
+
+H.case('the menu behind an @ inserts nothing unasked: typing goes on, <Tab> takes, <CR> takes what one went to', function()
+  start(files, { { text = 'One.' }, { text = 'Two.' } })
+  keys(':edit cart.go<CR>:AgentPrompt<CR>')
+  H.wait('the input', function()
+    return lua([[return vim.bo.filetype == 'agent_lsp_input' and vim.fn.mode() == 'i']])
+  end)
+  keys('look at @c')
+  menu('@cart_test.go')
+  wait_input('look at @c')
+  keys('art_')
+  wait_input('look at @cart_')
+  menu('@cart_test.go')
+  keys('<Tab>')
+  wait_input('look at @cart_test.go')
+  keys(' and @ca')
+  menu('@cart_test.go')
+  keys('<Down>')
+  wait_input('look at @cart_test.go and @cart_test.go')
+  keys('<CR>')
+  H.wait('the menu to close', function()
+    return not lua([[return vim.fn.pumvisible() == 1]])
+  end)
+  H.equal(input(), 'look at @cart_test.go and @cart_test.go', 'it was sent')
+  keys('<CR>')
+  wait_seen('turn/completed', 1)
+  wait_input('')
+  keys('@cart.go')
+  menu('@cart.go')
+  wait_input('@cart.go')
+  keys('<CR>') -- the word stands there already
+  wait_seen('turn/completed', 2)
+  keys('<Up><Up>')
+  wait_input('look at @cart_test.go and @cart_test.go')
+  keys('<Esc>')
+  H.wait('the end of insert mode', function()
+    return lua([[return vim.fn.mode() == 'n']])
+  end)
+  H.equal(lua([[return vim.go.completeopt:find('noinsert')]]) or vim.NIL, vim.NIL, "the user's own completeopt")
+end)
+
+H.case('a daemon that dies is told of in one line: nobody who types is asked for a key', function()
+  start(files, { H.call('bash', { command = 'sleep 1000' }), { text = 'x' } }, { permissions = { profile = 'trust' }, sandbox = 'off' })
+  keys(':edit cart.go<CR>:AgentPrompt go<CR>')
+  H.wait('the command', function()
+    return lua([[return package.loaded['agent_lsp.transcript'] and table.concat(
+      vim.api.nvim_buf_get_lines(require('agent_lsp.transcript').buffer(), 0, -1, false), '\n'):find('● `Run sleep') ~= nil]])
+  end)
+  lua([[require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end)]])
+  wait_seen('exit', 1)
+  wait_seen('ready', 2)
+  local said = lua([[return vim.api.nvim_exec2('messages', { output = true }).output]])
+  H.matches(said, 'agent%-lsp: the daemon ended %(signal 9%); it is started again')
+  H.equal(said:find('quit with exit code'), nil, said)
+end)
+
+H.case('logs open without a word of what Neovim deprecates', function()
+  start(files, {})
+  keys(':AgentLog<CR>')
+  H.wait('the log', function()
+    return lua([[return vim.api.nvim_buf_get_name(0)]]):find('log$')
+  end)
+  H.equal(lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find('deprecated'), nil)
+  stop()
+end)
+
+H.run()
