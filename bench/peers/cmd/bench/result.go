@@ -1,0 +1,116 @@
+package main
+
+import (
+	"math"
+	"sort"
+)
+
+// Record mirrors the mock's.
+type Record struct {
+	Seq      int    `json:"seq"`
+	ID       string `json:"id"`
+	Path     string `json:"path"`
+	Kind     string `json:"kind"`
+	Tool     string `json:"tool"`
+	Turns    int    `json:"turns"`
+	Bytes    int    `json:"bytes"`
+	Arrive   int64  `json:"arrive"`
+	First    int64  `json:"first"`
+	End      int64  `json:"end"`
+	Gone     int64  `json:"gone"`
+	Sent     int    `json:"sent"`
+	LastTool string `json:"last_tool"`
+}
+
+// Stat summarises a sample.
+type Stat struct {
+	N   int     `json:"n"`
+	Min float64 `json:"min"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+func stat(v []float64) *Stat {
+	if len(v) == 0 {
+		return nil
+	}
+	s := append([]float64(nil), v...)
+	sort.Float64s(s)
+	q := func(p float64) float64 { // nearest rank
+		i := int(math.Ceil(p*float64(len(s)))) - 1
+		return round(s[max(0, min(i, len(s)-1))])
+	}
+	med := s[len(s)/2]
+	if len(s)%2 == 0 {
+		med = (s[len(s)/2-1] + s[len(s)/2]) / 2
+	}
+	return &Stat{len(s), round(s[0]), round(med), q(.9), q(.99), round(s[len(s)-1])}
+}
+
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+// Result is everything measured for one peer. Times are milliseconds unless named otherwise.
+type Result struct {
+	Name   string   `json:"name"`
+	Info   Info     `json:"info"`
+	Errors []string `json:"errors,omitempty"`
+
+	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"`   // with an empty home
+	ColdInit         *Stat   `json:"cold_init_ms,omitempty"`          // spawn -> initialize answered
+	ColdReady        *Stat   `json:"cold_ready_ms,omitempty"`         // spawn -> session usable
+	ColdFirstRequest *Stat   `json:"cold_first_request_ms,omitempty"` // first prompt sent -> request at the model server
+	SpawnToRequest   *Stat   `json:"spawn_to_request_ms,omitempty"`   // spawn -> that request
+	Exit             *Stat   `json:"exit_ms,omitempty"`               // stdin closed -> process gone; -1 when it had to be killed
+
+	WarmRequest *Stat `json:"warm_request_ms,omitempty"` // later prompts: sent -> request at the model server
+	WarmTail    *Stat `json:"warm_tail_ms,omitempty"`    // model server done -> end of turn told to the client
+	FirstToken  *Stat `json:"first_token_ms,omitempty"`  // first delta written by the model server -> read by the client
+	RequestSize int   `json:"request_bytes,omitempty"`   // of a first turn
+	Extra       int   `json:"extra_requests,omitempty"`  // other model requests in a first turn, such as for a title
+
+	DeltaLatency  *Stat     `json:"delta_latency_ms,omitempty"` // paced stream, all runs pooled
+	DeltaP50s     []float64 `json:"delta_p50_ms_by_run,omitempty"`
+	DeltaP99s     []float64 `json:"delta_p99_ms_by_run,omitempty"`
+	DeltaMessages *Stat     `json:"delta_messages,omitempty"` // notifications that carried the 2000 deltas
+	StdoutBytes   *Stat     `json:"stdout_bytes_per_stream,omitempty"`
+	StreamCPU     *Stat     `json:"cpu_ms_per_stream,omitempty"`
+	Throughput    *Stat     `json:"deltas_per_s,omitempty"`     // unpaced stream
+	BurstLatency  *Stat     `json:"burst_latency_ms,omitempty"` // latency of the deltas of the unpaced stream
+	Missing       int       `json:"missing_deltas"`
+
+	Idle        *Memory `json:"memory_idle,omitempty"`
+	AfterStream *Memory `json:"memory_after_stream,omitempty"`  // after the first paced stream of 2000
+	AfterAll    *Memory `json:"memory_after_streams,omitempty"` // after all streams
+	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // after the growth test
+	IdleCPU     float64 `json:"idle_cpu_ms_per_10s"`
+
+	BackgroundBusy float64 `json:"background_busy_pct"` // of all cores, in the 2 s before this peer was started
+	Steal          float64 `json:"steal_pct"`           // CPU time taken by the host while this peer was measured
+
+	ToolRead    *Stat    `json:"tool_read_ms,omitempty"`
+	ToolReadBy  string   `json:"tool_read_by,omitempty"`
+	ToolShell   *Stat    `json:"tool_shell_ms,omitempty"`
+	ToolShellBy string   `json:"tool_shell_by,omitempty"`
+	ToolSamples []string `json:"tool_result_samples,omitempty"` // starts of results, to see that the tools ran
+	ToolsWorked bool     `json:"tools_worked"`
+
+	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn told
+	AbortGone *Stat `json:"abort_gone_ms,omitempty"` // abort sent -> the model server sees the hang-up
+
+	Growth      []GrowthRow `json:"growth,omitempty"`
+	GrowthTurns int         `json:"growth_turns,omitempty"`
+	Crowds      []Crowd     `json:"crowds,omitempty"`            // many sessions at once
+	Long        []GrowthRow `json:"long,omitempty"`              // one very long conversation, of our own daemon and the floor
+	GrowthDisk  int64       `json:"growth_home_bytes,omitempty"` // what the home folder grew by
+}
+
+// GrowthRow is the overhead of a range of turns in one long conversation.
+type GrowthRow struct {
+	From    int     `json:"from"`
+	To      int     `json:"to"`
+	Request float64 `json:"request_ms"` // median, prompt sent -> request
+	Tail    float64 `json:"tail_ms"`    // median, model server done -> end of turn told
+	Bytes   int     `json:"request_bytes"`
+}
