@@ -25,7 +25,25 @@ async function closeEditors() {
   await vscode.commands.executeCommand('workbench.action.closeAllEditors');
 }
 
+/** Whether anything is told of a file's diagnostics, with none before and after, once it has been changed. */
+async function toldOfCleanFile(file, within) {
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.file(file));
+  await vscode.window.showTextDocument(document, { preview: false });
+  let watched;
+  const told = new Promise((done) => {
+    watched = vscode.languages.onDidChangeDiagnostics(({ uris }) => uris.some((uri) => uri.toString() === document.uri.toString()) && done(true));
+    setTimeout(done, within, false);
+  });
+  const edit = new vscode.WorkspaceEdit();
+  edit.insert(document.uri, document.lineAt(document.lineCount - 1).range.end, ' ');
+  await vscode.workspace.applyEdit(edit);
+  const yes = await told;
+  watched.dispose();
+  return yes && vscode.languages.getDiagnostics(document.uri).length === 0;
+}
+
 const own = {
+  toldOfCleanFile,
   closeEditors,
   configure: (key, value) => vscode.workspace.getConfiguration().update(key, value ?? undefined, vscode.ConfigurationTarget.Global),
   openFile: (file) => vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),

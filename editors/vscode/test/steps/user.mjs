@@ -156,6 +156,22 @@ async function silentServer(d) {
   console.log(`          edits of a clean file, the wait for its language server included: ${times.join(', ')}`);
 }
 
+/** A clean file of servers that repeat that it is: the editor tells that they spoke, though nothing is shown before and after, and that ends the wait. */
+async function repeatingServers(d) {
+  for (const [name, text] of [['clean.json', '{ "a": 1 }\n'], ['clean.css', 'a { color: red; }\n'], ['clean.html', '<p>x</p>\n']]) {
+    d.write(name, text);
+    assert.equal(await d.command('toldOfCleanFile', path.join(d.workspace, d.at(name)), 30_000), true, `the editor tells of ${name}`);
+  }
+  await d.play(edit(d.at('clean.json'), '"a": 1', '"a": 2'), edit(d.at('clean.json'), '"a": 2', '"a": 3'), { text: 'It counts.' });
+  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
+  await d.choose('auto');
+  await d.panel.locator('.picker', { hasText: 'edits: auto' }).waitFor();
+  await d.prompt('count');
+  await d.entry('assistantMessage', 'It counts').waitFor();
+  const times = await d.entry('toolCall', 'Edit').locator('.status').allTextContents();
+  console.log(`          edits of a clean file whose server repeats that it is: ${times.join(', ')}`);
+}
+
 async function lightBulb(d) {
   d.write('broken.json', '{ "a": 1,, }\n');
   await d.play({ expect: { lastUser: '(?s)Fix .*broken.json.*line 1' }, text: 'I would.' });
@@ -180,6 +196,7 @@ export const userSteps = [
   ['selections', selections],
   ['language servers of the editor', languageServers],
   ['a silent language server', silentServer],
+  ['language servers that repeat', repeatingServers],
   ['light bulb', lightBulb],
   ['nothing before first use', nothingBeforeFirstUse],
   ['this repository', thisRepository],
