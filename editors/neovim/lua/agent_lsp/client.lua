@@ -3,6 +3,7 @@
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
+local lsp = require('agent_lsp.lsp')
 local peek = require('agent_lsp.peek')
 local process = require('agent_lsp.process')
 local rename = require('agent_lsp.rename')
@@ -347,11 +348,7 @@ function M.request(method, params, fn, opts)
       fn(nil, result)
     end
     params = next(params) == nil and vim.empty_dict() or params
-    if new_api then
-      client:request(method, params, answer)
-    else
-      client.request(method, params, answer)
-    end
+    lsp.request(client, method, params, answer)
   end, opts)
 end
 
@@ -437,10 +434,8 @@ function M.stop()
   for _, ws in pairs(workspaces) do
     ws.stopped = true
     local client = ws.id and vim.lsp.get_client_by_id(ws.id)
-    if client and new_api then
-      client:stop()
-    elseif client then
-      client.stop()
+    if client then
+      lsp.stop(client)
     end
   end
 end

@@ -1,11 +1,10 @@
 --- Answers to agent/editor/*: the daemon sees through the editor's own language servers.
 local fresh = require('agent_lsp.fresh')
+local lsp = require('agent_lsp.lsp')
 local peek = require('agent_lsp.peek')
 local position = require('agent_lsp.position')
 
 local M = { handlers = {} }
-
-local new_api = vim.fn.has('nvim-0.11') == 1
 
 local methods = {
   definition = 'textDocument/definition',
@@ -15,20 +14,6 @@ local methods = {
   documentSymbol = 'textDocument/documentSymbol',
   workspaceSymbol = 'workspace/symbol',
 }
-
-local function supports(c, method, buf)
-  if new_api then
-    return c:supports_method(method, buf)
-  end
-  return c.supports_method(method, { bufnr = buf })
-end
-
-local function request(c, method, params, fn, buf)
-  if new_api then
-    return c:request(method, params, fn, buf)
-  end
-  return c.request(method, params, fn, buf)
-end
 
 --- The encoding of positions that was agreed on with a daemon.
 local function encoding_of(client_id)
@@ -78,7 +63,7 @@ end
 local function server(buf, method)
   local clients = vim.lsp.get_clients(method ~= 'workspace/symbol' and { bufnr = buf } or nil)
   for _, c in ipairs(clients) do
-    if c.name ~= 'agent_lsp' and supports(c, method, buf) then
+    if c.name ~= 'agent_lsp' and lsp.supports(c, method, buf) then
       return c
     end
   end
@@ -87,7 +72,7 @@ end
 --- Sends one request and yields until its answer is there.
 local function await(c, method, params, buf)
   local co = coroutine.running()
-  local ok = request(c, method, params, function(err, result)
+  local ok = lsp.request(c, method, params, function(err, result)
     coroutine.resume(co, err, result)
   end, buf)
   if not ok then
@@ -184,8 +169,8 @@ end
 ---@param done fun(symbols: table[])
 function M.workspace_symbols(text, done)
   for _, c in ipairs(vim.lsp.get_clients()) do
-    if c.name ~= 'agent_lsp' and supports(c, 'workspace/symbol') then
-      request(c, 'workspace/symbol', { query = text }, function(err, result)
+    if c.name ~= 'agent_lsp' and lsp.supports(c, 'workspace/symbol') then
+      lsp.request(c, 'workspace/symbol', { query = text }, function(err, result)
         done(not err and result or {})
       end)
       return

@@ -5,9 +5,9 @@
 --- - one that publishes with versions has published for the present one, or a newer;
 --- - one that publishes without has published since the agent changed the text, or keeps silent: some do not repeat
 ---   that a file is clean.
-local M = {}
+local lsp = require('agent_lsp.lsp')
 
-local new_api = vim.fn.has('nvim-0.11') == 1
+local M = {}
 
 --- Milliseconds that an answer waits for servers, if the daemon does not say.
 local longest = 3000
@@ -34,20 +34,6 @@ local calm_at = 0 -- when what servers published last may be taken for all
 ---@field co thread
 local waiting = {} ---@type agent_lsp.Waiter[]
 
-local function request(c, method, params, fn, buf)
-  if new_api then
-    return c:request(method, params, fn, buf)
-  end
-  return c.request(method, params, fn, buf)
-end
-
-local function supports(c, method, buf)
-  if new_api then
-    return c:supports_method(method, buf)
-  end
-  return c.supports_method(method, { bufnr = buf })
-end
-
 --- The servers of a buffer, ours left out.
 ---@param buf integer
 local function servers(buf)
@@ -67,7 +53,7 @@ local function how_to_know(c, buf)
   if vim.list_contains(commands, look_now) then
     return 'command'
   end
-  return supports(c, 'textDocument/diagnostic', buf) and 'pull' or 'push'
+  return lsp.supports(c, 'textDocument/diagnostic', buf) and 'pull' or 'push'
 end
 
 local function await_server(c, buf)
@@ -132,7 +118,7 @@ local function ask(buf, c, a)
   if a.how == 'command' then
     method, params = 'workspace/executeCommand', { command = look_now, arguments = { { Files = { vim.uri_from_bufnr(buf) } } } }
   end
-  local sent = request(c, method, params, function(err, result, ctx)
+  local sent = lsp.request(c, method, params, function(err, result, ctx)
     if a.how == 'pull' then
       pcall(vim.lsp.handlers[method], err, result, ctx)
     end

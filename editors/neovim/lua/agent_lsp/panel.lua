@@ -175,6 +175,15 @@ local function document_window()
   end
 end
 
+local function go_to_document()
+  local win = document_window()
+  if win then
+    vim.api.nvim_set_current_win(win)
+  else
+    vim.cmd('topleft vsplit')
+  end
+end
+
 --- Opens the file under the cursor (path, path:line) in a window of its own kind.
 function M.go_to_file()
   local word = vim.fn.expand('<cWORD>'):gsub('^[%(%[`\'"<@]+', ''):gsub('[%)%]`\'">,;.]+$', '')
@@ -185,12 +194,7 @@ function M.go_to_file()
   if vim.fn.filereadable(full) == 0 then
     return log.tell(('there is no file %s'):format(path))
   end
-  local win = document_window()
-  if win then
-    vim.api.nvim_set_current_win(win)
-  else
-    vim.cmd('topleft vsplit')
-  end
+  go_to_document()
   vim.cmd.edit(vim.fn.fnameescape(full))
   if line then
     vim.api.nvim_win_set_cursor(0, { math.min(tonumber(line), vim.api.nvim_buf_line_count(0)), 0 })
@@ -228,12 +232,7 @@ local function enter()
   local id = here and here.data.proposalId
   for _, w in ipairs(require('agent_lsp.hunks').pending()) do
     if below or w.proposal.proposalId == id then
-      local win = document_window()
-      if win then
-        vim.api.nvim_set_current_win(win)
-      else
-        vim.cmd('topleft vsplit')
-      end
+      go_to_document()
       return require('agent_lsp.review').show(w)
     end
   end

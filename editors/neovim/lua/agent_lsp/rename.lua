@@ -3,9 +3,9 @@
 --- Neovim tells language servers of the new name only when the buffer is written, and never that a file was renamed.
 --- To the daemon the new document is open and the old one closed at once; what waits for the old file goes along
 --- where that is gone, and stays with it where it still exists.
-local M = {}
+local lsp = require('agent_lsp.lsp')
 
-local new_api = vim.fn.has('nvim-0.11') == 1
+local M = {}
 
 ---@class agent_lsp.Leaving a buffer before it gets its new name
 ---@field uri string
@@ -14,13 +14,6 @@ local new_api = vim.fn.has('nvim-0.11') == 1
 
 local leaving = {} ---@type table<integer, agent_lsp.Leaving>
 
-local function notify(c, method, params)
-  if new_api then
-    return c:notify(method, params)
-  end
-  return c.notify(method, params)
-end
-
 local function text_of(buf)
   local ending = ({ unix = '\n', dos = '\r\n', mac = '\r' })[vim.bo[buf].fileformat]
   return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), ending) .. (vim.bo[buf].eol and ending or '')
@@ -28,7 +21,7 @@ end
 
 --- Opens the buffer under its new name.
 local function open(c, buf)
-  notify(c, 'textDocument/didOpen', {
+  lsp.notify(c, 'textDocument/didOpen', {
     textDocument = {
       uri = vim.uri_from_bufnr(buf),
       languageId = vim.bo[buf].filetype,
@@ -61,9 +54,9 @@ local function tell(c, buf, was, belongs)
   else
     vim.lsp.buf_detach_client(buf, c.id)
   end
-  notify(c, 'textDocument/didClose', { textDocument = { uri = was.uri } })
+  lsp.notify(c, 'textDocument/didClose', { textDocument = { uri = was.uri } })
   if not vim.uv.fs_stat(was.path) then
-    notify(c, 'workspace/didRenameFiles', { files = { { oldUri = was.uri, newUri = vim.uri_from_bufnr(buf) } } })
+    lsp.notify(c, 'workspace/didRenameFiles', { files = { { oldUri = was.uri, newUri = vim.uri_from_bufnr(buf) } } })
   end
 end
 
