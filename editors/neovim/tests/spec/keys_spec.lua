@@ -135,6 +135,108 @@ H.case('a daemon that dies is told of in one line: nobody who types is asked for
   H.equal(said:find('quit with exit code'), nil, said)
 end)
 
+local function row()
+  return lua([[return vim.api.nvim_win_get_cursor(0)[1] ]])
+end
+
+local function wait_row(n)
+  H.wait('line ' .. n, function()
+    return row() == n
+  end)
+end
+
+local function wait_hunks(n)
+  H.wait(n .. ' hunks', function()
+    return lua([[return package.loaded['agent_lsp.hunks'] and require('agent_lsp.hunks').count()]]) == n
+  end)
+end
+
+local function wait_line(n, text)
+  H.wait('the line ' .. text, function()
+    return lua([[return vim.fn.bufnr('ten.txt') ~= -1 and vim.api.nvim_buf_get_lines(vim.fn.bufnr('ten.txt'), ..., -1, false)[1] ]], n - 1)
+      == text
+  end)
+end
+
+local function wait_panel(open)
+  H.wait('the panel', function()
+    return lua([[return require('agent_lsp.panel').is_open()]]) == open
+  end)
+end
+
+H.case('each <Plug> mapping does its work under a key of the user', function()
+  local list = {}
+  for _, word in ipairs({ 'two', 'four', 'six', 'eight', 'ten' }) do
+    table.insert(list, { old_string = word .. '\n', new_string = word:upper() .. '\n' })
+  end
+  start(
+    { ['ten.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n' },
+    { H.call('edit', { path = 'ten.txt', edits = list }), H.call('bash', { command = 'touch made && sleep 1000' }) },
+    { sandbox = 'off' }
+  )
+  local maps = {
+    a = 'accept',
+    r = 'reject',
+    n = 'next',
+    p = 'previous',
+    e = 'edit',
+    c = 'comment',
+    t = 'toggle',
+    x = 'abort',
+    w = 'answer',
+  }
+  lua([[for key, name in pairs(...) do vim.keymap.set('n', ',' .. key, ('<Plug>(agent-lsp-%s)'):format(name)) end]], maps)
+  keys(':edit ten.txt<CR>:AgentPrompt go<CR>')
+  wait_hunks(5)
+  keys('gg,n')
+  wait_row(2)
+  keys(',n')
+  wait_row(4)
+  keys(',p')
+  wait_row(2)
+  keys(',a')
+  wait_hunks(4)
+  wait_line(2, 'TWO')
+  keys(',n,r')
+  wait_hunks(3)
+  wait_line(4, 'four')
+  keys(',n,c')
+  H.wait('the question why', function()
+    return vim.rpcrequest(channel, 'nvim_get_mode').mode == 'c'
+  end)
+  keys('not this one<CR>')
+  wait_hunks(2)
+  keys(',n,e')
+  H.wait('the window with the text', function()
+    return lua([[return vim.api.nvim_win_get_config(0).relative ~= '']])
+  end)
+  keys('ccEDITED<Esc>:w<CR>')
+  wait_hunks(1)
+  wait_line(8, 'EDITED')
+  keys(',n,a')
+  wait_line(10, 'TEN')
+  H.wait('the permission', function()
+    return lua([[return #require('agent_lsp.permission').list()]]) == 1
+  end)
+  keys(',t')
+  wait_panel(false)
+  keys(',t')
+  wait_panel(true)
+  keys(',w')
+  H.wait('the choice', function()
+    return vim.rpcrequest(channel, 'nvim_get_mode').mode ~= 'n'
+  end)
+  keys('1<CR>')
+  H.wait('the answer', function()
+    return lua([[return #require('agent_lsp.permission').list()]]) == 0
+  end)
+  H.wait('the command', function()
+    return vim.fn.filereadable(H.dir .. '/made') == 1
+  end)
+  keys(',x')
+  wait_seen('turn/completed', 1)
+end)
+
 H.case('logs open without a word of what Neovim deprecates', function()
   start(files, {})
   keys(':AgentLog<CR>')
