@@ -151,7 +151,7 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: policy.Secret, SpillDir: filepath.Join(d.stateDir, "spill"), GlobalIgnore: search.GlobalIgnore(),
 	})
 	d.language = d.openLanguage()
-	d.mcp = mcp.New(mcp.Options{Runner: d.runner, Roots: d.rootURIs, Notice: d.notice, Elicit: d.elicit})
+	d.mcp = mcp.New(mcp.Options{Runner: d.runner, Roots: d.rootURIs, Notice: d.notice, Elicit: d.elicit, Changed: d.weighServers})
 	d.memory = d.openMemory()
 	d.project = d.openProject()
 	d.subagents = d.newSubagents()

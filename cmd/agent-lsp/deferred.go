@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,24 +68,42 @@ func (p *sessionParts) sendWhole(reg *agent.Registry, c *wire.Config) {
 
 // sentBytes is what a tool takes of a request.
 func sentBytes(s agent.Spec) int {
-	key := sentKey{s.Name, s.Description, string(s.Schema)}
-	if n, ok := sentSizes.Load(key); ok {
-		return n.(int)
+	weighed.Lock()
+	defer weighed.Unlock()
+	if w, ok := weighed.tools[s.Name]; ok && w.description == s.Description && bytes.Equal(w.schema, s.Schema) {
+		return w.bytes
 	}
-	n := len(s.Description) + len(s.Schema)
+	w := weight{s.Description, s.Schema, len(s.Description) + len(s.Schema)}
 	if b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}}); err == nil {
-		n = len(b) + 1
+		w.bytes = len(b) + 1
 	}
-	if s.Source == "builtin" { // those of servers come and go
-		sentSizes.Store(key, n)
+	if len(weighed.tools) >= maxWeighed { // servers may go on to bring new names
+		clear(weighed.tools)
 	}
-	return n
+	weighed.tools[s.Name] = w
+	return w.bytes
 }
 
-// sentSizes are the sizes of the built-in tools, which each session weighs anew.
-var sentSizes sync.Map
+// weighed are the tools whose size is known, by name: each session weighs the same anew.
+var weighed = struct {
+	sync.Mutex
+	tools map[string]weight
+}{tools: map[string]weight{}}
 
-type sentKey struct{ name, description, schema string }
+const maxWeighed = 5000
+
+type weight struct {
+	description string
+	schema      json.RawMessage
+	bytes       int
+}
+
+// weighServers weighs the tools of MCP servers as they come, so that no prompt does.
+func (d *daemon) weighServers() {
+	for _, t := range d.mcp.Tools() {
+		sentBytes(t.Spec())
+	}
+}
 
 // pending waits for MCP servers that are starting, or about to, for tool_search.
 func (p *sessionParts) pending() func(context.Context) bool {

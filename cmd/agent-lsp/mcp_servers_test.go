@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
@@ -100,5 +102,30 @@ func TestBigResultOfAServer(t *testing.T) {
 	}
 	if n := bytes.Count(whole, []byte("x")); len(whole) != size || n != size {
 		t.Errorf("the file has %d bytes, %d of the result's", len(whole), n)
+	}
+}
+
+// The size of a tool is that of what is sent of it, weighed anew when what stands behind its name changes, and sizes are not
+// kept without bound.
+func TestToolsAreWeighedOnce(t *testing.T) {
+	spec := agent.Spec{Name: "weighed_tool", Description: "Says \"it\" again.", Schema: json.RawMessage(`{"type":"object"}`)}
+	for _, description := range []string{spec.Description, spec.Description, "Another."} {
+		spec.Description = description
+		sent := fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,"parameters":%s}},`, spec.Name, spec.Description, spec.Schema)
+		if n := sentBytes(spec); n != len(sent) {
+			t.Errorf("%s weighs %d, not %d", sent, n, len(sent))
+		}
+	}
+	weighs := func() float64 { return testing.AllocsPerRun(10, func() { sentBytes(spec) }) }
+	if n := weighs(); n > 0 {
+		t.Errorf("what is known is weighed anew, with %v allocations", n)
+	}
+	for i := range maxWeighed + 1 {
+		sentBytes(agent.Spec{Name: fmt.Sprint("many_", i)})
+	}
+	weighed.Lock()
+	defer weighed.Unlock()
+	if n := len(weighed.tools); n > maxWeighed {
+		t.Errorf("%d sizes are kept", n)
 	}
 }
