@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import type { Checkpoint } from './protocol';
 import type { SessionControl } from './session';
+import { counted } from './text';
 
 export class Checkpoints {
   /** What the last restore can be undone with. */
@@ -22,7 +23,7 @@ export class Checkpoints {
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
     const left = result.conflicts.map((c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`);
-    const text = `${result.changes.length} file(s) put back.${left.length > 0 ? ` Left alone: ${left.join('; ')}` : ''}`;
+    const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Left alone: ${left.join('; ')}` : ''}`;
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
     if (choice) await this.redo();
   }
@@ -33,7 +34,7 @@ export class Checkpoints {
     if (!id) return void vscode.window.setStatusBarMessage('Nothing was restored.', 4000);
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
-    vscode.window.setStatusBarMessage(`Restore undone: ${result.changes.length} file(s).`, 5000);
+    vscode.window.setStatusBarMessage(`Restore undone: ${counted(result.changes.length, 'file')}.`, 5000);
   }
 
   async diff(checkpointId?: string): Promise<void> {
@@ -47,7 +48,7 @@ export class Checkpoints {
   private async choose(title: string): Promise<string | undefined> {
     const checkpoints = await this.list();
     const items = checkpoints.map((c) => ({
-      label: new Date(c.createdAt).toLocaleTimeString(), description: `${c.stat.files} file(s) +${c.stat.added} −${c.stat.removed}`,
+      label: this.session.promptOf(c.messageId || c.turnId) || 'A change', description: `${new Date(c.createdAt).toLocaleTimeString()}, ${counted(c.stat.files, 'file')} +${c.stat.added} −${c.stat.removed}`,
       detail: c.files.map((f) => vscode.workspace.asRelativePath(vscode.Uri.parse(f))).join(', '), id: c.checkpointId,
     }));
     if (items.length === 0) return void vscode.window.setStatusBarMessage('This session has no checkpoint.', 4000);

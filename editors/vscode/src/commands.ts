@@ -152,7 +152,8 @@ function problemsAtCursor({ document, selection }: vscode.TextEditor): FixTarget
 
 async function compact({ daemon, session }: Parts, instructions?: string): Promise<void> {
   const { tokensBefore, tokensAfter } = await daemon.request('agent/compact', { sessionId: await session.ensure(), instructions: instructions || undefined });
-  vscode.window.setStatusBarMessage(`Context: ${tokensBefore} → ${tokensAfter} tokens`, 5000);
+  const done = tokensAfter < tokensBefore ? `${tokensBefore} → ${tokensAfter} tokens` : `${tokensBefore} tokens, nothing to shorten`;
+  vscode.window.setStatusBarMessage(`Context: ${done}`, 5000);
 }
 
 /** Shows the messages between editor and daemon; offers to have them written where they are not. */

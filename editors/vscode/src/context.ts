@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { diagnosticsOf, rangeOf } from './editor';
 import type { ContentBlock, PromptContext, SlashCommand } from './protocol';
+import { counted } from './text';
 import type { Completion } from './webview/messages';
 
 const mostFiles = 20;
@@ -67,9 +68,9 @@ export class Surroundings implements vscode.Disposable {
     const selection = this.selection();
     if (selection) out.push({ label: '@selection', detail: selection.name, insert: '@selection', block: selection });
     const problems = vscode.languages.getDiagnostics().filter(([, d]) => d.length > 0);
-    if (problems.length > 0) out.push({ label: '@diagnostics', detail: `${problems.length} file(s)`, insert: '@diagnostics', block: { type: 'text', text: problemText(problems) } });
+    if (problems.length > 0) out.push({ label: '@diagnostics', detail: counted(problems.length, 'file'), insert: '@diagnostics', block: { type: 'text', text: problemText(problems) } });
     const open = openFiles();
-    if (open.length > 0) out.push({ label: '@editors', detail: `${open.length} open file(s)`, insert: '@editors', block: { type: 'text', text: `Open files:\n${open.map((u) => vscode.workspace.asRelativePath(u)).join('\n')}` } });
+    if (open.length > 0) out.push({ label: '@editors', detail: counted(open.length, 'open file'), insert: '@editors', block: { type: 'text', text: `Open files:\n${open.map((u) => vscode.workspace.asRelativePath(u)).join('\n')}` } });
     return out.filter((c) => c.label.slice(1).startsWith(query));
   }
 

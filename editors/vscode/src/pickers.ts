@@ -24,7 +24,7 @@ export class Pickers {
   async model(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
     const facts = (m: (typeof models)[number]) => [m.contextWindow && `${m.contextWindow.toLocaleString()} tokens`, m.vision && 'images'].filter(Boolean).join(', ');
-    const items = models.map((m) => ({ label: m.id, description: facts(m) }));
+    const items = marked(models.map((m) => ({ label: m.id, description: facts(m) })), this.session.effective.model);
     const choice = await vscode.window.showQuickPick([...items, { label: '$(edit) Another model…', description: '' }], { title: 'Model' });
     if (!choice) return;
     const other = choice.label.startsWith('$(edit)');
@@ -46,17 +46,24 @@ export class Pickers {
     await this.session.ensure();
     const modes = Object.entries(this.session.effective.modes ?? {}).map(([label, mode]) => ({ label, description: mode.description }));
     const builtin = modes.some(({ label }) => label === 'plan') ? [] : [{ label: 'plan', description: 'Reads and plans; changes nothing until you approve the plan' }];
-    const choice = await vscode.window.showQuickPick([{ label: 'default', description: 'No mode' }, ...builtin, ...modes], { title: 'Mode' });
+    const choice = await vscode.window.showQuickPick(marked([{ label: 'default', description: 'No mode' }, ...builtin, ...modes], this.session.effective.mode || 'default'), { title: 'Mode' });
     if (choice) await this.session.configure({ mode: choice.label === 'default' ? '' : choice.label });
   }
 
   async policy(): Promise<void> {
-    const choice = await vscode.window.showQuickPick(policies.map(([label, description]) => ({ label, description })), { title: 'What happens with edits' });
+    const choice = await vscode.window.showQuickPick(marked(rows(policies), this.session.effective.editPolicy), { title: 'What happens with edits' });
     if (choice) await this.session.configure({ editPolicy: choice.label });
   }
 
   async permissions(): Promise<void> {
-    const choice = await vscode.window.showQuickPick(profiles.map(([label, description]) => ({ label, description })), { title: 'What commands may do' });
+    const choice = await vscode.window.showQuickPick(marked(rows(profiles), this.session.effective.permissions?.profile), { title: 'What commands may do' });
     if (choice) await this.session.configure({ permissions: { profile: choice.label } });
   }
+}
+
+const rows = <L extends string>(choices: [L, string][]) => choices.map(([label, description]) => ({ label, description }));
+
+/** The rows of a list, of which one says that it is what holds now. */
+function marked<R extends { label: string; description?: string }>(rows: R[], now: string | undefined): R[] {
+  return rows.map((row) => (row.label === now ? { ...row, description: [row.description, 'now'].filter(Boolean).join(' · ') } : row));
 }

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
 import type { Config, ContentBlock, Item, PromptContext, Session, SessionUpdated, Turn } from './protocol';
+import { firstLine } from './text';
 import type { PanelState } from './webview/messages';
 
 const memento = 'agentLsp.session';
@@ -16,6 +17,8 @@ export class SessionControl implements vscode.Disposable {
   private problem: string | undefined;
   /** Completed top-level items in order, by id alone: where a fork can be made. */
   private items: string[] = [];
+  /** How the user's messages begin, by id and by the turn that they began. */
+  private readonly prompts = new Map<string, string>();
   /** Settles when the session that was asked for last is entered. */
   private entering: Promise<unknown> | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
@@ -102,7 +105,7 @@ export class SessionControl implements vscode.Disposable {
   private async load(sessionId: string): Promise<boolean> {
     await this.point(sessionId);
     this.session = {};
-    this.items = [];
+    this.forget();
     this.turn = undefined;
     this.switched.fire();
     try {
@@ -125,7 +128,7 @@ export class SessionControl implements vscode.Disposable {
     const { sessionId, config } = await this.daemon.request('agent/session/new', folder ? { cwd: folder.uri.toString() } : {});
     await this.point(sessionId);
     this.turn = undefined;
-    this.items = [];
+    this.forget();
     this.session = { sessionId, status: 'idle', queue: [], title: '' };
     this.config = config as Config;
     this.switched.fire();
@@ -162,6 +165,11 @@ export class SessionControl implements vscode.Disposable {
     this.changed.fire();
   }
 
+  /** How a prompt begins, by its id or its turn's. */
+  promptOf(id: string): string {
+    return this.prompts.get(id) ?? '';
+  }
+
   /** The item that stands before another one. */
   itemBefore(itemId: string): string | undefined {
     return this.items[this.items.indexOf(itemId) - 1];
@@ -189,6 +197,11 @@ export class SessionControl implements vscode.Disposable {
     for (const e of [this.changed, this.events, this.switched, this.ended]) e.dispose();
   }
 
+  private forget(): void {
+    this.items = [];
+    this.prompts.clear();
+  }
+
   private async open(): Promise<string> {
     if (this.id && (await this.load(this.id)) && this.id) return this.id;
     return this.make();
@@ -203,7 +216,7 @@ export class SessionControl implements vscode.Disposable {
     if ('sessionId' in event.params && event.params.sessionId !== this.id) return;
     if (event.method === 'agent/session/updated') this.update(event.params);
     if (event.method === 'agent/turn/started') this.turn = event.params.turnId;
-    if (event.method === 'agent/item/completed' && !event.params.item.parentItemId) this.remember(event.params.item);
+    if (event.method === 'agent/item/completed' && !event.params.item.parentItemId) this.remember(event.params.item, event.params.turnId);
     if (event.method === 'agent/turn/completed') {
       this.turn = undefined;
       if (!event.params.replay) this.ended.fire(event.params.turn);
@@ -211,7 +224,8 @@ export class SessionControl implements vscode.Disposable {
     this.events.fire(event);
   }
 
-  private remember({ itemId, type }: Item): void {
+  private remember({ itemId, type, text = '' }: Item, turnId: string): void {
+    if (type === 'userMessage') for (const id of [itemId, turnId]) if (!this.prompts.has(id)) this.prompts.set(id, firstLine(text));
     const stored = type === 'userMessage' || type === 'assistantMessage' || type === 'toolCall';
     if (stored && !this.items.includes(itemId)) this.items.push(itemId);
   }

@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import type { Session } from './protocol';
 import type { SessionControl } from './session';
+import { counted } from './text';
 
 interface Row extends vscode.QuickPickItem {
   session?: Session;
@@ -12,9 +13,18 @@ interface Row extends vscode.QuickPickItem {
 const buttons = {
   rename: { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Rename' },
   fork: { iconPath: new vscode.ThemeIcon('repo-forked'), tooltip: 'Fork' },
-  archive: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Archive or bring back' },
+  archive: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Archive' },
+  bringBack: { iconPath: new vscode.ThemeIcon('reply'), tooltip: 'Bring back' },
   export: { iconPath: new vscode.ThemeIcon('export'), tooltip: 'Export as Markdown' },
   remove: { iconPath: new vscode.ThemeIcon('trash'), tooltip: 'Delete' },
+};
+
+const newRow: Row = { label: '$(add) New session', alwaysShow: true, isNew: true };
+
+/** What is listed: the sessions in use, or the archived ones; and the button that leads to the others. */
+const lists = {
+  inUse: { title: 'Sessions', other: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Show archived sessions' } },
+  archived: { title: 'Archived sessions', other: { iconPath: new vscode.ThemeIcon('history'), tooltip: 'Show the sessions in use' } },
 };
 
 /**
@@ -28,11 +38,11 @@ export class Listing {
     this.rows.clear();
   }
 
-  found(rows: Row[]): Row[] {
+  found(rows: Row[], first: Row[] = []): Row[] {
     const hits = new Set(rows.map((row) => row.session?.sessionId ?? ''));
     for (const row of rows) this.rows.set(row.session?.sessionId ?? '', row);
     const all = [...this.rows.entries()].map(([id, row]): Row => ({ ...row, alwaysShow: hits.has(id) }));
-    return [{ label: '$(add) New session', alwaysShow: true, isNew: true }, ...all];
+    return [...first, ...all];
   }
 }
 
@@ -41,19 +51,20 @@ export class SessionList {
 
   async show(): Promise<void> {
     const pick = vscode.window.createQuickPick<Row>();
-    pick.title = 'Sessions';
     pick.placeholder = 'Search titles and messages';
     pick.matchOnDescription = true;
-    const archivedButton = { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Show archived sessions' };
-    pick.buttons = [archivedButton];
     let archived = false;
+    const name = () => {
+      const { title, other } = archived ? lists.archived : lists.inUse;
+      Object.assign(pick, { title, buttons: [other] });
+    };
     const listing = new Listing();
     const load = async () => {
       pick.busy = true;
       const query = pick.value;
       const { sessions } = await this.daemon.request('agent/session/list', { query: query || undefined, archived, limit: 100 });
       if (query !== pick.value) return; // the answer to the next question comes
-      pick.items = listing.found(sessions.map((session) => this.row(session)));
+      pick.items = listing.found(sessions.map((session) => this.row(session)), archived ? [] : [newRow]);
       pick.busy = false;
     };
     const again = () => {
@@ -63,6 +74,7 @@ export class SessionList {
     pick.onDidChangeValue(() => void this.control.guard(load()));
     pick.onDidTriggerButton(() => {
       archived = !archived;
+      name();
       void again();
     });
     pick.onDidTriggerItemButton(({ button, item }) => void this.control.guard(this.act(button, item)).then(again));
@@ -73,14 +85,18 @@ export class SessionList {
       if (row?.session) void this.control.guard(this.control.attach(row.session.sessionId));
     });
     pick.onDidHide(() => pick.dispose());
+    name();
     pick.show();
     await this.control.guard(load());
   }
 
   private row(session: Session): Row {
+    const { rename, fork, archive, bringBack, export: save, remove } = buttons;
+    const here = session.sessionId === this.control.sessionId;
+    const facts = [counted(session.messages, 'message'), session.status === 'idle' ? '' : session.status, here ? 'shown in the panel' : ''];
     return {
-      label: session.title || 'Untitled', description: ago(session.updatedAt), detail: `${session.messages} messages${session.status === 'idle' ? '' : `, ${session.status}`}`,
-      session, buttons: Object.values(buttons), picked: session.sessionId === this.control.sessionId,
+      label: session.title || 'Untitled', description: ago(session.updatedAt), detail: facts.filter(Boolean).join(', '),
+      session, buttons: [rename, fork, session.archived ? bringBack : archive, save, remove],
     };
   }
 
@@ -96,6 +112,7 @@ export class SessionList {
       case buttons.fork.tooltip:
         return this.fork(sessionId);
       case buttons.archive.tooltip:
+      case buttons.bringBack.tooltip:
         return void (await this.daemon.request('agent/session/update', { sessionId, archived: !session.archived }));
       case buttons.export.tooltip:
         return this.export(sessionId);
@@ -132,5 +149,5 @@ export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));
   if (minutes < 60) return minutes <= 1 ? 'just now' : `${minutes} minutes ago`;
   const hours = Math.round(minutes / 60);
-  return hours < 48 ? `${hours} hour${hours === 1 ? '' : 's'} ago` : `${Math.round(hours / 24)} days ago`;
+  return hours < 48 ? `${counted(hours, 'hour')} ago` : `${Math.round(hours / 24)} days ago`;
 }

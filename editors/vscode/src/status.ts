@@ -4,6 +4,7 @@ import type { Asks } from './asks';
 import type { Panel } from './panel';
 import type { Proposals } from './review/proposals';
 import type { SessionControl } from './session';
+import { counted } from './text';
 
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('agentLsp.status', vscode.StatusBarAlignment.Right, 100);
@@ -42,14 +43,14 @@ export class StatusBar implements vscode.Disposable {
     this.item.command = command;
     this.item.accessibilityInformation = { label: `agent-lsp: ${tooltip}` };
     this.item.backgroundColor = waiting > 0 ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
-    this.panel.badge(waiting + changes, `${waiting + changes} thing(s) wait for you`);
+    this.panel.badge(waiting + changes, waiting + changes === 1 ? 'One thing waits for you' : `${waiting + changes} things wait for you`);
     void vscode.commands.executeCommand('setContext', 'agentLsp.busy', this.session.busy);
     void vscode.commands.executeCommand('setContext', 'agentLsp.hasPending', changes > 0);
   }
 
   private look(waiting: number, changes: number): { text: string; tooltip: string; command: string } {
     if (waiting > 0) return { text: '$(question) Agent asks', tooltip: 'The agent waits for your answer', command: 'agentLsp.prompt' };
-    if (changes > 0) return { text: `$(diff) ${changes} to review`, tooltip: `${changes} pending change(s); click to review`, command: 'agentLsp.review' };
+    if (changes > 0) return { text: `$(diff) ${changes} to review`, tooltip: `${counted(changes, 'pending change')}; click to review`, command: 'agentLsp.review' };
     if (this.session.busy) return { text: '$(sync~spin) Agent', tooltip: 'The agent works; click to stop it', command: 'agentLsp.abort' };
     return { text: '$(comment-discussion) Agent', tooltip: 'Ask the agent', command: 'agentLsp.prompt' };
   }

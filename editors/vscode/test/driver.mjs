@@ -4,6 +4,9 @@ import net from 'node:net';
 import path from 'node:path';
 import { until } from './workbench.mjs';
 
+/** Titles of the palette that were run, by any driver of this run. */
+export const driven = new Set();
+
 export class Driver {
   constructor({ page, dir, workspace, url, lap, socket }) {
     Object.assign(this, { page, dir, workspace, url, lap, socket });
@@ -16,6 +19,17 @@ export class Driver {
     this.elsewhere = query !== undefined;
     fs.rmSync(this.socket, { force: true });
     await this.page.goto(this.url(query ?? { folder: this.workspace }));
+    await this.up();
+  }
+
+  /** Loads the window anew as a user does. */
+  async reload() {
+    fs.rmSync(this.socket, { force: true });
+    await this.run('Developer: Reload Window');
+    await this.up();
+  }
+
+  async up() {
     await this.page.locator('.monaco-workbench .statusbar').waitFor();
     await until('the extension host is up', () => fs.existsSync(this.socket));
   }
@@ -165,8 +179,9 @@ export class Driver {
   }
 
   /** Runs a command of the palette by its title. */
-  run(title) {
-    return this.pick('F1', `>${title}`, title);
+  async run(title) {
+    await this.pick('F1', `>${title}`, title);
+    driven.add(title);
   }
 
   agent(title) {
@@ -351,9 +366,10 @@ export class Driver {
     });
   }
 
-  async shot(name) {
+  /** A picture of the window, or of a part of it. */
+  async shot(name, part = this.page) {
     if (!this.shots) return;
     await this.page.mouse.move(500, 784); // where nothing is shown as under the pointer
-    await this.page.screenshot({ path: path.join(this.shots, `${name}.png`) });
+    await part.screenshot({ path: path.join(this.shots, `${name}.png`) });
   }
 }

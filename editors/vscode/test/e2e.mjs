@@ -3,7 +3,7 @@
 // ONLY='word|word' runs the steps whose name has one of the words; with GO_ON=1 nothing is repeated, and the steps after a failed one run too.
 import fs from 'node:fs';
 import path from 'node:path';
-import { Driver } from './driver.mjs';
+import { Driver, driven } from './driver.mjs';
 import { groups } from './steps.mjs';
 import { withWorkbench } from './workbench.mjs';
 
@@ -16,10 +16,10 @@ const vsix = path.resolve(process.argv[2]);
 const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
 
 /** Runs steps in a fresh workbench until one fails. Gives what is left, the failed step first. */
-async function runSteps({ settings, prepare }, todo) {
+async function runSteps({ steps: _, env: more, ...group }, todo) {
   const left = [...todo];
   try {
-    await withWorkbench({ vsix, env, settings, prepare }, async (bench) => {
+    await withWorkbench({ vsix, env: (dir) => ({ ...env(dir), ...more?.(dir) }), ...group }, async (bench) => {
       const driver = new Driver(bench);
       await driver.open();
       bench.lap('workbench up');
@@ -53,6 +53,15 @@ for (const group of groups) {
     else console.log(`\n!!!!!! REPEATED in a fresh workbench: step '${left[0][0]}' (${failed.length} of at most ${repeats})\n`);
   }
 }
+// Ids that other people's key bindings hold: each is run by the palette at least once.
+const titles = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'commands.json'), 'utf8'));
+const idle = Object.keys(titles).filter((id) => !driven.has(`agent-lsp: ${titles[id]}`));
+if (!process.env.ONLY && ok) {
+  console.log(`commands run by the palette: ${Object.keys(titles).length - idle.length} of ${Object.keys(titles).length}`);
+  if (idle.length > 0) console.error(`never run by the palette: ${idle.join(', ')}`);
+  ok &&= idle.length === 0;
+}
+
 if (failed.length > 0) console.log(`!!!!!! failed${ok && !process.env.GO_ON ? ', and passed when repeated' : ''}: ${failed.join('; ')}`);
 else console.log('no step was repeated');
 process.exit(ok && !(process.env.GO_ON && failed.length > 0) ? 0 : 1);

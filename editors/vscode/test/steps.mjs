@@ -2,7 +2,9 @@
 // A group has a fresh workbench: a server, a user and an extension installed anew. THEME names another theme than the editor's own.
 import { conversationSteps } from './steps/conversation.mjs';
 import { detailSteps } from './steps/details.mjs';
+import { looksSteps } from './steps/looks.mjs';
 import { newUser, newUserByKeyboard, newUserByMouse } from './steps/newuser.mjs';
+import { paletteSteps } from './steps/palette.mjs';
 import { panelSteps } from './steps/panel.mjs';
 import { reviewSteps } from './steps/review.mjs';
 import { surroundingSteps } from './steps/surroundings.mjs';
@@ -15,5 +17,5 @@ if (process.env.THEME) settings['workbench.colorTheme'] = process.env.THEME;
 export const groups = [
   { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
   { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
-  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...detailSteps, ...userSteps, ...surroundingSteps] },
+  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
 ];

@@ -83,7 +83,7 @@ function freePort() {
 }
 
 /** Waits until a condition holds; the deadline is long because the machine may be slow. One that cannot be looked at (its page or process has just gone) does not hold yet. */
-export async function until(what, condition, limit = 180_000) {
+export async function until(what, condition, limit = Number(process.env.WAIT ?? 180_000)) {
   const end = Date.now() + limit;
   for (;;) {
     let why = '';
@@ -118,8 +118,8 @@ async function end(child) {
   signal('SIGKILL');
 }
 
-/** Installs the packed extension, starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. `limit` bounds what lies between two laps. */
-export async function withWorkbench({ vsix, env, settings, prepare = () => {}, limit = 900_000 }, body) {
+/** Installs the packed extension (unless the test itself does), starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. `limit` bounds what lies between two laps. */
+export async function withWorkbench({ vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 }, body) {
   const start = Date.now();
   const lap = (text) => {
     bound.refresh();
@@ -130,7 +130,7 @@ export async function withWorkbench({ vsix, env, settings, prepare = () => {}, l
   for (const sub of ['User', 'Machine', 'extensions', 'workspace']) fs.mkdirSync(path.join(dir, sub));
   fs.writeFileSync(path.join(dir, 'User', 'settings.json'), JSON.stringify({ ...baseSettings, ...settings }));
   fs.writeFileSync(path.join(dir, 'Machine', 'settings.json'), '{}');
-  prepare({ dir, workspace });
+  prepare({ dir, workspace, vsix });
 
   let child, browser, page;
   let ok = false;
@@ -154,8 +154,8 @@ export async function withWorkbench({ vsix, env, settings, prepare = () => {}, l
     const folders = ['--extensions-dir', path.join(dir, 'extensions'), '--user-data-dir', dir];
     const beside = path.join(dir, 'companion.vsix');
     await command(node24, [vsce, 'package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', beside], { env: environment, cwd: path.join(import.meta.dirname, 'companion') });
-    await command(node24, [codeServer, '--install-extension', vsix, '--install-extension', beside, ...folders], { env: environment });
-    lap('extension installed');
+    await command(node24, [codeServer, ...(installed ? ['--install-extension', vsix] : []), '--install-extension', beside, ...folders], { env: environment });
+    lap(installed ? 'extension installed' : 'extension laid ready');
     const port = await freePort();
     const log = fs.openSync(path.join(dir, 'server.log'), 'w');
     const args = ['--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry', '--disable-update-check', '--disable-getting-started-override', ...folders, workspace];

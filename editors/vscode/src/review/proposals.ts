@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import type { Daemon } from '../client';
 import type { Decision, Proposal, ProposalFile } from '../protocol';
+import { counted } from '../text';
 import { isOpen, marksFrom, shift, type Change, type Mark } from './hunks';
 
 export interface PendingFile {
@@ -111,7 +112,7 @@ export class Proposals implements vscode.Disposable {
       this.take(result.proposal, !hasOpen(result.proposal));
       if (result.conflicts.length > 0) {
         const reasons = [...new Set(result.conflicts.map((c) => c.reason))].join('; ');
-        void vscode.window.showWarningMessage(`${result.conflicts.length} change(s) could not be decided: ${reasons}`);
+        void vscode.window.showWarningMessage(`${counted(result.conflicts.length, 'change')} could not be decided: ${reasons}`);
       }
       return result.conflicts.length === 0;
     } finally {

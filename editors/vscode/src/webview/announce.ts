@@ -2,6 +2,7 @@
 // request: a stream that is announced as it grows would never be silent.
 import { h } from './dom';
 import type { AgentEvent, Waiting } from './messages';
+import { sentence } from './model';
 
 /** Characters of a reply that are read out; the rest is in the conversation. */
 const spoken = 600;
@@ -12,7 +13,7 @@ const endings: Record<string, string> = { completed: 'The agent is done.', abort
 export function announcement(event: AgentEvent): string {
   if ('replay' in event.params && event.params.replay) return '';
   if (event.method === 'agent/turn/started') return 'The agent works.';
-  if (event.method === 'agent/retry') return `${event.params.error.message} Trying again.`;
+  if (event.method === 'agent/retry') return `${sentence(event.params.error.message)} Trying again.`;
   if (event.method === 'agent/turn/completed') {
     const { status, error } = event.params.turn;
     return error ? `The agent stopped: ${error.message}` : (endings[status] ?? `Turn ${status}.`);

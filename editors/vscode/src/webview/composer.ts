@@ -114,9 +114,15 @@ export class Composer {
     if (event.key === 'Escape') this.close();
     else if (event.key === 'ArrowDown') this.choose(1);
     else if (event.key === 'ArrowUp') this.choose(-1);
+    else if (event.key === 'Enter' && this.isWhole()) return this.close(), false; // runs what is typed in full
     else if ((event.key === 'Enter' || event.key === 'Tab') && !event.altKey) this.take(this.chosen);
     else return false;
     return true;
+  }
+
+  /** Whether the chosen command stands in the input as it is. */
+  private isWhole(): boolean {
+    return this.input.value.startsWith('/') && this.items[this.chosen]?.insert === this.input.value;
   }
 
   private choose(by: number): void {

@@ -24,6 +24,22 @@ export function button(label: string, action: () => void, attributes: Record<str
   return h('button', { type: 'button', ...attributes, onclick: action }, label);
 }
 
+/** What scrolls is a stop of the Tab key while it does, so that it can be read without a mouse; what does not is none. */
+let scrolls: ResizeObserver | undefined;
+
+/** To be called where the content alone has changed: the size may be the same. */
+export function reachableNow(element: HTMLElement): void {
+  if (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight) element.tabIndex = 0;
+  else element.removeAttribute('tabindex');
+}
+
+/** Makes what may come to scroll reachable by keys. */
+export function reachable<E extends HTMLElement>(element: E): E {
+  scrolls ??= new ResizeObserver((seen) => seen.forEach(({ target }) => reachableNow(target as HTMLElement)));
+  scrolls.observe(element);
+  return element;
+}
+
 const keys = new WeakMap<Element, string>();
 
 /** Draws the children anew only when what they show has changed: a click must end on the button that it began on, and focus stays. */

@@ -3,7 +3,7 @@ import type { Item, PlanEntry } from '../protocol';
 import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';
 import { renderMarkdown } from './markdown';
-import { splitStable, type Conversation, type Entry } from './model';
+import { sentence, splitStable, type Conversation, type Entry } from './model';
 import { drawTool } from './tool';
 
 /** What drawing needs from the panel. */
@@ -154,7 +154,7 @@ const planSigns: Record<string, string> = { pending: '○', inProgress: '◐', c
 function planList(entries: PlanEntry[]): HTMLElement {
   const list = h('ul', { class: 'plan-list', 'aria-label': 'Plan' });
   for (const { content, status } of entries) {
-    list.append(h('li', { class: status }, h('span', { class: 'sign', 'aria-hidden': 'true' }, planSigns[status] ?? '○'), content, h('span', { class: 'sr' }, ` (${status})`)));
+    list.append(h('li', { class: status }, h('span', { class: 'sign', 'aria-hidden': 'true' }, planSigns[status] ?? '○'), h('span', { class: 'label' }, content), h('span', { class: 'sr' }, ` (${status})`)));
   }
   return list;
 }
@@ -166,7 +166,7 @@ function drawNotice(item: Item, into: HTMLElement): void {
 function drawRetry({ retry }: Entry, into: HTMLElement): void {
   if (!retry) return;
   const { attempt, maxRetries, delayMs, error } = retry;
-  into.replaceChildren(h('div', { class: 'note warning', role: 'status' }, `${error.message} Trying again (${attempt} of ${maxRetries}) in ${Math.ceil(delayMs / 1000)} s.`));
+  into.replaceChildren(h('div', { class: 'note warning', role: 'status' }, `${sentence(error.message)} Trying again (${attempt} of ${maxRetries}) in ${Math.ceil(delayMs / 1000)} s.`));
 }
 
 const endWords: Record<string, string> = {

@@ -1,6 +1,7 @@
 // What stands around the conversation: title, pickers, context gauge, queue, questions, jobs.
 import type { AskParams, Job, QueueEntry, RequestPermissionParams } from '../protocol';
-import { button, h } from './dom';
+import { button, h, reachable } from './dom';
+import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
 
 type Send = (message: FromPanel) => void;
@@ -54,7 +55,7 @@ export function drawQueue(queue: QueueEntry[], send: Send): Node[] {
       'li',
       {},
       h('span', { class: 'delivery' }, entry.delivery === 'steer' ? 'steer' : 'next'),
-      h('span', { class: 'label' }, text(entry)),
+      h('span', { class: 'label', title: text(entry) }, text(entry)),
       button('Edit', edit, { class: 'small' }),
       button('Remove', () => send({ type: 'removeQueued', messageId: entry.messageId }), { class: 'small' }),
     );
@@ -66,7 +67,7 @@ export function drawJobs(jobs: Job[], send: Send): Node[] {
   const running = jobs.filter((job) => job.status === 'running');
   if (running.length === 0) return [];
   const row = (job: Job) =>
-    h('li', {}, h('span', { class: 'sign running', 'aria-hidden': 'true' }, '◐'), h('span', { class: 'label' }, job.title), button('Stop', () => send({ type: 'killJob', jobId: job.jobId }), { class: 'small stop' }));
+    h('li', {}, h('span', { class: 'sign running', 'aria-hidden': 'true' }, '◐'), h('span', { class: 'label', title: job.title }, job.title), button('Stop', () => send({ type: 'killJob', jobId: job.jobId }), { class: 'small stop' }));
   return [h('div', { class: 'caption' }, 'In the background'), h('ul', { 'aria-label': 'Background jobs' }, ...running.map(row))];
 }
 
@@ -83,11 +84,11 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     'section',
     { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },
     h('div', { class: subject.command === undefined ? 'caption' : 'caption brief', title: params.title }, params.title), // the command stands below in full
-    subject.command !== undefined && h('pre', { class: 'command' }, subject.command),
+    subject.command !== undefined && reachable(h('pre', { class: 'command' }, subject.command)),
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
     params.reason !== '' && h('div', { class: 'reason' }, params.reason),
-    params.preview !== undefined && h('pre', { class: isPlan ? 'preview tall' : 'preview' }, params.preview),
+    params.preview !== undefined && preview(params.preview, isPlan),
     h(
       'div',
       { class: 'row choices' },
@@ -104,31 +105,41 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   );
 }
 
+/** What an answer is about: a plan is Markdown, all else is shown as it is. */
+function preview(text: string, isPlan: boolean): HTMLElement {
+  if (!isPlan) return reachable(h('pre', { class: 'preview' }, text));
+  const box = h('div', { class: 'preview markdown', role: 'group', 'aria-label': 'Plan' });
+  box.append(renderMarkdown(text));
+  return reachable(box);
+}
+
 /** A path in one line; of one that is too long the end stays. */
 function where(uri: string, before = ''): HTMLElement {
   const path = decodeURIComponent(uri.replace(/^file:\/\//, ''));
   return h('div', { class: 'where', title: path }, before, h('span', { class: 'path' }, h('bdi', { dir: 'ltr' }, path)));
 }
 
+/** One answer by a button, or several by boxes; always also one in the user's own words. An answer without any word is not sent. */
 function question(params: AskParams, send: Send): HTMLElement {
   const answer = (text?: string) => send({ type: 'answer', requestId: params.requestId, answer: text });
   const own = h('input', { type: 'text', placeholder: 'Your own answer', 'aria-label': 'Your own answer' });
   const options = params.options ?? [];
-  const boxes = options.map(({ label, description }) => {
-    const box = h('input', { type: 'checkbox', value: label });
-    return { box, row: h('label', { title: description }, box, label) };
-  });
-  const checked = () => boxes.filter(({ box }) => box.checked).map(({ box }) => box.value);
-  const submit = () => answer([...(params.multi ? checked() : []), own.value].filter(Boolean).join(', ') || undefined);
+  const boxes = params.multi ? options.map(({ label }) => h('input', { type: 'checkbox', value: label })) : [];
+  const submit = () => {
+    const text = [...boxes.filter(({ checked }) => checked).map(({ value }) => value), own.value.trim()].filter(Boolean).join(', ');
+    if (text) answer(text);
+    else (boxes[0] ?? own).focus();
+  };
   own.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && !event.isComposing && own.value) submit();
+    if (event.key === 'Enter' && !event.isComposing) submit();
   });
-  const choices = params.multi
-    ? boxes.map(({ row }) => row)
-    : options.map(({ label, description }) => button(label, () => answer(label), { title: description }));
+  const choices = options.map(({ label, description }, index) => {
+    const words = h('span', { class: 'label' }, label, description !== undefined && description !== '' && h('span', { class: 'detail' }, description));
+    return params.multi ? h('label', {}, boxes[index], words) : h('button', { type: 'button', onclick: () => answer(label) }, words);
+  });
   return h(
     'section',
-    { class: 'ask', role: 'group', 'aria-label': 'Question', 'data-request': params.requestId },
+    { class: 'ask', role: 'group', 'aria-label': `Question: ${params.question}`, 'data-request': params.requestId },
     h('div', { class: 'caption' }, params.question),
     h('div', { class: 'row choices' }, ...choices),
     own,

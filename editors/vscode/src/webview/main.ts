@@ -52,13 +52,13 @@ function drawState(state: PanelState): void {
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
-  drawWhenChanged(problem, state.problem ?? '', () => (state.problem ? [state.problem, ' ', ...problemButtons()] : []));
+  drawWhenChanged(problem, state.problem ?? '', () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons())] : []));
   composer.setBusy(state.status === 'running' || state.status === 'awaiting');
 }
 
 function problemButtons(): HTMLElement[] {
   const command = (label: string, name: string) => button(label, () => send({ type: 'command', command: name, args: [] }), { class: 'small' });
-  return [command('Settings', 'agentLsp.openSettings'), command('Set API key', 'agentLsp.setApiKey'), command('Restart', 'agentLsp.restartServer'), command('Log', 'agentLsp.showLog')];
+  return [command('Settings', 'agentLsp.openSettings'), command('Set API Key', 'agentLsp.setApiKey'), command('Restart', 'agentLsp.restartServer'), command('Log', 'agentLsp.showLog')];
 }
 
 /** Keeps the boxes of questions that are still open: what was typed into them must not be lost. */

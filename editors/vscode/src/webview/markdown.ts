@@ -1,6 +1,7 @@
 // Markdown of the model to safe HTML. Nothing that the model writes becomes a script, a command or a request.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
+import { reachable } from './dom';
 
 /** Characters of one block beyond which it is shown as plain text: parsing and laying out would stall the panel. */
 export const plainFrom = 200_000;
@@ -32,7 +33,8 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
 export function renderMarkdown(text: string): DocumentFragment {
   if (text.length > plainFrom || hasLongLine(text)) return plain(text);
   const fragment = DOMPurify.sanitize(marked.parse(text) as string, allowed);
-  for (const pre of fragment.querySelectorAll('pre')) addCodeBar(pre);
+  for (const pre of fragment.querySelectorAll('pre')) addCodeBar(reachable(pre));
+  for (const table of fragment.querySelectorAll('table')) reachable(table);
   return fragment;
 }
 
@@ -49,7 +51,7 @@ function hasLongLine(text: string): boolean {
 /** What is too large for Markdown, as it is; the middle of it only on request. */
 function plain(text: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
-  const pre = document.createElement('pre');
+  const pre = reachable(document.createElement('pre'));
   pre.className = 'huge';
   const shown = 20_000;
   pre.textContent = text.slice(0, shown);

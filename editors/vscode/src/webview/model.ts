@@ -150,3 +150,19 @@ export function splitStable(text: string, from: number): number {
   }
   return stable;
 }
+
+/** Arguments as they are read: one a line, texts as they are; only what has parts itself is JSON. A text alone needs no name. */
+export function argumentsText(args: unknown): string {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return typeof args === 'string' ? args : JSON.stringify(args, null, 2);
+  const text = (value: unknown) => (typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value));
+  const named = Object.entries(args);
+  if (named.length === 1 && typeof named[0]?.[1] === 'string') return named[0][1];
+  return named
+    .map(([name, value]) => `${name}:${text(value).includes('\n') ? `\n${text(value).replace(/^/gm, '  ')}` : ` ${text(value)}`}`)
+    .join('\n');
+}
+
+/** A message of somebody else's, with the full stop that it may lack. */
+export function sentence(text: string): string {
+  return /[.!?…:]$/.test(text.trimEnd()) ? text : `${text}.`;
+}

@@ -1,9 +1,9 @@
 // Draws one tool call. Its parts stay while it runs, and only what changed is written: a click on its title or on a
 // button of it must not meet another element, and its output keeps the place that the user scrolled to.
 import type { Item } from '../protocol';
-import { button, drawWhenChanged, h } from './dom';
+import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
 import { drawEntry, fold, growText, type Context } from './entries';
-import type { Entry } from './model';
+import { argumentsText, type Entry } from './model';
 
 /** Characters of a tool's result that are shown. */
 const shownResult = 8_000;
@@ -48,7 +48,7 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   const stoppable = ['running', 'awaitingPermission', 'awaitingReview'].includes(status) && entry.children.length > 0;
   drawWhenChanged(parts.buttons, [review, stoppable], () => [
     review !== undefined && reviewRow(review, context),
-    stoppable && button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), { class: 'small stop' }),
+    stoppable && button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), { class: 'small stop', 'aria-label': 'Stop the sub-agent' }),
   ]);
 }
 
@@ -59,7 +59,8 @@ function timeOf(ms: number): string {
 
 /** A label that ends in a path: where it is too long, the name of the file stays. */
 function labelParts(label: string): Node[] {
-  const name = label.lastIndexOf('/') + 1;
+  const name = label.search(/[^\s/]+$/);
+  if (label[name - 1] !== '/') return [h('span', {}, label)];
   return [label.slice(0, name), label.slice(name)].filter(Boolean).map((part) => h('span', {}, part));
 }
 
@@ -100,8 +101,8 @@ function reviewRow(proposalId: string, context: Context): HTMLElement {
 
 function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context): void {
   const part = (name: string) => body.querySelector<HTMLElement>(`:scope > .${name}`) ?? body.appendChild(h('div', { class: name }));
-  const input = item.args === undefined ? entry.toolInput : typeof item.args === 'string' ? item.args : JSON.stringify(item.args, null, 2);
-  drawWhenChanged(part('arguments'), input, () => [input !== '' && input !== '{}' && h('pre', { class: 'input', 'aria-label': 'Arguments' }, clip(input))]);
+  const input = entry.children.length > 0 ? '' : item.args === undefined ? entry.toolInput : argumentsText(item.args); // a sub-agent's are its task, which is said first
+  drawWhenChanged(part('arguments'), input, () => [input !== '' && reachable(h('pre', { class: 'input', role: 'group', 'aria-label': 'Arguments' }, clip(input)))]);
   drawWhenChanged(part('places'), item.locations ?? [], () => places(item, context));
   drawChildren(part('inner'), entry, context);
   drawOutput(part('out'), item, item.result ?? entry.text);
@@ -125,7 +126,7 @@ function drawChildren(into: HTMLElement, entry: Entry, context: Context): void {
 function drawOutput(into: HTMLElement, item: Item, output: string): void {
   if (output === '') return into.replaceChildren();
   let pre = into.firstElementChild as HTMLElement | null;
-  if (!pre) into.append((pre = h('pre', { 'aria-label': 'Output' })));
+  if (!pre) into.append((pre = reachable(h('pre', { role: 'group', 'aria-label': 'Output' }))));
   pre.className = item.isError ? 'output error' : 'output';
   const atEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 8;
   const text = clip(output);
@@ -133,6 +134,7 @@ function drawOutput(into: HTMLElement, item: Item, output: string): void {
   if (text.startsWith(pre.textContent ?? '')) growText(pre, text);
   else pre.textContent = text;
   if (atEnd && item.result === undefined) pre.scrollTop = pre.scrollHeight;
+  reachableNow(pre);
 }
 
 function clip(text: string): string {

@@ -17,14 +17,20 @@ export class Transcript {
   private readonly watcher: IntersectionObserver;
   private frame = 0;
   private follow = true;
+  private opened = false;
 
   constructor(private readonly context: Context) {
     this.element.append(this.list);
     this.watcher = new IntersectionObserver((seen) => this.see(seen), { root: this.element, rootMargin: margin });
-    this.element.addEventListener('scroll', () => {
-      const { scrollHeight, scrollTop, clientHeight } = this.element;
-      this.follow = scrollHeight - scrollTop - clientHeight < stickiness;
+    this.element.addEventListener('scroll', () => this.place());
+    // What is opened by hand stays where it is; what grows by itself, or makes way for a question, keeps the end in view.
+    this.element.addEventListener('click', (event) => {
+      if (!(event.target as Element).closest('summary')) return;
+      this.opened = true;
+      this.follow = false;
     });
+    const sizes = new ResizeObserver(() => this.resized());
+    for (const element of [this.list, this.element]) sizes.observe(element);
   }
 
   /** Entries whose content is in the page now. */
@@ -54,6 +60,17 @@ export class Transcript {
   toEnd(): void {
     this.follow = true;
     this.schedule();
+  }
+
+  private place(): void {
+    const { scrollHeight, scrollTop, clientHeight } = this.element;
+    this.follow = scrollHeight - scrollTop - clientHeight < stickiness;
+  }
+
+  private resized(): void {
+    if (this.opened) this.place();
+    else if (this.follow) this.element.scrollTop = this.element.scrollHeight;
+    this.opened = false;
   }
 
   private schedule(): void {

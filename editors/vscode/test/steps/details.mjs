@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, pendingView, talk } from './model.mjs';
+import { bash, call, edit, edits, lens, openCalc, pendingView, talk, trust } from './model.mjs';
 
 /** Badges, the tree, the words that changed; and that the cursor stays where the user works. */
 async function treeAndBadges(d) {
@@ -92,10 +92,11 @@ async function mentions(d) {
   await until('the history gives the prompt back', async () => (await d.input.inputValue()).startsWith('look @selection'));
   await d.input.fill('/comp');
   await d.panel.locator('.menu .option', { hasText: '/compact' }).waitFor();
+  await d.input.press('Enter'); // takes it
+  assert.equal(await d.input.inputValue(), '/compact ');
   await d.input.fill('/new');
   await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: '/new' }).waitFor();
-  await d.input.press('Enter'); // takes it
-  await d.input.press('Enter'); // runs it
+  await d.input.press('Enter'); // typed in full it is run
   await d.panel.locator('.welcome').waitFor();
 }
 
@@ -132,9 +133,7 @@ async function outputAndJobs(d) {
   const go = path.join(d.dir, `go-${Date.now()}`);
   const wait = (name) => `while [ ! -f '${name}' ]; do sleep 0.05; done`;
   await d.play(bash(`echo out-one; ${wait(go)}; echo out-two`), call('bash', { command: wait(`${go}-never`), background: true }), { text: 'It runs on.' });
-  await d.click(d.panel.locator('.picker', { hasText: 'commands' }));
-  await d.choose('trust');
-  await d.panel.locator('.picker', { hasText: 'commands: trust' }).waitFor();
+  await trust(d);
   await d.prompt('run');
   const tool = d.entry('toolCall').first();
   await tool.locator('.output', { hasText: 'out-one' }).waitFor();
@@ -175,9 +174,23 @@ async function sessionList(d) {
   await d.click(d.entry('userMessage', 'the first one').getByRole('button', { name: 'Fork' }));
   await until('it is another session', async () => ((await d.session()) || before) !== before);
   await d.entry('userMessage', 'the first one').waitFor();
-  await sessionButton(d, 'renamed by hand', 'Archive or bring back', async () => (await sessionRows(d, 'renamed by hand').count()) === 1, 2);
+  await sessionButton(d, 'renamed by hand', 'Archive', async () => (await sessionRows(d, 'renamed by hand').count()) === 1, 2);
+  await bringBack(d);
   await d.page.keyboard.press('Escape');
   await sessionRows(d, '').first().waitFor({ state: 'hidden' });
+}
+
+/** From the list in use to that of the archived sessions, and with one of these back again. */
+async function bringBack(d) {
+  const other = (name) => d.page.locator(`.quick-input-titlebar .action-label[aria-label^="${name}"]`);
+  const title = (text) => d.page.locator('.quick-input-title', { hasText: new RegExp(`^${text}$`) });
+  const rows = sessionRows(d, 'renamed by hand');
+  await d.clickUntil(other('Show archived sessions'), () => title('Archived sessions').isVisible());
+  await until('the archived one is listed, and it alone', async () => (await rows.count()) === 1 && (await sessionRows(d, '').count()) === 1);
+  await d.shot('archived');
+  await d.clickUntil(rows.locator('.action-label[aria-label^="Bring back"]'), async () => (await rows.count()) === 0, rows);
+  await d.clickUntil(other('Show the sessions in use'), () => title('Sessions').isVisible());
+  await until('both are in use', async () => (await rows.count()) === 2);
 }
 
 const sessionRows = (d, text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
@@ -235,7 +248,7 @@ export const detailSteps = [
   ['errors and retries', errorsAndRetries],
   ['live output and jobs', outputAndJobs],
   ['a sub-agent is stopped', stopSubAgent],
-  ['sessions renamed, forked, archived', sessionList],
+  ['sessions renamed, forked, archived, brought back', sessionList],
   ['a session is deleted', sessionDeleted],
   ['an image dropped', dropImage],
 ];

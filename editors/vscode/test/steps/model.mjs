@@ -18,6 +18,13 @@ export async function openCalc(d) {
   return d.at('calc.js');
 }
 
+/** The session's commands run without a question. */
+export async function trust(d) {
+  await d.click(d.panel.locator('.picker', { hasText: 'commands' }));
+  await d.choose('trust');
+  await d.panel.locator('.picker', { hasText: 'commands: trust' }).waitFor();
+}
+
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
 /** The button above one of several hunks, named by its place: another takes that place only after it is gone. */
 export const lensOf = (d, place, text) => d.page.locator('.codelens-decoration', { hasText: place }).locator('a', { hasText: text }).first();

@@ -1,4 +1,4 @@
-// Steps: what somebody does who has just installed the package, in a fresh editor with no settings: first steps, the demo,
+// Steps: what somebody does who has just got the package, in a fresh editor with no settings: the package installed, first steps, the demo,
 // a real bug in a real small project asked about, reviewed, tested, undone. Once by mouse (the prompt's words aside), once by keyboard.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -30,6 +30,10 @@ test('two words', () => assert.equal(slug('Hello, World!'), 'hello-world'));
 test('more words', () => assert.equal(address({ title: 'A day at sea' }), '/posts/a-day-at-sea'));
 `,
 };
+/** Where the user is at home: the editor's file dialogs begin there. */
+const home = (dir) => path.join(dir, 'home');
+/** The package, as it was downloaded there. */
+const packed = 'agent-lsp.vsix';
 const fixed = "words.replaceAll(' ', '-')";
 
 const script = [
@@ -44,8 +48,12 @@ const script = [
 
 /** A fresh workbench: the project, the model's script, and none of our settings. */
 export const newUser = {
+  installed: false,
+  env: (dir) => ({ HOME: home(dir) }),
   settings: { 'terminal.integrated.gpuAcceleration': 'off', 'security.workspace.trust.enabled': false },
-  prepare({ dir, workspace }) {
+  prepare({ dir, workspace, vsix }) {
+    fs.mkdirSync(home(dir));
+    fs.copyFileSync(vsix, path.join(home(dir), packed));
     for (const [name, text] of Object.entries(project)) fs.writeFileSync(path.join(workspace, name), text);
     fs.writeFileSync(path.join(dir, 'script.jsonl'), script.map((reply) => JSON.stringify(reply) + '\n').join(''));
   },
@@ -67,6 +75,7 @@ const walkthrough = (d) => d.page.locator('.getting-started-step');
 const heading = (d, title) => walkthrough(d).filter({ hasText: title });
 const link = (d, title) => walkthrough(d).locator('.monaco-button', { hasText: title });
 
+const agentTab = (d) => d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' });
 
 /** The walkthrough's three beginnings, taken by `press(link, done)`. */
 async function firstSteps(d, press) {
@@ -106,10 +115,34 @@ const asks = (d) => d.panel.locator('.ask', { hasText: 'node --test' });
 const answers = (d, text) => d.entry('assistantMessage', text).waitFor();
 const saved = (d) => d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
 
+/** Extensions, …, Install from VSIX…, and the file in the list. */
+async function installByMouse(d) {
+  const file = d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed });
+  const entry = d.page.locator('.monaco-menu .action-label', { hasText: 'Install from VSIX' });
+  await d.clickUntil(d.page.locator('.part.activitybar .action-label[aria-label^="Extensions"]'), () => d.page.locator('.extensions-viewlet').isVisible());
+  await d.clickUntil(d.page.locator('.part.sidebar .title .codicon-toolbar-more').first(), () => entry.isVisible());
+  await d.clickUntil(entry, () => file.isVisible());
+  await d.shot(`${d.step}-0-install`);
+  const done = () => d.page.locator('.notification-toast', { hasText: /[Cc]ompleted installing/ }).isVisible();
+  await d.clickUntil(file, async () => (await done()) || !(await file.isVisible()));
+  await until('it is installed', done);
+  await d.clickUntil(d.page.locator('.part.activitybar .action-label[aria-label^="Explorer"]'), () => d.page.locator('.explorer-folders-view').isVisible());
+  await agentTab(d).waitFor();
+}
+
+async function installByKeyboard(d) {
+  await d.run('Extensions: Install from VSIX...');
+  const input = d.page.locator('.quick-input-widget input.input');
+  await d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed }).waitFor();
+  await until('its row is taken', async () => d.takeRow(await input.inputValue(), packed));
+  await d.page.locator('.notification-toast', { hasText: /[Cc]ompleted installing/ }).waitFor();
+}
+
 export async function newUserByMouse(d) {
   assert.equal(testsPass(d), false, 'the bug is real');
   const click = (target, done) => d.clickUntil(target, done);
-  await click(d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' }), () => d.panel.locator('.welcome').isVisible());
+  await installByMouse(d);
+  await click(agentTab(d), () => d.panel.locator('.welcome').isVisible());
   await d.shot(`${d.step}-1-panel`);
   await d.click(d.panel.getByRole('button', { name: 'First steps' }));
   await firstSteps(d, click);
@@ -163,6 +196,7 @@ async function save(d) {
 export async function newUserByKeyboard(d) {
   assert.equal(testsPass(d), false, 'the bug is real');
   const { keyboard } = d.page;
+  await installByKeyboard(d);
   await d.run('agent-lsp: First Steps');
   await firstSteps(d, (target, done) => enter(d, target, done));
   const typesThere = () => d.page.locator('.terminal-wrapper.active textarea').evaluate((node) => node === document.activeElement && document.hasFocus(), undefined, { timeout: 3000 }).catch(() => false);

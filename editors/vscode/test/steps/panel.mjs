@@ -9,7 +9,7 @@ import { inThemes } from './themes.mjs';
 const axe = fs.readFileSync(path.join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
 
 /** What a checker of accessibility finds in the panel: names, roles, contrast. */
-async function findings(d) {
+export async function findings(d) {
   const body = d.panel.locator('body');
   await body.evaluate((_, source) => window.axe || new Function(source)(), axe);
   return body.evaluate(async () => {

@@ -40,11 +40,13 @@ async function reloadInMidTurn(d) {
   await d.play(talk('Before the reload. '));
   await d.prompt('talk on');
   await d.entry('assistantMessage', 'Before the reload').waitFor();
+  await d.input.fill('half a sen');
   fs.writeFileSync(d.script, JSON.stringify({ text: 'After the reload.' }) + '\n');
-  await d.open();
+  await d.reload();
   await d.entry('userMessage', 'talk on').waitFor();
   await d.entry('assistantMessage', 'Before the reload').waitFor();
   await d.idle();
+  assert.equal(await d.input.inputValue(), 'half a sen', 'what was being written is kept');
   await d.prompt('and now?');
   await d.entry('assistantMessage', 'After the reload').waitFor();
   assert.equal(await d.entry('userMessage', 'talk on').count(), 1);

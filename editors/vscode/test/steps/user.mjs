@@ -190,6 +190,22 @@ async function lightBulb(d) {
   await d.entry('assistantMessage', 'I would').waitFor();
 }
 
+/** Where the agent looks is shown, if that is set, and the focus stays where the user writes. */
+async function follow(d) {
+  d.write('shown.js', 'const one = 1;\n');
+  await d.configure('agentLsp.follow', true);
+  try {
+    await openCalc(d);
+    await d.play(call('read', { path: d.at('shown.js') }), { text: 'Seen.' });
+    await d.prompt('look at it');
+    await d.page.locator('.tab.active[data-resource-name="shown.js"]').waitFor();
+    await d.entry('assistantMessage', 'Seen').waitFor();
+    await d.inputFocused();
+  } finally {
+    await d.configure('agentLsp.follow', null);
+  }
+}
+
 export const userSteps = [
   ['notice elsewhere', notice],
   ['key in secret storage', apiKey],
@@ -198,6 +214,7 @@ export const userSteps = [
   ['a silent language server', silentServer],
   ['language servers that repeat', repeatingServers],
   ['light bulb', lightBulb],
+  ['follow the agent', follow],
   ['nothing before first use', nothingBeforeFirstUse],
   ['this repository', thisRepository],
 ];

@@ -21,8 +21,11 @@ const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as 
 /** Ids that other people's key bindings hold: fixed. */
 const fixed = 'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
 
-test('every fixed command is in the palette', () => {
-  for (const id of fixed.split(' ')) assert.ok(commands.includes(`agentLsp.${id}`), id);
+test('every fixed command is in the palette, under the title by which the end-to-end tests have to run it', () => {
+  const titles: Record<string, string> = JSON.parse(read('test/commands.json'));
+  assert.deepEqual(Object.keys(titles), fixed.split(' ').map((id) => `agentLsp.${id}`));
+  for (const { command, title } of manifest.contributes.commands) if (titles[command]) assert.equal(titles[command], title, command);
+  for (const id of Object.keys(titles)) assert.ok(commands.includes(id), id);
 });
 
 test('every command of the manifest is implemented, and every id that the manifest names exists', () => {

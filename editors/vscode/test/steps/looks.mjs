@@ -1,0 +1,235 @@
+// Steps: every view in every theme, at a narrow and at a wide panel: nothing of it runs over the edge, and a checker of
+// accessibility (names, roles, contrast) finds nothing. With SHOTS a picture of each is taken, to be looked at.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, call, edit, edits, lens, openCalc, talk, trust } from './model.mjs';
+import { inThemes } from './themes.mjs';
+import { findings } from './panel.mjs';
+
+const widths = { narrow: 300, wide: 520 };
+
+/** Drags the edge of the side bar that the panel is in. */
+async function panelWidth(d, width) {
+  const bar = d.page.locator('.part.auxiliarybar');
+  await until(`the panel is ${width} pixels wide`, async () => {
+    const box = await bar.boundingBox();
+    if (Math.abs(box.width - width) <= 2) return true;
+    const [x, y] = [box.x - 2, box.y + box.height / 2]; // the edge is beside the bar
+    await d.page.mouse.move(x, y);
+    await d.page.mouse.down();
+    await d.page.mouse.move(x + box.width - width, y, { steps: 4 });
+    await d.page.mouse.up();
+    return false;
+  });
+}
+
+/** What of the panel is wider than it, or cut off though its text is meant to be read whole. */
+const overflowing = (d) => d.panel.locator('body').evaluate((body) => {
+  const scrolls = (node) => node && node !== body && (/auto|scroll/.test(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
+  const shown = [...body.querySelectorAll('*')].filter((node) => node.checkVisibility() && !node.closest('.sr, .transcript pre, table'));
+  const over = shown.filter((node) => node.getBoundingClientRect().right > innerWidth + 0.5 && !scrolls(node.parentElement));
+  const cut = shown.filter((node) => node.matches('button') && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).textOverflow !== 'ellipsis');
+  const sideways = shown.filter((node) => node.matches('.transcript, .asks, .queue, .jobs') && node.scrollWidth > node.clientWidth);
+  const name = (node) => `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
+  return [...over.map((node) => `over the edge: ${name(node)}`), ...cut.map((node) => `cut off: ${name(node)}`), ...sideways.map((node) => `scrolls sideways: ${name(node)}`)];
+});
+
+/** Looks at the panel in every theme, narrow; wide as well, where pictures are taken: it has the same colours and more room. */
+async function looks(d, view) {
+  const found = {};
+  const look = async (width, theme) => {
+    await d.shot(`${view}-${width}-${theme}`, d.page.locator('.part.auxiliarybar'));
+    found[`${width}, ${theme}`] = [...(await overflowing(d)), ...(await findings(d))];
+  };
+  await panelWidth(d, widths.wide);
+  if (d.shots) await inThemes(d, (theme) => look('wide', theme));
+  else await look('wide', 'light');
+  await panelWidth(d, widths.narrow);
+  await inThemes(d, (theme) => look('narrow', theme));
+  assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((key) => [key, []])), view);
+}
+
+/** Looks at the whole window in every theme: what the editor draws is its own. */
+const window = (d, view) => inThemes(d, (theme) => d.shot(`${view}-${theme}`));
+
+async function empty(d) {
+  await d.play({ text: 'Hello.' });
+  await looks(d, 'empty');
+}
+
+/** A thought and an answer that go on. */
+async function streaming(d) {
+  const thought = 'The sign in `add` is the wrong one: it takes away.\n'.repeat(3);
+  await d.play({ reasoning: thought, ...talk('I look at **add** first.\n\n- it takes two numbers\n- it should add them\n\n') });
+  await d.prompt('what does add do?');
+  await d.entry('assistantMessage', 'word').waitFor();
+  await looks(d, 'streaming-folded');
+  await d.click(d.entry('reasoning').locator('summary'));
+  await d.entry('reasoning').locator('.thought', { hasText: 'The sign' }).waitFor();
+  await looks(d, 'streaming-unfolded');
+  await d.input.press('Escape');
+  await d.entry('turn', 'Stopped').waitFor();
+  await d.idle();
+}
+
+/** Tools in every state, one with output as it comes, a job, a plan. The end is in view, though it grew by itself. */
+async function toolCalls(d) {
+  const file = await openCalc(d);
+  const go = path.join(d.dir, `go-${Date.now()}`);
+  const wait = `while [ ! -f '${go}' ]; do sleep 0.05; done`;
+  await d.play(
+    { text: 'Let me see.', toolCalls: [...call('read', { path: file }).toolCalls, ...call('read', { path: d.at('a/rather/long/way/down/to/nothing-with-a-long-name.js') }).toolCalls, ...call('grep', { pattern: 'return' }).toolCalls] },
+    call('plan', { entries: [{ content: 'Read what is there', status: 'completed' }, { content: 'Mend `add`, which takes away where it should add', status: 'inProgress' }, { content: 'Check', status: 'pending' }] }),
+    call('bash', { command: wait, background: true }),
+    bash(`printf 'ok   1 - two words\\nok   2 - more words\\n# a line that is a good deal longer than the panel is wide, to see how it is broken\\n'; ${wait}`),
+    { text: 'Over.' },
+  );
+  await trust(d);
+  await d.prompt('run the tests');
+  await d.entry('toolCall').last().locator('.output', { hasText: 'more words' }).waitFor();
+  await until('the end is in view', () => d.panel.locator('.transcript').evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2));
+  await looks(d, 'tools');
+  await d.click(d.entry('toolCall').first().locator('summary'));
+  await looks(d, 'tools-unfolded');
+  fs.writeFileSync(go, '');
+  await d.idle();
+}
+
+/** A permission with a queue behind it. */
+async function permission(d) {
+  await d.play(bash('npm test -- --reporter=spec --grep "every space becomes a dash" && touch it-was-run'), { text: 'Over.' }, { text: 'Over.' });
+  await d.prompt('run the tests');
+  await d.panel.locator('.ask').waitFor();
+  await d.prompt('then write the notes for the release, with a word on every change', 'Alt+Enter');
+  await d.panel.locator('.queue li').waitFor();
+  await looks(d, 'permission-queue');
+  await d.click(d.panel.locator('.ask').getByRole('button', { name: 'Reject', exact: true }).first());
+  await d.idle();
+}
+
+async function questions(d) {
+  const options = [{ label: 'Red', description: 'like a fire engine' }, { label: 'Blue', description: 'like the sky on a day without clouds, over the sea' }, { label: 'A colour whose name is long enough to need a second line in a narrow panel' }];
+  await d.play(call('ask_user', { question: 'Which colour?', options }), call('ask_user', { question: 'Which of these colours may be used as well?', multi: true, options }), { text: 'Thank you.' });
+  await d.prompt('paint it');
+  const ask = (text) => d.panel.locator('.ask', { hasText: text });
+  await ask('Which colour?').waitFor();
+  await looks(d, 'question');
+  await d.click(ask('Which colour?').getByRole('button', { name: 'Blue' }));
+  await ask('as well').waitFor();
+  await d.click(ask('as well').getByRole('checkbox', { name: 'Red' }));
+  await looks(d, 'question-multi');
+  await d.click(ask('as well').getByRole('button', { name: 'Decline' }));
+  await d.idle();
+}
+
+async function planApproval(d) {
+  await d.play(call('present_plan', { plan: '## Mend add\n\n1. Read `calc.js`\n2. Mend `add`: it takes away where it should add\n3. Run the tests\n\nNothing else is changed.' }), { text: 'Very well.' });
+  await d.click(d.panel.getByRole('button', { name: /^Mode:/ }));
+  await d.choose('plan');
+  await d.prompt('plan it');
+  await d.panel.locator('.ask', { hasText: 'Mend' }).waitFor();
+  await looks(d, 'plan-approval');
+  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^Reject/ }).first());
+  await d.idle();
+}
+
+async function subAgents(d) {
+  await d.play(call('agent', { agent: 'general', task: 'look around in the project and tell what is there' }), { text: 'I begin with the list.', ...call('ls', { path: '.' }) }, talk('Walking. '), { text: 'Without it, then.' });
+  await d.prompt('send a helper');
+  await d.entry('toolCall').first().locator('.tool-body .assistantMessage', { hasText: 'Walking' }).waitFor();
+  await looks(d, 'sub-agent');
+  await d.click(d.entry('toolCall').first().locator('.tool-buttons').getByRole('button', { name: 'Stop' }));
+  await d.idle();
+}
+
+/** What goes wrong: an error with a button, a retry that waits, a daemon that does not run. */
+async function errors(d) {
+  await d.play({ error: { status: 401, message: 'Incorrect API key provided: it has no more than a few letters' } }, { error: { status: 503, message: 'too busy', retryAfter: 120 } });
+  await d.prompt('try');
+  await d.entry('turn', 'Set API Key').waitFor();
+  await d.idle();
+  await d.prompt('try again');
+  await d.entry('retry').waitFor();
+  await looks(d, 'errors');
+  await d.input.press('Escape');
+  await d.idle();
+  await d.configure('agentLsp.server.path', '/nowhere/agent-lsp');
+  await d.command('agentLsp.restartServer').catch(() => {});
+  await d.panel.locator('.problem', { hasText: 'not an executable file' }).waitFor();
+  await looks(d, 'no-daemon');
+  await d.configure('agentLsp.server.path', null);
+}
+
+/** A conversation with all that a message may hold, its checkpoint, the gauge; the menu of mentions and what was attached. */
+async function conversation(d) {
+  const file = await openCalc(d);
+  const markdown = 'It is **mended** in `calc.js`:\n\n1. read it\n2. mended it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' + `[the file](${file}:2).`;
+  await d.play(edit(file, 'a - b', 'a + b'), { text: markdown, usage: { prompt_tokens: 61_000, completion_tokens: 900, total_tokens: 61_900 } });
+  await d.prompt('mend add, please');
+  await d.click(d.panel.locator('.row.review').getByRole('button', { name: 'Accept all' }));
+  await d.entry('assistantMessage', 'mended').waitFor();
+  await d.entry('userMessage').getByRole('button', { name: 'Restore' }).waitFor();
+  await d.panel.locator('.gauge meter').waitFor();
+  await looks(d, 'conversation');
+  await d.input.fill('@cal');
+  await d.panel.locator('.menu .option', { hasText: 'calc.js' }).first().waitFor();
+  await looks(d, 'mentions');
+  await d.input.press('Enter');
+  await d.panel.locator('.chip').waitFor();
+  await looks(d, 'chips');
+  await d.input.fill('');
+  await d.click(d.entry('userMessage').getByRole('button', { name: 'Edit and resend' }));
+  await d.panel.locator('textarea.edit').waitFor();
+  await looks(d, 'edit-resend');
+  await d.click(d.panel.getByRole('button', { name: 'Cancel' }));
+  await d.click(d.entry('userMessage').getByRole('button', { name: 'Restore' }));
+  await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  await window(d, 'restored');
+}
+
+/** What the editor draws for us: hunks with a comment, the lists, the first steps. */
+async function editorsOwn(d) {
+  const file = await openCalc(d);
+  await panelWidth(d, 300);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
+  await d.prompt('mend both');
+  await lens(d, '1 of 2').waitFor();
+  await d.focusEditor();
+  await d.goto(2);
+  await d.agent('Comment on Change');
+  await d.answer('name the arguments too, please');
+  await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
+  await inThemes(d, async (theme) => {
+    await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor(); // drawn anew with the theme
+    await d.shot(`hunks-${theme}`);
+  });
+  await d.agent('Reject All Changes');
+  await d.idle();
+  await lens(d, 'Accept').first().waitFor({ state: 'hidden' });
+  for (const [title, view] of [['Sessions', 'sessions'], ['Choose Model', 'model'], ['Choose Mode', 'mode'], ['Choose What Happens with Edits', 'edits'], ['Choose What Commands May Do', 'commands']]) {
+    await inThemes(d, async (theme) => {
+      await d.agent(title);
+      await d.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+      await d.shot(`${view}-${theme}`);
+      await d.page.keyboard.press('Escape');
+    });
+  }
+  await d.agent('First Steps');
+  await d.page.locator('.getting-started-step').first().waitFor();
+  await window(d, 'walkthrough');
+}
+
+export const looksSteps = [
+  ['looks: empty', empty],
+  ['looks: streaming', streaming],
+  ['looks: tools', toolCalls],
+  ['looks: permission and queue', permission],
+  ['looks: questions', questions],
+  ['looks: plan', planApproval],
+  ['looks: sub-agents', subAgents],
+  ['looks: errors', errors],
+  ['looks: conversation', conversation],
+  ['looks: what the editor draws', editorsOwn],
+];

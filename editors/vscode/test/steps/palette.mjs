@@ -1,0 +1,144 @@
+// Steps: commands by the palette, each with its effect. Which ids have to be driven in a run is in ../commands.json.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { bash, call, edits, lens, openCalc, pendingHunks, talk, trust } from './model.mjs';
+
+/** Said to a turn that runs: one message into it, one for after it. */
+async function steerAndQueue(d) {
+  const go = path.join(d.dir, `go-${Date.now()}`);
+  await d.play(
+    bash(`while [ ! -f '${go}' ]; do sleep 0.05; done; echo was-run`),
+    { expect: { lastUser: '^use the other name', sent: 'was-run' }, text: 'Under the other name, then.' },
+    { expect: { lastUser: '^and write the notes' }, text: 'The notes are written.' },
+  );
+  await trust(d);
+  await d.prompt('run it');
+  await d.entry('toolCall').locator('.sign.running').waitFor();
+  await d.agent('Steer the Running Turn');
+  await d.answer('use the other name');
+  const queued = (text) => d.panel.locator('.queue li', { hasText: text });
+  await queued('use the other name').locator('.delivery', { hasText: 'steer' }).waitFor();
+  await d.agent('Queue a Prompt');
+  await d.answer('and write the notes');
+  await queued('and write the notes').locator('.delivery', { hasText: 'next' }).waitFor();
+  assert.equal(await d.entry('assistantMessage').count(), 0, 'the turn is not over');
+  fs.writeFileSync(go, '');
+  await d.entry('assistantMessage', 'Under the other name').waitFor();
+  await d.entry('assistantMessage', 'The notes are written').waitFor();
+  await d.entry('userMessage', 'use the other name').locator('.who', { hasText: 'steered' }).waitFor();
+  await d.entry('userMessage', 'and write the notes').locator('.who', { hasText: 'queued' }).waitFor();
+  await d.panel.locator('.queue li').waitFor({ state: 'detached' });
+  await d.idle();
+}
+
+/** A question with several answers: by mouse, then by keys alone. */
+async function severalAnswers(d) {
+  const options = [{ label: 'Red', description: 'like a fire engine' }, { label: 'Blue' }, { label: 'Green' }];
+  const ask = (question) => call('ask_user', { question, multi: true, options });
+  await d.play(ask('Which colours?'), { expect: { lastTool: 'answered: Red, Green$' }, ...ask('And inside?') }, { expect: { lastTool: 'answered: Blue, Green, and a little black$' }, text: 'Painted.' });
+  await d.prompt('paint it');
+  const box = (question) => d.panel.getByRole('group', { name: `Question: ${question}` });
+  const outside = box('Which colours?');
+  await outside.locator('.detail', { hasText: 'like a fire engine' }).waitFor();
+  await d.click(outside.getByRole('button', { name: 'Answer' }));
+  await until('nothing chosen is no answer: the first choice has the focus', () => outside.getByRole('checkbox', { name: 'Red' }).evaluate((node) => node === document.activeElement));
+  for (const name of ['Red', 'Blue', 'Green']) await d.click(outside.locator('label', { hasText: name }));
+  await d.click(outside.locator('label', { hasText: 'Blue' })); // not that one, after all
+  await d.click(outside.getByRole('button', { name: 'Answer' }));
+  await box('And inside?').waitFor();
+  await outside.waitFor({ state: 'detached' });
+  const { keyboard } = d.page;
+  await d.showPanel();
+  const value = () => d.panel.locator('body').evaluate(() => document.activeElement?.value ?? '');
+  await until("'Blue' has the focus", async () => (await value()) === 'Blue' || void (await keyboard.press('Shift+Tab')));
+  await keyboard.press('Space');
+  await keyboard.press('Tab');
+  assert.equal(await value(), 'Green');
+  await keyboard.press('Space');
+  await keyboard.press('Tab');
+  await keyboard.type('and a little black');
+  await keyboard.press('Enter');
+  await d.entry('assistantMessage', 'Painted').waitFor();
+  await d.inputFocused(); // what had the focus is gone
+}
+
+/** The context made shorter, by what is typed and by the palette: said in the conversation, and the model gets the summary in place of what was said. */
+async function compact(d) {
+  await d.play({ text: 'Short.' });
+  await d.prompt('say little');
+  await d.entry('assistantMessage', 'Short').waitFor();
+  await d.idle();
+  await d.prompt('/compact');
+  await d.page.locator('.statusbar-item', { hasText: 'nothing to shorten' }).waitFor();
+  const ways = { typed: () => d.prompt('/compact keep the goal'), palette: () => d.agent('Compact the Context') };
+  for (const [way, run] of Object.entries(ways)) {
+    await d.play(
+      { text: 'A long answer about many things that nobody needs to know later on. ', repeat: 400 }, { text: 'Another.' }, { text: 'Third.' },
+      { expect: { lastUser: way === 'typed' ? 'keep the goal' : '.' }, text: '## Goal\nTalk.' },
+      { expect: { lastUser: 'go on', sent: '(?s)<context-summary>.*Talk', notSent: 'nobody needs to know' }, text: 'On.' },
+    );
+    for (const answer of ['A long', 'Another', 'Third']) {
+      await d.prompt(`tell me: ${answer}`);
+      await d.entry('assistantMessage', answer).waitFor();
+      await d.idle();
+    }
+    await run();
+    await d.panel.locator('.entry.compaction', { hasText: /Context compacted: \d+ → \d+ tokens/ }).waitFor();
+    assert.equal(await d.input.inputValue(), '');
+    assert.equal(await d.entry('userMessage', '/compact').count(), 0, 'a command is no message');
+    await d.entry('assistantMessage', 'nobody needs to know').waitFor({ state: 'attached' }); // the conversation keeps what the model no longer gets
+    await d.prompt('go on');
+    await d.entry('assistantMessage', 'On.').waitFor();
+    await d.idle();
+  }
+}
+
+/** A change asked for, walked, taken, put back and brought again; a turn stopped; another session, model and daemon. */
+async function byThePalette(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Both are in.' }, talk('On and on. '));
+  await d.focusEditor();
+  await d.goto(2);
+  await d.agent('Ask at the Cursor');
+  await d.answer('mend both');
+  await lens(d, '1 of 2').waitFor();
+  await pendingHunks(d, 2);
+  await d.goto(10);
+  await d.agent('Previous Pending Change');
+  await d.page.locator('.statusbar-item', { hasText: 'Ln 2,' }).waitFor();
+  await d.agent('Accept All Changes');
+  await d.entry('assistantMessage', 'Both are in').waitFor();
+  await d.bufferHas('return a + b;');
+  await d.bufferHas('return 0;');
+  await d.idle();
+  await d.agent('Restore Files of a Checkpoint');
+  await d.chooseLike('mend', 'mend both');
+  await d.bufferHas('return a - b;');
+  await d.agent('Undo the Last Restore');
+  await d.bufferHas('return a + b;');
+  await d.prompt('talk');
+  await d.entry('assistantMessage', 'On and on').waitFor();
+  await d.agent('Stop the Turn');
+  await d.entry('turn', 'Stopped').waitFor();
+  await d.idle();
+  const session = await d.session();
+  await d.agent('New Session');
+  await until('another session is shown', async () => ((await d.session()) || session) !== session);
+  await d.panel.locator('.welcome').waitFor();
+  await d.agent('Choose Model');
+  await d.choose('Another model…');
+  await d.answer('a-third-one');
+  await d.panel.locator('.picker', { hasText: 'a-third-one' }).waitFor();
+  const before = d.daemon;
+  await d.agent('Restart the Daemon');
+  await until('another daemon runs', () => d.daemons().some((pid) => pid !== before));
+}
+
+export const paletteSteps = [
+  ['steer and queue by the palette', steerAndQueue],
+  ['several answers', severalAnswers],
+  ['compact', compact],
+  ['by the palette', byThePalette],
+];

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { counted, firstLine } from '../../src/text';
+import { argumentsText, sentence } from '../../src/webview/model';
+
+test('one thing, and several', () => {
+  assert.deepEqual([0, 1, 2].map((n) => counted(n, 'file')), ['0 files', '1 file', '2 files']);
+});
+
+test('a row of a list has one line of a text', () => {
+  assert.equal(firstLine('  mend add\nand the rest'), 'mend add');
+  assert.equal(firstLine('x'.repeat(100), 10), `${'x'.repeat(9)}…`);
+});
+
+test('somebody else’s message ends as a sentence', () => {
+  assert.deepEqual(['too busy', 'Wait!', 'What?', 'done.', 'on and on…'].map(sentence), ['too busy.', 'Wait!', 'What?', 'done.', 'on and on…']);
+});
+
+test('arguments are read as they are, one a line', () => {
+  assert.equal(argumentsText({ path: 'a.js', limit: 20, all: true }), 'path: a.js\nlimit: 20\nall: true');
+  assert.equal(argumentsText({ command: 'one\ntwo', timeout: 5 }), 'command:\n  one\n  two\ntimeout: 5');
+  assert.equal(argumentsText({ edits: [{ old: 'a' }] }), 'edits:\n  [\n    {\n      "old": "a"\n    }\n  ]');
+  assert.equal(argumentsText('{"half":'), '{"half":');
+  assert.equal(argumentsText({ command: 'one\ntwo' }), 'one\ntwo');
+  assert.equal(argumentsText({}), '');
+  assert.equal(argumentsText([1]), '[\n  1\n]');
+});
