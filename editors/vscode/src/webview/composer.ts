@@ -111,10 +111,13 @@ export class Composer {
   }
 
   private menuKey(event: KeyboardEvent): boolean {
+    if (event.key === 'Enter' && this.isWhole()) {
+      this.close();
+      return false; // what is typed in full is run
+    }
     if (event.key === 'Escape') this.close();
     else if (event.key === 'ArrowDown') this.choose(1);
     else if (event.key === 'ArrowUp') this.choose(-1);
-    else if (event.key === 'Enter' && this.isWhole()) return this.close(), false; // runs what is typed in full
     else if ((event.key === 'Enter' || event.key === 'Tab') && !event.altKey) this.take(this.chosen);
     else return false;
     return true;

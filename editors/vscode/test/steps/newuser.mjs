@@ -132,9 +132,10 @@ async function installByMouse(d) {
 
 async function installByKeyboard(d) {
   await d.run('Extensions: Install from VSIX...');
-  const input = d.page.locator('.quick-input-widget input.input');
-  await d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed }).waitFor();
-  await until('its row is taken', async () => d.takeRow(await input.inputValue(), packed));
+  const row = d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed });
+  await row.waitFor();
+  await until('its row is the focused one', async () => (await row.getAttribute('class')).includes('focused') || void (await d.page.keyboard.press('ArrowDown')));
+  await d.page.keyboard.press('Enter');
   await d.page.locator('.notification-toast', { hasText: /[Cc]ompleted installing/ }).waitFor();
 }
 

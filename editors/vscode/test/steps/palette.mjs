@@ -75,11 +75,11 @@ async function compact(d) {
   const ways = { typed: () => d.prompt('/compact keep the goal'), palette: () => d.agent('Compact the Context') };
   for (const [way, run] of Object.entries(ways)) {
     await d.play(
-      { text: 'A long answer about many things that nobody needs to know later on. ', repeat: 400 }, { text: 'Another.' }, { text: 'Third.' },
+      ...['First', 'Second', 'Third'].map((which) => ({ text: `${which} of the long answers that nobody needs to know later on.\n\n`, repeat: 200 })), { text: 'A short one.' },
       { expect: { lastUser: way === 'typed' ? 'keep the goal' : '.' }, text: '## Goal\nTalk.' },
       { expect: { lastUser: 'go on', sent: '(?s)<context-summary>.*Talk', notSent: 'nobody needs to know' }, text: 'On.' },
     );
-    for (const answer of ['A long', 'Another', 'Third']) {
+    for (const answer of ['First', 'Second', 'Third', 'A short one']) {
       await d.prompt(`tell me: ${answer}`);
       await d.entry('assistantMessage', answer).waitFor();
       await d.idle();
