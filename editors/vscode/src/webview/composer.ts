@@ -36,7 +36,7 @@ export function wordAt(text: string, caret: number): { start: number; query: str
 export class Composer {
   readonly element: HTMLElement;
   private readonly input = h('textarea', { rows: '2', placeholder: whileIdle, 'aria-label': 'Message to the agent', 'aria-autocomplete': 'list', 'aria-controls': 'completions' });
-  private readonly menu = h('div', { class: 'menu', id: 'completions', role: 'listbox', 'aria-label': 'Suggestions', hidden: true });
+  private readonly menu = h('div', { class: 'menu', id: 'completions', role: 'listbox', 'aria-label': 'Suggestions', tabindex: '0', hidden: true });
   private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
   private readonly sendButton = button('Send', () => this.submit('send'), { class: 'primary send' });
   private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn (Escape)' });
@@ -52,6 +52,7 @@ export class Composer {
     this.input.addEventListener('keydown', (event) => this.key(event));
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
+    this.menu.addEventListener('mousedown', (event) => event.preventDefault()); // its scroll bar takes no focus either
     this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
     this.element.addEventListener('dragover', (event) => event.preventDefault());
     this.element.addEventListener('drop', (event) => this.files(event, event.dataTransfer));
@@ -148,10 +149,7 @@ export class Composer {
     this.menu.replaceChildren(
       ...this.items.map((item, index) => {
         const option = h('div', { class: 'option', role: 'option', id: `option-${index}`, 'aria-selected': String(index === this.chosen) }, h('span', {}, item.label), h('span', { class: 'detail' }, item.detail ?? ''));
-        option.addEventListener('mousedown', (event) => {
-          event.preventDefault();
-          this.take(index);
-        });
+        option.addEventListener('mousedown', () => this.take(index));
         return option;
       }),
     );

@@ -164,6 +164,7 @@ async function errors(d) {
 
 /** A conversation with all that a message may hold, its checkpoint, the gauge; the menu of mentions and what was attached. */
 async function conversation(d) {
+  for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`); // more than the menu has room for
   const file = await openCalc(d);
   const markdown = 'It is **mended** in `calc.js`:\n\n1. read it\n2. mended it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' + `[the file](${file}:2).`;
   await d.play(edit(file, 'a - b', 'a + b'), { text: markdown, usage: { prompt_tokens: 61_000, completion_tokens: 900, total_tokens: 61_900 } });
