@@ -33,6 +33,7 @@ for target in $targets; do
   binary "$target" "$work/$name/agent-lsp$exe"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
   [ ! -f docs/licences.md ] || cp docs/licences.md "$work/$name/LICENCES.md"
+  cp -R docs "$work/$name/" # what the README leads to, its pictures included
   for shell in bash zsh fish; do "$work/agent-lsp" completion $shell >"$work/$name/completions/agent-lsp.$shell"; done
   "$work/pack" "dist/$name.$ext" "$work/$name"
 done
