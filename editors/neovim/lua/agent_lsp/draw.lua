@@ -174,7 +174,7 @@ local function sign(buf, first, last, stale, applied)
     return nil
   end
   return vim.api.nvim_buf_set_extmark(buf, ns, first, 0, {
-    end_row = last,
+    end_row = last > first and last or nil, -- an end on the same row would stay behind when text comes before it
     priority = 150,
     sign_text = stale and '!' or (applied and '┃' or '▎'),
     sign_hl_group = stale and 'AgentLspStale' or 'AgentLspSign',

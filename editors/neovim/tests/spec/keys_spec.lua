@@ -237,6 +237,34 @@ H.case('each <Plug> mapping does its work under a key of the user', function()
   wait_seen('turn/completed', 1)
 end)
 
+H.case('a decided hunk leaves nothing on the screen', function()
+  local list = {
+    { old_string = 'two\n', new_string = 'two\nand a half\n' },
+    { old_string = 'ten\n', new_string = 'TEN\n' },
+  }
+  start(
+    { ['ten.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n' },
+    { H.call('edit', { path = 'ten.txt', edits = list }), { text = 'Done.' } }
+  )
+  keys(':edit ten.txt<CR>:AgentPrompt go<CR>')
+  wait_hunks(2)
+  local function signs()
+    return lua([[
+      vim.cmd.redraw()
+      local rows = {}
+      for row = 1, vim.o.lines do
+        if vim.fn.screenstring(row, 1) == '▎' then rows[#rows + 1] = row end
+      end
+      return rows
+    ]])
+  end
+  H.equal(#signs(), 2)
+  keys('3G:AgentAccept<CR>')
+  wait_hunks(1)
+  wait_line(3, 'and a half')
+  H.equal(signs(), { 11 })
+end)
+
 H.case('logs open without a word of what Neovim deprecates', function()
   start(files, {})
   keys(':AgentLog<CR>')
