@@ -188,7 +188,7 @@ local function place(buf, w, width)
   local shown, virtual = applied and new or old, applied and old or new
   local stale, note = h.state == 'stale', file_note(w.file)
   if note then
-    shown, virtual = {}, {}
+    shown, virtual = {}, w.file.op == 'create' and not applied and new or {}
   end
   local count = vim.api.nvim_buf_line_count(buf)
   local row = note and 0 or row_of(buf, h, shown)
@@ -209,7 +209,7 @@ local function place(buf, w, width)
   local others = { sign(buf, at, math.max(at, last - 1), stale, applied) }
   local spans = word_spans(old, new)
   if #virtual > 0 and not stale and config.options.review.virtual then
-    local above = applied and last > row or row == 0 and last == row
+    local above = applied and last > row or not note and row == 0 and last == row
     local anchor = math.max(0, math.min(applied and row or last - 1, count - 1))
     if applied and last == row then
       anchor = math.max(0, row - 1)

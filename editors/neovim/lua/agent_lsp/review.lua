@@ -102,17 +102,51 @@ local function told(err, res, raw)
   end
 end
 
+--- The empty buffers of new files that are accepted, which the user only looked at. To the daemon they are closed while
+--- it makes the files: it creates none that is open.
+---@return integer[]
+local function let_go(proposal, decisions)
+  local accepted, out = {}, {}
+  for _, d in ipairs(decisions) do
+    accepted[d.hunkId] = d.action == 'accept'
+  end
+  for _, f in ipairs(proposal.files) do
+    local buf = f.op == 'create' and f.placement ~= 'applied' and draw.buffer(f.uri)
+    local wanted = accepted['*'] or f.hunks[1] and accepted[f.hunks[1].hunkId]
+    if buf and wanted and not vim.bo[buf].modified and not vim.uv.fs_stat(vim.uri_to_fname(f.uri)) then
+      for _, c in ipairs(vim.lsp.get_clients({ bufnr = buf, name = 'agent_lsp' })) do
+        vim.lsp.buf_detach_client(buf, c.id)
+      end
+      table.insert(out, buf)
+    end
+  end
+  return out
+end
+
+--- Reads what was made into the buffers that were let go of; that opens them to the daemon again.
+local function take_back(buffers)
+  for _, buf in ipairs(buffers) do
+    if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified then
+      vim.api.nvim_buf_call(buf, function()
+        vim.cmd('silent! edit')
+      end)
+    end
+  end
+end
+
 --- Sends decisions on a proposal. fn gets the error's text or nil.
 ---@param proposal agent_lsp.Proposal
 ---@param decisions agent_lsp.Decision[]
 ---@param fn? fun(err: string?)
 function M.resolve(proposal, decisions, fn)
+  local buffers = let_go(proposal, decisions)
   client.request('agent/proposal/resolve', {
     proposalId = proposal.proposalId,
     revision = proposal.revision,
     decisions = decisions,
   }, function(err, res, raw)
     told(err, res, raw)
+    take_back(buffers)
     if fn then
       fn(err)
     end
