@@ -134,7 +134,7 @@ local function refresh()
   local lines
   lines, current_marks = render()
   if #places == 0 then
-    lines = { 'Nothing waits for a decision.' }
+    lines = { 'Nothing waits for a decision; q closes this tab.' }
   end
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)

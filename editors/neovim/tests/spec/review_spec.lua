@@ -227,7 +227,7 @@ H.case('the quickfix list and the overview show all pending hunks, and decide th
   H.wait('the new file', function()
     return vim.fn.filereadable(H.dir .. '/new.txt') == 1
   end)
-  H.equal(H.lines(), { 'Nothing waits for a decision.' })
+  H.equal(H.lines(), { 'Nothing waits for a decision; q closes this tab.' })
   vim.api.nvim_feedkeys('q', 'xt', false)
   H.equal(vim.fn.tabpagenr('$'), 1)
   H.equal(H.lines(vim.fn.bufnr('a.txt'))[9], 'NINE')
