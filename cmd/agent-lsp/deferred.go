@@ -22,6 +22,8 @@ const (
 	searchWait = 10 * time.Second
 	// maxAnnounced bounds the names of one announcement, in bytes.
 	maxAnnounced = 2000
+	// maxWhy bounds what is said of why a server is not there, in bytes.
+	maxWhy = 300
 	// mcpSource begins the source of MCP tools; the server's name follows.
 	mcpSource = "mcp:"
 )
@@ -111,6 +113,23 @@ func (p *sessionParts) pending() func(context.Context) bool {
 	return p.d.mcp.Pending(searchWait)
 }
 
+// missing names the session's MCP servers that have not answered yet or have failed, for tool_search.
+func (p *sessionParts) missing() string {
+	c := p.info.Config()
+	var out []string
+	for _, st := range p.d.mcp.Status() {
+		if st.State == "ready" || !p.may(st.Name) || !p.has(st.Name, &c) {
+			continue
+		}
+		why := "has not answered yet"
+		if st.Error != "" {
+			why = firstBytes(p.d.redact.Text(st.Error), maxWhy)
+		}
+		out = append(out, st.Name+" ("+why+")")
+	}
+	return strings.Join(out, ", ")
+}
+
 // catalog lists the session's deferred tools for tool_search, and those of MCP servers that are sent whole by now: the
 // model may look for them because they were not there when it was last asked.
 func (p *sessionParts) catalog() []agent.Spec {
@@ -172,4 +191,12 @@ func firstNames(names []string, room int) string {
 		b.WriteString(n)
 	}
 	return b.String()
+}
+
+// firstBytes cuts a text at that many bytes, between characters.
+func firstBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -82,7 +82,7 @@ func (p *sessionParts) owner() string { return firstOf(p.user, p.info.ID) }
 func (d *daemon) parts(info rpc.SessionInfo, parents parentage) *sessionParts {
 	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents, whole: map[string]bool{}, named: map[string]bool{}, recalled: map[string]bool{}}
 	sess := tools.Session{
-		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Cwd: info.Cwd, Catalog: p.catalog, Pending: p.pending,
+		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Cwd: info.Cwd, Catalog: p.catalog, Pending: p.pending, Missing: p.missing,
 		Policy:    func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
 		Shell:     func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
 		Fetch:     func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },

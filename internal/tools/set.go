@@ -90,6 +90,8 @@ type Session struct {
 	More []string
 	// Servers names what else brings tools, now or in a while: MCP servers.
 	Servers []string
+	// Missing says which of these bring nothing now, and why, "" if none; nil: none.
+	Missing func() string
 }
 
 // Set makes the tools of sessions over one workspace. Safe for concurrent use.

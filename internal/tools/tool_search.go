@@ -72,7 +72,7 @@ func (e *sessionEnv) toolSearch(ctx context.Context, _ *agent.Call, a toolSearch
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return text("No tool matches %q. There are: %s.", a.Query, nameList(specs)), nil
+		return text("No tool matches %q. There are: %s.%s", a.Query, nameList(specs), e.missing()), nil
 	}
 	var b strings.Builder
 	b.WriteString("Loaded; call them from now on:\n")
@@ -80,11 +80,22 @@ func (e *sessionEnv) toolSearch(ctx context.Context, _ *agent.Call, a toolSearch
 		fmt.Fprintf(&b, "- %s: %s\n", s.Name, oneLine(s.Description, 200))
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(&b, "Not known: %s.\n", strings.Join(unknown, ", "))
+		fmt.Fprintf(&b, "Not known: %s.%s\n", strings.Join(unknown, ", "), e.missing())
 	}
 	res := text("%s", strings.TrimSuffix(b.String(), "\n"))
 	res.Activate = specNames(hits)
 	return res, nil
+}
+
+// missing names the servers whose tools cannot be found, "" if all are there.
+func (e *sessionEnv) missing() string {
+	if e.Missing == nil {
+		return ""
+	}
+	if why := e.Missing(); why != "" {
+		return " MCP servers that bring no tools now: " + why + "."
+	}
+	return ""
 }
 
 // search looks again, as long as tools are about to come, for what it does not find.
