@@ -114,6 +114,9 @@ local function offers()
   end
   local info = vim.fn.complete_info({ 'selected', 'items' })
   local chosen = info.items[info.selected + 1]
+  if info.selected > 0 then -- gone to by <C-n>, which no mapping sees while the menu is there
+    return true
+  end
   local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
   return chosen ~= nil and not vim.endswith(before, chosen.word)
 end
@@ -174,12 +177,6 @@ local function map_keys(buf)
   map('i', '<Tab>', function()
     press(vim.fn.pumvisible() == 1 and '<C-y>' or '<Tab>')
   end, 'take what the menu offers')
-  for _, key in ipairs({ '<C-n>', '<C-p>' }) do
-    local function plain()
-      press(key)
-    end
-    map('i', key, through_menu(key, plain), 'through the menu')
-  end
   map('i', '<C-j>', function()
     vim.api.nvim_paste('\n', false, -1)
   end, 'new line')
