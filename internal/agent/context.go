@@ -167,11 +167,13 @@ func (s *Session) reduce(ctx context.Context, t *turn, env *Env, b budget, instr
 	if in.Limit <= 0 {
 		return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", meter.Overhead(), b.window))
 	}
-	in.Target = max(in.Target, in.Limit/8)
-	if t == nil { // the user asked: a summary of all but the last words
-		in.Recent = max(1, in.Target/recentShare)
+	floor := in.Limit / 8
+	if t == nil { // the user asked: a summary of all but the last words, however much room there is
+		floor = min(floor, history.Total(msgs)/4)
+		in.Recent = max(1, max(in.Target, floor)/recentShare)
 		ladder = summaryFirst(ladder)
 	}
+	in.Target = max(in.Target, floor, 1)
 	if env.Tools.lookup(recallName) != nil {
 		in.Lookup = recallNote
 	}
