@@ -228,8 +228,13 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 	}
 	r.call("agent/prompt", params, nil)
 	request := <-r.requests
-	r.call("agent/status", map[string]any{}, nil) // its answer follows all that was told before
+	if _, _, err := r.ed.Next(0, "agent/item/completed", "", true); err != nil {
+		t.Fatal(err)
+	}
 	for _, msg := range r.ed.Log(0) {
+		if msg.Method == "" || msg.Method == "agent/session/updated" { // answers; states, of which one may stand for two
+			continue
+		}
 		var p struct{ Item struct{ Type, Text string } }
 		_ = json.Unmarshal(msg.Params, &p)
 		m.told += fmt.Sprintln(msg.Method, p.Item.Type, p.Item.Text)
@@ -248,6 +253,9 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 			Message struct{ Role string }
 		}
 		_ = json.Unmarshal([]byte(line), &rec)
+		if rec.Type == "seq" { // follows what was told by then
+			continue
+		}
 		m.stored += fmt.Sprintln(rec.Type, rec.Message.Role)
 	}
 	var body struct {

@@ -17,6 +17,8 @@ const (
 	// startPause is how long servers that are new wait for a prompt that comes with their session,
 	// whose request goes first, and how long that request is left alone for the answer's begin.
 	startPause = 50 * time.Millisecond
+	// pauseLimit bounds a pause that prompts go on beginning anew, as many busy sessions would for ever.
+	pauseLimit = time.Second
 	// holdLimit bounds Hold: what takes longer waits for somebody, and servers may start meanwhile.
 	holdLimit = 30 * time.Second
 )
@@ -27,6 +29,7 @@ type gate struct {
 	mu       sync.Mutex
 	holds    int
 	pause    *time.Timer // holds while it runs; nil: none does
+	since    time.Time   // when it was begun for the first time
 	starting int
 	queue    []chan struct{} // closed for each that may start
 	waiting  []chan struct{} // closed when any may
@@ -108,9 +111,14 @@ func (g *gate) hold(limit time.Duration) (release func()) {
 	return func() { late.Stop(); once() }
 }
 
-// rest begins a pause, or begins it anew. The caller holds mu.
+// rest begins a pause, or begins it anew up to pauseLimit. The caller holds mu.
 func (g *gate) rest() {
-	if g.pause != nil {
+	switch {
+	case g.pause == nil:
+		g.since = time.Now()
+	case time.Since(g.since) > pauseLimit:
+		return
+	default:
 		g.pause.Stop()
 	}
 	var own *time.Timer

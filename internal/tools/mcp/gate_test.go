@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,34 +110,49 @@ func TestGatePauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s starters
 		defer s.end()
-		var ran []string
-		later := func(name string) {
+		var ran atomic.Int32
+		later := func() {
 			c := s.g.calm()
-			go func() { <-c; ran = append(ran, name) }()
+			go func() { <-c; ran.Add(1) }()
 			synctest.Wait()
 		}
-		later("first")
+		later()
 		s.come("a", "b", "c")
 		time.Sleep(startPause / 2)
-		later("second")
+		later()
 		time.Sleep(startPause - 1)
 		s.want(t, "in the pause")
 		time.Sleep(time.Nanosecond)
 		s.want(t, "after the pause", "a", "b")
-		if len(ran) != 2 {
-			t.Errorf("after the pause %q ran", ran)
+		if n := ran.Load(); n != 2 {
+			t.Errorf("after the pause %d ran", n)
 		}
 
 		release := s.g.hold(holdLimit)
-		later("third")
+		later()
 		time.Sleep(2 * startPause)
 		s.want(t, "held after the pause", "a", "b")
 		release()
 		time.Sleep(startPause)
 		synctest.Wait()
-		if len(ran) != 3 { // who waits takes nobody's place
-			t.Errorf("after the hold %q ran", ran)
+		if n := ran.Load(); n != 3 { // who waits takes nobody's place
+			t.Errorf("after the hold %d ran", n)
 		}
+	})
+}
+
+// Prompts that come one after the other do not keep servers from starting for ever.
+func TestGatePausesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s starters
+		defer s.end()
+		first := s.g.hold(holdLimit)
+		s.come("a")
+		first()
+		for began := time.Now(); time.Since(began) < pauseLimit+2*startPause; time.Sleep(startPause / 2) {
+			s.g.hold(holdLimit)()
+		}
+		s.want(t, "between the prompts", "a")
 	})
 }
 
