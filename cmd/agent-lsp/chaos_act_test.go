@@ -33,7 +33,7 @@ func (w *world) script(turns int) (lines []string) {
 func (w *world) step() []string {
 	switch w.rng.IntN(8) {
 	case 0:
-		command := []string{"sleep 0.2", "sleep 20", "setsid sleep 30 >/dev/null 2>&1 & echo on", "echo out; echo err >&2; exit 3"}[w.rng.IntN(4)]
+		command := []string{"sleep 0.2", "sleep 20", "setsid sleep 30 >/dev/null 2>&1 & echo on", "echo out; echo err >&2; exit 3", "kill -0 $$ && sleep 0.2"}[w.rng.IntN(5)] // the last must be asked for
 		return []string{calls(toolCall("bash", map[string]any{"command": command, "timeout": 1 + w.rng.IntN(2)}), toolCall("read", map[string]any{"path": "c.txt"}))}
 	case 1:
 		return []string{calls(toolCall("echo_echo", map[string]any{"text": "hello"}), toolCall("read", map[string]any{"path": "a.txt"}))}
@@ -173,6 +173,10 @@ func (w *world) take() {
 
 // act does one thing that may happen at any moment.
 func (w *world) act() {
+	if w.granted && oneIn(w.rng, 5) {
+		w.revoke()
+		return
+	}
 	switch n := w.rng.IntN(40); {
 	case n < 10:
 		w.answer()
@@ -194,9 +198,7 @@ func (w *world) act() {
 		w.killOne("sleep", "command killed")
 	case n < 35:
 		w.killOne(mcpArg, "MCP server killed")
-	case n < 36:
-		w.revoke()
-	case n < 37 && oneIn(w.rng, 3):
+	case n < 36 && oneIn(w.rng, 3):
 		w.restore()
 	case w.fullDisk:
 		w.toggleDisk()
@@ -210,8 +212,10 @@ func (w *world) answer() {
 		case "workspace/applyEdit":
 			continue // how these are treated is the editor's way, see Behave
 		case "agent/requestPermission":
-			replies := []string{`{"optionId":"allow_once"}`, `{"optionId":"allow_once"}`, `{"optionId":"allow_session"}`, `{"optionId":"reject_once","feedback":"no"}`, `{"cancelled":true}`, `null`}
-			_ = w.ed.Reply(m, json.RawMessage(replies[w.rng.IntN(len(replies))]))
+			replies := []string{`{"optionId":"allow_once"}`, `{"optionId":"allow_session"}`, `{"optionId":"allow_session"}`, `{"optionId":"reject_once","feedback":"no"}`, `{"cancelled":true}`, `null`}
+			reply := replies[w.rng.IntN(len(replies))]
+			w.granted = w.granted || strings.Contains(reply, "session")
+			_ = w.ed.Reply(m, json.RawMessage(reply))
 		default:
 			_ = w.ed.Reply(m, json.RawMessage("null"))
 		}
@@ -331,6 +335,7 @@ func (w *world) revoke() {
 	}
 	if w.ed.Call("agent/permission/revoke", map[string]any{"grantId": list.Grants[0].GrantID}, nil) == nil {
 		w.tally.add("revoked")
+		w.granted = len(list.Grants) > 1
 	}
 }
 

@@ -35,6 +35,7 @@ type world struct {
 
 	dir, ws, state string
 	policy         string
+	granted        bool // a permission was given for longer than once, and may be taken back
 	fullDisk       bool // the state lies on a small disk that is filled for a while
 
 	daemon  rpctest.Daemon
