@@ -8,12 +8,15 @@ if [ -z "${AGENT_LSP_BIN:-}" ]; then
   export AGENT_LSP_BIN="$tmp/agent-lsp"
 fi
 if [ ! -d node_modules ] || [ package-lock.json -nt node_modules ]; then
-  npm ci --no-audit --no-fund --loglevel=error
+  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 fi
 if [ $# -gt 0 ]; then
   node --test --test-timeout=600000 "$@"
   exit
 fi
 export ACP_SEEN="$tmp/seen"
-node --test --test-timeout=600000 test/*.test.js
+mkdir "$tmp/worlds"
+TMPDIR="$tmp/worlds" node --test --test-timeout=600000 test/*.test.js
 node test/every.js
+left=$(ls "$tmp/worlds")
+[ -z "$left" ] || { echo "the tests left folders behind: $left"; exit 1; }

@@ -12,7 +12,7 @@ model '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch made"}}]}
   '{"toolCalls": [{"name": "read", "arguments": {"path": "a.py"}}]}' \
   '{"toolCalls": [{"name": "edit", "arguments": {"path": "a.py", "edits": [{"old_string": "two", "new_string": "TWO"}, {"old_string": "six", "new_string": "SIX"}]}}]}' \
   '{"expect": {"lastTool": "1/2"}, "text": "One of two."}' \
-  '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 61771"}}]}'
+  '{"toolCalls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 61771.'$$'"}}]}'
 snippet lsp-mode elisp >"$tmp/setup.el"
 lines=$(wc -l <"$tmp/setup.el")
 [ "$lines" -gt 5 ] && [ "$lines" -le 10 ] || fail "the set-up has $lines lines"
@@ -65,7 +65,7 @@ keys Enter
 sees 'touch begun'
 text 'Allow'
 keys Enter
-asleep() { grep -lzxqF 61771 /proc/[0-9]*/cmdline 2>/dev/null; }
+asleep() { grep -lzxqF 61771.$$ /proc/[0-9]*/cmdline 2>/dev/null; }
 until_ 'the command' asleep
 action 'Agent: stop'
 until_ 'the end of the command' eval '! asleep'

@@ -2,7 +2,7 @@
 repo=$(cd "$here/../.." && pwd -P)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-plain.XXXXXX")
 ws=$tmp/ws
-patience=${PATIENCE:-60} # seconds: a bound for a machine under load, not a time that a passing test takes
+patience=${PATIENCE:-300} # seconds: a bound for a machine under load, not a time that a passing test takes
 tm() { tmux -u -S "$tmp/sock" -f /dev/null "$@"; }
 
 finish() {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
+import path from "node:path";
 import { test } from "node:test";
 import { M, call, connect, edit, readThen, world } from "./harness.js";
 
@@ -16,7 +17,7 @@ test("an edit is shown as a diff, then asked, then made", async (t) => {
       assert.equal(w.read("a.txt"), lines(5), "nothing is written before the answer");
       assert.deepEqual(p.options.map((o) => o.optionId), ["accept", "reject", "accept_always"]);
       const diff = p.toolCall.content.find((x) => x.type === "diff");
-      assert.deepEqual([diff.path, diff.oldText, diff.newText], [w.path("a.txt"), "line 2\n", "LINE 2\n"]);
+      assert.deepEqual([diff.path, diff.oldText, diff.newText], [w.path("a.txt"), lines(5), lines(5).replace("line 2", "LINE 2")]);
       return "accept";
     },
   });
@@ -31,29 +32,63 @@ test("an edit is shown as a diff, then asked, then made", async (t) => {
   const end = c.of("tool_call_update").findLast((u) => u.toolCallId === started.toolCallId);
   assert.equal(end.status, "completed");
   assert.equal(end.title, "Edit a.txt");
-  assert.deepEqual(end.locations.map((l) => l.path), [w.path("a.txt")]);
+  assert.deepEqual(end.locations, [{ path: w.path("a.txt"), line: 2 }]);
+  assert.ok(c.of("tool_call").every((u) => u.rawInput === undefined), "nothing is shown of arguments that still come");
   assert.ok(end.content.some((x) => x.type === "diff"));
 });
 
-test("hunks can be accepted one by one", async (t) => {
-  const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { expect: { lastTool: "reject" }, text: "done" }] });
+const L = lines(40);
+const upper = (text, ...n) => n.reduce((all, i) => all.replace(`line ${i}\n`, `LINE ${i}\n`), text);
+const shown = (p) => p.toolCall.content.map((x) => [path.basename(x.path), x.oldText, x.newText]);
+
+test("all hunks of a file are one diff, and each can be asked about", async (t) => {
+  const w = world(t, { files: { "a.txt": L }, script: [two("a.txt"), { expect: { lastTool: "applied 1/2 hunks; hunk 1 rejected" }, text: "done" }] });
   const c = await connect(t, w, {
     permission: (p) => {
-      const single = p.options.filter((o) => o.optionId.startsWith("accept:"));
-      if (c.asked.length === 1) {
-        assert.equal(single.length, 2);
-        assert.match(single[1].name, /a\.txt:30/);
-        return single[1].optionId;
-      }
-      assert.equal(single.length, 0, "one hunk is left");
-      return "reject";
+      assert.deepEqual(shown(p), [["a.txt", L, [upper(L, 2, 30), upper(L, 2), upper(L, 30)][c.asked.length - 1]]]);
+      const kinds = p.options.map((o) => o.kind);
+      assert.equal(new Set(kinds).size, kinds.length, "no two options are of one kind");
+      return ["each_hunk", "reject", "accept"][c.asked.length - 1];
     },
   });
   const id = await c.session();
   await c.prompt(id, "edit");
-  assert.equal(c.asked.length, 2);
-  assert.equal(w.read("a.txt"), lines(40).replace("line 30", "LINE 30"));
+  assert.equal(c.asked.length, 3);
+  assert.deepEqual(c.asked.map((p) => p.toolCall.locations[0].line), [2, 2, 30]);
+  assert.equal(w.read("a.txt"), upper(L, 30));
+  const end = c.of("tool_call_update").findLast((u) => u.kind === "edit");
+  assert.equal(end.status, "completed");
+  assert.deepEqual(end.content.filter((x) => x.type === "diff").map((x) => [x.oldText, x.newText]), [[L, upper(L, 30)]], "in the end it shows what was made");
+  assert.match(end.content.find((x) => x.type === "content").content.text, /hunk 1 rejected/);
 });
+
+const patch = (...names) => {
+  const of = (n) => `*** Update File: ${n}\n@@\n line 1\n-line 2\n+LINE 2\n line 3\n@@\n line 29\n-line 30\n+LINE 30\n line 31\n`;
+  const reads = names.flatMap((n) => call("read", { path: n }).toolCalls);
+  return { toolCalls: [...reads, ...call("apply_patch", { patch: `*** Begin Patch\n${names.map(of).join("")}*** End Patch\n` }).toolCalls] };
+};
+
+test("of several files each can be asked about", async (t) => {
+  const w = world(t, { files: { "a.txt": L, "b.txt": L, "c.txt": L }, script: [patch("a.txt", "b.txt", "c.txt"), { text: "done" }] });
+  const answers = ["each_file", "accept", "each_hunk", "reject", "accept", "reject"];
+  const c = await connect(t, w, { permission: () => answers[c.asked.length - 1] });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  const [a, b, both] = [["a.txt"], ["b.txt"], ["c.txt"]].map(([n]) => [n, L, upper(L, 2, 30)]);
+  assert.deepEqual(c.asked.map(shown), [[a, b, both], [a], [b], [["b.txt", L, upper(L, 2)]], [["b.txt", L, upper(L, 30)]], [both]]);
+  assert.deepEqual(["a.txt", "b.txt", "c.txt"].map(w.read), [upper(L, 2, 30), upper(L, 30), L]);
+});
+
+for (const take of ["first", "last"]) {
+  test(`a client with one button a kind, which takes the ${take} of a kind, accepts all`, async (t) => {
+    const w = world(t, { files: { "a.txt": L, "b.txt": L }, script: [patch("a.txt", "b.txt"), { expect: { lastTool: "applied" }, text: "done" }] });
+    const c = await connect(t, w, { permission: (p) => p.options[take === "first" ? "find" : "findLast"]((o) => o.kind === "allow_once").optionId });
+    const id = await c.session();
+    await c.prompt(id, "edit");
+    assert.equal(c.asked.length, take === "first" ? 1 : 3);
+    assert.deepEqual(["a.txt", "b.txt"].map(w.read), [upper(L, 2, 30), upper(L, 2, 30)]);
+  });
+}
 
 test("our own plugins decide each hunk in one answer", async (t) => {
   const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { expect: { lastTool: "keep the second" }, text: "done" }] });
@@ -73,17 +108,14 @@ test("our own plugins decide each hunk in one answer", async (t) => {
 test("a cancel after one of two hunks was accepted keeps that one", async (t) => {
   const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { text: "next" }] });
   const c = await connect(t, w, {
-    permission: (p, signal) => {
-      const second = p.options.find((o) => /a\.txt:30/.test(o.name));
-      return second ? second.optionId : new Promise((r) => signal.addEventListener("abort", () => r(null)));
-    },
+    permission: (p, signal) => ["each_hunk", "accept"][c.asked.length - 1] ?? new Promise((r) => signal.addEventListener("abort", () => r(null))),
   });
   const id = await c.session();
   const running = c.prompt(id, "edit");
-  await c.until("the question about the rest", () => c.asked.length === 2);
+  await c.until("the question about the rest", () => c.asked.length === 3);
   await c.notify(M.agent.session.cancel, { sessionId: id });
   assert.equal((await running).stopReason, "cancelled");
-  assert.equal(w.read("a.txt"), lines(40).replace("line 30", "LINE 30"));
+  assert.equal(w.read("a.txt"), upper(L, 2));
   assert.equal((await c.prompt(id, "again")).stopReason, "end_turn");
   assert.equal(c.text(), "next");
 });
@@ -125,6 +157,34 @@ for (const policy of ["collect", "review"]) {
     assert.equal(w.read("a.txt"), lines(40));
   });
 }
+
+test("a question that a client drops outside of a prompt comes again with the next one", async (t) => {
+  const w = world(t, { files: { "a.txt": lines(5) }, script: [{ when: { lastUser: "edit" }, ...edit("a.txt", "line 2\n", "LINE 2\n") }, { when: { lastTool: "." }, text: "done" }] });
+  const never = () => new Promise(() => {});
+  const before = await connect(t, w, { permission: never });
+  const id = await before.session();
+  await before.set(id, "editPolicy", "collect");
+  before.prompt(id, "edit").catch(() => {});
+  await before.until("the question", () => before.asked.length === 1);
+  before.child.kill("SIGKILL");
+  const c = await connect(t, w, { permission: () => (c.asked.length === 1 ? never() : "accept") });
+  await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
+  await c.until("the question of a loaded session", () => c.asked.length === 1);
+  assert.equal((await c.prompt(id, "go on")).stopReason, "end_turn");
+  assert.equal(c.asked.length, 2);
+  assert.equal(w.read("a.txt"), lines(5).replace("line 2", "LINE 2"));
+  const [first] = c.wire.filter(({ m }) => m.method === "session/request_permission");
+  assert.deepEqual(c.wire.filter(({ m }) => m.method === "$/cancel_request").map(({ m }) => m.params.requestId), [first.m.id]);
+});
+
+test("of a file that the client does not hold the whole is shown too", async (t) => {
+  const w = world(t, { files: { "a.txt": L, "b.txt": L }, script: [two("a.txt"), readThen("b.txt", call("write", { path: "b.txt", content: "new\n" })), { text: "done" }] });
+  const c = await connect(t, w, { permission: () => "accept" });
+  const id = await c.session();
+  await c.prompt(id, "edit");
+  const ends = c.of("tool_call_update").filter((u) => u.kind === "edit" && u.status === "completed");
+  assert.deepEqual(ends.map((u) => u.content.map((x) => [x.oldText, x.newText])), [[[L, upper(L, 2, 30)]], [[L, "new\n"]]]);
+});
 
 test("a created file has no old text", async (t) => {
   const w = world(t, { script: [call("write", { path: "new.txt", content: "fresh\n" }), { text: "done" }] });

@@ -10,7 +10,7 @@ import { validator } from "./schema.js";
 
 export { acp };
 export const M = acp.methods;
-const bin = process.env.AGENT_LSP_BIN;
+export const bin = process.env.AGENT_LSP_BIN;
 assert.ok(bin, "AGENT_LSP_BIN names no binary: run editors/acp/run.sh");
 
 // world makes a folder with files, a state directory and a script of model replies.
@@ -21,8 +21,12 @@ export function world(t, { files = {}, script = [] } = {}) {
   for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(dir, name), text);
   const file = path.join(base, "script.jsonl");
   fs.writeFileSync(file, script.map((r) => JSON.stringify(r)).join("\n") + "\n");
-  const w = { base, dir, script: file, state: path.join(base, "state"), path: (n) => path.join(dir, n), read: (n) => fs.readFileSync(path.join(dir, n), "utf8") };
-  t.after(() => fs.rmSync(base, { recursive: true, force: true, maxRetries: 5 }));
+  const ends = []; // of what runs in it: it may still write there
+  const w = { base, dir, ends, script: file, state: path.join(base, "state"), path: (n) => path.join(dir, n), read: (n) => fs.readFileSync(path.join(dir, n), "utf8") };
+  t.after(async () => {
+    await Promise.all(ends.map((end) => end()));
+    fs.rmSync(base, { recursive: true, force: true, maxRetries: 5 });
+  });
   return w;
 }
 
@@ -34,9 +38,9 @@ export function launch(t, w, env = {}) {
   let log = "";
   child.stderr.on("data", (d) => (log += d));
   const exited = new Promise((r) => child.on("exit", (code, signal) => r({ code, signal })));
-  t.after(async () => {
+  w.ends.push(async () => {
     child.stdin.destroy();
-    const timer = setTimeout(() => child.kill("SIGKILL"), 120000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), 300000);
     await exited;
     clearTimeout(timer);
     if (process.env.ACP_LOG) process.stderr.write(log);
@@ -96,7 +100,7 @@ export async function connect(t, w, { env, permission, elicit, readFile, writeFi
     of: (kind) => updates.filter((u) => u.update.sessionUpdate === kind).map((u) => u.update),
     text: (kind = "agent_message_chunk") => c.of(kind).map((u) => u.content.text ?? "").join(""),
     // until waits for something to be told or asked, or to be there: a file or a flag wakes nobody, so it looks again.
-    async until(what, f, ms = 120000) {
+    async until(what, f, ms = 300000) {
       const end = Date.now() + ms;
       for (;;) {
         const got = f();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import fs from "node:fs";
 import { test } from "node:test";
 import { acp, M, call, code, connect, world } from "./harness.js";
 
@@ -42,6 +43,32 @@ test("a prompt streams its answer and ends its turn", async (t) => {
   const answer = c.wire.findIndex((x) => x.from === "agent" && x.m.result?.stopReason);
   const last = c.wire.findLastIndex((x) => x.m.params?.update?.sessionUpdate === "agent_message_chunk");
   assert.ok(last < answer);
+});
+
+test("/compact shortens the conversation, by the user's words, and is a command of the session", async (t) => {
+  const long = (nth) => ({ text: `${nth} of the long answers that nobody needs to know later on.\n\n`, repeat: 200 });
+  const summary = { expect: { lastUser: "The user wants of the notes: keep the goal" }, text: "## Goal\nTalk.\n## Progress\nThree answers were given." };
+  const script = [{ window: 200000 }, long("First"), long("Second"), { text: "Third." }, summary, { expect: { lastUser: "go on", sent: "Three answers were given", notSent: "nobody needs" }, text: "On." }];
+  const c = await connect(t, world(t, { script, files: { ".agent-lsp.json": `{"context": {"window": 200000}}` } }));
+  const id = await c.session();
+  await c.until("the command", () => c.of("available_commands_update").some((u) => u.availableCommands.some((x) => x.name === "compact" && x.input?.hint)));
+  for (const text of ["one", "two", "three"]) assert.equal((await c.prompt(id, text)).stopReason, "end_turn");
+  assert.equal((await c.prompt(id, "/compact keep the goal")).stopReason, "end_turn");
+  const [, now, before] = c.text().match(/has (\d+) tokens for the model now, (\d+) before/);
+  assert.ok(Number(now) < Number(before) / 4, `${now} of ${before}`);
+  assert.equal((await c.prompt(id, "go on")).stopReason, "end_turn");
+  assert.match(c.text(), /On\.$/);
+});
+
+test("a command of the user's own of the name compact goes before ours, and what only begins like it is a prompt", async (t) => {
+  const w = world(t, { script: [{ expect: { lastUser: "Fold the map" }, text: "folded" }, { expect: { lastUser: "/compacted" }, text: "said" }] });
+  fs.mkdirSync(w.path(".agent-lsp/commands"), { recursive: true });
+  fs.writeFileSync(w.path(".agent-lsp/commands/compact.md"), "Fold the map\n");
+  const c = await connect(t, w);
+  const id = await c.session();
+  assert.equal((await c.prompt(id, "/compact")).stopReason, "end_turn");
+  assert.equal((await c.prompt(id, "/compacted")).stopReason, "end_turn");
+  assert.equal(c.text(), "foldedsaid");
 });
 
 test("no update of a session precedes the answer that names it", async (t) => {
@@ -124,4 +151,21 @@ test("every kind of content that is announced reaches the model", async (t) => {
   assert.equal(res.stopReason, "end_turn");
   assert.equal(c.text(), "seen");
   assert.equal(await code(c.prompt(id, [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }])), -32602);
+});
+
+test("a link to lines of a file brings those lines, and an empty buffer is empty", async (t) => {
+  const w = world(t, { files: { "a.txt": "one\ntwo\nthree\nfour\n" }, script: [{ expect: { lastUser: "two\nthree" }, text: "seen" }, { expect: { lastUser: "(empty)" }, text: "empty" }] });
+  const c = await connect(t, w);
+  const id = await c.session();
+  const uri = "file://" + w.path("a.txt");
+  await c.prompt(id, [{ type: "resource_link", name: "a.txt", uri: uri + "#L2:3" }]);
+  await c.prompt(id, [{ type: "text", text: "and now?" }, { type: "resource", resource: { uri, text: "" } }]);
+  assert.equal(c.text(), "seenempty");
+  const next = await connect(t, w);
+  await c.request(M.agent.session.close, { sessionId: id });
+  await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
+  assert.equal(next.text(), "seenempty");
+  // An image that is nowhere is no image, and no file of the user's is named to the provider in its place.
+  const image = { type: "image", mimeType: "image/png", data: "", uri: "file:///etc/passwd" };
+  assert.equal(await code(next.prompt(id, [image])), -32602);
 });

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { M, call, connect, world } from "./harness.js";
+import { M, acp, call, connect, world } from "./harness.js";
 
 const bash = (command, more = {}) => call("bash", { command, ...more });
 
@@ -77,7 +77,7 @@ test("a cancel kills the terminal's command", async (t) => {
   const id = await c.session();
   await c.set(id, "permissions", "trust");
   const running = c.prompt(id, "run");
-  for (let i = 0; i < 600 && !(fs.existsSync(w.path("pid")) && w.read("pid").trim()); i++) await new Promise((r) => setTimeout(r, 50));
+  await c.until("the command", () => fs.existsSync(w.path("pid")) && w.read("pid").trim());
   await c.notify(M.agent.session.cancel, { sessionId: id });
   assert.equal((await running).stopReason, "cancelled");
   await c.until("the release", () => terminal.log.includes("release"));
@@ -97,14 +97,47 @@ test("a command that takes too long is killed, and the model is told", async (t)
   assert.ok(terminal.log.includes("kill"));
 });
 
-test("without a terminal that can be made the command runs in ours", async (t) => {
+test("of a client that has no terminals after all the command runs in ours", async (t) => {
   const w = off(t, { script: [bash("echo ours${IN_TERMINAL} > env"), { text: "done" }] });
-  const terminal = { ...terminals(), create: () => { throw new Error("no more terminals"); } };
+  const terminal = { ...terminals(), create: () => { throw acp.RequestError.methodNotFound("terminal/create"); } };
   const c = await connect(t, w, { terminal });
   const id = await c.session();
   await c.set(id, "permissions", "trust");
   await c.prompt(id, "run");
   assert.equal(w.read("env"), "ours\n");
+});
+
+test("a command whose terminal is refused is not run elsewhere", async (t) => {
+  const w = off(t, { script: [bash("echo ran > env"), { expect: { lastTool: "not run.*refused.*denied by the user" }, text: "done" }] });
+  const terminal = { ...terminals(), create: () => { throw new Error("denied by the user"); } };
+  const c = await connect(t, w, { terminal });
+  const id = await c.session();
+  await c.set(id, "permissions", "trust");
+  await c.prompt(id, "run");
+  assert.equal(c.text(), "done");
+  assert.ok(!fs.existsSync(w.path("env")));
+});
+
+test("a terminal that comes too late is killed, and its command is not run a second time", async (t) => {
+  const w = off(t, { script: [bash("echo once >> runs; sleep 30; echo end >> runs"), { expect: { lastTool: "did not say in time whether it made a terminal" }, text: "done" }] });
+  const terminal = terminals();
+  const create = terminal.create;
+  let make;
+  const asked = new Promise((r) => (make = r));
+  terminal.create = async (p) => {
+    await asked;
+    return create(p);
+  };
+  const c = await connect(t, w, { terminal });
+  const id = await c.session();
+  await c.set(id, "permissions", "trust");
+  await c.prompt(id, "run");
+  assert.equal(c.text(), "done");
+  assert.ok(!fs.existsSync(w.path("runs")));
+  make();
+  await c.until("the late terminal's end", () => terminal.log.includes("release"));
+  assert.deepEqual(terminal.log, ["create", "kill", "release"]);
+  assert.ok(!fs.existsSync(w.path("runs")) || w.read("runs") === "once\n");
 });
 
 test("a sandbox is not given up for a terminal", async (t) => {

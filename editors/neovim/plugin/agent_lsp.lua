@@ -38,6 +38,7 @@ for name, spec in pairs(commands) do
     nargs = spec.nargs or 0,
     range = spec.range,
     bang = spec.bang,
+    bar = spec.nargs ~= '*', -- where no text is taken another command may follow
     desc = spec.desc,
     complete = spec.nargs and function(lead, line)
       return require('agent_lsp.commands').complete(spec[1], lead, line)

@@ -9,33 +9,7 @@ trap '"${T[@]}" kill-server 2>/dev/null || :; until rm -rf "$tmp" 2>/dev/null; d
 export PLUGIN=${here%/tests} BACKGROUND=$background WORKSPACE=$tmp/shop AGENT_LSP_SCRIPT=$tmp/script.jsonl LC_ALL=C.UTF-8 XDG_STATE_HOME=$tmp/state
 
 mkdir -p "$WORKSPACE/.git"
-cat >"$WORKSPACE/cart.go" <<'GO'
-package cart
-
-// Item is a product and how many of it are wanted.
-type Item struct {
-	Name     string
-	Price    int // in cents
-	Quantity int
-}
-
-// Total adds up the items.
-func Total(items []Item) int {
-	total := 100 // shipping
-	for _, item := range items {
-		total += item.Price
-	}
-	return total
-}
-
-// Count is the number of items.
-func Count(items []Item) (n int) {
-	for _, item := range items {
-		n += item.Quantity
-	}
-	return n
-}
-GO
+cp "$here/testdata/shop/cart.go" "$WORKSPACE"
 cat >"$AGENT_LSP_SCRIPT" <<'JSONL'
 {"reasoning":"Total adds each price once.\nThe quantity is never used, and shipping is added even to nothing.","text":"I look at the file first.","toolCalls":[{"name":"read","arguments":{"path":"cart.go"}}],"usage":{"input":5200,"output":80}}
 {"text":"Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price counts *as often as wanted*.\n","toolCalls":[{"name":"edit","arguments":{"path":"cart.go","edits":[{"old_string":"func Total(items []Item) int {\n","new_string":"func Total(items []Item) int {\n\tif len(items) == 0 {\n\t\treturn 0\n\t}\n"},{"old_string":"total += item.Price","new_string":"total += item.Price * item.Quantity"}]}}],"usage":{"input":6100,"output":160}}

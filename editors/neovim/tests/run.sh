@@ -4,6 +4,7 @@
 # Gets both Neovims and StyLua when they are missing (caches lie outside the checkout), builds the daemon unless
 # AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs only such cases.
 # PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec "picture" alone looks at the screen.
+# The spec "screens", which only runs when named, makes the screens of scenes.lua (SHOTS=folder, ONLY=pattern).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 plugin=$(dirname "$here")
@@ -38,6 +39,17 @@ export AGENT_LSP_BIN
 # The same gopls as scripts/setup.sh installs.
 gopls=$("$repo/scripts/gopls.sh")
 
+# The one plugin manager that Debian has.
+pathogen=$cache/pathogen
+if [ ! -d "$pathogen" ]; then
+  sudo=()
+  [ "$(id -u)" = 0 ] || sudo=(sudo -n)
+  apt-cache show vim-pathogen >/dev/null 2>&1 || "${sudo[@]}" apt-get update -q >/dev/null
+  (cd "$tmp" && apt-get download -q vim-pathogen >/dev/null 2>&1 && dpkg-deb -x vim-pathogen_*.deb "$tmp/pathogen")
+  mkdir -p "$cache"
+  mv -T "$tmp/pathogen" "$pathogen" 2>/dev/null || [ -d "$pathogen" ]
+fi
+
 # isolated FOLDER COMMAND...: nothing of the user's editor, settings or keys is seen.
 isolated() {
   local home=$1
@@ -45,7 +57,8 @@ isolated() {
   mkdir -p "$home"/{config,data,cache,state,run,tmp}
   chmod 700 "$home/run"
   env -i PATH="$PATH" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm-256color AGENT_LSP_BIN="$AGENT_LSP_BIN" REPO="$repo" GOPLS="$gopls" \
-    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} ${DID:+"DID=$DID"} LUA_PATH="$here/?.lua;;" \
+    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} ${DID:+"DID=$DID"} ${SHOTS:+"SHOTS=$SHOTS"} ${ONLY:+"ONLY=$ONLY"} \
+    ${LAZY_NVIM:+"LAZY_NVIM=$LAZY_NVIM"} ${VIM_PLUG:+"VIM_PLUG=$VIM_PLUG"} PATHOGEN="$pathogen/usr/share/vim-pathogen" LUA_PATH="$here/?.lua;;" \
     XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_CACHE_HOME="$home/cache" \
     XDG_STATE_HOME="$home/state" XDG_RUNTIME_DIR="$home/run" TMPDIR="$home/tmp" "$@"
 }
@@ -66,9 +79,13 @@ for suite in trixie forky; do
       done
       continue
     fi
+    if [ "$spec" = screens ]; then
+      [ "$suite" != forky ] || NVIM=$nvim isolated "$tmp/screens" "$nvim" --headless --clean -l "$here/screens.lua" || failed+=(screens)
+      continue
+    fi
     did=
     [ "$spec" != plain ] || [ -n "${CASE:-}" ] || did=$tmp/$suite-did
-    if ! NVIM=$nvim DID=$did isolated "$tmp/$suite-$spec" timeout -k 5 150 "$nvim" --headless --clean -l "$here/spec/${spec}_spec.lua" 2>"$tmp/stderr"; then
+    if ! NVIM=$nvim DID=$did isolated "$tmp/$suite-$spec" timeout -k 5 900 "$nvim" --headless --clean -l "$here/spec/${spec}_spec.lua" 2>"$tmp/stderr"; then
       failed+=("$suite/$spec")
       tail -n 40 "$tmp/stderr"
     elif [ -n "$did" ]; then # what it did is what the tables of editors tell

@@ -32,7 +32,10 @@ export function findBinary(places: Places): Found {
     const file = path.join(dir, name);
     if (executable(file)) return { file, source: 'PATH' };
   }
-  throw new Error('The agent-lsp program was not found. Put it on PATH, or name it in the setting agentLsp.server.path.');
+  throw new Error(
+    'The agent-lsp program was not found. Put it into a folder on the PATH of your login shell, or name it in the setting agentLsp.server.path, ' +
+      'and press Restart. The .vsix that is made for your system has it inside.',
+  );
 }
 
 function expandHome(file: string, home: string): string {

@@ -59,7 +59,10 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
       parts.output.info(`panel: first paint after ${message.firstPaintMs.toFixed(0)} ms`);
       return ready(parts, tell);
     case 'prompt':
-      return prompt(parts, message);
+      return prompt(parts, message).catch((error: unknown) => {
+        parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks }); // what could not be sent is not lost
+        throw error;
+      });
     case 'abort':
       return session.abort(message.itemId);
     case 'permission':

@@ -1,4 +1,4 @@
-// node test/e2e.mjs EXTENSION.vsix: the extension in a real workbench with the real daemon and a scripted model.
+// node test/e2e.mjs EXTENSION.vsix BARE.vsix: the extension in a real workbench with the real daemon and a scripted model. BARE has no daemon in it.
 // Each step stands for itself. A step that fails is repeated, with the steps after it, in a fresh workbench: at most twice in a run, and it is said loudly.
 // ONLY='word|word' runs the steps whose name has one of the words; with GO_ON=1 nothing is repeated, and the steps after a failed one run too.
 import fs from 'node:fs';
@@ -10,16 +10,16 @@ import { withWorkbench } from './workbench.mjs';
 /** Steps that may be repeated in one run. */
 const repeats = 2;
 
-const vsix = path.resolve(process.argv[2]);
+const [vsix, bare] = process.argv.slice(2).map((file) => path.resolve(file));
 
 /** What the daemon's environment is: the script of the model, and no other daemon than the one in the package. */
 const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
 
 /** Runs steps in a fresh workbench until one fails. Gives what is left, the failed step first. */
-async function runSteps({ steps: _, env: more, ...group }, todo) {
+async function runSteps({ steps: _, env: more, without, ...group }, todo) {
   const left = [...todo];
   try {
-    await withWorkbench({ vsix, env: (dir) => ({ ...env(dir), ...more?.(dir) }), ...group }, async (bench) => {
+    await withWorkbench({ vsix: without ? bare : vsix, env: (dir) => ({ ...env(dir), ...more?.(dir) }), ...group }, async (bench) => {
       const driver = new Driver(bench);
       await driver.open();
       bench.lap('workbench up');

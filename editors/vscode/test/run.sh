@@ -36,4 +36,4 @@ cp "$AGENT_LSP_BIN" "$work/with/bin/agent-lsp"
 target=$(node -p 'process.platform + "-" + process.arch')
 (cd "$work/with" && npx --no-install vsce package --no-dependencies --allow-missing-repository --target "$target" --out "$work/agent-lsp-with.vsix") >"$work/vsce.log" 2>&1 || { cat "$work/vsce.log" >&2; exit 1; }
 echo "agent-lsp.vsix with the binary: $(($(stat -c %s "$work/agent-lsp-with.vsix") / 1024)) KB"
-node "$here/test/e2e.mjs" "$work/agent-lsp-with.vsix"
+node "$here/test/e2e.mjs" "$work/agent-lsp-with.vsix" "$work/agent-lsp.vsix"

@@ -72,14 +72,16 @@ function cleanEnvironment(dir, extra) {
   };
 }
 
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = net.createServer().on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
+/** A port that nobody listens at, and none of those that the system gives to whoever connects: until the server listens there, others do. */
+async function freePort() {
+  for (;;) {
+    const port = 15000 + Math.floor(Math.random() * 15000);
+    const free = await new Promise((resolve) => {
+      const probe = net.createServer().on('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
 }
 
 /** Waits until a condition holds; the deadline is long because the machine may be slow. One that cannot be looked at (its page or process has just gone) does not hold yet. */

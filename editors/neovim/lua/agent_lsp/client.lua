@@ -363,7 +363,7 @@ local function make_session(ws, title)
     if err then
       return log.tell(err, vim.log.levels.ERROR)
     end
-    M.use(res.sessionId, ws)
+    M.use(res.sessionId, ws, title)
     for _, fn in ipairs(wanting) do
       fn(res.sessionId, { workspace = ws })
     end
@@ -423,10 +423,11 @@ end
 --- Makes a session the current one.
 ---@param session string?
 ---@param ws? agent_lsp.Workspace
-function M.use(session, ws)
+---@param title? string
+function M.use(session, ws, title)
   ws = ws or M.workspace()
   ws.session, current, shown = session, ws, session
-  events.emit('session', { sessionId = session })
+  events.emit('session', { sessionId = session, title = title })
 end
 
 --- Ends all daemons.

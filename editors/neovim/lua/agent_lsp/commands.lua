@@ -161,6 +161,9 @@ local function restore(id, at)
     if err then
       return log.tell(err, vim.log.levels.WARN)
     end
+    if #res.changes + #res.conflicts == 0 then
+      return log.tell('nothing to change back: the files are as they were then')
+    end
     local text = files(#res.changes) .. ' changed back'
     if #res.conflicts > 0 then
       text = text .. (', %d left alone: %s'):format(#res.conflicts, res.conflicts[1].reason)
@@ -237,19 +240,20 @@ end
 function M.compact(opts)
   client.session(function(session, at)
     client.request('agent/compact', { sessionId = session, instructions = opts.args ~= '' and opts.args or nil }, function(err, res)
-      log.tell(
-        err or ('context reduced from %d to %d tokens'):format(res.tokensBefore, res.tokensAfter),
-        err and vim.log.levels.WARN or nil
-      )
+      log.tell(err or require('agent_lsp.render').compaction(res), err and vim.log.levels.WARN or nil)
     end, at)
   end)
 end
 
 function M.log()
-  local path = require('vim.lsp.log').get_filename()
-  vim.cmd.tabedit(vim.fn.fnameescape(log.path))
-  if vim.fn.filereadable(path) == 1 then
-    vim.cmd.split(vim.fn.fnameescape(path))
+  local paths = vim.tbl_filter(function(path)
+    return vim.fn.getfsize(path) > 0
+  end, { log.path, require('vim.lsp.log').get_filename() })
+  if #paths == 0 then
+    return log.tell('nothing is logged in ' .. vim.fn.fnamemodify(log.path, ':~:h'))
+  end
+  for i, path in ipairs(paths) do
+    vim.cmd[i == 1 and 'tabedit' or 'split'](vim.fn.fnameescape(path))
     vim.cmd('normal! G')
   end
 end

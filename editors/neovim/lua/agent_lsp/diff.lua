@@ -63,6 +63,11 @@ local function current_lines(uri)
   return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path) or {}
 end
 
+--- What a side is called where buffers are listed, in the line of tabs too.
+local function name_of(path, side)
+  return ('%s (%s)'):format(vim.fn.fnamemodify(path, ':.'), side)
+end
+
 local function scratch(name, lines, filetype)
   local old = vim.fn.bufnr('^' .. vim.fn.escape(name, '\\*?[]{}^$,') .. '$')
   if old ~= -1 then
@@ -170,14 +175,19 @@ end
 
 --- What stands above the proposed side: as much of it as there is room for.
 function M.hint()
-  local long = 'proposed, editable: :w accepts, :tabclose leaves it'
-  return #long < vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) and long or 'proposed, editable: :w accepts'
+  local room = vim.api.nvim_win_get_width(0) - 1
+  for _, text in ipairs({ 'proposed, editable: :w accepts, :tabclose leaves it', 'proposed, editable: :w accepts' }) do
+    if #text <= room then
+      return text
+    end
+  end
+  return ':w accepts'
 end
 
 local function show_proposed(proposal, file, base, list, filetype)
   local path = vim.uri_to_fname(hunks.uri(file))
   local proposed = exchange(base, list, 'old', 'new', 'base')
-  local buf = scratch('agent-proposed://' .. path, proposed, filetype)
+  local buf = scratch(name_of(path, 'proposed'), proposed, filetype)
   show('right', buf)
   vim.bo[buf].buftype, vim.bo[buf].modified = 'acwrite', false
   label(" %{%v:lua.require'agent_lsp.diff'.hint()%}", path)
@@ -209,7 +219,7 @@ function M.open(proposal, file)
   local base = applied and exchange(lines, list, 'new', 'old', 'row') or lines
   vim.cmd.tabnew()
   local empty = vim.api.nvim_get_current_buf()
-  show('left', scratch('agent-base://' .. path, base, filetype))
+  show('left', scratch(name_of(path, 'base'), base, filetype))
   vim.bo.modifiable = false
   label(' base ', path)
   if applied then

@@ -285,22 +285,20 @@ end
 
 local keys = { [']h'] = '<Plug>(agent-lsp-next)', ['[h'] = '<Plug>(agent-lsp-previous)' }
 
---- Keys of the review: only while a buffer has hunks, and only where the user has none of their own.
-local function map_keys(buf, wanted)
-  if vim.b[buf].agent_lsp_keys == wanted or not config.options.review.keys then
+--- Keys of the review: in a buffer that has hunks or had some, where they go on to other files or say that there are
+--- none; and only where the user has none of their own.
+local function map_keys(buf)
+  if vim.b[buf].agent_lsp_keys or not config.options.review.keys then
     return
   end
   vim.api.nvim_buf_call(buf, function()
     for lhs, rhs in pairs(keys) do
-      local has = vim.fn.maparg(lhs, 'n')
-      if wanted and has == '' then
+      if vim.fn.maparg(lhs, 'n') == '' then
         vim.keymap.set('n', lhs, rhs, { buffer = buf, remap = true, desc = 'agent-lsp: next or previous hunk' })
-      elseif not wanted and has == rhs then
-        pcall(vim.keymap.del, 'n', lhs, { buffer = buf })
       end
     end
   end)
-  vim.b[buf].agent_lsp_keys = wanted
+  vim.b[buf].agent_lsp_keys = true
 end
 
 --- Draws the pending hunks of a buffer: what is new or changed, and away with what no longer waits.
@@ -329,7 +327,9 @@ function M.buffer_hunks(buf, anew)
     erase(buf, d)
   end
   drawn[buf] = next(now) and now or nil
-  map_keys(buf, next(now) ~= nil)
+  if next(now) then
+    map_keys(buf)
+  end
   make_room(buf)
 end
 

@@ -4,13 +4,32 @@ local fresh = require('agent_lsp.fresh')
 
 local M = {}
 
+--- What keeps a buffer from being changed, nil if nothing does.
+---@param buf integer
+---@return string?
+function M.locked(buf)
+  if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modifiable then
+    return ("the buffer of %s is 'nomodifiable'"):format(vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':.'))
+  end
+end
+
 --- Why an edit does not fit the buffers as they are, nil if it does.
 local function mismatch(client_id, edit)
+  for uri in pairs(edit.changes or {}) do
+    local why = M.locked(vim.uri_to_bufnr(uri))
+    if why then
+      return why
+    end
+  end
   for _, change in ipairs(edit.documentChanges or {}) do
     local doc = change.textDocument
     local version = doc and doc.version
+    local buf = doc and vim.uri_to_bufnr(doc.uri)
+    local why = buf and M.locked(buf)
+    if why then
+      return why
+    end
     if version and version ~= vim.NIL then
-      local buf = vim.uri_to_bufnr(doc.uri)
       local have = vim.lsp.util.buf_versions[buf]
       if not vim.lsp.buf_is_attached(buf, client_id) then
         return ('%s is no longer open'):format(vim.fn.bufname(buf)) -- or it would change unseen

@@ -9,6 +9,8 @@ local function tell(text, ready)
   for i, line in ipairs(lines) do
     if advice and i == #lines - 1 then
       h.warn(line, { advice })
+    elseif ready and vim.startswith(line, 'next: ') then
+      h.ok('ready: `:AgentPrompt` says what you want') -- what it advises is for a shell
     elseif not advice or i < #lines then
       h.info(line)
     end

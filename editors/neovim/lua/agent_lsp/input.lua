@@ -35,7 +35,7 @@ end
 function M.hint()
   local what = about and 'about ' .. about.name or ''
   local keys = 'Enter sends, Alt-Enter queues, Ctrl-C stops'
-  local room = vim.api.nvim_win_get_width(vim.g.statusline_winid or 0) - #what - 2
+  local room = vim.api.nvim_win_get_width(0) - #what - 2
   for _, shorter in ipairs({ 'CR sends, M-CR queues, C-c stops', 'CR sends' }) do
     keys = #keys > room and shorter or keys
   end
@@ -196,6 +196,12 @@ local function map_keys(buf)
   end, 'hide the panel')
 end
 
+--- The windows that show the input, in all tabs.
+---@return integer[]
+function M.windows()
+  return buffer and vim.fn.win_findbuf(buffer) or {}
+end
+
 --- The buffer, made with the first use.
 ---@return integer
 function M.buffer()
@@ -203,7 +209,7 @@ function M.buffer()
     return buffer
   end
   buffer = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(buffer, 'agent-lsp://input')
+  vim.api.nvim_buf_set_name(buffer, 'agent-lsp prompt')
   vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'hide', 'agent_lsp_input'
   map_keys(buffer)
   quiet_menu(buffer)

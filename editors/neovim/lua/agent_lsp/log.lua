@@ -2,6 +2,7 @@
 local M = {}
 
 M.path = vim.fn.stdpath('log') .. '/agent-lsp.log'
+vim.fn.mkdir(vim.fs.dirname(M.path), 'p') -- Neovim makes it only with a log of its own
 
 local function write(level, text)
   local f = io.open(M.path, 'a')
@@ -19,6 +20,28 @@ function M.error(text)
   write('ERROR', text)
 end
 
+--- Whether vim.notify is Neovim's own, which writes below the windows; a plugin's shows whatever it gets.
+local function writes_below()
+  local source = debug.getinfo(vim.notify, 'S').source
+  return source == '?' or vim.startswith(source, '@vim/') -- what is compiled in has no source from 0.12 on
+end
+
+local groups = { [vim.log.levels.ERROR] = 'ErrorMsg', [vim.log.levels.WARN] = 'WarningMsg' }
+
+--- As much of a text as the line below the windows has room for: more would stop who types until a key is pressed.
+--- The whole goes to the log.
+local function tell_short(text, level)
+  local hint, line = ' … :AgentLog', vim.split(text, '\n')[1]
+  local room = math.max(20, vim.v.echospace) - #hint
+  while vim.api.nvim_strwidth(line) > room do
+    line = vim.fn.strcharpart(line, 0, vim.fn.strcharlen(line) - 1)
+  end
+  if level < vim.log.levels.WARN then
+    M.info(text)
+  end
+  vim.api.nvim_echo({ { line .. hint, groups[level] } }, true, {})
+end
+
 --- Tells the user. Errors also go to the log.
 ---@param text string
 ---@param level? integer vim.log.levels
@@ -28,7 +51,11 @@ function M.tell(text, level)
     M.error(text)
   end
   vim.schedule(function()
-    vim.notify('agent-lsp: ' .. text, level)
+    text = 'agent-lsp: ' .. text
+    if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then
+      return tell_short(text, level)
+    end
+    vim.notify(text, level)
   end)
 end
 

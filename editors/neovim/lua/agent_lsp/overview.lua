@@ -10,6 +10,7 @@ local diff = vim.text and vim.text.diff or vim.diff
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_overview')
+local key_ns = vim.api.nvim_create_namespace('agent_lsp_overview_keys')
 local buffer ---@type integer?
 local places = {} ---@type { first: integer, last: integer, item: agent_lsp.Waiting }[] in the order of rows
 
@@ -37,6 +38,7 @@ function M.jump(step)
       return vim.api.nvim_win_set_cursor(0, { places[i].first + 1, 0 })
     end
   end
+  log.tell(#places == 0 and 'no pending hunks' or step > 0 and 'this is the last hunk' or 'this is the first hunk')
 end
 
 local function shown(uri)
@@ -66,9 +68,22 @@ local function differing(old, new)
   return a, b
 end
 
+--- What the keys do, as the first line says it; the keys themselves stand out.
+local key_line = 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close'
+
+local function colour_keys()
+  local at = 0
+  vim.api.nvim_buf_clear_namespace(buffer, key_ns, 0, -1)
+  for entry in vim.gsplit(#places > 0 and key_line or '', '  ', { plain = true }) do
+    local stop = at + #entry:match('^%S*')
+    vim.api.nvim_buf_set_extmark(buffer, key_ns, 0, at, { end_col = stop, hl_group = 'AgentLspKey', priority = 120 })
+    at = at + #entry + 2
+  end
+end
+
 --- The lines of all hunks, and a mark of each line: its highlight and the spans of words that differ.
 local function render()
-  local lines, marks = { 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close', '' }, {}
+  local lines, marks = { key_line, '' }, {}
   places = {}
   marks[0] = { 'AgentLspHint' }
   for _, uri in ipairs(hunks.uris()) do
@@ -139,6 +154,7 @@ local function refresh()
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
+  colour_keys()
 end
 
 events.on('review', function()
@@ -193,6 +209,26 @@ local function map_keys(buf)
   end
 end
 
+--- Options of this window with this buffer, and of nothing else: not of what the user opens there next.
+local function set_options(win)
+  for name, value in pairs({
+    number = false,
+    relativenumber = false,
+    signcolumn = 'no',
+    foldcolumn = '0',
+    list = false,
+    wrap = false,
+    spell = false,
+    colorcolumn = '',
+    conceallevel = 0,
+    fillchars = 'eob: ',
+    winbar = '',
+    statusline = ' pending hunks',
+  }) do
+    vim.wo[win][0][name] = value
+  end
+end
+
 --- Opens the overview in a tab, or goes to it.
 function M.open()
   if hunks.count() == 0 then
@@ -204,12 +240,11 @@ function M.open()
   vim.cmd.tabnew()
   local empty = vim.api.nvim_get_current_buf()
   buffer = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(buffer, 'agent-lsp://review')
+  vim.api.nvim_buf_set_name(buffer, 'agent-lsp review')
   vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'wipe', 'agent_lsp_review'
   vim.api.nvim_win_set_buf(0, buffer)
   pcall(vim.api.nvim_buf_delete, empty, {})
-  vim.wo.number, vim.wo.relativenumber, vim.wo.signcolumn, vim.wo.list, vim.wo.wrap = false, false, 'no', false, false
-  vim.wo[0][0].statusline = ' pending hunks'
+  set_options(0)
   map_keys(buffer)
   refresh()
   if places[1] then

@@ -3,6 +3,7 @@ local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local input = require('agent_lsp.input')
+local layout = require('agent_lsp.layout')
 local log = require('agent_lsp.log')
 local permission = require('agent_lsp.permission')
 local render = require('agent_lsp.render')
@@ -13,8 +14,6 @@ local M = {}
 ---@class agent_lsp.PanelState what the session told of itself
 local state = { status = 'idle', queue = {}, title = '' }
 M.state = state
-
-local input_win ---@type integer?
 
 --- The statusline component: state, pending hunks, share of the context in use.
 function M.statusline()
@@ -64,20 +63,18 @@ end
 
 local status_groups = { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
 
---- Draws the window bar: state, title, cost, context.
+--- Draws the window bars: state, title, cost, context.
 function M.winbar()
-  local win = transcript.window()
-  if not win then
-    return
-  end
   local bar = (' %%#%s#%s%%* '):format(
     status_groups[state.status] or 'AgentLspMeta',
     state.status == 'idle' and '○ idle' or '● ' .. state.status
   )
   bar = (state.title or '') ~= '' and bar .. '· ' or bar
   local rest = cost() .. gauge()
-  local taken = vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
-  vim.wo[win][0].winbar = bar .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1) .. '%=' .. rest
+  for _, win in ipairs(transcript.windows()) do
+    local taken = vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
+    vim.wo[win][0].winbar = bar .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1) .. '%=' .. rest
+  end
 end
 
 --- What waits below the transcript: the first permission or question, and the queue.
@@ -119,6 +116,9 @@ local function footer()
   end
   for _, q in ipairs(state.queue) do
     add(('» %s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery)), 'AgentLspMeta')
+  end
+  if state.status == 'idle' and (state.broken or #state.queue > 0) then
+    add(#state.queue > 0 and ' c  send the first of these now' or ' c  go on where it stopped', 'AgentLspMeta', 2)
   end
   if #lines == 0 and transcript.is_empty() then
     add('Ask for a change, or about the code.', 'AgentLspMeta')
@@ -222,6 +222,13 @@ local function pin()
   client.request('agent/session/update', { sessionId = transcript.session, [here.data.pinned and 'unpin' or 'pin'] = { here.id } })
 end
 
+--- Goes on after a turn that was stopped or failed, or with what is queued.
+local function go_on()
+  if transcript.session and state.status == 'idle' then
+    client.request('agent/continue', { sessionId = transcript.session })
+  end
+end
+
 --- Sends marked choices; else goes to the first pending hunk of the row's edit, below the transcript to the first of all.
 local function enter()
   if permission.send() then
@@ -257,17 +264,21 @@ local function map_keys(buf)
   map('gf', M.go_to_file, 'open the file under the cursor')
   map('x', stop_subagent, 'stop the sub-agent')
   map('p', pin, 'pin or unpin this message')
+  map('c', go_on, 'go on where the turn stopped, or with the queue')
   map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end
 
 local function open_input(win)
-  input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = config.options.panel.input_height, win = win })
+  local _, height = layout.sizes()
+  local input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = height, win = win })
+  layout.note(input_win, height)
   set_options(input_win, plain)
   set_options(
     input_win,
     { winfixheight = true, fillchars = 'eob: ', statusline = ' prompt', winbar = "%{%v:lua.require'agent_lsp.input'.hint()%}" }
   )
+  return input_win
 end
 
 --- Shows the panel in this tab. The focus stays where it is.
@@ -279,8 +290,9 @@ function M.open()
   if not vim.b[buf].agent_lsp_mapped then
     map_keys(buf)
   end
-  local width = math.max(20, math.min(o.width, math.floor(vim.o.columns / 2)))
-  local win = vim.api.nvim_open_win(buf, false, { split = o.side, width = width, win = -1 })
+  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- one that was left alone
+  local win = vim.api.nvim_open_win(buf, false, { split = o.side, width = (layout.sizes()), win = -1 })
+  layout.note(win, (layout.sizes()))
   set_options(win, plain)
   set_options(win, {
     conceallevel = 2,
@@ -289,26 +301,33 @@ function M.open()
     statusline = ' agent-lsp',
     foldmethod = 'manual',
     foldenable = true,
-    foldtext = "v:lua.require'agent_lsp.transcript'.foldtext()",
+    foldtext = "v:lua.require'agent_lsp.folds'.text()",
     fillchars = 'fold: ,eob: ',
     breakindent = true,
     breakindentopt = 'list:-1',
   })
   open_input(win)
-  transcript.forget_folds()
   transcript.flush()
   transcript.fold()
-  transcript.follow(win)
   M.winbar()
+  transcript.follow(win)
+  vim.defer_fn(transcript.stay, 20) -- how wide its text is it knows when it was drawn
 end
 
+--- Hides the panel of this tab. Where nothing else is in the tab an empty window takes its place.
 function M.close()
-  for _, win in ipairs({ input_win or -1, transcript.window() or -1 }) do
-    if vim.api.nvim_win_is_valid(win) then
-      pcall(vim.api.nvim_win_close, win, true)
-    end
+  local mine = vim.tbl_filter(function(win)
+    return win ~= -1
+  end, { layout.input() or -1, transcript.window() or -1 })
+  local others = vim.tbl_filter(function(win)
+    return not vim.list_contains(mine, win) and vim.api.nvim_win_get_config(win).relative == ''
+  end, vim.api.nvim_tabpage_list_wins(0))
+  if #mine > 0 and #others == 0 then
+    vim.cmd('topleft vnew')
   end
-  input_win = nil
+  for _, win in ipairs(mine) do
+    pcall(vim.api.nvim_win_close, win, true)
+  end
 end
 
 function M.toggle()
@@ -322,10 +341,7 @@ end
 --- Goes to the input to write a prompt.
 function M.focus_input()
   M.open()
-  if not input_win or not vim.api.nvim_win_is_valid(input_win) then
-    open_input(transcript.window())
-  end
-  vim.api.nvim_set_current_win(input_win)
+  vim.api.nvim_set_current_win(layout.input() or open_input(transcript.window()))
   vim.cmd.startinsert()
 end
 
@@ -335,17 +351,28 @@ events.on('retry', function(p)
   if not transcript.ours(p) then
     return
   end
-  transcript.note(('%s; trying again in %.1f s (%d/%d)'):format(p.error.message, p.delayMs / 1000, p.attempt, p.maxRetries), 'warning')
+  local seconds = ('%.1f'):format(p.delayMs / 1000):gsub('%.0$', '')
+  transcript.note(('%s; trying again in %s s (%d of %d)'):format(p.error.message, seconds, p.attempt, p.maxRetries), 'warning')
 end)
 
 events.on('compaction', function(p)
   if not transcript.ours(p) then
     return
   end
-  transcript.note(('context reduced from %d to %d tokens (%s)'):format(p.tokensBefore, p.tokensAfter, p.strategy))
+  transcript.note(('%s (%s)'):format(render.compaction(p), p.strategy))
+end)
+
+events.on('turn/started', function(p)
+  if transcript.ours(p) then
+    state.broken = true -- until it is completed: a crash tells no end
+  end
 end)
 
 events.on('turn/completed', function(p)
+  if transcript.ours(p) then
+    state.broken = p.turn.status ~= 'completed' or nil
+    transcript.touch_footer()
+  end
   local err = p.turn.status == 'failed' and p.turn.error
   if err and not p.replay and transcript.ours(p) then
     transcript.note(err.message, 'error')
@@ -381,7 +408,7 @@ events.on('session', function(p)
   for key in pairs(state) do
     state[key] = nil
   end
-  state.status, state.queue, state.title = 'idle', {}, ''
+  state.status, state.queue, state.title = 'idle', {}, p.title or ''
   M.winbar()
 end)
 
@@ -397,30 +424,12 @@ for _, name in ipairs({ 'pending', 'review' }) do
   events.on(name, transcript.touch_footer)
 end
 
-local size = {} ---@type { all?: integer, input?: integer } lines of panel and input, when they were last looked at
-
---- When the panel as a whole grew or shrank, its input keeps its height: a window closed below would give it all its room.
-local function keep_height()
-  local win = transcript.window()
-  if not win or not input_win or not vim.api.nvim_win_is_valid(input_win) then
-    size = {}
-    return
-  end
-  local height = vim.api.nvim_win_get_height(input_win)
-  local all = vim.api.nvim_win_get_height(win) + height
-  if size.all == all or not size.input then
-    size.input = height -- the user's own choice
-  elseif height ~= size.input and all > 3 * size.input then
-    vim.api.nvim_win_set_height(input_win, size.input)
-  end
-  size.all = all
-end
-
-vim.api.nvim_create_autocmd('WinResized', {
+vim.api.nvim_create_autocmd({ 'WinResized', 'TabEnter' }, {
   group = vim.api.nvim_create_augroup('agent_lsp_panel', { clear = true }),
   callback = function()
-    keep_height()
+    layout.keep_height()
     M.winbar()
+    transcript.stay()
   end,
 })
 

@@ -120,6 +120,19 @@ function M.describe(entry)
   return out
 end
 
+--- Whether a tool call is what the first request asks about.
+---@param item agent_lsp.Item
+function M.asks_about(item)
+  local entry = pending[1]
+  if not entry or item.status == 'completed' then
+    return false
+  end
+  if entry.kind == 'permission' then
+    return entry.params.itemId == item.itemId
+  end
+  return item.name == 'ask_user' and type(item.args) == 'table' and item.args.question == entry.params.question
+end
+
 --- Whether a request takes several of its choices.
 ---@param entry agent_lsp.Pending
 function M.is_multi(entry)
@@ -129,6 +142,9 @@ end
 --- What stands behind a choice: the rule that it makes, or its description.
 local function aside(kind, o)
   if kind == 'permission' then
+    if o.pattern and o.pattern:find('^bash%(=') then
+      return '  (exactly this command)' -- it stands above, in full
+    end
     return o.pattern and not o.name:find(o.pattern, 1, true) and ('  (%s)'):format(o.pattern) or ''
   end
   return o.description and '  ' .. o.description or ''

@@ -65,6 +65,17 @@ function M.prompt_text(prompt)
   return type(prompt) == 'string' and prompt or prompt[1] and prompt[1].text or ''
 end
 
+--- What became of the context; a short one can get longer, by its summary.
+---@param c { tokensBefore: integer, tokensAfter: integer }
+function M.compaction(c)
+  if c.tokensAfter == c.tokensBefore then
+    return ('the context stays as it is, at %d tokens'):format(c.tokensAfter)
+  end
+  local what = c.tokensAfter < c.tokensBefore and 'context reduced from %d to %d tokens'
+    or 'context summed up, and no smaller by that: %d tokens before, %d after'
+  return what:format(c.tokensBefore, c.tokensAfter)
+end
+
 --- When a queued prompt is sent, in words.
 ---@param delivery string
 function M.delivery(delivery)
@@ -109,8 +120,8 @@ local function verbatim(text)
     longest = math.max(longest, #run)
   end
   local ticks = ('`'):rep(longest + 1)
-  local room = longest > 0 and ' ' or ''
-  return ticks .. room .. text .. room .. ticks
+  local before, behind = text:find('^`') and ' ' or '', text:find('`$') and ' ' or '' -- no others: they would be seen
+  return ticks .. before .. text .. behind .. ticks
 end
 
 --- Adds lines that are no Markdown, as a fenced block; of a sub-agent, behind whose line no fence counts, each alone.
@@ -221,6 +232,21 @@ local function duration(d)
   return ('  %.1f s'):format(d.durationMs / 1000)
 end
 
+--- How a command ended that did not end well, "" for all others.
+local function code(d)
+  local n = type(d.details) == 'table' and d.details.exitCode
+  return d.status == 'completed' and type(n) == 'number' and n ~= 0 and ('  exit code %d'):format(n) or ''
+end
+
+--- What a call does; while the user is asked about it, which is told in full below, not twice.
+local function title_of(d)
+  local label = d.label and d.label ~= '' and d.label or d.name or ''
+  if require('agent_lsp.permission').asks_about(d) then
+    return (label:match('^%w[%w%-]*') or label) .. ' …'
+  end
+  return label:find('\n') and M.line(label):gsub(':$', '') or M.line(label) -- what it announced is not shown
+end
+
 --- A tool's output, of which so many lines are shown.
 local function output(out, item, text, limit, from_end)
   local body = M.lines((text:gsub('%s+$', '')))
@@ -236,17 +262,19 @@ end
 
 local function tool(item)
   local d = item.data
-  local label = d.label and d.label ~= '' and d.label or d.name or ''
-  local title = label:find('\n') and M.line(label):gsub(':$', '') or M.line(label) -- what it announced is not shown
-  local out = { ('%s %s%s'):format(icons[d.status] or '·', verbatim(title), duration(d)) }
-  local look = { lines = out, icon = groups[d.status] }
+  local title, ended = title_of(d), code(d)
+  local status = ended ~= '' and 'failed' or d.status
+  local out = { ('%s %s%s%s'):format(icons[status] or '·', verbatim(title), ended, duration(d)) }
+  local look = { lines = out, icon = groups[status] }
   if d.status == 'running' and item.output ~= '' then
     output(out, item, item.output, live_output, true)
     look.output = { 2, #out }
   elseif item.done and d.result and d.result ~= '' then
     local wrong = d.status == 'denied' or d.isError
     if wrong then
-      out[1] = ('%s: %s'):format(out[1], verbatim(vim.trim(M.line(d.result))))
+      local lines = M.lines(vim.trim(d.result)) -- a sub-agent's begin with what it said, and end with what became of it
+      local said = ('%s: %s'):format(title, vim.trim(lines[d.name == 'agent' and #lines or 1]))
+      out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d)) -- one span: what is hidden takes part in wrapping
     end
     if not wrong or vim.trim(d.result):find('\n') then -- or all of it is said already
       output(out, item, d.result, max_output)

@@ -134,11 +134,30 @@ local function take_back(buffers)
   end
 end
 
+--- Why decisions cannot be carried out in the buffers as they are: to the daemon that would be the end of the hunk.
+local function obstacle(proposal, decisions)
+  local accepts = vim.iter(decisions):any(function(d)
+    return d.action == 'accept'
+  end)
+  for _, f in ipairs(proposal.files) do
+    local buf = (accepts or f.placement == 'applied') and draw.buffer(hunks.uri(f))
+    local why = buf and require('agent_lsp.edit').locked(buf)
+    if why then
+      return why .. '; nothing was decided'
+    end
+  end
+end
+
 --- Sends decisions on a proposal. fn gets the error's text or nil.
 ---@param proposal agent_lsp.Proposal
 ---@param decisions agent_lsp.Decision[]
 ---@param fn? fun(err: string?)
 function M.resolve(proposal, decisions, fn)
+  local why = obstacle(proposal, decisions)
+  if why then
+    log.tell(why, vim.log.levels.WARN)
+    return fn and fn(why)
+  end
   local buffers = let_go(proposal, decisions)
   client.request('agent/proposal/resolve', {
     proposalId = proposal.proposalId,
@@ -234,6 +253,15 @@ function M.join(lines, like)
   return (like == '' or like:sub(-1) == '\n') and text .. eol or text
 end
 
+--- The width of a window for a hunk's text: as the text needs, with room to write, within the window below.
+local function width_for(buf)
+  local longest = 0
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+    longest = math.max(longest, vim.fn.strdisplaywidth(line))
+  end
+  return math.max(20, math.min(100, longest + 20, vim.api.nvim_win_get_width(0) - 4, vim.o.columns - 4), math.min(40, vim.o.columns - 4))
+end
+
 --- Opens the hunk's new text in a small window; writing it accepts the hunk with that text.
 function M.edit()
   local w = M.at_cursor()
@@ -242,15 +270,16 @@ function M.edit()
   end
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunks.split(w.hunk.newText))
-  vim.api.nvim_buf_set_name(buf, ('agent-hunk://%s/%s'):format(w.hunk.hunkId, vim.fs.basename(vim.uri_to_fname(hunks.uri(w.file)))))
+  local path = vim.uri_to_fname(hunks.uri(w.file))
+  pcall(vim.api.nvim_buf_set_name, buf, ('%s (hunk at line %d)'):format(vim.fn.fnamemodify(path, ':.'), draw.place_of(w) + 1))
   vim.bo[buf].buftype, vim.bo[buf].bufhidden = 'acwrite', 'wipe'
-  vim.bo[buf].filetype = vim.filetype.match({ filename = vim.uri_to_fname(hunks.uri(w.file)) }) or ''
+  vim.bo[buf].filetype = vim.filetype.match({ filename = path }) or ''
   vim.bo[buf].modified = false
   local win = vim.api.nvim_open_win(buf, true, {
     relative = 'cursor',
     row = 1,
     col = 0,
-    width = math.min(100, vim.o.columns - 4),
+    width = width_for(buf),
     height = math.min(20, math.max(3, vim.api.nvim_buf_line_count(buf) + 1)),
     border = 'rounded',
     title = ' :w accepts this text, :q leaves it ',

@@ -41,6 +41,18 @@ function actions.delete(s, at)
   end, at)
 end
 
+--- A title as the name of a Markdown file in the current folder that is not there yet.
+local function file_name(title)
+  local bare = vim.fn.substitute(title:lower(), '[^[:alnum:]]\\+', '-', 'g'):gsub('^%-+', ''):gsub('%-+$', '')
+  bare = vim.fn.strcharpart(bare ~= '' and bare or 'session', 0, 60)
+  local name, n = bare .. '.md', 1
+  while vim.uv.fs_stat(name) or vim.fn.bufexists(name) == 1 do
+    n = n + 1
+    name = ('%s-%d.md'):format(bare, n)
+  end
+  return name
+end
+
 function actions.export(s, at)
   client.request('agent/session/export', { sessionId = s.sessionId, format = 'markdown' }, function(err, res)
     if err then
@@ -48,7 +60,8 @@ function actions.export(s, at)
     end
     vim.cmd.tabnew()
     vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
-    vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q asks nothing, :w NAME keeps it
+    pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- :w keeps it
+    vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q asks nothing
   end, at)
 end
 
@@ -67,10 +80,11 @@ function M.pick(action)
     vim.ui.select(res.sessions, {
       prompt = 'Session to ' .. action,
       format_item = function(s)
-        return ('%s  %s%s'):format(
+        return ('%s  %s%s%s'):format(
           render.time(s.updatedAt),
           s.title ~= '' and s.title or '(no title)',
-          s.status ~= 'idle' and '  [' .. s.status .. ']' or ''
+          s.status ~= 'idle' and '  [' .. s.status .. ']' or '',
+          s.sessionId == at.workspace.session and '  (this one)' or ''
         )
       end,
     }, function(s)

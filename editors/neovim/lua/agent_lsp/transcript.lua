@@ -2,6 +2,7 @@
 ---
 --- Streamed text is gathered and drawn once a frame; text that only grew is put behind what stands.
 local events = require('agent_lsp.events')
+local folds = require('agent_lsp.folds')
 local render = require('agent_lsp.render')
 
 local M = {}
@@ -27,9 +28,7 @@ local max_live = 8192
 ---@field mark? integer
 ---@field lines integer lines in the buffer
 ---@field fold? { [1]: integer, [2]: integer }
----@field folded? boolean whether the fold stands in the panel's window
-
-local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
+---@field folded? table<integer, boolean> the windows that its fold stands in
 
 --- What a long line that wraps is indented behind: a list's mark, a state, a key.
 local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·!i>]\|\d\+[.)]\)\s\+\|^ \S  ]]
@@ -49,7 +48,7 @@ function M.buffer()
     return M.buf
   end
   M.buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(M.buf, 'agent-lsp://panel')
+  vim.api.nvim_buf_set_name(M.buf, 'agent-lsp panel')
   vim.bo[M.buf].bufhidden, vim.bo[M.buf].modifiable, vim.bo[M.buf].undolevels = 'hide', false, -1
   vim.bo[M.buf].filetype = 'agent_lsp'
   vim.bo[M.buf].formatlistpat = list_item
@@ -63,14 +62,17 @@ function M.buffer()
   return M.buf
 end
 
+--- The windows that show the transcript, in all tabs.
+---@return integer[]
+function M.windows()
+  return M.buf and vim.fn.win_findbuf(M.buf) or {}
+end
+
 --- The window of the current tab that shows the transcript.
 ---@return integer?
 function M.window()
-  if not M.buf then
-    return nil
-  end
-  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    if vim.api.nvim_win_get_buf(win) == M.buf then
+  for _, win in ipairs(M.windows()) do
+    if vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage() then
       return win
     end
   end
@@ -97,16 +99,6 @@ local function row_for(item)
     end
   end
   return footer.mark and item ~= footer and row_of(footer) or vim.api.nvim_buf_line_count(M.buf) - 1
-end
-
-local function unfold(item, row)
-  local win = M.window()
-  if item.folded and win then
-    pcall(vim.api.nvim_win_call, win, function()
-      vim.cmd(('silent! keepjumps normal! %dGzD'):format(row + item.fold[1]))
-    end)
-  end
-  item.folded = nil
 end
 
 local function colour(item, look, row)
@@ -146,11 +138,13 @@ local function draw(item)
     table.insert(look.lines, ('│ '):rep(item.depth))
   end
   local row = item.mark and row_of(item) or row_for(item)
-  local cursor_win = M.window()
-  local cursor = cursor_win and vim.api.nvim_win_get_cursor(cursor_win)
-  unfold(item, row)
-  if cursor then
-    pcall(vim.api.nvim_win_set_cursor, cursor_win, cursor)
+  local cursors = {}
+  for _, win in ipairs(M.windows()) do
+    cursors[win] = vim.api.nvim_win_get_cursor(win)
+  end
+  folds.unfold(item, row)
+  for win, cursor in pairs(cursors) do
+    pcall(vim.api.nvim_win_set_cursor, win, cursor)
   end
   set_lines(row, row + item.lines, look.lines)
   item.mark = vim.api.nvim_buf_set_extmark(M.buf, marks, row, 0, { id = item.mark })
@@ -182,42 +176,13 @@ local function gather(item)
   end
 end
 
---- Closes the folds of finished items in the panel's window.
+--- Closes the folds of finished items.
 function M.fold()
-  local win = M.window()
-  if not win then
-    return
-  end
-  for _, item in ipairs(items) do
-    if item.fold and item.mark and not item.folded then
-      local row = row_of(item)
-      vim.api.nvim_win_call(win, function()
-        pcall(vim.cmd, ('silent %d,%dfold'):format(row + item.fold[1], row + item.fold[2]))
-      end)
-      item.folded = true
+  local windows = M.windows()
+  for _, item in ipairs(#windows > 0 and items or {}) do
+    if item.fold and item.mark then
+      folds.fold(item, row_of(item), windows)
     end
-  end
-end
-
---- A new window has none of the folds.
-function M.forget_folds()
-  for _, item in ipairs(items) do
-    item.folded = nil
-  end
-end
-
---- Runs fn without conceal in the panel's window: from 0.11 on Neovim parses each line that is set there at once,
---- for lines that conceal hides, which costs a hundred times what setting them does.
-local function without_conceal(win, fn)
-  local level = win and vim.wo[win].conceallevel or 0
-  if level == 0 or not has_conceal_lines then
-    return fn()
-  end
-  vim.wo[win][0].conceallevel = 0
-  local ok, err = pcall(fn)
-  vim.wo[win][0].conceallevel = level
-  if not ok then
-    error(err, 0)
   end
 end
 
@@ -257,6 +222,35 @@ function M.follow(win)
   end)
 end
 
+--- The windows whose cursor stands at the end: they go along with what comes.
+local function following()
+  local last = M.buf and vim.api.nvim_buf_is_valid(M.buf) and vim.api.nvim_buf_line_count(M.buf) - footer.lines - 1
+  return vim.tbl_filter(function(win)
+    return vim.api.nvim_win_get_cursor(win)[1] >= last
+  end, M.windows())
+end
+
+--- In windows that have other sizes now the end stays at the bottom.
+function M.stay()
+  for _, win in ipairs(following()) do
+    M.follow(win)
+  end
+end
+
+local settling = 0 -- how often it was drawn
+
+--- Follows once more when nothing was drawn for a while: lines that conceal hides take no room, which was not looked at
+--- while text came, because Neovim parses the text for that.
+local function settle()
+  settling = settling + 1
+  local this = settling
+  vim.defer_fn(function()
+    if this == settling then
+      M.stay()
+    end
+  end, 6 * frame)
+end
+
 --- Draws what changed. It runs once a frame, however many deltas came.
 function M.flush()
   timer = false
@@ -264,16 +258,18 @@ function M.flush()
     return
   end
   local began = vim.uv.hrtime()
-  local win = M.window()
-  local follow = win and vim.api.nvim_win_get_cursor(win)[1] >= vim.api.nvim_buf_line_count(M.buf) - footer.lines - 1
+  local windows, at_end = M.windows(), following()
   local todo = dirty
   dirty = {}
-  without_conceal(win, function()
+  folds.without_conceal(windows, function()
     draw_all(todo)
-    if follow then
+    for _, win in ipairs(at_end) do
       M.follow(win)
     end
   end)
+  if #at_end > 0 and folds.hides_lines then
+    settle()
+  end
   M.longest = math.max(M.longest, (vim.uv.hrtime() - began) / 1e6)
 end
 
@@ -298,6 +294,15 @@ end
 function M.touch_footer()
   touch(footer)
 end
+
+--- Draws the calls again that wait for the user: which of them is asked about changed.
+events.on('pending', function()
+  for _, item in ipairs(items) do
+    if item.data.type == 'toolCall' and not item.done then
+      touch(item)
+    end
+  end
+end)
 
 local function new_item(id, data)
   return { id = id, data = data, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
@@ -447,16 +452,6 @@ function M.enclosing(item, predicate)
     item = item.data.parentItemId and by_id[item.data.parentItemId] or nil
   end
   return item
-end
-
---- Text of a closed fold.
-function M.foldtext()
-  local line = vim.fn.getline(vim.v.foldstart)
-  local n = vim.v.foldend - vim.v.foldstart + 1
-  local prefix = line:match('^[│ ]*') or ''
-  local what = line:find('> ', #prefix + 1, true) == #prefix + 1 and 'thought' or 'output'
-  n = what == 'output' and prefix == '' and n - (has_conceal_lines and 1 or 2) or n -- without the fences
-  return { { prefix, 'AgentLspMeta' }, { ('▸ %s, %d %s'):format(what, n, n == 1 and 'line' or 'lines'), 'AgentLspMeta' } }
 end
 
 M.session = nil ---@type string?

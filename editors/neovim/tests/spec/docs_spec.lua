@@ -195,6 +195,39 @@ local function built(command)
   return target ~= nil and H.read(repo .. '/Makefile'):find('\n' .. target .. ':') ~= nil
 end
 
+--- A repository with the plugin's files as they are now and a build that does nothing, to be cloned from.
+local function repository()
+  local dir = H.workspace() .. '/agent-lsp'
+  vim.fn.mkdir(dir .. '/editors', 'p')
+  H.write(dir .. '/Makefile', 'build:\n\ttouch built\n')
+  vim.fn.system({ 'cp', '-r', H.plugin, dir .. '/editors/neovim' })
+  local git = 'git -c user.name=t -c user.email=t@example.org -c init.defaultBranch=main -C ' .. dir
+  vim.fn.system(('%s init -q && %s add -A && %s commit -qm all'):format(git, git, git))
+  return 'file://' .. dir
+end
+
+--- lazy.nvim and vim-plug are in no package registry: the cases after these imitate them. Where LAZY_NVIM and VIM_PLUG
+--- name checkouts they do it themselves, with one thing changed, the address.
+if vim.env.LAZY_NVIM then
+  H.case('installed by lazy.nvim itself', function()
+    local spec = snippet('lazy.nvim'):gsub("'agent%-lsp/agent%-lsp'", ("url = '%s', name = 'agent-lsp'"):format(repository()))
+    -- The Neovim of these tests has its parsers where lazy.nvim would not look for them.
+    local options = '{ performance = { rtp = { reset = false } } }'
+    installed(('vim.opt.rtp:prepend(%q)\nrequire("lazy").setup({ %s }, %s)'):format(vim.env.LAZY_NVIM, spec, options))
+  end)
+end
+
+if vim.env.VIM_PLUG then
+  H.case('installed by vim-plug itself', function()
+    local plug = vim.trim(snippet('vim-plug')):gsub("'agent%-lsp/agent%-lsp'", ("'%s'"):format(repository()))
+    local lines =
+      { 'source ' .. vim.env.VIM_PLUG .. '/plug.vim', "call plug#begin(stdpath('data') .. '/plugged')", plug, 'call plug#end()' }
+    installed(
+      ('vim.cmd(%q)\nvim.cmd("PlugInstall --sync | only | enew")\nvim.cmd(%q)'):format(table.concat(lines, '\n'), table.concat(lines, '\n'))
+    )
+  end)
+end
+
 H.case('installed by lazy.nvim', function()
   -- lazy.nvim itself is not here. It runs build, puts the clone into the runtimepath, sources what lies in its plugin/, and calls config.
   local spec = assert(loadstring('return ' .. snippet('lazy.nvim')))()
@@ -220,6 +253,17 @@ H.case('installed as a package', function()
   installed(('vim.opt.packpath:prepend(%q)'):format(home .. '/.local/share/nvim/site')) -- where Neovim looks by itself
 end)
 
+H.case('installed by pathogen', function()
+  assert(vim.env.PATHOGEN, 'PATHOGEN must name the folder of vim-pathogen; run.sh gets it')
+  local home = H.workspace()
+  vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
+  vim.uv.fs_symlink(repo, home .. '/.local/share/nvim/agent-lsp') -- the clone, built, as for a package
+  local done = vim.system({ 'sh', '-ec', snippet('pathogen') }, { env = { HOME = home }, text = true }):wait(H.deadline)
+  H.equal(done.code, 0, done.stderr)
+  local rtp = { home .. '/.config/nvim', vim.env.PATHOGEN }
+  installed(('vim.opt.rtp:prepend(%s)\nvim.cmd("execute pathogen#infect()")'):format(vim.inspect(rtp)))
+end)
+
 H.case('installed by Neovim alone', function()
   local config = snippet('Neovim alone'):gsub("vim%.fn%.stdpath%('data'%) %.%. '[^']*'", ('%q'):format(repo))
   H.matches(config, vim.pesc(repo))
@@ -228,13 +272,7 @@ end)
 
 if vim.fn.has('nvim-0.12') == 1 then
   H.case('installed by vim.pack', function()
-    local clone = H.workspace() .. '/agent-lsp'
-    -- A repository of the plugin's files as they are now, to be cloned from.
-    vim.fn.mkdir(clone .. '/editors', 'p')
-    vim.fn.system({ 'cp', '-r', H.plugin, clone .. '/editors/neovim' })
-    local git = 'git -c user.name=t -c user.email=t@example.org -c init.defaultBranch=main -C ' .. clone
-    vim.fn.system(('%s init -q && %s add -A && %s commit -qm all'):format(git, git, git))
-    local config = snippet('vim.pack'):gsub('https://[%w%./%-]+', 'file://' .. clone):gsub('%)\n', ', { confirm = false })\n', 1)
+    local config = snippet('vim.pack'):gsub('https://[%w%./%-]+', repository()):gsub('%)\n', ', { confirm = false })\n', 1)
     installed(config)
   end)
 end

@@ -95,7 +95,10 @@ H.case('what another folder asks says where, and an abort stops the turn of the 
   vim.cmd.buffer(a)
   vim.cmd('AgentAbort')
   H.equal(H.turn().status, 'aborted')
-  H.equal({ #permission.list(), H.event('turn/completed').client_id }, { 1, vim.lsp.get_clients({ bufnr = a, name = 'agent_lsp' })[1].id })
+  H.wait('the question of the stopped turn to go', function()
+    return #permission.list() == 1
+  end)
+  H.equal(H.event('turn/completed').client_id, vim.lsp.get_clients({ bufnr = a, name = 'agent_lsp' })[1].id)
   permission.answer(1)
   H.equal(H.turn(2).status, 'completed')
   H.equal({ vim.fn.filereadable(first .. '/here'), vim.fn.filereadable(second .. '/there') }, { 0, 1 })

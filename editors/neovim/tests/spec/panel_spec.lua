@@ -64,13 +64,23 @@ H.case('commands, patterns and messages are shown letter by letter, whatever Mar
   end
   H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
   H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
-  H.matches(seen('? `'), vim.pesc('rm *a* _b_ `c` ``````'))
+  H.matches(H.panel_text(), '%? `Run …`', 'the command is told twice')
   require('agent_lsp.permission').answer(1)
   H.equal(H.turn().status, 'completed')
+  H.wait('its end', function()
+    return H.panel_text():find('exit code', 1, true)
+  end)
+  H.matches(seen('Run rm'), vim.pesc('Run rm *a* _b_ `c` ``````') .. ' +exit code')
   H.wait('the answer', function()
     return H.panel_text():find('Then *this*.', 1, true)
   end)
   H.equal(seen('Then *this*.'), 'Then this.', 'the block of the first answer was not closed')
+end)
+
+H.case('code in a line leaves no gap before it', function()
+  local entries = { { content = 'read `a.txt`', status = 'completed' }, { content = '`b` is next', status = 'pending' } }
+  local look = require('agent_lsp.render').item({ data = { type = 'plan', entries = entries }, text = '', depth = 0 })
+  H.equal(look.lines, { 'Plan', '✓ ``read `a.txt` ``', '○ `` `b` is next``' })
 end)
 
 H.case('a low and narrow panel: the input keeps its height, its keys are told whole, what waits begins in sight', function()
@@ -121,6 +131,44 @@ H.case('an empty panel says what to do, until something is said', function()
   end)
   vim.cmd('AgentNew')
   H.wait('what to do', told)
+end)
+
+H.case('what is asked is told once, while it is asked; of two calls that wait the second is told in full', function()
+  local question = 'Which currency?'
+  H.start({
+    settings = { sandbox = 'off' },
+    script = {
+      H.call('ask_user', { question = question, options = { { label = 'Euro' } } }),
+      {
+        toolCalls = { { name = 'bash', arguments = { command = 'touch one' } }, { name = 'bash', arguments = { command = 'touch two' } } },
+      },
+      { text = 'Done.' },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  local permission = require('agent_lsp.permission')
+  local function times(text)
+    return select(2, H.panel_text():gsub(vim.pesc(text), ''))
+  end
+  H.wait('the question, once', function()
+    return H.panel_text():find(' 1  Euro', 1, true) and times(question) == 1
+  end)
+  permission.answer(1)
+  H.equal(times(question), 1, 'the answered question')
+  local first = H.wait('the first command', function() -- either may be asked about first
+    return H.panel_text():match('%$ touch (%a+)')
+  end)
+  H.wait('both commands, once each', function()
+    return times('touch one') == 1 and times('touch two') == 1 and times('`Run …`') == 1
+  end)
+  permission.answer(1)
+  H.wait('the second command', function()
+    return H.panel_text():find('$ touch ' .. (first == 'one' and 'two' or 'one'), 1, true)
+      and times('touch one') == 1
+      and times('touch two') == 1
+  end)
+  permission.answer(1)
+  H.equal(H.turn().status, 'completed')
 end)
 
 H.case('output is told from its command, an error of one line is told once, and what explains a choice is dim', function()
@@ -200,6 +248,48 @@ H.case('the panel folds thoughts and output, and gf opens the file under the cur
   vim.cmd.normal('gf')
   H.matches(vim.api.nvim_buf_get_name(0), 'dir/a.txt$')
   H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
+end)
+
+H.case('c goes on with what is queued, or where a turn was stopped', function()
+  H.start(allow_all({ H.call('bash', endless), { text = 'The queued one.' }, H.call('bash', endless), { text = 'The rest.' } }))
+  vim.cmd('AgentPrompt go')
+  H.wait('the command', function()
+    return H.panel_text():find('● `Run sleep', 1, true)
+  end)
+  vim.cmd('AgentQueue and then this')
+  H.wait('the queue', function()
+    return H.panel_text():find('» and then this', 1, true)
+  end)
+  H.equal(H.panel_text():find(' c  ', 1, true), nil, 'while a turn runs there is nothing to go on with')
+  vim.cmd('AgentAbort')
+  H.equal(H.turn().status, 'aborted')
+  H.wait('the hint', function()
+    return H.panel_text():find(' c  send the first of these now', 1, true)
+  end)
+  local function press()
+    vim.api.nvim_win_call(require('agent_lsp.transcript').window(), function()
+      vim.api.nvim_feedkeys('c', 'xt', false)
+    end)
+  end
+  press()
+  H.equal(H.turn(2).status, 'completed')
+  H.wait('the answer', function()
+    return H.panel_text():find('The queued one.', 1, true) and not H.panel_text():find(' c  ', 1, true)
+  end)
+  vim.cmd('AgentPrompt again')
+  H.event('item/updated', function(p)
+    return p.item.status == 'running'
+  end, 2)
+  vim.cmd('AgentAbort')
+  H.equal(H.turn(3).status, 'aborted')
+  H.wait('the hint', function()
+    return H.panel_text():find(' c  go on where it stopped', 1, true)
+  end)
+  press()
+  H.equal(H.turn(4).status, 'completed')
+  H.wait('the rest', function()
+    return H.panel_text():find('The rest.', 1, true)
+  end)
 end)
 
 H.case('a sub-agent shows behind a line and is stopped by x', function()

@@ -158,7 +158,7 @@ H.case('a range decides the hunks in it', function()
   H.equal(H.lines(), { 'one', 'TWO', 'three', 'four', 'FIVE', 'six', 'seven', 'eight', 'nine', 'ten' })
 end)
 
-H.case(']h and [h walk the hunks, also into other files, only while there are some', function()
+H.case(']h and [h walk the hunks, also into other files, and say when there are none', function()
   H.start({
     files = { ['a.txt'] = ten, ['b.txt'] = ten },
     settings = { editPolicy = 'collect' },
@@ -189,7 +189,78 @@ H.case(']h and [h walk the hunks, also into other files, only while there are so
   H.wait('b.txt', function()
     return H.lines(vim.fn.bufnr('b.txt'))[5] == 'FIVE'
   end)
-  H.equal(vim.fn.maparg(']h', 'n'), '')
+  H.notices = {}
+  vim.cmd.normal(']h')
+  H.wait('the word', function()
+    return #H.notices == 1
+  end)
+  H.equal(H.notices[1], { text = 'agent-lsp: no pending hunks', level = vim.log.levels.INFO })
+  vim.cmd('enew')
+  H.equal(vim.fn.maparg(']h', 'n'), '', 'a buffer that never had hunks')
+end)
+
+H.case('from a file whose hunks are decided ]h goes on to the next file', function()
+  H.start({
+    files = { ['a.txt'] = ten, ['b.txt'] = ten },
+    settings = { editPolicy = 'collect' },
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'two\n', new_string = 'TWO\n' }),
+      H.call('edit', { path = 'b.txt', old_string = 'five\n', new_string = 'FIVE\n' }),
+      { text = 'Done.' },
+    },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.hunks(2)
+  vim.cmd.normal(']h')
+  vim.cmd('AgentAccept')
+  H.hunks(1)
+  vim.cmd.normal(']h')
+  H.matches(vim.api.nvim_buf_get_name(0), 'b.txt$')
+  H.equal(vim.api.nvim_win_get_cursor(0)[1], 5)
+end)
+
+H.case("the review's buffers have names that a line of tabs can show, and its options end with it", function()
+  H.start({
+    files = { ['dir/a.txt'] = ten },
+    settings = { editPolicy = 'collect' },
+    script = { H.call('edit', { path = 'dir/a.txt', old_string = 'two\n', new_string = 'TWO\n' }), { text = 'Done.' } },
+  })
+  H.edit('dir/a.txt')
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'completed')
+  H.hunks(1)
+  vim.o.number, vim.o.list, vim.o.wrap = true, true, true
+  local function tabs()
+    return vim.tbl_map(function(buf)
+      return vim.fn.bufname(buf)
+    end, vim.fn.tabpagebuflist())
+  end
+  vim.cmd('AgentReview')
+  H.equal(tabs(), { 'agent-lsp review' })
+  H.equal({ vim.wo.number, vim.wo.list, vim.wo.wrap }, { false, false, false })
+  H.equal({ vim.go.number, vim.go.list, vim.go.wrap }, { true, true, true }, 'the options of all windows')
+  vim.cmd('enew')
+  H.equal({ vim.wo.number, vim.wo.list, vim.wo.wrap }, { true, true, true }, 'the next buffer in that window')
+  vim.cmd('tabclose')
+  vim.cmd('AgentDiff')
+  H.equal(tabs(), { 'dir/a.txt (base)', 'dir/a.txt (proposed)' })
+  for _, width in ipairs({ 60, 35, 18 }) do
+    vim.cmd('vertical resize ' .. width)
+    local hint = require('agent_lsp.diff').hint()
+    H.equal({ #hint < width, hint:find(':w accepts', 1, true) ~= nil }, { true, true }, hint)
+  end
+  vim.cmd('AgentDiff')
+  H.equal(tabs(), { 'dir/a.txt (base)', 'dir/a.txt (proposed)' })
+  vim.cmd('silent write')
+  H.hunks(0)
+  H.wait('the change', function()
+    return H.lines(vim.fn.bufnr('dir/a.txt$'))[2] == 'TWO'
+  end)
+  H.equal(vim.fn.filereadable('dir/a.txt (proposed)'), 0)
+  vim.o.list = false
+  vim.o.number = false
 end)
 
 H.case('the quickfix list and the overview show all pending hunks, and decide them', function()

@@ -98,6 +98,17 @@ H.case('the last turn is undone and redone, also in a buffer', function()
   H.wait('the redo', function()
     return H.lines(buf)[1] == 'ONE'
   end)
+  H.wait('the second word', function()
+    return #H.notices == 2
+  end)
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'one' }) -- undone by hand
+  vim.cmd('silent write')
+  H.notices = {}
+  vim.cmd('AgentUndo')
+  H.wait('the word', function()
+    return #H.notices > 0
+  end)
+  H.equal(H.notices[1].text, 'agent-lsp: nothing to change back: the files are as they were then')
 end)
 
 H.case('a checkpoint is chosen and restored', function()
@@ -196,6 +207,10 @@ H.case('the model is chosen and the context compacted', function()
   H.wait('an answer', function()
     return #H.notices > 1
   end)
+  local compaction = require('agent_lsp.render').compaction
+  H.equal(compaction({ tokensBefore = 900, tokensAfter = 100 }), 'context reduced from 900 to 100 tokens')
+  H.equal(compaction({ tokensBefore = 100, tokensAfter = 900 }):find('reduced'), nil)
+  H.equal(compaction({ tokensBefore = 100, tokensAfter = 100 }), 'the context stays as it is, at 100 tokens')
 end)
 
 H.case('a diagnostic at the cursor is sent to be fixed', function()
@@ -349,7 +364,7 @@ H.case(':checkhealth tells binary, version, provider and sandbox', function()
   H.start({ script = { { text = 'ok' } } })
   vim.cmd('checkhealth agent_lsp')
   local text = table.concat(H.lines(), '\n')
-  for _, want in ipairs({ 'binary: ', 'version: ', 'sandbox: ', 'workspace root: ' }) do
+  for _, want in ipairs({ 'binary: ', 'version: ', 'sandbox: ', 'workspace root: ', 'ready: ' }) do
     H.matches(text, want)
   end
   H.equal(text:find('ERROR'), nil)
@@ -392,9 +407,10 @@ local function processes(text)
 end
 
 H.case(':qa in mid-turn leaves no process', function()
+  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- another run beside this one has processes too
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
-    script = { H.call('bash', { command = 'exec sleep 86417' }) },
+    script = { H.call('bash', { command = 'exec sleep ' .. number }) },
   })
   local child = H.dir .. '-child.lua'
   H.write(
@@ -417,7 +433,7 @@ vim.cmd('qa!')
   local done = vim.system({ vim.v.progpath, '--headless', '--clean', '-l', child }, { text = true }):wait(H.deadline)
   H.equal(done.code, 0, (done.stdout or '') .. (done.stderr or ''))
   H.wait('the processes to end', function()
-    return #processes('sleep\0' .. '86417') == 0
+    return #processes('sleep\0' .. number) == 0
   end)
 end)
 

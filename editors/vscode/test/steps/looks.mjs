@@ -70,8 +70,9 @@ async function streaming(d) {
   await d.entry('reasoning').locator('.thought', { hasText: 'The sign' }).waitFor();
   await looks(d, 'streaming-unfolded');
   await d.input.press('Escape');
-  await d.entry('turn', 'Stopped').waitFor();
   await d.idle();
+  await d.panel.locator('.transcript').evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight)); // what was unfolded keeps its place, and the end may be too far below to be drawn
+  await d.entry('turn', 'Stopped').waitFor();
 }
 
 /** Tools in every state, one with output as it comes, a job, a plan. The end is in view, though it grew by itself. */

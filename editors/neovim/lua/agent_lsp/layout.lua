@@ -1,0 +1,98 @@
+--- How much room the panel's windows take, and that transcript and input come and go together.
+local config = require('agent_lsp.config')
+local input = require('agent_lsp.input')
+local transcript = require('agent_lsp.transcript')
+
+local M = {}
+
+local group = vim.api.nvim_create_augroup('agent_lsp_layout', { clear = true })
+
+--- The window of the current tab that shows the input.
+---@return integer?
+function M.input()
+  for _, win in ipairs(input.windows()) do
+    if vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage() then
+      return win
+    end
+  end
+end
+
+--- How wide the panel and how high its input may be in this terminal.
+---@return integer width
+---@return integer height
+function M.sizes()
+  local o = config.options.panel
+  return math.max(20, math.min(o.width, math.floor(vim.o.columns / 2))), math.max(1, math.min(o.input_height, math.floor(vim.o.lines / 4)))
+end
+
+local chosen = {} ---@type { all?: integer, input?: integer } lines of panel and input, when they were last looked at
+
+--- When the panel as a whole grew or shrank, its input keeps its height: a window closed below would give it all its room.
+function M.keep_height()
+  local win, input_win = transcript.window(), M.input()
+  if not win or not input_win then
+    chosen = {}
+    return
+  end
+  local height = vim.api.nvim_win_get_height(input_win)
+  local all = vim.api.nvim_win_get_height(win) + height
+  if chosen.all == all or not chosen.input then
+    chosen.input = height -- the user's own choice
+  elseif height ~= chosen.input and all > 3 * chosen.input then
+    vim.api.nvim_win_set_height(input_win, chosen.input)
+  end
+  chosen.all = all
+end
+
+local given = {} ---@type table<integer, integer> columns or lines that a window got here: of another size it is by the user's will
+
+--- Notes the size that a window was opened with.
+---@param win integer
+---@param size integer
+function M.note(win, size)
+  given[win] = size
+end
+
+--- Gives a window its size, unless the user chose another and it leaves enough room to the documents.
+local function fit(win, now, wanted, most, set)
+  if now == given[win] or now > most then
+    set(win, wanted)
+    given[win] = wanted
+  end
+end
+
+--- In a terminal that became small the panel leaves room to the documents; it takes its own again when there is some.
+local function fit_terminal()
+  local width, height = M.sizes()
+  for _, win in ipairs(transcript.windows()) do
+    fit(win, vim.api.nvim_win_get_width(win), width, vim.o.columns / 2, vim.api.nvim_win_set_width)
+  end
+  for _, win in ipairs(input.windows()) do
+    fit(win, vim.api.nvim_win_get_height(win), height, vim.o.lines / 3, vim.api.nvim_win_set_height)
+  end
+end
+
+vim.api.nvim_create_autocmd('VimResized', { group = group, callback = fit_terminal })
+
+--- With the transcript goes its input, whatever closed it.
+vim.api.nvim_create_autocmd('WinClosed', {
+  group = group,
+  callback = function(args)
+    local win = tonumber(args.match)
+    if args.buf ~= transcript.buf or not win or not vim.api.nvim_win_is_valid(win) then
+      return
+    end
+    local tab = vim.api.nvim_win_get_tabpage(win)
+    local function there(other)
+      return vim.api.nvim_win_get_tabpage(other) == tab
+    end
+    vim.schedule(function()
+      local left = vim.iter(transcript.windows()):any(there)
+      for _, other in ipairs(left and {} or vim.tbl_filter(there, input.windows())) do
+        pcall(vim.api.nvim_win_close, other, true)
+      end
+    end)
+  end,
+})
+
+return M

@@ -1,0 +1,66 @@
+// Steps: the package without the daemon in it. With the program nowhere, the message says what to do; then each of the ways that it names is taken.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+
+const home = (dir) => path.join(dir, 'home');
+/** A folder of the user's own on the PATH, empty at first. */
+const onPath = (dir) => path.join(home(dir), 'bin');
+const program = process.env.AGENT_LSP_BIN;
+/** The machine's PATH but for what holds a daemon of its own. */
+const others = (process.env.PATH ?? '').split(':').filter((dir) => !fs.existsSync(path.join(dir, 'agent-lsp')));
+
+/** Which daemon runs, by the path that it was started with. */
+const running = (d) => d.daemons().map((pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]);
+const problem = (d, text) => d.panel.locator('.problem', { hasText: text });
+
+export const withoutBinary = {
+  without: true,
+  // The editor asks the login shell for the PATH.
+  env: (dir) => ({ HOME: home(dir), SHELL: '/bin/bash' }),
+  prepare({ dir }) {
+    fs.mkdirSync(onPath(dir), { recursive: true });
+    fs.writeFileSync(path.join(home(dir), '.profile'), `PATH='${[onPath(dir), ...others].join(':')}'\n`);
+    fs.writeFileSync(path.join(dir, 'script.jsonl'), '{"expect":{"lastUser":"hello"},"text":"The script says hello."}\n');
+  },
+};
+
+const restart = (d) => d.click(d.panel.locator('.problem').getByRole('button', { name: 'Restart' }));
+
+/** The prompt that is in the input gets its answer, from the daemon at a path. */
+async function answered(d, program) {
+  await until(`${program} runs`, () => running(d).join() === program);
+  await problem(d, 'agent-lsp').waitFor({ state: 'hidden' });
+  await d.newSession();
+  await d.input.press('Enter');
+  await d.entry('assistantMessage', 'The script says hello.').waitFor();
+  await d.idle();
+}
+
+async function withoutTheProgram(d) {
+  await d.showPanel();
+  await d.prompt('say hello');
+  await problem(d, 'The agent-lsp program was not found. Put it into a folder on the PATH of your login shell, or name it in the setting agentLsp.server.path').waitFor();
+  await until('what could not be sent stands in the input', async () => (await d.input.inputValue()) === 'say hello');
+  await d.shot('bare-1-nowhere');
+  assert.deepEqual(running(d), []);
+
+  fs.symlinkSync(program, path.join(onPath(d.dir), 'agent-lsp'));
+  await restart(d);
+  await answered(d, path.join(onPath(d.dir), 'agent-lsp'));
+  await d.shot('bare-2-on-the-path');
+
+  await d.configure('agentLsp.server.path', path.join(d.dir, 'mine', 'agent-lsp'));
+  await d.command('agentLsp.restartServer');
+  await problem(d, 'mine/agent-lsp, which is not an executable file. Correct or clear the setting.').waitFor();
+  await d.shot('bare-3-wrong-setting');
+  fs.mkdirSync(path.join(d.dir, 'mine'));
+  fs.symlinkSync(program, path.join(d.dir, 'mine', 'agent-lsp'));
+  await d.input.fill('say hello');
+  await restart(d);
+  await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
+  await d.shot('bare-4-by-setting');
+}
+
+export const withoutBinarySteps = [['without a binary', withoutTheProgram]];
