@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,21 +31,25 @@ func facesOf(r *row, runs []*results) (p facePair) {
 	return p
 }
 
-// cost is how many times the LSP face's the ACP face's median is; where more is better, the other way round.
-func (p facePair) cost(r *row) float64 {
-	if r.more {
-		return median(p.lsp) / median(p.acp)
+// costs are how many times the LSP face's figure the ACP face's is, in each run, sorted; where more is better, the other
+// way round. Both sides of one come from one run, because runs differ more than the faces do.
+func (p facePair) costs(r *row) []float64 {
+	list := make([]float64, len(p.lsp))
+	for i := range list {
+		if list[i] = p.acp[i] / p.lsp[i]; r.more {
+			list[i] = 1 / list[i]
+		}
 	}
-	return median(p.acp) / median(p.lsp)
+	slices.Sort(list)
+	return list
 }
 
-// writeFaces compares the two faces by their medians over several runs, for one run differs from the next by more
-// than the faces do.
+// writeFaces compares the two faces over several runs.
 func writeFaces(b *strings.Builder, runs []*results) {
 	if len(runs) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, the medians of the runs:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs))
+	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the faces took turns, prompt by prompt, in pairs of fresh processes:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs))
 	var beyond []string
 	for i := range rows {
 		r := &rows[i]
@@ -52,8 +57,9 @@ func writeFaces(b *strings.Builder, runs []*results) {
 		if len(p.lsp) == 0 {
 			continue
 		}
-		cost := p.cost(r)
-		fmt.Fprintf(b, "| %s | %s | %s | %.2f× |\n", strings.TrimSuffix(r.name+", "+r.unit, ", "), number(median(p.lsp)), number(median(p.acp)), cost)
+		costs := p.costs(r)
+		cost := median(costs)
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f× (%.2f–%.2f) |\n", strings.TrimSuffix(r.name+", "+r.unit, ", "), number(median(p.lsp)), number(median(p.acp)), cost, costs[0], costs[len(costs)-1])
 		if cost > closeEnough {
 			beyond = append(beyond, fmt.Sprintf("%s (%.2f×)", r.name, cost))
 		}

@@ -392,5 +392,5 @@ const tail = `
 - A delta: read from the model's connection, decoded, put into one buffer, written by one writer; what waits is merged, never queued.
 - A round with an effect: the assistant's message is on disk before the tool runs, which is one ` + "`fsync`" + `. Reading tools do not wait for it.
 - A shell command: a supervisor that ends every descendant. One serves command after command, so its start is part of the first round only.
-- A request: only what is new since the last one is encoded; the rest is written from what was encoded before.
+- A request: only what is new since the last one is encoded; the rest is written, without a copy, from what was encoded before.
 `

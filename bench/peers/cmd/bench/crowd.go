@@ -39,30 +39,38 @@ type member struct {
 	text       []byte
 }
 
+// crowdSamples are the figures of one crowd, or of several of the same size.
+type crowdSamples struct {
+	lat, first, turn []float64
+	memory           Memory // after the last one
+	missing          int
+}
+
 // crowd measures n sessions at once in a process of their own.
-func (b *bench) crowd(home string, n int) (*Crowd, error) {
+func (b *bench) crowd(home string, n int, s *crowdSamples) error {
 	c, _, _, err := b.open(home)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer c.Stop()
 	all, err := b.gather(c, n)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	pending := map[int]*member{}
 	script := fmt.Sprintf("STREAM n=%d size=%d delay_us=%d id=%s", crowdDeltas/n, b.opt.size, 1_000_000*n/crowdRate, b.id())
 	for _, m := range all {
 		c.session = m.id
 		if m.sent, err = b.p.Prompt(c, script); err != nil {
-			return nil, err
+			return err
 		}
 		pending[c.pending] = m
 	}
 	if err := b.watch(c, all, pending); err != nil {
-		return nil, err
+		return err
 	}
-	return summary(c, all), nil
+	s.add(c, all)
+	return nil
 }
 
 // gather opens the sessions and lets each answer once, so that what a session starts with is not measured.
@@ -142,27 +150,40 @@ func (m *member) take(at int64, text string) {
 	m.text = append(m.text[:0], m.text[max(end, len(m.text)-21):]...)
 }
 
-func summary(c *Conn, all []*member) *Crowd {
-	var lat, first, turn []float64
+func (s *crowdSamples) add(c *Conn, all []*member) {
 	for _, m := range all {
-		lat, first, turn = append(lat, m.lat...), append(first, ms(m.sent, m.first)), append(turn, ms(m.sent, m.done))
+		s.lat, s.first, s.turn = append(s.lat, m.lat...), append(s.first, ms(m.sent, m.first)), append(s.turn, ms(m.sent, m.done))
+		s.missing += crowdDeltas/len(all) - len(m.lat)
 	}
-	mem := memory(c.cmd.Process.Pid)
-	return &Crowd{len(all), stat(lat), stat(first), stat(turn), &mem, crowdDeltas/len(all)*len(all) - len(lat)}
+	s.memory = memory(c.cmd.Process.Pid)
 }
 
-// crowds measures 10 and 100 sessions at once where a process serves more than one.
-func (b *bench) crowds(home string) {
-	if single[b.p.Name()] {
-		return
-	}
-	for _, n := range []int{10, 100} {
-		c, err := b.crowd(home, n)
-		if err != nil {
-			b.fail(fmt.Sprintf("%d sessions at once", n), err)
-			return
+func (s *crowdSamples) stat(n int) Crowd {
+	return Crowd{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory, s.missing}
+}
+
+// crowdSizes are the crowds' numbers of sessions.
+var crowdSizes = []int{10, 100}
+
+// crowds measures many sessions at once where a process serves more than one: times crowds of each size of each
+// program, by turns.
+func crowds(times int, all ...*bench) {
+	for _, n := range crowdSizes {
+		samples := make([]crowdSamples, len(all))
+		for k := range times * len(all) {
+			i := (k + k/len(all)) % len(all) // who goes first changes
+			if b := all[i]; !single[b.p.Name()] {
+				if err := b.crowd(b.home(), n, &samples[i]); err != nil {
+					b.fail(fmt.Sprintf("%d sessions at once", n), err)
+					return
+				}
+			}
 		}
-		b.res.Missing += c.Missing
-		b.res.Crowds = append(b.res.Crowds, *c)
+		for i, b := range all {
+			if s := &samples[i]; len(s.lat) > 0 {
+				b.res.Missing += s.missing
+				b.res.Crowds = append(b.res.Crowds, s.stat(n))
+			}
+		}
 	}
 }

@@ -21,8 +21,8 @@ import (
 )
 
 type options struct {
-	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts, turns, long int
-	crowds                                                                                bool
+	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts, turns, long, pairs int
+	crowds                                                                                       bool
 }
 
 type bench struct {
@@ -55,6 +55,7 @@ func main() {
 	flag.IntVar(&o.aborts, "aborts", 5, "aborted turns")
 	flag.IntVar(&o.turns, "turns", 200, "turns of the growth test")
 	flag.IntVar(&o.long, "long", 1000, "turns of the very long conversation, of our own daemon and the floor only")
+	flag.IntVar(&o.pairs, "pairs", 0, "where just two programs are measured, let them take turns in so many pairs of processes, for all rows of time")
 	flag.BoolVar(&o.crowds, "crowds", true, "10 and 100 sessions at once, where a process serves several")
 	wait := flag.Duration("quiet", time.Minute, "wait at most this long, before each peer, for a machine less than 10% busy")
 	flag.Parse()
@@ -101,6 +102,7 @@ func main() {
 		quiet(*wait)
 		doc.Peers = append(doc.Peers, direct(env, o))
 	}
+	var measured []*bench
 	for _, p := range peers {
 		if len(want) > 0 && !want[p.Name()] {
 			continue
@@ -120,12 +122,18 @@ func main() {
 		b.res.BackgroundBusy = quiet(*wait)
 		c1 := cpuTimes()
 		b.all()
-		if r := b.res; r.Missing != 0 {
-			b.fail("streams", fmt.Errorf("%d deltas did not arrive", r.Missing))
-		}
+		measured = append(measured, b)
 		_, b.res.Steal = cpuTimes().since(c1)
 		log.Printf("%s: done in %.0fs, %d errors", p.Name(), time.Since(t).Seconds(), len(b.res.Errors))
 		save()
+	}
+	if o.pairs > 0 && len(measured) == 2 {
+		alternate(measured[0], measured[1], o.pairs)
+	}
+	for _, b := range measured {
+		if b.res.Missing != 0 {
+			b.fail("streams", fmt.Errorf("%d deltas did not arrive", b.res.Missing))
+		}
 	}
 	save()
 	fmt.Print(markdown(doc.When, doc.Machine, doc.Options, doc.Peers))

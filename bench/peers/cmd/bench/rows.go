@@ -9,12 +9,15 @@ import (
 	"time"
 )
 
+// home is the program's own, which all its processes share.
+func (b *bench) home() string { return filepath.Join(b.env.Work, "home", b.p.Name()) }
+
 // all takes every row of one program. It is long because the rows follow each other on one home folder and, most of
 // them, on one connection: each meets what those before it left.
 func (b *bench) all() {
 	r, o := b.res, b.opt
 	b.env.reset()
-	home := filepath.Join(b.env.Work, "home", b.p.Name())
+	home := b.home()
 	if err := os.RemoveAll(home); err != nil {
 		b.fail("home", err)
 		return
@@ -64,62 +67,41 @@ func (b *bench) all() {
 	cpu0 := cpuMS(pid)
 	time.Sleep(5 * time.Second)
 	r.IdleCPU = (cpuMS(pid) - cpu0) * 2
-	var req, tail, ft []float64
+	var warm samples
 	for i := 0; i <= o.warm; i++ {
-		t, _, err := b.turn(c, "STREAM n=5 size=32 delay_us=0", 60*time.Second, 0)
-		if err != nil {
+		s := &warm
+		if i == 0 {
+			s = new(samples)
+		}
+		if err := b.prompted(c, s); err != nil {
 			b.fail("warm prompt", err)
 			c.Stop()
 			return
 		}
 		c.Drain(100 * time.Millisecond)
-		if i == 0 {
-			continue
-		}
-		req, tail = append(req, ms(t.Sent, t.Recs[0].Arrive)), append(tail, ms(t.Recs[0].End, t.Done))
-		ft = append(ft, ms(t.Recs[0].First, t.FirstAt))
 	}
-	r.WarmRequest, r.WarmTail, r.FirstToken = stat(req), stat(tail), stat(ft)
+	warm.turns(r)
 
-	var pool, msgs, out, cpu []float64
 	for i := 0; i < o.streams; i++ {
-		cpu0 := cpuMS(pid)
-		t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", o.n, o.size, o.delayUS), 90*time.Second, 0)
-		if err != nil {
+		if err := b.paced(c, &warm); err != nil {
 			b.fail("paced stream", err)
 			c.Stop()
 			return
 		}
-		c.Drain(300 * time.Millisecond)
-		cpu = append(cpu, cpuMS(pid)-cpu0)
-		r.Missing += o.n - len(t.Lat)
-		if s := stat(t.Lat); s != nil {
-			r.DeltaP50s, r.DeltaP99s = append(r.DeltaP50s, s.P50), append(r.DeltaP99s, s.P99)
-		}
-		pool, msgs, out = append(pool, t.Lat...), append(msgs, float64(t.Msgs)), append(out, float64(t.Bytes))
 		if i == 0 {
 			time.Sleep(500 * time.Millisecond)
 			m := memory(pid)
 			r.AfterStream = &m
 		}
 	}
-	r.DeltaLatency, r.DeltaMessages, r.StdoutBytes, r.StreamCPU = stat(pool), stat(msgs), stat(out), stat(cpu)
-
-	var rate, blat []float64
 	for i := 0; i < o.bursts; i++ {
-		t, last, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=0", o.n, o.size), 90*time.Second, 0)
-		if err != nil {
+		if err := b.unpaced(c, &warm); err != nil {
 			b.fail("unpaced stream", err)
 			break
 		}
 		c.Drain(200 * time.Millisecond)
-		r.Missing += o.n - len(t.Lat)
-		if d := ms(t.Recs[0].First, last); d > 0 {
-			rate = append(rate, float64(len(t.Lat))/d*1000)
-		}
-		blat = append(blat, t.Lat...)
 	}
-	r.Throughput, r.BurstLatency = stat(rate), stat(blat)
+	warm.streams(r)
 	m2 := memory(pid)
 	r.AfterAll = &m2
 	log.Printf("%s: streams measured", b.p.Name())
@@ -143,9 +125,7 @@ func (b *bench) all() {
 				break
 			}
 			c.Drain(100 * time.Millisecond)
-			for j := 1; j < len(t.Recs); j++ {
-				gap = append(gap, ms(t.Recs[j-1].End, t.Recs[j].Arrive))
-			}
+			gap = append(gap, t.gaps()...)
 			by = t.Recs[0].Tool
 			if strings.HasPrefix(kind, "read") {
 				if len(t.Recs) < 2 || !strings.Contains(t.Recs[1].LastTool, "MAGIC-4711") {
@@ -168,68 +148,142 @@ func (b *bench) all() {
 	log.Printf("%s: tools measured", b.p.Name())
 
 	// Aborts.
-	var done, gone []float64
 	for i := 0; i < o.aborts; i++ {
-		t, at, err := b.turn(c, "STREAM n=5000 size=32 delay_us=2000", 30*time.Second, 200*time.Millisecond)
-		if err != nil {
+		if err := b.aborted(c, &warm); err != nil {
 			b.fail("abort", err)
 			break
 		}
-		done = append(done, ms(at, t.Done))
-		if g := t.Recs[len(t.Recs)-1].Gone; g > 0 {
-			gone = append(gone, ms(at, g))
-		}
 		c.Drain(300 * time.Millisecond)
 	}
-	r.AbortDone, r.AbortGone = stat(done), stat(gone)
+	warm.turns(r)
 	c.Stop()
 
-	if o.crowds {
-		b.crowds(home)
+	if o.crowds && o.pairs == 0 { // else they take turns
+		crowds(1, b)
 		log.Printf("%s: many sessions measured", b.p.Name())
 	}
-	if o.turns > 0 {
-		r.Growth, r.GrowthTurns, r.GrowthDisk, r.AfterTurns = b.growth(home, o.turns)
+	if o.turns > 0 && o.pairs == 0 {
+		grow(1, o.turns, b)
 	}
 	if _, own := b.p.(*agentlsp); own && o.long > 0 {
-		r.Long, _, _, _ = b.growth(home, o.long)
+		g, err := b.conversation()
+		if err != nil {
+			b.fail("start", err)
+			return
+		}
+		g.play(o.long)
+		g.stop()
+		r.Long = stretches([]*conversation{g})
 	}
 }
 
-// growth measures a conversation of so many turns in a fresh session: its four stretches, the turns that were run, what
-// the home folder grew by, and the memory after them.
-func (b *bench) growth(home string, turns int) (rows []GrowthRow, ran int, disk int64, after *Memory) {
-	c, _, _, err := b.open(home)
+// conversation is a long one of a fresh session.
+type conversation struct {
+	b              *bench
+	c              *Conn
+	disk           int64 // of the home folder, before it
+	requests, ends []float64
+	sizes          []int
+	failed         bool
+	grown          int64 // what the home folder has grown by
+	after          *Memory
+}
+
+func (b *bench) conversation() (*conversation, error) {
+	c, _, _, err := b.open(b.home())
 	if err != nil {
-		b.fail("start", err)
-		return
+		return nil, err
 	}
-	defer c.Stop()
-	disk0 := diskUse(home)
-	var hs, ts []float64
-	var sizes []int
+	return &conversation{b: b, c: c, disk: diskUse(b.home())}, nil
+}
+
+// grow measures conversations of so many turns, times of them of each program, turn by turn in the one and the other.
+func grow(times, turns int, all ...*bench) {
+	talks := make([][]*conversation, len(all))
+	for range times {
+		for i, b := range all {
+			g, err := b.conversation()
+			if err != nil {
+				b.fail("start", err)
+				return
+			}
+			talks[i] = append(talks[i], g)
+		}
+		byTurns(turns, talks)
+	}
+	for i, b := range all {
+		last := talks[i][times-1]
+		b.res.Growth, b.res.GrowthTurns = stretches(talks[i]), len(last.requests)
+		b.res.GrowthDisk, b.res.AfterTurns = last.grown, last.after
+	}
+}
+
+// byTurns plays the last conversation of each program to its end.
+func byTurns(turns int, talks [][]*conversation) {
+	end := time.Now().Add(time.Duration(len(talks)) * 4 * time.Minute)
+	for i := 0; i < turns && time.Now().Before(end); i++ {
+		for k := range talks {
+			of := talks[(i+k)%len(talks)]
+			of[len(of)-1].turn(i)
+		}
+	}
+	for _, of := range talks {
+		of[len(of)-1].stop()
+	}
+}
+
+// play plays so many turns, or as many as four minutes hold.
+func (g *conversation) play(turns int) {
 	end := time.Now().Add(4 * time.Minute)
 	for i := 0; i < turns && time.Now().Before(end); i++ {
-		t, _, err := b.turn(c, "STREAM n=20 size=200 delay_us=0", 60*time.Second, 0)
-		if err != nil {
-			b.fail(fmt.Sprintf("growth turn %d", i+1), err)
-			break
-		}
-		hs, ts = append(hs, ms(t.Sent, t.Recs[0].Arrive)), append(ts, ms(t.Recs[0].End, t.Done))
-		sizes = append(sizes, t.Recs[len(t.Recs)-1].Bytes)
-		if i%20 == 0 {
-			b.env.reset()
-		}
+		g.turn(i)
 	}
-	if n := len(hs); n >= 21 {
-		for _, from := range []int{1, n / 3, 2 * n / 3, n - 20} { // the first turn is left out: it starts things up
-			to := from + 20
-			if k := len(rows); to > n || k > 0 && from < rows[k-1].To {
-				continue
-			}
-			rows = append(rows, GrowthRow{from + 1, to, stat(hs[from:to]).P50, stat(ts[from:to]).P50, sizes[to-1]})
-		}
+}
+
+// turn plays turn i, unless one before it failed.
+func (g *conversation) turn(i int) {
+	if g.failed {
+		return
 	}
-	m := memory(c.cmd.Process.Pid)
-	return rows, len(hs), diskUse(home) - disk0, &m
+	t, _, err := g.b.turn(g.c, "STREAM n=20 size=200 delay_us=0", 60*time.Second, 0)
+	if err != nil {
+		g.b.fail(fmt.Sprintf("growth turn %d", i+1), err)
+		g.failed = true
+		return
+	}
+	g.requests, g.ends = append(g.requests, ms(t.Sent, t.Recs[0].Arrive)), append(g.ends, ms(t.Recs[0].End, t.Done))
+	g.sizes = append(g.sizes, t.Recs[len(t.Recs)-1].Bytes)
+	if i%20 == 0 {
+		g.b.env.reset()
+	}
+}
+
+// stop ends the program and notes what it has become.
+func (g *conversation) stop() {
+	m := memory(g.c.cmd.Process.Pid)
+	g.after, g.grown = &m, diskUse(g.b.home())-g.disk
+	g.c.Stop()
+}
+
+// stretches are four stretches of conversations of the same length. The first turn is left out: it starts things up.
+func stretches(talks []*conversation) (rows []GrowthRow) {
+	n := len(talks[0].requests)
+	for _, g := range talks {
+		n = min(n, len(g.requests))
+	}
+	if n < 21 {
+		return nil
+	}
+	for _, from := range []int{1, n / 3, 2 * n / 3, n - 20} {
+		to := from + 20
+		if k := len(rows); to > n || k > 0 && from < rows[k-1].To {
+			continue
+		}
+		var requests, ends []float64
+		for _, g := range talks {
+			requests, ends = append(requests, g.requests[from:to]...), append(ends, g.ends[from:to]...)
+		}
+		rows = append(rows, GrowthRow{from + 1, to, stat(requests).P50, stat(ends).P50, talks[0].sizes[to-1]})
+	}
+	return rows
 }

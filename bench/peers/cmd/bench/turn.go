@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -135,3 +136,90 @@ func (b *bench) follow(c *Conn, t *Turn, timeout, abortAfter time.Duration) erro
 }
 
 func ms(a, b int64) float64 { return float64(b-a) / 1e6 }
+
+// samples are the rows of a start, of a turn and of streams, of one program.
+type samples struct {
+	init, cold, request, tail, first, read, shell, done, gone []float64
+
+	latency, messages, bytes, cpu, p50s, p99s []float64 // of paced streams
+	rate, burst                               []float64 // of unpaced ones
+	missing                                   int
+}
+
+// turns writes the rows of prompts and aborts.
+func (s *samples) turns(r *Result) {
+	r.WarmRequest, r.WarmTail, r.FirstToken = stat(s.request), stat(s.tail), stat(s.first)
+	r.AbortDone, r.AbortGone = stat(s.done), stat(s.gone)
+}
+
+// streams writes the rows of streams.
+func (s *samples) streams(r *Result) {
+	r.DeltaLatency, r.DeltaMessages, r.StdoutBytes, r.StreamCPU = stat(s.latency), stat(s.messages), stat(s.bytes), stat(s.cpu)
+	r.DeltaP50s, r.DeltaP99s = s.p50s, s.p99s
+	r.Throughput, r.BurstLatency = stat(s.rate), stat(s.burst)
+	r.Missing += s.missing
+}
+
+// paced plays a turn whose deltas come one by one.
+func (b *bench) paced(c *Conn, s *samples) error {
+	cpu0 := cpuMS(c.cmd.Process.Pid)
+	t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", b.opt.n, b.opt.size, b.opt.delayUS), 90*time.Second, 0)
+	if err != nil {
+		return err
+	}
+	c.Drain(300 * time.Millisecond)
+	s.cpu = append(s.cpu, cpuMS(c.cmd.Process.Pid)-cpu0)
+	s.missing += b.opt.n - len(t.Lat)
+	if l := stat(t.Lat); l != nil {
+		s.p50s, s.p99s = append(s.p50s, l.P50), append(s.p99s, l.P99)
+	}
+	s.latency = append(s.latency, t.Lat...)
+	s.messages, s.bytes = append(s.messages, float64(t.Msgs)), append(s.bytes, float64(t.Bytes))
+	return nil
+}
+
+// unpaced plays a turn whose deltas come as fast as they are read.
+func (b *bench) unpaced(c *Conn, s *samples) error {
+	t, last, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=0", b.opt.n, b.opt.size), 90*time.Second, 0)
+	if err != nil {
+		return err
+	}
+	s.missing += b.opt.n - len(t.Lat)
+	if d := ms(t.Recs[0].First, last); d > 0 {
+		s.rate = append(s.rate, float64(len(t.Lat))/d*1000)
+	}
+	s.burst = append(s.burst, t.Lat...)
+	return nil
+}
+
+// prompted plays a short turn.
+func (b *bench) prompted(c *Conn, s *samples) error {
+	t, _, err := b.turn(c, "STREAM n=5 size=32 delay_us=0", 60*time.Second, 0)
+	if err != nil {
+		return err
+	}
+	s.request, s.tail = append(s.request, ms(t.Sent, t.Recs[0].Arrive)), append(s.tail, ms(t.Recs[0].End, t.Done))
+	s.first = append(s.first, ms(t.Recs[0].First, t.FirstAt))
+	return nil
+}
+
+// aborted plays a turn that is aborted.
+func (b *bench) aborted(c *Conn, s *samples) error {
+	t, at, err := b.turn(c, "STREAM n=5000 size=32 delay_us=2000", 30*time.Second, 200*time.Millisecond)
+	if err != nil {
+		return err
+	}
+	s.done = append(s.done, ms(at, t.Done))
+	if g := t.Recs[len(t.Recs)-1].Gone; g > 0 {
+		s.gone = append(s.gone, ms(at, g))
+	}
+	return nil
+}
+
+// gaps are what lies between the model's answers and the next requests.
+func (t *Turn) gaps() (out []float64) {
+	for i := 1; i < len(t.Recs); i++ {
+		out = append(out, ms(t.Recs[i-1].End, t.Recs[i].Arrive))
+	}
+	return out
+}
