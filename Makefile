@@ -34,8 +34,8 @@ cross: ## check that all packages compile for every system that a release is mad
 test-go: ## the inner loop: all Go tests, without editors
 	$(GO) test ./...
 
-test-race: ## all Go tests under the race detector
-	$(GO) test -race -timeout 20m ./...
+test-race: ## all Go tests under the race detector, on the disk (without a TMPDIR their folders lie in memory)
+	TMPDIR=$${TMPDIR:-/tmp} $(GO) test -race -timeout 60m ./...
 
 test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 	editors/neovim/tests/run.sh
@@ -43,7 +43,7 @@ test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 test-vscode: build ## the VS Code extension in a real workbench
 	editors/vscode/test/run.sh
 
-test-acp: build ## the ACP face, driven by the protocol's official client
+test-acp: build ## the ACP face, driven by the protocol's official client and by acpx
 	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/acp/run.sh
 
 test-plain: build ## editors without a plugin of ours: Emacs with eglot and lsp-mode, VS Code with a generic client
@@ -83,7 +83,7 @@ bench: build ## our benchmarks
 bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm) and the floor on the same work; writes docs/performance.md (ONLY=agentlsp,refdaemon)
 	AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers bench/peers/run.sh $(if $(ONLY),-only $(ONLY)) $(BENCHFLAGS)
 	rm -rf bin/peers/face-*
-	for n in $$(seq $(FACES)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/face-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 > /dev/null || exit 1; done
+	for n in $$(seq $(FACES)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/face-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 -pairs 8 -cold 1 -streams 1 -bursts 1 -tool-turns 1 -aborts 1 > /dev/null || exit 1; done
 	$(GO) run ./bench/perfdoc bin/peers/results.json $$(ls bin/peers/face-*/results.json) > bin/peers/performance.md
 	mv bin/peers/performance.md docs/performance.md
 

@@ -8,19 +8,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 // patience bounds each command that a page names.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // harmless are the commands that are really run: they change nothing outside an empty home.
 var harmless = map[string]bool{"version": true, "help": true, "schema": true, "doctor": true, "demo": true, "run": true, "completion": true, "bundle": true, "trust": true}
@@ -34,41 +35,17 @@ var otherwise = map[string]map[string]string{
 // builtins of a shell are no commands to look for.
 var builtins = map[string]bool{"source": true, "exit": true, "echo": true, "cd": true}
 
-// built is the program, built once for all tests.
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "agent-lsp-docs-")
-	if err != nil {
-		return "", err
-	}
-	builtDir = dir
-	bin := filepath.Join(dir, "agent-lsp"+exeSuffix())
-	out, err := exec.Command("go", "build", "-o", bin, "../cmd/agent-lsp").CombinedOutput()
-	if err != nil {
-		os.Stderr.Write(out)
-	}
-	return bin, err
-})
-
-// builtDir is the folder of the built program, removed at the end.
-var builtDir string
-
-func exeSuffix() string {
-	if runtime.GOOS == "windows" {
-		return ".exe"
-	}
-	return ""
-}
+// commandsAtOnce is how many commands run beside each other.
+const commandsAtOnce = 4
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if builtDir != "" {
-		os.RemoveAll(builtDir)
-	}
-	os.Exit(code)
+	testspeed.Parallel(commandsAtOnce)
+	os.Exit(testspeed.Run(m))
 }
 
 // Every command that a page shows exists with its flags; harmless ones are run.
 func TestCommandsInDocs(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, p := range pages() {
 		var lines []string
@@ -83,7 +60,10 @@ func TestCommandsInDocs(t *testing.T) {
 			for _, args := range calls(line) {
 				if key := strings.Join(args, "\x00"); !seen[key] {
 					seen[key] = true
-					checkCall(t, p.path, args)
+					t.Run(strings.Join(args, " "), func(t *testing.T) {
+						t.Parallel()
+						checkCall(t, p.path, args)
+					})
 				}
 			}
 		}
@@ -241,10 +221,7 @@ func checkProgram(t *testing.T, from string, args []string) {
 // runProgram runs the built program in an empty home, with a scripted model, and returns what it prints.
 func runProgram(t *testing.T, home string, want int, args ...string) string {
 	t.Helper()
-	bin, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := rpctest.Program(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, args...)

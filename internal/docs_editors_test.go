@@ -91,6 +91,7 @@ func TestKateSetUp(t *testing.T) {
 
 // Sublime Text starts the program, and its command of the palette is one that the program takes.
 func TestSublimeSetUp(t *testing.T) {
+	t.Parallel()
 	var clients map[string]struct {
 		Enabled  bool
 		Command  []string

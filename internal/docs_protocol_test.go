@@ -30,6 +30,7 @@ func protocolBlocks(t *testing.T) []block {
 
 // What the first session shows is sent to the program as it stands there, and what is shown to come comes, in this order.
 func TestFirstSessionOfTheProtocol(t *testing.T) {
+	t.Parallel()
 	editor := startProgram(t)
 	at, lines := 0, strings.Split(strings.TrimSpace(protocolBlocks(t)[0].text), "\n")
 	if len(lines) < 8 {
@@ -57,10 +58,7 @@ func TestFirstSessionOfTheProtocol(t *testing.T) {
 // startProgram starts the built program as a language server, with a scripted model.
 func startProgram(t *testing.T) *rpctest.Editor {
 	t.Helper()
-	bin, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := rpctest.Program(t)
 	home := t.TempDir()
 	cmd := exec.Command(bin)
 	cmd.Dir, cmd.Env, cmd.Stderr = home, homeEnv(t, home), os.Stderr

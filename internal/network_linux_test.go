@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
 // connected matches an attempt to connect to an Internet address, as strace writes it.
@@ -16,6 +18,7 @@ var connected = regexp.MustCompile(`connect\(\d+, \{sa_family=(AF_INET6?), (.*?)
 // finds no attempt to connect to anything but loopback: no telemetry, no look for a newer version.
 // It counts attempts, so a machine without a network proves as much as one with.
 func TestNoConnectionButLoopback(t *testing.T) {
+	t.Parallel()
 	out := traced(t, "demo")
 	lines := connected.FindAllStringSubmatch(out, -1)
 	if len(lines) == 0 {
@@ -44,10 +47,7 @@ func traced(t *testing.T, args ...string) string {
 			t.Fatalf("%s is missing; `make setup` installs it", need)
 		}
 	}
-	bin, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := rpctest.Program(t)
 	home := t.TempDir()
 	trace := filepath.Join(home, "trace")
 	line := append([]string{"-rn", "sh", "-c", `ip link set lo up && exec strace -f --seccomp-bpf -qq -e trace=connect -o "$0" "$@"`, trace, bin}, args...)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs each Fuzz target for a time (default 60s). Inputs that are found lie in Go's cache, outside the checkout;
-# one that fails is written to the package's testdata/fuzz, to be kept with its mending.
+# one that fails is written to the package's testdata/fuzz, to be kept with its mending. An input that is only of
+# interest is made small in few tries: by default each may take a minute, in which nothing else is tried.
 #   scripts/fuzz.sh [TIME] [PATTERN]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,7 @@ for pkg in $(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname |
     count=$((count + 1))
     echo "== $pkg $target"
     log=$(mktemp)
-    if $go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$pkg" >"$log" 2>&1; then
+    if $go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10x "$pkg" >"$log" 2>&1; then
       grep -E '^fuzz: elapsed' "$log" | tail -n 1
     elif grep -q 'context deadline exceeded' "$log" && ! grep -qE 'Failing input written|panic:' "$log"; then
       grep -E '^fuzz: elapsed' "$log" | tail -n 1 # the go command calls the end of the time a failure when a worker is late

@@ -18,8 +18,16 @@ mkdir -p dist
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 $go build -o "$work/pack" ./scripts/pack
+$go build -o "$work/notices" ./scripts/notices
 $go build -o "$work/agent-lsp" ./cmd/agent-lsp
 sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
+
+# Links of a page to what is not packed with it lead to the repository.
+repository=https://github.com/agent-lsp/agent-lsp
+outward() { # pages
+  sed -E -e "s#(\]\()(\.\./)*((editors|testdata|cmd|internal|bench|scripts)/|(ARCHITECTURE|CONTRIBUTING)\.md)#\1$repository/blob/main/\3#g" -i.old "$@"
+  rm "${@/%/.old}"
+}
 
 binary() { # GOOS/GOARCH, file
   GOOS=${1%/*} GOARCH=${1#*/} $go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version" -o "$2" ./cmd/agent-lsp
@@ -32,8 +40,9 @@ for target in $targets; do
   mkdir -p "$work/$name/completions"
   binary "$target" "$work/$name/agent-lsp$exe"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
-  [ ! -f docs/licences.md ] || cp docs/licences.md "$work/$name/LICENCES.md"
+  GOOS=$os GOARCH=$arch "$work/notices" ./cmd/agent-lsp >"$work/$name/LICENCES.txt"
   cp -R docs "$work/$name/" # what the README leads to, its pictures included
+  outward "$work/$name"/*.md "$work/$name"/docs/*.md
   for shell in bash zsh fish; do "$work/agent-lsp" completion $shell >"$work/$name/completions/agent-lsp.$shell"; done
   "$work/pack" "dist/$name.$ext" "$work/$name"
 done
@@ -42,6 +51,7 @@ done
 mkdir -p "$work/agent-lsp.nvim"
 cp -R editors/neovim/lua editors/neovim/plugin LICENSE "$work/agent-lsp.nvim/"
 for f in README.md doc; do [ ! -e "editors/neovim/$f" ] || cp -R "editors/neovim/$f" "$work/agent-lsp.nvim/"; done
+sed -e "s#\(\.\./\)*docs/images/#$repository/raw/main/docs/images/#" editors/neovim/README.md >"$work/agent-lsp.nvim/README.md"
 "$work/pack" "dist/agent-lsp.nvim-$version.tar.gz" "$work/agent-lsp.nvim"
 
 # The VS Code extension without a binary, and with one for each system.
@@ -50,7 +60,11 @@ vsix() { # out, further arguments
   (cd "$work/vscode" && node_modules/.bin/vsce package --no-dependencies --allow-missing-repository "$@" --out "$out" >"$work/vsce.log" 2>&1) ||
     { cat "$work/vsce.log" >&2; return 1; }
 }
-if [ -z "${NO_VSIX:-}" ] && command -v npm >/dev/null; then
+if [ -n "${NO_VSIX:-}" ]; then
+  echo "release: the .vsix is left out, as NO_VSIX asks" >&2
+elif ! command -v npm >/dev/null; then
+  echo "release: the .vsix is left out: npm is missing" >&2
+else
   mkdir "$work/vscode"
   tar cf - --exclude node_modules --exclude dist --exclude bin -C editors/vscode . | tar xf - -C "$work/vscode"
   chmod -R u+rwX,go+rX,go-w "$work/vscode" # a package keeps the modes, whatever those of the checkout are
@@ -62,11 +76,9 @@ if [ -z "${NO_VSIX:-}" ] && command -v npm >/dev/null; then
     case $arch in amd64) arch=x64 ;; esac
     rm -rf "$work/vscode/bin"
     mkdir "$work/vscode/bin"
-    cp "$work/agent-lsp-$version-${target%/*}-${target#*/}/agent-lsp$exe" "$work/vscode/bin/"
+    cp "$work/agent-lsp-$version-${target%/*}-${target#*/}"/{agent-lsp$exe,LICENCES.txt} "$work/vscode/bin/"
     vsix "agent-lsp-$version-$os-$arch.vsix" --target "$os-$arch"
   done
-else
-  echo "release: the .vsix is left out (npm is missing, or NO_VSIX is set)" >&2
 fi
 
 (cd dist && sums -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
@@ -91,7 +103,14 @@ here=dist/agent-lsp-$version-${host/\//-}.tar.gz
 home=$work/home
 mkdir "$home"
 tar xzf "$here" -C "$home"
+for file in LICENSE LICENCES.txt README.md CHANGELOG.md docs/licences.md completions/agent-lsp.{bash,zsh,fish}; do
+  [ -s "$home"/*/"$file" ] || { echo "release: $here lacks $file" >&2; exit 1; }
+done
 bin=$(echo "$home"/*/agent-lsp)
+(cd "${bin%/*}" && grep -roE '(\]\(|srcset="|src=")[^)#":]+[)#"]' --include='*.md' . | while IFS=: read -r page link; do
+  link=${link#*[(\"]} link=${link%[)#\"]}
+  [ -e "${page%/*}/$link" ] || { echo "release: $page leads to $link, which is not packed" >&2; exit 1; }
+done)
 fresh() { (cd "$home" && env -i HOME="$home" PATH="$PATH" "$bin" "$@" </dev/null); }
 fresh version | grep -F "agent-lsp $version "
 code=0
@@ -116,10 +135,13 @@ if [ -n "$nvim" ]; then
 else
   echo "release: the Neovim layout was not tried (no nvim: make test-neovim fetches it)" >&2
 fi
+bare=$PWD/dist/agent-lsp-$version.vsix
 vsix=$(echo "$PWD/dist/agent-lsp-$version-${host/\//-}.vsix" | sed 's/amd64/x64/')
-if [ -f "$vsix" ] && [ -d "$cache/vscode/node_modules/code-server" ]; then
-  (cd "$work/vscode" && ONLY='abort and continue' node test/e2e.mjs "$vsix")
-  echo "release: the .vsix with its own binary was installed and answered"
+if [ ! -f "$vsix" ]; then
+  echo "release: no .vsix was tried: none was built for this system" >&2
+elif [ -d "$cache/vscode/node_modules/code-server" ]; then
+  (cd "$work/vscode" && AGENT_LSP_BIN=$bin ONLY='abort and continue|without a binary' node test/e2e.mjs "$vsix" "$bare")
+  echo "release: both kinds of .vsix were installed and answered"
 else
   echo "release: the .vsix was not tried (no workbench: make test-vscode fetches it)" >&2
 fi

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
@@ -32,7 +33,7 @@ func runACP(ctx context.Context, p *program, args []string) int {
 	defer closeLog()
 	in, out := p.stdin, p.stdout
 	if file, ok := in.(*os.File); ok {
-		in = rpc.Unblocked(file)
+		in = rpc.UnblockedInput(file)
 	}
 	if file, ok := out.(*os.File); ok {
 		out = rpc.Unblocked(file)
@@ -44,9 +45,25 @@ func runACP(ctx context.Context, p *program, args []string) int {
 		opts.Start = func(_ context.Context, init rpc.Init) (*rpc.Core, error) { return newCore(init, o) }
 		return rpc.Serve(ctx, opts)
 	}
-	if err := acp.Serve(ctx, acp.Options{In: in, Out: out, Log: log, Version: version, Core: core}); err != nil {
+	if err := acp.Serve(ctx, acp.Options{In: in, Out: out, Log: log, Version: version, Ahead: launchFolder(p.env), Core: core}); err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp:", err)
 		return exitFailed
 	}
 	return exitOK
+}
+
+// launchFolder is the working directory where it may be a project: an editor that is started from a menu is in the
+// home folder or in the file system's root, and starts its agents there.
+func launchFolder(env []string) string {
+	dir, err := os.Getwd()
+	if err != nil || dir == filepath.Dir(dir) || sameFolder(dir, lookup(env, "HOME")) {
+		return ""
+	}
+	return dir
+}
+
+func sameFolder(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }

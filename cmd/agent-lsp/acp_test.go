@@ -27,12 +27,17 @@ type acpClient struct {
 
 func startACP(t testing.TB, env ...string) *acpClient {
 	t.Helper()
+	return startACPIn(t, filepath.Join(t.TempDir(), "state"), env...)
+}
+
+func startACPIn(t testing.TB, state string, env ...string) *acpClient {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	c := &acpClient{t: t, in: inW, out: bufio.NewReader(outR), code: make(chan int, 1)}
 	env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)
 	go func() {
-		c.code <- run(context.Background(), []string{"acp", "--state-dir", filepath.Join(t.TempDir(), "state")}, env, inR, outW, io.Discard)
+		c.code <- run(context.Background(), []string{"acp", "--state-dir", state}, env, inR, outW, io.Discard)
 		outW.Close()
 	}()
 	c.call("initialize", map[string]any{"protocolVersion": 1})
@@ -109,7 +114,7 @@ func (c *acpClient) end() int {
 	select {
 	case code := <-c.code:
 		return code
-	case <-time.After(2 * time.Minute):
+	case <-time.After(5 * time.Minute):
 		c.t.Fatal("the program did not end")
 		return -1
 	}

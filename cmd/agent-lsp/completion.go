@@ -33,8 +33,8 @@ type flagHelp struct{ name, value, usage string }
 
 // flagsOf asks a command for its flags, so that help and completions cannot differ from what it parses.
 func flagsOf(c command) []flagHelp {
-	if c.name == "version" || c.name == "help" {
-		return nil // they take none, and parse none
+	if c.name == "help" {
+		return nil // it takes none, and parses none
 	}
 	args := []string{"-h"}
 	if c.name == "sessions" {

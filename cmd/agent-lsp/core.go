@@ -64,6 +64,7 @@ type daemon struct {
 	unsaved   saveQuestions
 
 	background sync.WaitGroup
+	closing    chan struct{} // closed when close begins: what waits for a quiet moment in background does not come any more
 	trusting   trusting
 	serving    sync.Mutex            // one change of the MCP servers at a time; guards mcpLists
 	mcpLists   []map[string]wire.MCP // what was last asked for, by whom there was
@@ -75,7 +76,7 @@ type daemon struct {
 	told     map[string]bool
 	early    [][2]string
 	approved map[string]string   // sessions whose plan the user approved, with the mode's setting then
-	kept     string              // the settings of what is kept that are in force
+	kept     *wire.Config        // by which sessions and checkpoints were last removed
 	mcpDefs  map[string]wire.MCP // the MCP servers that run
 }
 
@@ -92,7 +93,7 @@ type coreOptions struct {
 // newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
 func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
 	d := &daemon{log: o.log, env: o.env, stateDir: o.stateDir, peer: init.Peer, sessions: map[string]*sessionParts{},
-		redact: o.redact, locks: new(agent.Locks), approved: map[string]string{}, told: map[string]bool{}}
+		redact: o.redact, locks: new(agent.Locks), approved: map[string]string{}, told: map[string]bool{}, closing: make(chan struct{})}
 	if d.stateDir == "" {
 		d.stateDir = stateDir(o.env)
 	}
@@ -155,7 +156,6 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 	d.memory = d.openMemory()
 	d.project = d.openProject()
 	d.subagents = d.newSubagents()
-	d.sweep()
 	return nil
 }
 
@@ -189,22 +189,32 @@ func retention(r *wire.Retention) (age time.Duration, size int64) {
 }
 
 // sweep removes sessions and checkpoints that are older or larger than the settings allow, beside what the daemon
-// does: at the start, and when they allow something else.
+// does: with the first model call, and when the settings were read anew. A daemon that is not used removes nothing.
 func (d *daemon) sweep() {
 	c := d.config()
-	key := fingerprint([]any{c.Sessions, c.Checkpoints})
 	d.mu.Lock()
-	same := d.kept == key
-	d.kept = key
+	same, first := d.kept == c, d.kept == nil // each model call asks
+	d.kept = c
 	d.mu.Unlock()
 	if same {
 		return
 	}
 	age, size := retention(c.Checkpoints)
 	d.workspace.KeepCheckpoints(workspace.Retention{MaxAge: age, MaxBytes: size})
-	r := session.Retention{}
+	r := session.Retention{Keep: d.library.InUse()} // also when the run ends before it is their turn
 	r.MaxAge, r.MaxBytes = retention(c.Sessions)
+	calm := make(chan struct{})
+	if first {
+		d.mcp.Later(func() { close(calm) }) // the model call goes first
+	} else {
+		close(calm)
+	}
 	d.background.Go(func() {
+		select {
+		case <-calm:
+		case <-d.closing: // the end waits for no sweep
+			return
+		}
 		if _, err := d.library.GC(r); err != nil {
 			d.log.Warn("removing old sessions", "error", err)
 		}
@@ -228,6 +238,7 @@ func removeOlder(dir string, age time.Duration) {
 // close ends everything that the connection started, within ctx.
 func (d *daemon) close(ctx context.Context) error {
 	done := make(chan struct{})
+	close(d.closing)
 	go func() {
 		defer close(done)
 		d.background.Wait()

@@ -61,6 +61,10 @@ func runDemo(ctx context.Context, p *program, args []string) int {
 	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
+	if *workspace == "" && flags.NArg() > 0 {
+		fmt.Fprintf(p.stderr, "agent-lsp demo: unexpected argument %q: the sample has a prompt of its own, yours needs --workspace\n", flags.Arg(0))
+		return exitUsage
+	}
 	d := &demo{view: newView(p.stdout, p.env), events: make(chan event, 1<<16)}
 	if isTerminal(p.stdin) && isTerminal(p.stdout) {
 		d.desk = newDesk(p.stdin)

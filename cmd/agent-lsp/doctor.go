@@ -116,18 +116,14 @@ func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *wire.Confi
 		fmt.Fprintf(w, "models: no answer: %s\nnext: %s\n", d.redact.Text(problem), d.redact.Text(hint))
 		return exitFailed
 	}
-	writeModels(w, list, firstOf(c.Model, e.Model))
+	writeModels(w, idsOf(list, func(m wire.Model) string { return m.ID }), firstOf(c.Model, e.Model))
 	return exitOK
 }
 
 // writeModels says which model is used and whether the provider has it; some answer for more than they list.
-func writeModels(w io.Writer, list []wire.Model, using string) {
-	var ids []string
-	for _, m := range list {
-		ids = append(ids, m.ID)
-	}
+func writeModels(w io.Writer, ids []string, using string) {
 	using = firstOf(using, settings.ChatModel(ids), "none")
-	fmt.Fprintf(w, "models: %d, using %s", len(list), using)
+	fmt.Fprintf(w, "models: %d, using %s", len(ids), using)
 	if len(ids) == 0 || slices.Contains(ids, using) {
 		fmt.Fprintln(w, "\nnext: start an editor, or try `agent-lsp run \"say hello\"`")
 		return

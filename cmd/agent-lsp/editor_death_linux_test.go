@@ -74,6 +74,7 @@ func (d *deathOf) play() error {
 // The editor is killed by SIGKILL while a command, an MCP server and what escaped from both run: the daemon's stdin
 // ends, or only its parent does, and nothing of them all is left.
 func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
+	t.Parallel()
 	escape := "setsid nohup sleep NUMBER >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM HUP; (sleep NUMBER &); sleep NUMBER' &); sleep 0.2; touch ready; sleep NUMBER"
 	for name, c := range map[string]struct {
 		sandbox, profile string
@@ -117,8 +118,10 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 				w.Close()
 			}
 			waitForFile(t, filepath.Join(ws, "ready"), log)
-			if n := naming(number); n < 4 {
-				t.Errorf("only %d processes are there: the test tests nothing", n)
+			for end := time.Now().Add(endPatience); naming(number) < 4; time.Sleep(5 * time.Millisecond) { // processes wake nobody
+				if time.Now().After(end) {
+					t.Fatalf("only %d processes are there: the test tests nothing", naming(number))
+				}
 			}
 			if err := editor.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -146,9 +149,8 @@ func waitForFile(t *testing.T, path string, log *logBuffer) {
 
 // naming counts the processes whose command line holds text, this one left out.
 func naming(text string) (n int) {
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range lines {
-		if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(text)) {
+	for _, pid := range processes() {
+		if b, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); err == nil && bytes.Contains(b, []byte(text)) {
 			n++
 		}
 	}

@@ -30,14 +30,12 @@ await agent/turn/completed {"turn": {"status": "completed"}}
 // TestFlood has the program itself, not the test's binary, run a command that prints 1 GB: its memory stays
 // under 50 MiB.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const most = 50 << 20
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "agent-lsp")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building the program: %v\n%s", err, out)
-	}
+	bin := rpctest.Program(t)
 	path := filepath.Join(dir, "flood.txtar")
 	if err := os.WriteFile(path, []byte(flood), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"net/textproto"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,11 +33,7 @@ const (
 // the fastest and the slowest turn ended, the longest silence in any session (a reply itself pauses for 10 ms), and how much of
 // all deltas the session got that had least when the first one ended (1: all were served alike).
 func BenchmarkHundredSessions(b *testing.B) {
-	dir := b.TempDir()
-	bin := filepath.Join(dir, "agent-lsp")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		b.Fatalf("building the program: %v\n%s", err, out)
-	}
+	bin := rpctest.Program(b)
 	for b.Loop() {
 		newHundred(b, bin).run()
 	}

@@ -56,8 +56,10 @@ func (d *daemon) panickingChild(ctx context.Context, s subagent.Spawn) (agent.Op
 		for i, m := range e.Models {
 			e.Models[i] = panickingModel{m}
 		}
-		e.Tools, err = agent.NewRegistry(append(e.Tools.Tools(), agent.Func(agent.Spec{Name: "bomb", Description: "Goes off.", Effect: agent.ReadOnly},
-			func(context.Context, *agent.Call, struct{}) (*agent.Result, error) { panic("the bomb went off") }))...)
+		if _, ok := e.Tools.Get("bomb"); !ok { // the same registry may come again
+			err = e.Tools.Add(agent.Func(agent.Spec{Name: "bomb", Description: "Goes off.", Effect: agent.ReadOnly},
+				func(context.Context, *agent.Call, struct{}) (*agent.Result, error) { panic("the bomb went off") }))
+		}
 		return e, err
 	}
 	if s.Agent.Name == "cursed" {

@@ -64,8 +64,8 @@ func init() {
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{env: env, stdin: stdin, stdout: stdout, stderr: stderr}
-	if len(args) == 1 && args[0] == "--version" {
-		return runVersion(ctx, p, nil)
+	if len(args) > 0 && args[0] == "--version" {
+		return runVersion(ctx, p, args[1:])
 	}
 	if len(args) > 0 && asksForHelp(args[0]) {
 		return runHelp(ctx, p, nil)
@@ -101,7 +101,14 @@ func lookup(env []string, name string) string {
 	return ""
 }
 
-func runVersion(_ context.Context, p *program, _ []string) int {
+func runVersion(_ context.Context, p *program, args []string) int {
+	flags := p.flags("version")
+	if err := p.parse(flags, args); err != nil {
+		return usageCode(err)
+	}
+	if p.unexpected(flags) {
+		return exitUsage
+	}
 	rev := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -119,6 +126,9 @@ func runHelp(_ context.Context, p *program, args []string) int {
 		c := find(args[0])
 		if c == nil {
 			return p.noCommand(args[0])
+		}
+		if len(args) > 1 {
+			return p.unexpectedArg("agent-lsp help", args[1])
 		}
 		fmt.Fprintf(p.stdout, "%s\n\n  %s\n", strings.TrimSpace("agent-lsp "+c.name+" "+c.args), c.summary)
 		writeFlags(p.stdout, *c)

@@ -158,14 +158,15 @@ func (p *providers) firstModel(ctx context.Context, e *settings.Endpoint, c *wir
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := *e
-	found.Model = settings.ChatModel(idsOf(list))
+	found.Model = settings.ChatModel(idsOf(list, func(m agent.ModelInfo) string { return m.ID }))
 	p.endpoints[fingerprint(c.Provider)] = &found
 	return found.Model, nil
 }
 
-func idsOf(list []agent.ModelInfo) (ids []string) {
+// idsOf are the ids of models, as id reads them.
+func idsOf[M any](list []M, id func(M) string) (ids []string) {
 	for _, m := range list {
-		ids = append(ids, m.ID)
+		ids = append(ids, id(m))
 	}
 	return ids
 }

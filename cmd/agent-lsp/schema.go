@@ -13,6 +13,9 @@ func runSchema(_ context.Context, p *program, args []string) int {
 	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
+	if flags.NArg() > 1 {
+		return p.unexpectedArg(flags.Name(), flags.Arg(1))
+	}
 	s, err := schema.Load()
 	if err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp schema:", err)

@@ -63,7 +63,7 @@ func serve(ctx context.Context, p *program, f serveFlags, in io.Reader, out io.W
 	}
 	defer closeLog()
 	if file, ok := in.(*os.File); ok {
-		in = rpc.Unblocked(file)
+		in = rpc.UnblockedInput(file)
 	}
 	if file, ok := out.(*os.File); ok {
 		out = rpc.Unblocked(file)

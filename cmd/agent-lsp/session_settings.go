@@ -58,7 +58,7 @@ func modeOf(c *wire.Config) policy.Mode {
 	if !ok {
 		return policy.DefaultMode
 	}
-	out := policy.Mode{Name: c.Mode, Description: m.Description, Prompt: m.Instructions}
+	out := policy.Mode{Name: c.Mode, Prompt: m.Instructions}
 	if m.Tools != nil {
 		out.Enable, out.Disable = m.Tools.Enable, m.Tools.Disable
 	}

@@ -30,6 +30,9 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	if err := p.parse(flags, reorder(args)); err != nil {
 		return usageCode(err)
 	}
+	if verb == "list" && p.unexpected(flags) {
+		return exitUsage
+	}
 	library, err := p.library(*dir)
 	if err != nil {
 		return p.fail("sessions", err)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
@@ -36,7 +37,7 @@ const (
 	// scriptsAtOnce is how many scripts run beside each other.
 	scriptsAtOnce = 8
 	// endPatience bounds how long a daemon and its children may take to go.
-	endPatience = 60 * time.Second
+	endPatience = 5 * time.Minute
 )
 
 // playEditor makes the test binary an editor where a test asks for it.
@@ -57,26 +58,23 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(code)
 	}
-	flag.Parse()
-	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n < scriptsAtOnce {
-		_ = flag.Set("test.parallel", strconv.Itoa(scriptsAtOnce))
-	}
-	os.Exit(m.Run())
+	testspeed.Parallel(scriptsAtOnce)
+	os.Exit(testspeed.Run(m))
 }
 
 // TestSessions plays each session script against the program in this process and as a process of its own.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..", "testdata", "session")
 	paths := sessionScripts(t, root)
 	if len(paths) == 0 {
 		t.Fatalf("there is no script below %s", root)
 	}
 	for _, path := range paths {
-		name, err := filepath.Rel(root, strings.TrimSuffix(path, ".txtar"))
-		if err != nil {
-			t.Fatal(err)
+		if slices.Contains(patient, sessionName(t, root, path)) {
+			continue
 		}
-		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+		t.Run(sessionName(t, root, path), func(t *testing.T) {
 			t.Parallel()
 			script := loadSession(t, path)
 			if script.NeedsDisk() && !canFillDisk {
@@ -90,6 +88,28 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// patient are the scripts that wait for seconds.
+var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall", "reach/mcp-hangs"}
+
+// TestSessionsThatWait is TestSessions for the patient scripts, all of them at once beside the others: they need no processor.
+func TestSessionsThatWait(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, name := range patient {
+		path := filepath.Join("..", "..", "testdata", "session", filepath.FromSlash(name)+".txtar")
+		if *update {
+			t.Run(name, func(t *testing.T) { playSession(t, path, startProcess, true) })
+		}
+		all.Go(func() {
+			t.Run(name+"/process", func(t *testing.T) { playSession(t, path, startProcess, false) })
+		})
+		all.Go(func() {
+			t.Run(name+"/pipe", func(t *testing.T) { playSession(t, path, startInProcess, false) })
+		})
+	}
+}
+
 // The scripted model of a script that names no window refuses what is longer than any script needs.
 func TestEveryScriptHasAWindow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "window.txtar")
@@ -99,6 +119,16 @@ func TestEveryScriptHasAWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	playSession(t, path, startInProcess, false)
+}
+
+// sessionName is a script's path below the folder of all, without its ending.
+func sessionName(t *testing.T, root, path string) string {
+	t.Helper()
+	name, err := filepath.Rel(root, strings.TrimSuffix(path, ".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.ToSlash(name)
 }
 
 func sessionScripts(t *testing.T, root string) (paths []string) {
@@ -225,16 +255,26 @@ func wantNoneLeft(t testing.TB, mark string) {
 
 // marked lists the processes whose environment holds the mark, where the system shows that.
 func marked(mark string) (found []string) {
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range environs {
-		data, err := os.ReadFile(path)
+	for _, pid := range processes() {
+		data, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
 		if err != nil || !bytes.Contains(append(data, 0), []byte(mark+"\x00")) {
 			continue
 		}
-		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		found = append(found, filepath.Base(filepath.Dir(path))+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+		found = append(found, pid+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 	}
 	return found
+}
+
+// processes are the ids of all processes, where the system lists them. (A glob would read the folder of each.)
+func processes() (pids []string) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	return slices.DeleteFunc(names, func(name string) bool { return name[0] < '0' || name[0] > '9' })
 }
 
 // logBuffer takes a daemon's stderr.

@@ -27,6 +27,8 @@ const (
 	soakSessions = 20
 	soakTurns    = 4
 	soakSamples  = 60
+	// soakLeast samples are taken at least, however slow the machine is.
+	soakLeast = 12
 	// soakChunks are the pieces in which an answer comes.
 	soakChunks = 200
 )
@@ -44,13 +46,14 @@ func TestSoak(t *testing.T) {
 	model := httptest.NewServer(http.HandlerFunc(soakModel))
 	defer model.Close()
 	s := startSoak(t, model.URL)
-	ctx, cancel := context.WithTimeout(t.Context(), budget)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var workers sync.WaitGroup
 	for range soakSessions {
 		workers.Go(func() { s.work(ctx, t) })
 	}
-	samples := sampleUntil(ctx, budget/soakSamples)
+	samples := s.sample(t, budget)
+	cancel()
 	workers.Wait()
 	t.Logf("soak: %d sessions at once for %v, %d sessions, %d turns, %d deltas", soakSessions, budget, s.sessions.Load(), s.turns.Load(), s.deltas.Load())
 	for _, of := range []struct {
@@ -73,21 +76,23 @@ func TestSoak(t *testing.T) {
 // soakSample is what the process holds at one moment.
 type soakSample struct{ heap, goroutines, files float64 }
 
-func sampleUntil(ctx context.Context, every time.Duration) (all []soakSample) {
-	tick := time.NewTicker(every)
+// sample looks again and again for the budget, once there have been as many turns as sessions work at once: what grows before
+// has not begun yet.
+func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
+	tick := time.NewTicker(budget / soakSamples)
 	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return all
-		case <-tick.C:
-			var m runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&m)
-			files, _ := os.ReadDir("/proc/self/fd")
-			all = append(all, soakSample{heap: float64(m.HeapAlloc) / (1 << 20), goroutines: float64(runtime.NumGoroutine()), files: float64(len(files))})
-		}
+	for s.turns.Load() < soakSessions && !t.Failed() {
+		<-tick.C
 	}
+	for began := time.Now(); (time.Since(began) < budget || len(all) < soakLeast) && !t.Failed(); {
+		<-tick.C
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		files, _ := os.ReadDir("/proc/self/fd")
+		all = append(all, soakSample{heap: float64(m.HeapAlloc) / (1 << 20), goroutines: float64(runtime.NumGoroutine()), files: float64(len(files))})
+	}
+	return all
 }
 
 // soakPeaks returns the greatest value of the second third and of the last.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Looking whether the state directory can be written leaves nothing behind, and makes nothing; the session script
@@ -86,5 +87,40 @@ func TestRetentionCountsAtOnce(t *testing.T) {
 		if left, err := filepath.Glob(stored); code != exitOK || err != nil || len(left) != 1 {
 			t.Errorf("run %d: exit code %d, stored %v\n%s%s", i+1, code, left, out, errs)
 		}
+	}
+}
+
+// What was left by runs before goes while the daemon runs, once a model was asked.
+func TestRetentionCountsForWhatWasLeft(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Chdir(dir)
+	config := filepath.Join(home, "config.json")
+	put(t, config, `{}`)
+	put(t, "model.jsonl", done+done)
+	env := []string{"XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "AGENT_LSP_SCRIPT=model.jsonl"}
+	if out, errs, code := play(t, append(env, "HOME="+home, "PATH="+os.Getenv("PATH"), "AGENT_LSP_STATE_DIR="+filepath.Join(home, "state")), "run", "hello"); code != exitOK {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	left, err := filepath.Glob(filepath.Join(home, "state", "sessions", "*", "*.jsonl"))
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	put(t, config, `{"sessions":{"maxBytes":1}}`)
+	c := startACPIn(t, filepath.Join(home, "state"), env...)
+	id := c.session(dir)
+	if _, err := os.Stat(left[0]); err != nil {
+		t.Errorf("removed before anything was asked: %v", err)
+	}
+	c.prompt(id, "hello")
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) { // a file wakes nobody
+		if _, err := os.Stat(left[0]); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the session is still there")
+		}
+	}
+	if code := c.end(); code != exitOK {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -2,12 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
+
+// noTerminalYet is for the model: what was not answered may have been done.
+const noTerminalYet = "The editor did not say in time whether it made a terminal. The command may have begun there, and is ended if so: look at what it did before you run it again."
+
+// noTerminal is for the model, before the client's words. A refusal is the user's: the command does not run elsewhere.
+const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
 
 // inTerminal runs commands in the editor's terminals, which their user sees; nil where there are none.
 func inTerminal(terminal acp.Terminal) func(context.Context, *agent.Call, shell.Command) (shell.Result, bool) {
@@ -27,8 +34,16 @@ func inTerminal(terminal acp.Terminal) func(context.Context, *agent.Call, shell.
 		exit, err := terminal.Run(limited, acp.Command{
 			SessionID: call.SessionID, ItemID: call.ItemID, Argv: shell.Argv(cmd.Shell, cmd.Script), Dir: cmd.Dir, OutputBytes: cmd.HeadBytes + cmd.TailBytes,
 		})
-		if err != nil {
-			return shell.Result{ExitCode: -1, Aborted: true}, ctx.Err() != nil
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return shell.Result{ExitCode: -1, Aborted: true}, true
+		case errors.Is(err, acp.ErrNoTerminalYet):
+			return shell.Result{ExitCode: -1, TimedOut: limited.Err() != nil, Head: []byte(noTerminalYet), Total: int64(len(noTerminalYet))}, true
+		case errors.Is(err, acp.ErrNoTerminals):
+			return shell.Result{}, false
+		case err != nil:
+			said := noTerminal + err.Error()
+			return shell.Result{ExitCode: -1, Head: []byte(said), Total: int64(len(said))}, true
 		}
 		res := shell.Result{ExitCode: exit.Code, Signal: exit.Signal, Head: []byte(exit.Output), Total: int64(len(exit.Output)), Duration: time.Since(began)}
 		if exit.Truncated {

@@ -63,9 +63,15 @@ func usageCode(err error) int {
 // unexpected says that a command takes no arguments, where it was given some.
 func (p *program) unexpected(f *flag.FlagSet) bool {
 	if f.NArg() > 0 {
-		fmt.Fprintf(p.stderr, "%s: unexpected argument %q\n", f.Name(), f.Arg(0))
+		p.unexpectedArg(f.Name(), f.Arg(0))
 	}
 	return f.NArg() > 0
+}
+
+// unexpectedArg says that a command does not take an argument, and returns its exit code.
+func (p *program) unexpectedArg(command, arg string) int {
+	fmt.Fprintf(p.stderr, "%s: unexpected argument %q\n", command, arg)
+	return exitUsage
 }
 
 // noneOf says that a word is none of those that can stand there.

@@ -29,6 +29,13 @@ func TestMistyped(t *testing.T) {
 		{"schema typescrpt", "did you mean typescript?"},
 		{"doctor --confg", "did you mean --config?"},
 		{"doctor extra", `unexpected argument "extra"`},
+		{"version extra", `agent-lsp version: unexpected argument "extra"`},
+		{"--version extra", `agent-lsp version: unexpected argument "extra"`},
+		{"version --extra", "agent-lsp version: there is no flag --extra"},
+		{"help run extra", `agent-lsp help: unexpected argument "extra"`},
+		{"schema json extra", `agent-lsp schema: unexpected argument "extra"`},
+		{"sessions list extra", `agent-lsp sessions list: unexpected argument "extra"`},
+		{"demo extra", `agent-lsp demo: unexpected argument "extra": the sample has a prompt of its own, yours needs --workspace`},
 	} {
 		out, errs, code := play(t, []string{"HOME=" + t.TempDir()}, strings.Fields(c.args)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {

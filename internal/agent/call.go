@@ -146,18 +146,27 @@ func (c *callRun) runLocked(call *Call) *Result {
 		return c.stopped(err, false)
 	}
 	defer release()
-	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.item.ID})
-	if err != nil {
-		return errorResult("recording the start of %s: %v", c.name(), err)
-	}
-	c.s.journal.add(Record{Type: RecordToolStart, Data: data})
-	if err := c.s.journal.flush(); err != nil {
+	if err := c.recordStart(); err != nil {
 		return errorResult("not run: %v", err)
 	}
 	c.change(func(it *Item) { it.Status, c.since = StatusRunning, time.Now() })
 	r := c.runTimed(call)
 	c.capResult(r)
 	return c.offer(call, r)
+}
+
+// recordStart stores that the tool runs from now on. Before one that may have an effect the reply that asked for it is
+// on the disk; of one that only reads, a power cut hides nothing.
+func (c *callRun) recordStart() error {
+	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.item.ID})
+	if err != nil {
+		return fmt.Errorf("recording the start of %s: %w", c.name(), err)
+	}
+	c.s.journal.add(Record{Type: RecordToolStart, Data: data})
+	if c.effect == ReadOnly {
+		return c.s.journal.flush()
+	}
+	return c.s.journal.sync()
 }
 
 func (c *callRun) lockNames(args json.RawMessage) []string {

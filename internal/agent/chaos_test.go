@@ -2,12 +2,10 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -33,7 +31,7 @@ const chaosRuns = 1000
 func chaosBudget(t *testing.T) (time.Duration, int) {
 	s := os.Getenv("AGENT_LSP_CHAOS")
 	if s == "" {
-		return 3 * time.Second, 1
+		return time.Second, 1
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -85,7 +83,7 @@ type chaos struct {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), accepted: map[string]bool{}}
-	c.check = checker{t: t, open: map[string]string{}, ended: map[string]bool{}, texts: map[string]string{}, stored: map[string]bool{}}
+	c.check = checker{t: t, open: map[string]string{}, ended: map[string]bool{}, texts: map[string]string{}, stored: map[string]bool{}, synced: map[string]bool{}}
 	if c.n(4) == 0 {
 		c.check.fail = func() bool { return c.n(40) == 0 }
 	}
@@ -196,7 +194,7 @@ func (c *chaos) addCalls(m *message.Message, on func(Delta)) {
 func (c *chaos) tools() []Tool {
 	mk := func(name string, e Effect, f func(context.Context, *Call) (*Result, error)) Tool {
 		return tool(name, e, func(ctx context.Context, call *Call) (*Result, error) {
-			c.check.toolStarts(call.ID)
+			c.check.toolStarts(call.ID, e)
 			call.Emit("output")
 			call.Report(Update{Label: "busy", Plan: []PlanEntry{{Content: "x", Status: "pending"}}})
 			return f(ctx, call)
@@ -228,78 +226,6 @@ func (c *chaos) tools() []Tool {
 	}
 }
 
-func (c *chaos) Approve(ctx context.Context, req ApprovalRequest) (Decision, error) {
-	switch c.n(6) {
-	case 0:
-		return Decision{Reason: "policy"}, nil
-	case 1, 2:
-		req.Waiting()
-		c.nap(ctx, time.Minute)
-		return Decision{Allow: c.n(2) == 0}, context.Cause(ctx)
-	case 3:
-		panic("approver")
-	}
-	return Decision{Allow: true}, nil
-}
-
-func (c *chaos) Foresee(ctx context.Context, req ApprovalRequest) *Decision {
-	switch c.n(6) {
-	case 0:
-		return nil
-	case 1:
-		panic("foreseer")
-	}
-	req.Waiting()
-	c.nap(ctx, time.Minute)
-	return &Decision{Allow: c.n(3) > 0}
-}
-
-// askedTool has something to ask about.
-type askedTool struct{ *funcTool }
-
-func (askedTool) Subject(json.RawMessage) *Subject { return &Subject{Kind: SubjectCommand} }
-
-type chaosHook struct{ c *chaos }
-
-func (h chaosHook) HookName() string           { return "chaos" }
-func (h chaosHook) HookTimeout() time.Duration { return time.Second }
-func (h chaosHook) trouble(ctx context.Context) error {
-	switch h.c.n(30) {
-	case 0:
-		panic("hook")
-	case 1:
-		<-ctx.Done()
-	case 2:
-		return errors.New("hook says no")
-	}
-	return nil
-}
-func (h chaosHook) BeforeRun(ctx context.Context, _ string) error     { return h.trouble(ctx) }
-func (h chaosHook) BeforeModel(ctx context.Context, _ *Request) error { return h.trouble(ctx) }
-func (h chaosHook) BeforeTool(ctx context.Context, _ *Call, _ Spec) (ToolOutcome, error) {
-	return ToolOutcome{}, h.trouble(ctx)
-}
-func (h chaosHook) AfterTool(ctx context.Context, _ *Call, _ *Result) (*Result, error) {
-	return nil, h.trouble(ctx)
-}
-func (h chaosHook) SessionStarts(ctx context.Context, _ SessionInfo) (string, error) {
-	return "context", h.trouble(ctx)
-}
-func (h chaosHook) SessionEnds(ctx context.Context, _ SessionInfo) error { return h.trouble(ctx) }
-func (h chaosHook) BeforePrompt(ctx context.Context, _ string, _ *message.Message) (string, error) {
-	return []string{"", "told"}[h.c.n(2)], h.trouble(ctx)
-}
-func (h chaosHook) BeforeCompact(ctx context.Context, _ CompactInfo) (string, error) {
-	return "", h.trouble(ctx)
-}
-func (h chaosHook) AfterCompact(ctx context.Context, _ Compacted) error { return h.trouble(ctx) }
-func (h chaosHook) BeforeStop(ctx context.Context, _ Turn, _ string) (string, error) {
-	if h.c.n(5) == 0 {
-		return "go on", nil
-	}
-	return "", h.trouble(ctx)
-}
-
 // play lets a restless person use the session, then sees that everything comes to its end.
 func (c *chaos) play() {
 	for range 5 + c.n(20) {
@@ -317,11 +243,6 @@ func (c *chaos) play() {
 }
 
 func (c *chaos) act() {
-	release := func() {}
-	if c.n(2) == 0 {
-		release = c.s.Hold()
-	}
-	defer release()
 	switch c.n(16) {
 	case 0, 1, 2:
 		acc, err := c.s.Prompt(Prompt{Content: text("prompt"), Pin: c.n(10) == 0})
@@ -390,167 +311,5 @@ func (c *chaos) steered(out SteerOutcome) {
 		if q.MessageID == out.MessageID {
 			c.accepted[out.MessageID] = true
 		}
-	}
-}
-
-// drain lets everything that waits run, with a person who answers nothing more.
-func (c *chaos) drain() {
-	for range 200 {
-		_ = c.s.Resume()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Hour)
-		_, err := c.s.Wait(ctx, "", "")
-		cancel()
-		if errors.Is(err, context.DeadlineExceeded) {
-			c.t.Errorf("a turn does not end: %+v", c.s.State())
-			return
-		}
-		if st := c.s.State(); st.Status == SessionIdle && len(st.Queue) == 0 {
-			break
-		}
-		_, _ = c.s.Continue()
-	}
-}
-
-func (c *chaos) verify() {
-	seen := map[string]int{}
-	for _, m := range c.s.Messages() {
-		seen[m.ID]++
-	}
-	for id := range seen {
-		if seen[id] != 1 {
-			c.t.Errorf("message %s stands %d times in the history", id, seen[id])
-		}
-	}
-	waiting := map[string]bool{}
-	for _, e := range c.s.notes {
-		waiting[e.msg.ID] = true
-	}
-	for id := range c.accepted {
-		if seen[id] == 0 && !waiting[id] {
-			c.t.Errorf("message %s was accepted and is lost", id)
-		}
-	}
-	for _, id := range c.s.State().Pinned {
-		if !slices.ContainsFunc(c.s.view.msgs, func(m *message.Message) bool { return m.ID == id && slices.Contains(c.s.history, m) }) {
-			c.t.Errorf("message %s is pinned, and the model does not see it whole", id)
-		}
-	}
-	if !history.Paired(c.s.view.msgs) {
-		c.t.Errorf("what the model sees is not paired at the end:\n%s", texts(c.s.view.msgs))
-	}
-	if !history.Paired(c.s.Messages()) {
-		c.t.Errorf("not paired at the end:\n%s", texts(c.s.Messages()))
-	}
-	c.check.atEnd()
-}
-
-// checker is a Sink and a Store that verifies the invariants as things happen.
-type checker struct {
-	t    *testing.T
-	fail func() bool // the store refuses
-
-	mu     sync.Mutex
-	msgs   []*message.Message
-	paired int
-	stored map[string]bool // call ids whose assistant message is stored
-	open   map[string]string
-	ended  map[string]bool
-	texts  map[string]string
-	turn   string
-}
-
-func (k *checker) Append(recs ...Record) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.fail != nil && k.fail() {
-		return errors.New("disk full")
-	}
-	for _, r := range recs {
-		if r.Type != RecordMessage {
-			continue
-		}
-		k.msgs = append(k.msgs, r.Message)
-		for _, c := range r.Message.ToolCalls() {
-			k.stored[c.ID] = true
-		}
-	}
-	k.pairing()
-	return nil
-}
-
-// pairing checks what is stored: paired, or open at the very end.
-func (k *checker) pairing() {
-	n, open := history.PairedPrefix(k.msgs[k.paired:])
-	if k.paired+n < len(k.msgs) {
-		k.t.Errorf("the stored history is not paired at %d:\n%s", k.paired+n, texts(k.msgs))
-		k.paired = len(k.msgs)
-		return
-	}
-	if !open {
-		k.paired = len(k.msgs)
-	}
-}
-
-func (k *checker) toolStarts(callID string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.stored[callID] {
-		k.t.Errorf("the tool of call %s runs before its message is stored", callID)
-	}
-}
-
-func (k *checker) Emit(_ string, e Event) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.pairing()
-	switch e := e.(type) {
-	case TurnStarted:
-		if k.turn != "" {
-			k.t.Errorf("turn %s starts within %s", e.TurnID, k.turn)
-		}
-		k.turn = e.TurnID
-	case TurnCompleted:
-		if len(k.open) > 0 || k.turn != e.Turn.TurnID {
-			k.t.Errorf("turn %s completes with open items %v, running %s", e.Turn.TurnID, k.open, k.turn)
-		}
-		k.turn, k.ended[e.Turn.TurnID] = "", true
-	case ItemStarted:
-		k.bears(e.TurnID, e)
-		k.open[e.Item.ID] = e.TurnID
-	case ItemUpdated:
-		k.mustBeOpen(e.Item.ID, e)
-	case ItemDelta:
-		k.mustBeOpen(e.ItemID, e)
-		if e.Kind == DeltaText || e.Kind == DeltaReasoning {
-			k.texts[e.ItemID] += e.Text
-		}
-	case ItemCompleted:
-		k.mustBeOpen(e.Item.ID, e)
-		delete(k.open, e.Item.ID)
-		if typ := e.Item.Type; (typ == ItemAssistant || typ == ItemReasoning) && k.texts[e.Item.ID] != e.Item.Text {
-			k.t.Errorf("deltas %q make %q", k.texts[e.Item.ID], e.Item.Text)
-		}
-	case Retrying:
-		k.bears(e.TurnID, e)
-	}
-}
-
-func (k *checker) bears(turnID string, e Event) {
-	if turnID != "" && turnID != k.turn {
-		k.t.Errorf("%s bears turn %s, running is %q", eventLine(e), turnID, k.turn)
-	}
-}
-
-func (k *checker) mustBeOpen(id string, e Event) {
-	if _, ok := k.open[id]; !ok {
-		k.t.Errorf("%s of an item that is not open", eventLine(e))
-	}
-}
-
-func (k *checker) atEnd() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.turn != "" || len(k.open) > 0 {
-		k.t.Errorf("at the end turn %q runs and items %v are open", k.turn, k.open)
 	}
 }

@@ -364,7 +364,7 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 		s.changedLocked()
 	}
 	s.mu.Unlock()
-	return c, errors.Join(err, s.journal.flush())
+	return c, errors.Join(err, s.journal.sync())
 }
 
 func (s *Session) mayCompactLocked() error {

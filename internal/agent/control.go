@@ -102,11 +102,27 @@ func (s *Session) Prompt(p Prompt) (Accepted, error) {
 	if err != nil {
 		return Accepted{}, err
 	}
-	// A turn that started reports a store that fails by itself.
-	if err := s.journal.flush(); err != nil && e != nil && s.takeBack(e) {
+	if err := s.keep(e); err != nil {
 		return Accepted{}, err
 	}
 	return acc, nil
+}
+
+// keep returns when what was accepted is on the disk. e is what waits in a queue, nil where a turn started, which reports
+// a store that fails by itself.
+func (s *Session) keep(e *entry) error {
+	stored := s.journal.flush()
+	err := stored
+	if err == nil {
+		err = s.journal.sync()
+	}
+	if err != nil && e != nil && s.takeBack(e) {
+		return err
+	}
+	if err != nil && stored == nil {
+		s.Notice("error", err.Error())
+	}
+	return nil
 }
 
 // ready asks whether a turn could start, where one would.
@@ -223,7 +239,7 @@ func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	if err != nil {
 		return SteerOutcome{}, err
 	}
-	if err := s.journal.flush(); err != nil && e != nil && s.takeBack(e) {
+	if err := s.keep(e); err != nil {
 		return SteerOutcome{}, err
 	}
 	return out, nil

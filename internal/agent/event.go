@@ -182,11 +182,18 @@ type TurnError struct {
 	Retryable bool   `json:"retryable"`
 }
 
-// Store keeps a session. Append returns when the records are handed to the system in
-// order (and synced where Sync is set); the engine calls it before it acts on what
-// the records say. Safe for concurrent use.
+// Store keeps a session. Append returns when the records are handed to the system in order: a crash of the process
+// loses none of them. The engine calls it before it acts on what the records say. Safe for concurrent use.
 type Store interface {
 	Append(records ...Record) error
+}
+
+// SyncStore is a Store that brings records with Sync set to the disk beside what runs, where a crash of the machine
+// loses none of them. Sync returns when all that were appended before are there. The engine calls it before a tool
+// runs that may have an effect, and before it answers who gave it something to do.
+type SyncStore interface {
+	Store
+	Sync() error
 }
 
 // Record is one line of a session's log. Exactly one pointer or Data is set, as Type says.
@@ -197,9 +204,9 @@ type Record struct {
 	Turn    *Turn            `json:"turn,omitempty"`
 	Commit  *Commit          `json:"commit,omitempty"`
 	Pin     *PinChange       `json:"pin,omitempty"`
-	Data    json.RawMessage  `json:"data,omitempty"` // types that the engine does not read: item, config, title, proposal, grant …
+	Data    json.RawMessage  `json:"data,omitempty"` // types that the engine does not read: item, config, title …
 	Time    time.Time        `json:"time"`
-	Sync    bool             `json:"-"`
+	Sync    bool             `json:"-"` // see SyncStore
 }
 
 // RecordType names a kind of record.

@@ -245,6 +245,9 @@ func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...Tool) *rig 
 	if opts != nil {
 		opts(&o)
 	}
+	if o.Restored.Messages != nil {
+		n = 1000 // an id names one thing, also across a restart
+	}
 	r.s = NewSession(o)
 	return r
 }

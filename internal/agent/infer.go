@@ -198,9 +198,17 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 	}
 }
 
-// attempt makes one call whose deltas become items.
+// attempt makes one call whose deltas become items. What the model says is shown once the prompt that it answers is
+// on the disk, as far as that goes: seldom a wait, since it was on its way there before the model was asked.
 func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
-	return s.generate(t.ctx, m, req, st.on)
+	waited := false
+	return s.generate(t.ctx, m, req, func(d Delta) {
+		if !waited {
+			waited = true
+			_ = s.journal.sync() // told to who prompted
+		}
+		st.on(d)
+	})
 }
 
 // generate makes one call. A model that does not end with its context is left behind.

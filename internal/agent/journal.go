@@ -55,3 +55,18 @@ func (j *journal) flush() error {
 	}
 	return nil
 }
+
+// sync is flush, and returns when what must be on the disk is there.
+func (j *journal) sync() error {
+	if err := j.flush(); err != nil {
+		return err
+	}
+	store, ok := j.store.(SyncStore)
+	if !ok {
+		return nil
+	}
+	if err := store.Sync(); err != nil {
+		return fmt.Errorf("storing the session: %w", err)
+	}
+	return nil
+}

@@ -19,11 +19,6 @@ type Model interface {
 	Info() ModelInfo
 }
 
-// ModelLister is a Model that can say which models its provider offers.
-type ModelLister interface {
-	Models(ctx context.Context) ([]ModelInfo, error)
-}
-
 // ModelInfo says what a model can do. Zero means unknown.
 type ModelInfo struct {
 	ID            string

@@ -199,26 +199,6 @@ func (dropFirst) Transform(_ context.Context, msgs []*message.Message) ([]*messa
 	return msgs[1:], nil
 }
 
-// Row 1.3 Message lifecycle: the partial message and pending calls can be asked for at any moment.
-func TestOpenItems(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := script(step{chunks: []string{"so ", "far"}, block: true})
-		r := newRig(t, m, nil)
-		defer r.close()
-		r.prompt("go")
-		synctest.Wait()
-		open := r.s.OpenItems()
-		if len(open) != 1 || open[0].Item.Text != "so far" {
-			t.Errorf("open %+v", open)
-		}
-		_, _ = r.s.Abort(AbortRequest{})
-		r.wait("")
-		if len(r.s.OpenItems()) != 0 {
-			t.Error("items stay open")
-		}
-	})
-}
-
 // Row 1.9 Fallback parser: a call written as text runs; what is shown is what stays, its text never is.
 // Row 1.9 ANSI strip: neither are escapes.
 func TestCallsWrittenAsText(t *testing.T) {

@@ -73,7 +73,11 @@ func (s *Session) SetPins(pin, unpin []string) error {
 		return err
 	}
 	if s.opts.Store != nil {
-		if err := s.opts.Store.Append(Record{Type: RecordPin, Pin: &c, Time: time.Now(), Sync: true}); err != nil {
+		err := s.opts.Store.Append(Record{Type: RecordPin, Pin: &c, Time: time.Now(), Sync: true})
+		if err == nil {
+			err = s.journal.sync()
+		}
+		if err != nil {
 			return fmt.Errorf("storing what is pinned: %w", err)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Session) Unqueue(messageID string) ([]QueueEntry, error) {
 	if !ok {
 		return nil, ErrNotFound
 	}
-	return q, s.journal.flush()
+	return q, s.journal.sync()
 }
 
 // ClearQueue takes every waiting message out.
@@ -63,7 +63,7 @@ func (s *Session) ClearQueue() error {
 		s.queueChangedLocked()
 	}
 	s.mu.Unlock()
-	return s.journal.flush()
+	return s.journal.sync()
 }
 
 func (s *Session) dropLocked(messageID string) bool {

@@ -59,19 +59,6 @@ func (r *Registry) add(t Tool) error {
 	return nil
 }
 
-// Remove takes tools out by name and reports how many there were.
-func (r *Registry) Remove(names ...string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := len(r.tools)
-	for _, n := range names {
-		delete(r.tools, strings.ToLower(n))
-	}
-	r.sorted = nil
-	r.index()
-	return before - len(r.tools)
-}
-
 // index rebuilds byName: real names first, then aliases in the tools' order.
 func (r *Registry) index() {
 	clear(r.byName)
@@ -120,15 +107,6 @@ func (r *Registry) lookup(name string) *registered {
 	}
 	bare := strings.TrimSpace(channelSuffix().ReplaceAllString(name, ""))
 	return r.byName[strings.ToLower(bare)]
-}
-
-// Tools returns the tools, sorted by name.
-func (r *Registry) Tools() []Tool {
-	var tools []Tool
-	for _, e := range r.list() {
-		tools = append(tools, e.tool)
-	}
-	return tools
 }
 
 // Names returns the tools' names, sorted.

@@ -78,7 +78,7 @@ func NewSession(opts Options) *Session {
 		opts.NewID = randomID
 	}
 	s := &Session{
-		opts: opts, em: newEmitter(opts.ID, opts.Sink), journal: &journal{store: opts.Store},
+		opts: opts, em: &emitter{id: opts.ID, sink: opts.Sink}, journal: &journal{store: opts.Store},
 		locks: opts.Locks, board: newBoard(), callIDs: map[string]bool{},
 		clients: map[string]Accepted{}, active: map[string]bool{},
 	}
@@ -92,14 +92,6 @@ func NewSession(opts Options) *Session {
 }
 
 func randomID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
-
-// ID returns the session's id.
-func (s *Session) ID() string { return s.opts.ID }
-
-// Hold keeps the session's events back until release is called. A server calls it before
-// a control method and releases once the answer is on its way, so that the answer
-// precedes every notification that the request causes. Holds nest; nothing waits for one.
-func (s *Session) Hold() (release func()) { return s.em.hold() }
 
 // State returns a snapshot of the session.
 func (s *Session) State() State {
@@ -141,17 +133,6 @@ func (s *Session) Messages() []*message.Message {
 	defer s.mu.Unlock()
 	return slices.Clip(s.history)
 }
-
-// OpenItems returns the items that have started and not completed, with their text so far.
-func (s *Session) OpenItems() []OpenItem {
-	var items []OpenItem
-	s.em.snapshot(func(o []OpenItem) { items = o })
-	return items
-}
-
-// Snapshot calls f with the open items while no event can pass to the sink, so that what
-// f tells and what the sink gets next fit together. f must not call the session.
-func (s *Session) Snapshot(f func(open []OpenItem)) { s.em.snapshot(f) }
 
 // SetTitle names the session.
 func (s *Session) SetTitle(title string) {

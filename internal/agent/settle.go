@@ -114,8 +114,7 @@ func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	c.Raw, c.Problem = validUTF8(c.Raw), validUTF8(c.Problem)
 }
 
-// commitReply makes m history and completes its items. With calls it returns only when m
-// is stored: no tool starts before.
+// commitReply makes m history and completes its items. It returns when m is stored: no tool starts before.
 func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls bool) error {
 	s.mu.Lock()
 	s.commitLocked(m, t.mustLast(m))
@@ -130,8 +129,8 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 	return err
 }
 
-// mustLast says whether a reply must be safe on the disk, not only with the system, before its calls
-// run: where one may have an effect. Of a call that only reads, a power cut hides nothing.
+// mustLast says whether a reply must be brought to the disk, not only to the system, before its calls run: where one
+// may have an effect. See recordStart, which waits for it.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {
 		if reg := t.env.Tools.lookup(c.Name); reg != nil && reg.spec.Effect != ReadOnly {

@@ -256,7 +256,7 @@ func (s *Session) finish(t *turn, out outcome) *turn {
 	s.mu.Lock()
 	next := s.endLocked(t, out)
 	sum := t.sum
-	s.em.after(func() { s.board.end(sum) })
+	s.board.end(sum)
 	s.mu.Unlock()
 	t.cancel(nil)
 	_ = s.journal.flush() // what fails stays pending: the next turn reports it

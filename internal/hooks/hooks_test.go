@@ -25,7 +25,7 @@ func hook(t *testing.T, point, script string) agent.Hook {
 		t.Fatal(err)
 	}
 	t.Cleanup(runner.Close)
-	hs, err := New(runner, map[string][]Config{point: {{Command: "sh", Args: []string{"-c", script}, Env: os.Environ(), Timeout: 30 * time.Second}}})
+	hs, err := New(runner, map[string][]Config{point: {{Command: "sh", Args: []string{"-c", script}, Env: os.Environ(), Timeout: 5 * time.Minute}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,11 +50,6 @@ type Part struct {
 	Reason  string
 }
 
-// Text is the part as rules see it.
-func (p Part) Text() string {
-	return strings.Join(append(append([]string(nil), p.Assigns...), p.Words...), " ")
-}
-
 // Classify reads a shell script without running anything. It never fails: what it cannot
 // read is opaque. The syntax is bash's; constructs that other shells read differently are opaque.
 func Classify(script string) Classification {

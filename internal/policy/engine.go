@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +36,9 @@ type Engine struct {
 	sessions map[string]Settings
 	grants   []Grant
 	loadErr  error
-	saveMu   sync.Mutex // orders the savings
+
+	saveMu sync.Mutex // orders the savings; guards stored
+	stored []Grant    // as they were last read or written
 }
 
 var _ agent.Foreseer = (*Engine)(nil)
@@ -56,7 +59,7 @@ func NewEngine(o Options) (*Engine, error) {
 	}
 	var err error
 	e.grants, err = o.Store.Load()
-	e.loadErr = err
+	e.stored, e.loadErr = slices.Clone(e.grants), err
 	return e, err
 }
 
@@ -246,20 +249,57 @@ func (e *Engine) Revoke(id string) (bool, error) {
 	return true, e.Flush()
 }
 
-// Flush writes the grants of scope always with their counts. Call it when the daemon ends.
+// Flush writes the grants of scope always with their counts, if there is anything new in them. Call it when the
+// daemon ends.
 func (e *Engine) Flush() error {
 	if e.opts.Store == nil || e.loadErr != nil { // never overwrite what could not be read
 		return nil
 	}
 	e.saveMu.Lock()
 	defer e.saveMu.Unlock()
-	var keep []Grant
-	for _, g := range e.Grants() {
-		if g.Scope == ScopeAlways {
-			keep = append(keep, g)
+	if slices.EqualFunc(e.stored, lasting(e.Grants()), func(a, b Grant) bool { return a.ID == b.ID && a.Uses == b.Uses }) {
+		return nil
+	}
+	others, err := e.opts.Store.Load()
+	if err != nil {
+		return err
+	}
+	keep := e.adopt(others)
+	if err := e.opts.Store.Save(keep); err != nil {
+		return err
+	}
+	e.stored = keep
+	return nil
+}
+
+// adopt takes over what other daemons have stored and taken back since the store was last looked at, for what one
+// of them grants or revokes must not come undone when another one ends. It returns what is to be stored now.
+func (e *Engine) adopt(disk []Grant) []Grant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.grants = slices.DeleteFunc(e.grants, func(g Grant) bool {
+		return g.Scope == ScopeAlways && holds(e.stored, g.ID) && !holds(disk, g.ID)
+	})
+	for _, g := range disk {
+		if !holds(e.stored, g.ID) && !holds(e.grants, g.ID) {
+			e.grants = append(e.grants, g)
 		}
 	}
-	return e.opts.Store.Save(keep)
+	return lasting(e.grants)
+}
+
+// lasting are the grants of scope always.
+func lasting(grants []Grant) (out []Grant) {
+	for _, g := range grants {
+		if g.Scope == ScopeAlways {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func holds(grants []Grant, id string) bool {
+	return slices.ContainsFunc(grants, func(g Grant) bool { return g.ID == id })
 }
 
 // remember adds a grant.

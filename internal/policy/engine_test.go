@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -241,6 +242,58 @@ func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
 	}
 	if l := newEngine(t, p, boxed, NewFileStore(path)).Grants(); len(l) != 0 {
 		t.Errorf("a revoked grant came back: %+v", l)
+	}
+}
+
+// Two daemons have one store: what one grants or takes back stays so when the other, which has read it before, ends.
+// One that has nothing new writes nothing.
+func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "grants.json")
+	p := &person{answer: always(Reply{OptionID: "allow_always"})}
+	open := func() *Engine {
+		e := newEngine(t, p, boxed, NewFileStore(path))
+		e.Configure("s", Settings{Roots: []string{"/w"}})
+		return e
+	}
+	approve := func(e *Engine, script string) {
+		t.Helper()
+		if d, err := e.Approve(t.Context(), command("s", script)); err != nil || !d.Allow {
+			t.Fatalf("%s: %+v, %v", script, d, err)
+		}
+	}
+	flush := func(e *Engine) {
+		if err := e.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := func() (out []string) {
+		for _, g := range open().Grants() {
+			out = append(out, g.Pattern())
+		}
+		return out
+	}
+	flush(open())
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		t.Error("nothing was granted, and yet it was stored")
+	}
+	approve(open(), "npm test")
+	one, other := open(), open()
+	approve(one, "go test ./...")
+	flush(other)
+	if got := stored(); len(got) != 2 {
+		t.Errorf("the other's end took a grant: %v", got)
+	}
+	approve(other, "cargo test")
+	if got := stored(); len(got) != 3 || len(other.Grants()) != 3 {
+		t.Errorf("the other's grant took one: %v, it has %v", got, other.Grants())
+	}
+	if ok, err := other.Revoke(other.Grants()[0].ID); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	approve(one, "npm test") // counts a use of what the other has taken back
+	flush(one)
+	if got := stored(); len(got) != 2 || strings.Contains(strings.Join(got, " "), "npm") {
+		t.Errorf("what was taken back is there again: %v", got)
 	}
 }
 

@@ -6,27 +6,24 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// Mode is a named way to work: which model, which tools, what policy, what the model is told.
+// Mode is a named way to work: which tools, whether with a plan first, what the model is told.
 type Mode struct {
-	Name        string
-	Description string
-	Model       string   // "" keeps the session's
-	Enable      []string // tools, names or globs
-	Disable     []string
-	Profile     Profile // "" keeps the session's
-	Plan        bool    // read-only until the user has approved a plan
-	Prompt      string  // added to the system prompt
+	Name    string
+	Enable  []string // tools, names or globs
+	Disable []string
+	Plan    bool   // read-only until the user has approved a plan
+	Prompt  string // added to the system prompt
 }
 
 // PlanMode is read-only until the user approves the plan; then the same session goes on.
 var PlanMode = Mode{
-	Name: "plan", Description: "Look around and write a plan; nothing is changed before you approve it.", Plan: true,
+	Name: "plan", Plan: true,
 	Prompt: "You are in plan mode. Read, search and run read-only commands as you need; edits and other commands are refused. " +
 		"When you know what to do, present the plan with the tool for it. Only after the user has approved it may you change anything.",
 }
 
 // DefaultMode leaves everything as it is set.
-var DefaultMode = Mode{Name: "default", Description: "Work with the permissions that are set."}
+var DefaultMode = Mode{Name: "default"}
 
 // SetPlan switches a session's plan mode on or off.
 func (e *Engine) SetPlan(session string, on bool) {

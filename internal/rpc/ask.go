@@ -110,14 +110,18 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	defer done()
 	defer context.AfterFunc(p.s.ctx, done)()
 	a.ctx, a.reply = ctx, make(chan answer, 1)
+	after := p.told(a.sessionID)
 	p.mu.Lock()
 	p.pending[a.id] = a
 	p.order = append(p.order, a.id)
 	if a.method != "" {
-		p.send(a)
+		p.send(a, after)
 	}
 	p.mu.Unlock()
 	defer p.drop(a.id)
+	if a.method == "" { // the client cannot be asked: the code actions that answer are there when the user is told of them
+		p.Message(messageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
+	}
 	select {
 	case got := <-a.reply:
 		return got.raw, got.err
@@ -127,11 +131,28 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 }
 
-// send asks in a goroutine of its own, which ends with the question. Caller holds mu.
-func (p *Peer) send(a *asking) {
+// told returns a channel that is closed when the client has been told of all that came before a question in its
+// session, the answer of the request that began it first.
+func (p *Peer) told(sessionID string) <-chan struct{} {
+	if st := p.s.hub.stream(sessionID); st != nil {
+		return st.settled()
+	}
+	return nil
+}
+
+// send asks in a goroutine of its own, which ends with the question. after, where it is not nil, comes before. Caller
+// holds mu.
+func (p *Peer) send(a *asking, after <-chan struct{}) {
 	a.sent.Add(1)
 	p.s.goRun("asking "+a.method, func() {
 		defer a.sent.Done()
+		if after != nil {
+			select {
+			case <-after:
+			case <-a.ctx.Done():
+				return
+			}
+		}
 		var raw json.RawMessage
 		err := p.call(a.ctx, a.method, a.params, &raw)
 		if a.ctx.Err() != nil {
@@ -157,7 +178,7 @@ func (p *Peer) askAgain(sessionID string) {
 	defer p.mu.Unlock()
 	for _, id := range p.order {
 		if a := p.pending[id]; a != nil && a.method != "" && a.sessionID == sessionID && a.ctx.Err() == nil {
-			p.send(a)
+			p.send(a, nil) // they precede the answer of the load
 		}
 	}
 }
@@ -180,19 +201,12 @@ func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, t
 		if !p.s.plain() || !p.s.client.actions {
 			return "", ErrUnsupported
 		}
-		raw, err = p.askByAction(ctx, &asking{id: id, sessionID: sessionID, text: text, titles: titles})
+		raw, err = p.ask(ctx, &asking{id: id, sessionID: sessionID, text: text, titles: titles})
 	}
 	if err != nil {
 		return "", err
 	}
 	return objectFrom(raw).string("title"), nil
-}
-
-// askByAction keeps a question open for the code actions and the command that answer it, and
-// says so, where the client has no window/showMessageRequest.
-func (p *Peer) askByAction(ctx context.Context, a *asking) (json.RawMessage, error) {
-	p.Message(messageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
-	return p.ask(ctx, a)
 }
 
 func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {

@@ -284,7 +284,7 @@ func (s *server) decide(ctx context.Context, proposalID, hunkID string, action w
 	})
 }
 
-// undoLast takes back what the newest checkpoint of the session covers.
+// undoLast takes back the session's newest changes that a checkpoint covers and that still stand.
 func (s *server) undoLast(ctx context.Context, id string) (any, error) {
 	checkpoint := s.undoable(id)
 	if checkpoint == "" {
@@ -293,10 +293,11 @@ func (s *server) undoLast(ctx context.Context, id string) (any, error) {
 	return s.checkpointRestore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
 }
 
-// undoable is the newest checkpoint that can be taken back, "" if there is none.
+// undoable is the newest checkpoint that can be taken back, "" if there is none. One without files only names what
+// commands changed.
 func (s *server) undoable(id string) string {
 	for _, c := range s.core.Workspace.Checkpoints(id) {
-		if !c.Undone && !c.Restore {
+		if !c.Undone && !c.Restore && len(c.Files) > 0 {
 			return c.ID
 		}
 	}

@@ -84,6 +84,8 @@ var codes = []struct {
 	{agent.ErrNothingToDo, wire.CodeInvalidRequest},
 	{session.ErrUnknown, wire.CodeUnknownSession},
 	{session.ErrUnknownItem, wire.CodeInvalidParams},
+	{session.ErrClosed, wire.CodeUnknownSession},
+	{agent.ErrClosed, wire.CodeUnknownSession},
 	{session.ErrLocked, wire.CodeLocked},
 	{session.ErrChanged, wire.CodeLocked},
 	{workspace.ErrUnknownProposal, wire.CodeUnknownProposal},

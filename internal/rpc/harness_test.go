@@ -90,16 +90,19 @@ func (plainSettings) ClientChanged(json.RawMessage) ([]string, error) { return n
 
 // client is the other end of a connection.
 type testClient struct {
-	t      *testing.T
-	in     io.WriteCloser
-	out    io.Closer
-	mu     sync.Mutex
-	all    []msg
-	next   chan struct{} // closed and replaced when a message comes
-	nextID int
-	served chan error
-	core   *Core
-	peer   *Peer
+	t       *testing.T
+	in      io.WriteCloser
+	out     io.Closer
+	mu      sync.Mutex
+	all     []msg
+	next    chan struct{} // closed and replaced when a message comes
+	nextID  int
+	served  chan error
+	closing sync.Once
+	answers func(msg) any
+	read    chan struct{} // closed when all is read; nil where nobody reads
+	core    *Core
+	peer    *Peer
 }
 
 type harnessOptions struct {
@@ -110,7 +113,8 @@ type harnessOptions struct {
 	ready  func() error
 	core   func(*Core)
 	prompt func(*agent.Options, *Peer)
-	stuck  bool // nobody reads
+	stuck  bool          // nobody reads
+	answer func(msg) any // what the client answers to a request; nil: it leaves them to the test
 	opts   func(*Options)
 }
 
@@ -128,7 +132,7 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	c := &testClient{t: t, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
+	c := &testClient{t: t, answers: h.answer, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
 	opts := Options{In: inR, Out: outW, Version: "test", Log: slog.New(slog.DiscardHandler)}
 	opts.Start = func(_ context.Context, in Init) (*Core, error) { return c.build(h, in) }
 	if h.opts != nil {
@@ -136,9 +140,8 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	}
 	go func() { c.served <- Serve(context.Background(), opts) }()
 	if !h.stuck {
-		read := make(chan struct{})
-		go func() { defer close(read); c.read(outR) }()
-		t.Cleanup(func() { <-read })
+		c.read = make(chan struct{})
+		go func() { defer close(c.read); c.listen(outR) }()
 	}
 	t.Cleanup(c.close)
 	return c
@@ -174,7 +177,10 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 	return c.core, nil
 }
 
-func (c *testClient) close() {
+// close ends the input and waits for the server's end and its last word; the second time it does nothing.
+func (c *testClient) close() { c.closing.Do(c.end) }
+
+func (c *testClient) end() {
 	c.in.Close()
 	select {
 	case <-c.served:
@@ -182,9 +188,13 @@ func (c *testClient) close() {
 		c.t.Error("Serve did not end after the end of input")
 	}
 	c.out.Close()
+	if c.read != nil {
+		<-c.read
+	}
 }
 
-func (c *testClient) read(r io.Reader) {
+// listen notes what comes, to the end of r.
+func (c *testClient) listen(r io.Reader) {
 	in := bufio.NewReader(r)
 	for {
 		length := 0
@@ -209,12 +219,24 @@ func (c *testClient) read(r io.Reader) {
 		if err := json.Unmarshal(body, &m); err != nil {
 			c.t.Errorf("the server sent %.200q: %v", body, err)
 		}
+		if c.answers != nil && m.Method != "" && len(m.ID) > 0 {
+			c.reply(m)
+		}
 		c.mu.Lock()
 		c.all = append(c.all, m)
 		close(c.next)
 		c.next = make(chan struct{})
 		c.mu.Unlock()
 	}
+}
+
+// reply answers a request, unless the input has ended.
+func (c *testClient) reply(m msg) {
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": c.answers(m)})
+	if err != nil {
+		c.t.Error(err)
+	}
+	_, _ = fmt.Fprintf(c.in, "Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
 // send writes a message; params may be a struct, a map or raw JSON.

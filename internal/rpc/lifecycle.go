@@ -108,7 +108,7 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 func (s *server) init(params object) Init {
 	in := Init{
 		Peer: s.peer, ClientName: s.client.name, Roots: s.client.folders, Claims: s.client.claims,
-		Features: s.client.features, CanConfigure: s.client.configures,
+		Features: s.client.features,
 	}
 	if options := params["initializationOptions"]; options.Kind() == '{' {
 		in.InitializationOptions = json.RawMessage(append([]byte(nil), options...))

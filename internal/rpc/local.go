@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 // Listener gets what a session's notifications would say, without a detour over bytes: in the
@@ -26,13 +27,23 @@ type Listener interface {
 type Local struct {
 	listener Listener
 	server   atomic.Pointer[server]
+	there    chan struct{} // closed when server is set
 	asked    atomic.Int64
 }
 
 // NewLocal returns a client that is to be set as Options.Local.
-func NewLocal(l Listener) *Local { return &Local{listener: l} }
+func NewLocal(l Listener) *Local { return &Local{listener: l, there: make(chan struct{})} }
 
-// Call asks for method and reads the answer into result, a pointer to the wire's struct. The
+// Served is closed when the server is there that answers: nothing can be asked before.
+func (l *Local) Served() <-chan struct{} { return l.there }
+
+// serve gives the client its server.
+func (l *Local) serve(s *server) {
+	l.server.Store(s)
+	close(l.there)
+}
+
+// Call asks for method and reads the answer into result, a pointer to the wire's struct, or nil. The
 // error is the one that the wire would carry. seen, if any, runs before anything that the
 // request caused is told. The end of ctx cancels the request.
 func (l *Local) Call(ctx context.Context, method string, params, result any, seen func()) error {
@@ -43,11 +54,10 @@ func (l *Local) Call(ctx context.Context, method string, params, result any, see
 	id := jsonrpc2.NewStringID(fmt.Sprint("local ", l.asked.Add(1)))
 	r, reqCtx, done := s.begin(id)
 	defer done()
-	defer func() {
-		if r := s.inbounds.take(id); r != nil {
-			r.answerLater()
-		}
-	}()
+	defer s.inbounds.settle(id)
+	if s.ctx.Err() != nil { // asked for after begin: the end waits for what is registered before it
+		return wireError(errGone)
+	}
 	defer context.AfterFunc(ctx, func() { r.cancel(errCancelled) })()
 	raw := encode(params)
 	answer, err := s.answer(reqCtx, r, method, func() []byte { return raw }, func() {})
@@ -58,6 +68,23 @@ func (l *Local) Call(ctx context.Context, method string, params, result any, see
 		seen()
 	}
 	return err
+}
+
+// Wait waits for the end of the turn that a message begins, and until all that it caused is told: agent/turn/wait
+// without its bytes, for whoever waits for each turn.
+func (l *Local) Wait(ctx context.Context, sessionID, messageID string) (wire.Turn, error) {
+	s := l.server.Load()
+	if s == nil {
+		return wire.Turn{}, wireError(errGone)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errGone) })()
+	t, err := s.turnWait(ctx, &wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
+	if err != nil {
+		return wire.Turn{}, wireError(err)
+	}
+	return t, nil
 }
 
 // Release lets a session go: what runs in it is aborted and waited for, and it stays stored. Whoever names it again
@@ -75,6 +102,9 @@ func (l *Local) Release(ctx context.Context, sessionID string) error {
 
 // assign reads an answer as the wire's, and without the wire where the types are the same.
 func assign(result, answer any) error {
+	if result == nil {
+		return nil
+	}
 	to, from := reflect.ValueOf(result).Elem(), reflect.ValueOf(answer)
 	if from.IsValid() && from.Type() == to.Type() {
 		to.Set(from)

@@ -41,8 +41,6 @@ type Init struct {
 	InitializationOptions json.RawMessage
 	Claims                wire.ClientCapability
 	Features              workspace.ClientFeatures
-	// CanConfigure says that the client answers workspace/configuration (Peer.Configuration).
-	CanConfigure bool
 }
 
 // Core is what answers a connection's requests. Workspace, Library, Settings and Prepare are

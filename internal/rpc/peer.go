@@ -238,19 +238,6 @@ func (p *Peer) editorWithin(ctx context.Context, limit time.Duration, method str
 	return p.call(ctx, method, params, result)
 }
 
-// Configuration asks for a section of the client's settings.
-func (p *Peer) Configuration(ctx context.Context, section string) (json.RawMessage, error) {
-	if !p.s.client.configures {
-		return nil, ErrUnsupported
-	}
-	var sections []json.RawMessage
-	params := map[string]any{"items": []any{map[string]any{"section": section}}}
-	if err := p.editor(ctx, methodConfiguration, params, &sections); err != nil || len(sections) == 0 {
-		return nil, err
-	}
-	return sections[0], nil
-}
-
 // ProposalChanged is workspace.Options.OnProposal.
 func (p *Peer) ProposalChanged(e workspace.ProposalEvent) {
 	if st := p.s.hub.stream(e.Proposal.SessionID); st != nil {

@@ -64,6 +64,28 @@ func TestPlainClientsDecideByLenses(t *testing.T) {
 	}
 }
 
+// What only commands changed no checkpoint takes back: the last change that one does is undone.
+func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
+	c, _, path := plainEdit(t)
+	c.execute("agent.acceptAll")
+	accepted, err := os.ReadFile(path)
+	if err != nil || string(accepted) == tenLines {
+		t.Fatalf("accepted, the file holds %q (%v)", accepted, err)
+	}
+	command := c.core.Workspace.BeginCommand(c.peer.s.sessions.currentID(), "turn_later")
+	const line = "of a command\n"
+	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed := command.End(); len(changed) != 1 {
+		t.Fatalf("the command changed %v", changed)
+	}
+	c.execute("agent.undoLast")
+	if got, _ := os.ReadFile(path); string(got) != tenLines+line {
+		t.Errorf("after agent.undoLast the file holds %q", got)
+	}
+}
+
 func TestCodeActions(t *testing.T) {
 	c, uri, _ := plainEdit(t)
 	line := func(from, to int) map[string]any {

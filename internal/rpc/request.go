@@ -50,6 +50,7 @@ func inboundFrom(ctx context.Context) *inbound {
 type inbounds struct {
 	mu      sync.Mutex
 	byID    map[jsonrpc2.ID][]*inbound
+	letting int           // have been answered, and let go what waited for that
 	drained chan struct{} // closed when none is left; nil unless somebody waits
 }
 
@@ -75,16 +76,23 @@ func (t *inbounds) cancel(id jsonrpc2.ID, cause error) {
 // the body answers something.
 func (t *inbounds) sent(body []byte) (answers bool) {
 	for _, id := range answeredIDs(body) {
-		r := t.take(id)
-		if r == nil {
-			continue
-		}
-		answers = true
-		r.answerLater()
+		answers = t.settle(id) || answers
 	}
 	return answers
 }
 
+// settle ends the first request with this id and lets go what waited for its answer. It says whether there was one.
+func (t *inbounds) settle(id jsonrpc2.ID) bool {
+	r := t.take(id)
+	if r == nil {
+		return false
+	}
+	defer t.done()
+	r.answerLater()
+	return true
+}
+
+// take removes the first request with this id, nil if there is none. It is settle's alone: done must follow.
 func (t *inbounds) take(id jsonrpc2.ID) *inbound {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,23 +100,34 @@ func (t *inbounds) take(id jsonrpc2.ID) *inbound {
 	if len(rs) == 0 {
 		return nil
 	}
+	t.letting++
 	if len(rs) == 1 {
 		delete(t.byID, id)
 	} else {
 		t.byID[id] = rs[1:]
 	}
-	if len(t.byID) == 0 && t.drained != nil {
-		close(t.drained)
-		t.drained = nil
-	}
 	return rs[0]
 }
 
-// wait returns a channel that is closed when every request is answered.
+// done ends what take began.
+func (t *inbounds) done() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.letting--
+	if t.none() && t.drained != nil {
+		close(t.drained)
+		t.drained = nil
+	}
+}
+
+// none says that every request is answered and nothing waits for that any more. The caller holds mu.
+func (t *inbounds) none() bool { return len(t.byID) == 0 && t.letting == 0 }
+
+// wait returns a channel that is closed when every request is answered, and what waited for the answers has been told.
 func (t *inbounds) wait() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.byID) == 0 {
+	if t.none() {
 		done := make(chan struct{})
 		close(done)
 		return done

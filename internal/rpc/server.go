@@ -86,6 +86,9 @@ func Serve(ctx context.Context, opts Options) error {
 	}
 	s.stream.Sent = s.sent
 	s.conn.Go(s.ctx, s.handle)
+	if opts.Local != nil {
+		opts.Local.serve(s)
+	}
 	select {
 	case <-s.quit:
 	case <-s.out.Done():
@@ -111,7 +114,6 @@ func newServer(ctx context.Context, opts Options) *server {
 	s.hub = newHub(s.out, s.log)
 	if opts.Local != nil {
 		s.hub.listener = opts.Local.listener
-		opts.Local.server.Store(s)
 	}
 	s.sessions = newRegistry(s)
 	s.peer = newPeer(s)

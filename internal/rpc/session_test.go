@@ -127,6 +127,15 @@ func TestLoadInTheMiddleOfAnAnswer(t *testing.T) {
 		t.Errorf("the open item holds %q", *p.Item.Text)
 	}
 	checkSeq(t, c)
+	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
+	c.turnEnd(r.TurnID)
+	before := len(c.messages())
+	c.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
+	for _, m := range c.messages()[before:] {
+		if m.Method == wire.MethodItemStarted {
+			t.Errorf("an item stays open: %s", m)
+		}
+	}
 }
 
 func TestSessionRequests(t *testing.T) {

@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -20,4 +21,22 @@ func Unblocked(f *os.File) *os.File {
 		return f
 	}
 	return os.NewFile(uintptr(fd), f.Name())
+}
+
+// UnblockedInput is Unblocked for what is read, a terminal included: its bytes come through a pipe. The goroutine that
+// passes them on ends with the terminal or with the process.
+func UnblockedInput(f *os.File) *os.File {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return Unblocked(f)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return f
+	}
+	go func() {
+		_, _ = io.Copy(w, f)
+		w.Close()
+	}()
+	return r
 }

@@ -73,11 +73,6 @@ func (s *Set) Notices() []Notice { return s.notices }
 // be in force if the workspace were trusted. Empty: there is nothing to ask.
 func (s *Set) NeedsTrust() []string { return s.held }
 
-// Trusted returns the set with the workspace trusted or not.
-func (s *Set) Trusted(trusted bool) *Set {
-	return build(s.layers, trusted)
-}
-
 // With returns the set with one layer replaced by raw, a Config as the client sent it. A Config
 // of kind Initialization or ClientConfig may hold userSettings, a Config that is the user's own,
 // and may stand in a section agentLsp. Empty or null takes the layer away. What cannot be read

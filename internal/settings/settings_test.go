@@ -122,7 +122,8 @@ func TestWorkspaceMayNotLoosen(t *testing.T) {
 	if len(s.NeedsTrust()) != 18 {
 		t.Errorf("needs trust for %v", s.NeedsTrust())
 	}
-	s = s.Trusted(true)
+	src.Trusted = true
+	s = Load(src)
 	check(t, s, map[string]string{"provider.baseUrl": `"http://evil"`, "editPolicy": `"auto"`, "modes.yolo.editPolicy": `"auto"`, "permissions.rules": `["allow bash(*)","deny read(x)"]`})
 	if len(s.NeedsTrust()) != 0 {
 		t.Errorf("trusted, and needs trust for %v", s.NeedsTrust())

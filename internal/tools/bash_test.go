@@ -118,6 +118,7 @@ func TestBashFlood(t *testing.T) {
 }
 
 func TestBashAbort(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	call := h.call(args{"command": "trap '' TERM; echo begun; for i in $(seq 1 1000); do sleep 100 & done; wait"})
@@ -217,7 +218,7 @@ func TestJobs(t *testing.T) {
 	}
 	message := <-h.ended // there is no fifo: it ends by itself
 	want(t, message, "The background job job_", "has failed: ", "begun\n")
-	jobs := h.set.Jobs().List("s1")
+	jobs := h.set.d.Jobs.List("s1")
 	if len(jobs) != 1 || jobs[0].Status != "failed" {
 		t.Fatalf("jobs %+v", jobs)
 	}
@@ -235,9 +236,9 @@ func TestJobChangesFiles(t *testing.T) {
 	h.files("a.txt: one\n", "b.txt: two\n")
 	h.run("read", args{"path": "a.txt"})
 	h.run("bash", args{"command": "echo changed > a.txt; echo written; until test -e stop; do sleep 0.02; done", "background": true})
-	id := h.set.Jobs().List("")[0].ID
+	id := h.set.d.Jobs.List("")[0].ID
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, out, _ := h.set.Jobs().Read(id); strings.Contains(out, "written") {
+		if _, out, _ := h.set.d.Jobs.Read(id); strings.Contains(out, "written") {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatal("the job writes nothing")
@@ -252,7 +253,7 @@ func TestJobChangesFiles(t *testing.T) {
 func TestJobKill(t *testing.T) {
 	h := newHarness(t)
 	h.run("bash", args{"command": "echo $$; sleep 1000", "background": true})
-	id := h.set.Jobs().List("")[0].ID
+	id := h.set.d.Jobs.List("")[0].ID
 	want(t, h.run("job", args{"id": id}), " running: ")
 	want(t, h.run("job", args{"action": "kill", "id": id}), id+" killed")
 	select {

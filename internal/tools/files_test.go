@@ -100,6 +100,7 @@ func TestLs(t *testing.T) {
 
 // A folder of many entries is listed in bounded time and size; LARGE=1 makes it 100,000.
 func TestHugeFolder(t *testing.T) {
+	t.Parallel()
 	n := 10_000
 	if os.Getenv("LARGE") != "" {
 		n = 100_000

@@ -13,13 +13,14 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
-	os.Exit(m.Run())
+	os.Exit(testspeed.Run(m))
 }
 
 // harness is one session over a temporary workspace.

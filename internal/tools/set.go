@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +59,6 @@ type FetchOptions struct {
 	Timeout  time.Duration
 	// Private allows addresses of private networks and of this machine.
 	Private bool
-	Client  *http.Client // nil: an own one, which checks each address that it connects to
 }
 
 // Session is what differs between sessions.
@@ -112,9 +110,6 @@ func New(d Deps) *Set {
 	}
 	return s
 }
-
-// Jobs are the background commands of all sessions.
-func (s *Set) Jobs() *Jobs { return s.d.Jobs }
 
 // Close ends the jobs, if the set made their holder, and waits for what is under way.
 func (s *Set) Close() {

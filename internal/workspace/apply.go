@@ -312,7 +312,9 @@ func (w *Workspace) stageAll(closed []*target) {
 		if err != nil {
 			break
 		}
+		w.mu.Lock()
 		t.c.rawSHA = HashOf(data)
+		w.mu.Unlock()
 	}
 	if err == nil {
 		return

@@ -112,16 +112,6 @@ func (w *Workspace) withdraw(p *proposal, comment string, state State) {
 	w.deliver()
 }
 
-// Withdraw closes the undecided Ask and Confirm proposals of a session's turn, all turns if
-// turnID is empty; those of Review and Collect stay.
-func (w *Workspace) Withdraw(sessionID, turnID string) {
-	for _, p := range w.open(sessionID) {
-		if (p.policy == Ask || p.policy == Confirm) && (turnID == "" || p.turn == turnID) {
-			w.withdraw(p, "", StateWithdrawn)
-		}
-	}
-}
-
 // DropSession withdraws whatever a deleted session has open and forgets what is known and
 // stored of it. Text that stands in the files stays there.
 func (w *Workspace) DropSession(sessionID string) {

@@ -24,9 +24,19 @@ func (b *bench) turn(turn, name, text string) {
 
 func (b *bench) undo() RestoreResult {
 	b.t.Helper()
-	r, err := b.UndoLast(context.Background(), "s")
+	r, err := b.Restore(context.Background(), b.standing())
 	must(b.t, err)
 	return r
+}
+
+// standing is the newest checkpoint that can be taken back, "" if there is none.
+func (b *bench) standing() string {
+	for _, cp := range b.Checkpoints("s") {
+		if !cp.Restore && !cp.Undone && len(cp.Files) > 0 {
+			return cp.ID
+		}
+	}
+	return ""
 }
 
 func TestCheckpointsListDiffUndo(t *testing.T) {
@@ -60,9 +70,7 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 	if !strings.HasPrefix(b.disk("new.txt"), "error") {
 		t.Fatal("the created file is left")
 	}
-	if _, err := b.UndoLast(context.Background(), "s"); !errors.Is(err, ErrUnknownCheckpoint) {
-		t.Fatal(err)
-	}
+	equal(t, "nothing is left to undo", b.standing(), "")
 	_, err = b.Restore(context.Background(), r.UndoCheckpointID)
 	must(t, err)
 	equal(t, "the undo undone", b.disk("a.txt"), v1)

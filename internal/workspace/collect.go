@@ -238,21 +238,3 @@ func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool
 	}
 	return nil, false
 }
-
-// NotOnDisk lists the files whose collected changes a command would not see.
-func (w *Workspace) NotOnDisk(sessionID string) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []string
-	for _, p := range w.order {
-		if p.session != sessionID || p.closed || p.policy != Collect {
-			continue
-		}
-		for _, c := range p.changes {
-			if slices.ContainsFunc(c.hunks, (*hunk).open) {
-				out = append(out, c.ref.Rel)
-			}
-		}
-	}
-	return out
-}

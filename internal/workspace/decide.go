@@ -57,7 +57,6 @@ type Conflict struct {
 // decision is one hunk's decision while it is carried out.
 type decision struct {
 	c *change
-	h *hunk
 	Decision
 }
 
@@ -100,7 +99,7 @@ func (w *Workspace) decide(ctx context.Context, p *proposal, req DecideRequest) 
 		w.runCheck(ctx, p, targets)
 	}
 	w.conclude(p, req, ds, targets, &res)
-	w.persist(p)
+	w.persistDone(p)
 	step("decision kept")
 	w.deliver()
 	return res, nil
@@ -128,7 +127,7 @@ func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision,
 		if reason := w.refuse(c, h, d); reason != "" {
 			res.Conflicts = append(res.Conflicts, Conflict{h.id, reason})
 		} else if h.open() {
-			ds[h] = &decision{c, h, d}
+			ds[h] = &decision{c, d}
 		}
 	}
 	named := func(h *hunk) bool {
@@ -137,7 +136,7 @@ func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision,
 	for _, c := range p.changes {
 		for _, h := range c.hunks {
 			if rest != nil && h.state == HunkPending && !named(h) {
-				ds[h] = &decision{c, h, *rest}
+				ds[h] = &decision{c, *rest}
 			}
 		}
 	}

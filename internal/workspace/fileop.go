@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (w *Workspace) isOpen(key string) bool {
 func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *hunk) error {
 	if w.isOpen(c.ref.Key) && w.opt.Client.Features().Delete {
 		gone := func() bool { return !exists(c.ref) }
-		return w.viaEditor(ctx, p, FileOp{Op: Delete, URI: c.ref.URI}, gone)
+		return w.viaEditor(ctx, p, FileOp{Op: Delete, URI: c.ref.URI}, gone, gone)
 	}
 	return removeFile(c.ref, c.rawSHA)
 }
@@ -84,16 +85,16 @@ func exists(ref Ref) bool {
 	return err == nil
 }
 
-// viaEditor asks the editor for a file operation and looks whether it happened: when it
-// answers, and at each document event up to the contract's second after that.
-func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened func() bool) error {
+// viaEditor asks the editor for a file operation and looks whether it happened and was told of to the end: when the
+// editor answers, and at each document event up to the contract's second after that, when it is enough that it happened.
+func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened, told func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
 	timer := time.NewTimer(replyWait)
 	defer timer.Stop()
 	aborted, refusal := ctx.Done(), ""
 	for {
 		changed := w.docEvents.wait()
-		if happened() {
+		if happened() && told() {
 			return nil
 		}
 		select {
@@ -125,7 +126,11 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, c *change, from
 	}
 	if before.Source == FromBuffer && w.opt.Client.Features().Rename {
 		op := FileOp{Op: Rename, URI: before.Ref.URI, NewURI: to.URI}
-		err = w.viaEditor(ctx, p, op, func() bool { return exists(to) && !exists(from) })
+		moved := func() bool { return exists(to) && !exists(from) }
+		// An editor renames on disk first and says later that the new file is open, with the old text: what was written
+		// there meanwhile would be undone by its next save.
+		told := func() bool { return bytes.Equal(text, before.Text.Data) || w.isOpen(to.Key) && !w.isOpen(from.Key) }
+		err = w.viaEditor(ctx, p, op, moved, told)
 	} else {
 		err = moveFile(from, to)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +29,7 @@ func TestMain(m *testing.M) {
 	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" {
 		syncFile = func(*os.File) error { return nil }
 	}
-	os.Exit(m.Run())
+	os.Exit(testspeed.Run(m))
 }
 
 // inBubble runs a test about an editor's misbehaviour on a clock of its own.

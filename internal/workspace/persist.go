@@ -78,14 +78,32 @@ type storedHunk struct {
 const anchorSize = 120
 
 // persist writes a proposal as it is, or removes it once nobody needs it any more.
-func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p, nil)) }
+func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p)) }
 
-// persistIntent writes what is about to be done with targets, which are live.
+// persistIntent writes what is about to be done with targets, which are live. It stays in what is written of p
+// meanwhile, until persistDone.
 func (w *Workspace) persistIntent(p *proposal, targets []*target) {
-	w.reportState(w.store(p, targets))
+	intent := make([]intended, len(targets))
+	for i, t := range targets {
+		intent[i] = intendedOf(t)
+	}
+	p.intend(intent)
+	w.persist(p)
 }
 
-func (w *Workspace) store(p *proposal, intent []*target) error {
+// persistDone writes a proposal of which nothing is being carried out any more.
+func (w *Workspace) persistDone(p *proposal) {
+	p.intend(nil)
+	w.persist(p)
+}
+
+func (p *proposal) intend(intent []intended) {
+	p.stored.Lock()
+	defer p.stored.Unlock()
+	p.intent = intent
+}
+
+func (w *Workspace) store(p *proposal) error {
 	if w.opt.StateDir == "" || p.policy == Auto || p.restore {
 		return nil
 	}
@@ -99,8 +117,8 @@ func (w *Workspace) store(p *proposal, intent []*target) error {
 	}
 	s := p.toStored()
 	w.mu.Unlock()
-	for _, t := range intent {
-		s.intend(p, t)
+	for _, i := range p.intent {
+		s.intend(p, i)
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -148,18 +166,30 @@ func anchors(text []byte, h *hunk) (before, after []byte) {
 	return bytes.Clone(text[max(0, h.start-anchorSize):h.start]), bytes.Clone(text[h.end:min(len(text), h.end+anchorSize)])
 }
 
-// intend adds what a target is about to do.
-func (s *storedProposal) intend(p *proposal, t *target) {
+// intended is what is about to be done with a file.
+type intended struct {
+	c     *change
+	to    string // HashOf what it is to hold
+	wants []want
+}
+
+func intendedOf(t *target) intended {
+	i := intended{c: t.c, to: HashOf(t.after), wants: slices.Clone(t.wants)}
+	if t.c.op != Modify {
+		i.to = HashOf(t.wants[0].text)
+	}
+	return i
+}
+
+// intend adds what is about to be done.
+func (s *storedProposal) intend(p *proposal, intent intended) {
 	for i, c := range p.changes {
-		if c != t.c {
+		if c != intent.c {
 			continue
 		}
-		s.Changes[i].Intent = HashOf(t.after)
-		if c.op != Modify {
-			s.Changes[i].Intent = HashOf(t.wants[0].text)
-		}
+		s.Changes[i].Intent = intent.to
 		for j, h := range c.hunks {
-			for _, wt := range t.wants {
+			for _, wt := range intent.wants {
 				if wt.h == h {
 					s.Changes[i].Hunks[j].Want, s.Changes[i].Hunks[j].HasWant = wt.text, true
 				}

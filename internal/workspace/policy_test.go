@@ -32,7 +32,11 @@ func TestCollectGrows(t *testing.T) {
 	f, err = b.ReadFor(context.Background(), "s", b.ref("new.txt"))
 	must(t, err)
 	equal(t, "pending file", string(f.Text.Data), "new\n")
-	equal(t, "not on disk", strings.Join(b.NotOnDisk("s"), " "), "a.txt b.txt new.txt")
+	equal(t, "a.txt on disk", b.disk("a.txt"), ten)
+	equal(t, "b.txt on disk", b.disk("b.txt"), ten)
+	if on := b.disk("new.txt"); !strings.HasPrefix(on, "error") {
+		t.Fatal(on)
+	}
 	b.propose(Collect, "new.txt", "newer\n")
 	o, err := b.Await(context.Background(), p.ID)
 	must(t, err)
@@ -55,6 +59,7 @@ func TestCollectGrows(t *testing.T) {
 }
 
 func TestConfirmReadsBack(t *testing.T) {
+	t.Parallel()
 	for _, open := range []bool{true, false} {
 		b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
 		uri := b.uri("a.txt")
@@ -124,8 +129,7 @@ func TestFileOperations(t *testing.T) {
 			b.ed.close(b.uri("sub/new.txt"))
 			must(t, os.WriteFile(b.path("sub/new.txt"), []byte(edited), 0o644))
 		}
-		u, err := b.UndoLast(context.Background(), "s")
-		must(t, err)
+		u := b.undo()
 		equal(t, "conflicts", len(u.Conflicts), 0)
 		equal(t, "old back", b.disk("old.txt"), ten)
 		equal(t, "gone back", b.disk("gone.txt"), "gone\n")

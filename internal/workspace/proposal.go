@@ -159,6 +159,7 @@ type proposal struct {
 	done                                    chan struct{} // closed after the closing event went out
 
 	stored      sync.Mutex // orders writes of the stored form
+	intent      []intended // what is being carried out; under stored
 	kept        bool       // it has a stored form
 	revision    int
 	state       State

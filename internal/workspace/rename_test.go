@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // moved renames a file or folder as an editor does: on disk, with its document, and by telling.
@@ -147,4 +148,37 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	}
 	equal(t, "conflicts", len(b.decide(p, accept("*")).Conflicts), 0)
 	equal(t, "a", b.disk("a.txt"), edited)
+}
+
+// TestRenameIsToldLate: an editor renames an open file on disk and says later that the new one is open, with the text
+// that it has, or never. The change that comes with the rename is made where it lasts.
+func TestRenameIsToldLate(t *testing.T) {
+	for name, reopens := range map[string]bool{"opens the new file late": true, "opens it never": false} {
+		inBubble(t, name, func(t *testing.T, b *bench, uri string) {
+			b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+				if len(e.Files) == 0 {
+					return b.ed.honest(e), nil
+				}
+				must(t, os.Rename(b.path("a.txt"), b.path("new.txt")))
+				go func() {
+					time.Sleep(verifyWait / 2)
+					b.ed.close(uri)
+					if reopens {
+						b.ed.open(b.uri("new.txt"), ten)
+					}
+				}()
+				return ApplyReply{Applied: true}, nil
+			}
+			p, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("new.txt"), Data: []byte(edited)})
+			must(t, err)
+			o, err := b.Await(context.Background(), p.ID)
+			must(t, err)
+			equal(t, "state", o.State, StateApplied)
+			if reopens {
+				equal(t, "the editor's text", b.ed.text(b.uri("new.txt")), edited)
+			} else {
+				equal(t, "the file", b.disk("new.txt"), edited)
+			}
+		})
+	}
 }

@@ -89,23 +89,6 @@ func notCoveredBy(undo []*checkpoint) (names []string) {
 	return slices.Compact(names)
 }
 
-// UndoLast takes back the session's newest turn that still stands.
-func (w *Workspace) UndoLast(ctx context.Context, sessionID string) (RestoreResult, error) {
-	w.checkpoints.mu.Lock()
-	id := ""
-	for _, cp := range slices.Backward(w.log(sessionID).list) {
-		if !cp.Restore && !cp.Undone && len(cp.Files) > 0 {
-			id = cp.ID
-			break
-		}
-	}
-	w.checkpoints.mu.Unlock()
-	if id == "" {
-		return RestoreResult{}, fmt.Errorf("undoing the last change: %w: the session has changed nothing that still stands", ErrUnknownCheckpoint)
-	}
-	return w.Restore(ctx, id)
-}
-
 // unwinding collects each file's steps over the checkpoints, oldest first, without those
 // that a later one took back exactly. Caller holds checkpoints.mu.
 func unwinding(list []*checkpoint) []*fileLog {

@@ -59,7 +59,7 @@ type Options struct {
 	Home       string // never taken for one
 
 	// OnProposal gets every event of a proposal, in order. It must not block and must not
-	// call Propose, Decide, Withdraw or Restore.
+	// call Propose, Decide or Restore.
 	OnProposal func(ProposalEvent)
 	// OnNotice tells the user something; level is "info", "warning" or "error". Never blocks.
 	OnNotice func(level, text string)

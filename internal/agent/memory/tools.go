@@ -51,7 +51,7 @@ func (t *rememberTool) Spec() agent.Spec {
 }
 
 func (t *rememberTool) Label(args json.RawMessage) string {
-	var a struct{ Key, Content string }
+	var a struct{ Key string }
 	if json.Unmarshal(args, &a) != nil || a.Key == "" {
 		return "Remember"
 	}

@@ -28,7 +28,8 @@ type call struct {
 	key     string
 	badKey  string // the key that was refused for the same call before, "" where none was
 	why     error  // how it was
-	body    []byte
+	kept    []kept // while the body is encoded
+	body    *requestBody
 	notices []string
 
 	over   bool        // the answer is whole, whatever still comes
@@ -67,17 +68,19 @@ func (c *call) run() (*agent.Reply, error) {
 		return nil, err
 	}
 	var d decoder
+	var written []byte
 	if c.m.opts.API == APIResponses {
-		c.body, err = c.encodeResponses()
+		written, err = c.encodeResponses()
 		d = newResponsesDecoder(c)
 	} else {
-		c.body, err = c.encodeChat()
+		written, err = c.encodeChat()
 		d = newChatDecoder(c)
 	}
 	if err != nil {
 		c.cancel(nil)
 		return nil, err
 	}
+	c.body = c.assemble(written)
 	s, err := c.open()
 	if err != nil {
 		c.cancel(nil)

@@ -7,7 +7,7 @@ type known struct {
 	Window    int // tokens
 	MaxOutput int
 	Price     Price
-	Reasoning int  // effortNone, effortOpenAI
+	Effort    bool // takes reasoning_effort, and no sampling parameters
 	OldEffort bool // knows no effort "none" and no "xhigh"
 	Blind     bool // cannot see images
 	NoTools   bool
@@ -30,9 +30,6 @@ func (k known) tools() *bool {
 	return &v
 }
 
-// ContextWindow returns the window of a model in tokens, 0 where the table does not know it.
-func ContextWindow(model string) int { return lookup(model).Window }
-
 // catalog is keyed by the beginning of a model's name, without its vendor; the longest
 // beginning that fits wins. Prices are US dollars per million tokens, as published; they
 // only serve to estimate (Usage.CostEstimated) and can be overridden by Options.Prices.
@@ -45,14 +42,14 @@ var catalog = map[string]known{
 	"gpt-4.1":       {Window: 1047576, MaxOutput: 32768, Price: Price{Input: 2, Output: 8, CacheRead: .5}},
 	"gpt-4.1-mini":  {Window: 1047576, MaxOutput: 32768, Price: Price{Input: .4, Output: 1.6, CacheRead: .1}},
 	"gpt-4.1-nano":  {Window: 1047576, MaxOutput: 32768, Price: Price{Input: .1, Output: .4, CacheRead: .025}},
-	"o1":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 15, Output: 60, CacheRead: 7.5}, Reasoning: effortOpenAI, OldEffort: true},
-	"o3":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 2, Output: 8, CacheRead: .5}, Reasoning: effortOpenAI, OldEffort: true},
-	"o3-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .55}, Reasoning: effortOpenAI, OldEffort: true, Blind: true},
-	"o4-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .275}, Reasoning: effortOpenAI, OldEffort: true},
-	"gpt-5":         {Window: 400000, MaxOutput: 128000, Price: Price{Input: 1.25, Output: 10, CacheRead: .125}, Reasoning: effortOpenAI},
-	"gpt-5-mini":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .25, Output: 2, CacheRead: .025}, Reasoning: effortOpenAI},
-	"gpt-5-nano":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .05, Output: .4, CacheRead: .005}, Reasoning: effortOpenAI},
-	"gpt-6":         {Window: 400000, MaxOutput: 128000, Reasoning: effortOpenAI},
+	"o1":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 15, Output: 60, CacheRead: 7.5}, Effort: true, OldEffort: true},
+	"o3":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 2, Output: 8, CacheRead: .5}, Effort: true, OldEffort: true},
+	"o3-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .55}, Effort: true, OldEffort: true, Blind: true},
+	"o4-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .275}, Effort: true, OldEffort: true},
+	"gpt-5":         {Window: 400000, MaxOutput: 128000, Price: Price{Input: 1.25, Output: 10, CacheRead: .125}, Effort: true},
+	"gpt-5-mini":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .25, Output: 2, CacheRead: .025}, Effort: true},
+	"gpt-5-nano":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .05, Output: .4, CacheRead: .005}, Effort: true},
+	"gpt-6":         {Window: 400000, MaxOutput: 128000, Effort: true},
 	"gpt-oss":       {Window: 131072, MaxOutput: 32768, Blind: true},
 
 	"claude":            {Window: 200000, MaxOutput: 32000, Price: Price{Input: 3, Output: 15, CacheRead: .3, CacheWrite: 3.75}},

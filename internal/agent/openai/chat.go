@@ -166,7 +166,6 @@ func (d *chatDecoder) content(v jsontext.Value) {
 		return
 	}
 	var parts []struct {
-		Type     string         `json:"type"`
 		Text     jsontext.Value `json:"text"`
 		Thinking jsontext.Value `json:"thinking"`
 	}

@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -12,15 +14,15 @@ import (
 // because strict providers want a user's word there.
 const continueText = "Continue."
 
-// encodeChat makes the body of a chat request. Each message's encoding is kept with the
-// message, so a long history costs a copy of its bytes.
+// encodeChat writes the body of a chat request. Each message's encoding is kept with the message, and stands in the
+// body without a copy where it is long.
 func (c *call) encodeChat() ([]byte, error) {
 	k := c.can()
 	if !k.call && c.req.ToolChoice != "" && c.req.ToolChoice != "auto" && c.req.ToolChoice != "none" {
 		return nil, c.errNoTools()
 	}
 	c.noticeStripped(k)
-	b := make([]byte, 0, c.bodySize())
+	b := make([]byte, 0, c.writtenSize())
 	b = append(b, '{')
 	for _, part := range []func([]byte, can) ([]byte, error){c.chatHead, c.chatMessages, c.chatTools} {
 		var err error
@@ -31,9 +33,13 @@ func (c *call) encodeChat() ([]byte, error) {
 	return appendExtra(b, c.m.opts.ExtraBody), nil
 }
 
-// bodySize guesses the body's size from above.
-func (c *call) bodySize() int {
-	return c.inputTokens()*bytesPerToken*5/4 + 256*len(c.req.Messages) + 4096
+// writtenSize guesses how much of the body is written for this request alone.
+func (c *call) writtenSize() int {
+	n := 4096 + 128*len(c.req.Messages)
+	for _, s := range c.req.System {
+		n += len(s.Text) * 5 / 4
+	}
+	return n
 }
 
 func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
@@ -61,7 +67,7 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 // limitField is what the limit on the output is called: OpenAI's reasoning models refuse
 // the old name, most other servers know no new one.
 func (c *call) limitField() string {
-	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && !strings.HasPrefix(baseName(c.model), "gpt-3") || lookup(c.model).Reasoning == effortOpenAI {
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && !strings.HasPrefix(baseName(c.model), "gpt-3") || lookup(c.model).Effort {
 		return "max_completion_tokens"
 	}
 	return "max_tokens"
@@ -70,7 +76,7 @@ func (c *call) limitField() string {
 // sampling appends the sampling parameters that are set and that the provider knows.
 func (c *call) sampling(b []byte) []byte {
 	s := c.req.Sampling
-	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && lookup(c.model).Reasoning == effortOpenAI {
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && lookup(c.model).Effort {
 		if s.Temperature != 0 || s.TopP != 0 || s.PresencePenalty != 0 {
 			c.notice(c.model + " takes no temperature, topP or presencePenalty: they are not sent")
 		}
@@ -117,7 +123,7 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b = append(c.next(b, start), one...)
+		b = c.put(c.next(b, start), one)
 		if m.Role == message.RoleTool && k.see && hasImage(m) {
 			pending = append(pending, m)
 		}
@@ -337,15 +343,36 @@ func (c *call) chatTools(b []byte, k can) ([]byte, error) {
 	if !k.call || len(c.req.Tools) == 0 || c.taken("tools") {
 		return b, nil
 	}
-	b = append(appendKey(b, "tools"), '[')
-	start := len(b)
-	for i := range c.req.Tools {
-		t := &c.req.Tools[i]
-		b = append(c.next(b, start), `{"type":"function","function":`...)
-		b = append(appendTool(b, t, t.Strict && c.m.dialect == OpenAI), '}')
+	b = c.put(appendKey(b, "tools"), c.m.chatTools(c.req.Tools))
+	return c.toolChoice(b, `{"type":"function","function":{"name":`, "}}"), nil
+}
+
+// encodedTools is a list of tools and its encoding, of which a turn's requests are made.
+type encodedTools struct {
+	tools    []agent.ToolSpec
+	encoding []byte
+}
+
+// chatTools encodes the tools, which are the same from request to request but for what is found on the way.
+func (m *Model) chatTools(tools []agent.ToolSpec) []byte {
+	if last := m.tools.Load(); last != nil && slices.EqualFunc(tools, last.tools, sameTool) {
+		return last.encoding
+	}
+	b := []byte{'['}
+	for i := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"type":"function","function":`...)
+		b = append(appendTool(b, &tools[i], tools[i].Strict && m.dialect == OpenAI), '}')
 	}
 	b = append(b, ']')
-	return c.toolChoice(b, `{"type":"function","function":{"name":`, "}}"), nil
+	m.tools.Store(&encodedTools{slices.Clone(tools), b})
+	return b
+}
+
+func sameTool(a, b agent.ToolSpec) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.Strict == b.Strict && bytes.Equal(a.Schema, b.Schema)
 }
 
 // appendTool appends the object that both APIs describe a function with.

@@ -8,6 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
+// ContextWindow returns the window of a model in tokens, 0 where the table does not know it.
+func ContextWindow(model string) int { return lookup(model).Window }
+
 // Settle waits for what the model does in the background.
 func (m *Model) Settle() { m.background.Wait() }
 

@@ -198,30 +198,35 @@ func provider(t *testing.T) (*httptest.Server, *atomic.Pointer[fault]) {
 // TestFaultProvider covers issue 4's proof: each fault is a typed outcome in bounded time,
 // streamed or not, and the next call works.
 func TestFaultProvider(t *testing.T) {
-	server, now := provider(t)
+	t.Parallel()
 	for _, noStream := range []bool{false, true} {
-		patient := openai.Options{BaseURL: server.URL + "/v1", Model: "m", NoStream: noStream, MaxReply: 15 << 20, Key: func(context.Context) (string, error) { return "sk-secret12345", nil }}
-		hasty := patient
-		hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
-		begun := openai.New(hasty) // in a hurry once an answer has begun
-		hasty.FirstByteTimeout = 300 * time.Millisecond
-		slow, fast := openai.New(patient), openai.New(hasty)
-		for _, f := range faults() {
-			if noStream && f.stream {
-				continue
+		t.Run(fmt.Sprintf("stream %v", !noStream), func(t *testing.T) {
+			t.Parallel()
+			server, now := provider(t)
+			patient := openai.Options{BaseURL: server.URL + "/v1", Model: "m", NoStream: noStream, MaxReply: 15 << 20, Key: func(context.Context) (string, error) { return "sk-secret12345", nil }}
+			hasty := patient
+			hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
+			hasty.FirstByteTimeout = 5 * time.Minute
+			begun := openai.New(hasty) // in a hurry once an answer has begun
+			hasty.FirstByteTimeout = 300 * time.Millisecond
+			slow, fast := openai.New(patient), openai.New(hasty)
+			for _, f := range faults() {
+				if noStream && f.stream {
+					continue
+				}
+				m := slow
+				if f.kind == retry.StreamIdle { // only where time is what ends the call: a machine under load makes everything late
+					m = fast
+				} else if f.stalls {
+					m = begun
+				}
+				now.Store(&f)
+				checkFault(t, m, f, noStream)
 			}
-			m := slow
-			if f.kind == retry.StreamIdle { // only where time is what ends the call: a machine under load makes everything late
-				m = fast
-			} else if f.stalls {
-				m = begun
-			}
-			now.Store(&f)
-			checkFault(t, m, f, noStream)
-		}
-		_ = slow.Close()
-		_ = fast.Close()
-		_ = begun.Close()
+			_ = slow.Close()
+			_ = fast.Close()
+			_ = begun.Close()
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -74,16 +75,14 @@ type Model struct {
 	dialect Dialect
 	host    string
 	client  *http.Client
+	tools   atomic.Pointer[encodedTools] // of the last chat request
 
 	background sync.WaitGroup // warming and draining
 	stop       context.CancelFunc
 	ctx        context.Context
 }
 
-var (
-	_ agent.Model       = (*Model)(nil)
-	_ agent.ModelLister = (*Model)(nil)
-)
+var _ agent.Model = (*Model)(nil)
 
 // New returns a Model. It does not touch the network; for an https endpoint it begins to
 // load the system's certificates in the background.

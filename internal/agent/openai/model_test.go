@@ -14,7 +14,7 @@ import (
 // play returns a model that plays the script's lines.
 func play(t *testing.T, opts openai.Options, lines ...string) *openai.Model {
 	t.Helper()
-	s, err := script.Parse(strings.Join(lines, "\n"))
+	s, err := script.Load(strings.NewReader(strings.Join(lines, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

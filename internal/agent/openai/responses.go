@@ -18,8 +18,6 @@ import (
 type responsesEvent struct {
 	Type        string          `json:"type"`
 	Error       jsontext.Value  `json:"error"`
-	Message     jsontext.Value  `json:"message"`
-	Code        jsontext.Value  `json:"code"`
 	OutputIndex jsontext.Value  `json:"output_index"`
 	Delta       jsontext.Value  `json:"delta"`
 	Item        jsontext.Value  `json:"item"`
@@ -47,7 +45,6 @@ type responsesItem struct {
 }
 
 type responsesPart struct {
-	Type    string         `json:"type"`
 	Text    jsontext.Value `json:"text"`
 	Refusal jsontext.Value `json:"refusal"`
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// encodeResponses makes the body of a responses request. The history is sent each time
+// encodeResponses writes the body of a responses request. The history is sent each time
 // (store:false), reasoning comes and goes encrypted.
 func (c *call) encodeResponses() ([]byte, error) {
 	k := c.can()
@@ -17,7 +17,7 @@ func (c *call) encodeResponses() ([]byte, error) {
 		return nil, c.errNoTools()
 	}
 	c.noticeStripped(k)
-	b := append(make([]byte, 0, c.bodySize()), '{')
+	b := append(make([]byte, 0, c.writtenSize()), '{')
 	b = c.responsesHead(b, k)
 	d := c.deferring(k)
 	b, err := c.responsesInput(append(appendKey(b, "input"), '['), k, d)
@@ -56,7 +56,7 @@ func (c *call) responsesInput(b []byte, k can, d *deferral) ([]byte, error) {
 			return nil, err
 		}
 		if len(one) > 0 {
-			b = append(c.next(b, start), one...)
+			b = c.put(c.next(b, start), one)
 		}
 	}
 	if len(after) > 0 {
@@ -91,7 +91,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 	b = c.responsesSampling(b)
 	level := c.req.Thinking.Level
 	asked := level != "" && c.takesEffort(level)
-	if (asked || lookup(c.model).Reasoning == effortOpenAI) && !c.taken("include") {
+	if (asked || lookup(c.model).Effort) && !c.taken("include") {
 		b = append(appendKey(b, "include"), `["reasoning.encrypted_content"]`...)
 	}
 	if asked && !c.taken("reasoning") {
@@ -107,7 +107,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 // responsesSampling appends the two sampling parameters that the API knows, where the model takes them.
 func (c *call) responsesSampling(b []byte) []byte {
 	s := c.req.Sampling
-	if lookup(c.model).Reasoning == effortOpenAI {
+	if lookup(c.model).Effort {
 		if s.Temperature != 0 || s.TopP != 0 {
 			c.notice(c.model + " takes no temperature or topP: they are not sent")
 		}

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -57,22 +58,26 @@ func responsesFaults() []fault {
 // TestResponsesFaults covers issue 4's proof for the responses API: each fault is a typed outcome in bounded time,
 // streamed or not, and the next call works.
 func TestResponsesFaults(t *testing.T) {
-	server, now := provider(t)
+	t.Parallel()
 	for _, noStream := range []bool{false, true} {
-		patient := openai.Options{BaseURL: server.URL + "/v1", Model: "m", API: openai.APIResponses, NoStream: noStream}
-		hasty := patient
-		hasty.IdleTimeout, hasty.FirstByteTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
-		slow, fast := openai.New(patient), openai.New(hasty)
-		for _, f := range responsesFaults() {
-			m := slow
-			if f.kind == retry.StreamIdle {
-				m = fast
+		t.Run(fmt.Sprintf("stream %v", !noStream), func(t *testing.T) {
+			t.Parallel()
+			server, now := provider(t)
+			patient := openai.Options{BaseURL: server.URL + "/v1", Model: "m", API: openai.APIResponses, NoStream: noStream}
+			hasty := patient
+			hasty.IdleTimeout, hasty.FirstByteTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
+			slow, fast := openai.New(patient), openai.New(hasty)
+			for _, f := range responsesFaults() {
+				m := slow
+				if f.kind == retry.StreamIdle {
+					m = fast
+				}
+				now.Store(&f)
+				checkFault(t, m, f, noStream)
 			}
-			now.Store(&f)
-			checkFault(t, m, f, noStream)
-		}
-		_ = slow.Close()
-		_ = fast.Close()
+			_ = slow.Close()
+			_ = fast.Close()
+		})
 	}
 }
 

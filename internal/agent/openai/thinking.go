@@ -2,12 +2,6 @@ package openai
 
 import "slices"
 
-// How a family of models takes its effort of thinking.
-const (
-	effortNone   = iota // not known to think, or always does
-	effortOpenAI        // reasoning_effort, and no sampling parameters
-)
-
 // thinkingBudgets are the tokens for a level where a provider wants a number and none is set.
 var thinkingBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
 
@@ -57,10 +51,10 @@ func (c *call) chatThinking(b []byte) []byte {
 // is off, to those that the table does not know, such as a deployment with a name of its own.
 func (c *call) takesEffort(level string) bool {
 	k := lookup(c.model)
-	if k.Reasoning != effortOpenAI && k.Found && level != "off" {
+	if !k.Effort && k.Found && level != "off" {
 		c.notice(c.model + " takes no level of thinking: it is not sent")
 	}
-	return k.Reasoning == effortOpenAI || !k.Found && level != "off"
+	return k.Effort || !k.Found && level != "off"
 }
 
 // minBudget is the least that Anthropic takes for thinking, tokens.

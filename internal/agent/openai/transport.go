@@ -46,7 +46,7 @@ func (m *Model) newClient() *http.Client {
 func (m *Model) newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:         dial(&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}),
 		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleConnTimeout,
 		MaxIdleConnsPerHost: idleConnsPerHost, ForceAttemptHTTP2: true,
 		// A connection that died without a word is found by a ping.
@@ -100,8 +100,8 @@ func (c *call) Do(r *http.Request) (*http.Response, error) {
 func (c *call) prepare(r *http.Request) {
 	o := &c.m.opts
 	if c.body != nil {
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
+		r.Body, r.ContentLength = c.body.reader(), c.body.size
+		r.GetBody = func() (io.ReadCloser, error) { return c.body.reader(), nil }
 	}
 	r.Header.Del("Connection")
 	r.Header.Set("User-Agent", "agent-lsp")

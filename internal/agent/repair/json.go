@@ -7,16 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// JSON makes a valid JSON value of what a model meant as one: code fences, comments, single
-// or typographic quotes, unquoted keys, Python's words, trailing and missing commas, bare
-// pairs without braces, raw control characters and wrong escapes in strings, missing
-// closers, the same document twice. What stands inside a string is never changed in
-// meaning. Valid JSON is returned as it is. false: it cannot be told what was meant.
-func JSON(raw string) (json.RawMessage, bool) {
-	f := fix(raw)
-	return f.value, f.ok
-}
-
 // fixed is the outcome of a repair.
 type fixed struct {
 	value     json.RawMessage
@@ -28,6 +18,11 @@ type fixed struct {
 // maxDepth bounds nesting, as the parser recurses.
 const maxDepth = 500
 
+// fix makes a valid JSON value of what a model meant as one: code fences, comments, single
+// or typographic quotes, unquoted keys, Python's words, trailing and missing commas, bare
+// pairs without braces, raw control characters and wrong escapes in strings, missing
+// closers, the same document twice. What stands inside a string is never changed in
+// meaning. Valid JSON is returned as it is. Not ok: it cannot be told what was meant.
 func fix(raw string) fixed {
 	if json.Valid([]byte(raw)) {
 		return fixed{value: json.RawMessage(raw), ok: true}

@@ -2,9 +2,8 @@
 // for tests, demos and bug reports.
 //
 // A Script is played by a Server, an OpenAI-compatible endpoint on a loopback port, so that
-// everything down to the HTTP client is the real thing, or by a Model inside the process,
-// for tests under testing/synctest. Both share the script's one cursor. It is no part of
-// what a real model is sent. Start at Load.
+// everything down to the HTTP client is the real thing. It is no part of what a real model
+// is sent. Start at Load.
 package script
 
 import (
@@ -139,9 +138,6 @@ func Load(r io.Reader) (*Script, error) {
 	return s, nil
 }
 
-// Parse reads a script from text.
-func Parse(text string) (*Script, error) { return Load(bytes.NewReader([]byte(text))) }
-
 func (s *Script) add(n int, line []byte) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
@@ -231,23 +227,6 @@ func compile(name, pattern string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return re, nil
-}
-
-// Played returns how many replies were played, and Left how many remain.
-func (s *Script) Played() int { return s.count(true) }
-
-// Left returns how many replies remain.
-func (s *Script) Left() int { return s.count(false) }
-
-func (s *Script) count(played bool) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.steps {
-		if s.steps[i].played == played {
-			n++
-		}
-	}
-	return n
 }
 
 // mismatch is an error of the script itself: error.kind "script".

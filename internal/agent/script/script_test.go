@@ -3,10 +3,10 @@ package script_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -16,18 +16,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/script"
 )
 
-// both returns the ways to play a script, each with a script of its own: within the process, and by a server over
-// either API.
+// both returns the ways to ask for a script's replies, each with a script of its own: over either API.
 func both(t *testing.T, lines ...string) map[string]agent.Model {
 	t.Helper()
 	load := func() *script.Script {
-		s, err := script.Parse(strings.Join(lines, "\n"))
+		s, err := script.Load(strings.NewReader(strings.Join(lines, "\n")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	ways := map[string]agent.Model{"model": &script.Model{Script: load()}}
+	ways := map[string]agent.Model{}
 	for _, api := range []string{openai.APIChat, openai.APIResponses} {
 		server, err := script.Serve(load())
 		if err != nil {
@@ -76,12 +75,14 @@ func TestErrorsNameTheLine(t *testing.T) {
 		`{"when":{"notSent":"("}}`:                         "when.notSent",
 		"{\"text\":\"a\"}\n" + strings.Repeat("x", 33<<20): "line 2",
 	} {
-		if _, err := script.Parse(in); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := script.Load(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", in, err, want)
 		}
 	}
-	if s, err := script.Parse("// a comment\n\n{\"text\":\"a\"}\r\n"); err != nil || s.Left() != 1 {
-		t.Errorf("comment and blank lines: %v", err)
+	for name, m := range both(t, "// a comment", "", `{"text":"a"}`+"\r") {
+		if r, err := ask(m, text(message.RoleUser, "hi")); err != nil || r.Message.TextContent() != "a" {
+			t.Errorf("comment and blank lines, %s: %v, %v", name, r, err)
+		}
 	}
 }
 
@@ -187,70 +188,62 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestBothWaysAgree: the server, over either API, and the model play the same script alike. Only the provider's own
-// word for the end differs between the APIs.
-func TestBothWaysAgree(t *testing.T) {
-	for _, line := range []string{
-		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`,
-		`{"toolCalls":[{"name":"read","arguments":"{broken"},{"name":"read"}],"chunks":2}`,
-		`{"text":"cut","finish":"length"}`, `{"text":"no","finish":"content_filter"}`, `{"text":"half","drop":true}`, `{"drop":true}`, `{"text":"half","drop":"rune"}`, `{"text":"ab","repeat":3}`, `{"raw":{"type":"text/html","body":"<html>log in</html>"}}`, `{"raw":{"status":502,"type":"text/html","body":"<html>bad gateway</html>"}}`,
-		`{"error":{"status":429,"message":"slow","retryAfter":3}}`, `{"error":{"code":"context_length_exceeded","status":400}}`, `{"text":"x","error":{"status":529}}`, `{}`,
+// What the client makes of each kind of reply. Only the provider's own word for the end differs between the APIs.
+func TestReplies(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`:      "reasoning h;reasoning m;text wö;text r;text ld;stop|reasoning hm|text wörld|5 tokens",
+		`{"toolCalls":[{"name":"read","arguments":"{broken"},{"name":"read"}],"chunks":2}`: "toolInput call_1_1;toolInput call_1_1{br;toolInput call_1_1oken;toolInput call_1_2;toolInput call_1_2{;toolInput call_1_2};toolUse|toolCall call_1_1 read {} {broken|toolCall call_1_2 read {} ",
+		`{"text":"cut","finish":"length"}`:                                                 "text cut;length|text cut",
+		`{"text":"no","finish":"content_filter"}`:                                          "text no;contentFilter|text no",
+		`{"text":"half","drop":true}`:                                                      "text half;truncated 0s",
+		`{"drop":true}`:                                                                    "truncated 0s",
+		`{"text":"half","drop":"rune"}`:                                                    "text half;truncated 0s",
+		`{"text":"ab","repeat":3}`:                                                         "text ababab;stop|text ababab",
+		`{"raw":{"type":"text/html","body":"<html>log in</html>"}}`:                        "client 0s",
+		`{"raw":{"status":502,"type":"text/html","body":"<html>bad gateway</html>"}}`:      "transient 0s",
+		`{"error":{"status":429,"message":"slow","retryAfter":3}}`:                         "rate_limit 3s",
+		`{"error":{"code":"context_length_exceeded","status":400}}`:                        "context_overflow 0s",
+		`{"text":"x","error":{"status":529}}`:                                              "text x;overloaded 0s",
+		`{}`:                                                                               "stop",
 	} {
-		said := map[string]string{}
 		for name, m := range both(t, line) {
-			var deltas strings.Builder
-			r, err := m.Generate(t.Context(), &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(d agent.Delta) { deltas.WriteString(string(d.Kind) + d.CallID + d.Text + ";") })
-			s := deltas.String()
-			if e := retry.As(err); e != nil {
-				s += string(e.Kind) + e.RetryAfter.String()
-			} else if r != nil {
-				s += string(r.Message.Stop)
-				if name != openai.APIResponses {
-					said["finish "+name] = r.Finish
-				}
-				for _, b := range r.Message.Content {
-					s += "|" + string(b.Type) + b.Text
-					if b.Call != nil {
-						s += b.Call.ID + b.Call.Name + string(b.Call.Args) + b.Call.Raw
-					}
-				}
-				if r.Message.Usage != nil {
-					s += "|" + strings.Repeat("t", r.Message.Usage.Total)
-				}
-			}
-			said[name] = s
-		}
-		if said["finish model"] != said["finish chat"] {
-			t.Errorf("%s: finish %s, %s", line, said["finish model"], said["finish chat"])
-		}
-		for _, api := range []string{openai.APIChat, openai.APIResponses} {
-			if said[api] != said["model"] {
-				t.Errorf("%s, %s:\n%s\n%s", line, api, said[api], said["model"])
+			if got := said(t, m); got != want {
+				t.Errorf("%s, %s:\n got %s\nwant %s", line, name, got, want)
 			}
 		}
 	}
 }
 
-func TestDelayUnderSynctest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := script.Parse(`{"text":"abcd","chunks":4,"delayMs":60000}` + "\n" + `{"text":"abcd","chunks":4,"delayMs":60000}`)
-		if err != nil {
-			t.Fatal(err)
+// said asks and writes down the deltas, then the error or the reply.
+func said(t *testing.T, m agent.Model) string {
+	var s strings.Builder
+	r, err := m.Generate(t.Context(), &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(d agent.Delta) { s.WriteString(string(d.Kind) + " " + d.CallID + d.Text + ";") })
+	if e := retry.As(err); e != nil {
+		fmt.Fprintf(&s, "%s %s", e.Kind, e.RetryAfter)
+		return s.String()
+	}
+	s.WriteString(string(r.Message.Stop))
+	for _, b := range r.Message.Content {
+		fmt.Fprintf(&s, "|%s %s", b.Type, b.Text)
+		if b.Call != nil {
+			fmt.Fprintf(&s, "%s %s %s %s", b.Call.ID, b.Call.Name, b.Call.Args, b.Call.Raw)
 		}
-		m := &script.Model{Script: s}
-		begin := time.Now()
-		if _, err := ask(m, text(message.RoleUser, "hi")); err != nil || time.Since(begin) != 4*time.Minute {
-			t.Errorf("%v after %v", err, time.Since(begin))
+	}
+	if r.Message.Usage != nil {
+		fmt.Fprintf(&s, "|%d tokens", r.Message.Usage.Total)
+	}
+	return s.String()
+}
+
+// Each piece waits its delay.
+func TestDelay(t *testing.T) {
+	for name, m := range both(t, `{"text":"abcd","chunks":4,"delayMs":20}`) {
+		begin, n := time.Now(), 0
+		_, err := m.Generate(t.Context(), &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(agent.Delta) { n++ })
+		if took := time.Since(begin); err != nil || n != 4 || took < 4*20*time.Millisecond {
+			t.Errorf("%s: %v, %d deltas after %v", name, err, n, took)
 		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cause := errors.New("aborted")
-		time.AfterFunc(90*time.Second, func() { cancel(cause) })
-		n := 0
-		_, err = m.Generate(ctx, &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(agent.Delta) { n++ })
-		if !errors.Is(err, cause) || n != 1 {
-			t.Errorf("%v after %d deltas", err, n)
-		}
-	})
+	}
 }
 
 // TestOneCursor: sessions that call at the same time share the cursor.
@@ -273,7 +266,7 @@ func TestOneCursor(t *testing.T) {
 }
 
 func TestCloseEndsAReply(t *testing.T) {
-	s, _ := script.Parse(`{"text":"abcd","chunks":4,"delayMs":3600000}`)
+	s, _ := script.Load(strings.NewReader(`{"text":"abcd","chunks":4,"delayMs":3600000}`))
 	server, err := script.Serve(s)
 	if err != nil {
 		t.Fatal(err)
@@ -291,22 +284,6 @@ func TestCloseEndsAReply(t *testing.T) {
 	if err := <-ended; retry.As(err) == nil {
 		t.Errorf("got %v", err)
 	}
-}
-
-func FuzzLoad(f *testing.F) {
-	f.Add(`{"text":"a","toolCalls":[{"name":"x","arguments":{}}]}`)
-	f.Add(`{"window":1}`)
-	f.Fuzz(func(t *testing.T, in string) {
-		s, err := script.Parse(in)
-		if err != nil {
-			return
-		}
-		s.Lenient = true
-		m := &script.Model{Script: s}
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_, _ = m.Generate(ctx, &agent.Request{}, nil)
-	})
 }
 
 // TestDocumentedScript plays the example of docs/script.md.

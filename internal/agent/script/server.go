@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/pause"
@@ -30,9 +29,6 @@ type Server struct {
 
 	// OnRequest, where set before the first request, is given the body of each request for a reply.
 	OnRequest func(body []byte)
-
-	mu       sync.Mutex
-	requests int
 }
 
 // Serve starts a server. Close it.
@@ -43,12 +39,7 @@ func Serve(s *Script) (*Server, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	v := &Server{script: s, ln: ln, done: make(chan struct{}), stop: stop}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", v.chat)
-	mux.HandleFunc("POST /v1/responses", v.responses)
-	mux.HandleFunc("POST /v1/embeddings", v.embeddings)
-	mux.HandleFunc("GET /v1/models", v.models)
-	v.http = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	v.http = &http.Server{Handler: v.handler(), ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		defer close(v.done)
 		_ = v.http.Serve(ln)
@@ -56,11 +47,17 @@ func Serve(s *Script) (*Server, error) {
 	return v, nil
 }
 
+func (v *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", v.chat)
+	mux.HandleFunc("POST /v1/responses", v.responses)
+	mux.HandleFunc("POST /v1/embeddings", v.embeddings)
+	mux.HandleFunc("GET /v1/models", v.models)
+	return mux
+}
+
 // URL is the base URL, as in provider.baseUrl.
 func (v *Server) URL() string { return "http://" + v.ln.Addr().String() + "/v1" }
-
-// Requests returns how many requests for a reply came.
-func (v *Server) Requests() int { v.mu.Lock(); defer v.mu.Unlock(); return v.requests }
 
 // Close ends the server and every reply that is being played.
 func (v *Server) Close() error {
@@ -104,9 +101,6 @@ func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (size in
 	if err != nil {
 		return 0, false
 	}
-	v.mu.Lock()
-	v.requests++
-	v.mu.Unlock()
 	if v.OnRequest != nil {
 		v.OnRequest(body)
 	}

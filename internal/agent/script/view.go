@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// view is what a script and a strict provider look at in a request, whichever way it came.
+// view is what a script and a strict provider look at in a request, whichever API it came by.
 type view struct {
 	messages           []seen
 	lastUser, lastTool string
@@ -193,50 +191,6 @@ func contentText(raw json.RawMessage) string {
 	for _, p := range parts {
 		if s += p.Text; p.Type != "text" && p.Type != "input_text" && p.Type != "output_text" {
 			s += "[" + p.Type + "]"
-		}
-	}
-	return s
-}
-
-// viewOfRequest looks at a request that never was on a wire.
-func viewOfRequest(req *agent.Request) *view {
-	v := &view{}
-	for i := range req.Tools {
-		v.tools += req.Tools[i].Name + " "
-	}
-	for _, s := range req.System {
-		v.bytes += len(s.Text)
-		v.texts = append(v.texts, s.Text)
-	}
-	last := ""
-	for _, w := range req.Messages {
-		text := textOf(w)
-		m := seen{role: string(w.Role), empty: text == "", callID: w.CallID}
-		for _, c := range w.ToolCalls() {
-			m.calls = append(m.calls, seenCall{c.ID, c.Name, string(c.Args)})
-			v.bytes += len(c.Args)
-		}
-		v.bytes += len(text)
-		if w.App != "" || m.role == "assistant" && m.empty && len(m.calls) == 0 {
-			continue // never sent
-		}
-		if m.role == "assistant" && last == "assistant" {
-			v.messages = append(v.messages, seen{role: "user"}) // what the openai encoder puts there
-		}
-		last = m.role
-		v.add(m, text)
-	}
-	return v
-}
-
-func textOf(m *message.Message) string {
-	s := ""
-	for i := range m.Content {
-		if b := &m.Content[i]; b.Type != message.Reasoning {
-			s += b.Text
-			if b.Type == message.Image {
-				s += "[image_url]"
-			}
 		}
 	}
 	return s

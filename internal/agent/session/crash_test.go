@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 // crashDir makes the test binary play the daemon that is killed.
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testspeed.Run(m))
 }
 
 // daemon goes on with the session in dir, turn after turn, until it is killed. Each call leaves

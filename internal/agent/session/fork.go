@@ -10,7 +10,7 @@ import (
 // Fork makes a new session of another one's history up to and including the message that an
 // item shows ("" : all of it); with before, without that message, which is how a prompt is
 // edited and sent again. The results of a kept call are kept with it. Items keep their ids and
-// get new numbers; proposals, grants and client messages stay behind.
+// get new numbers.
 func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	in, done, err := l.borrow(id)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 type Retention struct {
 	MaxAge   time.Duration // since the last change
 	MaxBytes int64         // of all sessions of the library
+	Keep     []string      // ids that stay, also when they are closed before it is their turn
 }
 
 // EmptyAge is how long a session stays in which nothing was said.
@@ -29,8 +30,8 @@ func (l *Library) beingMade(e Entry) bool {
 }
 
 // GC deletes sessions that are older than the retention allows, or empty and older than
-// EmptyAge, then the oldest until the rest fits. Sessions that are open here, or written by another process, stay. It returns the ids of
-// those deleted; errors of single sessions do not stop it.
+// EmptyAge, then the oldest until the rest fits. Sessions that are to be kept, are open here or written by another
+// process stay. It returns the ids of those deleted; errors of single sessions do not stop it.
 func (l *Library) GC(r Retention) ([]string, error) {
 	all, err := l.entries()
 	if err != nil {
@@ -47,7 +48,7 @@ func (l *Library) GC(r Retention) ([]string, error) {
 			total += e.Bytes
 			continue
 		}
-		if l.opened(e.ID) != nil || l.beingMade(e) {
+		if slices.Contains(r.Keep, e.ID) || l.opened(e.ID) != nil || l.beingMade(e) {
 			total += e.Bytes
 			continue
 		}

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +41,7 @@ type Options struct {
 	// config of an import is not taken over.
 	ImportConfig func(json.RawMessage) json.RawMessage
 	// PendingProposal names the proposal of a call's item that outlived the process, "" where there
-	// is none. nil: only those count that PutProposal stored.
+	// is none. nil: none did.
 	PendingProposal func(sessionID, itemID string) string
 	// Spare is the folder for new sessions while the library's own cannot be written; "": there is none.
 	Spare string
@@ -180,31 +182,17 @@ func (l *Library) forget(s *Session) {
 	}
 }
 
+// InUse returns the ids of the sessions that are open here, in no order.
+func (l *Library) InUse() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.open))
+}
+
 func (l *Library) opened(id string) *Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open[id]
-}
-
-// Rename gives a session a title; one that is not open is opened for it.
-func (l *Library) Rename(id, title string) error {
-	return l.with(id, func(s *Session) error { return s.SetTitle(title) })
-}
-
-// Archive hides a session from lists, or shows it again.
-func (l *Library) Archive(id string, archived bool) error {
-	return l.with(id, func(s *Session) error { return s.SetArchived(archived) })
-}
-
-func (l *Library) with(id string, do func(*Session) error) error {
-	if s := l.opened(id); s != nil {
-		return do(s)
-	}
-	loaded, err := l.Load(id)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(loaded.Session), loaded.Session.Close())
 }
 
 // Delete removes a session for good. One that another process writes is ErrLocked.
@@ -243,6 +231,7 @@ func (s *Session) remove() error {
 	s.closed, s.locked = true, false
 	s.writer.Store(false)
 	s.lib.forget(s)
+	s.durable.idle()
 	s.file.Close() // Windows removes no open file
 	if err := os.Remove(s.lib.logPath(s.id)); err != nil {
 		return fmt.Errorf("deleting session %s: %w", s.id, err)

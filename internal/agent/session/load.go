@@ -25,20 +25,16 @@ type Loaded struct {
 	Entry   Entry
 	// Messages is the history, whole and paired: after each assistant message stand the results
 	// of its calls, in call order.
-	Messages       []*message.Message
-	Commits        []*agent.Commit
-	Pins           []agent.PinChange
-	Queue          []agent.QueueEntry
-	Config         json.RawMessage
-	Proposals      []Proposal // last state of each, in the order in which they were made
-	Grants         []Grant
-	ClientMessages map[string]json.RawMessage
-	Turns          []agent.Turn   // the last MaxTurns that ended, the one that a crash ended included
-	Interrupted    []Interrupted  // calls that a crash left without a result
-	Others         []agent.Record // records of types that the store does not know
-	Paused         bool
-	LastSeq        uint64
-	Problems       []Problem
+	Messages    []*message.Message
+	Commits     []*agent.Commit
+	Pins        []agent.PinChange
+	Queue       []agent.QueueEntry
+	Config      json.RawMessage
+	Turns       []agent.Turn  // the last MaxTurns that ended, the one that a crash ended included
+	Interrupted []Interrupted // calls that a crash left without a result
+	Paused      bool
+	LastSeq     uint64
+	Problems    []Problem
 	// InterruptedTurn is the turn that a crash ended: continuing it can be offered. "" if none.
 	InterruptedTurn string
 }
@@ -119,18 +115,17 @@ func (s *Session) reload() (*Loaded, error) {
 
 // reader collects a log's records.
 type reader struct {
-	lib       *Library
-	out       *Loaded
-	log       logState
-	size      int64
-	seen      int64
-	newline   bool
-	version   int
-	messages  []*message.Message // one per node
-	started   map[string]callData
-	proposals map[string]int
-	strings   map[string]string
-	repairs   []agent.Record
+	lib      *Library
+	out      *Loaded
+	log      logState
+	size     int64
+	seen     int64
+	newline  bool
+	version  int
+	messages []*message.Message // one per node
+	started  map[string]callData
+	strings  map[string]string
+	repairs  []agent.Record
 }
 
 // read reads a log whole.
@@ -149,8 +144,8 @@ func (l *Library) read(id string) (*reader, error) {
 
 func (l *Library) newReader(id string, size int64) *reader {
 	return &reader{
-		lib: l, out: &Loaded{ClientMessages: map[string]json.RawMessage{}}, log: newLogState(id), seen: size,
-		version: Version, started: map[string]callData{}, proposals: map[string]int{}, strings: map[string]string{},
+		lib: l, out: &Loaded{}, log: newLogState(id), seen: size,
+		version: Version, started: map[string]callData{}, strings: map[string]string{},
 	}
 }
 
@@ -259,10 +254,7 @@ func (r *reader) record(rec *agent.Record, off int64, n int) {
 	if rec.Message != nil {
 		r.intern(rec.Message)
 	}
-	if !r.log.apply(rec, off, n, r.lib.title) {
-		r.out.Others = append(r.out.Others, *rec)
-		return
-	}
+	r.log.apply(rec, off, n, r.lib.title)
 	switch rec.Type {
 	case agent.RecordMessage:
 		r.messages = append(r.messages, rec.Message)
@@ -286,41 +278,12 @@ func (r *reader) record(rec *agent.Record, off int64, n int) {
 		if rec.Pin != nil {
 			r.out.Pins = append(r.out.Pins, *rec.Pin)
 		}
-	default:
-		r.own(rec)
-	}
-}
-
-// own takes in a record of the store's own types.
-func (r *reader) own(rec *agent.Record) {
-	switch rec.Type {
 	case RecordConfig:
 		r.out.Config = rec.Data
-	case RecordProposal:
-		var p Proposal
-		if decode(rec.Data, &p) != nil {
-			return
-		}
-		if i, ok := r.proposals[p.ID]; ok {
-			r.out.Proposals[i] = p
-			return
-		}
-		r.proposals[p.ID] = len(r.out.Proposals)
-		r.out.Proposals = append(r.out.Proposals, p)
 	case RecordPaused:
 		var d pausedData
 		if decode(rec.Data, &d) == nil {
 			r.out.Paused = d.Paused
-		}
-	case RecordGrant:
-		var g Grant
-		if decode(rec.Data, &g) == nil {
-			r.grant(g)
-		}
-	case RecordClientMessage:
-		var d clientMessageData
-		if decode(rec.Data, &d) == nil {
-			r.out.ClientMessages[d.ID] = d.Answer
 		}
 	}
 }
@@ -333,18 +296,6 @@ func (r *reader) turn(t *agent.Turn) {
 		r.out.Turns = append(r.out.Turns[:0], r.out.Turns[MaxTurns:]...)
 	}
 	r.out.Turns = append(r.out.Turns, *t)
-}
-
-func (r *reader) grant(g Grant) {
-	for i := range r.out.Grants {
-		if r.out.Grants[i].ID == g.ID {
-			r.out.Grants = append(r.out.Grants[:i], r.out.Grants[i+1:]...)
-			break
-		}
-	}
-	if !g.Revoked {
-		r.out.Grants = append(r.out.Grants, g)
-	}
 }
 
 // intern makes messages share the strings that most of them have in common.

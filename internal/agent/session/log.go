@@ -89,9 +89,8 @@ func (l *logState) find(id string) int32 {
 	return -1
 }
 
-// apply takes in a record that stands at off with n bytes, and reports whether it is one of
-// the types that the store knows.
-func (l *logState) apply(r *agent.Record, off int64, n int, title func(string) string) bool {
+// apply takes in a record that stands at off with n bytes.
+func (l *logState) apply(r *agent.Record, off int64, n int, title func(string) string) {
 	e := &l.entry
 	if r.Time.After(e.UpdatedAt) && r.Type != RecordSeq {
 		e.UpdatedAt = r.Time
@@ -140,11 +139,7 @@ func (l *logState) apply(r *agent.Record, off int64, n int, title func(string) s
 		if decode(r.Data, &d) == nil {
 			l.head, e.Messages = l.find(d.Through), d.Messages
 		}
-	case agent.RecordQueue, agent.RecordToolStart, agent.RecordCompaction, agent.RecordPin, RecordProposal, RecordGrant, RecordClientMessage:
-	default:
-		return false
 	}
-	return true
 }
 
 func (l *logState) addHeader(data json.RawMessage) {

@@ -14,17 +14,14 @@ const Version = 1
 
 // The record types of the store, beside those of the engine (agent.RecordMessage …).
 const (
-	RecordHeader        agent.RecordType = "session"
-	RecordItem          agent.RecordType = "item"
-	RecordConfig        agent.RecordType = "config" // Data: the session's own Config, whole
-	RecordTitle         agent.RecordType = "title"
-	RecordArchive       agent.RecordType = "archive"
-	RecordProposal      agent.RecordType = "proposal"
-	RecordGrant         agent.RecordType = "grant"
-	RecordSeq           agent.RecordType = "seq"
-	RecordClientMessage agent.RecordType = "clientMessage"
-	RecordBranch        agent.RecordType = "branch"
-	RecordPaused        agent.RecordType = "paused"
+	RecordHeader  agent.RecordType = "session"
+	RecordItem    agent.RecordType = "item"
+	RecordConfig  agent.RecordType = "config" // Data: the session's own Config, whole
+	RecordTitle   agent.RecordType = "title"
+	RecordArchive agent.RecordType = "archive"
+	RecordSeq     agent.RecordType = "seq"
+	RecordBranch  agent.RecordType = "branch"
+	RecordPaused  agent.RecordType = "paused"
 )
 
 // Meta is what a session begins with.
@@ -35,22 +32,6 @@ type Meta struct {
 	CreatedAt time.Time `json:"createdAt"`
 	ForkOf    string    `json:"forkOf,omitempty"` // the session that it was forked from
 	Title     string    `json:"title,omitempty"`
-}
-
-// Proposal is the last state of one proposal. Data belongs to whoever stores it; CallID is
-// the tool call that waits for it, so that a restart can name it in the call's result.
-type Proposal struct {
-	ID      string          `json:"id"`
-	CallID  string          `json:"callId,omitempty"`
-	Pending bool            `json:"pending"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-// Grant is a permission given for the session; a Revoked one is forgotten at the next load.
-type Grant struct {
-	ID      string          `json:"id"`
-	Revoked bool            `json:"revoked,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 // Item is a completed item with its place in the session's stream of notifications.
@@ -80,10 +61,6 @@ type (
 	}
 	pausedData struct {
 		Paused bool `json:"paused"`
-	}
-	clientMessageData struct {
-		ID     string          `json:"id"`
-		Answer json.RawMessage `json:"answer"`
 	}
 	callData struct {
 		CallID string `json:"callId"`

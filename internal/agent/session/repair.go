@@ -59,12 +59,7 @@ func (r *reader) interrupt(m *message.Message, call *message.ToolCall) *message.
 	in := Interrupted{Call: call, TurnID: m.TurnID}
 	start, started := r.started[call.ID]
 	in.Started = started
-	for _, p := range r.out.Proposals {
-		if p.Pending && p.CallID == call.ID {
-			in.ProposalID = p.ID
-		}
-	}
-	if ask := r.lib.opts.PendingProposal; ask != nil && in.ProposalID == "" && start.ItemID != "" {
+	if ask := r.lib.opts.PendingProposal; ask != nil && start.ItemID != "" {
 		in.ProposalID = ask(r.log.entry.ID, start.ItemID)
 	}
 	result := message.NewText(message.RoleTool, interruptedText(in))

@@ -38,9 +38,9 @@ var (
 	ErrClosed = errors.New("the session is closed")
 )
 
-var _ agent.Store = (*Session)(nil)
+var _ agent.SyncStore = (*Session)(nil)
 
-// Session is one stored session, open. It implements agent.Store. Safe for concurrent use.
+// Session is one stored session, open. It implements agent.SyncStore. Safe for concurrent use.
 // The first write takes the writer's lock, Close gives it back.
 type Session struct {
 	lib *Library
@@ -64,6 +64,7 @@ type Session struct {
 	repairs  []agent.Record // what Load mended and the next write stores
 	recent   recent
 	buf      bytes.Buffer
+	durable  durable
 
 	heldMu sync.Mutex
 	held   []Item // completed, to be stored along with the messages that they show
@@ -79,7 +80,8 @@ func (s *Session) Entry() Entry {
 	return e
 }
 
-// Append stores records in order with one write. On an error nothing of them counts as stored.
+// Append stores records in order with one write. On an error nothing of them counts as stored. Those with Sync set
+// are on their way to the disk when it returns.
 func (s *Session) Append(records ...agent.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +142,11 @@ func (s *Session) append(records []agent.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := s.write(wantSync); err != nil {
+	if err := s.write(); err != nil {
 		return err
+	}
+	if wantSync {
+		s.durable.request(s.file, s.size, s.buf.Bytes())
 	}
 	s.repairs = nil
 	s.release(len(held), wait)
@@ -242,15 +247,11 @@ func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err
 }
 
 // write puts s.buf at the end of what is whole; what a failed write left is overwritten by the next.
-func (s *Session) write(wantSync bool) error {
+func (s *Session) write() error {
 	if s.size+int64(s.buf.Len()) > s.lib.maxBytes() {
 		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
 	}
-	_, err := s.file.WriteAt(s.buf.Bytes(), s.size)
-	if err == nil && wantSync {
-		err = s.file.Sync()
-	}
-	if err != nil {
+	if _, err := s.file.WriteAt(s.buf.Bytes(), s.size); err != nil {
 		s.file.Truncate(s.size)
 		return fmt.Errorf("saving session %s: %w", s.id, err)
 	}
@@ -405,17 +406,6 @@ func (s *Session) SetArchived(archived bool) error {
 // SetPaused stores whether the session is paused.
 func (s *Session) SetPaused(paused bool) error { return s.store(RecordPaused, pausedData{paused}) }
 
-// PutProposal stores the present state of a proposal in place of the one before.
-func (s *Session) PutProposal(p Proposal) error { return s.store(RecordProposal, p) }
-
-// PutGrant stores a grant, or with Revoked forgets it.
-func (s *Session) PutGrant(g Grant) error { return s.store(RecordGrant, g) }
-
-// PutClientMessage stores the answer to a clientMessageId, so that the same again gets it again.
-func (s *Session) PutClientMessage(id string, answer json.RawMessage) error {
-	return s.store(RecordClientMessage, clientMessageData{id, answer})
-}
-
 // BranchTo makes the history go on after a message ("" from the start). The engine must be
 // given the shortened history by its owner; load the session again for it.
 func (s *Session) BranchTo(messageID string) error {
@@ -434,7 +424,10 @@ func (s *Session) BranchTo(messageID string) error {
 		return err
 	}
 	r.Sync = true
-	return s.append([]agent.Record{r})
+	if err := s.append([]agent.Record{r}); err != nil {
+		return err
+	}
+	return s.Sync()
 }
 
 func (s *Session) store(typ agent.RecordType, data any) error {
@@ -460,6 +453,7 @@ func (s *Session) Close() error {
 	s.closed = true
 	s.writer.Store(false)
 	s.lib.forget(s)
+	s.durable.idle()
 	if s.file != nil {
 		// Given back by name: a child that is just being started holds the file, and with it the lock, a moment longer.
 		if s.locked {

@@ -94,7 +94,6 @@ func wantOutline(t *testing.T, in *Loaded, want string) {
 func story(t testing.TB, s *Session) {
 	t.Helper()
 	must(t, s.SetConfig(json.RawMessage(`{"model":"m1"}`)))
-	must(t, s.PutClientMessage("c1", json.RawMessage(`{"messageId":"u1"}`)))
 	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "fix <the> bug\nplease")),
 		agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}}))
 	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: agent.Item{ID: "u1", Type: agent.ItemUser, Text: "fix <the> bug\nplease", MessageID: "u1"}})
@@ -103,8 +102,6 @@ func story(t testing.TB, s *Session) {
 	must(t, s.Append(messageRecord(result("r1", "k1", "main.go"))))
 	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: agent.Item{ID: "i2", Type: agent.ItemToolCall, MessageID: "a1",
 		Call: &agent.CallItem{CallID: "k1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`), Result: "main.go", Duration: 3 * time.Millisecond}}})
-	must(t, s.PutProposal(Proposal{ID: "p1", CallID: "k9", Pending: true, Data: json.RawMessage(`{"n":1}`)}))
-	must(t, s.PutGrant(Grant{ID: "g1", Data: json.RawMessage(`{"pattern":"ls"}`)}))
 	must(t, s.Append(messageRecord(msg("a2", message.RoleAssistant, "done"))))
 	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: agent.Item{ID: "i3", Type: agent.ItemAssistant, Text: "done", MessageID: "a2"}})
 	must(t, s.Append(agent.Record{Type: agent.RecordTurnEnd, Turn: &agent.Turn{TurnID: "t1", Status: "completed", EndReason: agent.EndStop,
@@ -123,11 +120,8 @@ func TestStoryComesBack(t *testing.T) {
 
 	in := load(t, l, s.ID())
 	wantOutline(t, in, storyOutline)
-	if string(in.Config) != `{"model":"m1"}` || len(in.Queue) != 1 || len(in.Proposals) != 1 || len(in.Grants) != 1 || len(in.Others) != 1 {
-		t.Errorf("config %s, queue %v, proposals %v, grants %v, others %v", in.Config, in.Queue, in.Proposals, in.Grants, in.Others)
-	}
-	if got := string(in.ClientMessages["c1"]); got != `{"messageId":"u1"}` {
-		t.Errorf("answer of c1: %s", got)
+	if string(in.Config) != `{"model":"m1"}` || len(in.Queue) != 1 {
+		t.Errorf("config %s, queue %v", in.Config, in.Queue)
 	}
 	if in.LastSeq != 3 || in.InterruptedTurn != "" || len(in.Turns) != 1 || in.Turns[0].EndReason != agent.EndStop {
 		t.Errorf("lastSeq %d, interrupted %q, last turn %+v", in.LastSeq, in.InterruptedTurn, in.Turns)
@@ -166,12 +160,18 @@ func TestCrashInTool(t *testing.T) {
 	s := create(t, l)
 	must(t, s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}}, messageRecord(msg("u1", message.RoleUser, "go")),
 		messageRecord(msg("a1", message.RoleAssistant, "", "k1", "k2", "k3", "k4"))))
-	must(t, s.Append(toolStart("k1"), messageRecord(result("r1", "k1", "one")), toolStart("k2"), toolStart("k3")))
-	must(t, s.PutProposal(Proposal{ID: "p7", CallID: "k3", Pending: true}))
+	must(t, s.Append(toolStart("k1"), messageRecord(result("r1", "k1", "one")), toolStart("k2"),
+		agent.Record{Type: agent.RecordToolStart, Data: json.RawMessage(`{"callId":"k3","itemId":"item7"}`)}))
 	before := s.NextSeq()
 	crash(s)
 
-	other := OpenWith(l.dir, Options{Now: clock()})
+	pending := true
+	other := OpenWith(l.dir, Options{Now: clock(), PendingProposal: func(_, item string) string {
+		if !pending {
+			return ""
+		}
+		return strings.Replace(item, "item", "p", 1)
+	}})
 	check := func(in *Loaded) {
 		t.Helper()
 		wantOutline(t, in, "u:go a: t:one t:interrupted: agent-lsp ended while this call was running. It may have had effects; check before you repeat it. "+
@@ -187,7 +187,8 @@ func TestCrashInTool(t *testing.T) {
 		t.Errorf("interrupted %q %+v, last %+v", in.InterruptedTurn, in.Interrupted, in.Turns)
 	}
 	check(in)
-	must(t, in.Session.PutProposal(Proposal{ID: "p7", CallID: "k3"})) // decided later: the result stays as it was
+	must(t, in.Session.SetTitle("mine")) // a write stores the results
+	pending = false                      // decided later: the result stays as it was
 	check(in)
 	must(t, in.Session.Close())
 	again := load(t, other, s.ID())

@@ -193,7 +193,7 @@ func TestSubagentDescriptionAndDepth(t *testing.T) {
 		t.Error("the description depends on the order")
 	}
 	tool := setup().tool
-	if tool.AtDepth(1) == nil || tool.AtDepth(2) != nil {
+	if tool.At(1, Limits{}, tool.opts.Agents) == nil || tool.At(2, Limits{}, tool.opts.Agents) != nil {
 		t.Error("the depth is not bounded at 2")
 	}
 }

@@ -63,7 +63,7 @@ type Options struct {
 	// Agents lists the configured agents; General is added where none has its name.
 	Agents func() []Agent
 	// Child derives a session's options from the parent's. Sink is set by the tool. Tools of the
-	// child include a Tool of the next depth where that is allowed (AtDepth).
+	// child include a Tool of the next depth where that is allowed (At).
 	Child func(ctx context.Context, s Spawn) (agent.Options, error)
 	// Ended is told that the session with that id is over; nil: nobody is.
 	Ended func(id string)
@@ -108,9 +108,6 @@ func New(o Options) *Tool {
 	t.agents = t.known()
 	return t
 }
-
-// AtDepth returns the tool for a sub-agent of that depth, nil where it may call none.
-func (t *Tool) AtDepth(depth int) *Tool { return t.At(depth, t.opts.Limits, t.opts.Agents) }
 
 // At returns the tool for a session of that depth with limits and agents of its own; nil where it may call none.
 func (t *Tool) At(depth int, l Limits, agents func() []Agent) *Tool {

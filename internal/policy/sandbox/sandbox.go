@@ -166,11 +166,6 @@ func tcpWords(abi int) string {
 	return "network not limited"
 }
 
-// CoversNetwork reports whether the wall keeps every kind of internet socket in.
-func (s Support) CoversNetwork() bool {
-	return s.Available() && (s.Kind != Landlock || filtersSockets())
-}
-
 // denials are what commands print when a wall stops them.
 var denials = []struct{ text, what string }{
 	{"Read-only file system", "a write outside the workspace"},

@@ -1,11 +1,16 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +18,8 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -59,17 +66,84 @@ func TestPromptBlocks(t *testing.T) {
 	}
 }
 
+// Editors name lines in the fragment of a file's URI; what only looks like it is part of the name.
+func TestLinesOfAFile(t *testing.T) {
+	at := func(first, last uint32) *wire.Range {
+		return &wire.Range{Start: wire.Position{Line: first}, End: wire.Position{Line: last}}
+	}
+	for uri, want := range map[string]wire.ContentBlock{
+		"file:///a.go":                 {URI: "file:///a.go"},
+		"file:///a.go#L2":              {URI: "file:///a.go", Range: at(1, 2)},
+		"file:///a.go#L2:3":            {URI: "file:///a.go", Range: at(1, 3)},
+		"file:///a.go#L2-3":            {URI: "file:///a.go", Range: at(1, 3)},
+		"file:///a.go#L2-L3":           {URI: "file:///a.go", Range: at(1, 3)},
+		"file:///a.go?symbol=Foo#L2:3": {URI: "file:///a.go", Range: at(1, 3)},
+		"file:///a.go#L0":              {URI: "file:///a.go#L0"},
+		"file:///a.go#L3:2":            {URI: "file:///a.go#L3:2"},
+		"file:///a.go#L99999999999":    {URI: "file:///a.go#L99999999999"},
+		"file:///c#/Lib.cs":            {URI: "file:///c#/Lib.cs"},
+		"file:///what?.go":             {URI: "file:///what?.go"},
+		"zed:///thread#L2":             {URI: "zed:///thread#L2"},
+	} {
+		want.Type = "resource"
+		if got := resource(uri, ""); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", uri, got)
+		}
+	}
+	text := "no lines" // an empty text is the editor's too: the file's does not stand for it
+	for _, c := range []struct{ given, want string }{{text, text}, {"", "(empty)"}} {
+		got, err := promptBlocks([]acp.ContentBlock{acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: "file:///a.go#L2", Text: c.given}})})
+		if err != nil || got[0].Text != c.want || got[0].URI != "file:///a.go" || got[0].Range == nil {
+			t.Errorf("%q: %+v, %v", c.given, got, err)
+		}
+	}
+	away := acp.ImageBlock("", "image/png") // nothing but pages is fetched, and not by us
+	for uri, want := range map[string]string{"https://x/a.png": "https://x/a.png", "file:///etc/passwd": ""} {
+		away.Image.Uri = &uri
+		if got, err := promptBlocks([]acp.ContentBlock{away}); err != nil || got[0].URL != want {
+			t.Errorf("%s: %+v, %v", uri, got, err)
+		}
+	}
+}
+
+// A client shows a call by its kind: each tool that is documented has one.
+func TestEveryToolHasAKind(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "tools.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllSubmatch(page, -1)
+	if len(rows) < 10 {
+		t.Fatalf("%d tools are documented", len(rows))
+	}
+	for _, row := range rows {
+		if _, ok := kinds[string(row[1])]; !ok {
+			t.Errorf("%s has none", row[1])
+		}
+	}
+}
+
 func TestDecisions(t *testing.T) {
+	var q question
 	answer := func(raw string) []wire.Decision {
 		var a permissionAnswer
 		_ = json.Unmarshal([]byte(raw), &a)
-		return decisionsOf(&a)
+		return decisionsOf(&a, q)
 	}
+	q = question{hunks: []string{"h7", "h8"}, rest: true}
+	for option, want := range map[string][]wire.Decision{
+		"accept": {{HunkID: "h7", Action: "accept"}, {HunkID: "h8", Action: "accept"}}, "reject": {{HunkID: "h7", Action: "reject"}, {HunkID: "h8", Action: "reject"}},
+		"accept_always": {{HunkID: "*", Action: "accept"}}, "else": {{HunkID: "*", Action: "reject"}},
+	} {
+		if got := answer(`{"outcome":{"outcome":"selected","optionId":"` + option + `"}}`); !reflect.DeepEqual(got, want) {
+			t.Errorf("of some hunks, %s: %+v", option, got)
+		}
+	}
+	q = question{hunks: []string{"h7"}}
 	all := func(action string) []wire.Decision { return []wire.Decision{{HunkID: "*", Action: action}} }
 	for raw, want := range map[string][]wire.Decision{
 		`{"outcome":{"outcome":"selected","optionId":"accept"}}`:                                                                        all("accept"),
 		`{"outcome":{"outcome":"selected","optionId":"reject"}}`:                                                                        all("reject"),
-		`{"outcome":{"outcome":"selected","optionId":"accept:h7"}}`:                                                                     {{HunkID: "h7", Action: "accept"}},
 		`{"outcome":{"outcome":"cancelled","optionId":"accept"}}`:                                                                       all("reject"),
 		`{"outcome":{"outcome":"selected","optionId":"else"}}`:                                                                          all("reject"),
 		`{"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`:                                                      all("reject"),
@@ -121,15 +195,17 @@ func TestDeltaFramesAreJSON(t *testing.T) {
 
 // What is encoded without the library's detour is what the library would have encoded.
 func TestUpdatesAreTheLibrarys(t *testing.T) {
-	item := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b", Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
+	call := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b", Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
 		Result: acp.Ptr("done \u2028 \x00"), Locations: []wire.Location{{URI: "file:///a.go"}}}
 	diffs := []acp.ToolCallContent{acp.ToolDiffContent("/a.go", "new", "old"), acp.ToolDiffContent("/b.go", ""), acp.ToolTerminalRef("t"),
 		acp.ToolContent(acp.ImageBlock("AA==", "image/png")), acp.ToolContent(acp.TextBlock(""))}
 	for _, u := range []acp.SessionUpdate{
-		{ToolCall: toolCall(item)}, {ToolCallUpdate: endedCall(item, diffs)}, {ToolCallUpdate: changedCall(item)},
+		{ToolCall: toolCall(call)}, {ToolCallUpdate: endedCall(call, &item{content: diffs})}, {ToolCallUpdate: changedCall(call)},
 		toolUpdate("i", acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent(diffs)),
 		{UsageUpdate: &acp.SessionUsageUpdate{Used: 0, Size: 5, Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
 		{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr("t")}},
+		{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: new(session).configOptions()}},
+		{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: "plan"}},
 		acp.UpdateAgentMessageText("hi"), acp.UpdatePlan(acp.PlanEntry{Content: "c"}),
 	} {
 		theirs, err := json.Marshal(u)
@@ -177,4 +253,38 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 		go end()
 		s.caughtUp() // the end of the connection ends it
 	})
+}
+
+// A delta that comes while what was told before it is held back comes after that, and before what is told later.
+func TestDeltasKeepTheirPlace(t *testing.T) {
+	var wrote bytes.Buffer
+	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: transport.NewLineOutbox(&wrote, deltaEnd)}
+	c := &core{a: a}
+	s := a.register(c, "s")
+	say := func(id, text string) { c.Delta("s", agent.ItemDelta{ItemID: id, Kind: agent.DeltaText, Text: text}) }
+	begin := func(id string) {
+		c.Notified("s", wire.MethodItemStarted, wire.ItemEvent{Item: wire.Item{ItemID: id, Type: "assistantMessage"}})
+	}
+	begin("one")
+	say("one", "1")
+	s.hold()
+	begin("two") // nobody knows it yet: a delta that went past would be lost
+	say("two", "2")
+	say("one", "3")
+	s.resume(t.Context())
+	say("two", "4")
+	say("none", "5")
+	c.Delta("other", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: "6"})
+	a.out.Close()
+	<-a.out.Done()
+	got := map[string]string{} // deltas of different items may pass each other
+	for _, line := range strings.Split(strings.TrimSpace(wrote.String()), "\n") {
+		_, rest, _ := strings.Cut(line, `"messageId":"`)
+		id, rest, _ := strings.Cut(rest, `"`)
+		_, text, _ := strings.Cut(rest, `"text":"`)
+		got[id] += strings.TrimSuffix(text, deltaEnd)
+	}
+	if want := map[string]string{"one": "13", "two": "24"}; !maps.Equal(got, want) {
+		t.Errorf("told %v by\n%s", got, wrote.String())
+	}
 }

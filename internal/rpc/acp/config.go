@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coder/acp-go-sdk"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -61,9 +62,9 @@ func (s *session) configured(raw json.RawMessage) {
 func (s *session) described(result map[string]any) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	options := s.configOptions()
-	s.options = string(encode(options))
-	result["modes"], result["configOptions"] = s.modes(), options
+	options := encode(s.configOptions())
+	s.options = string(options)
+	result["modes"], result["configOptions"] = s.modes(), jsontext.Value(options)
 	return result
 }
 

@@ -24,6 +24,7 @@ import (
 // client: what it asks comes over a pipe, what we ask and what sessions tell over local.
 type core struct {
 	a     *adapter
+	key   string // in adapter.cores
 	roots []string
 	in    *io.PipeWriter
 	conn  jsonrpc2.Conn
@@ -54,24 +55,64 @@ func (a *adapter) coreFor(ctx context.Context, cwd string, more []string, server
 	if err != nil {
 		return nil, err
 	}
-	key := string(encode([]any{roots, mcp}))
-	a.mu.Lock()
-	c := a.cores[key]
-	if c == nil && a.ended {
-		a.mu.Unlock()
+	c := a.claim(coreKey(roots, mcp), roots, mcp)
+	if c == nil {
 		return nil, fail(codeCancelled, "the connection ends")
 	}
-	if c == nil {
-		c = a.newCore(roots)
-		a.cores[key] = c
-		go c.start(mcp, func() { a.forgetCore(key, c) })
-	}
-	a.mu.Unlock()
 	select {
 	case <-c.ready:
 		return c, c.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+}
+
+// coreKey says which sessions share a server. What the folders are called counts, not what they are: sessions are
+// stored, and files named, by what the client says.
+func coreKey(roots []string, mcp map[string]wire.MCP) string {
+	return string(encode([]any{roots, mcp}))
+}
+
+// claim returns the server of that key for somebody who needs it, nil when the connection ends. The first who comes
+// decides about the one that was started ahead: it is that server, or it goes.
+func (a *adapter) claim(key string, roots []string, mcp map[string]wire.MCP) *core {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return a.cores[key]
+	}
+	early := a.ahead
+	a.ahead = nil
+	c := a.cores[key]
+	if c == nil {
+		c = a.launch(key, roots, mcp)
+	}
+	if early != nil && early != c {
+		delete(a.cores, early.key)
+		a.background(func(context.Context) { early.stop(); <-early.done })
+	}
+	return c
+}
+
+// launch starts a server. The caller holds mu.
+func (a *adapter) launch(key string, roots []string, mcp map[string]wire.MCP) *core {
+	c := a.newCore(key, roots)
+	a.cores[key] = c
+	go c.start(mcp, func() { a.forgetCore(key, c) })
+	return c
+}
+
+// startAhead starts the server of Options.Ahead, if nobody has asked for one yet.
+func (a *adapter) startAhead(context.Context) {
+	roots, err := folders(a.opts.Ahead, nil)
+	if err != nil {
+		return
+	}
+	none := map[string]wire.MCP{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.ended && len(a.cores) == 0 {
+		a.ahead = a.launch(coreKey(roots, none), roots, none)
 	}
 }
 
@@ -120,8 +161,8 @@ func mcpConfig(servers []acp.McpServer) (map[string]wire.MCP, error) {
 	return out, nil
 }
 
-func (a *adapter) newCore(roots []string) *core {
-	c := &core{a: a, roots: roots, done: make(chan struct{}), ready: make(chan struct{}), asked: map[string]context.CancelFunc{}}
+func (a *adapter) newCore(key string, roots []string) *core {
+	c := &core{a: a, key: key, roots: roots, done: make(chan struct{}), ready: make(chan struct{}), asked: map[string]context.CancelFunc{}}
 	c.docs = newDocuments(c)
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -160,7 +201,13 @@ func (a *adapter) forgetCore(key string, c *core) {
 	maps.DeleteFunc(a.sessions, func(_ string, s *session) bool { return s.core == c })
 }
 
+// initialize tells the server who we are. What it answers is known: nothing of it crosses the pipe.
 func (c *core) initialize(mcp map[string]wire.MCP) error {
+	select {
+	case <-c.local.Served():
+	case <-c.done:
+		return fail(codeInternal, "the server within did not start; see the log")
+	}
 	var list []any
 	for _, dir := range c.roots {
 		list = append(list, map[string]any{"uri": workspace.URIOfPath(dir), "name": filepath.Base(dir)})
@@ -180,11 +227,7 @@ func (c *core) initialize(mcp map[string]wire.MCP) error {
 				"editor": map[string]any{"save": fs.WriteTextFile, "open": fs.ReadTextFile}}},
 		},
 	}
-	var result json.RawMessage
-	if _, err := c.conn.Call(c.a.ctx, "initialize", params, &result); err != nil {
-		return err
-	}
-	return c.conn.Notify(c.a.ctx, "initialized", struct{}{})
+	return c.call(c.a.ctx, "initialize", params, nil)
 }
 
 // stop ends the server's input: it aborts what runs, answers what was asked, and ends.

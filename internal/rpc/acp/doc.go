@@ -2,7 +2,7 @@
 //
 // It is an adapter without logic of its own: it runs the server of internal/rpc within the
 // process and is a client of the wire like any editor, so every invariant of the core holds
-// here by construction. Only bytes are saved: requests and notifications of agent/* are passed
+// here by construction. Only bytes are saved: the handshake, requests and notifications of agent/* are passed
 // as the wire's structs (rpc.Local). What the wire tells becomes session/update, what it asks
 // becomes session/request_permission, elicitation/create and fs/*; documents are the files
 // that the client reads and writes for us.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -22,9 +23,10 @@ const fsTimeout = 5 * time.Second
 // documents are the files that the client reads and writes for us. The ACP tells of no
 // change, so a document is read again whenever the core looks at its file.
 type documents struct {
-	c    *core
-	turn chan struct{}        // held while a document is read or changed
-	open map[string]*document // by URI
+	c     *core
+	turn  chan struct{}        // held while a document is read or changed
+	open  map[string]*document // by URI
+	texts sync.Map             // of what is open, by URI: for who must not wait for turn
 }
 
 type document struct {
@@ -84,6 +86,7 @@ func (d *documents) sync(ctx context.Context, uri string) *document {
 		if diskErr == nil && plain(disk) {
 			doc.text = string(disk)
 		}
+		d.texts.Store(uri, doc.text)
 		d.tell("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
 			"uri": uri, "languageId": strings.TrimPrefix(filepath.Ext(path), "."), "version": doc.version, "text": doc.text}})
 	}
@@ -138,12 +141,14 @@ func (d *documents) tell(method string, params any) { _ = d.c.conn.Notify(d.c.a.
 func (d *documents) close(uri string) {
 	if d.open[uri] != nil {
 		delete(d.open, uri)
+		d.texts.Delete(uri)
 		d.tell("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri}})
 	}
 }
 
 func (d *documents) change(uri string, doc *document, text string) {
 	doc.text = text
+	d.texts.Store(uri, text)
 	doc.version++
 	d.tell("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": uri, "version": doc.version},
 		"contentChanges": []any{map[string]any{"text": text}}})

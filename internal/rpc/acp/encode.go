@@ -27,6 +27,18 @@ var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
 		}
 		return variant(e, u.Text)
 	}),
+	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.SessionConfigOption) error {
+		if u.Select == nil {
+			return errors.ErrUnsupported
+		}
+		return variant(e, u.Select)
+	}),
+	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.SessionConfigSelectOptions) error {
+		if u.Ungrouped == nil {
+			return errors.ErrUnsupported
+		}
+		return variant(e, u.Ungrouped)
+	}),
 ))
 
 // likeTheLibrary are the rules that the library's types are made for.
@@ -54,6 +66,12 @@ func updateVariant(u *acp.SessionUpdate) any {
 	case u.SessionInfoUpdate != nil:
 		u.SessionInfoUpdate.SessionUpdate = "session_info_update"
 		return u.SessionInfoUpdate
+	case u.ConfigOptionUpdate != nil:
+		u.ConfigOptionUpdate.SessionUpdate = "config_option_update"
+		return u.ConfigOptionUpdate
+	case u.CurrentModeUpdate != nil:
+		u.CurrentModeUpdate.SessionUpdate = "current_mode_update"
+		return u.CurrentModeUpdate
 	}
 	return nil
 }

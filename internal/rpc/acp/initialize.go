@@ -48,7 +48,7 @@ func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) m
 	}
 }
 
-// initialize answers at once: nothing is started before a session asks for it.
+// initialize answers at once. The server that the first session will most likely want starts meanwhile.
 func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, error) {
 	var p acp.InitializeRequest
 	if err := decode(params, &p); err != nil {
@@ -59,6 +59,7 @@ func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, e
 	}
 	a.client = p.ClientCapabilities
 	a.ready.Store(true)
+	a.background(a.startAhead)
 	empty := map[string]any{}
 	return map[string]any{
 		"protocolVersion": acp.ProtocolVersionNumber,

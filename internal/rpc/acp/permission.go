@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -49,7 +50,7 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(orDefault(p.ItemID, p.RequestID)), Title: &p.Title,
 		Kind: acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
 	if p.Subject.Command != "" {
-		call.RawInput = map[string]any{"command": p.Subject.Command, "cwd": p.Subject.Cwd}
+		call.RawInput = map[string]any{"command": p.Subject.Command, "cwd": orDefault(pathOf(p.Subject.Cwd), p.Subject.Cwd)}
 	}
 	for _, uri := range p.Subject.URIs {
 		if path := pathOf(uri); path != "" {
@@ -108,7 +109,7 @@ type elicitation struct {
 }
 
 // ask puts the model's question to the user: as a form where the client has forms, else
-// options as a permission. A free question that nobody can be asked is not offered.
+// its options as permissions. A free question that nobody can be asked is not offered.
 func (a *adapter) ask(ctx context.Context, p wire.AskParams) (any, error) {
 	if e := a.client.Elicitation; e != nil && e.Form != nil {
 		return a.askForm(ctx, p)
@@ -116,22 +117,66 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (any, error) {
 	if len(p.Options) == 0 {
 		return nil, fail(codeMethodNotFound, "the client has no way to ask")
 	}
-	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(p.RequestID), Title: &p.Question, Kind: acp.Ptr(acp.ToolKindOther), Status: acp.Ptr(acp.ToolCallStatusPending)}
-	r := acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID), ToolCall: call}
-	for _, o := range p.Options {
-		r.Options = append(r.Options, acp.PermissionOption{OptionId: acp.PermissionOptionId(o.Label), Name: o.Label, Kind: acp.PermissionOptionKindAllowOnce})
+	return a.askEach(ctx, p)
+}
+
+// askEach puts each answer that is offered as a permission of its own, until one is allowed; of several all that are.
+// As options of one permission they would be of one kind, and a client that has one button a kind would choose for
+// its user.
+func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (any, error) {
+	id := p.RequestID
+	if s, err := a.session(p.SessionID); err == nil {
+		id = orDefault(s.runningCall("ask_user"), id)
 	}
-	r.Options = append(r.Options, acp.PermissionOption{OptionId: "decline", Name: "Decline to answer", Kind: acp.PermissionOptionKindRejectOnce})
-	got, err := a.choose(ctx, r)
-	if err != nil {
-		return wire.AskResult{Declined: true}, nil
-	}
-	for _, o := range p.Options {
-		if got.selected() == o.Label {
-			return wire.AskResult{Answer: o.Label}, nil
+	var chosen []string
+	for i, o := range p.Options {
+		got, err := a.choose(ctx, acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID),
+			ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(id), Kind: acp.Ptr(acp.ToolKindOther), Status: acp.Ptr(acp.ToolCallStatusPending),
+				Title: acp.Ptr(fmt.Sprintf("%s %d of %d: %s", p.Question, i+1, len(p.Options), described(o)))},
+			Options: []acp.PermissionOption{
+				{OptionId: "yes", Name: o.Label, Kind: acp.PermissionOptionKindAllowOnce},
+				{OptionId: "no", Name: "Not this", Kind: acp.PermissionOptionKindRejectOnce}}})
+		if err != nil || got.selected() == "" {
+			return wire.AskResult{Declined: true}, nil
+		}
+		if got.selected() == "yes" {
+			chosen = append(chosen, o.Label)
+			if !p.Multi {
+				break
+			}
 		}
 	}
-	return wire.AskResult{Declined: true}, nil
+	switch {
+	case len(chosen) == 0:
+		return wire.AskResult{Declined: true}, nil
+	case p.Multi:
+		return map[string]any{"answer": chosen}, nil
+	}
+	return wire.AskResult{Answer: chosen[0]}, nil
+}
+
+// runningCall is the running call of a tool, "" where there is none, or several.
+func (s *session) runningCall(tool string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := ""
+	for id, it := range s.items {
+		if it.tool.Name != tool || it.tool.Status != "running" {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = id
+	}
+	return found
+}
+
+func described(o wire.AskOption) string {
+	if o.Description == "" {
+		return o.Label
+	}
+	return o.Label + ": " + o.Description
 }
 
 func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (any, error) {
@@ -159,11 +204,7 @@ func answerSchema(p wire.AskParams) map[string]any {
 	}
 	choices := make([]any, 0, len(p.Options))
 	for _, o := range p.Options {
-		title := o.Label
-		if o.Description != "" {
-			title += ": " + o.Description
-		}
-		choices = append(choices, map[string]any{"const": o.Label, "title": title})
+		choices = append(choices, map[string]any{"const": o.Label, "title": described(o)})
 	}
 	if p.Multi {
 		return map[string]any{"type": "array", "title": "Answer", "items": map[string]any{"anyOf": choices}}

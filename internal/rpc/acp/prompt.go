@@ -2,11 +2,7 @@ package acp
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"path"
-	"strings"
 
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
@@ -110,6 +106,9 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 		return promptResult(acp.StopReasonCancelled, nil), nil
 	}
 	life := context.WithoutCancel(ctx)
+	if instructions, ok := s.asksToCompact(life, blocks); ok {
+		return s.compact(life, turn, instructions)
+	}
 	var accepted wire.PromptResult
 	began := func() { s.began(turn, &accepted) }
 	if err := s.core.local.Call(life, wire.MethodPrompt, wire.PromptParams{SessionID: s.id, Prompt: blocks}, &accepted, began); err != nil {
@@ -121,16 +120,20 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	if turn.wasCancelled() {
 		s.withdraw(life, accepted)
 	}
-	var ended wire.Turn
-	err := s.core.call(life, wire.MethodTurnWait, wire.TurnWaitParams{SessionID: s.id, MessageID: accepted.MessageID}, &ended)
-	if s.wasAnswered(turn) || turn.wasCancelled() {
+	ended, err := s.core.local.Wait(life, s.id, accepted.MessageID)
+	switch {
+	case s.wasAnswered(turn):
+		return nothing, nil // the next prompt may be under way: no time is spent on what is not written
+	case turn.wasCancelled():
 		return promptResult(acp.StopReasonCancelled, &ended), nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return s.concluded(turn, &ended)
 }
+
+// nothing stands for an answer that was given before.
+var nothing = jsonrpc2.RawMessage("null")
 
 func (s *session) began(turn *prompting, accepted *wire.PromptResult) {
 	s.mu.Lock()
@@ -152,9 +155,12 @@ func (s *session) ended(t *wire.Turn) {
 	if turn.done {
 		reason = acp.StopReasonCancelled
 	}
-	turn.answered, s.turn = true, nil
+	s.turn = nil
 	s.mu.Unlock()
 	s.a.answerNow(turn.request, promptResult(reason, t))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turn.answered = true // not before: the handler then answers with nothing
 }
 
 // wasAnswered says that ended has answered it.
@@ -217,69 +223,6 @@ func stopReason(end string) acp.StopReason {
 		return acp.StopReasonRefusal
 	}
 	return acp.StopReasonEndTurn
-}
-
-// promptBlocks turns the ACP's content into the wire's.
-func promptBlocks(blocks []acp.ContentBlock) (wire.Prompt, error) {
-	if len(blocks) == 0 {
-		return nil, fail(codeInvalidParams, "prompt: is empty")
-	}
-	out := make(wire.Prompt, 0, len(blocks))
-	for i, b := range blocks {
-		block, err := promptBlock(b)
-		if err != nil {
-			return nil, fail(codeInvalidParams, "prompt[%d]: %v", i, err)
-		}
-		out = append(out, block)
-	}
-	return out, nil
-}
-
-func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
-	switch {
-	case b.Text != nil:
-		return wire.ContentBlock{Type: "text", Text: b.Text.Text}, nil
-	case b.Image != nil:
-		data, err := base64.StdEncoding.DecodeString(b.Image.Data)
-		if err != nil {
-			return wire.ContentBlock{}, fmt.Errorf("the image's data is not base64")
-		}
-		out := wire.ContentBlock{Type: "image", MimeType: b.Image.MimeType, Data: data}
-		if len(data) == 0 && b.Image.Uri != nil {
-			out.URL = *b.Image.Uri
-		}
-		return out, nil
-	case b.ResourceLink != nil:
-		if strings.HasPrefix(b.ResourceLink.Uri, "http:") || strings.HasPrefix(b.ResourceLink.Uri, "https:") {
-			return wire.ContentBlock{Type: "text", Text: b.ResourceLink.Name + ": " + b.ResourceLink.Uri}, nil
-		}
-		return wire.ContentBlock{Type: "resource", URI: b.ResourceLink.Uri}, nil
-	case b.Resource != nil:
-		return embedded(b.Resource.Resource)
-	}
-	return wire.ContentBlock{}, errors.New("only text, images, links and embedded resources can be read (see promptCapabilities)")
-}
-
-func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
-	if t := r.TextResourceContents; t != nil {
-		return wire.ContentBlock{Type: "resource", URI: t.Uri, Text: t.Text}, nil
-	}
-	blob := r.BlobResourceContents
-	if blob == nil {
-		return wire.ContentBlock{}, errors.New("the resource has neither text nor blob")
-	}
-	data, err := base64.StdEncoding.DecodeString(blob.Blob)
-	if err != nil {
-		return wire.ContentBlock{}, errors.New("the resource's blob is not base64")
-	}
-	mime := "application/octet-stream"
-	if blob.MimeType != nil {
-		mime = *blob.MimeType
-	}
-	if strings.HasPrefix(mime, "image/") {
-		return wire.ContentBlock{Type: "image", MimeType: mime, Data: data}, nil
-	}
-	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), MimeType: mime, Data: data}, nil
 }
 
 // steerParams are those of the extension _session/steering.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
@@ -14,24 +14,39 @@ import (
 )
 
 const (
-	// maxHunkChoices bounds the hunks that are offered one by one in one question.
-	maxHunkChoices = 12
-
-	acceptAll    = "accept"
+	acceptIt     = "accept"
 	acceptAlways = "accept_always"
-	rejectAll    = "reject"
-	acceptHunk   = "accept:" // + hunkId
+	rejectIt     = "reject"
+	eachFile     = "each_file" // ask about each file alone
+	eachHunk     = "each_hunk" // ask about each hunk of the file alone
 )
 
-// proposed shows a proposal's diff with its tool call.
+// proposed shows a proposal's diffs with its tool call. It looks at no disk, which may hang: whoever tells of
+// proposals holds a lock.
 func (s *session) proposed(p *wire.Proposal) {
-	diffs := diffsOf(p)
+	pic := takePicture(p, s.core.docs.known)
 	s.mu.Lock()
-	if it := s.items[p.ItemID]; it != nil {
-		it.diffs = diffs
+	if _, known := s.pictures[p.ProposalID]; !known {
+		s.pictures[p.ProposalID] = pic
 	}
 	s.mu.Unlock()
-	s.update(toolUpdate(p.ItemID, acp.WithUpdateContent(diffs), acp.WithUpdateLocations(placesOf(p))))
+	s.show(p, pic.diffs(isPending))
+}
+
+func isPending(h *wire.Hunk) bool { return h.State == "pending" }
+
+// show tells the diffs of a proposal's call.
+func (s *session) show(p *wire.Proposal, diffs []acp.ToolCallContent) {
+	if len(diffs) == 0 {
+		return
+	}
+	places := placesOf(p)
+	s.mu.Lock()
+	if it := s.items[p.ItemID]; it != nil {
+		it.content, it.places = diffs, places
+	}
+	s.mu.Unlock()
+	s.update(toolUpdate(p.ItemID, acp.WithUpdateContent(diffs), acp.WithUpdateLocations(places)))
 }
 
 func placesOf(p *wire.Proposal) []acp.ToolCallLocation {
@@ -44,13 +59,22 @@ func placesOf(p *wire.Proposal) []acp.ToolCallLocation {
 	return out
 }
 
-// decided ends the question about a proposal that needs no answer any more.
-func (s *session) decided(proposalID string) {
+// decided ends the question about a proposal that needs no answer any more. What its call shows at its end is what
+// was made, or what was refused.
+func (s *session) decided(p *wire.Proposal) {
 	s.mu.Lock()
-	cancel := s.reviews[proposalID]
-	s.mu.Unlock()
-	if cancel != nil {
+	defer s.mu.Unlock()
+	if cancel := s.reviews[p.ProposalID]; cancel != nil {
 		cancel()
+	}
+	pic, it := s.pictures[p.ProposalID], s.items[p.ItemID]
+	delete(s.pictures, p.ProposalID)
+	if pic.p == nil || it == nil {
+		return
+	}
+	pic = pic.decidedAs(p)
+	if made := pic.diffs(func(h *wire.Hunk) bool { return h.State == "accepted" }); len(made) > 0 {
+		it.content, it.partial = made, p.State != "applied"
 	}
 }
 
@@ -62,6 +86,8 @@ func (s *session) askReview(proposalID string) {
 // reviewPending asks about the proposals that nobody waits for: those of the policies collect
 // and review at the end of a turn, and those of a session that was loaded.
 func (s *session) reviewPending(ctx context.Context) {
+	ctx, done := s.soleReview(ctx)
+	defer done()
 	s.setPending(false) // what is made meanwhile counts again
 	var res wire.ProposalListResult
 	if s.core.call(ctx, wire.MethodProposalList, wire.ProposalListParams{SessionID: s.id, State: "proposed"}, &res) != nil {
@@ -71,6 +97,21 @@ func (s *session) reviewPending(ctx context.Context) {
 		s.setPending(true) // it may stay undecided
 		s.review(ctx, p.ProposalID)
 	}
+}
+
+// soleReview withdraws what is asked about such proposals already: a client may have dropped a question that came
+// outside of a prompt. It returns when that is over.
+func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	s.mu.Lock()
+	before := s.reviewing
+	s.reviewing = func() { cancel(); <-over }
+	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return ctx, func() { cancel(); close(over) }
 }
 
 // mayPend says that a proposal may be undecided: one was made, or the session is an old one.
@@ -100,7 +141,7 @@ func (s *session) reviewFor(turn *prompting) {
 	s.reviewPending(ctx)
 }
 
-// review asks until no hunk is pending. Each answer decides all hunks or one of them.
+// review asks until no hunk is pending: about all, or about each file or hunk once the user wants that.
 func (s *session) review(ctx context.Context, proposalID string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,45 +157,73 @@ func (s *session) review(ctx context.Context, proposalID string) {
 		delete(s.reviews, proposalID)
 		s.mu.Unlock()
 	}()
+	var by grain
 	for ctx.Err() == nil {
 		var res wire.ProposalGetResult
 		if s.core.call(ctx, wire.MethodProposalGet, wire.ProposalParams{ProposalID: proposalID}, &res) != nil {
 			return
 		}
-		pending := pendingHunks(&res.Proposal)
-		if len(pending) == 0 || !s.reviewOnce(ctx, &res.Proposal, pending) {
+		q := questionOf(&res.Proposal, by)
+		if len(q.hunks) == 0 || !s.reviewOnce(ctx, q, &by) {
 			return
 		}
 	}
 }
 
-// hunkOf is a pending hunk with its file.
-type hunkOf struct {
-	file wire.ProposalFile
-	hunk wire.Hunk
+// grain is how much a question is about.
+type grain struct {
+	files bool
+	hunks string // the file whose hunks are asked about one by one
 }
 
-func pendingHunks(p *wire.Proposal) []hunkOf {
-	var out []hunkOf
+// question is about some of the pending hunks of a proposal.
+type question struct {
+	p     *wire.Proposal
+	hunks []string // their ids
+	title string
+	place []acp.ToolCallLocation
+	rest  bool // more hunks are pending
+	files bool // the hunks are of several files
+	file  string
+}
+
+// questionOf is about all pending hunks, those of the first file that has any, or the first.
+func questionOf(p *wire.Proposal, by grain) question {
+	q := question{p: p, title: p.Title}
 	for _, f := range p.Files {
 		for _, h := range f.Hunks {
-			if h.State == "pending" {
-				out = append(out, hunkOf{f, h})
+			if !isPending(&h) {
+				continue
 			}
+			if len(q.hunks) > 0 && (by.files && q.file != f.URI || by.hunks == q.file) {
+				q.rest = true
+				continue
+			}
+			if q.file == "" {
+				q.file = f.URI
+				q.place = []acp.ToolCallLocation{{Path: pathOf(f.URI), Line: acp.Ptr(int(h.Range.Start.Line) + 1)}}
+			}
+			q.files = q.files || q.file != f.URI
+			q.hunks = append(q.hunks, h.HunkID)
 		}
 	}
-	return out
+	if (by.files || by.hunks != "") && len(q.place) > 0 {
+		q.title = fmt.Sprintf("%s: %s:%d", p.Title, filepath.Base(q.place[0].Path), *q.place[0].Line)
+	} else {
+		q.place = placesOf(p)
+	}
+	return q
 }
 
 // reviewOnce asks once and carries out the answer; false ends the asking.
-func (s *session) reviewOnce(ctx context.Context, p *wire.Proposal, pending []hunkOf) bool {
-	diffs := diffsOf(p)
-	s.update(toolUpdate(p.ItemID, acp.WithUpdateContent(diffs), acp.WithUpdateLocations(placesOf(p))))
+func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
+	pic := s.look(q.p)
+	diffs := pic.diffs(func(h *wire.Hunk) bool { return isPending(h) && slices.Contains(q.hunks, h.HunkID) })
 	got, err := s.a.choose(ctx, acp.RequestPermissionRequest{
-		SessionId: acp.SessionId(s.id), Options: reviewOptions(pending),
-		ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(p.ItemID), Title: &p.Title, Kind: acp.Ptr(acp.ToolKindEdit),
-			Status: acp.Ptr(acp.ToolCallStatusPending), Content: diffs, Locations: placesOf(p)},
-		Meta: map[string]any{"agentLsp": map[string]any{"proposal": p}},
+		SessionId: acp.SessionId(s.id), Options: reviewOptions(q),
+		ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(q.p.ItemID), Title: &q.title, Kind: acp.Ptr(acp.ToolKindEdit),
+			Status: acp.Ptr(acp.ToolCallStatusPending), Content: diffs, Locations: q.place},
+		Meta: map[string]any{"agentLsp": map[string]any{"proposal": q.p}},
 	})
 	if ctx.Err() != nil || s.cancelling() {
 		return false
@@ -162,11 +231,18 @@ func (s *session) reviewOnce(ctx context.Context, p *wire.Proposal, pending []hu
 	if err != nil {
 		got = new(permissionAnswer) // an error is a refusal
 	}
-	if got.selected() == acceptAlways {
+	switch got.selected() {
+	case eachFile:
+		by.files = true
+		return true
+	case eachHunk:
+		by.hunks = q.file
+		return true
+	case acceptAlways:
 		_ = s.configure(ctx, map[string]any{optionEditPolicy: "auto"})
 		s.tellOptions()
 	}
-	params := wire.ProposalResolveParams{ProposalID: p.ProposalID, Revision: &p.Revision, Decisions: decisionsOf(got), Comment: got.Meta.AgentLsp.Feedback}
+	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision, Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
 	var res wire.ProposalResolveResult
 	// What it decides closes the proposal, which ends ctx, and goes on.
 	err = s.core.call(context.WithoutCancel(ctx), wire.MethodProposalResolve, params, &res)
@@ -177,6 +253,23 @@ func (s *session) reviewOnce(ctx context.Context, p *wire.Proposal, pending []hu
 	return err == nil && len(res.Conflicts) == 0
 }
 
+// look takes the picture that a question is drawn from, and shows it where less of it was known when the proposal
+// was made.
+func (s *session) look(p *wire.Proposal) picture {
+	pic := takePicture(p, s.core.docs.looked)
+	s.mu.Lock()
+	before, known := s.pictures[p.ProposalID]
+	better := known && before.lacks() && !pic.lacks() && before.p.Revision == p.Revision
+	if better {
+		s.pictures[p.ProposalID] = pic
+	}
+	s.mu.Unlock()
+	if better {
+		s.show(p, pic.diffs(isPending))
+	}
+	return pic
+}
+
 // cancelling says that session/cancel came: the abort settles what is undecided.
 func (s *session) cancelling() bool {
 	s.mu.Lock()
@@ -184,38 +277,50 @@ func (s *session) cancelling() bool {
 	return s.turn != nil && s.turn.done
 }
 
-// reviewOptions are accept all, reject all and, where there are several hunks, each alone.
-func reviewOptions(pending []hunkOf) []acp.PermissionOption {
+// reviewOptions are to accept, to reject, and to be asked about less. Many clients have one button a kind, and of
+// several options of a kind take the first, or the last: whichever it is must be what the user saw. Of several files
+// they may have shown the first only, so that the last that allows asks about each file; and the hunks of a file are
+// all in its diff, so that it is a kind that these clients do not have by which each is asked about.
+func reviewOptions(q question) []acp.PermissionOption {
 	accept, reject := "Accept", "Reject"
-	if len(pending) > 1 {
-		accept, reject = fmt.Sprintf("Accept all %d hunks", len(pending)), "Reject all"
+	if n := len(q.hunks); n > 1 {
+		accept, reject = fmt.Sprintf("Accept all %d hunks", n), "Reject all"
 	}
 	out := []acp.PermissionOption{
-		{OptionId: acceptAll, Name: accept, Kind: acp.PermissionOptionKindAllowOnce},
-		{OptionId: rejectAll, Name: reject, Kind: acp.PermissionOptionKindRejectOnce},
+		{OptionId: acceptIt, Name: accept, Kind: acp.PermissionOptionKindAllowOnce},
+		{OptionId: rejectIt, Name: reject, Kind: acp.PermissionOptionKindRejectOnce},
 		{OptionId: acceptAlways, Name: "Accept all edits of this session", Kind: acp.PermissionOptionKindAllowAlways},
 	}
-	if len(pending) < 2 {
-		return out
-	}
-	for i, h := range pending[:min(len(pending), maxHunkChoices)] {
-		out = append(out, acp.PermissionOption{OptionId: acp.PermissionOptionId(acceptHunk + h.hunk.HunkID), Kind: acp.PermissionOptionKindAllowOnce,
-			Name: fmt.Sprintf("Accept hunk %d (%s:%d), then ask about the rest", i+1, filepath.Base(pathOf(h.file.URI)), h.hunk.Range.Start.Line+1),
-			Meta: map[string]any{"agentLsp": map[string]any{"hunkId": h.hunk.HunkID}}})
+	switch {
+	case q.files:
+		out = append(out, acp.PermissionOption{OptionId: eachFile, Name: "Ask about each file", Kind: acp.PermissionOptionKindAllowOnce})
+	case len(q.hunks) > 1:
+		out = append(out, acp.PermissionOption{OptionId: eachHunk, Name: "Ask about each hunk", Kind: acp.PermissionOptionKindRejectAlways})
 	}
 	return out
 }
 
 // decisionsOf reads an answer; whatever names no option is a refusal of all.
-func decisionsOf(got *permissionAnswer) []wire.Decision {
+func decisionsOf(got *permissionAnswer, q question) []wire.Decision {
 	if got.selected() != "" && len(got.Meta.AgentLsp.Decisions) > 0 {
 		return got.Meta.AgentLsp.Decisions
 	}
-	switch id := got.selected(); {
-	case id == acceptAll || id == acceptAlways:
+	action := "reject"
+	switch got.selected() {
+	case acceptAlways:
 		return []wire.Decision{{HunkID: "*", Action: "accept"}}
-	case strings.HasPrefix(id, acceptHunk):
-		return []wire.Decision{{HunkID: strings.TrimPrefix(id, acceptHunk), Action: "accept"}}
+	case acceptIt:
+		action = "accept"
+	case rejectIt:
+	default:
+		return []wire.Decision{{HunkID: "*", Action: "reject"}}
 	}
-	return []wire.Decision{{HunkID: "*", Action: "reject"}}
+	if !q.rest {
+		return []wire.Decision{{HunkID: "*", Action: action}}
+	}
+	out := make([]wire.Decision, 0, len(q.hunks))
+	for _, id := range q.hunks {
+		out = append(out, wire.Decision{HunkID: id, Action: action})
+	}
+	return out
 }

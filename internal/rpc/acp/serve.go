@@ -30,7 +30,7 @@ const (
 	deltaEnd = `"}}}}`
 )
 
-// Options are all that a connection needs; every field but Log is required.
+// Options are all that a connection needs; every field but Log and Ahead is required.
 type Options struct {
 	// In is read until its end; it is closed at the end of Serve where it is an io.Closer.
 	In io.Reader
@@ -38,6 +38,10 @@ type Options struct {
 	Out     io.Writer
 	Log     *slog.Logger // nil: nowhere
 	Version string
+	// Ahead is the folder whose server starts as soon as the client is known, because its first session
+	// will most likely be there; "": none does. What it starts must do nothing that shows before it is
+	// asked for something.
+	Ahead string
 	// Core serves one LSP connection until opts.In ends, with everything that belongs to it:
 	// opts lacks only Start. Commands may run in the client's terminals.
 	Core func(ctx context.Context, opts rpc.Options, terminal Terminal) error
@@ -58,12 +62,13 @@ type adapter struct {
 
 	inbound sync.WaitGroup // requests of the client whose answers are not queued
 
-	mu       sync.Mutex
+	mu       sync.RWMutex // each delta looks for its session
 	requests map[jsonrpc2.ID]*inbound
 	early    map[jsonrpc2.ID]bool // answered before their handlers have returned
 	cores    map[string]*core
 	sessions map[string]*session
-	ended    bool // no core starts any more
+	ahead    *core // started for Options.Ahead, and not asked for yet
+	ended    bool  // no core starts any more
 }
 
 // inbound is a request of the client's.

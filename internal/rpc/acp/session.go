@@ -17,27 +17,34 @@ import (
 // listPage is how many sessions one answer lists.
 const listPage = 100
 
+// modelsPause is how long the question for the provider's models waits for a prompt that comes with its session.
+const modelsPause = 50 * time.Millisecond
+
 // session is a session that the client created, loaded or resumed.
 type session struct {
 	a    *adapter
 	core *core
 	id   string
 
-	mu      sync.Mutex
-	turn    *prompting // the prompt that is being answered, nil: none
-	items   map[string]*item
-	config  wire.Config // in effect
-	models  []string    // that the provider offers
-	options string      // what the client was last told, encoded
-	title   string
-	reviews map[string]context.CancelFunc // proposals that the client is asked about
-	pending bool                          // a proposal may be undecided
-	held    chan struct{}                 // what is told waits in later until this is closed; nil: nothing does
-	later   []func()
+	mu        sync.Mutex
+	turn      *prompting // the prompt that is being answered, nil: none
+	items     map[string]*item
+	config    wire.Config // in effect
+	models    []string    // that the provider offers
+	options   string      // what the client was last told, encoded
+	title     string
+	usage     usage                         // that the client was last told
+	planned   string                        // the plan that the client was last told, encoded
+	pictures  map[string]picture            // of proposals, as they were made
+	reviews   map[string]context.CancelFunc // proposals that the client is asked about
+	reviewing func()                        // ends reviewPending and waits for that; nil: it never ran
+	pending   bool                          // a proposal may be undecided
+	held      chan struct{}                 // what is told waits in later until this is closed; nil: nothing does
+	later     []func()
 }
 
 func (a *adapter) register(c *core, id string) *session {
-	s := &session{a: a, core: c, id: id, items: map[string]*item{}, reviews: map[string]context.CancelFunc{}}
+	s := &session{a: a, core: c, id: id, items: map[string]*item{}, pictures: map[string]picture{}, reviews: map[string]context.CancelFunc{}}
 	a.mu.Lock()
 	a.sessions[id] = s
 	a.mu.Unlock()
@@ -45,8 +52,8 @@ func (a *adapter) register(c *core, id string) *session {
 }
 
 func (a *adapter) session(id string) (*session, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.mu.RLock()
+	defer a.mu.RUnlock()
 	if s := a.sessions[id]; s != nil {
 		return s, nil
 	}
@@ -118,6 +125,7 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, ser
 		s = a.register(c, id)
 	}
 	s.setPending(true)
+	s.forgetTold()
 	var res wire.SessionLoadResult
 	seen := func() {
 		s.hold()
@@ -133,6 +141,13 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, ser
 	return s.described(map[string]any{}), nil
 }
 
+// forgetTold makes s tell again what the client may have forgotten.
+func (s *session) forgetTold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.planned, s.usage = "", usage{}
+}
+
 // moves lets a session go from where it is, if c has it too: with other further folders or MCP servers. s may be nil.
 func (s *session) moves(ctx context.Context, c *core) error {
 	if s == nil || s.core.roots[0] != c.roots[0] {
@@ -144,12 +159,12 @@ func (s *session) moves(ctx context.Context, c *core) error {
 	return s.core.local.Release(ctx, s.id)
 }
 
-// introduce tells what takes a moment to find out: commands and models.
+// introduce tells what takes a moment to find out: commands, and models, for which the provider is asked. A prompt that
+// comes with its session is asked before.
 func (s *session) introduce(ctx context.Context) {
-	var commands wire.CommandListResult
-	if s.core.call(ctx, wire.MethodCommandList, struct{}{}, &commands) == nil {
-		list := make([]acp.AvailableCommand, 0, len(commands.Commands))
-		for _, c := range commands.Commands {
+	if commands, err := s.commands(ctx); err == nil {
+		list := make([]acp.AvailableCommand, 0, len(commands))
+		for _, c := range commands {
 			out := acp.AvailableCommand{Name: c.Name, Description: c.Description}
 			if c.Hint != "" {
 				out.Input = &acp.AvailableCommandInput{Unstructured: &acp.UnstructuredCommandInput{Hint: c.Hint}}
@@ -157,6 +172,9 @@ func (s *session) introduce(ctx context.Context) {
 			list = append(list, out)
 		}
 		s.update(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: list}})
+	}
+	if !pause(ctx, modelsPause) {
+		return
 	}
 	var models wire.ModelsResult
 	if s.core.call(ctx, wire.MethodModels, struct{}{}, &models) == nil {
@@ -167,6 +185,18 @@ func (s *session) introduce(ctx context.Context) {
 		}
 		s.mu.Unlock()
 		s.tellOptions()
+	}
+}
+
+// pause waits; it reports false where ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -2,9 +2,12 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
+	"go.lsp.dev/jsonrpc2"
 )
 
 const (
@@ -35,9 +38,17 @@ type Terminal interface {
 	// Offered says that the client has terminals.
 	Offered() bool
 	// Run runs a command until it ends or ctx does, which kills it; it is released in any case.
-	// The error is of a terminal that could not be made: nothing has run then.
+	// The error is of a terminal that was not made: nothing has run then, unless it is ErrNoTerminalYet. It is ErrNoTerminals
+	// where the client has none after all; any other is its refusal.
 	Run(ctx context.Context, cmd Command) (Exit, error)
 }
+
+// ErrNoTerminalYet says that the client has not answered whether it makes a terminal. It may still make one, whose
+// command is killed then; what it did by that time is not known.
+var ErrNoTerminalYet = errors.New("the editor did not say in time whether it made a terminal")
+
+// ErrNoTerminals says that the client, which offered terminals, knows no request for one.
+var ErrNoTerminals = errors.New("the editor has no terminals")
 
 var _ Terminal = (*adapter)(nil)
 
@@ -48,20 +59,73 @@ func (a *adapter) Offered() bool { return a.client.Terminal }
 func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	s, err := a.session(cmd.SessionID)
 	if err != nil {
-		return Exit{}, err
+		return Exit{}, ErrNoTerminals // not for one that it does not know
 	}
-	var made acp.CreateTerminalResponse
 	create := acp.CreateTerminalRequest{SessionId: acp.SessionId(s.id), Command: cmd.Argv[0], Args: cmd.Argv[1:], Cwd: &cmd.Dir, OutputByteLimit: &cmd.OutputBytes}
-	if err := a.terminalCall(ctx, acp.ClientMethodTerminalCreate, create, &made); err != nil {
-		return Exit{}, err
+	terminal, err := a.createTerminal(ctx, create)
+	if err != nil {
+		return Exit{}, notMade(err)
 	}
-	id := acp.SessionId(s.id)
-	defer func() {
-		var done acp.ReleaseTerminalResponse
-		_ = a.terminalCall(ctx, acp.ClientMethodTerminalRelease, acp.ReleaseTerminalRequest{SessionId: id, TerminalId: made.TerminalId}, &done)
-	}()
-	s.showTerminal(cmd.ItemID, made.TerminalId)
-	return a.follow(ctx, id, made.TerminalId), nil
+	defer a.releaseTerminal(ctx, create.SessionId, terminal)
+	s.showTerminal(cmd.ItemID, terminal)
+	return a.follow(ctx, create.SessionId, terminal), nil
+}
+
+// notMade says why a client made no terminal. Clients ask their user, or a policy of their own, about a terminal and
+// answer a refusal with an error of any code; only one says that they could not be asked.
+func notMade(err error) error {
+	var e *jsonrpc2.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if int(e.Code) == codeMethodNotFound {
+		return ErrNoTerminals
+	}
+	var data struct{ Details string }
+	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
+		return errors.New(data.Details)
+	}
+	return errors.New(e.Message)
+}
+
+// createTerminal asks for a terminal. One that comes when nobody waits for it any more is killed: its command would
+// run unseen, perhaps beside another try of the same.
+func (a *adapter) createTerminal(ctx context.Context, create acp.CreateTerminalRequest) (id string, err error) {
+	type answer struct {
+		made acp.CreateTerminalResponse
+		err  error
+	}
+	answered := make(chan answer, 1)
+	a.background(func(life context.Context) {
+		var got answer
+		got.err = a.call(life, acp.ClientMethodTerminalCreate, create, &got.made)
+		answered <- got
+	})
+	limit := time.NewTimer(terminalTimeout)
+	defer limit.Stop()
+	select {
+	case got := <-answered:
+		return got.made.TerminalId, got.err
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	a.background(func(context.Context) {
+		if got := <-answered; got.err == nil {
+			a.killTerminal(ctx, create.SessionId, got.made.TerminalId)
+			a.releaseTerminal(ctx, create.SessionId, got.made.TerminalId)
+		}
+	})
+	return "", ErrNoTerminalYet
+}
+
+func (a *adapter) killTerminal(ctx context.Context, session acp.SessionId, terminal string) {
+	var killed acp.KillTerminalResponse
+	_ = a.terminalCall(ctx, acp.ClientMethodTerminalKill, acp.KillTerminalRequest{SessionId: session, TerminalId: terminal}, &killed)
+}
+
+func (a *adapter) releaseTerminal(ctx context.Context, session acp.SessionId, terminal string) {
+	var done acp.ReleaseTerminalResponse
+	_ = a.terminalCall(ctx, acp.ClientMethodTerminalRelease, acp.ReleaseTerminalRequest{SessionId: session, TerminalId: terminal}, &done)
 }
 
 // follow waits for the end of a terminal's command, and kills it when ctx ends first.
@@ -69,8 +133,7 @@ func (a *adapter) follow(ctx context.Context, session acp.SessionId, terminal st
 	var ended acp.WaitForTerminalExitResponse
 	err := a.call(ctx, acp.ClientMethodTerminalWaitForExit, acp.WaitForTerminalExitRequest{SessionId: session, TerminalId: terminal}, &ended)
 	if err != nil {
-		var killed acp.KillTerminalResponse
-		_ = a.terminalCall(ctx, acp.ClientMethodTerminalKill, acp.KillTerminalRequest{SessionId: session, TerminalId: terminal}, &killed)
+		a.killTerminal(ctx, session, terminal)
 	}
 	out := Exit{Code: -1}
 	var shown acp.TerminalOutputResponse
@@ -102,7 +165,7 @@ func (s *session) showTerminal(itemID, terminal string) {
 	content := []acp.ToolCallContent{acp.ToolTerminalRef(terminal)}
 	s.mu.Lock()
 	if it := s.items[itemID]; it != nil {
-		it.diffs = content
+		it.content = content
 	}
 	s.mu.Unlock()
 	s.update(toolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent(content)))

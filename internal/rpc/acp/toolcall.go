@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// maxDiff bounds the texts of all diffs of one call; beyond it only names are shown.
-	maxDiff = 4 << 20
 	// maxRaw bounds a call's raw input and what is shown of its result.
 	maxRaw = 256 << 10
 )
@@ -20,10 +18,12 @@ const (
 // kinds are the ACP's kinds of our tools.
 var kinds = map[string]acp.ToolKind{
 	"read": acp.ToolKindRead, "ls": acp.ToolKindRead, "job": acp.ToolKindRead,
-	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch,
+	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch, "lsp": acp.ToolKindSearch,
 	"edit": acp.ToolKindEdit, "write": acp.ToolKindEdit, "apply_patch": acp.ToolKindEdit,
+	"lsp_rename": acp.ToolKindEdit, "lsp_action": acp.ToolKindEdit,
 	"bash": acp.ToolKindExecute, "fetch": acp.ToolKindFetch, "web_search": acp.ToolKindFetch,
-	"plan": acp.ToolKindThink, "recall": acp.ToolKindThink, "remember": acp.ToolKindThink,
+	"ask_user": acp.ToolKindOther,
+	"plan":     acp.ToolKindThink, "recall": acp.ToolKindThink, "remember": acp.ToolKindThink,
 }
 
 func kindOf(tool string) acp.ToolKind {
@@ -47,9 +47,10 @@ func statusOf(status string) acp.ToolCallStatus {
 
 func titleOf(w *wire.Item) string { return orDefault(w.Label, orDefault(w.Name, "Tool")) }
 
-// rawInput is what the model sent, where it is JSON and not too long to show.
+// rawInput is what the model sent, where it is JSON and not too long to show. While the arguments still come there is
+// an empty object, which clients would show.
 func rawInput(args json.RawMessage) any {
-	if len(args) == 0 || len(args) > maxRaw || !json.Valid(args) {
+	if len(args) <= len("{}") || len(args) > maxRaw || !json.Valid(args) {
 		return nil
 	}
 	return args
@@ -97,13 +98,17 @@ func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args), Meta: metaOf(w)}
 }
 
-// endedCall tells a call's result: its diffs, else the text that the model got, and its images.
-func endedCall(w *wire.Item, diffs []acp.ToolCallContent) *acp.SessionToolCallUpdate {
+// endedCall tells a call's result: its diffs, else the text that the model got, and its images. The text comes with
+// diffs too where not all went as they show.
+func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 	u := changedCall(w)
-	u.Content = diffs
+	u.Content = it.content
+	if it.places != nil {
+		u.Locations = it.places
+	}
 	if w.Result != nil {
 		shown := clip(*w.Result)
-		if len(diffs) == 0 || w.IsError || w.Status != "completed" {
+		if len(it.content) == 0 || it.partial || w.IsError || w.Status != "completed" {
 			u.Content = append(u.Content[:len(u.Content):len(u.Content)], acp.ToolContent(acp.TextBlock(shown)))
 		}
 		u.RawOutput = map[string]any{"result": shown, "isError": w.IsError}
@@ -121,33 +126,4 @@ func clip(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxRaw], "") + "\n[... cut ...]"
-}
-
-// diffsOf shows each hunk of a proposal as a diff of its own.
-func diffsOf(p *wire.Proposal) []acp.ToolCallContent {
-	var out []acp.ToolCallContent
-	size := 0
-	for _, f := range p.Files {
-		for _, h := range f.Hunks {
-			size += len(h.OldText) + len(h.NewText)
-			if size > maxDiff {
-				out = append(out, acp.ToolContent(acp.TextBlock("The rest of the change is too long to show: "+pathOf(f.URI))))
-				return out
-			}
-			out = append(out, diffOf(f, h))
-		}
-	}
-	return out
-}
-
-func diffOf(f wire.ProposalFile, h wire.Hunk) acp.ToolCallContent {
-	if f.Op == "rename" {
-		return acp.ToolContent(acp.TextBlock("Rename " + pathOf(f.URI) + " to " + pathOf(f.NewURI)))
-	}
-	d := acp.ToolDiffContent(pathOf(f.URI), h.NewText, h.OldText)
-	if f.Op == "create" {
-		d.Diff.OldText = nil
-	}
-	d.Diff.Meta = map[string]any{"agentLsp": map[string]any{"hunkId": h.HunkID, "state": h.State, "op": f.Op, "line": h.Range.Start.Line + 1}}
-	return d
 }

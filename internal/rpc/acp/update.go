@@ -23,12 +23,14 @@ const (
 
 // item is an item of a running turn.
 type item struct {
-	kind   string
-	nested bool // a sub-agent's
-	sent   int  // bytes of its text that the client has
-	output []byte
-	diffs  []acp.ToolCallContent
-	tool   wire.Item
+	kind    string
+	nested  bool // a sub-agent's
+	sent    int  // bytes of its text that the client has
+	output  []byte
+	content []acp.ToolCallContent  // the call's diffs, or its terminal
+	places  []acp.ToolCallLocation // of its diffs
+	partial bool                   // not all that content shows was done
+	tool    wire.Item
 }
 
 var _ rpc.Listener = (*core)(nil)
@@ -51,7 +53,7 @@ func (c *core) Notified(sessionID, method string, params any) {
 func (c *core) Delta(sessionID string, d agent.ItemDelta) {
 	defer c.recovered()
 	if s, err := c.a.session(sessionID); err == nil && s.core == c {
-		s.inOrder(func() { s.delta(d) })
+		s.delta(&d, false)
 	}
 }
 
@@ -131,7 +133,7 @@ func (s *session) told(method string, params any) {
 		s.proposed(&e.Proposal)
 	case wire.ProposalChanged:
 		if method == wire.MethodProposalClosed {
-			s.decided(e.Proposal.ProposalID)
+			s.decided(&e.Proposal)
 		} else {
 			s.proposed(&e.Proposal)
 		}
@@ -155,9 +157,14 @@ func (s *session) itemTold(method string, e *wire.ItemEvent) {
 	}
 }
 
-// delta is the hot path: encoded by hand, merged where one of the item still waits.
-func (s *session) delta(d agent.ItemDelta) {
+// delta is the hot path: encoded by hand, merged where one of the item still waits. late: it was held back.
+func (s *session) delta(d *agent.ItemDelta, late bool) {
 	s.mu.Lock()
+	if s.held != nil && !late {
+		s.later = append(s.later, s.lateDelta(*d))
+		s.mu.Unlock()
+		return
+	}
 	it := s.items[d.ItemID]
 	if it == nil || it.nested && d.Kind != agent.DeltaToolOutput {
 		s.mu.Unlock()
@@ -181,6 +188,9 @@ func (s *session) delta(d agent.ItemDelta) {
 		s.liveOutput(it, d.ItemID)
 	}
 }
+
+// lateDelta is a delta for later. It is made here, so that one that is told at once is not copied for it.
+func (s *session) lateDelta(d agent.ItemDelta) func() { return func() { s.delta(&d, true) } }
 
 // chunk sends a piece of a message.
 func (s *session) chunk(kind, itemID, text string) {
@@ -285,7 +295,7 @@ func (s *session) completed(e *wire.ItemEvent) {
 		if !seen {
 			s.update(acp.SessionUpdate{ToolCall: toolCall(&e.Item)})
 		}
-		s.update(acp.SessionUpdate{ToolCallUpdate: endedCall(&e.Item, it.diffs)})
+		s.update(acp.SessionUpdate{ToolCallUpdate: endedCall(&e.Item, it)})
 	case "plan":
 		s.plan(&e.Item)
 	case "notice":
@@ -349,7 +359,14 @@ func (s *session) plan(w *wire.Item) {
 		}
 		entries = append(entries, acp.PlanEntry{Content: e.Content, Priority: acp.PlanEntryPriorityMedium, Status: status})
 	}
-	s.update(acp.UpdatePlan(entries...))
+	now := string(encode(entries))
+	s.mu.Lock()
+	same := now == s.planned
+	s.planned = now
+	s.mu.Unlock()
+	if !same { // a plan is told again at the turn's end
+		s.update(acp.UpdatePlan(entries...))
+	}
 }
 
 func (s *session) turnCompleted() {
@@ -359,20 +376,39 @@ func (s *session) turnCompleted() {
 }
 
 // sessionUpdated tells usage, title and settings.
+// usage is what the client is told of it.
+type usage struct {
+	used, size int
+	cost       float64
+}
+
+func (u usage) update() *acp.SessionUsageUpdate {
+	out := &acp.SessionUsageUpdate{Used: u.used, Size: u.size}
+	if u.cost > 0 {
+		out.Cost = &acp.Cost{Amount: u.cost, Currency: "USD"}
+	}
+	return out
+}
+
+// sessionUpdated tells what of a session's state the client does not know yet.
 func (s *session) sessionUpdated(e *wire.SessionUpdated) {
-	if e.ContextWindow > 0 {
-		u := &acp.SessionUsageUpdate{Used: e.ContextTokens, Size: e.ContextWindow}
-		if e.Usage != nil && e.Usage.Cost > 0 {
-			u.Cost = &acp.Cost{Amount: e.Usage.Cost, Currency: "USD"}
-		}
-		s.update(acp.SessionUpdate{UsageUpdate: u})
+	now := usage{used: e.ContextTokens, size: e.ContextWindow}
+	if e.Usage != nil {
+		now.cost = e.Usage.Cost
 	}
 	s.mu.Lock()
+	used := now.size > 0 && now != s.usage
+	if used {
+		s.usage = now
+	}
 	renamed := e.Title != "" && e.Title != s.title
 	if renamed {
 		s.title = e.Title
 	}
 	s.mu.Unlock()
+	if used {
+		s.update(acp.SessionUpdate{UsageUpdate: now.update()})
+	}
 	if renamed {
 		s.update(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: &e.Title}})
 	}

@@ -21,7 +21,7 @@ func patience() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("AGENT_LSP_TEST_PATIENCE")); err == nil {
 		return d
 	}
-	return 60 * time.Second
+	return 5 * time.Minute
 }
 
 // Editor is a fake editor over one connection to a daemon. Its methods are safe for
@@ -430,9 +430,9 @@ func (e *Editor) wait(done func() bool, hopeless func() string) error {
 	return nil
 }
 
-// settle is how long nothing must be under way before what is waited for counts as lost: between
-// two turns of a queue there is a moment without any.
-const settle = 5 * time.Second
+// settle is how long nothing must be under way before what is waited for counts as lost: between two turns of a queue there
+// is a moment without any, and on a machine under load a long one.
+const settle = 30 * time.Second
 
 // given returns why the wait is hopeless, once it has been for as long as settle. It is called
 // under the lock; since is when it first was.

@@ -20,8 +20,8 @@ type Schema struct {
 
 // structure is one struct of the wire.
 type structure struct {
-	name, doc string
-	fields    []field
+	doc    string
+	fields []field
 }
 
 type field struct {
@@ -65,7 +65,7 @@ func (s *Schema) addFile(file *ast.File) {
 		for _, spec := range gen.Specs {
 			ts := spec.(*ast.TypeSpec)
 			if st, ok := ts.Type.(*ast.StructType); ok && ts.Name.IsExported() {
-				s.types[ts.Name.Name] = &structure{ts.Name.Name, oneLine(gen.Doc.Text()), fieldsOf(st)}
+				s.types[ts.Name.Name] = &structure{oneLine(gen.Doc.Text()), fieldsOf(st)}
 				s.order = append(s.order, ts.Name.Name)
 			}
 		}

@@ -254,13 +254,6 @@ func (o *Outbox) Err() error {
 	return o.err
 }
 
-// Waiting returns how many bytes are queued.
-func (o *Outbox) Waiting() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.waiting
-}
-
 // Close lets the writer finish what is queued and then end; later puts are refused.
 // It does not wait: Done tells.
 func (o *Outbox) Close() {

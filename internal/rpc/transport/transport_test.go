@@ -296,6 +296,13 @@ func TestStatesReplaceEachOther(t *testing.T) {
 	}
 }
 
+// waiting is how many bytes are queued.
+func waiting(o *Outbox) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waiting
+}
+
 func TestAClientThatDoesNotReadCostsBoundedMemory(t *testing.T) {
 	g := newGate()
 	o := NewOutbox(g)
@@ -307,14 +314,14 @@ func TestAClientThatDoesNotReadCostsBoundedMemory(t *testing.T) {
 			o.PutDelta("s", key, []byte(`{"params":{"text":"`), chunk, true)
 		}
 	}
-	if w := o.Waiting(); w > 2*maxOutputDelta {
+	if w := waiting(o); w > 2*maxOutputDelta {
 		t.Errorf("live output waits with %d bytes", w)
 	}
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	for range 200 {
 		o.PutEvent("s", big)
 	}
-	if w := o.Waiting(); w > SoftLimit {
+	if w := waiting(o); w > SoftLimit {
 		t.Errorf("%d bytes of notifications wait, the limit is %d", w, SoftLimit)
 	}
 	var err error

@@ -71,7 +71,7 @@ func (h *Hub) actionsAt(ctx context.Context, call *agent.Call, r *render, a args
 	if !s.offers("codeActionProvider") {
 		return nil, at, nil, fmt.Errorf("no data: %s does not offer code actions; use edit", s.conf.Name)
 	}
-	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
+	wait, stop := context.WithTimeout(ctx, min(h.opt.word, h.opt.QueryTimeout))
 	s.spoken(wait, at.file)
 	stop()
 	rng, err := actionRange(at, a, s.encoding())

@@ -50,7 +50,7 @@ func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*a
 }
 
 func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *workspace.File) (*agent.Result, error) {
-	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
+	wait, stop := context.WithTimeout(ctx, min(h.opt.word, h.opt.QueryTimeout))
 	defer stop()
 	path, name := f.Ref.Path, r.path(f.Ref.URI)
 	fresh := s.spoken(wait, f)
@@ -71,7 +71,7 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *works
 	case busy != "":
 		return r.result("%s: not ready: %s is still busy (%s) and has said nothing of this text yet. Ask again in a moment.", name, s.conf.Name, busy), nil
 	}
-	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, diagnosticsWait), nil
+	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, h.opt.word), nil
 }
 
 // ofFile writes one file's diagnostics; a note says that they are not of the text as it is.
@@ -170,7 +170,7 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	if err := s.sync(ctx); err != nil {
 		return fmt.Sprintf("the language server %s: %v", s.conf.Name, err)
 	}
-	wait, stop := context.WithTimeout(ctx, min(diagnosticsWait, h.opt.QueryTimeout))
+	wait, stop := context.WithTimeout(ctx, min(h.opt.word, h.opt.QueryTimeout))
 	defer stop()
 	if _, pulls := s.pullsNow(); pulls {
 		s.asked(wait, s.withOthers(nil, true)...)
@@ -250,18 +250,18 @@ func (s *server) gone() error {
 	return s.err
 }
 
-// calm waits until the server has said nothing for a moment.
+// calm waits until the server has said nothing for a moment, in two halves: where this process was not let run meanwhile, one
+// may be over before what has come is read.
 func (s *server) calm(ctx context.Context) {
-	for {
+	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()
 		seq := s.seq
 		s.mu.Unlock()
-		moment, stop := context.WithTimeout(ctx, s.hub.opt.quiet)
-		more := s.await(moment, func() bool { return s.seq != seq })
-		stop()
-		if !more || ctx.Err() != nil {
-			return
+		moment, stop := context.WithTimeout(ctx, s.hub.opt.quiet/2)
+		if s.await(moment, func() bool { return s.seq != seq }) {
+			silent = -1
 		}
+		stop()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -12,5 +13,6 @@ import (
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	lsptest.MaybeServe()
+	testspeed.Parallel(8) // the tests of real servers mostly wait
 	goleak.VerifyTestMain(m)
 }

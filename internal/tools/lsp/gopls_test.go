@@ -49,7 +49,7 @@ func realGopls(t testing.TB) Options {
 	needs(t, bin)
 	c := Builtin()[0]
 	c.Command, c.Env = bin, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTELEMETRY=off")
-	return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: time.Minute, QueryTimeout: time.Minute}
+	return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience, QueryTimeout: patience, word: patience}
 }
 
 var goSample = []string{
@@ -61,6 +61,7 @@ var goSample = []string{
 // TestGopls asks the real server everything, and breaks a caller in another package: the result of
 // that same edit says so, and the edit that mends it says nothing.
 func TestGopls(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
 	check(t, h.lsp("diagnostics", object{"path": "calc/calc.go"}), "calc/calc.go: clean: gopls")
 	check(t, h.lsp("definition", object{"path": "main.go", "line": 7, "symbol": "Add"}), "calc/calc.go:4:6: func Add(a, b int) int")
@@ -91,6 +92,7 @@ func TestGopls(t *testing.T) {
 }
 
 func TestGoplsRename(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
 	check(t, h.run("lsp_rename", object{"symbol": "Add", "new_name": "Sum"}), "Rename to Sum", "!ERROR", "!diagnostics")
 	for name, want := range map[string]string{"calc/calc.go": "func Sum(a, b int)", "main.go": "calc.Sum(n, n)"} {
@@ -102,6 +104,7 @@ func TestGoplsRename(t *testing.T) {
 
 // TestGoplsAction lets gopls mend an import, and a struct, by a proposal.
 func TestGoplsAction(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, realGopls(t), append(goSample, "bad.go: package main\n\nfunc path() string { return filepath.Join(\"a\", \"b\") }\n")...)
 	check(t, h.lsp("codeActions", object{"path": "bad.go", "line": 3, "symbol": "filepath"}), "bad.go:3:29: code actions, by gopls", "\"path/filepath\" (quickfix)")
 	check(t, h.run("lsp_action", object{"path": "bad.go", "line": 3, "symbol": "filepath", "title": "\"path/filepath\""}), "Add import", "!ERROR", "!undefined")
@@ -112,6 +115,7 @@ func TestGoplsAction(t *testing.T) {
 // TestGoplsPull asks gopls with its setting pullDiagnostics: it answers textDocument/diagnostic, for open files, and publishes
 // all the same, for the others too. What it says both ways is told once.
 func TestGoplsPull(t *testing.T) {
+	t.Parallel()
 	o := realGopls(t)
 	c := o.Servers()[0]
 	c.InitializationOptions = json.RawMessage(`{"diagnosticsDelay":"0s","pullDiagnostics":true}`)

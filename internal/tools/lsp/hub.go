@@ -39,6 +39,7 @@ type Options struct {
 	flood        int           // 0: floodCount
 	sparing      time.Duration // 0: sparing
 	quiet        time.Duration // 0: quiet
+	word         time.Duration // how long a question waits for diagnostics; 0: diagnosticsWait
 }
 
 // Question is one that an editor is asked (agent/editor/query).
@@ -89,6 +90,9 @@ func New(opt Options) *Hub {
 	}
 	if opt.quiet == 0 {
 		opt.quiet = quiet
+	}
+	if opt.word == 0 {
+		opt.word = diagnosticsWait
 	}
 	if opt.Servers == nil {
 		opt.Servers = func() []Config { return nil }

@@ -49,7 +49,7 @@ func newHarness(t testing.TB, o Options, files ...string) *harness {
 	h.ws.SetRoots([]string{string(uri.File(root))})
 	o.Workspace, o.Runner = h.ws, runner
 	if o.AfterEdit == nil {
-		o.AfterEdit = func() (bool, time.Duration) { return true, 20 * time.Second }
+		o.AfterEdit = func() (bool, time.Duration) { return true, patience }
 	}
 	h.hub = New(o)
 	t.Cleanup(h.hub.Close)
@@ -67,6 +67,18 @@ func (h *harness) write(files ...string) {
 	}
 }
 
+// patience is how long a server that does speak may take under load; no passing test takes it.
+const patience = 2 * time.Minute
+
+// speaks says whether a fake server of a temper says at once what it is waited for.
+func speaks(temper string) bool {
+	switch temper {
+	case "never", "silent", "loading", "old":
+		return false
+	}
+	return true
+}
+
 // fake are the options for a fake server of a temper.
 func fake(t testing.TB, mode string) Options {
 	exe, err := os.Executable()
@@ -74,7 +86,11 @@ func fake(t testing.TB, mode string) Options {
 		t.Fatal(err)
 	}
 	c := Config{Name: "fake", Command: exe, Env: append(os.Environ(), lsptest.Variable+"="+mode), Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}
-	return Options{Servers: func() []Config { return []Config{c} }}
+	o := Options{Servers: func() []Config { return []Config{c} }}
+	if _, test := t.(*testing.T); test && speaks(mode) {
+		o.StartTimeout, o.QueryTimeout, o.word, o.quiet = patience, patience, patience, 500*time.Millisecond
+	}
+	return o
 }
 
 func (h *harness) run(name string, a object) string {
@@ -138,6 +154,7 @@ func check(t testing.TB, got string, want ...string) {
 var sample = []string{"fake.mod: ", "a.fk: func one\nfunc two\n", "b.fk: call one\ncall two\n"}
 
 func TestOperations(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
@@ -152,6 +169,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestUnsavedTextCounts(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, "a.fk"))), "fake", 1, []byte("\nfunc ünsaved\ncall nobody\n")); err != nil {
 		t.Fatal(err)
@@ -197,6 +215,7 @@ func TestMissingServer(t *testing.T) {
 }
 
 func TestTempers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		mode string
 		want []string
@@ -231,6 +250,7 @@ func TestTempers(t *testing.T) {
 }
 
 func TestAfterEdit(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
 	check(t, h.edit("a.fk", "func one\nfunc two\n\n"), "!diagnostics") // no server runs yet, and none is started
 	if n := len(h.hub.running()); n != 0 {
@@ -247,6 +267,7 @@ func TestAfterEdit(t *testing.T) {
 
 // TestPulledDiagnostics asks a server that publishes nothing: of the edited file, and of others that it broke.
 func TestPulledDiagnostics(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "pulls"), sample...)
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
@@ -259,6 +280,7 @@ func TestPulledDiagnostics(t *testing.T) {
 
 // TestPulledAndPublishedDiagnostics asks a server that publishes the same afterwards: each is told once, and of the text as it is.
 func TestPulledAndPublishedDiagnostics(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "both"), sample...)
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
@@ -275,6 +297,7 @@ func TestPulledAndPublishedDiagnostics(t *testing.T) {
 }
 
 func TestAfterEditOfAServerThatIsLate(t *testing.T) {
+	t.Parallel()
 	o := fake(t, "silent")
 	o.AfterEdit = func() (bool, time.Duration) { return true, 50 * time.Millisecond }
 	h := newHarness(t, o, sample...)
@@ -283,6 +306,7 @@ func TestAfterEditOfAServerThatIsLate(t *testing.T) {
 }
 
 func TestRename(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
 	h.lsp("diagnostics", object{"path": "b.fk"})
 	got := h.run("lsp_rename", object{"path": "a.fk", "symbol": "one", "new_name": "eins"})
@@ -298,6 +322,7 @@ func TestRename(t *testing.T) {
 // TestCodeActions lists actions and does them: an own edit, one that must be resolved and makes, renames and deletes
 // files, and one whose command asks for the edit.
 func TestCodeActions(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		title string
 		want  map[string]string // "": the file is gone
@@ -329,6 +354,7 @@ func TestCodeActions(t *testing.T) {
 
 // TestEditorAnswers asks an editor first, and a server where the editor has none.
 func TestEditorAnswers(t *testing.T) {
+	t.Parallel()
 	o := fake(t, "normal")
 	var asked []string
 	broken := false
@@ -363,6 +389,7 @@ func TestEditorAnswers(t *testing.T) {
 
 // TestClosed ends the servers with the hub.
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
 	h.lsp("diagnostics", object{"path": "a.fk"})
 	h.hub.Close()

@@ -25,7 +25,7 @@ func benchHub(b *testing.B, n int) *world {
 		confs = append(confs, Config{Name: fmt.Sprintf("s%d", i), Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=plain")})
 	}
 	w.hub.Configure(confs)
-	if err := w.hub.Settled(b.Context()); err != nil {
+	if err := w.hub.settle(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	return w
@@ -47,7 +47,8 @@ func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hel
 
 // BenchmarkMCPBigResult is a result of 50 MB.
 func BenchmarkMCPBigResult(b *testing.B) {
-	benchCall(b, benchHub(b, 1), fmt.Sprintf(`{"text":"big %d"}`, mcptest.Big), mcptest.Big)
+	const size = 50_000_000
+	benchCall(b, benchHub(b, 1), fmt.Sprintf(`{"text":"big %d"}`, size), size)
 }
 
 // BenchmarkMCPConfigure is what a prompt waits for where ten servers are configured.

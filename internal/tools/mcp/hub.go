@@ -27,6 +27,8 @@ const (
 	maxLine = 64 << 20
 	// maxDescription bounds what the model is told of one tool.
 	maxDescription = 2 << 10
+	// maxTools is how many tools a server may list: one that goes from page to page for ever would fill the memory.
+	maxTools = 5000
 )
 
 // Config is one server. Either Command or URL is set.
@@ -216,18 +218,6 @@ func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool
 		}
 		return ctx.Err() == nil
 	}
-}
-
-// Settled waits until each server is ready or has failed for the first time, or ctx ends.
-func (h *Hub) Settled(ctx context.Context) error {
-	for _, s := range h.sorted() {
-		select {
-		case <-s.settled:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // Status is one server as doctor and status show it.

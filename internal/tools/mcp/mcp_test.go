@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -19,6 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	mcptest.MaybeServe()
+	testspeed.Parallel(6) // what waits for servers
 	goleak.VerifyTestMain(m)
 }
 
@@ -53,11 +55,23 @@ func start(t *testing.T, modes ...string) *world {
 	return w
 }
 
+// settle waits until each server is ready or has failed for the first time, or ctx ends.
+func (h *Hub) settle(ctx context.Context) error {
+	for _, s := range h.sorted() {
+		select {
+		case <-s.settled:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 func (w *world) settle(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	if err := w.hub.Settled(ctx); err != nil {
+	if err := w.hub.settle(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -81,6 +95,7 @@ func (w *world) call(t *testing.T, name, args string) (*agent.Result, error) {
 }
 
 func TestMCPTools(t *testing.T) {
+	t.Parallel()
 	w := start(t, "plain")
 	w.settle(t)
 	for _, c := range []struct{ args, text string }{
@@ -162,12 +177,13 @@ func TestMCPFailures(t *testing.T) {
 
 // A server that dies in mid-call fails the call and comes back.
 func TestMCPRestart(t *testing.T) {
+	t.Parallel()
 	w := start(t, "plain")
 	w.settle(t)
 	if _, err := w.call(t, "plain_echo", `{"text":"die"}`); err == nil {
 		t.Error("the call of a server that died succeeded")
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		for _, tl := range w.hub.Tools() {
 			if tl.Spec().Name == "plain_echo" {
@@ -220,7 +236,7 @@ func TestMCPDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("waits up to %.0f s for one that is being started again", restartWait.Seconds()),
 		fmt.Sprintf("it may take %.0f minutes (`timeoutMs`), a server's start and list of tools %.0f s", CallTimeout.Minutes(), ListTimeout.Seconds()),
 		fmt.Sprintf("one message of a server may have %d MiB", maxLine>>20),
-		fmt.Sprintf("a tool's description is cut at %d KB, a list of resources at %d", maxDescription>>10, maxResources),
+		fmt.Sprintf("a tool's description is cut at %d KB, a list of resources at %d, and a server that lists more than %d tools is left out", maxDescription>>10, maxResources, maxTools),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("docs/tools.md does not say: %s", want)

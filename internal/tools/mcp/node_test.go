@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -77,6 +79,7 @@ func (w *world) ask(t *testing.T, name, args string, want ...string) *agent.Resu
 
 // TestFilesystemServer reads and writes through the public server for files, which asks for our roots.
 func TestFilesystemServer(t *testing.T) {
+	t.Parallel()
 	script := nodeServer(t, "server-filesystem")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -137,11 +140,14 @@ func (w *world) allowed(t *testing.T, folders ...string) {
 
 // TestEverythingServer tries what the protocol has, over both transports.
 func TestEverythingServer(t *testing.T) {
+	t.Parallel()
 	script := nodeServer(t, "server-everything")
 	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
 		everything(t, Config{Name: "all", Command: "node", Args: []string{script, "stdio"}, Env: os.Environ()})
 	})
 	t.Run("http", func(t *testing.T) {
+		t.Parallel()
 		everything(t, Config{Name: "all", URL: "http://127.0.0.1:" + serveHTTP(t, script) + "/mcp"})
 	})
 }
@@ -149,12 +155,7 @@ func TestEverythingServer(t *testing.T) {
 // serveHTTP starts the server on a free port.
 func serveHTTP(t *testing.T, script string) (port string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ = net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
+	port = freePort(t)
 	cmd := exec.Command("node", script, "streamableHttp")
 	cmd.Env = append(os.Environ(), "PORT="+port)
 	out, err := cmd.StderrPipe()
@@ -176,6 +177,21 @@ func serveHTTP(t *testing.T, script string) (port string) {
 		}
 	}
 	t.Fatal("the server ended before it listened")
+	return ""
+}
+
+// freePort is a port that nobody listens at, and none of those that the system gives to whoever asks for any or connects:
+// until the server listens there, others do both.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		port := strconv.Itoa(15000 + rand.IntN(15000))
+		if l, err := net.Listen("tcp", ":"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
 	return ""
 }
 

@@ -283,6 +283,9 @@ func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error 
 		if err != nil {
 			return fmt.Errorf("listing its tools: %w", err)
 		}
+		if len(tools) == maxTools {
+			return fmt.Errorf("it lists more than %d tools", maxTools)
+		}
 		tools = append(tools, newTool(s, t))
 	}
 	if init := session.InitializeResult(); init != nil && init.Capabilities != nil && init.Capabilities.Resources != nil {

@@ -25,7 +25,6 @@ type child struct {
 	clean  bool       // the supervisor said that nothing is left
 	ended  int
 	failed error
-	pid    int
 }
 
 // abandonAfter is how long Run waits after SIGKILL before it returns without the end.
@@ -73,11 +72,8 @@ func (r *Runner) order(c *Command, keep bool) ([]byte, error) {
 func (k *child) heard(rep report) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch {
-	case rep.Error != "":
+	if rep.Error != "" {
 		k.failed = errors.New(rep.Error)
-	case rep.Started != 0:
-		k.pid = rep.Started
 	}
 	if rep.Exited {
 		k.last = rep

@@ -87,7 +87,6 @@ func (r *Runner) give(h *helper, line []byte, output *os.File) *child {
 		return nil
 	}
 	h.cur = k
-	r.live++
 	r.mu.Unlock()
 	if err := h.control.send(line, output); err != nil {
 		r.takeBack(h, k)
@@ -103,7 +102,6 @@ func (r *Runner) takeBack(h *helper, k *child) {
 	h.control.Close()
 	if h.cur == k {
 		h.cur = nil
-		r.live--
 	}
 }
 
@@ -183,9 +181,6 @@ func (r *Runner) attend(h *helper) {
 	if !clean {
 		sweep()
 	}
-	r.mu.Lock()
-	r.live--
-	r.mu.Unlock()
 	k.over()
 }
 
@@ -207,7 +202,6 @@ func (r *Runner) readReports(h *helper) {
 		if rep.Done && rep.Ready {
 			r.mu.Lock()
 			h.cur = nil
-			r.live--
 			r.keep(h)
 			r.mu.Unlock()
 			k.over()

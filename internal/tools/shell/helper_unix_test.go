@@ -90,7 +90,7 @@ func TestSupervisorsAtOnce(t *testing.T) {
 			})
 		}
 	})
-	if n := r.Live(); n != 0 {
+	if n := live(r); n != 0 {
 		t.Errorf("%d commands run after the last", n)
 	}
 	r.mu.Lock()

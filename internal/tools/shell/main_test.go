@@ -1,17 +1,17 @@
 package shell
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 func TestMain(m *testing.M) {
 	MaybeHelper()
 	maybeDaemon()
 	maybeProbe()
-	flag.Parse()
-	_ = flag.Set("test.parallel", "12") // the parallel tests mostly wait for processes to end
+	testspeed.Parallel(12) // the parallel tests mostly wait for processes to end
 	goleak.VerifyTestMain(m)
 }

@@ -87,6 +87,7 @@ func noneLeft(t *testing.T, mark string) {
 }
 
 func TestNoOrphansAfterAbort(t *testing.T) {
+	t.Parallel()
 	for name, script := range escapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +147,7 @@ func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 }
 
 func TestNoOrphansAfterTheDaemonsDeath(t *testing.T) {
+	t.Parallel()
 	for name, script := range escapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,6 +163,7 @@ func TestNoOrphansAfterTheDaemonsDeath(t *testing.T) {
 }
 
 func TestNoOrphansAfterAnOrderlyEnd(t *testing.T) {
+	t.Parallel()
 	for name, script := range escapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,6 +222,7 @@ func TestAThousandChildren(t *testing.T) {
 
 // TestAGigabyteOfOutput keeps the daemon small.
 func TestAGigabyteOfOutput(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("SHELL_TEST_DAEMON_PEAK") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAGigabyteOfOutput$")
 		cmd.Env = append(os.Environ(), "SHELL_TEST_DAEMON_PEAK=1")

@@ -82,21 +82,8 @@ func pipes(n int) ([]pipe, error) {
 	return out, nil
 }
 
-// Done is closed when no process of the child is left.
-func (p *Process) Done() <-chan struct{} { return p.k.done }
-
-// Exited is closed when the child itself has ended; what it started may still be ending.
-func (p *Process) Exited() <-chan struct{} { return p.k.exited }
-
 // Kill ends the child and all that it started, SIGTERM first. It does not wait.
 func (p *Process) Kill() { p.k.end() }
-
-// Pid is the child's process id, 0 before it runs.
-func (p *Process) Pid() int {
-	p.k.mu.Lock()
-	defer p.k.mu.Unlock()
-	return p.k.pid
-}
 
 // Wait waits until nothing of the child is left. The error says that it could not be started.
 func (p *Process) Wait() (Result, error) {

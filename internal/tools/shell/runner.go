@@ -25,7 +25,6 @@ type Runner struct {
 
 	mu      sync.Mutex // guards what follows
 	helpers map[*helper]struct{}
-	live    int       // commands that run
 	idle    []*helper // that wait for an order
 	making  bool      // one is being started ahead
 	closed  bool
@@ -174,11 +173,4 @@ func (r *Runner) Close() {
 	}
 	r.mu.Unlock()
 	r.wg.Wait()
-}
-
-// Live is the number of commands that run.
-func (r *Runner) Live() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.live
 }

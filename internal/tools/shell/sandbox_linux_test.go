@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -190,7 +191,15 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	}
 	copied := filepath.Join(b.work, "probe") // the test binary may lie in /tmp, which the wall hides
 	if _, err := os.Stat(copied); err != nil {
-		if data, err := os.ReadFile(exe); err != nil || os.WriteFile(copied, data, 0o755) != nil {
+		// Nothing may fork meanwhile, as who has started a helper ahead does: a child that has not yet begun its own program
+		// keeps the copy open for writing, and what is open for writing cannot be run.
+		syscall.ForkLock.RLock()
+		data, err := os.ReadFile(exe)
+		if err == nil {
+			err = os.WriteFile(copied, data, 0o755)
+		}
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -211,6 +220,7 @@ func TestSandboxedProcessesCannotReachTheSupervisor(t *testing.T) {
 }
 
 func TestNoOrphansOutOfASandbox(t *testing.T) {
+	t.Parallel()
 	for _, s := range boxes(t) {
 		for _, name := range []string{"double fork", "no marks", "main is gone"} {
 			script := escapes[name]

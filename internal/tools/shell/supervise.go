@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -32,14 +33,13 @@ type order struct {
 
 // report is what the supervisor tells the daemon, JSON lines on the status pipe.
 type report struct {
-	Started int    `json:"started,omitempty"` // process id
-	Error   string `json:"error,omitempty"`   // it could not be started
-	Exited  bool   `json:"exited,omitempty"`
-	Code    int    `json:"code,omitempty"`
-	Signal  string `json:"signal,omitempty"`
-	Done    bool   `json:"done,omitempty"` // no process is left
-	Ended   int    `json:"ended,omitempty"`
-	Ready   bool   `json:"ready,omitempty"` // with Done: it waits for the next order
+	Error  string `json:"error,omitempty"` // it could not be started
+	Exited bool   `json:"exited,omitempty"`
+	Code   int    `json:"code,omitempty"`
+	Signal string `json:"signal,omitempty"`
+	Done   bool   `json:"done,omitempty"` // no process is left
+	Ended  int    `json:"ended,omitempty"`
+	Ready  bool   `json:"ready,omitempty"` // with Done: it waits for the next order
 }
 
 // A process that was started as a supervisor is one from here on: before the packages that are
@@ -50,77 +50,31 @@ func init() { MaybeHelper() }
 // This package does so by itself when it is initialised; a main that calls it says so to its readers.
 func MaybeHelper() {
 	if len(os.Args) >= 2 && os.Args[1] == helperArg {
-		os.Exit(supervise())
+		// Not on this goroutine: it is bound to its thread while packages are initialised, and each message to it would
+		// have to wake two threads.
+		go supervise()
+		select {}
 	}
-}
-
-// supervisor is the state of the helper process for one command.
-type supervisor struct {
-	status  *json.Encoder
-	control *control
-	signals <-chan os.Signal
-	order   order
-	output  *os.File // the command's, if it came with the order
-	last    bool     // no other command is taken after this one
-	events  chan event
-	exited  bool
-	ended   int
-	ending  bool
-	main    int // the command's process
 }
 
 // ordersPerHelper bounds how many commands one helper serves: it never collects its garbage.
 const ordersPerHelper = 200
 
-type event struct {
-	kind   eventKind
-	report report
+// post is the helper process: it takes one order after another and knows the command that runs.
+//
+// The goroutine that reads an order carries it out, waits for the command and tells its end; the next one reads on
+// meanwhile. So no command waits for one goroutine to wake another.
+type post struct {
+	orders orders // read by one goroutine at a time
+
+	mu     sync.Mutex // guards what follows, and every change of a command's state
+	status *json.Encoder
+	cur    *supervisor // nil: none runs
+	taken  int
 }
 
-type eventKind int
-
-const (
-	evExit    eventKind = iota // the command itself has ended
-	evAllDead                  // no descendant is left, the command itself included
-)
-
-func supervise() int {
-	in, out, err := helperPipes()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "agent-lsp: this argument is for internal use:", err)
-		return 2
-	}
-	control, signals := listen(in), catchSignals()
-	status := json.NewEncoder(out)
-	for n := 1; ; n++ {
-		s := &supervisor{status: status, control: control, signals: signals, last: n >= ordersPerHelper, events: make(chan event, 4)}
-		select {
-		case o, ok := <-control.orders:
-			if !ok {
-				return 2 // the daemon is gone, or needs none
-			}
-			if err := json.Unmarshal(o.line, &s.order); err != nil {
-				return 2
-			}
-			s.output = o.output
-		case <-signals:
-			return 2
-		}
-		if err := s.start(); err != nil {
-			_ = status.Encode(report{Error: err.Error()})
-			return 1
-		}
-		if !s.loop() {
-			return 0
-		}
-		_ = os.Chdir("/") // hold no folder while waiting
-	}
-}
-
-// control is the daemon's word, read by a goroutine of its own.
-type control struct {
-	orders chan given // closed when the daemon is gone or wants the end
-}
+// orders is the control channel. An error of next means that the daemon is gone or wants the end.
+type orders interface{ next() (given, error) }
 
 // given is an order and what came with it.
 type given struct {
@@ -128,63 +82,134 @@ type given struct {
 	output *os.File
 }
 
-// loop lives until nothing is left of the command, and says whether another may come.
-func (s *supervisor) loop() bool {
-	var timer <-chan time.Time
-	orders, signals := s.control.orders, s.signals
-	for {
-		select {
-		case e := <-s.events:
-			switch e.kind {
-			case evExit:
-				s.exited = true
-				_ = s.status.Encode(e.report)
-				if !s.ending {
-					timer = time.After(time.Duration(s.order.LingerMS) * time.Millisecond)
-				}
-			case evAllDead:
-				end := e.report // of the command itself, where it was the last
-				end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last && !s.order.Sandbox.Enters()
-				_ = s.status.Encode(end)
-				return end.Ready
-			}
-		case <-orders: // the daemon says so, or is gone
-			orders, s.last = nil, true
-			timer = s.endNow(timer)
-		case <-signals:
-			signals, s.last = nil, true
-			timer = s.endNow(timer)
-		case <-timer:
-			timer = s.escalate()
-		}
+// supervisor is the state of one command.
+type supervisor struct {
+	*post
+	order  order
+	output *os.File // the command's, if it came with the order
+	last   bool     // no other command is taken after this one
+	exited bool
+	ended  int
+	ending bool
+	main   int         // the command's process
+	timer  *time.Timer // of escalate, nil before there is one
+}
+
+func supervise() {
+	in, out, err := helperPipes()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent-lsp: this argument is for internal use:", err)
+		os.Exit(exitRefused)
+	}
+	p := &post{orders: listen(in), status: json.NewEncoder(out)}
+	go p.heed(catchSignals())
+	p.serve()
+}
+
+// exitRefused is the code of a helper that ends without a command to wait for.
+const exitRefused = 2
+
+// heed ends everything when the system tells the supervisor itself to end.
+func (p *post) heed(signals <-chan os.Signal) {
+	for range signals {
+		p.mu.Lock()
+		p.end()
+		p.mu.Unlock()
 	}
 }
 
-func (s *supervisor) endNow(timer <-chan time.Time) <-chan time.Time {
-	if s.ending {
-		return timer
+// end ends the command that runs, and the process where none does. Caller holds mu.
+func (p *post) end() {
+	if p.cur == nil {
+		os.Exit(exitRefused)
 	}
-	return s.terminate()
+	p.cur.last = true
+	if !p.cur.ending {
+		p.cur.terminate()
+	}
 }
 
-// terminate asks every descendant to end; the returned timer says when to stop asking.
-func (s *supervisor) terminate() <-chan time.Time {
+// serve reads what comes next on the control channel, and if it is an order, carries it out.
+func (p *post) serve() {
+	o, err := p.orders.next()
+	if s := p.begin(o, err); s != nil {
+		go p.serve()
+		s.wait()
+	}
+}
+
+// begin starts the ordered command. Whatever comes while one runs means its end; then there is nothing more to read.
+func (p *post) begin(o given, err error) *supervisor {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken++
+	s := &supervisor{post: p, output: o.output, last: p.taken >= ordersPerHelper}
+	if p.cur != nil || err != nil || json.Unmarshal(o.line, &s.order) != nil {
+		p.end()
+		return nil
+	}
+	if err := s.start(); err != nil {
+		_ = p.status.Encode(report{Error: err.Error()})
+		os.Exit(1)
+	}
+	p.cur = s
+	return s
+}
+
+// left tells that the command itself has ended while others that it started have not: they get linger.
+func (s *supervisor) left(end report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.exited = true
+	_ = s.status.Encode(end)
+	if !s.ending {
+		s.timer = time.AfterFunc(time.Duration(s.order.LingerMS)*time.Millisecond, s.escalate)
+	}
+}
+
+// over tells that no process is left, with the command's own end where that was the last. The process ends with it
+// unless it may take another order.
+func (s *supervisor) over(end report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last && !s.order.Sandbox.Enters()
+	_ = s.status.Encode(end)
+	if !end.Ready {
+		os.Exit(0)
+	}
+	s.cur = nil
+	_ = os.Chdir("/") // hold no folder while waiting
+}
+
+// terminate asks every descendant to end, and after the grace stops asking. Caller holds mu.
+func (s *supervisor) terminate() {
 	s.ending = true
 	n := s.signalAll(false)
 	if s.exited {
 		s.ended += n
 	}
-	return time.After(time.Duration(s.order.GraceMS) * time.Millisecond)
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.timer = time.AfterFunc(time.Duration(s.order.GraceMS)*time.Millisecond, s.escalate)
 }
 
 // escalate follows a timer: after linger it asks, after the grace it kills, and again until
-// evAllDead comes, since what is killed may have forked meanwhile.
-func (s *supervisor) escalate() <-chan time.Time {
-	if !s.ending {
-		return s.terminate()
+// nothing is left, since what is killed may have forked meanwhile.
+func (s *supervisor) escalate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.cur != s: // it ended while this waited
+	case !s.ending:
+		s.terminate()
+	default:
+		s.signalAll(true)
+		s.timer = time.AfterFunc(killAgain, s.escalate)
 	}
-	s.signalAll(true)
-	return time.After(killAgain)
 }
 
 // killAgain is the pause between two rounds of SIGKILL.

@@ -44,21 +44,7 @@ func catchSignals() <-chan os.Signal {
 }
 
 // listen reads orders from the control socket, and what comes with each.
-func listen(f *os.File) *control {
-	c := &control{orders: make(chan given)}
-	go func() {
-		defer close(c.orders)
-		r := &orderReader{file: f, fd: int(f.Fd())}
-		for {
-			o, err := r.next()
-			if err != nil {
-				return
-			}
-			c.orders <- o
-		}
-	}()
-	return c
-}
+func listen(f *os.File) orders { return &orderReader{file: f, fd: int(f.Fd())} }
 
 // orderReader splits what comes on a socket into lines.
 type orderReader struct {
@@ -106,7 +92,7 @@ func (r *orderReader) fill() error {
 	return nil
 }
 
-// start starts the command, walled in if ordered so, and the goroutine that watches it.
+// start starts the command, walled in if ordered so. Caller holds mu.
 func (s *supervisor) start() error {
 	if err := becomeSubreaper(); err != nil {
 		return err
@@ -125,10 +111,6 @@ func (s *supervisor) start() error {
 	} else {
 		freeStdio()
 	}
-	if !s.order.Keep { // else nobody asks for it, and to hear it would take time from the command
-		_ = s.status.Encode(report{Started: pid})
-	}
-	go s.reap(pid)
 	return nil
 }
 
@@ -210,9 +192,9 @@ func freeStdio() {
 	}
 }
 
-// reap collects every process that ends below the supervisor. It alone may wait for any
+// wait collects every process that ends below the supervisor, to the last. It alone may wait for any
 // child: this process starts no other.
-func (s *supervisor) reap(main int) {
+func (s *supervisor) wait() {
 	var exit report // of the command, until it is told
 	for {
 		var ws syscall.WaitStatus
@@ -224,12 +206,12 @@ func (s *supervisor) reap(main int) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			s.events <- event{kind: evAllDead, report: exit}
+			s.over(exit)
 			return
 		case pid == 0:
-			s.events <- event{kind: evExit, report: exit}
+			s.left(exit)
 			exit = report{}
-		case pid == main:
+		case pid == s.main:
 			exit = exitReport(ws)
 		}
 	}

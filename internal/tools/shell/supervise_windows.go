@@ -32,24 +32,18 @@ func helperPipes() (control, status *os.File, err error) {
 // catchSignals: the system tells a process without a console nothing.
 func catchSignals() <-chan os.Signal { return nil }
 
-// listen reads the one order of the control pipe. Any later byte, and the pipe's end, mean the end.
-func listen(f *os.File) *control {
-	c := &control{orders: make(chan given)}
-	go func() {
-		defer close(c.orders)
-		r := bufio.NewReader(f)
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		c.orders <- given{line: line}
-		_, _ = r.ReadByte()
-	}()
-	return c
+// listen reads the control pipe. After its one order any line, and the pipe's end, mean the end.
+func listen(f *os.File) orders { return lineReader{bufio.NewReader(f)} }
+
+type lineReader struct{ r *bufio.Reader }
+
+func (l lineReader) next() (given, error) {
+	line, err := l.r.ReadBytes('\n')
+	return given{line: line}, err
 }
 
 // start puts the supervisor itself in a Job Object, so that the command is born in it, and
-// starts the command. The job ends all its processes when its last handle goes, which is when
+// starts the command. Caller holds mu. The job ends all its processes when its last handle goes, which is when
 // the supervisor ends, however it does.
 func (s *supervisor) start() error {
 	if err := enterJob(); err != nil {
@@ -69,16 +63,20 @@ func (s *supervisor) start() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", s.order.Argv[0], err)
 	}
-	s.main = cmd.Process.Pid
-	_ = s.status.Encode(report{Started: s.main})
+	s.main, running = cmd.Process.Pid, cmd
 	os.Stdin.Close()
 	os.Stdout.Close()
 	os.Stderr.Close()
-	go func() {
-		_ = cmd.Wait()
-		s.events <- event{kind: evExit, report: report{Exited: true, Code: cmd.ProcessState.ExitCode()}}
-	}()
 	return nil
+}
+
+// running is the command: a supervisor runs one here.
+var running *exec.Cmd
+
+// wait waits for the command itself; what it leaves ends with the job.
+func (s *supervisor) wait() {
+	_ = running.Wait()
+	s.left(report{Exited: true, Code: running.ProcessState.ExitCode()})
 }
 
 func enterJob() error {

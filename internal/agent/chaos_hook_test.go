@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+func (c *chaos) Approve(ctx context.Context, req ApprovalRequest) (Decision, error) {
+	switch c.n(6) {
+	case 0:
+		return Decision{Reason: "policy"}, nil
+	case 1, 2:
+		req.Waiting()
+		c.nap(ctx, time.Minute)
+		return Decision{Allow: c.n(2) == 0}, context.Cause(ctx)
+	case 3:
+		panic("approver")
+	}
+	return Decision{Allow: true}, nil
+}
+
+func (c *chaos) Foresee(ctx context.Context, req ApprovalRequest) *Decision {
+	switch c.n(6) {
+	case 0:
+		return nil
+	case 1:
+		panic("foreseer")
+	}
+	req.Waiting()
+	c.nap(ctx, time.Minute)
+	return &Decision{Allow: c.n(3) > 0}
+}
+
+// askedTool has something to ask about.
+type askedTool struct{ *funcTool }
+
+func (askedTool) Subject(json.RawMessage) *Subject { return &Subject{Kind: SubjectCommand} }
+
+type chaosHook struct{ c *chaos }
+
+func (h chaosHook) HookName() string           { return "chaos" }
+func (h chaosHook) HookTimeout() time.Duration { return time.Second }
+func (h chaosHook) trouble(ctx context.Context) error {
+	switch h.c.n(30) {
+	case 0:
+		panic("hook")
+	case 1:
+		<-ctx.Done()
+	case 2:
+		return errors.New("hook says no")
+	}
+	return nil
+}
+
+func (h chaosHook) BeforeRun(ctx context.Context, _ string) error     { return h.trouble(ctx) }
+func (h chaosHook) BeforeModel(ctx context.Context, _ *Request) error { return h.trouble(ctx) }
+func (h chaosHook) BeforeTool(ctx context.Context, _ *Call, _ Spec) (ToolOutcome, error) {
+	return ToolOutcome{}, h.trouble(ctx)
+}
+func (h chaosHook) AfterTool(ctx context.Context, _ *Call, _ *Result) (*Result, error) {
+	return nil, h.trouble(ctx)
+}
+func (h chaosHook) SessionStarts(ctx context.Context, _ SessionInfo) (string, error) {
+	return "context", h.trouble(ctx)
+}
+func (h chaosHook) SessionEnds(ctx context.Context, _ SessionInfo) error { return h.trouble(ctx) }
+func (h chaosHook) BeforePrompt(ctx context.Context, _ string, _ *message.Message) (string, error) {
+	return []string{"", "told"}[h.c.n(2)], h.trouble(ctx)
+}
+func (h chaosHook) BeforeCompact(ctx context.Context, _ CompactInfo) (string, error) {
+	return "", h.trouble(ctx)
+}
+func (h chaosHook) AfterCompact(ctx context.Context, _ Compacted) error { return h.trouble(ctx) }
+func (h chaosHook) BeforeStop(ctx context.Context, _ Turn, _ string) (string, error) {
+	if h.c.n(5) == 0 {
+		return "go on", nil
+	}
+	return "", h.trouble(ctx)
+}

@@ -1,0 +1,240 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Protocol section 2: continue starts the first queued message, or runs on.
+func TestContinue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(step{block: true}, step{text: "A"}, step{text: "B"}), nil)
+		defer r.close()
+		if _, err := r.s.Continue(); !errors.Is(err, ErrNothingToDo) {
+			t.Error("empty session:", err)
+		}
+		acc := r.prompt("go")
+		if _, err := r.s.Continue(); !errors.Is(err, ErrNotIdle) {
+			t.Error("running:", err)
+		}
+		r.prompt("queued")
+		abortAndContinue(t, r, acc.TurnID)
+		if _, err := r.s.Continue(); !errors.Is(err, ErrNothingToDo) {
+			t.Error("answered:", err)
+		}
+		eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"[Request interrupted by user]\"\nuser \"queued\"\nassistant \"A\"")
+	})
+}
+
+// abortAndContinue aborts the turn where it waits, and sees the one that continues to its end.
+func abortAndContinue(t *testing.T, r *rig, turnID string) {
+	t.Helper()
+	synctest.Wait()
+	_, _ = r.s.Abort(AbortRequest{})
+	r.wait(turnID)
+	id, err := r.s.Continue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wait(id)
+}
+
+func TestContinueRunsOnFromTheHistory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}, step{text: "end"}), nil, tool("look", ReadOnly, nil))
+		r.env.Limits.MaxModelCalls = 1
+		defer r.close()
+		if turn := r.run("go"); turn.EndReason != EndMaxModelCalls || turn.Status != TurnStatusCompleted {
+			t.Errorf("turn %+v", turn)
+		}
+		id, err := r.s.Continue()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if turn := r.wait(id); turn.EndReason != EndStop {
+			t.Errorf("turn %+v", turn)
+		}
+	})
+}
+
+// Run on after an abort: the model is asked to, and what asked it is not stored.
+func TestContinueAfterAnAbort(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{text: "half", block: true}, step{text: "rest"})
+		r := newRig(t, m, nil)
+		defer r.close()
+		acc := r.prompt("go")
+		abortAndContinue(t, r, acc.TurnID)
+		sent := m.request(1).Messages
+		if last := sent[len(sent)-1]; last.Role != message.RoleUser || last.TextContent() != nudgeResume {
+			t.Error(texts(sent))
+		}
+		if strings.Contains(texts(r.s.Messages()), nudgeResume) {
+			t.Error("the nudge was stored")
+		}
+	})
+}
+
+// Row 1.4 Pause/Resume: a paused session refuses to start and stops at the next boundary.
+func TestPauseAndResume(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, goOn := gateTool("gate")
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "end"}, step{text: "second"}), nil, gate)
+		defer r.close()
+		acc := r.prompt("go")
+		<-started
+		if err := r.s.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		goOn <- true
+		if turn := r.wait(acc.TurnID); turn.Status != TurnStatusAborted || turn.ModelCalls != 1 {
+			t.Errorf("turn %+v", turn)
+		}
+		if st := r.s.State().Status; st != SessionPaused {
+			t.Error("status", st)
+		}
+		if acc := r.prompt("more"); acc.Disposition != DispositionQueued {
+			t.Errorf("%+v", acc)
+		}
+		if _, err := r.s.Continue(); !errors.Is(err, ErrPaused) {
+			t.Error(err)
+		}
+		if err := r.s.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		id, err := r.s.Continue() // names the turn that the resume started
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wait(id)
+		r.wait("")
+		if n := len(r.s.Queue()); n != 0 {
+			t.Error("queue", n)
+		}
+		if strings.Contains(texts(r.s.Messages()), "interrupted") {
+			t.Error("a pause left an abort marker")
+		}
+	})
+}
+
+// storedBy is what a store would give back if the process ended now.
+func storedBy(l *log) (r Restored) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, rec := range l.records {
+		switch rec.Type {
+		case RecordMessage:
+			r.Messages = append(r.Messages, rec.Message)
+		case RecordQueue:
+			r.Queue = rec.Queue
+		case RecordTurnEnd:
+			r.Turns = append(r.Turns, *rec.Turn)
+		case RecordCompaction:
+			r.Commits = append(r.Commits, rec.Commit)
+		case RecordPin:
+			r.Pins = append(r.Pins, *rec.Pin)
+		}
+	}
+	return r
+}
+
+// A pause outlives a restart, and so does what it held back: resumed, the session goes on with it. What was
+// parked before the pause stays parked.
+func TestPauseSurvivesARestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(), nil)
+		_, _ = r.s.Prompt(Prompt{Content: text("parked"), Delivery: DeliverQueue})
+		_ = r.s.Pause()
+		parked := storedBy(r.log)
+		held := r.prompt("held")
+		withHeld := storedBy(r.log)
+		r.close()
+
+		parked.Paused, withHeld.Paused = true, true
+		two := newRig(t, script(steps(3)...), func(o *Options) { o.Restored = parked })
+		_ = two.s.Resume()
+		synctest.Wait()
+		if st := two.s.State(); st.Status != SessionIdle || len(st.Queue) != 1 {
+			t.Errorf("what was parked: %s, %d queued", st.Status, len(st.Queue))
+		}
+		two.close()
+		three := newRig(t, script(steps(3)...), func(o *Options) { o.Restored = withHeld })
+		defer three.close()
+		if st := three.s.State().Status; st != SessionPaused {
+			t.Error("status", st)
+		}
+		_ = three.s.Resume()
+		three.waitFor(held.MessageID)
+		eq(t, "history", texts(three.s.Messages()), "user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
+	})
+}
+
+// A turn that a pause stopped goes on after a restart too.
+func TestPausedTurnSurvivesARestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, goOn := gateTool("gate")
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}), nil, gate)
+		acc := r.prompt("go")
+		<-started
+		_ = r.s.Pause()
+		goOn <- true
+		r.wait(acc.TurnID)
+		stored := storedBy(r.log)
+		stored.Paused = true
+		r.close()
+		two := newRig(t, script(steps(1)...), func(o *Options) { o.Restored = stored })
+		defer two.close()
+		_ = two.s.Resume()
+		two.wait("")
+		eq(t, "history", texts(two.s.Messages()), "user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"A\"")
+	})
+}
+
+// Nothing queued is lost by a restart, and nothing is delivered twice.
+func TestQueueSurvivesARestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(step{block: true}), nil)
+		r.prompt("go")
+		synctest.Wait() // the model is being asked
+		r.prompt("later")
+		_, _ = r.s.Steer(SteerRequest{Content: text("steer")})
+		r.s.Notify(message.NewText(message.RoleUser, "note"), true)
+		stored := storedBy(r.log)
+		r.close()
+		two := newRig(t, script(steps(5)...), func(o *Options) { o.Restored = stored })
+		defer two.close()
+		q := two.s.Queue()
+		if len(q) != 2 {
+			t.Fatalf("queue %+v", q)
+		}
+		q2 := q[1].MessageID
+		two.run("new")
+		two.waitFor(q2)
+		eq(t, "history", texts(two.s.Messages()), "user \"go\"\nuser \"note\"\nuser \"new\"\nassistant \"A\"\nuser \"steer\"\nassistant \"B\"\nuser \"later\"\nassistant \"C\"")
+	})
+}
+
+// Resume goes on with messages that came while an idle session was paused, and with
+// nothing that had been waiting before.
+func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(steps(5)...), nil)
+		defer r.close()
+		_, _ = r.s.Prompt(Prompt{Content: text("parked"), Delivery: DeliverQueue})
+		_ = r.s.Pause()
+		_ = r.s.Resume()
+		synctest.Wait()
+		if n := len(r.s.Queue()); n != 1 || r.s.State().Status != SessionIdle {
+			t.Errorf("%d queued, %s", n, r.s.State().Status)
+		}
+		_ = r.s.Pause()
+		acc := r.prompt("held")
+		_ = r.s.Resume()
+		r.waitFor(acc.MessageID)
+		eq(t, "history", texts(r.s.Messages()), "user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
+	})
+}

@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Row 1.4 Inject w/ disposition, and protocol section 2: the rules of steer.
+func TestSteerRules(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, script(steps(9)...), nil)
+		defer r.close()
+		steer := func(req SteerRequest) (string, error) {
+			req.Content = text("x")
+			out, err := r.s.Steer(req)
+			_, _ = r.s.Wait(t.Context(), "", "")
+			return out.Outcome, err
+		}
+		if _, err := steer(SteerRequest{ExpectedTurnID: "other", IfIdle: IdleQueue}); !errors.Is(err, ErrTurnMismatch) {
+			t.Error("expectedTurnId wins over ifIdle:", err)
+		}
+		if _, err := steer(SteerRequest{IfIdle: IdleError}); !errors.Is(err, ErrTurnMismatch) {
+			t.Error(err)
+		}
+		if out, err := steer(SteerRequest{IfIdle: IdleQueue}); out != SteerQueued || err != nil {
+			t.Error(out, err)
+		}
+		if out, err := steer(SteerRequest{}); out != SteerStartedTurn || err != nil {
+			t.Error(out, err)
+		}
+		if _, err := r.s.Steer(SteerRequest{}); !errors.Is(err, ErrEmptyPrompt) {
+			t.Error(err)
+		}
+		if _, err := steer(SteerRequest{Role: message.RoleSystem}); err == nil {
+			t.Error("a stored system steer was taken")
+		}
+	})
+}
+
+// Row 1.4 Steer (transient, next call only): sent once, never stored.
+func TestOneShotSteer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, goOn := gateTool("gate")
+		m := script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{calls: []message.ToolCall{call("d", "gate", "")}}, step{text: "end"})
+		r := newRig(t, m, nil, gate)
+		r.env.System = []SystemBlock{{Text: "base"}}
+		defer r.close()
+		acc := r.prompt("go")
+		<-started
+		for _, role := range []message.Role{message.RoleSystem, message.RoleUser} {
+			if out, err := r.s.Steer(SteerRequest{Content: text("psst"), OneShot: true, Role: role}); err != nil || out.Outcome != SteerInjected {
+				t.Fatal(out, err)
+			}
+		}
+		goOn <- true
+		<-started
+		goOn <- true
+		r.wait(acc.TurnID)
+		second, third := m.request(1), m.request(2)
+		if n := len(second.System); n != 2 || second.System[1].Text != "psst" {
+			t.Errorf("system of the next call: %v", second.System)
+		}
+		if last := second.Messages[len(second.Messages)-1]; last.TextContent() != "psst" {
+			t.Errorf("last message of the next call: %q", last.TextContent())
+		}
+		if len(third.System) != 1 || strings.Contains(texts(third.Messages), "psst") || strings.Contains(texts(r.s.Messages()), "psst") {
+			t.Error("the one-shot was kept")
+		}
+	})
+}
+
+// Protocol section 2: a steer ends the wait for a person; the text is the feedback.
+func TestSteerEndsTheWaitForAPerson(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ask := tool("ask", ReadOnly, func(ctx context.Context, c *Call) (*Result, error) {
+			ctx, done := c.WaitContext(ctx)
+			defer done()
+			<-ctx.Done()
+			return &Result{Text: context.Cause(ctx).Error(), Denied: true, IsError: true}, nil
+		})
+		m := script(
+			step{calls: []message.ToolCall{call("p", "run", ""), call("a", "ask", ""), call("z", "run", "")}}, step{text: "ok"},
+			step{calls: []message.ToolCall{call("q", "ask", "")}}, step{text: "ok"})
+		r := newRig(t, m, func(o *Options) { o.Approver = personApprover{} }, tool("run", Mutates, nil), ask)
+		defer r.close()
+		for _, want := range []string{"p: the user sent a message instead: no, do it so\na: Skipped due to queued user message.\nz: Skipped due to queued user message.\n", ""} {
+			acc := r.prompt("go")
+			synctest.Wait()
+			if st := r.s.State().Status; st != SessionAwaiting {
+				t.Fatalf("status %s", st)
+			}
+			if _, err := r.s.Steer(SteerRequest{Content: text("no, do it so")}); err != nil {
+				t.Fatal(err)
+			}
+			r.wait(acc.TurnID)
+			if want == "" {
+				want = r.results()
+				if !strings.Contains(want, "q: the user sent a message instead: no, do it so") {
+					t.Error(want)
+				}
+			}
+			eq(t, "results", r.results(), want)
+		}
+		if !strings.Contains(r.log.lines(), "updated toolCall run awaitingPermission") || !strings.Contains(r.log.lines(), "completed toolCall run denied") {
+			t.Error(r.log.lines())
+		}
+	})
+}
+
+// personApprover asks a person who never answers, except about the tool ask.
+type personApprover struct{}
+
+func (personApprover) Approve(ctx context.Context, req ApprovalRequest) (Decision, error) {
+	if req.Tool.Name == "ask" {
+		return Decision{Allow: true}, nil
+	}
+	req.Waiting()
+	<-ctx.Done()
+	return Decision{}, context.Cause(ctx)
+}
+
+// A one-shot steer is kept for the next call where this one failed.
+func TestOneShotSurvivesAFailedCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{text: "A"}, step{err: failed("auth")}, step{text: "B"}, step{text: "C"})
+		r := newRig(t, m, nil)
+		defer r.close()
+		r.run("one")
+		if _, err := r.s.Steer(SteerRequest{Content: text("psst"), OneShot: true}); err != nil {
+			t.Fatal(err)
+		}
+		if turn := r.wait(""); turn.Status != TurnStatusFailed {
+			t.Fatalf("%+v", turn)
+		}
+		r.run("two")
+		r.run("three")
+		if !strings.Contains(texts(m.request(2).Messages), "psst") || strings.Contains(texts(m.request(3).Messages), "psst") {
+			t.Error(texts(m.request(2).Messages), texts(m.request(3).Messages))
+		}
+	})
+}
+
+// A wait for a person that begins after the steer ends at once.
+func TestSteerBeforeTheWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		started, goOn := make(chan bool), make(chan bool)
+		ask := tool("ask", ReadOnly, func(ctx context.Context, c *Call) (*Result, error) {
+			started <- true
+			<-goOn
+			ctx, done := c.WaitContext(ctx)
+			defer done()
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "ask", "")}}, step{text: "ok"}), nil, ask)
+		defer r.close()
+		acc := r.prompt("go")
+		<-started
+		_, _ = r.s.Steer(SteerRequest{Content: text("so")})
+		goOn <- true
+		r.wait(acc.TurnID)
+		eq(t, "results", r.results(), "c: the user sent a message instead: so")
+	})
+}

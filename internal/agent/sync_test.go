@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// slowDisk is a store whose disk takes until it is told.
+type slowDisk struct {
+	*log
+	sync func() error
+}
+
+func (d *slowDisk) Sync() error { return d.sync() }
+
+// onSlowDisk is a rig whose store is on such a disk.
+func onSlowDisk(t *testing.T, m *scripted, sync func() error, tools ...Tool) *rig {
+	return newRig(t, m, func(o *Options) { o.Store = &slowDisk{o.Store.(*log), sync} }, tools...)
+}
+
+// promptBeside prompts from a goroutine of its own, and tells of the answer.
+func (r *rig) promptBeside(answered func()) {
+	if _, err := r.s.Prompt(Prompt{Content: text("go")}); err != nil {
+		r.t.Error(err)
+	}
+	answered()
+}
+
+// The model is asked while the prompt is on its way to the disk; who prompted is answered when it is there.
+func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		there := make(chan struct{})
+		asked := false
+		m := script(step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+			asked = true
+			return &Reply{Message: message.NewText(message.RoleAssistant, "done")}, nil
+		}})
+		r := onSlowDisk(t, m, func() error { <-there; return nil })
+		answered := false
+		go r.promptBeside(func() { answered = true })
+		synctest.Wait()
+		if !asked || answered {
+			t.Errorf("before the prompt is on the disk: asked %v, answered %v", asked, answered)
+		}
+		close(there)
+		synctest.Wait()
+		if !answered {
+			t.Error("not answered when the prompt is on the disk")
+		}
+		r.close()
+	})
+}
+
+// A tool that may have an effect waits for the disk, one that reads does not.
+func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
+	for effect, waits := range map[Effect]bool{ReadOnly: false, Mutates: true, Dangerous: true} {
+		bubble(t, func(t *testing.T) {
+			there := make(chan struct{})
+			ran := false
+			act := tool("act", effect, func(context.Context, *Call) (*Result, error) { ran = true; return &Result{}, nil })
+			r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}}, step{text: "done"}), func() error { <-there; return nil }, act)
+			go r.promptBeside(func() {})
+			synctest.Wait()
+			if ran == waits {
+				t.Errorf("%s: ran %v before the disk has it", effect, ran)
+			}
+			close(there)
+			synctest.Wait()
+			if !ran {
+				t.Errorf("%s: it did not run when the disk has it", effect)
+			}
+			r.close()
+		})
+	}
+}
+
+// Where the disk fails, no tool with an effect runs, the model is told, and so is the user.
+func TestADiskThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ran := false
+		act := tool("act", Mutates, func(context.Context, *Call) (*Result, error) { ran = true; return &Result{}, nil })
+		r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}}, step{text: "done"}), func() error { return errors.New("input/output error") }, act)
+		r.run("go")
+		if got := r.results(); ran || !strings.Contains(got, "input/output error") {
+			t.Errorf("ran %v, the result is %s", ran, got)
+		}
+		told := false
+		for _, e := range r.log.all() {
+			done, ok := e.(ItemCompleted)
+			told = told || ok && done.Item.Type == ItemNotice && strings.Contains(done.Item.Text, "input/output error")
+		}
+		if !told {
+			t.Errorf("the user was not told:\n%s", r.log.lines())
+		}
+		r.close()
+	})
+}
+
+// What cannot be brought to the disk is not queued.
+func TestAQueueOnADiskThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fails := false
+		end := make(chan struct{})
+		m := script(step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+			<-end
+			return &Reply{Message: message.NewText(message.RoleAssistant, "done")}, nil
+		}})
+		r := onSlowDisk(t, m, func() error {
+			if fails {
+				return errors.New("input/output error")
+			}
+			return nil
+		})
+		first := r.prompt("go")
+		fails = true
+		if _, err := r.s.Prompt(Prompt{Content: text("next")}); err == nil || len(r.s.State().Queue) != 0 {
+			t.Errorf("queued: %v, %d wait", err, len(r.s.State().Queue))
+		}
+		close(end)
+		r.wait(first.TurnID)
+		r.close()
+	})
+}

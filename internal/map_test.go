@@ -1,0 +1,51 @@
+package internal_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every package of the program stands in the code map of ARCHITECTURE.md, and each of these says what it is for.
+func TestEveryPackageIsOnTheMap(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(top, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "## Code map")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	packages, told := map[string]bool{}, map[string]bool{}
+	walkTree(func(file string) {
+		dir := path.Dir(file)
+		if strings.HasSuffix(file, "_test.go") || !strings.HasSuffix(file, ".go") || strings.Contains(file, "testdata/") || strings.Contains(file, "/sample/") {
+			return
+		}
+		packages[dir] = true
+		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[dir] = told[dir] || packageComment.Match(text)
+	})
+	for dir := range packages {
+		if !told[dir] {
+			t.Errorf("%s: no file says what the package is for", dir)
+		}
+		named := false
+		for _, name := range []string{dir, strings.TrimPrefix(dir, "internal/"), path.Base(dir), strings.SplitN(dir, "/", 2)[0]} {
+			named = named || strings.Contains(section, "`"+name+"`")
+		}
+		if !named {
+			t.Errorf("ARCHITECTURE.md does not name %s in its code map", dir)
+		}
+	}
+	if len(packages) < 30 {
+		t.Errorf("only %d packages were found", len(packages))
+	}
+}
+
+// packageComment matches a comment that stands directly above its package clause.
+var packageComment = regexp.MustCompile(`(?m)(^//.*|\*/)\r?\npackage `)

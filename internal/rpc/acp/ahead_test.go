@@ -1,0 +1,215 @@
+package acp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	store "github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// refusing are settings that refuse every session, so that what asks for one is seen to be asked, and no more is needed.
+type refusing struct{ root string }
+
+func (r refusing) Session(json.RawMessage) (wire.Config, []string, error) {
+	return wire.Config{}, nil, errors.New("asked " + r.root)
+}
+func (refusing) Merge(own, _ json.RawMessage) (json.RawMessage, error)     { return own, nil }
+func (refusing) ClientChanged(json.RawMessage) (notices []string, _ error) { return nil, nil }
+
+// launched is a client with the servers that were started for it.
+type launched struct {
+	t            *testing.T
+	in           *io.PipeWriter
+	out          *bufio.Reader
+	started      chan string // the root of each server that starts
+	closed       chan string // and of each that has ended
+	served       chan error
+	asked        int
+	capabilities chan wire.EditorCapability
+}
+
+func launchAhead(t *testing.T, ahead string) *launched {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	l := &launched{t: t, in: inW, out: bufio.NewReader(outR), started: make(chan string, 9), closed: make(chan string, 9), served: make(chan error, 1),
+		capabilities: make(chan wire.EditorCapability, 9)}
+	core := func(ctx context.Context, opts rpc.Options, _ Terminal) error {
+		opts.Start = func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
+			root := pathOf(init.Roots[0])
+			l.started <- root
+			l.capabilities <- init.Claims.Editor
+			ws := workspace.New(workspace.Options{StateDir: t.TempDir()})
+			return &rpc.Core{Workspace: ws, Library: store.Open(t.TempDir()), Settings: refusing{root}, Close: func(context.Context) error {
+				ws.Close()
+				l.closed <- root
+				return nil
+			}}, nil
+		}
+		return rpc.Serve(ctx, opts)
+	}
+	go func() {
+		l.served <- Serve(context.Background(), Options{In: inR, Out: outW, Version: "1", Ahead: ahead, Core: core})
+		outW.Close()
+	}()
+	return l
+}
+
+// next waits for one that has started or ended.
+func (l *launched) next(roots chan string) string {
+	l.t.Helper()
+	select {
+	case root := <-roots:
+		return root
+	case <-time.After(time.Minute):
+		l.t.Fatal("it did not come")
+		return ""
+	}
+}
+
+// ask returns what was answered, the result or the error.
+func (l *launched) ask(method string, params any) string {
+	l.t.Helper()
+	l.asked++
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": l.asked, "method": method, "params": params})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.in.Write(append(body, '\n')); err != nil {
+		l.t.Fatal(err)
+	}
+	line, err := l.out.ReadString('\n')
+	if err != nil {
+		l.t.Fatalf("%s: %v", method, err)
+	}
+	return line
+}
+
+func (l *launched) initialize() {
+	l.t.Helper()
+	l.ask("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{"fs": map[string]any{"readTextFile": true, "writeTextFile": true}}})
+}
+
+// end closes the input and returns the roots of the servers that were started after those that were seen, and of those that were ended.
+func (l *launched) end() (started, closed []string) {
+	l.t.Helper()
+	l.in.Close()
+	if err := <-l.served; err != nil {
+		l.t.Error(err)
+	}
+	close(l.started)
+	close(l.closed)
+	for root := range l.started {
+		started = append(started, root)
+	}
+	for root := range l.closed {
+		closed = append(closed, root)
+	}
+	return started, closed
+}
+
+// The server of the folder that the client has started us in is there before the first session, knows what the client
+// can do, and is the session's if that is for this folder and nothing else. Otherwise it ends as soon as another is asked for.
+func TestAServerStartsAhead(t *testing.T) {
+	base := t.TempDir()
+	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"), filepath.Join(base, "link")
+	for _, d := range []string{dir, other} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip("this system makes no links for us")
+	}
+	server := map[string]any{"name": "s", "command": "/bin/true", "args": []any{}, "env": []any{}}
+	for name, c := range map[string]struct {
+		session map[string]any
+		uses    bool
+	}{
+		"the same":         {map[string]any{"cwd": dir}, true},
+		"spelled longer":   {map[string]any{"cwd": dir + "/./"}, true},
+		"by another name":  {map[string]any{"cwd": link}, false}, // sessions are stored by the name
+		"another":          {map[string]any{"cwd": other}, false},
+		"with MCP servers": {map[string]any{"cwd": dir, "mcpServers": []any{server}}, false},
+		"with another":     {map[string]any{"cwd": dir, "additionalDirectories": []any{other}}, false},
+	} {
+		for _, method := range []string{"session/new", "session/load", "session/resume"} {
+			t.Run(name+" "+method, func(t *testing.T) {
+				l := launchAhead(t, dir)
+				l.initialize()
+				if got := l.next(l.started); got != dir {
+					t.Fatalf("started %s", got)
+				}
+				if got := <-l.capabilities; !got.Open || !got.Save {
+					t.Errorf("the client can %+v", got)
+				}
+				params := map[string]any{"mcpServers": []any{}, "sessionId": "none"}
+				maps.Copy(params, c.session)
+				l.ask(method, params)
+				if !c.uses {
+					if got := l.next(l.closed); got != dir {
+						t.Errorf("%s ended", got)
+					}
+				}
+				started, closed := l.end()
+				if want := 1; c.uses && (len(started) != 0 || len(closed) != 1) || !c.uses && (len(started) != want || len(closed) != want) {
+					t.Errorf("started %v, ended %v more", started, closed)
+				}
+			})
+		}
+	}
+}
+
+// A client that asks for nothing, or goes at once, leaves nothing: what was started ahead ends with it.
+func TestAServerAheadEndsWithItsClient(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 50 {
+		l := launchAhead(t, dir)
+		l.initialize()
+		seen := i%2 == 0
+		if seen {
+			l.next(l.started)
+		}
+		started, closed := l.end()
+		if !seen && len(started) != len(closed) || seen && !slices.Equal(closed, []string{dir}) {
+			t.Fatalf("started %v, ended %v", started, closed)
+		}
+	}
+}
+
+// No server starts ahead where no folder is named or it is none, and not before the client is known.
+func TestNoServerStartsAhead(t *testing.T) {
+	for _, ahead := range []string{"", "relative", filepath.Join(t.TempDir(), "missing")} {
+		l := launchAhead(t, ahead)
+		l.initialize()
+		if got := l.ask("session/new", map[string]any{"cwd": "", "mcpServers": []any{}}); got == "" {
+			t.Fatal(got)
+		}
+		if started, _ := l.end(); len(started) != 0 {
+			t.Errorf("%q: started %v", ahead, started)
+		}
+	}
+	l := launchAhead(t, t.TempDir())
+	if got := l.ask("session/new", map[string]any{"cwd": t.TempDir(), "mcpServers": []any{}}); got == "" {
+		t.Fatal(got)
+	}
+	if started, _ := l.end(); len(started) != 0 {
+		t.Errorf("before initialize: %s", fmt.Sprint(started))
+	}
+}

@@ -1,0 +1,105 @@
+package acp
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// promptBlocks turns the ACP's content into the wire's.
+func promptBlocks(blocks []acp.ContentBlock) (wire.Prompt, error) {
+	if len(blocks) == 0 {
+		return nil, fail(codeInvalidParams, "prompt: is empty")
+	}
+	out := make(wire.Prompt, 0, len(blocks))
+	for i, b := range blocks {
+		block, err := promptBlock(b)
+		if err != nil {
+			return nil, fail(codeInvalidParams, "prompt[%d]: %v", i, err)
+		}
+		out = append(out, block)
+	}
+	return out, nil
+}
+
+func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
+	switch {
+	case b.Text != nil:
+		return wire.ContentBlock{Type: "text", Text: b.Text.Text}, nil
+	case b.Image != nil:
+		data, err := base64.StdEncoding.DecodeString(b.Image.Data)
+		if err != nil {
+			return wire.ContentBlock{}, fmt.Errorf("the image's data is not base64")
+		}
+		out := wire.ContentBlock{Type: "image", MimeType: b.Image.MimeType, Data: data}
+		if len(data) == 0 && b.Image.Uri != nil && onTheWeb(*b.Image.Uri) {
+			out.URL = *b.Image.Uri
+		}
+		return out, nil
+	case b.ResourceLink != nil:
+		if onTheWeb(b.ResourceLink.Uri) {
+			return wire.ContentBlock{Type: "text", Text: b.ResourceLink.Name + ": " + b.ResourceLink.Uri}, nil
+		}
+		return resource(b.ResourceLink.Uri, ""), nil
+	case b.Resource != nil:
+		return embedded(b.Resource.Resource)
+	}
+	return wire.ContentBlock{}, errors.New("only text, images, links and embedded resources can be read (see promptCapabilities)")
+}
+
+func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
+	if t := r.TextResourceContents; t != nil {
+		return resource(t.Uri, orDefault(t.Text, "(empty)")), nil // without a text, the file's would stand for it
+	}
+	blob := r.BlobResourceContents
+	if blob == nil {
+		return wire.ContentBlock{}, errors.New("the resource has neither text nor blob")
+	}
+	data, err := base64.StdEncoding.DecodeString(blob.Blob)
+	if err != nil {
+		return wire.ContentBlock{}, errors.New("the resource's blob is not base64")
+	}
+	mime := "application/octet-stream"
+	if blob.MimeType != nil {
+		mime = *blob.MimeType
+	}
+	if strings.HasPrefix(mime, "image/") {
+		return wire.ContentBlock{Type: "image", MimeType: mime, Data: data}, nil
+	}
+	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), MimeType: mime, Data: data}, nil
+}
+
+func onTheWeb(uri string) bool {
+	return strings.HasPrefix(uri, "http:") || strings.HasPrefix(uri, "https:")
+}
+
+// lines is how clients name lines of a file, from 1: file:///a.go#L10, #L10:20, #L10-L20, and ?symbol=Name#L10:20.
+var lines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(file:[^#?]*)(?:\?symbol=[^#]*)?#L(\d+)(?:[:-]L?(\d+))?$`)
+})
+
+// resource is a file or some of its lines; without a text it is read.
+func resource(uri, text string) wire.ContentBlock {
+	out := wire.ContentBlock{Type: "resource", URI: uri, Text: text}
+	m := lines().FindStringSubmatch(uri)
+	if m == nil {
+		return out
+	}
+	first, err := strconv.ParseUint(m[2], 10, 31)
+	last, lastErr := strconv.ParseUint(orDefault(m[3], m[2]), 10, 31)
+	if err != nil || lastErr != nil || first < 1 || last < first {
+		return out
+	}
+	out.URI = m[1]
+	out.Range = &wire.Range{Start: wire.Position{Line: uint32(first) - 1}, End: wire.Position{Line: uint32(last)}}
+	return out
+}

@@ -1,0 +1,35 @@
+package rpc
+
+import (
+	"context"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// A question comes after the answer of the request that began its turn and after what was told before.
+func TestAQuestionOvertakesNothing(t *testing.T) {
+	c := claimed(t, harnessOptions{})
+	var made wire.SessionNewResult
+	c.call("agent/session/new", map[string]any{}, &made)
+	st := c.peer.s.hub.stream(made.SessionID)
+	st.hold() // as while a prompt is being answered
+	c.peer.s.hub.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
+	asked := make(chan wire.AskResult)
+	go func() {
+		r, _ := c.peer.Question(context.Background(), wire.AskParams{SessionID: made.SessionID, Question: "Which?"})
+		asked <- r
+	}()
+	c.call("agent/session/list", map[string]any{}, nil) // time for a question that would not wait
+	st.release()
+	_, told := c.wait("turn/started", func(m msg) bool { return m.Method == wire.MethodTurnStarted })
+	q, at := c.wait("the question", func(m msg) bool { return m.Method == wire.MethodAsk })
+	if at < told {
+		t.Errorf("the question came as message %d, the turn's start as %d", at, told)
+	}
+	c.send(map[string]any{"id": q.ID, "result": map[string]any{"answer": "that"}})
+	if r := <-asked; r.Answer != "that" {
+		t.Errorf("answered %+v", r)
+	}
+}

@@ -1,0 +1,55 @@
+package rpctest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// Program is the program itself, built as somebody who installs it does. It lies below bin/ of the checkout, in a folder
+// of the package that is tested, so that a second run need not link it again.
+func Program(t testing.TB) string {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+var program = sync.OnceValues(func() (string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	top, err := checkout(here)
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(top, "bin", "test", filepath.Base(here), "agent-lsp")
+	if runtime.GOOS == "windows" {
+		bin += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-o", bin, "./cmd/agent-lsp")
+	cmd.Dir = top
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the program: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// checkout is the folder with go.mod that holds a folder.
+func checkout(dir string) (string, error) {
+	for up := dir; ; up = filepath.Dir(up) {
+		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
+			return up, nil
+		}
+		if up == filepath.Dir(up) {
+			return "", fmt.Errorf("no folder above %s holds a go.mod", dir)
+		}
+	}
+}

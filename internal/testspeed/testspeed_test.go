@@ -1,0 +1,48 @@
+package testspeed
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What is asked for holds, and more that was asked for on the command line stays.
+func TestParallel(t *testing.T) {
+	at := flag.Lookup("test.parallel").Value.String()
+	defer func() { _ = flag.Set("test.parallel", at) }()
+	for _, c := range []struct{ was, want string }{{"1", "3"}, {"7", "7"}} {
+		_ = flag.Set("test.parallel", c.was)
+		Parallel(3)
+		if got := flag.Lookup("test.parallel").Value.String(); got != c.want {
+			t.Errorf("%s became %s, not %s", c.was, got, c.want)
+		}
+	}
+}
+
+// A folder in memory goes at the end, whatever lies in it, and a TMPDIR of the user's is kept. Where there is no memory for
+// one, nothing is set and nothing removed.
+func TestInMemory(t *testing.T) {
+	t.Setenv("TMPDIR", "/somewhere")
+	InMemory()()
+	if dir := os.TempDir(); dir != "/somewhere" {
+		t.Errorf("the user's folder became %s", dir)
+	}
+	t.Setenv("TMPDIR", "")
+	remove := InMemory()
+	dir := os.Getenv("TMPDIR")
+	if dir == "" {
+		usual := os.TempDir()
+		if remove(); usual != os.TempDir() {
+			t.Errorf("%s became %s", usual, os.TempDir())
+		}
+		return
+	}
+	if err := os.WriteFile(filepath.Join(dir, "left"), nil, 0o600); err != nil {
+		t.Error(err)
+	}
+	remove()
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}

@@ -1,0 +1,40 @@
+package workspace
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What is written of a proposal while a decision is carried out still says what is about to be done: a crash then finds
+// out what came of it.
+func TestIntentStaysWhileOthersStore(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	p := b.propose(Collect, "a.txt", edited)
+	hs := p.Files[0].Hunks
+	intent := func() string {
+		data, err := os.ReadFile(filepath.Join(b.sessionDir("proposals", "s"), p.ID+".json"))
+		must(t, err)
+		var s storedProposal
+		must(t, json.Unmarshal(data, &s))
+		return s.Changes[0].Intent
+	}
+	b.decide(p, accept(hs[0].ID))
+	equal(t, "intent of what is done", intent(), "")
+	defer func() { step = func(string) {} }()
+	met := 0
+	step = func(at string) {
+		if at != "intent kept" {
+			return
+		}
+		met++
+		before := intent()
+		equal(t, "told meanwhile", len(b.Outcomes("s", true)), 1)
+		equal(t, "an intent", before != "", true)
+		equal(t, "the intent then", intent(), before)
+	}
+	b.decide(p, accept(hs[1].ID))
+	equal(t, "met", met, 1)
+	equal(t, "intent of what is done", intent(), "")
+}

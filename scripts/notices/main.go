@@ -1,0 +1,125 @@
+// Command notices prints the licences of all that is linked into the program, as their texts ask of whoever passes it on.
+//
+//	GOOS=linux GOARCH=amd64 go run ./scripts/notices PACKAGE
+//
+// Go's own licence comes first, then those of each module, the files of its folders that are linked in included.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// licence matches the names of files that hold a licence or what has to be told with it.
+var licence = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
+
+// part is a module, or Go itself, with the folders of it that are linked in.
+type part struct {
+	name, root string
+	folders    []string
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: notices PACKAGE")
+		os.Exit(2)
+	}
+	if err := notices(os.Stdout, os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "notices:", err)
+		os.Exit(1)
+	}
+}
+
+// notices writes the licences of what the package is linked with. A module without one is an error.
+func notices(w io.Writer, pkg string) error {
+	parts, err := linked(pkg)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		files := p.licences()
+		if len(files) == 0 {
+			return fmt.Errorf("%s has no licence in %s", p.name, p.root)
+		}
+		for _, f := range files {
+			if err := p.write(w, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// linked lists Go and the modules of other people that the package is linked with, in the order of their names.
+func linked(pkg string) ([]part, error) {
+	out, err := tool("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", pkg)
+	if err != nil {
+		return nil, err
+	}
+	root, err := tool("env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*part{}
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 {
+			continue
+		}
+		if byName[f[0]] == nil {
+			byName[f[0]] = &part{name: f[0], root: f[1]}
+		}
+		byName[f[0]].folders = append(byName[f[0]].folders, f[2])
+	}
+	parts := []part{{name: "Go", root: strings.TrimSpace(root)}}
+	for _, p := range byName {
+		parts = append(parts, *p)
+	}
+	slices.SortFunc(parts[1:], func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return parts, nil
+}
+
+// tool runs the go command.
+func tool(args ...string) (string, error) {
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return string(out), nil
+}
+
+// licences are the files, by their path in the module, of its root and of every folder on the way to one that is linked in.
+func (p part) licences() (files []string) {
+	dirs := []string{"."}
+	for _, f := range p.folders {
+		rel, err := filepath.Rel(p.root, f)
+		for ; err == nil && rel != "."; rel = filepath.Dir(rel) {
+			dirs = append(dirs, rel)
+		}
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		entries, _ := os.ReadDir(filepath.Join(p.root, dir)) // what cannot be read has no licence, which is told
+		for _, e := range entries {
+			if e.Type().IsRegular() && licence.MatchString(e.Name()) && filepath.Ext(e.Name()) != ".go" {
+				files = append(files, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	return files
+}
+
+func (p part) write(w io.Writer, file string) error {
+	text, err := os.ReadFile(filepath.Join(p.root, file))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "==== %s: %s ====\n\n%s\n\n", p.name, filepath.ToSlash(file), strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
+	return err
+}

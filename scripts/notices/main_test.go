@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is written is Go's licence and those of the very modules that docs/licences.md tells to be built in.
+func TestNoticesOfTheProgram(t *testing.T) {
+	t.Chdir("../..")
+	t.Setenv("GOOS", "linux")
+	var out bytes.Buffer
+	if err := notices(&out, "./cmd/agent-lsp"); err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, m := range regexp.MustCompile(`(?m)^==== (\S+ v\S+): `).FindAllStringSubmatch(out.String(), -1) {
+		got = append(got, m[1])
+	}
+	page, err := os.ReadFile("docs/licences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\| (\S+) \| (v\S+) \| .* \| built in \|$`).FindAllStringSubmatch(string(page), -1) {
+		want = append(want, m[1]+" "+m[2])
+	}
+	slices.Sort(want)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("licences of\n%s\ndocs/licences.md has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, text := range []string{"==== Go: LICENSE ====\n\nCopyright 2009 The Go Authors.", ": LICENSE-SQLITE ===="} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("%q is missing", text)
+		}
+	}
+}
+
+// A module's licence files are those of its root and of the folders that are linked in, and nothing else.
+func TestLicences(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README", "a/b/COPYING", "other/LICENSE"} {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := part{name: "m", root: root, folders: []string{filepath.Join(root, "a", "b")}}.licences()
+	want := []string{"LICENSE", "NOTICE.txt", "a-license.md", filepath.Join("a", "b", "COPYING")}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
