@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 // plainEdit is a plain LSP client whose agent has proposed two hunks in a.txt.
@@ -72,7 +73,9 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	if err != nil || string(accepted) == tenLines {
 		t.Fatalf("accepted, the file holds %q (%v)", accepted, err)
 	}
-	command := c.core.Workspace.BeginCommand(c.peer.s.sessions.currentID(), "turn_later")
+	id := c.peer.s.sessions.currentID()
+	c.call(wire.MethodTurnWait, map[string]any{"sessionId": id}, nil) // the session knows the file when the model is told
+	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"
 	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {
 		t.Fatal(err)

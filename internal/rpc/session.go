@@ -249,5 +249,15 @@ func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire
 	if busy(l) {
 		return wire.Empty{}, agent.ErrNotIdle
 	}
+	// What the session had to tell comes first, or a client that leaves after the answer would never hear it. What
+	// waits for this request's own answer, because it loaded the session, is let go before.
+	if in := inboundFrom(ctx); in != nil {
+		in.answerLater()
+	}
+	select {
+	case <-l.stream.settled():
+	case <-ctx.Done():
+		return wire.Empty{}, context.Cause(ctx)
+	}
 	return wire.Empty{}, s.sessions.delete(ctx, l)
 }

@@ -258,3 +258,33 @@ func TestProgressOfPlainClients(t *testing.T) {
 	c.notify("window/workDoneProgress/cancel", map[string]any{"token": token.Token})
 	c.wait("the end", func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"end"`) })
 }
+
+// A client that deletes a session and leaves has heard all that the session had to tell, also what waited for an answer
+// that had only just gone out.
+func TestDeletingASessionLosesNoNews(t *testing.T) {
+	c := claimed(t, harnessOptions{})
+	id := c.newSession()
+	st := c.peer.s.hub.stream(id)
+	st.hold()
+	c.peer.s.hub.Emit(id, agent.TurnStarted{TurnID: "turn_late"})
+	deletion := c.request(wire.MethodSessionDelete, map[string]any{"sessionId": id})
+	c.refused(wire.CodeMethodNotFound, "agent/nonesuch", nil) // whatever the deletion would do at once is done
+	st.release()
+	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
+	_, told := c.wait("the news", isMethod(wire.MethodTurnStarted))
+	if told > answered {
+		t.Error("the session was deleted before its news were told")
+	}
+}
+
+// A deletion that has to load the session waits for nothing that waits for its own answer.
+func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	c := claimed(t, harnessOptions{dir: dir, root: root})
+	id := c.newSession()
+	c.close()
+	c.served <- nil
+	d := claimed(t, harnessOptions{dir: dir, root: root})
+	d.call(wire.MethodSessionDelete, map[string]any{"sessionId": id}, nil)
+	d.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
+}
