@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,10 +13,11 @@ type roots struct {
 	client  *sdk.Client // nil: none has connected yet
 	told    []string
 	telling bool
-	again   bool // they changed meanwhile
+	again   bool          // they changed meanwhile
+	current chan struct{} // closed when they are up to date; nil: they are
 }
 
-// RootsChanged tells each server that the workspace folders are others now. It does not wait.
+// RootsChanged tells each server that the workspace folders are others now. It does not wait; calls that begin after it do.
 func (h *Hub) RootsChanged() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -23,7 +25,33 @@ func (h *Hub) RootsChanged() {
 		return
 	}
 	for _, s := range h.servers {
+		s.outdateRoots()
 		h.wg.Go(s.tellRoots)
+	}
+}
+
+// outdateRoots has calls wait until tellRoots, which must follow, has told the roots of now.
+func (s *server) outdateRoots() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.roots.again = true; s.roots.current == nil {
+		s.roots.current = make(chan struct{})
+	}
+}
+
+// rootsTold waits until the server's client has the workspace folders of the time of the call.
+func (s *server) rootsTold(ctx context.Context) error {
+	s.mu.Lock()
+	current := s.roots.current
+	s.mu.Unlock()
+	if current == nil {
+		return nil
+	}
+	select {
+	case <-current:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -60,6 +88,10 @@ func (s *server) tellRoots() {
 		}
 	}
 	s.roots.telling = false
+	if s.roots.current != nil {
+		close(s.roots.current)
+		s.roots.current = nil
+	}
 }
 
 // changeRoots takes a client's roots from one list to another.

@@ -83,6 +83,9 @@ func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := t.server.rootsTold(ctx); err != nil {
+		return nil, err
+	}
 	token := fmt.Sprintf("p%d", tokens.Add(1))
 	defer t.server.watch(token, call.Emit)()
 	defer t.server.calling(ctx, call.SessionID)()

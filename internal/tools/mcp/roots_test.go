@@ -1,0 +1,37 @@
+package mcp
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+)
+
+// A call that begins after the folders changed finds the server with the folders of now, however long they take to tell.
+func TestCallsKnowTheFoldersOfNow(t *testing.T) {
+	t.Parallel()
+	var changed atomic.Bool
+	tell := make(chan struct{})
+	w := with(t, Options{Roots: func() []string {
+		if !changed.Load() {
+			return []string{"file:///one"}
+		}
+		<-tell
+		return []string{"file:///one", "file:///two"}
+	}}, Config{Name: "plain", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=plain")})
+	w.ask(t, "plain_echo", `{"text": "roots"}`, "file:///one")
+	changed.Store(true)
+	w.hub.RootsChanged()
+	aborted, abort := context.WithCancel(t.Context())
+	abort()
+	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
+		t.Error("the new folders are told already")
+	}
+	time.AfterFunc(50*time.Millisecond, func() { close(tell) }) // a call that does not wait is through by then
+	if res := w.ask(t, "plain_echo", `{"text": "roots"}`); res.Text != "file:///one file:///two" {
+		t.Errorf("the server knows %q", res.Text)
+	}
+}
