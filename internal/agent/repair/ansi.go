@@ -5,7 +5,7 @@ import "strings"
 // StripANSI removes terminal escape sequences: CSI, OSC, DCS and the other string
 // sequences, charset choices and single escapes.
 func StripANSI(s string) string {
-	if !strings.ContainsAny(s, "\x1b\u009b") {
+	if strings.IndexByte(s, 0x1b) < 0 && !strings.Contains(s, "\u009b") { // much faster than ContainsAny
 		return s
 	}
 	var b strings.Builder
