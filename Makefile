@@ -31,11 +31,11 @@ check: ## formatting, vet, staticcheck, all systems' types
 cross: ## check that all packages compile for every system that a release is made for
 	$(GO) run ./scripts/typecheck
 
-test-go: ## the inner loop: all Go tests, without editors
+test-go: ## the inner loop: all Go tests, without editors; what takes long is smaller than in make test
 	$(GO) test ./...
 
-test-race: ## all Go tests under the race detector, on the disk (without a TMPDIR their folders lie in memory)
-	TMPDIR=$${TMPDIR:-/tmp} $(GO) test -race -timeout 60m ./...
+test-race: ## all Go tests at full size under the race detector, on the disk (without a TMPDIR their folders lie in memory)
+	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 $(GO) test -race -timeout 60m ./...
 
 test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 	editors/neovim/tests/run.sh

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
@@ -69,7 +70,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 
 // A result of 50 MB lies in its file to the last byte, while the request that it leads to stays small.
 func TestBigResultOfAServer(t *testing.T) {
-	const size = 50_000_000
+	size := testspeed.Size(50_000_000)
 	config := servers(1, "plain")
 	config["permissions"] = map[string]any{"profile": "trust"}
 	r := newReach(t, config)

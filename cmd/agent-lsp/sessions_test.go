@@ -62,7 +62,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// TestSessions plays each session script against the program in this process and as a process of its own.
+// TestSessions plays each session script against the program in this process and as a process of its own; the inner loop
+// plays each once.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "testdata", "session")
@@ -80,8 +81,11 @@ func TestSessions(t *testing.T) {
 			if script.NeedsDisk() && !canFillDisk {
 				t.Skip("a process can be given a disk of its own on Linux only")
 			}
-			t.Run("process", func(t *testing.T) { playSession(t, path, startProcess, *update) })
-			if !script.NeedsKill() && !script.NeedsDisk() {
+			alone := script.NeedsKill() || script.NeedsDisk()
+			if alone || *update || testspeed.Full() {
+				t.Run("process", func(t *testing.T) { playSession(t, path, startProcess, *update) })
+			}
+			if !alone {
 				t.Run("pipe", func(t *testing.T) { playSession(t, path, startInProcess, false) })
 			}
 		})

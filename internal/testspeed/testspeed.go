@@ -4,9 +4,26 @@ package testspeed
 
 import (
 	"flag"
+	"os"
 	"strconv"
 	"testing"
 )
+
+// Full reports whether tests take their inputs at full size, in every way, and wait for slow programs of others: when
+// AGENT_LSP_FULL=1 is set, as by `make test`, and when they are asked for by name (-run). Else, in the inner loop, a flood
+// of a gigabyte is a tenth of one.
+func Full() bool {
+	on, _ := strconv.ParseBool(os.Getenv("AGENT_LSP_FULL"))
+	return on || flag.Lookup("test.run").Value.String() != ""
+}
+
+// Size is full when tests run at full size, else a tenth of it.
+func Size(full int) int {
+	if Full() {
+		return full
+	}
+	return full / 10
+}
 
 // Parallel lets at least so many of the package's parallel tests run at once.
 func Parallel(atLeast int) {

@@ -36,7 +36,7 @@ var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0
 // calls but the faulty one are answered by the strict provider of the test kit.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
-	many := make(chan struct{}, 12)
+	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {
 		for _, p := range phases {
 			t.Run(fmt.Sprintf("%s, stream %v", p.name, !noStream), func(t *testing.T) {

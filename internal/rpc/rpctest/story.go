@@ -47,7 +47,7 @@ type storyParams struct {
 
 func storyLine(m *Message) string {
 	var p storyParams
-	if m.isAnswer() || json.Unmarshal(m.Params, &p) != nil {
+	if m.isAnswer() || m.Method == "agent/delta" || json.Unmarshal(m.Params, &p) != nil {
 		return ""
 	}
 	switch m.Method {

@@ -8,11 +8,16 @@ import (
 	"time"
 
 	"go.lsp.dev/uri"
+
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 // realNode is a server that scripts/setup.sh installs from npm, as the built-in table has it but for the command.
 func realNode(t testing.TB, name string, script ...string) Options {
 	t.Helper()
+	if !testspeed.Full() {
+		t.Skip("a server that runs on Node takes seconds to start: `make test` asks it, AGENT_LSP_FULL=1 or -run")
+	}
 	path := filepath.Join(append([]string{testCache(t), "node", "node_modules"}, script...)...)
 	needs(t, path)
 	for _, c := range Builtin() {

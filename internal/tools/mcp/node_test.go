@@ -17,12 +17,16 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
 // nodeServer is the script of a server that scripts/setup.sh installs.
 func nodeServer(t *testing.T, name string) string {
 	t.Helper()
+	if !testspeed.Full() {
+		t.Skip("a server that runs on Node takes a second to start: `make test` asks it, AGENT_LSP_FULL=1 or -run")
+	}
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()

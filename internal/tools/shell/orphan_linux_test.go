@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 // daemonScript is the environment variable under which this test binary plays the daemon.
@@ -223,17 +226,18 @@ func TestAThousandChildren(t *testing.T) {
 // TestAGigabyteOfOutput keeps the daemon small.
 func TestAGigabyteOfOutput(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("SHELL_TEST_DAEMON_PEAK") == "" {
+	size, err := strconv.Atoi(os.Getenv("SHELL_TEST_DAEMON_PEAK"))
+	if err != nil {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAGigabyteOfOutput$")
-		cmd.Env = append(os.Environ(), "SHELL_TEST_DAEMON_PEAK=1")
+		cmd.Env = append(os.Environ(), fmt.Sprint("SHELL_TEST_DAEMON_PEAK=", testspeed.Size(1_000_000_000)))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
 	}
 	r := newRunner(t)
-	res := run(t, r, Command{Script: "yes 0123456789abcdef 2>/dev/null | head -c 1073741824", SpillBytes: 1 << 20, Output: func([]byte) {}})
-	if res.Total != 1<<30 || !res.Truncated || len(res.Head)+len(res.Tail) > 256<<10 {
+	res := run(t, r, Command{Script: fmt.Sprintf("yes 0123456789abcdef 2>/dev/null | head -c %d", size), SpillBytes: 1 << 20, Output: func([]byte) {}})
+	if res.Total != int64(size) || !res.Truncated || len(res.Head)+len(res.Tail) > 256<<10 {
 		t.Errorf("got %d bytes, head %d, tail %d", res.Total, len(res.Head), len(res.Tail))
 	}
 	if fi, err := os.Stat(res.SpillPath); err != nil || fi.Size() != 1<<20 {
