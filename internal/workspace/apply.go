@@ -128,7 +128,7 @@ func (w *Workspace) attempt(ctx context.Context, p *proposal, targets []*target)
 		}
 		t.status = todo
 		if t.c.op != Modify {
-			if w.prepareOp(t); t.status == todo {
+			if w.prepareOp(ctx, t); t.status == todo {
 				ops = append(ops, t)
 			}
 			continue
@@ -172,14 +172,39 @@ func live(ts []*target) []*target {
 }
 
 // prepareOp looks whether a file operation still is about the file that it was made for.
-func (w *Workspace) prepareOp(t *target) {
+func (w *Workspace) prepareOp(ctx context.Context, t *target) {
+	now, known := w.toRename(ctx, t.c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h := t.wants[0].h; h.state != HunkPending {
+	wt := &t.wants[0]
+	h := wt.h
+	switch mere := bytes.Equal(h.old, h.new) && bytes.Equal(wt.text, h.old); {
+	case h.state != HunkPending:
 		t.lose(orElse(h.reason, "the file was changed"))
-	} else {
-		h.applying = true
+		return
+	case known && mere: // whatever the file holds by now goes along
+		h.old, h.new, wt.text = now, now, now
+	case known && !bytes.Equal(now, h.basis(t.c.applied)):
+		t.lose("the file was changed")
+		return
 	}
+	h.applying = true
+}
+
+// toRename is what a file that is to get another name holds; not known of other changes, or where it cannot be read.
+func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known bool) {
+	if c.op != Rename {
+		return nil, false
+	}
+	from := c.ref
+	if c.applied {
+		from = c.newRef
+	}
+	f, err := w.Read(ctx, from)
+	if err != nil {
+		return nil, false
+	}
+	return f.Text.Data, true
 }
 
 // prepare brings a modified file's hunks up to date and reports whether it is open.

@@ -27,7 +27,7 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 		defer unlock()
 		for _, t := range targets {
 			if t.c.op != Modify {
-				w.prepareOp(t)
+				w.prepareOp(ctx, t)
 			} else {
 				w.prepare(t)
 			}

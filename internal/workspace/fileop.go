@@ -140,6 +140,9 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, c *change, from
 	w.mu.Lock()
 	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the others' changes go along
 	w.mu.Unlock()
+	if bytes.Equal(text, before.Text.Data) {
+		return nil // what is typed since stays
+	}
 	return w.rewrite(ctx, p, to, text)
 }
 

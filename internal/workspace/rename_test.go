@@ -116,6 +116,47 @@ func TestRenamedByHand(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), ten)
 }
 
+// TestRenameKeepsWhatTheUserChanged: since a rename was proposed, or made for review, the user has changed its file. The
+// text goes along; a rename that brings a text of its own is a conflict, not a loss.
+func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
+	const mine = "mine\n" + ten
+	for _, open := range []bool{false, true} {
+		b := newBench(t, map[string]string{"a.txt": ten, "c.txt": ten, "e.txt": ten})
+		change := func(name string) {
+			if open {
+				b.ed.type_(b.uri(name), 0, 0, "mine\n")
+				b.ed.save(b.uri(name))
+				return
+			}
+			must(t, os.WriteFile(b.path(name), []byte(mine), 0o644))
+		}
+		if open {
+			b.ed.open(b.uri("a.txt"), ten)
+			b.ed.open(b.uri("c.txt"), ten)
+			b.ed.open(b.uri("e.txt"), ten)
+		}
+		p, err := b.change(Ask, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")})
+		must(t, err)
+		change("a.txt")
+		equal(t, "conflicts", len(b.decide(p, accept("*")).Conflicts), 0)
+		equal(t, "renamed", string(b.read("b.txt").Text.Data), mine)
+		equal(t, "conflicts of the undoing", len(b.undo().Conflicts), 0)
+		equal(t, "back", string(b.read("a.txt").Text.Data), mine)
+
+		p, err = b.change(Ask, Change{Op: Rename, Ref: b.ref("c.txt"), NewRef: b.ref("d.txt"), Data: []byte(edited)})
+		must(t, err)
+		change("c.txt")
+		equal(t, "conflicts", len(b.decide(p, accept(p.Files[0].Hunks[0].ID)).Conflicts), 1)
+		equal(t, "left", b.disk("c.txt"), mine)
+
+		p, err = b.change(Review, Change{Op: Rename, Ref: b.ref("e.txt"), NewRef: b.ref("f.txt")})
+		must(t, err)
+		change("f.txt")
+		equal(t, "conflicts", len(b.decide(p, reject("*")).Conflicts), 0)
+		equal(t, "undone", string(b.read("e.txt").Text.Data), mine)
+	}
+}
+
 // TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
 func TestRenameWhileDeciding(t *testing.T) {
 	defer func() { step = func(string) {} }()
