@@ -81,7 +81,7 @@ type touch struct {
 	cp    *checkpoint
 	log   *fileLog
 	step  *fileStep
-	merge string // the Post that the step had before this touch extended it; "" if it is new
+	was   fileStep // as it was before this touch extended it; zero if it is new
 	fresh bool
 }
 
@@ -205,7 +205,7 @@ func (cp *checkpoint) add(ref Ref, s *fileStep) touch {
 	f := cp.file(ref)
 	if n := len(f.Steps); n > 0 && f.Steps[n-1].Post == s.Pre && s.Pre != "" {
 		last := f.Steps[n-1]
-		t := touch{cp: cp, log: f, step: last, merge: last.Post}
+		t := touch{cp: cp, log: f, step: last, was: *last}
 		last.Post = s.Post
 		last.Added, last.Removed = last.Added+s.Added, last.Removed+s.Removed
 		return t
@@ -263,7 +263,7 @@ func (w *Workspace) revert(t *target) {
 		if k.fresh {
 			k.log.Steps = slices.DeleteFunc(k.log.Steps, func(s *fileStep) bool { return s == k.step })
 		} else {
-			k.step.Post = k.merge
+			*k.step = k.was
 		}
 		if len(k.log.Steps) == 0 {
 			k.cp.Files = slices.DeleteFunc(k.cp.Files, func(f *fileLog) bool { return f == k.log })

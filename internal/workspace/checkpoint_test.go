@@ -88,6 +88,23 @@ func (b *bench) session(id string) string {
 	return s
 }
 
+// TestCheckpointCountsARetryOnce: an edit that the editor made only when it was asked again counts as one.
+func TestCheckpointCountsARetryOnce(t *testing.T) {
+	inBubble(t, "skips the second edit once", func(t *testing.T, b *bench, uri string) {
+		b.propose(Auto, "a.txt", strings.Replace(ten, "two", "2", 1))
+		asked := 0
+		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+			if asked++; asked == 1 {
+				return ApplyReply{Applied: true}, nil
+			}
+			return b.ed.honest(e), nil
+		}
+		b.propose(Auto, "a.txt", strings.NewReplacer("two", "2", "nine", "9").Replace(ten))
+		equal(t, "asked", asked, 2)
+		equal(t, "stat", b.Checkpoints("s")[0].Stat, Stat{Files: 1, Added: 2, Removed: 2})
+	})
+}
+
 func TestRestoreConflicts(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "c.txt": ten})
 	b.turn("t1", "a.txt", edited)
