@@ -34,6 +34,7 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 		}
 		w.keepAll(p, targets)
 		w.confirmWith(ctx, p, live(targets))
+		w.keepAfter(p, targets)
 	}
 	if err := ctx.Err(); err != nil && w.undecided(p) {
 		w.leaveConfirm(ctx, p)
@@ -177,14 +178,18 @@ func (w *Workspace) readBack(t *target) {
 	t.status = done
 	if t.c.op != Modify {
 		h := t.wants[0].h
-		h.applying, h.state = false, HunkRejected
-		if t.opHappened() {
-			h.state = HunkAccepted
+		h.applying, h.state = false, HunkAccepted
+		if !t.opHappened() {
+			h.state = HunkRejected
+			t.end(skipped, "")
 		}
 		return
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		t.end(failed, err.Error())
+	case bytes.Equal(now, t.base):
+		t.end(skipped, "")
 	}
 	diff := edit.Hunks(t.base, now)
 	for i, wt := range t.wants {

@@ -90,6 +90,7 @@ func TestConfirmReadsBack(t *testing.T) {
 	b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) { return ApplyReply{}, nil }
 	p := b.propose(Confirm, "a.txt", edited, "new.txt", "x\n")
 	o, _ := b.Await(context.Background(), p.ID)
+	equal(t, "nothing to undo", len(b.Checkpoints("s")), 0)
 	equal(t, "cancelled", o.State, StateRejected)
 	equal(t, "denied", o.Denied, true)
 	equal(t, "disk", b.disk("a.txt"), ten)
