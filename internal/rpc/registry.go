@@ -266,17 +266,11 @@ func (r *registry) build(ctx context.Context, store *session.Session, cwd string
 	}
 	l := &live{id: store.ID(), cwd: cwd, store: store}
 	l.setConfig(own, config)
-	var early [][2]string // level and text
+	var coming coming
 	info := SessionInfo{
 		ID: l.id, Cwd: cwd, Config: l.Config, Store: store, Loaded: loaded,
-		Notice: func(level, text string) {
-			if l.engine == nil { // while it is being prepared
-				early = append(early, [2]string{level, text})
-				return
-			}
-			l.engine.Notice(level, text)
-		},
-		Notify: func(m *message.Message, wake bool) { l.engine.Notify(m, wake) },
+		Notice: func(level, text string) { coming.tell(func(s *agent.Session) { s.Notice(level, text) }) },
+		Notify: func(m *message.Message, wake bool) { coming.tell(func(s *agent.Session) { s.Notify(m, wake) }) },
 	}
 	opts, err := r.s.core.Prepare(ctx, info)
 	if err != nil {
@@ -291,10 +285,37 @@ func (r *registry) build(ctx context.Context, store *session.Session, cwd string
 		l.engine.Notice("warning", fmt.Sprintf("sessions cannot be stored where they belong (%v): this one is kept in %s until this run ends; agent/session/export saves it", why, path))
 	}
 	l.warn(notices)
-	for _, n := range early {
-		l.engine.Notice(n[0], n[1])
-	}
+	coming.made(l.engine)
 	return l, nil
+}
+
+// coming is a session whose engine may still be on its way: what it is told meanwhile, from any goroutine, waits.
+type coming struct {
+	mu     sync.Mutex
+	engine *agent.Session
+	later  []func(*agent.Session)
+}
+
+func (c *coming) tell(f func(*agent.Session)) {
+	c.mu.Lock()
+	engine := c.engine
+	if engine == nil {
+		c.later = append(c.later, f)
+	}
+	c.mu.Unlock()
+	if engine != nil {
+		f(engine)
+	}
+}
+
+func (c *coming) made(engine *agent.Session) {
+	c.mu.Lock()
+	later := c.later
+	c.engine, c.later = engine, nil
+	c.mu.Unlock()
+	for _, f := range later {
+		f(engine)
+	}
 }
 
 // restored puts what the library knows into what the engine begins with.

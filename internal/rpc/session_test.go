@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -287,4 +289,21 @@ func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	d := claimed(t, harnessOptions{dir: dir, root: root})
 	d.call(wire.MethodSessionDelete, map[string]any{"sessionId": id}, nil)
 	d.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
+}
+
+// A job may end while its session is being loaded: what it has to say reaches the session once that is there.
+func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
+	c := claimed(t, harnessOptions{core: func(core *Core) {
+		prepare := core.Prepare
+		core.Prepare = func(ctx context.Context, info SessionInfo) (agent.Options, error) {
+			info.Notify(message.NewText(message.RoleUser, "the job has ended"), true)
+			return prepare(ctx, info)
+		}
+	}})
+	id := c.newSession()
+	var turn wire.Turn
+	c.call(wire.MethodTurnWait, map[string]any{"sessionId": id}, &turn)
+	if turn.Status != agent.TurnStatusCompleted {
+		t.Errorf("the turn that the job woke ended as %s", turn.Status)
+	}
 }
