@@ -349,14 +349,15 @@ func (r *registry) reload(ctx context.Context, old *live) (*live, error) {
 	return l, nil
 }
 
-// delete takes an idle session out for good.
+// delete takes an idle session out for good. Whoever asks for it meanwhile hears that there is none.
 func (r *registry) delete(ctx context.Context, l *live) error {
 	r.mu.Lock()
-	delete(r.byID, l.id)
+	back := r.takeLocked(l)
 	if r.current == l.id {
 		r.current = ""
 	}
 	r.mu.Unlock()
+	defer back()
 	err := l.engine.Close(ctx)
 	if r.s.core.Workspace != nil {
 		r.s.core.Workspace.DropSession(l.id)
@@ -375,24 +376,33 @@ func (r *registry) release(ctx context.Context, id string) error {
 		r.mu.Unlock()
 		return nil
 	}
-	gone := make(chan struct{})
-	delete(r.byID, id)
-	r.loading[id] = gone
+	back := r.takeLocked(l)
 	if r.current == id {
 		r.current = ""
 	}
 	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.loading, id)
-		close(gone)
-	}()
+	defer back()
 	err := l.engine.Close(ctx)
 	r.s.hub.close(l.stream)
 	l.stream.barrier()
 	r.tellClosed(l, false)
 	return errors.Join(err, l.store.Close())
+}
+
+// takeLocked takes a session out; whoever asks for it waits until back is called. The caller holds mu.
+func (r *registry) takeLocked(l *live) (back func()) {
+	if r.byID[l.id] != l {
+		return func() {} // somebody else took it out
+	}
+	gone := make(chan struct{})
+	delete(r.byID, l.id)
+	r.loading[l.id] = gone
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.loading, l.id)
+		close(gone)
+	}
 }
 
 func (r *registry) tellClosed(l *live, deleted bool) {

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -306,4 +307,27 @@ func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	if turn.Status != agent.TurnStatusCompleted {
 		t.Errorf("the turn that the job woke ended as %s", turn.Status)
 	}
+}
+
+// A session that is being deleted is not loaded once more by who asks for it meanwhile.
+func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
+	var c *testClient
+	asked := make(chan error, 1)
+	c = claimed(t, harnessOptions{core: func(core *Core) {
+		core.Closed = func(id string, deleted bool) {
+			if !deleted {
+				return
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel() // who would have to wait does not
+			_, err := c.peer.s.sessions.get(ctx, id)
+			asked <- err
+		}
+	}})
+	id := c.newSession()
+	c.call(wire.MethodSessionDelete, map[string]any{"sessionId": id}, nil)
+	if err := <-asked; !errors.Is(err, context.Canceled) {
+		t.Errorf("asked for while it is deleted: %v", err)
+	}
+	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
