@@ -329,9 +329,24 @@ func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) 
 	return r
 }
 
-// reload builds a session anew after its history was branched. It must be idle.
-func (r *registry) reload(ctx context.Context, old *live) (*live, error) {
-	if err := old.engine.Close(ctx); err != nil {
+// reload builds a session anew after its history was branched. It must be idle. What has begun to close goes on to its end,
+// whatever becomes of the request; a session that could not be built is loaded by whoever asks for it next.
+func (r *registry) reload(ctx context.Context, old *live) (l *live, err error) {
+	r.mu.Lock()
+	back := r.takeLocked(old)
+	r.mu.Unlock()
+	defer func() {
+		if err == nil && l != nil {
+			r.mu.Lock()
+			r.byID[l.id] = l
+			r.mu.Unlock()
+		}
+		back()
+	}()
+	ctx = context.WithoutCancel(ctx)
+	closing, done := context.WithTimeout(ctx, closeGrace)
+	defer done()
+	if err := old.engine.Close(closing); err != nil {
 		return nil, err
 	}
 	r.s.hub.close(old.stream)
@@ -339,14 +354,7 @@ func (r *registry) reload(ctx context.Context, old *live) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.build(ctx, loaded.Session, old.cwd, old.ownConfig(), loaded)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.byID[l.id] = l
-	return l, nil
+	return r.build(ctx, loaded.Session, old.cwd, old.ownConfig(), loaded)
 }
 
 // delete takes an idle session out for good. Whoever asks for it meanwhile hears that there is none.

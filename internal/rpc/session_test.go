@@ -331,3 +331,32 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	}
 	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
+
+// A session is of use after it was read anew, also where the request for that was cancelled or could not be met.
+func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
+	fails := false
+	c := claimed(t, harnessOptions{core: func(core *Core) {
+		prepare := core.Prepare
+		core.Prepare = func(ctx context.Context, info SessionInfo) (agent.Options, error) {
+			if fails {
+				return agent.Options{}, errors.New("not today")
+			}
+			return prepare(ctx, info)
+		}
+	}})
+	id := c.newSession()
+	c.turnEnd(c.prompt(id, "first").TurnID)
+	r := c.peer.s.sessions
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.reload(ctx, r.loaded(id)); err != nil {
+		t.Errorf("read anew for a request that was cancelled: %v", err)
+	}
+	c.turnEnd(c.prompt(id, "second").TurnID)
+	fails = true
+	if _, err := r.reload(context.Background(), r.loaded(id)); err == nil {
+		t.Error("read anew without an engine")
+	}
+	fails = false
+	c.turnEnd(c.prompt(id, "third").TurnID)
+}
