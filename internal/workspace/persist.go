@@ -223,6 +223,7 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	if w.opt.StateDir == "" {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx) // what a file holds is known in the end: a hunk is not lost because nobody waits
 	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
 	if err != nil {
 		return err

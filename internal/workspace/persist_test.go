@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -37,4 +38,16 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 	b.decide(p, accept(hs[1].ID))
 	equal(t, "met", met, 1)
 	equal(t, "intent of what is done", intent(), "")
+}
+
+// A request that is cancelled while it loads a session leaves the session's proposals as they were.
+func TestCancelledLoadKeepsProposals(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	p := b.propose(Ask, "a.txt", edited)
+	b.Workspace.Close()
+	b.start(b.opt)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	must(t, b.LoadSession(ctx, "s"))
+	equal(t, "hunks", states(b.get(p.ID)), "pending pending pending")
 }
