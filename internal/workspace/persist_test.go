@@ -51,3 +51,19 @@ func TestCancelledLoadKeepsProposals(t *testing.T) {
 	must(t, b.LoadSession(ctx, "s"))
 	equal(t, "hunks", states(b.get(p.ID)), "pending pending pending")
 }
+
+// A review is not over because its file holds, after a restart, what it was made to hold: only the user ends it.
+func TestReviewOutlivesARestart(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	b.ed.open(b.uri("a.txt"), ten)
+	p := b.propose(Review, "a.txt", edited)
+	b.ed.save(b.uri("a.txt"))
+	b.ed.type_(b.uri("a.txt"), 0, 0, "typed\n")
+	b.moved("cor", "a.txt", "b.txt")
+	equal(t, "moved", b.get(p.ID).Files[0].URI, b.uri("b.txt"))
+	b.ed.close(b.uri("b.txt")) // what was typed is lost with the editor
+	b.Workspace.Close()
+	b.start(b.opt)
+	must(t, b.LoadSession(context.Background(), "s"))
+	equal(t, "hunks", states(b.get(p.ID)), "pending pending pending")
+}

@@ -370,7 +370,7 @@ func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error
 	}
 	v := w.view(p)
 	w.mu.Unlock()
-	w.persist(p)
+	w.persistDone(p)
 	w.deliver()
 	return &v, nil
 }
