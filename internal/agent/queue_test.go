@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
@@ -39,6 +42,36 @@ func TestQueueModes(t *testing.T) {
 			eq(t, "order", strings.Join(got, " "), tc.want)
 		})
 	}
+}
+
+// An abort that comes while a turn's end is being stored starts nothing either.
+func TestAbortWhileTheEndIsStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		begun, goOn := make(chan bool), make(chan bool)
+		first := step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+			begun <- true
+			<-goOn
+			return &Reply{Message: message.NewText(message.RoleAssistant, "A")}, nil
+		}}
+		r := newRig(t, script(first, step{text: "B"}), nil)
+		defer r.close()
+		state := ""
+		r.log.fail = func(recs []Record) error {
+			if state == "" && slices.ContainsFunc(recs, func(rec Record) bool { return rec.Type == RecordTurnEnd }) {
+				state, _ = r.s.Abort(AbortRequest{})
+			}
+			return nil
+		}
+		acc := r.prompt("go")
+		<-begun
+		r.prompt("later")
+		goOn <- true
+		r.wait(acc.TurnID)
+		synctest.Wait()
+		if n := len(r.s.Queue()); state != AbortAborting || n != 1 {
+			t.Errorf("the abort was answered %q, and %d messages wait", state, n)
+		}
+	})
 }
 
 // Row 1.4 Abort marker, Cancelled tools, Queues vs abort.

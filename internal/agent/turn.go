@@ -343,9 +343,9 @@ func (s *Session) stampAssistant(t *turn, m *message.Message) {
 }
 
 // nextLocked begins the next turn where the queue may go on by itself: after a turn that
-// completed, unless the session is paused.
+// completed, unless the session is paused. An abort may have come while the end was stored.
 func (s *Session) nextLocked(t *turn) *turn {
-	if t.sum.Status != TurnStatusCompleted || s.paused || s.closed {
+	if t.sum.Status != TurnStatusCompleted || t.aborted || s.paused || s.closed {
 		return nil
 	}
 	mode := t.env.FollowUpMode
