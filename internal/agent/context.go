@@ -358,9 +358,13 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 	s.mu.Lock()
 	s.compacting = nil
 	c.TokensAfter = s.view.meter.Used()
-	if (len(s.queue) > 0 || hasWake(s.notes)) && !s.paused && !s.closed && err == nil {
+	waits := (len(s.queue) > 0 || hasWake(s.notes)) && !s.closed && err == nil
+	if waits && !s.paused {
 		s.launchLocked(s.takeLocked(&s.queue, QueueOneAtATime)...)
 	} else {
+		if waits {
+			s.holdBackLocked()
+		}
 		s.changedLocked()
 	}
 	s.mu.Unlock()

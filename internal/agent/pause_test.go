@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -237,4 +238,65 @@ func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 		r.waitFor(acc.MessageID)
 		eq(t, "history", texts(r.s.Messages()), "user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
 	})
+}
+
+// A turn that ends by itself while the session is paused, or a reduction of the context, would have been followed by the
+// queue: the resume goes on with that, also after a restart.
+func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
+	for _, compacts := range []bool{false, true} {
+		for _, restarts := range []bool{false, true} {
+			bubble(t, func(t *testing.T) {
+				begun, goOn := make(chan bool), make(chan bool)
+				gate := func() { begun <- true; <-goOn }
+				gated := step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+					gate()
+					return &Reply{Message: message.NewText(message.RoleAssistant, "B")}, nil
+				}}
+				if compacts {
+					gated = step{text: "B"}
+				}
+				r := newRig(t, script(step{text: "A"}, gated, step{text: "C"}), func(o *Options) {
+					if compacts {
+						o.Hooks = []Hook{compactGate{gate}}
+					}
+				})
+				r.run("go")
+				done := make(chan bool)
+				go func() {
+					defer close(done)
+					if compacts {
+						_, _ = r.s.Compact(context.Background(), "")
+						return
+					}
+					r.run("on")
+				}()
+				<-begun
+				r.prompt("later")
+				_ = r.s.Pause()
+				goOn <- true
+				<-done
+				if restarts {
+					r.close()
+					kept := storedBy(r.log)
+					kept.Paused = true
+					r = newRig(t, script(step{text: "C"}), func(o *Options) { o.Restored = kept })
+				}
+				defer r.close()
+				_ = r.s.Resume()
+				synctest.Wait()
+				if q := r.s.Queue(); len(q) > 0 {
+					t.Errorf("compacts %v, restarts %v: %d messages wait", compacts, restarts, len(q))
+				}
+			})
+		}
+	}
+}
+
+// compactGate is a hook that waits before a reduction.
+type compactGate struct{ wait func() }
+
+func (compactGate) HookName() string { return "gate" }
+func (g compactGate) BeforeCompact(context.Context, CompactInfo) (string, error) {
+	g.wait()
+	return "", nil
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
@@ -345,7 +346,11 @@ func (s *Session) stampAssistant(t *turn, m *message.Message) {
 // nextLocked begins the next turn where the queue may go on by itself: after a turn that
 // completed, unless the session is paused. An abort may have come while the end was stored.
 func (s *Session) nextLocked(t *turn) *turn {
-	if t.sum.Status != TurnStatusCompleted || t.aborted || s.paused || s.closed {
+	if t.sum.Status != TurnStatusCompleted || t.aborted || s.closed {
+		return nil
+	}
+	if s.paused {
+		s.holdBackLocked()
 		return nil
 	}
 	mode := t.env.FollowUpMode
@@ -359,6 +364,16 @@ func (s *Session) nextLocked(t *turn) *turn {
 		return s.beginLocked(s.takeLocked(&s.notes, QueueAll))
 	}
 	return nil
+}
+
+// holdBackLocked notes that only the pause keeps what waits from starting: a resume goes on with it, after a restart too.
+func (s *Session) holdBackLocked() {
+	first := slices.Concat(s.queue, slices.DeleteFunc(slices.Clone(s.notes), func(e *entry) bool { return !e.wake }))
+	if len(first) == 0 {
+		return
+	}
+	first[0].held, s.held = true, true
+	s.recordQueueLocked()
 }
 
 func hasWake(notes []*entry) bool {
