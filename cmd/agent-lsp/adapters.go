@@ -58,19 +58,37 @@ func (a asker) Ask(ctx context.Context, questions []policy.Question) []policy.Re
 	return a.d.peer.Ask(ctx, mine)
 }
 
-// elicit asks the user what an MCP server wants to know: one question for each property of the schema.
+// elicit asks the user what an MCP server wants to know.
 func (d *daemon) elicit(ctx context.Context, q mcp.Elicitation) (string, map[string]any) {
+	session, _ := d.ownerOf(firstOf(q.SessionID, d.anySession()), "")
+	return elicited(ctx, q, session, d.peer.Question)
+}
+
+// questioner puts one question to the user.
+type questioner func(ctx context.Context, q wire.AskParams) (wire.AskResult, error)
+
+// elicited asks one question for each property of the schema. Without any the server wants no more than a yes.
+func elicited(ctx context.Context, q mcp.Elicitation, session string, ask questioner) (string, map[string]any) {
 	var s struct{ Properties map[string]property }
 	b, err := json.Marshal(q.Schema)
 	if err != nil || json.Unmarshal(b, &s) != nil {
 		return "decline", nil
 	}
-	session, _ := d.ownerOf(firstOf(q.SessionID, d.anySession()), "")
 	out := map[string]any{}
+	if len(s.Properties) == 0 {
+		yes := wire.AskParams{SessionID: session, Question: fmt.Sprintf("%s asks: %s", q.Server, q.Message),
+			Options: []wire.AskOption{{Label: acceptLabel}, {Label: "Decline"}}}
+		switch res, err := ask(ctx, yes); {
+		case err != nil:
+			return "cancel", nil
+		case res.Declined || res.Answer != acceptLabel:
+			return "decline", nil
+		}
+	}
 	for _, name := range sortedKeys(s.Properties) {
 		prop := s.Properties[name]
 		question := fmt.Sprintf("%s asks: %s (%s)", q.Server, q.Message, firstOf(prop.Title, prop.Description, name))
-		res, err := d.peer.Question(ctx, wire.AskParams{SessionID: session, Question: question, Options: prop.options()})
+		res, err := ask(ctx, wire.AskParams{SessionID: session, Question: question, Options: prop.options()})
 		if err != nil {
 			return "cancel", nil
 		}
@@ -81,6 +99,9 @@ func (d *daemon) elicit(ctx context.Context, q mcp.Elicitation) (string, map[str
 	}
 	return "accept", out
 }
+
+// acceptLabel is the answer that agrees to what an MCP server asks.
+const acceptLabel = "Accept"
 
 // property is one of the primitive properties that an elicitation's schema may have.
 type property struct {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,7 +15,9 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
@@ -128,5 +132,22 @@ func TestToolsAreWeighedOnce(t *testing.T) {
 	defer weighed.Unlock()
 	if n := len(weighed.tools); n > maxWeighed {
 		t.Errorf("%d sizes are kept", n)
+	}
+}
+
+// Nobody but the user says yes to what a server asks, also where it asks for no more than that.
+func TestElicitationIsTheUsersToAccept(t *testing.T) {
+	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline", "": "decline", "error": "cancel"} {
+		asked := ""
+		ask := func(_ context.Context, q wire.AskParams) (wire.AskResult, error) {
+			if asked = q.Question; answer == "error" {
+				return wire.AskResult{}, errors.New("nobody is there")
+			}
+			return wire.AskResult{Answer: answer, Declined: answer == ""}, nil
+		}
+		got, _ := elicited(context.Background(), mcp.Elicitation{Server: "files", Message: "Delete all?"}, "s", ask)
+		if got != want || asked != "files asks: Delete all?" {
+			t.Errorf("asked %q and told %q, the server gets %s, want %s", asked, answer, got, want)
+		}
 	}
 }
