@@ -24,6 +24,7 @@ type live struct {
 	mu     sync.Mutex
 	own    json.RawMessage // the session's own part of the configuration
 	config wire.Config     // in effect
+	puts   int             // how often the two were put
 	warned map[string]bool // what the settings were warned of; said once
 }
 
@@ -37,7 +38,31 @@ func (l *live) Config() wire.Config {
 func (l *live) setConfig(own json.RawMessage, config wire.Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.own, l.config = own, config
+	l.own, l.config, l.puts = own, config, l.puts+1
+}
+
+// configure puts into effect what f makes of the session's own configuration; f runs again where another change came
+// meanwhile, which would be lost.
+func (l *live) configure(f func(own json.RawMessage) (json.RawMessage, wire.Config, error)) error {
+	for {
+		l.mu.Lock()
+		puts, own := l.puts, l.own
+		l.mu.Unlock()
+		own, config, err := f(own)
+		if err != nil || l.setConfigAfter(puts, own, config) {
+			return err
+		}
+	}
+}
+
+func (l *live) setConfigAfter(puts int, own json.RawMessage, config wire.Config) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.puts != puts {
+		return false
+	}
+	l.own, l.config, l.puts = own, config, puts+1
+	return true
 }
 
 // warn tells the user what is wrong with the settings, each thing once in a session.
@@ -453,11 +478,14 @@ func (r *registry) abortAll() {
 // reconfigured puts changed settings into effect from the next model call on.
 func (r *registry) reconfigured() {
 	for _, l := range r.all() {
-		config, notices, err := r.s.core.Settings.Session(l.ownConfig())
+		var notices []string
+		err := l.configure(func(own json.RawMessage) (_ json.RawMessage, config wire.Config, err error) {
+			config, notices, err = r.s.core.Settings.Session(own)
+			return own, config, err
+		})
 		if err != nil {
 			notices = append(notices, err.Error())
 		} else {
-			l.setConfig(l.ownConfig(), config)
 			l.tellConfig()
 		}
 		l.warn(notices)

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -202,19 +203,22 @@ func (s *server) sessionConfigure(ctx context.Context, p *wire.SessionConfigureP
 	if objectFrom(p.Config) == nil {
 		return wire.SessionConfigureResult{}, invalid("config", "must be an object")
 	}
-	own, err := s.core.Settings.Merge(l.ownConfig(), p.Config)
+	var config wire.Config
+	var notices []string
+	err = l.configure(func(own json.RawMessage) (json.RawMessage, wire.Config, error) {
+		own, err := s.core.Settings.Merge(own, p.Config)
+		if err == nil {
+			config, notices, err = s.core.Settings.Session(own)
+		}
+		if err != nil {
+			return nil, config, invalid("config", "%v", err)
+		}
+		return own, config, l.store.SetConfig(own)
+	})
 	if err != nil {
-		return wire.SessionConfigureResult{}, invalid("config", "%v", err)
-	}
-	config, notices, err := s.core.Settings.Session(own)
-	if err != nil {
-		return wire.SessionConfigureResult{}, invalid("config", "%v", err)
-	}
-	if err := l.store.SetConfig(own); err != nil {
 		return wire.SessionConfigureResult{}, err
 	}
 	s.hub.hold(inboundFrom(ctx), l.id)
-	l.setConfig(own, config)
 	l.tellConfig()
 	l.warn(notices)
 	return wire.SessionConfigureResult{Config: encode(config)}, nil

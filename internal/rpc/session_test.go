@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -359,4 +360,56 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	}
 	fails = false
 	c.turnEnd(c.prompt(id, "third").TurnID)
+}
+
+// meeting is settings that change while they are read.
+type meeting struct {
+	plainSettings
+	mu   sync.Mutex
+	mode string
+	meet func() // runs once, while a session's settings are made
+}
+
+func (m *meeting) Session(own json.RawMessage) (wire.Config, []string, error) {
+	m.mu.Lock()
+	mode, meet := m.mode, m.meet
+	m.meet = nil
+	m.mu.Unlock()
+	if meet != nil {
+		meet()
+	}
+	c, notices, err := m.plainSettings.Session(own)
+	c.Mode = mode
+	return c, notices, err
+}
+
+func (m *meeting) change(mode string, meet func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mode, m.meet = mode, meet
+}
+
+// Of a session's own settings and the user's, which change at the same moment, both count.
+func TestSettingsThatChangeTogether(t *testing.T) {
+	m := &meeting{}
+	c := claimed(t, harnessOptions{core: func(core *Core) { core.Settings = m }})
+	id := c.newSession()
+	configure := func(model string) {
+		c.call(wire.MethodSessionConfigure, map[string]any{"sessionId": id, "config": map[string]any{"model": model}}, nil)
+	}
+	expect := func(model, mode string) {
+		t.Helper()
+		if got := c.peer.s.sessions.loaded(id).Config(); got.Model != model || got.Mode != mode {
+			t.Errorf("model %q in mode %q, want %q in %q", got.Model, got.Mode, model, mode)
+		}
+	}
+	m.change("plan", func() { configure("one") })
+	c.peer.SettingsChanged()
+	expect("one", "plan")
+	m.change("plan", func() {
+		m.change("review", nil)
+		c.peer.SettingsChanged()
+	})
+	configure("two")
+	expect("two", "review")
 }
