@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -140,12 +141,15 @@ func (p *Peer) told(sessionID string) <-chan struct{} {
 	return nil
 }
 
-// send asks in a goroutine of its own, which ends with the question. after, where it is not nil, comes before. Caller
-// holds mu.
-func (p *Peer) send(a *asking, after <-chan struct{}) {
+// send asks in a goroutine of its own, which ends with the question. after, where it is not nil, comes before. queued is
+// closed when the request is on its way, or will not be. Caller holds mu.
+func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	a.sent.Add(1)
+	done := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(done) })
 	p.s.goRun("asking "+a.method, func() {
 		defer a.sent.Done()
+		defer tell()
 		if after != nil {
 			select {
 			case <-after:
@@ -154,7 +158,7 @@ func (p *Peer) send(a *asking, after <-chan struct{}) {
 			}
 		}
 		var raw json.RawMessage
-		err := p.call(a.ctx, a.method, a.params, &raw)
+		err := p.call(transport.WhenQueued(a.ctx, tell), a.method, a.params, &raw)
 		if a.ctx.Err() != nil {
 			return
 		}
@@ -163,6 +167,7 @@ func (p *Peer) send(a *asking, after <-chan struct{}) {
 		default: // answered already
 		}
 	})
+	return done
 }
 
 // moot tells that a question needs no answer any more.
@@ -172,15 +177,22 @@ func (p *Peer) moot(a *asking) {
 	}
 }
 
-// askAgain repeats the session's open questions for a client that has loaded it anew.
+// askAgain repeats the session's open questions for a client that has loaded it anew: they precede the answer of the load.
 func (p *Peer) askAgain(sessionID string) {
+	for _, queued := range p.sendAgain(sessionID) {
+		<-queued // queueing never blocks
+	}
+}
+
+func (p *Peer) sendAgain(sessionID string) (queued []<-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range p.order {
 		if a := p.pending[id]; a != nil && a.method != "" && a.sessionID == sessionID && a.ctx.Err() == nil {
-			p.send(a, nil) // they precede the answer of the load
+			queued = append(queued, p.send(a, nil))
 		}
 	}
+	return queued
 }
 
 // close is called at the end of the connection; s.ctx ends what still waits.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -32,4 +33,26 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	if r := <-asked; r.Answer != "that" {
 		t.Errorf("answered %+v", r)
 	}
+}
+
+// A client that loads a session is asked again what is open before it has the answer, each time.
+func TestOpenQuestionsPrecedeTheLoadsAnswer(t *testing.T) {
+	c := claimed(t, harnessOptions{})
+	id := c.newSession()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.peer.Question(ctx, wire.AskParams{SessionID: id, Question: "which?"})
+	}()
+	c.wait("the question", isMethod(wire.MethodAsk))
+	for range 20 {
+		before := len(c.messages())
+		_, answered := c.wait("the answer", isAnswer(c.request(wire.MethodSessionLoad, map[string]any{"sessionId": id, "replay": true})))
+		if !slices.ContainsFunc(c.messages()[before:answered], isMethod(wire.MethodAsk)) {
+			t.Fatal("the load was answered before the question was asked again")
+		}
+	}
+	cancel()
+	<-ended
 }

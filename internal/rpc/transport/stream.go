@@ -92,8 +92,15 @@ func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 	return msg, n, err
 }
 
+type queuedKey struct{}
+
+// WhenQueued returns a context for a call whose frame is followed by f, once it is queued.
+func WhenQueued(ctx context.Context, f func()) context.Context {
+	return context.WithValue(ctx, queuedKey{}, sync.OnceFunc(f))
+}
+
 // WriteFrame queues a copy of body. It never blocks.
-func (s *Stream) WriteFrame(_ context.Context, body []byte) (int64, error) {
+func (s *Stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 	if s.Skip != nil && s.Skip(body) {
 		return int64(len(body)), nil
 	}
@@ -102,6 +109,9 @@ func (s *Stream) WriteFrame(_ context.Context, body []byte) (int64, error) {
 	}
 	if s.Sent != nil {
 		s.Sent(body)
+	}
+	if f, ok := ctx.Value(queuedKey{}).(func()); ok {
+		f()
 	}
 	return int64(len(body)), nil
 }
