@@ -127,6 +127,17 @@ func TestRestoreConflicts(t *testing.T) {
 	}
 }
 
+// TestRestoreTellsOfOtherProposals: a restore that takes away what another proposal was made for says so at once.
+func TestRestoreTellsOfOtherProposals(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	b.propose(Auto, "a.txt", strings.Replace(ten, "two", "TWO", 1))
+	p := b.propose(Ask, "a.txt", strings.Replace(ten, "two", "TWO!", 1))
+	b.undo()
+	equal(t, "hunk", states(b.get(p.ID)), "stale")
+	kinds := b.kinds()
+	equal(t, "told", kinds[len(kinds)-1], "updated 2 proposed")
+}
+
 func TestRestoreGoesThroughTheEditor(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)

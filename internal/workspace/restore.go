@@ -227,6 +227,7 @@ func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes
 	}
 	delete(w.proposals, p.id)
 	w.mu.Unlock()
+	w.deliver() // what it did to other proposals
 	return err
 }
 
