@@ -59,6 +59,7 @@ func (s *server) checkpointRestore(ctx context.Context, p *wire.CheckpointRestor
 	if conversation && busy(l) {
 		return out, agent.ErrNotIdle
 	}
+	s.hub.hold(inboundFrom(ctx), l.id)
 	if files {
 		if err := s.restoreFiles(ctx, p.CheckpointID, &out); err != nil {
 			return out, err

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // lastSeqOf is the highest seq that a client was told.
@@ -412,4 +413,34 @@ func TestSettingsThatChangeTogether(t *testing.T) {
 	})
 	configure("two")
 	expect("two", "review")
+}
+
+// What a restore does to proposals is told after its answer.
+func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "a.txt")
+	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := claimed(t, harnessOptions{root: root})
+	id := c.newSession()
+	edit := func(policy workspace.Policy, text string) {
+		t.Helper()
+		ref, err := c.core.Workspace.Resolve("", path)
+		if err == nil {
+			_, err = c.core.Workspace.Propose(context.Background(), workspace.ProposeRequest{SessionID: id, TurnID: "turn", Policy: policy,
+				Changes: []workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text)}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(workspace.Auto, "one\nTWO\n")
+	edit(workspace.Ask, "one\nTWO!\n")
+	checkpoint := c.core.Workspace.Checkpoints(id)[0].ID
+	_, answered := c.wait("the answer", isAnswer(c.request(wire.MethodCheckpointRestore, map[string]any{"checkpointId": checkpoint})))
+	_, told := c.wait("the update", isMethod(wire.MethodProposalUpdated))
+	if told < answered {
+		t.Error("a proposal's update came before the answer of the restore that caused it")
+	}
 }
