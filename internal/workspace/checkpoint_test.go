@@ -197,6 +197,17 @@ func TestLongCommand(t *testing.T) {
 	equal(t, "the others do not", len(list[1].NotCovered), 0)
 }
 
+// TestChattyWatcher: what a command that runs for days remembers is bounded by the files, not by what it does to them.
+func TestChattyWatcher(t *testing.T) {
+	b := newBench(t, map[string]string{"log.txt": ten})
+	c := b.BeginCommand("s", "t1")
+	for range 100 {
+		b.WatchedFilesChanged([]FileEvent{{URI: b.uri("log.txt")}})
+	}
+	equal(t, "remembered", len(c.watched), 1)
+	equal(t, "noticed", strings.Join(c.End(), " "), "log.txt")
+}
+
 func TestCollectGarbage(t *testing.T) {
 	const age = 90 * 24 * time.Hour
 	now := time.Now()

@@ -19,7 +19,7 @@ type Command struct {
 	before  map[string]fileMark // by path
 
 	// Under Workspace.mu:
-	watched []string            // paths
+	watched map[string]bool     // paths
 	written map[string]fileMark // as accepted changes left files meanwhile
 	saved   map[string]uint64   // hashes of the texts that the user saved meanwhile
 }
@@ -33,7 +33,7 @@ type fileMark struct {
 func (w *Workspace) BeginCommand(sessionID, turnID string) *Command {
 	c := &Command{
 		w: w, session: sessionID, turn: turnID, began: w.opt.Now(),
-		before: map[string]fileMark{}, written: map[string]fileMark{}, saved: map[string]uint64{},
+		before: map[string]fileMark{}, watched: map[string]bool{}, written: map[string]fileMark{}, saved: map[string]uint64{},
 	}
 	for _, path := range w.knownPaths(sessionID) {
 		c.before[path] = markOf(path)
@@ -99,7 +99,7 @@ func (c *Command) Changed() []string {
 func (c *Command) look() (paths, changed []string) {
 	w := c.w
 	w.mu.Lock()
-	paths = slices.Clone(c.watched)
+	paths = slices.Collect(maps.Keys(c.watched))
 	written, saved := maps.Clone(c.written), maps.Clone(c.saved)
 	w.mu.Unlock()
 	for path, mark := range c.before {
@@ -210,7 +210,7 @@ func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 		}
 		all = append(all, path)
 		for c := range w.commands {
-			c.watched = append(c.watched, path)
+			c.watched[path] = true
 		}
 		if w.document(e.URI) != nil {
 			open = append(open, path)
