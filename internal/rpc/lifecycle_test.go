@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -222,6 +223,27 @@ func TestAClientThatNeverReadsDoesNotHoldUpTheEnd(t *testing.T) {
 		c.served <- nil
 	case <-time.After(patience):
 		t.Fatal("Serve hangs")
+	}
+}
+
+// A client that asks and asks and never reads is given up, although writing to it does not fail.
+func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
+	local := NewLocal(nil)
+	c := start(t, harnessOptions{stuck: true, opts: func(o *Options) { o.Local = local }})
+	<-local.Served()
+	s := local.server.Load()
+	answer := make([]byte, transport.HardLimit/2)
+	_ = s.out.Put(answer)
+	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // it is being written
+		t.Fatal(err)
+	}
+	for range 3 {
+		_ = s.out.Put(answer)
+	}
+	select {
+	case <-s.ctx.Done():
+	case <-time.After(patience):
+		t.Fatal("the connection goes on")
 	}
 }
 

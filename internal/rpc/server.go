@@ -91,7 +91,7 @@ func Serve(ctx context.Context, opts Options) error {
 	}
 	select {
 	case <-s.quit:
-	case <-s.out.Done():
+	case <-s.out.Lost():
 		s.log.Info("the client does not read any more", "error", s.out.Err())
 	case <-ctx.Done():
 	}

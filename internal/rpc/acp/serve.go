@@ -95,7 +95,7 @@ func Serve(ctx context.Context, opts Options) error {
 	a.conn.Go(a.ctx, a.handle)
 	select {
 	case <-quit:
-	case <-a.out.Done():
+	case <-a.out.Lost():
 		a.log.Info("the client does not read any more", "error", a.out.Err())
 	case <-ctx.Done():
 	}

@@ -55,6 +55,7 @@ type Outbox struct {
 	tails map[string]*tail
 
 	wake chan struct{}
+	lost chan struct{} // closed with the first error
 	done chan struct{}
 }
 
@@ -96,7 +97,7 @@ func NewLineOutbox(w io.Writer, deltaEnd string) *Outbox {
 
 func start(o *Outbox) *Outbox {
 	wake := make(chan struct{}, 1)
-	o.tails, o.wake, o.done = map[string]*tail{}, wake, make(chan struct{})
+	o.tails, o.wake, o.lost, o.done = map[string]*tail{}, wake, make(chan struct{}), make(chan struct{})
 	go o.write(wake)
 	return o
 }
@@ -241,6 +242,7 @@ func (o *Outbox) signal() {
 func (o *Outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
+		close(o.lost)
 	}
 	o.queue, o.waiting = nil, 0
 	clear(o.tails)
@@ -265,6 +267,10 @@ func (o *Outbox) Close() {
 		o.wake = nil
 	}
 }
+
+// Lost is closed when the client is given up: writing failed, or it does not read. The writer may still be in a Write that
+// does not end.
+func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
 // Done is closed when the writer has ended: after Close, or when writing failed.
 func (o *Outbox) Done() <-chan struct{} { return o.done }
