@@ -444,3 +444,46 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 		t.Error("a proposal's update came before the answer of the restore that caused it")
 	}
 }
+
+// A restore of files and conversation is answered before what it causes, and the numbers go on one by one.
+func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var c *testClient
+	propose := func(session, turn string, policy workspace.Policy, text string) error {
+		ref, err := c.core.Workspace.Resolve(root, "a.txt")
+		if err == nil {
+			_, err = c.core.Workspace.Propose(context.Background(), workspace.ProposeRequest{SessionID: session, TurnID: turn, Policy: policy,
+				Changes: []workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text)}}})
+		}
+		return err
+	}
+	edit := toolFunc{name: "edit", run: func(_ context.Context, call *agent.Call) (*agent.Result, error) {
+		return &agent.Result{Text: "edited"}, propose(call.SessionID, call.TurnID, workspace.Auto, "one\nTWO\n")
+	}}
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{edit}})
+	r := c.prompt("", "edit")
+	c.turnEnd(r.TurnID)
+	if err := propose(r.SessionID, "later", workspace.Ask, "one\nTWO!\n"); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := c.core.Workspace.Checkpoints(r.SessionID)[0].ID
+	_, answered := c.wait("the answer", isAnswer(c.request(wire.MethodCheckpointRestore, map[string]any{"checkpointId": checkpoint, "scope": "both"})))
+	_, told := c.wait("the update", isMethod(wire.MethodProposalUpdated))
+	if told < answered {
+		t.Error("a proposal's update came before the answer of the restore that caused it")
+	}
+	next := c.prompt(r.SessionID, "go on")
+	c.turnEnd(next.TurnID)
+	last := int64(0)
+	for _, m := range c.messages() {
+		if p := paramsOf2(m); strings.HasPrefix(m.Method, "agent/") && p.SessionID == r.SessionID && len(m.ID) == 0 {
+			if p.Seq <= last {
+				t.Errorf("%d comes after %d: %s", p.Seq, last, m)
+			}
+			last = p.Seq
+		}
+	}
+}
