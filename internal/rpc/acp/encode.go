@@ -107,12 +107,29 @@ func encodeWire(v any) []byte {
 	return b
 }
 
+// texts decodes as the library does, but for the texts of prompts: those it reads four times.
+var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, b *acp.ContentBlock) error {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	var t struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if jsonv2.Unmarshal(raw, &t, jsonv1.DefaultOptionsV1()) != nil || t.Type != "text" {
+		return b.UnmarshalJSON(raw)
+	}
+	b.Text = &acp.ContentBlockText{Type: t.Type, Text: t.Text}
+	return nil
+})))
+
 // decode reads a request's params.
 func decode(params []byte, v any) error {
 	if len(params) == 0 {
 		params = []byte("{}")
 	}
-	if err := json.Unmarshal(params, v); err != nil {
+	if err := jsonv2.Unmarshal(params, v, texts); err != nil {
 		return fail(codeInvalidParams, "params: %v", err)
 	}
 	return nil
