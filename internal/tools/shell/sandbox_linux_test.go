@@ -19,7 +19,11 @@ func boxes(t testing.TB) []sandbox.Support {
 	t.Helper()
 	all := sandbox.Kinds()
 	if len(all) != 3 {
-		t.Fatalf("this machine has %+v; the tests need bubblewrap (apt-get install bubblewrap), user namespaces and Landlock", all)
+		missing := fmt.Sprintf("this machine has %+v; the test needs bubblewrap (make setup), user namespaces and Landlock", all)
+		if os.Getenv("CI") == "" {
+			t.Skip(missing)
+		}
+		t.Fatal(missing)
 	}
 	return all
 }
