@@ -58,11 +58,17 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *works
 		return nil, err
 	}
 	s.mu.Lock()
-	p, gone, busy, version := s.last(path), s.err, s.busy(), s.docs[path].version
+	p, gone, busy, doc := s.last(path), s.err, s.busy(), s.docs[path]
+	version := int32(0)
+	if doc != nil {
+		version = doc.version
+	}
 	s.mu.Unlock()
 	switch {
 	case gone != nil:
 		return nil, fmt.Errorf("the language server %s (%s) is gone: %w", s.conf.Name, s.root, gone)
+	case doc == nil: // another question found the file gone, or too many open
+		return r.result("%s: not ready: it was closed while %s looked at it. Ask again if it is still there.", name, s.conf.Name), nil
 	case fresh && p != nil:
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, "")), nil
 	case p != nil && p.version != nil:

@@ -1,0 +1,48 @@
+package lsp
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// unstarted is a server that is asked nothing: what is sent to it waits in its connection.
+func (h *harness) unstarted() *server {
+	s := &server{hub: h.hub, conf: Config{Name: "fake", Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
+		docs: map[string]*document{}, diags: map[string]*published{}, pulled: map[string]*published{}, work: map[string]string{}, news: make(chan struct{})}
+	s.c = newConn(s.handle, floodCount)
+	return s
+}
+
+func (h *harness) file(name string) *workspace.File {
+	h.t.Helper()
+	ref, err := h.ws.Resolve(h.root, name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	f, err := h.ws.Read(context.Background(), ref)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return f
+}
+
+// TestFileGoneWhileItIsAskedAbout: another question finds that a file is gone, and closes it, while
+// its diagnostics are waited for.
+func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
+	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: call b")
+	s, f, ctx := h.unstarted(), h.file("a.fk"), context.Background()
+	if err := errors.Join(s.sync(ctx, f), os.Remove(filepath.Join(h.root, "a.fk")), s.sync(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	res, err := h.hub.ownDiagnostics(ctx, &render{h: h.hub, ctx: ctx, cwd: h.root}, s, f)
+	if err != nil || !strings.Contains(res.Text, "not ready") {
+		t.Errorf("the answer is %v, %v", res, err)
+	}
+}
