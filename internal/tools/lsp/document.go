@@ -171,16 +171,33 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 	}
 	version := d.version
 	s.mu.Unlock()
+	var err error
 	switch {
 	case same:
 		return nil
 	case known:
-		return s.c.notify(protocol.MethodTextDocumentDidChange, map[string]any{
+		err = s.c.notify(protocol.MethodTextDocumentDidChange, map[string]any{
 			"textDocument":   map[string]any{"uri": name, "version": version},
 			"contentChanges": []map[string]string{{"text": string(text)}}})
+	default:
+		err = s.c.notify(protocol.MethodTextDocumentDidOpen, map[string]any{
+			"textDocument": map[string]any{"uri": name, "languageId": language, "version": version, "text": string(text)}})
 	}
-	return s.c.notify(protocol.MethodTextDocumentDidOpen, map[string]any{
-		"textDocument": map[string]any{"uri": name, "languageId": language, "version": version, "text": string(text)}})
+	if err != nil {
+		s.unsent(path, known)
+	}
+	return err
+}
+
+// unsent notes that the server has not got a text, so that the next sync sends it: one that hung may read again.
+func (s *server) unsent(path string, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known {
+		s.docs[path].hash = ""
+		return
+	}
+	delete(s.docs, path)
 }
 
 // refresh brings the files that no editor has open up to date and closes those that are gone or

@@ -46,3 +46,36 @@ func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 		t.Errorf("the answer is %v, %v", res, err)
 	}
 }
+
+// TestTextThatCouldNotBeSentIsSentAgain: a server that reads nothing for a while must have the present
+// texts once it reads again.
+func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
+	h := newHarness(t, Options{}, "a.fk: one")
+	s, ctx := h.unstarted(), context.Background()
+	block := func() {
+		for len(s.c.out) < cap(s.c.out) {
+			s.c.out <- nil
+		}
+	}
+	sent := func() string {
+		var all strings.Builder
+		for len(s.c.out) > 0 {
+			all.Write(<-s.c.out)
+		}
+		return all.String()
+	}
+	for _, c := range []struct{ text, want string }{{"one", "didOpen"}, {"two", "didChange"}} {
+		h.write("a.fk: " + c.text)
+		block()
+		if s.sync(ctx, h.file("a.fk")) == nil {
+			t.Fatal("nothing was wrong with a server that reads nothing")
+		}
+		sent()
+		if err := s.sync(ctx, h.file("a.fk")); err != nil {
+			t.Fatal(err)
+		}
+		if got := sent(); !strings.Contains(got, c.want) || !strings.Contains(got, c.text) {
+			t.Errorf("%s is not sent: %q", c.text, got)
+		}
+	}
+}
