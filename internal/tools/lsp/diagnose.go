@@ -71,7 +71,7 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *works
 		return r.result("%s: not ready: it was closed while %s looked at it. Ask again if it is still there.", name, s.conf.Name), nil
 	case fresh && p != nil:
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, "")), nil
-	case p != nil && p.version != nil:
+	case p != nil && p.version != nil && *p.version < version:
 		note := fmt.Sprintf(" (of an older text: version %d of %d; ask again in a moment)", *p.version, version)
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, note)), nil
 	case busy != "":

@@ -116,10 +116,10 @@ func (s *server) fresh(path string) bool {
 	switch {
 	case d == nil || p == nil:
 		return false
-	case p.version != nil:
-		return *p.version >= d.version
+	case p.version != nil && *p.version < d.version:
+		return false
 	}
-	return p.seq > d.since
+	return p.seq > d.since // also with a version: those of a file that was closed and opened again begin anew
 }
 
 // sync makes the server's texts those of the workspace: the editor's documents, the files that

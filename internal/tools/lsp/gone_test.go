@@ -79,3 +79,34 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestReopenedFileIsNotFreshByItsOldVersion: versions begin anew when a file is opened again, and what was
+// published for a high one before says nothing of the new text.
+func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
+	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: one")
+	s, ctx := h.unstarted(), context.Background()
+	sync := func(text string) *workspace.File {
+		h.write("a.fk: " + text)
+		f := h.file("a.fk")
+		if err := s.sync(ctx, f); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := sync("one")
+	sync("two")
+	s.publish([]byte(`{"uri":"` + f.Ref.URI + `","version":2,"diagnostics":[]}`))
+	if err := errors.Join(os.Remove(filepath.Join(h.root, "a.fk")), s.sync(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	f = sync("call broken")
+	res, err := h.hub.ownDiagnostics(ctx, &render{h: h.hub, ctx: ctx, cwd: h.root}, s, f)
+	if err != nil || !strings.Contains(res.Text, "no data") {
+		t.Errorf("the answer is %q, %v", res.Text, err)
+	}
+	s.publish([]byte(`{"uri":"` + f.Ref.URI + `","version":1,"diagnostics":[]}`))
+	res, err = h.hub.ownDiagnostics(ctx, &render{h: h.hub, ctx: ctx, cwd: h.root}, s, f)
+	if err != nil || !strings.Contains(res.Text, "clean") {
+		t.Errorf("the answer to the new text is %q, %v", res.Text, err)
+	}
+}
