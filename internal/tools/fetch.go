@@ -49,12 +49,24 @@ func (e *sessionEnv) fetchTool() agent.Tool {
 	})
 }
 
+// networkSubject names the host that is asked and nothing else of an address, for the rules are about hosts: what is
+// left of the path or a port would match them, or not, at the writer's choice.
 func networkSubject(title, address string) *agent.Subject {
 	host := address
-	if u, err := url.Parse(address); err == nil && u.Host != "" {
-		host = u.Host
+	if u, err := parseAddress(address); err == nil && u.Hostname() != "" {
+		host = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	}
 	return &agent.Subject{Kind: agent.SubjectNetwork, Title: oneLine(title, 200), Name: host}
+}
+
+// parseAddress reads an address as the model writes it: with spaces around it, or without its scheme.
+func parseAddress(address string) (*url.URL, error) {
+	address = strings.TrimSpace(address)
+	u, err := url.Parse(address)
+	if err == nil && u.Scheme == "" {
+		return url.Parse("https://" + address)
+	}
+	return u, err
 }
 
 // fetcher is the fetch tool of one session.
@@ -150,10 +162,7 @@ func checkURL(u *url.URL) error {
 }
 
 func (f *fetcher) fetch(ctx context.Context, a fetchArgs) (*agent.Result, error) {
-	u, err := url.Parse(strings.TrimSpace(a.URL))
-	if err == nil && u.Scheme == "" {
-		u, err = url.Parse("https://" + strings.TrimSpace(a.URL))
-	}
+	u, err := parseAddress(a.URL)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address: %w", err)
 	}

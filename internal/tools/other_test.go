@@ -233,3 +233,17 @@ func TestWebSearch(t *testing.T) {
 	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // read anew for each search
 	want(t, h.run("web_search", args{"query": "a b"}), "ERROR: searching the web: the endpoint answered 403")
 }
+
+// TestFetchSubjectIsTheHost: rules name hosts, so however an address is written its subject is the host that is asked.
+func TestFetchSubjectIsTheHost(t *testing.T) {
+	h := newHarness(t).fetching(FetchOptions{})
+	for address, host := range map[string]string{
+		"https://example.com/a": "example.com", "example.com/a.example.org": "example.com", "example.com/a": "example.com", " https://example.com/a\n": "example.com",
+		"https://example.com:8443/a": "example.com", "https://EXAMPLE.com./": "example.com", "https://[::1]:80/": "::1",
+	} {
+		s := h.tool("fetch").(agent.SubjectTool).Subject(h.call(args{"url": address}).Args)
+		if s.Name != host {
+			t.Errorf("the subject of %q is %q, want %q", address, s.Name, host)
+		}
+	}
+}
