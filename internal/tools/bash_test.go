@@ -292,6 +292,37 @@ func TestJobsEndWithSession(t *testing.T) {
 	}
 }
 
+// A job that starts another one while it is being ended leaves nothing behind: what is no longer listed runs no more.
+func TestJobStartedByOneThatEnds(t *testing.T) {
+	j := NewJobs(nil)
+	late, done := make(chan struct{}), make(chan struct{})
+	if _, err := j.Start(Job{SessionID: "a"}, func(ctx context.Context, _ func([]byte)) JobEnd {
+		<-ctx.Done()
+		_, err := j.Start(Job{SessionID: "a"}, func(ctx context.Context, _ func([]byte)) JobEnd {
+			defer close(done)
+			select {
+			case <-ctx.Done():
+			case <-late:
+			}
+			return JobEnd{}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return JobEnd{}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	j.EndSession("a")
+	select {
+	case <-done:
+	default:
+		t.Error("it runs on")
+	}
+	close(late)
+	j.Close()
+}
+
 func TestJobOutputIsBounded(t *testing.T) {
 	j := NewJobs(nil)
 	defer j.Close()

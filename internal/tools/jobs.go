@@ -252,14 +252,28 @@ func (j *Jobs) find(jobID string) *job {
 	return nil
 }
 
-// EndSession ends a deleted session's jobs, waits for them and forgets them.
+// EndSession ends a deleted session's jobs, waits for them and forgets them: also those that one of them, such as a
+// sub-agent, starts while it ends.
 func (j *Jobs) EndSession(sessionID string) {
-	for _, b := range j.silence(sessionID) {
-		<-b.done
+	for {
+		for _, b := range j.silence(sessionID) {
+			<-b.done
+		}
+		if j.forgetEnded(sessionID) {
+			return
+		}
 	}
+}
+
+// forgetEnded forgets a session's jobs unless one of them runs.
+func (j *Jobs) forgetEnded(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.countLocked(sessionID) > 0 {
+		return false
+	}
 	j.jobs = slices.DeleteFunc(j.jobs, func(b *job) bool { return b.SessionID == sessionID })
+	return true
 }
 
 func (j *Jobs) silence(sessionID string) (jobs []*job) {
