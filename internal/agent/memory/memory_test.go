@@ -477,3 +477,20 @@ func TestDot(t *testing.T) {
 		}
 	}
 }
+
+// TestOverwrittenKeyKeepsItsOtherName: two keys said the same; when one says something else, the other goes on as it was.
+func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
+	s := newStore(t, nil)
+	save(t, s, Memory{Key: "build", Content: "use make"})
+	save(t, s, Memory{Key: "deploy", Content: "use make"})
+	save(t, s, Memory{Key: "build", Content: "use bazel"})
+	for key, want := range map[string]string{"build": "use bazel", "deploy": "use make"} {
+		if m, err := s.Get(t.Context(), key, ""); err != nil || m.Content != want {
+			t.Errorf("%s says %q, %v; want %q", key, m.Content, err, want)
+		}
+	}
+	check(t, s, Query{Text: "make"}, "deploy")
+	check(t, s, Query{Text: "bazel"}, "build")
+	save(t, s, Memory{Key: "deploy", Content: "use bazel"})
+	check(t, s, Query{Text: "use"}, "build")
+}

@@ -341,6 +341,9 @@ func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e 
 	if err != nil {
 		return Saved{}, err
 	}
+	if err := leaveToAlias(ctx, tx, owner, m.Key, print); err != nil {
+		return Saved{}, err
+	}
 	now := s.now().UnixNano()
 	var id int64
 	err = tx.QueryRowContext(ctx, `INSERT INTO memories (owner, key, content, tags, author, created, updated, same, model, vector) VALUES (?,?,?,?,?,?,?,?,?,?)
@@ -354,6 +357,18 @@ func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e 
 		return Saved{}, err
 	}
 	return Saved{Key: m.Key}, index(ctx, tx, id, m)
+}
+
+// leaveToAlias leaves what a key said to its other name, where it has one and is about to say something else: who saved
+// that under the other name did not change it.
+func leaveToAlias(ctx context.Context, tx *sql.Tx, owner, key, print string) error {
+	var shared bool
+	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM memories m JOIN aliases a ON a.id = m.id
+		WHERE m.owner = ? AND m.key = ? AND m.same <> ?)`, owner, key, print).Scan(&shared)
+	if err != nil || !shared {
+		return err
+	}
+	return removeKey(ctx, tx, owner, key)
 }
 
 // index puts a memory into the full-text and the tag tables.
