@@ -39,6 +39,11 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return e.Message }
 
+// again says whether the same question may soon have an answer.
+func (e *rpcError) again() bool {
+	return e.Code == codeContentModified || e.Code == codeServerCancelled
+}
+
 // Codes of JSON-RPC and LSP that are told apart.
 const (
 	codeServerCancelled = -32802 // to be asked again

@@ -1,8 +1,11 @@
 package lsp
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,5 +111,40 @@ func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	res, err = h.hub.ownDiagnostics(ctx, &render{h: h.hub, ctx: ctx, cwd: h.root}, s, f)
 	if err != nil || !strings.Contains(res.Text, "clean") {
 		t.Errorf("the answer to the new text is %q, %v", res.Text, err)
+	}
+}
+
+// TestModifiedContentIsNotAskedForInALoop: a server that goes on to say that its content changed, as some do while they
+// load, is given time between two questions.
+func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
+	h := newHarness(t, Options{QueryTimeout: 4 * againAfter})
+	s := h.unstarted()
+	answers, answer := io.Pipe()
+	questions, ask := io.Pipe()
+	over := make(chan struct{})
+	go func() { defer close(over); _ = s.c.run(answers, ask) }()
+	asked := 0
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := bufio.NewReader(questions)
+		for {
+			if _, err := readFrame(r); err != nil {
+				return
+			}
+			asked++
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":%d,"message":"content modified"}}`, asked, codeContentModified)
+			fmt.Fprintf(answer, "Content-Length: %d\r\n\r\n%s", len(body), body)
+		}
+	}()
+	if _, err := s.call(context.Background(), "textDocument/hover", nil); err == nil {
+		t.Error("there is an answer")
+	}
+	answer.Close()
+	<-over
+	questions.Close()
+	<-done
+	if asked > 6 {
+		t.Errorf("it was asked %d times", asked)
 	}
 }

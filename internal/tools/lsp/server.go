@@ -307,10 +307,8 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		raw, err := s.c.call(ctx, method, params)
 		var answer *rpcError
 		switch {
-		case errors.As(err, &answer) && answer.Code == codeContentModified && ctx.Err() == nil:
-			continue // its text changed while it looked
-		case errors.As(err, &answer) && answer.Code == codeServerCancelled && pause.For(ctx, againAfter) == nil:
-			continue // it works on something that it needs for the answer
+		case errors.As(err, &answer) && answer.again() && pause.For(ctx, againAfter) == nil:
+			continue // its text changed while it looked, or it works on something that it needs for the answer
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)
 		case errors.Is(err, context.DeadlineExceeded):
