@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"sort"
 	"strings"
@@ -242,7 +243,7 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 			base = &http.Client{}
 		}
 		c := *base
-		c.Transport = withHeaders{s.conf.Headers, c.Transport}
+		c.Transport = withHeaders{s.conf.URL, s.conf.Headers, c.Transport}
 		return &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: &c, MaxEventSize: maxLine}, nil, nil
 	}
 	if s.conf.Command == "" {
@@ -259,16 +260,20 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 	return &sdk.IOTransport{Reader: newLines(proc.Stdout), Writer: proc.Stdin, MaxLineLength: -1}, proc, nil
 }
 
-// withHeaders adds a server's configured headers to each request.
+// withHeaders adds a server's configured headers to each request to it; they hold its token as a rule, so no host that
+// it redirects to gets them.
 type withHeaders struct {
+	server  string // its URL
 	headers map[string]string
 	next    http.RoundTripper
 }
 
 func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for k, v := range w.headers {
-		r.Header.Set(k, v)
+	if own, err := url.Parse(w.server); err == nil && r.URL.Host == own.Host && (r.URL.Scheme == own.Scheme || r.URL.Scheme == "https") {
+		for k, v := range w.headers {
+			r.Header.Set(k, v)
+		}
 	}
 	if w.next == nil {
 		return http.DefaultTransport.RoundTrip(r)

@@ -1,0 +1,47 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestHeadersStayWithTheServer: what a server's settings send it, a token as a rule, goes to no host that it redirects to.
+func TestHeadersStayWithTheServer(t *testing.T) {
+	var there []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		there = append(there, r.Header.Get("Authorization")+r.Header.Get("X-Key"))
+	}))
+	defer elsewhere.Close()
+	var here []string
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		here = append(here, r.Header.Get("Authorization")+r.Header.Get("X-Key"))
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+			return
+		}
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	}))
+	defer own.Close()
+	s := &server{hub: New(Options{}), conf: Config{URL: own.URL, Headers: map[string]string{"Authorization": "token", "X-Key": "key"}}}
+	transport, _, err := s.transport(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := transport.(*sdk.StreamableClientTransport).HTTPClient
+	resp, err := client.Get(own.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if len(here) != 2 || here[0] != "tokenkey" || here[1] != "tokenkey" {
+		t.Errorf("the server got %q", here)
+	}
+	if len(there) != 1 || there[0] != "" {
+		t.Errorf("another host got %q", there)
+	}
+}
