@@ -247,3 +247,30 @@ func TestFetchSubjectIsTheHost(t *testing.T) {
 		}
 	}
 }
+
+// TestWebSearchKeyStaysWithTheEndpoint: a key goes to no host that the endpoint redirects to.
+func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {
+	var here, there string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		there = r.Header.Get("X-Key")
+		fmt.Fprint(w, `{"results":[]}`)
+	}))
+	defer elsewhere.Close()
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if here = r.Header.Get("X-Key"); r.URL.Path != "/search" {
+			http.Redirect(w, r, "/search", http.StatusFound)
+			return
+		}
+		http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+	}))
+	defer endpoint.Close()
+	h := newHarness(t).session(func(s *Session) {
+		s.WebSearch = func() WebSearchOptions {
+			return WebSearchOptions{Endpoint: endpoint.URL, Headers: map[string]string{"X-Key": "secret"}}
+		}
+	})
+	want(t, h.run("web_search", args{"query": "x"}), "No results")
+	if here != "secret" || there != "" {
+		t.Errorf("the endpoint got %q, another host %q", here, there)
+	}
+}

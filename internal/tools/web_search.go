@@ -87,7 +87,7 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string, canFetch
 	for k, v := range opt.Headers {
 		req.Header.Set(k, v)
 	}
-	resp, err := opt.Client.Do(req)
+	resp, err := keepingHeaders(opt, req.URL.Host).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("searching the web: %w", plainNet(err, fetchTimeout))
 	}
@@ -104,6 +104,27 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string, canFetch
 		return nil, errors.New("searching the web: the endpoint did not answer JSON; SearXNG needs format=json in the endpoint's address")
 	}
 	return searchResult(query, resultList(answer), canFetch), nil
+}
+
+// keepingHeaders is the client, which takes the configured headers, a key as a rule, to no host but the endpoint's: of
+// its own accord it keeps back only those of which it knows that they are secret.
+func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
+	client := *opt.Client
+	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if req.URL.Host != endpoint {
+			for k := range opt.Headers {
+				req.Header.Del(k)
+			}
+		}
+		if opt.Client.CheckRedirect != nil {
+			return opt.Client.CheckRedirect(req, via)
+		}
+		if len(via) >= fetchRedirects {
+			return fmt.Errorf("it redirects more than %d times", fetchRedirects)
+		}
+		return nil
+	}
+	return &client
 }
 
 func searchResult(query string, list []any, canFetch bool) *agent.Result {
