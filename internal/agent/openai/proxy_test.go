@@ -61,3 +61,23 @@ func TestOwnCertificateAuthority(t *testing.T) {
 		t.Errorf("a known authority: %v", err)
 	}
 }
+
+// TestProxyRuneInPieces: a relay may cut a text within a rune; what is held back for its rest is given out once.
+func TestProxyRuneInPieces(t *testing.T) {
+	p := &openai.Proxy{About: agent.ModelInfo{ID: "m"}, Source: func(_ context.Context, _ *agent.Request, on func(agent.Delta)) (string, *message.Usage, error) {
+		for _, piece := range []string{"caf\xc3", "\xa9", " and ", "th\xc3", "\xa9"} {
+			on(agent.Delta{Kind: agent.DeltaText, Text: piece})
+		}
+		for _, piece := range []string{`{"x":"caf` + "\xc3", "\xa9", `"}`} {
+			on(agent.Delta{Kind: agent.DeltaToolInput, CallID: "c", Name: "one", Text: piece})
+		}
+		return "tool_calls", nil, nil
+	}}
+	reply, err := p.Generate(t.Context(), user("hi"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := summary(reply), `text:café and thé c one{"x":"café"} stop=toolUse`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

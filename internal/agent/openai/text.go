@@ -46,7 +46,11 @@ func (l *lane) add(raw []byte) string {
 }
 
 // addText takes plain text.
-func (l *lane) addText(s string) string { return l.give(append(l.rest, s...)) }
+func (l *lane) addText(s string) string {
+	out := append(l.rest, s...)
+	l.rest = nil
+	return l.give(out)
+}
 
 // end gives out what was held back for a rest that never came.
 func (l *lane) end() string {
