@@ -218,7 +218,8 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	go func() { // ends with the process, which closes the pipe's other end
+	defer proc.Stdout.Close() // only the garbage collector would, and hooks are many
+	go func() {               // ends with the process, which closes the pipe's other end
 		_, _ = proc.Stdin.Write(body)
 		proc.Stdin.Close()
 	}()
