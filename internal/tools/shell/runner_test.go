@@ -97,6 +97,7 @@ func TestRunUsesDirAndEnv(t *testing.T) {
 }
 
 func TestAbortEndsWhatIgnoresSIGTERM(t *testing.T) {
+	t.Parallel()
 	r := newRunner(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var began time.Time
@@ -148,6 +149,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestClosedOutputIsNotTheEnd(t *testing.T) {
+	t.Parallel()
 	res := run(t, newRunner(t), Command{Script: "exec >&- 2>&-; sleep 0.3; exit 4"})
 	if res.ExitCode != 4 || res.Duration < 200*time.Millisecond {
 		t.Errorf("got %+v; want exit code 4 after 0.3 s", res)
@@ -155,6 +157,7 @@ func TestClosedOutputIsNotTheEnd(t *testing.T) {
 }
 
 func TestGrandchildHoldingThePipeDoesNotHang(t *testing.T) {
+	t.Parallel()
 	res := run(t, newRunner(t), Command{Script: "sleep 1000 & echo started"})
 	if string(res.Head) != "started\n" || res.Lingered == 0 || res.Duration > 5*time.Minute {
 		t.Errorf("got %+v", res)

@@ -138,6 +138,7 @@ func TestAStoppedCommandSaysSo(t *testing.T) {
 
 // TestSandboxKeepsTheNetworkOut tries each kind of socket against servers on this machine.
 func TestSandboxKeepsTheNetworkOut(t *testing.T) {
+	t.Parallel()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -212,6 +213,7 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 
 // TestSandboxedProcessesCannotReachTheSupervisor: they cannot kill the one that ends them.
 func TestSandboxedProcessesCannotReachTheSupervisor(t *testing.T) {
+	t.Parallel()
 	for _, s := range boxes(t) {
 		m := mark(&testing.T{})
 		b := newBox(t, s)
