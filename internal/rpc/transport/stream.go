@@ -94,9 +94,9 @@ func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 
 type queuedKey struct{}
 
-// WhenQueued returns a context for a call whose frame is followed by f, once it is queued.
+// WhenQueued returns a context for a call; f runs when its frame is queued.
 func WhenQueued(ctx context.Context, f func()) context.Context {
-	return context.WithValue(ctx, queuedKey{}, sync.OnceFunc(f))
+	return context.WithValue(ctx, queuedKey{}, f)
 }
 
 // WriteFrame queues a copy of body. It never blocks.
