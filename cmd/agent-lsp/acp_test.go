@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -139,6 +140,53 @@ func TestACP(t *testing.T) {
 	}
 	if code := c.end(); code != exitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// The members of a batch are answered once each, whether they are answered early or not.
+func TestACPBatch(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script.jsonl")
+	mustStore(t, script, []byte(`{"text":"one"}`+"\n"+`{"text":"two"}`+"\n"))
+	c := startACP(t, "AGENT_LSP_SCRIPT="+script)
+	one, two := c.session(t.TempDir()), c.session(t.TempDir())
+	prompt := func(id int, session string) any {
+		return map[string]any{"jsonrpc": "2.0", "id": id, "method": "session/prompt",
+			"params": map[string]any{"sessionId": session, "prompt": []any{map[string]any{"type": "text", "text": "go"}}}}
+	}
+	c.send([]any{prompt(101, one), prompt(102, two), map[string]any{"jsonrpc": "2.0", "id": 103, "method": "nonsense"}})
+	answers := map[float64]int{}
+	for len(answers) < 3 {
+		c.answers(answers)
+	}
+	c.next = 110
+	c.send(map[string]any{"jsonrpc": "2.0", "id": 110, "method": "nonsense"})
+	for answers[110] == 0 {
+		c.answers(answers)
+	}
+	if want := map[float64]int{101: 1, 102: 1, 103: 1, 110: 1}; !maps.Equal(answers, want) {
+		t.Errorf("answers by id: %v", answers)
+	}
+	c.end()
+}
+
+// answers reads a line and counts the answers in it by id.
+func (c *acpClient) answers(count map[float64]int) {
+	c.t.Helper()
+	line, err := c.out.ReadBytes('\n')
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if line[0] != '[' {
+		line = append(append([]byte{'['}, line...), ']')
+	}
+	var all []map[string]any
+	if err := json.Unmarshal(line, &all); err != nil {
+		c.t.Fatalf("%s: %v", line, err)
+	}
+	for _, m := range all {
+		if id, ok := m["id"].(float64); ok && m["method"] == nil {
+			count[id]++
+		}
 	}
 }
 

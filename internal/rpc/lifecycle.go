@@ -250,7 +250,7 @@ func (s *server) exit([]byte) error {
 
 // cancelRequest ends the context of a request. Its answer may still be a result.
 func (s *server) cancelRequest(raw []byte) error {
-	s.inbounds.cancel(idFrom(objectFrom(raw)["id"]), errCancelled)
+	s.inbounds.cancel(transport.IDFrom(objectFrom(raw)["id"]), errCancelled)
 	return nil
 }
 

@@ -2,8 +2,8 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"reflect"
+	"strconv"
 	"sync/atomic"
 
 	"go.lsp.dev/jsonrpc2"
@@ -43,15 +43,16 @@ func (l *Local) serve(s *server) {
 	close(l.there)
 }
 
-// Call asks for method and reads the answer into result, a pointer to the wire's struct, or nil. The
-// error is the one that the wire would carry. seen, if any, runs before anything that the
-// request caused is told. The end of ctx cancels the request.
+// Call asks for method and reads the answer into result, a pointer to the wire's struct, or nil. Params that
+// are the method's own struct of the wire are handed over as they are, and belong to the server then. The
+// error is the one that the wire would carry. seen, if any, runs before anything that the request caused is
+// told. The end of ctx cancels the request.
 func (l *Local) Call(ctx context.Context, method string, params, result any, seen func()) error {
 	s := l.server.Load()
 	if s == nil {
 		return wireError(errGone)
 	}
-	id := jsonrpc2.NewStringID(fmt.Sprint("local ", l.asked.Add(1)))
+	id := jsonrpc2.NewStringID("local " + strconv.FormatInt(l.asked.Add(1), 10))
 	r, reqCtx, done := s.begin(id)
 	defer done()
 	defer s.inbounds.settle(id)
@@ -59,8 +60,7 @@ func (l *Local) Call(ctx context.Context, method string, params, result any, see
 		return wireError(errGone)
 	}
 	defer context.AfterFunc(ctx, func() { r.cancel(errCancelled) })()
-	raw := encode(params)
-	answer, err := s.answer(reqCtx, r, method, func() []byte { return raw }, func() {})
+	answer, err := s.answer(reqCtx, r, method, func() {}, func(rt *route, ctx context.Context) (any, error) { return rt.local(s, ctx, params) })
 	if err == nil {
 		err = assign(result, answer)
 	}

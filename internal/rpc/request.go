@@ -2,12 +2,11 @@ package rpc
 
 import (
 	"context"
-	"strconv"
 	"sync"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 )
 
 // inbound is a request of the client that has not been answered.
@@ -75,7 +74,7 @@ func (t *inbounds) cancel(id jsonrpc2.ID, cause error) {
 // sent takes note of a body that was queued, and runs what waited for it. It reports whether
 // the body answers something.
 func (t *inbounds) sent(body []byte) (answers bool) {
-	for _, id := range answeredIDs(body) {
+	for _, id := range transport.AnsweredIDs(body) {
 		answers = t.settle(id) || answers
 	}
 	return answers
@@ -136,36 +135,4 @@ func (t *inbounds) wait() <-chan struct{} {
 		t.drained = make(chan struct{})
 	}
 	return t.drained
-}
-
-// answeredIDs returns the ids that a body of ours answers; none for requests.
-func answeredIDs(body []byte) []jsonrpc2.ID {
-	if len(body) > 0 && body[0] == '[' {
-		var members []jsontext.Value
-		if jsonv2.Unmarshal(body, &members, lenient) != nil {
-			return nil
-		}
-		var ids []jsonrpc2.ID
-		for _, m := range members {
-			ids = append(ids, answeredIDs(m)...)
-		}
-		return ids
-	}
-	view, err := jsonrpc2.ScanMessageView(body)
-	if err != nil || view.Kind != jsonrpc2.MessageViewResponseResult && view.Kind != jsonrpc2.MessageViewResponseError {
-		return nil
-	}
-	return []jsonrpc2.ID{idFrom(view.IDRaw)}
-}
-
-// idFrom reads the id member of a message.
-func idFrom(raw []byte) jsonrpc2.ID {
-	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-		return jsonrpc2.NewNumberID(n)
-	}
-	var s string
-	if jsonv2.Unmarshal(raw, &s, lenient) != nil {
-		return jsonrpc2.ID{}
-	}
-	return jsonrpc2.NewStringID(s)
 }

@@ -23,23 +23,41 @@ const (
 	free
 )
 
-// route is how one method is handled.
+// route is how one method is handled: run, or local, which gets the wire's struct from a client in
+// this process.
 type route struct {
 	order order
 	// attach makes the connection one that gets agent/* notifications.
 	attach bool
-	run    func(s *server, ctx context.Context, params []byte) (any, error)
+	run    handler[[]byte]
+	local  handler[any]
 }
+
+// handler answers a request, with the wire's struct or an error.
+type handler[P any] func(s *server, ctx context.Context, params P) (any, error)
 
 // on makes a route of a typed handler.
 func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
-	return route{order: o, run: func(s *server, ctx context.Context, raw []byte) (any, error) {
+	run := func(s *server, ctx context.Context, raw []byte) (any, error) {
 		params := new(P)
 		if err := decodeParams(raw, params); err != nil {
 			return nil, err
 		}
 		return f(s, ctx, params)
-	}}
+	}
+	local := func(s *server, ctx context.Context, params any) (any, error) {
+		if p, ok := params.(P); ok {
+			return f(s, ctx, &p)
+		}
+		return run(s, ctx, encode(params))
+	}
+	return route{order: o, run: run, local: local}
+}
+
+// raw makes a route of a handler that reads its params by itself.
+func raw(o order, f handler[[]byte]) route {
+	local := func(s *server, ctx context.Context, params any) (any, error) { return f(s, ctx, encode(params)) }
+	return route{order: o, run: f, local: local}
 }
 
 // attaching is on for the methods whose caller gets notifications from then on.
@@ -73,13 +91,13 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any,
 	}
 	r, reqCtx, done := s.begin(req.ID())
 	defer done()
-	method := strings.Clone(req.Method()) // the frame is reused once reading goes on
-	return s.answer(reqCtx, r, method, func() []byte { return req.Params() }, func() { jsonrpc2.Async(ctx) })
+	method := strings.Clone(req.Method())     // the frame is reused once reading goes on
+	release := func() { jsonrpc2.Async(ctx) } // its params are another copy then
+	return s.answer(reqCtx, r, method, release, func(rt *route, ctx context.Context) (any, error) { return rt.run(s, ctx, req.Params()) })
 }
 
-// answer runs a request's handler. It calls release once later messages may be read, after which
-// params may be another copy.
-func (s *server) answer(ctx context.Context, r *inbound, method string, params func() []byte, release func()) (result any, err error) {
+// answer runs a request's handler, by run. It calls release once later messages may be read.
+func (s *server) answer(ctx context.Context, r *inbound, method string, release func(), run func(rt *route, ctx context.Context) (any, error)) (result any, err error) {
 	defer s.recovered(method, &err)
 	rt, ok := routes[method]
 	if err := s.refusal(method, ok); err != nil {
@@ -99,7 +117,7 @@ func (s *server) answer(ctx context.Context, r *inbound, method string, params f
 		release()
 		place.enter()
 	}
-	result, err = rt.run(s, context.WithValue(ctx, inboundKey{}, r), params())
+	result, err = run(&rt, context.WithValue(ctx, inboundKey{}, r))
 	if err != nil {
 		return nil, wireError(cancelled(ctx, err))
 	}

@@ -1,15 +1,8 @@
 package rpc
 
 import (
-	"context"
-
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
-
-// raw makes a route of a handler that reads its params by itself.
-func raw(o order, f func(s *server, ctx context.Context, params []byte) (any, error)) route {
-	return route{order: o, run: f}
-}
 
 // routes says how each request is handled. What must be seen in the order of the wire is
 // queued; abort goes ahead of the queue; all else runs beside it.

@@ -16,6 +16,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -270,7 +271,7 @@ func (c *core) cancelled(params json.RawMessage) {
 	var p struct{ ID json.RawMessage }
 	_ = json.Unmarshal(params, &p)
 	c.mu.Lock()
-	cancel := c.asked[fmt.Sprint(idFrom(p.ID))]
+	cancel := c.asked[fmt.Sprint(transport.IDFrom(p.ID))]
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel()

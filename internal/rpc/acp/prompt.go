@@ -16,7 +16,7 @@ type prompting struct {
 	request   *inbound      // the client's
 	done      bool          // cancelled is closed; guarded by session.mu
 	turnID    string        // of the turn that it began, once that is known; likewise
-	answered  bool          // by ended; likewise
+	answered  bool          // by ended, or it will be by its handler; likewise
 }
 
 // prompt is held open until its turn has ended. It is claimed on the reading side, so that a
@@ -70,22 +70,40 @@ func (a *adapter) cancelSession(id string) {
 		return
 	}
 	s.cancel()
-	s.abort(a.ctx)
+	s.abort(a.ctx, "")
 }
 
+// cancel marks the prompt that is being answered, if any.
 func (s *session) cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turn != nil && !s.turn.done {
-		s.turn.done = true
-		close(s.turn.cancelled)
+	if s.turn != nil {
+		s.turn.cancelLocked()
 	}
 }
 
-// abort ends what runs. It does not wait for its end.
-func (s *session) abort(ctx context.Context) {
+// cancelPrompt is $/cancel_request: it ends this prompt and none that came after it.
+func (s *session) cancelPrompt(turn *prompting) {
+	s.mu.Lock()
+	current, turnID := s.turn == turn, turn.turnID
+	turn.cancelLocked()
+	s.mu.Unlock()
+	if current {
+		s.abort(s.a.ctx, turnID)
+	}
+}
+
+func (p *prompting) cancelLocked() {
+	if !p.done {
+		p.done = true
+		close(p.cancelled)
+	}
+}
+
+// abort ends what runs, or only the turn with that id. It does not wait for its end.
+func (s *session) abort(ctx context.Context, turnID string) {
 	var state wire.AbortResult
-	_ = s.core.call(ctx, wire.MethodAbort, wire.AbortParams{SessionID: s.id}, &state)
+	_ = s.core.call(ctx, wire.MethodAbort, wire.AbortParams{SessionID: s.id, TurnID: turnID}, &state)
 }
 
 func (p *prompting) wasCancelled() bool {
@@ -100,7 +118,7 @@ func (p *prompting) wasCancelled() bool {
 // run prompts and waits for the turn that the message begins.
 func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) (any, error) {
 	s.core.prompted(s.id)
-	stop := context.AfterFunc(ctx, func() { s.cancel(); s.abort(s.a.ctx) }) // $/cancel_request
+	stop := context.AfterFunc(ctx, func() { s.cancelPrompt(turn) })
 	defer stop()
 	if turn.wasCancelled() {
 		return promptResult(acp.StopReasonCancelled, nil), nil
@@ -122,8 +140,8 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	}
 	ended, err := s.core.local.Wait(life, s.id, accepted.MessageID)
 	switch {
-	case s.wasAnswered(turn):
-		return nothing, nil // the next prompt may be under way: no time is spent on what is not written
+	case !s.answers(turn):
+		return answeredBefore, nil // the next prompt may be under way: no time is spent on what is not written
 	case turn.wasCancelled():
 		return promptResult(acp.StopReasonCancelled, &ended), nil
 	case err != nil:
@@ -131,9 +149,6 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	}
 	return s.concluded(turn, &ended)
 }
-
-// nothing stands for an answer that was given before.
-var nothing = jsonrpc2.RawMessage("null")
 
 func (s *session) began(turn *prompting, accepted *wire.PromptResult) {
 	s.mu.Lock()
@@ -148,26 +163,28 @@ func (s *session) began(turn *prompting, accepted *wire.PromptResult) {
 func (s *session) ended(t *wire.Turn) {
 	s.mu.Lock()
 	turn, reason := s.turn, stopReason(t.EndReason)
-	if turn == nil || turn.request == nil || turn.turnID != t.TurnID || !turn.done && (s.pending || t.Status != "completed") {
+	if turn == nil || turn.answered || turn.request == nil || turn.turnID != t.TurnID || !turn.done && (s.pending || t.Status != "completed") {
 		s.mu.Unlock()
 		return
 	}
 	if turn.done {
 		reason = acp.StopReasonCancelled
 	}
+	turn.answered = true
 	s.turn = nil
 	s.mu.Unlock()
 	s.a.answerNow(turn.request, promptResult(reason, t))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	turn.answered = true // not before: the handler then answers with nothing
 }
 
-// wasAnswered says that ended has answered it.
-func (s *session) wasAnswered(turn *prompting) bool {
+// answers says that the handler is to answer, because ended has not, and will not.
+func (s *session) answers(turn *prompting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return turn.answered
+	if turn.answered {
+		return false
+	}
+	turn.answered = true
+	return true
 }
 
 // withdraw ends what a cancelled prompt began, or takes it from the queue.
@@ -176,7 +193,7 @@ func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 		var queue wire.QueueResult
 		_ = s.core.call(ctx, wire.MethodQueueRemove, wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}, &queue)
 	}
-	s.abort(ctx)
+	s.abort(ctx, "")
 }
 
 // concluded answers a prompt whose turn has ended by itself.

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,7 +65,6 @@ type adapter struct {
 
 	mu       sync.RWMutex // each delta looks for its session
 	requests map[jsonrpc2.ID]*inbound
-	early    map[jsonrpc2.ID]bool // answered before their handlers have returned
 	cores    map[string]*core
 	sessions map[string]*session
 	ahead    *core // started for Options.Ahead, and not asked for yet
@@ -91,7 +91,7 @@ func Serve(ctx context.Context, opts Options) error {
 		}
 		close(quit)
 	}
-	a.stream.Skip, a.stream.Sent = a.skip, a.sent
+	a.stream.Filter, a.stream.Sent = unanswered, a.sent
 	a.conn.Go(a.ctx, a.handle)
 	select {
 	case <-quit:
@@ -107,7 +107,7 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &adapter{opts: opts, log: opts.Log, requests: map[jsonrpc2.ID]*inbound{}, early: map[jsonrpc2.ID]bool{},
+	a := &adapter{opts: opts, log: opts.Log, requests: map[jsonrpc2.ID]*inbound{},
 		cores: map[string]*core{}, sessions: map[string]*session{}}
 	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.out = transport.NewLineOutbox(opts.Out, deltaEnd)
@@ -221,23 +221,11 @@ func (a *adapter) begin(id jsonrpc2.ID) (context.Context, func()) {
 
 // sent is told of each frame but updates, after it was queued.
 func (a *adapter) sent(body []byte) {
-	type answer struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	var list []answer
-	if len(body) > 0 && body[0] != '[' {
-		list = make([]answer, 1)
-		_ = json.Unmarshal(body, &list[0])
-	} else {
-		_ = json.Unmarshal(body, &list)
-	}
+	ids := transport.AnsweredIDs(body)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, m := range list {
-		if m.Method == "" {
-			a.answered(idFrom(m.ID))
-		}
+	for _, id := range ids {
+		a.answered(id)
 	}
 }
 
@@ -250,36 +238,27 @@ func (a *adapter) answered(id jsonrpc2.ID) {
 	}
 }
 
-// answerNow answers a request whose handler still waits; what that returns is not written.
+// answerNow answers a request whose handler still waits, and is to return answeredBefore.
 func (a *adapter) answerNow(r *inbound, result []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.requests[r.id] != r || a.early[r.id] {
+	if a.requests[r.id] != r {
 		return
 	}
-	a.early[r.id] = true
 	body := append([]byte(`{"jsonrpc":"2.0","id":`), encode(rawID(r.id))...)
 	body = append(append(body, `,"result":`...), result...)
 	_ = a.out.Put(append(body, '}')) // fails only when the connection has ended
 	a.answered(r.id)
 }
 
-// skip says that a body answers what answerNow has answered.
-func (a *adapter) skip(body []byte) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.early) == 0 {
-		return false
-	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	if json.Unmarshal(body, &m) != nil || m.Method != "" || !a.early[idFrom(m.ID)] {
-		return false
-	}
-	delete(a.early, idFrom(m.ID))
-	return true
+// answeredBefore is the result of a handler whose request was answered by answerNow. It is not written.
+var answeredBefore = jsonrpc2.RawMessage(`"answered before"`)
+
+var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)
+
+// unanswered returns what is to be written of a body: not what was answered before.
+func unanswered(body []byte) []byte {
+	return transport.Without(body, func(message []byte) bool { return bytes.HasSuffix(message, answeredBeforeEnd) })
 }
 
 // afterAnswer runs f in the background once the request of ctx is answered: a client knows
@@ -314,22 +293,12 @@ func (a *adapter) notified(method string, params []byte) {
 			return
 		}
 		a.mu.Lock()
-		r := a.requests[idFrom(p.RequestID)]
+		r := a.requests[transport.IDFrom(p.RequestID)]
 		a.mu.Unlock()
 		if r != nil {
 			r.cancel()
 		}
 	}
-}
-
-func idFrom(raw json.RawMessage) jsonrpc2.ID {
-	var n int64
-	if json.Unmarshal(raw, &n) == nil {
-		return jsonrpc2.NewNumberID(n)
-	}
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return jsonrpc2.NewStringID(s)
 }
 
 // call asks the client. When ctx ends first, the client is told that no answer is needed.

@@ -38,8 +38,8 @@ type Stream struct {
 	body   []byte
 	lines  bool // one message a line, without headers
 
-	// Skip, where set, says of a body that jsonrpc2 writes that it is not to be written.
-	Skip func(body []byte) bool
+	// Filter, where set, gets each body that jsonrpc2 writes and returns what is to be written of it; nil: nothing.
+	Filter func(body []byte) []byte
 	// Sent, where set, is called with each body that jsonrpc2 wrote, after it was queued.
 	Sent func(body []byte)
 	// End is called once, with the reader's error, when nothing more can be read.
@@ -101,8 +101,11 @@ func WhenQueued(ctx context.Context, f func()) context.Context {
 
 // WriteFrame queues a copy of body. It never blocks.
 func (s *Stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
-	if s.Skip != nil && s.Skip(body) {
-		return int64(len(body)), nil
+	n := int64(len(body))
+	if s.Filter != nil {
+		if body = s.Filter(body); body == nil {
+			return n, nil
+		}
 	}
 	if err := s.out.Put(bytes.Clone(body)); err != nil {
 		return 0, err
@@ -113,7 +116,7 @@ func (s *Stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 	if f, ok := ctx.Value(queuedKey{}).(func()); ok {
 		f()
 	}
-	return int64(len(body)), nil
+	return n, nil
 }
 
 // Write queues msg. It never blocks.

@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"slices"
+	"strconv"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.lsp.dev/jsonrpc2"
+)
+
+// lenient are the rules for bodies that were scanned already, or are ours.
+var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// AnsweredIDs returns the ids that a body answers, a message or a batch; none for requests and notifications.
+func AnsweredIDs(body []byte) []jsonrpc2.ID {
+	if isBatch(body) {
+		var ids []jsonrpc2.ID
+		for _, m := range members(body) {
+			ids = append(ids, AnsweredIDs(m)...)
+		}
+		return ids
+	}
+	view, err := jsonrpc2.ScanMessageView(body)
+	if err != nil || view.Kind != jsonrpc2.MessageViewResponseResult && view.Kind != jsonrpc2.MessageViewResponseError {
+		return nil
+	}
+	return []jsonrpc2.ID{IDFrom(view.IDRaw)}
+}
+
+// Without returns a body without the message, or without those of a batch, that drop names; nil where nothing is left.
+func Without(body []byte, drop func(message []byte) bool) []byte {
+	if !isBatch(body) {
+		if drop(body) {
+			return nil
+		}
+		return body
+	}
+	all := members(body)
+	kept := slices.DeleteFunc(slices.Clone(all), func(m jsontext.Value) bool { return drop(m) })
+	switch len(kept) {
+	case len(all):
+		return body
+	case 0:
+		return nil
+	}
+	out, _ := jsonv2.Marshal(kept, lenient) // of valid values, it cannot fail
+	return out
+}
+
+// IDFrom reads the id member of a message; one that is neither a number nor a string is the zero ID.
+func IDFrom(raw []byte) jsonrpc2.ID {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return jsonrpc2.NewNumberID(n)
+	}
+	var s string
+	if jsonv2.Unmarshal(raw, &s, lenient) != nil {
+		return jsonrpc2.ID{}
+	}
+	return jsonrpc2.NewStringID(s)
+}
+
+func isBatch(body []byte) bool { return len(body) > 0 && body[0] == '[' }
+
+// members are the messages of a batch, none where it is none.
+func members(batch []byte) []jsontext.Value {
+	var all []jsontext.Value
+	if jsonv2.Unmarshal(batch, &all, lenient) != nil {
+		return nil
+	}
+	return all
+}
