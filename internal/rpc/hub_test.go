@@ -3,6 +3,7 @@ package rpc
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -82,6 +83,31 @@ func TestMergedFramesTakeOneNumber(t *testing.T) {
 	}
 	if len(all) > 100 || all[len(all)-1].Status != "idle" {
 		t.Errorf("%d notifications, the last %+v", len(all), all[len(all)-1])
+	}
+}
+
+// TestADroppedDeltaLeavesAGap has text of an item come when no more may wait for a client that reads nothing.
+func TestADroppedDeltaLeavesAGap(t *testing.T) {
+	h, st, sent := slowHub(t)
+	delta := func(text string) {
+		h.Emit(st.id, agent.ItemDelta{TurnID: "t", ItemID: "a", Kind: agent.DeltaText, Text: text})
+	}
+	h.Emit(st.id, agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "a", Type: agent.ItemAssistant}})
+	mib := strings.Repeat("x", 1<<20)
+	for range transport.SoftLimit>>20 - 1 {
+		h.out.PutEvent("other", []byte(mib)) // readTold passes over it
+	}
+	delta("kept ")
+	delta(mib)
+	delta("late")
+	var got []toldParams
+	for _, p := range sent() {
+		if p.SessionID == st.id {
+			got = append(got, p)
+		}
+	}
+	if last := got[len(got)-1]; len(got) != 3 || got[1].Text != "kept " || last.Text != "late" || last.Seq != got[1].Seq+2 {
+		t.Errorf("around a delta that was dropped came %.2000s, want the text before it, a gap and the text after it", fmt.Sprintf("%+v", got))
 	}
 }
 

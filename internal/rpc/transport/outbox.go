@@ -157,7 +157,8 @@ func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	return true
 }
 
-// Merge adds text to the waiting delta of key and reports whether there was one.
+// Merge adds text to the waiting delta of key and reports whether it did: a text for which there is no room is a
+// notification of its own, so that its number is missing.
 func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -174,7 +175,8 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 		return false
 	}
 	if !f.delta.output && !o.room(len(text)) {
-		return true
+		delete(o.tails, session) // what comes later stands behind the gap
+		return false
 	}
 	f.delta.add(text)
 	o.waiting += len(f.delta.text) - before
@@ -187,6 +189,7 @@ func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text stri
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.room(len(prefix) + len(text)) {
+		delete(o.tails, session)
 		return
 	}
 	f := &frame{body: prefix, delta: &delta{output: output}, session: session}
