@@ -67,6 +67,10 @@ func (b *board) queued(messageID string) {
 func (b *board) delivered(messageID, turnID string) {
 	b.update(func() { b.turnOf[messageID] = turnID })
 }
+
+// undelivered takes delivered back: the message's turn has ended without it.
+func (b *board) undelivered(messageID string) { b.delivered(messageID, "") }
+
 func (b *board) removed(messageID string) { b.update(func() { delete(b.turnOf, messageID) }) }
 func (b *board) close()                   { b.update(func() { b.closed = true }) }
 
@@ -80,15 +84,16 @@ func (b *board) end(t Turn) {
 	})
 }
 
-// wait returns the turn once it has ended. Without ids it is the running turn, else the last.
+// wait returns the turn once it has ended. Without ids it is the running turn, else the last. The turn of a message is
+// looked up at each change: a steer that its turn did not get to goes to another one.
 func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	for {
 		t, id, changed, err := b.look(turnID, messageID)
 		if err != nil || t.Status != "" {
 			return t, err
 		}
-		if id != "" { // the message has found its turn
-			turnID, messageID = id, ""
+		if messageID == "" {
+			turnID = id
 		}
 		select {
 		case <-changed:

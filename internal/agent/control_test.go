@@ -110,6 +110,46 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// Who waits for a steer that its turn did not get to waits for the turn that takes it from the queue.
+func TestWaitForASteerThatIsQueued(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, _ := gateTool("gate")
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "A"}), nil, gate)
+		defer r.close()
+		first := r.prompt("go")
+		<-started
+		steer, err := r.s.Steer(SteerRequest{Content: text("steered")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		early := make(chan Turn, 1)
+		go func() {
+			turn, _ := r.s.Wait(t.Context(), "", steer.MessageID)
+			early <- turn
+		}()
+		synctest.Wait()
+		_, _ = r.s.Abort(AbortRequest{})
+		r.wait(first.TurnID)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if turn, err := r.s.Wait(ctx, "", steer.MessageID); !errors.Is(err, context.DeadlineExceeded) || turn.TurnID != "" {
+			t.Errorf("while the steer is queued: %+v, %v", turn, err)
+		}
+		next, err := r.s.Continue()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, turn := range []Turn{<-early, r.wait("")} {
+			if turn.TurnID != next || turn.Status != TurnStatusCompleted {
+				t.Errorf("the steer went to turn %s, the wait gave %+v", next, turn)
+			}
+		}
+		if turn, err := r.s.Wait(t.Context(), "", steer.MessageID); err != nil || turn.TurnID != next {
+			t.Errorf("afterwards: %+v, %v", turn, err)
+		}
+	})
+}
+
 // A job's end is told at the next boundary, or wakes an idle session.
 func TestNotify(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -284,6 +284,9 @@ func (s *Session) endLocked(t *turn, out outcome) *turn {
 		s.held = true
 	}
 	if len(s.steers) > 0 {
+		for _, e := range s.steers {
+			s.board.undelivered(e.msg.ID)
+		}
 		s.queue = append(s.steers, s.queue...)
 		s.steers = nil
 		s.recordQueueLocked()
