@@ -260,16 +260,15 @@ func (e *Engine) Flush() error {
 	if slices.EqualFunc(e.stored, lasting(e.Grants()), func(a, b Grant) bool { return a.ID == b.ID && a.Uses == b.Uses }) {
 		return nil
 	}
-	others, err := e.opts.Store.Load()
-	if err != nil {
-		return err
+	var kept []Grant
+	err := e.opts.Store.Update(func(stored []Grant) []Grant {
+		kept = e.adopt(stored)
+		return kept
+	})
+	if err == nil {
+		e.stored = kept
 	}
-	keep := e.adopt(others)
-	if err := e.opts.Store.Save(keep); err != nil {
-		return err
-	}
-	e.stored = keep
-	return nil
+	return err
 }
 
 // adopt takes over what other daemons have stored and taken back since the store was last looked at, for what one

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -242,6 +243,30 @@ func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
 	}
 	if l := newEngine(t, p, boxed, NewFileStore(path)).Grants(); len(l) != 0 {
 		t.Errorf("a revoked grant came back: %+v", l)
+	}
+}
+
+// Daemons that grant at the same time read and write one file.
+func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
+	const daemons, each = 3, 5
+	path := filepath.Join(t.TempDir(), "state", "grants.json")
+	p := &person{answer: always(Reply{OptionID: "allow_always"})}
+	var wg sync.WaitGroup
+	for n := range daemons {
+		e := newEngine(t, p, boxed, NewFileStore(path))
+		e.Configure("s", Settings{Roots: []string{"/w"}})
+		wg.Go(func() {
+			for i := range each {
+				script := fmt.Sprintf("tool%dx%d run", n, i)
+				if d, err := e.Approve(t.Context(), command("s", script)); err != nil || !d.Allow {
+					t.Errorf("%s: %+v, %v", script, d, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := len(newEngine(t, p, boxed, NewFileStore(path)).Grants()); got != daemons*each {
+		t.Errorf("%d grants were kept of %d", got, daemons*each)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
 // Scope is how long and where a grant holds.
@@ -63,10 +65,11 @@ func (g Grant) rules() []Rule {
 
 func newGrantID() string { return "grant-" + rand.Text()[:12] }
 
-// Store keeps the grants of scope always. Save replaces them all.
+// Store keeps the grants of scope always. Update replaces them by what change makes of them; nobody else, other
+// daemons included, writes them meanwhile.
 type Store interface {
 	Load() ([]Grant, error)
-	Save([]Grant) error
+	Update(change func(stored []Grant) []Grant) error
 }
 
 // FileStore keeps grants in a JSON file that only the user can read.
@@ -93,15 +96,19 @@ func (f *FileStore) Load() ([]Grant, error) {
 	return out, nil
 }
 
-// Save writes the grants.
-func (f *FileStore) Save(list []Grant) error {
-	b, err := json.MarshalIndent(list, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
-	}
-	if err == nil {
-		err = replaceFile(f.path, append(b, '\n'))
-	}
+// Update writes what change makes of the grants.
+func (f *FileStore) Update(change func(stored []Grant) []Grant) error {
+	err := filelock.With(f.path, func() error {
+		stored, err := f.Load()
+		if err != nil {
+			return err
+		}
+		b, err := json.MarshalIndent(change(stored), "", "  ")
+		if err != nil {
+			return err
+		}
+		return replaceFile(f.path, append(b, '\n'))
+	})
 	if err != nil {
 		return fmt.Errorf("writing the grants to %s: %w", f.path, err)
 	}

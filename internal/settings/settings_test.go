@@ -2,10 +2,12 @@ package settings
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -226,6 +228,45 @@ func TestTrustFile(t *testing.T) {
 	}
 	if trusted, asked := again.Trusts("/w"); trusted || asked {
 		t.Error("a broken file trusts")
+	}
+}
+
+// Daemons that are answered at the same time read and write one file.
+func TestTrustOfDaemonsAtOnceIsAllKept(t *testing.T) {
+	const daemons, each = 3, 5
+	path := filepath.Join(t.TempDir(), "state", "trust.json")
+	var wg sync.WaitGroup
+	for n := range daemons {
+		f := NewTrustFile(path)
+		wg.Go(func() {
+			for i := range each {
+				if err := f.Set(fmt.Sprintf("/w%d/%d", n, i), true); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range daemons {
+		for i := range each {
+			root := fmt.Sprintf("/w%d/%d", n, i)
+			if trusted, _ := NewTrustFile(path).Trusts(root); !trusted {
+				t.Errorf("the answer for %s was lost", root)
+			}
+		}
+	}
+}
+
+func TestATrustFileThatHoldsNullIsEmpty(t *testing.T) {
+	f := NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
+	if err := os.WriteFile(f.path, []byte("null\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Set("/w", true); err != nil {
+		t.Fatal(err)
+	}
+	if trusted, asked := f.Trusts("/w"); !trusted || !asked {
+		t.Error("the answer was forgotten")
 	}
 }
 

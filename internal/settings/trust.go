@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
 // TrustFile remembers which workspaces the user trusts. Safe for concurrent use.
@@ -45,25 +47,30 @@ func (f *TrustFile) Forget(root string) error {
 func (f *TrustFile) change(root string, do func(answers map[string]bool, key string)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	answers, err := f.read()
-	if err != nil {
-		return err
-	}
-	do(answers, filepath.Clean(root))
-	b, err := json.MarshalIndent(answers, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
-	}
-	if err == nil {
-		tmp := f.path + ".tmp"
-		if err = os.WriteFile(tmp, append(b, '\n'), 0o600); err == nil {
-			err = os.Rename(tmp, f.path)
+	err := filelock.With(f.path, func() error {
+		answers, err := f.read()
+		if err != nil {
+			return err
 		}
-	}
+		do(answers, filepath.Clean(root))
+		return f.write(answers)
+	})
 	if err != nil {
 		return fmt.Errorf("remembering the trust in %s: %w", root, err)
 	}
 	return nil
+}
+
+func (f *TrustFile) write(answers map[string]bool) error {
+	b, err := json.MarshalIndent(answers, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp := f.path + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, f.path)
 }
 
 func (f *TrustFile) read() (map[string]bool, error) {
@@ -77,6 +84,9 @@ func (f *TrustFile) read() (map[string]bool, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", f.path, err)
+	}
+	if answers == nil { // the file holds null
+		answers = map[string]bool{}
 	}
 	return answers, nil
 }

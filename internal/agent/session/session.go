@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
 const (
@@ -175,12 +176,20 @@ func (s *Session) lock() error {
 		err = s.file.Truncate(s.size)
 	}
 	if err != nil {
-		unlockFile(s.file)
+		filelock.Unlock(s.file)
 		return fmt.Errorf("opening session %s for writing: %w", s.id, err)
 	}
 	s.locked = true
 	s.writer.Store(true)
 	return nil
+}
+
+// lockFile takes the writer's lock without waiting; it goes with the file that is closed.
+func lockFile(f *os.File) error {
+	if taken, err := filelock.Try(f); taken || err != nil {
+		return err
+	}
+	return ErrLocked
 }
 
 func (s *Session) openForWriting() error {
@@ -457,7 +466,7 @@ func (s *Session) Close() error {
 	if s.file != nil {
 		// Given back by name: a child that is just being started holds the file, and with it the lock, a moment longer.
 		if s.locked {
-			err = errors.Join(err, unlockFile(s.file))
+			err = errors.Join(err, filelock.Unlock(s.file))
 		}
 		err = errors.Join(err, s.file.Close())
 	}

@@ -1,0 +1,47 @@
+// Package filelock keeps processes from writing a file at the same time.
+package filelock
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// limit is how long With waits: who holds the lock has little to do, unless it was stopped.
+	limit = 2 * time.Second
+	// every is how often With looks whether the lock is free.
+	every = 2 * time.Millisecond
+)
+
+// With runs f while no other With for path runs, in whatever process: f may read the file, change what it
+// read and replace the file. The lock is held on a file beside it, whose folder is made.
+func With(path string, f func() error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := wait(lock); err != nil {
+		return err
+	}
+	defer Unlock(lock) // by name: a child that is just being started holds the file a moment longer
+	return f()
+}
+
+func wait(lock *os.File) error {
+	for end := time.Now().Add(limit); ; time.Sleep(every) {
+		switch taken, err := Try(lock); {
+		case err != nil:
+			return fmt.Errorf("locking %s: %w", lock.Name(), err)
+		case taken:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("another process has held the lock of %s for %v", lock.Name(), limit)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+func TestWithRunsOneAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "count")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 10 {
+				err := With(path, func() error {
+					b, _ := os.ReadFile(path)
+					n, _ := strconv.Atoi(string(b))
+					return os.WriteFile(path, []byte(strconv.Itoa(n+1)), 0o600)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if b, err := os.ReadFile(path); string(b) != "80" {
+		t.Errorf("counted to %s (%v), want 80", b, err)
+	}
+}
+
+func TestWithGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		enough := errors.New("enough")
+		err := With(path, func() error {
+			if err := With(path, func() error { return nil }); err == nil {
+				t.Error("two had the lock at once")
+			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Errorf("got %v, want what the function returned", err)
+		}
+		if err := With(path, func() error { return nil }); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}

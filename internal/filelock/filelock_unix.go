@@ -1,0 +1,26 @@
+//go:build unix
+
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Try takes the lock of f if nobody has it; the system releases it when f is closed, also by
+// the death of the process.
+func Try(f *os.File) (taken bool, err error) {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return false, nil
+	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK):
+		return true, nil // a file system without locks: better a file that is written than none
+	}
+	return err == nil, err
+}
+
+// Unlock gives back what Try took.
+func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
