@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -217,6 +218,39 @@ func TestACPFolders(t *testing.T) {
 	if code := c.end(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// The provider is asked for its models once for the sessions of about the same time, and again by the next session
+// where it did not answer.
+func TestACPModels(t *testing.T) {
+	var asked atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			http.Error(w, `{"error":{"message":"not yours"}}`, http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, `{"data":[{"id":"first"},{"id":"second"}]}`)
+	}))
+	defer srv.Close()
+	c := startACP(t, "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+srv.URL, "OPENAI_MODEL=m")
+	dir := t.TempDir()
+	session := func() string {
+		return fmt.Sprint(c.call("session/new", map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
+	}
+	for asked.Load() == 0 { // until a session's question was refused
+		if got := session(); strings.Contains(got, "second") {
+			t.Fatalf("models that nobody told: %s", got)
+		}
+	}
+	for tries := 0; !strings.Contains(session(), "second"); tries++ {
+		if tries == 10000 {
+			t.Fatal("the models do not come with a session")
+		}
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("asked %d times", n)
+	}
+	c.end()
 }
 
 // provider answers every request with ok and tells when it came.

@@ -62,6 +62,7 @@ func (s *session) configured(raw json.RawMessage) {
 func (s *session) described(result map[string]any) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.offer(s.core.offered(&s.config).known())
 	options := encode(s.configOptions())
 	s.options = string(options)
 	result["modes"], result["configOptions"] = s.modes(), jsontext.Value(options)

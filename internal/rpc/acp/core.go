@@ -35,9 +35,10 @@ type core struct {
 	err   error         // why it failed; read after ready
 	docs  *documents
 
-	mu    sync.Mutex
-	asked map[string]context.CancelFunc // requests of the server, by id
-	last  string                        // the session that was prompted last
+	mu     sync.Mutex
+	asked  map[string]context.CancelFunc // requests of the server, by id
+	last   string                        // the session that was prompted last
+	listed *listing                      // the last one; nil: the provider was not asked, or did not answer
 }
 
 // duplex joins the server's output and input.

@@ -17,9 +17,6 @@ import (
 // listPage is how many sessions one answer lists.
 const listPage = 100
 
-// modelsPause is how long the question for the provider's models waits for a prompt that comes with its session.
-const modelsPause = 50 * time.Millisecond
-
 // session is a session that the client created, loaded or resumed.
 type session struct {
 	a    *adapter
@@ -173,31 +170,7 @@ func (s *session) introduce(ctx context.Context) {
 		}
 		s.update(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: list}})
 	}
-	if !pause(ctx, modelsPause) {
-		return
-	}
-	var models wire.ModelsResult
-	if s.core.call(ctx, wire.MethodModels, struct{}{}, &models) == nil {
-		s.mu.Lock()
-		s.models = nil
-		for _, m := range models.Models {
-			s.models = append(s.models, m.ID)
-		}
-		s.mu.Unlock()
-		s.tellOptions()
-	}
-}
-
-// pause waits; it reports false where ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	s.learnModels(ctx)
 }
 
 func (s *session) update(u acp.SessionUpdate) { s.a.update(s.id, u) }
