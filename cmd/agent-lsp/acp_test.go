@@ -253,6 +253,26 @@ func TestACPModels(t *testing.T) {
 	c.end()
 }
 
+// A session without turns is closed, whatever else is under way.
+func TestACPCloseWhileBusy(t *testing.T) {
+	c := startACP(t)
+	dir := t.TempDir()
+	for range 10 {
+		id := c.session(dir)
+		for range 20 {
+			c.next++
+			c.send(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": "session/new", "params": map[string]any{"cwd": dir, "mcpServers": []any{}}})
+		}
+		if _, refused := c.ask("session/close", map[string]any{"sessionId": id}); refused != nil {
+			t.Fatalf("not closed: %v", refused)
+		}
+		if _, refused := c.ask("session/prompt", map[string]any{"sessionId": id}); refused["code"] != -32002.0 {
+			t.Errorf("a prompt of a closed session: %v", refused)
+		}
+	}
+	c.end()
+}
+
 // provider answers every request with ok and tells when it came.
 func provider(b *testing.B) (url string, came chan time.Time) {
 	came = make(chan time.Time, 1)

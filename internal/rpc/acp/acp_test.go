@@ -255,6 +255,32 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 	})
 }
 
+// Who loads a session while another load of it is answered holds back what is told as long as it needs.
+func TestHoldsOfLoadsThatOverlap(t *testing.T) {
+	s := &session{a: &adapter{ctx: t.Context()}}
+	var told []string
+	say := func(what string) { s.inOrder(func() { told = append(told, what) }) }
+	s.hold()
+	say("first")
+	s.hold()
+	s.resume(t.Context())
+	say("second")
+	if len(told) > 0 {
+		t.Errorf("told %q within the second hold", told)
+	}
+	s.inOrder(func() { s.hold(); say("third") })
+	s.resume(t.Context())
+	say("fourth")
+	if want := []string{"first", "second"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, and the third hold was not heeded", told)
+	}
+	s.resume(t.Context())
+	say("fifth")
+	if want := []string{"first", "second", "third", "fourth", "fifth"}; !slices.Equal(told, want) {
+		t.Errorf("told %q", told)
+	}
+}
+
 // A delta that comes while what was told before it is held back comes after that, and before what is told later.
 func TestDeltasKeepTheirPlace(t *testing.T) {
 	var wrote bytes.Buffer

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
+	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -37,6 +39,8 @@ type session struct {
 	reviewing func()                        // ends reviewPending and waits for that; nil: it never ran
 	pending   bool                          // a proposal may be undecided
 	held      chan struct{}                 // what is told waits in later until this is closed; nil: nothing does
+	holds     int                           // by so many, until each has called resume
+	resuming  bool                          // later is being told
 	later     []func()
 }
 
@@ -298,5 +302,10 @@ func (s *session) end(ctx context.Context) error {
 		return nil
 	}
 	var turn wire.Turn
-	return s.core.call(ctx, wire.MethodTurnWait, wire.TurnWaitParams{SessionID: s.id}, &turn)
+	err := s.core.call(ctx, wire.MethodTurnWait, wire.TurnWaitParams{SessionID: s.id}, &turn)
+	var e *jsonrpc2.Error
+	if errors.As(err, &e) && e.Code == wire.CodeNotFound {
+		return nil // what was aborted was still to come, and has not
+	}
+	return err
 }

@@ -76,10 +76,11 @@ func (s *session) inOrder(f func()) {
 	f()
 }
 
-// hold keeps back what is told until resume.
+// hold keeps back what is told until resume was called as often as hold.
 func (s *session) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.holds++
 	if s.held == nil {
 		s.held = make(chan struct{})
 	}
@@ -87,23 +88,36 @@ func (s *session) hold() {
 
 // resume tells what was held back, and then the rest as it comes.
 func (s *session) resume(context.Context) {
-	for {
-		s.mu.Lock()
-		later := s.later
-		s.later = nil
-		if len(later) == 0 {
-			if s.held != nil {
-				close(s.held)
-				s.held = nil
-			}
-			s.mu.Unlock()
-			return
-		}
+	s.mu.Lock()
+	s.holds--
+	if s.resuming { // whoever does it goes on
 		s.mu.Unlock()
+		return
+	}
+	s.resuming = true
+	s.mu.Unlock()
+	for later := s.takeLater(); later != nil; later = s.takeLater() {
 		for _, f := range later {
 			f()
 		}
 	}
+}
+
+// takeLater returns what resume is to tell, nil when it is done: all is told, or to be held back again.
+func (s *session) takeLater() []func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	later := s.later
+	if s.holds == 0 && len(later) > 0 {
+		s.later = nil
+		return later
+	}
+	s.resuming = false
+	if s.holds == 0 {
+		close(s.held)
+		s.held = nil
+	}
+	return nil
 }
 
 // caughtUp waits until nothing is held back, so that a turn's answer comes after all that it told.
