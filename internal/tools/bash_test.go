@@ -263,6 +263,13 @@ func TestJobKill(t *testing.T) {
 	}
 }
 
+// A look that waits for longer than a duration can hold waits for as long as any.
+func TestJobWaitIsBounded(t *testing.T) {
+	h := newHarness(t)
+	h.run("bash", args{"command": "sleep 0.1", "background": true})
+	want(t, h.run("job", args{"id": h.set.d.Jobs.List("")[0].ID, "wait": 1e300}), " completed: ")
+}
+
 // A session's end ends its jobs and tells nobody; another session's go on.
 func TestJobsEndWithSession(t *testing.T) {
 	var told []string

@@ -170,7 +170,7 @@ func (e *sessionEnv) ownJob(sessionID, id string) bool {
 
 func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*agent.Result, error) {
 	if a.Wait > 0 {
-		wait, cancel := context.WithTimeout(ctx, min(time.Duration(a.Wait*float64(time.Second)), maxJobWait))
+		wait, cancel := context.WithTimeout(ctx, time.Duration(min(a.Wait, maxJobWait.Seconds())*float64(time.Second)))
 		defer cancel()
 		_ = e.Jobs.Wait(wait, a.ID)
 	}
