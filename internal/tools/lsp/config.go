@@ -1,7 +1,9 @@
 package lsp
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,6 +58,51 @@ func LanguageOf(ext string) string {
 func (c *Config) same(o *Config) bool {
 	return c.Command == o.Command && slices.Equal(c.Args, o.Args) && slices.Equal(c.Env, o.Env) && c.Disabled == o.Disabled &&
 		string(c.InitializationOptions) == string(o.InitializationOptions) && string(c.Settings) == string(o.Settings)
+}
+
+// sectionOf finds a section of settings; settings written without their section's name count as that section.
+func sectionOf(settings json.RawMessage, section string) json.RawMessage {
+	at, found := any(nested(settings)), true
+	for part := range strings.SplitSeq(section, ".") {
+		m, _ := at.(map[string]any)
+		if at, found = m[part]; !found {
+			break
+		}
+	}
+	whole := section == "" || !found && !strings.Contains(section, ".")
+	if whole && len(settings) > 0 {
+		return settings
+	}
+	b, _ := json.Marshal(at) // nil, and so null, where it was not found
+	return b
+}
+
+// nested reads settings in which a dotted key at the top stands for a nested one, as in an editor's. Further in a key is a
+// name, which may have dots of its own.
+func nested(settings json.RawMessage) map[string]any {
+	var flat map[string]any
+	d := json.NewDecoder(bytes.NewReader(settings))
+	d.UseNumber()
+	_ = d.Decode(&flat)
+	tree := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(flat)) { // what holds others comes before them
+		nest(tree, strings.Split(key, "."), flat[key])
+	}
+	return tree
+}
+
+func nest(tree map[string]any, path []string, value any) {
+	for ; len(path) > 1; path = path[1:] {
+		if _, taken := tree[path[0]]; !taken {
+			tree[path[0]] = map[string]any{}
+		}
+		next, ok := tree[path[0]].(map[string]any)
+		if !ok {
+			return // a value stands where a section would have to
+		}
+		tree = next
+	}
+	tree[path[0]] = value
 }
 
 // rootFor is the folder that a server for path works in: the nearest with the first marker that

@@ -221,26 +221,6 @@ func (s *server) configuration(params json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// sectionOf finds a section as a nested or a dotted key; settings written without their section's
-// name count as that section.
-func sectionOf(settings json.RawMessage, section string) json.RawMessage {
-	if len(settings) == 0 {
-		return json.RawMessage("null")
-	}
-	at := settings
-	for _, part := range strings.Split(section, ".") {
-		var m map[string]json.RawMessage
-		if section == "" || json.Unmarshal(at, &m) != nil || m[part] == nil {
-			if at == nil || strings.Contains(section, ".") {
-				return json.RawMessage("null")
-			}
-			return settings
-		}
-		at = m[part]
-	}
-	return at
-}
-
 func (s *server) progress(params json.RawMessage) {
 	var p struct {
 		Token json.RawMessage

@@ -1,0 +1,32 @@
+package lsp
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestSection: a server finds its section whether the settings are nested, dotted as an editor's are, or without its name.
+func TestSection(t *testing.T) {
+	for _, tc := range []struct{ settings, section, want string }{
+		{"", "a", "null"},
+		{`{"a":{"b":{"c":1}}}`, "a.b", `{"c":1}`},
+		{`{"a":{"b":{"c":1}}}`, "a.b.c", "1"},
+		{`{"a":{"b":1}}`, "a.c", "null"},
+		{`{"a":{"b":1}}`, "", `{"a":{"b":1}}`},
+		{`{"b":1}`, "a", `{"b":1}`},
+		{`{"b.c":1}`, "a", `{"b.c":1}`},
+		{`{"b":1}`, "a.b", "null"},
+		{`{"a.b":{"c":1}}`, "a.b", `{"c":1}`},
+		{`{"a.b.c":1}`, "a.b.c", "1"},
+		{`{"a.b.c":1,"a.b.d":2}`, "a.b", `{"c":1,"d":2}`},
+		{`{"a.b.c":1}`, "a", `{"b":{"c":1}}`},
+		{`{"a":{"x":0},"a.b":{"https://x.y/z":12345678901234567890}}`, "a", `{"b":{"https://x.y/z":12345678901234567890},"x":0}`},
+		{`{"a":1,"a.b":2}`, "a", "1"},
+		{`[1]`, "a.b", "null"},
+		{`[1]`, "a", "[1]"},
+	} {
+		if got := sectionOf(json.RawMessage(tc.settings), tc.section); string(got) != tc.want {
+			t.Errorf("%q of %s is %s, want %s", tc.section, tc.settings, got, tc.want)
+		}
+	}
+}
