@@ -148,28 +148,43 @@ func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived
 	}
 }
 
-// addLog adds the end of the daemon's log.
+// addLog adds the end of the daemon's log. It is cut when the secrets are out: half a secret is not known as one.
 func (b *bundle) addLog(path string) error {
 	if path == "" {
 		return nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("reading the log: %w", err)
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.Size() > bundleLog {
-		_, err = f.Seek(-bundleLog, io.SeekEnd)
-		if err != nil {
-			return fmt.Errorf("reading the log: %w", err)
-		}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, bundleLog))
+	data, err := lastLines(path, 2*bundleLog)
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
 	b.add("log.txt", string(data))
+	log := &b.parts[len(b.parts)-1]
+	log.data = log.data[max(0, len(log.data)-bundleLog):]
 	return nil
+}
+
+// lastLines reads the whole lines among the last n bytes of a file.
+func lastLines(path string, n int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	cut := st.Size() > n
+	if cut {
+		if _, err := f.Seek(-n, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, n))
+	if cut {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	return data, err
 }
 
 // addSession adds the messages of a session that the user named.

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
 // play runs the program in this process and returns what it printed.
@@ -76,6 +77,27 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 	}
 	if st, err := os.Stat(file); err != nil || len(parts["agent-lsp-bundle/log.txt"]) > bundleLog || st.Size() > 1<<20 {
 		t.Errorf("the log is not bounded: %v", err)
+	}
+}
+
+// A secret that stands where the log is cut is not cut in two, after which nothing would know it as one.
+func TestBundleCutsNoSecret(t *testing.T) {
+	home, env := homeWithSecrets(t)
+	log := filepath.Join(home, "log")
+	for name, held := range map[string]string{"key": "key " + secret,
+		"lines": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQ\n", 20) + "-----END PRIVATE KEY-----"} {
+		for _, kept := range []int{1, 20, len(held) - 1} {
+			rest := "\n" + strings.Repeat("a", bundleLog-kept-len("\n\n")) + "\n"
+			put(t, log, strings.Repeat("b\n", bundleLog)+held+rest)
+			file := filepath.Join(t.TempDir(), "bug.tar.gz")
+			if _, errs, code := play(t, env, "bundle", "--log", log, file); code != exitOK {
+				t.Fatalf("exit code %d: %s", code, errs)
+			}
+			text := unpack(t, file)["agent-lsp-bundle/log.txt"]
+			if left := strings.Trim(text, "ab\nkey "+policy.Redacted); left != "" || len(text) > bundleLog {
+				t.Errorf("%s of which %d bytes are kept: %d bytes, with %q", name, kept, len(text), left)
+			}
+		}
 	}
 }
 
