@@ -24,15 +24,15 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	case c.op == Create, c.op == Delete:
 		err = w.deleteFile(ctx, p, c, h)
 	case undo:
-		err = w.renameFile(ctx, p, c, c.newRef, c.ref, h.old)
+		err = w.renameFile(ctx, p, c.newRef, c.ref, h.old)
 	default:
-		err = w.renameFile(ctx, p, c, c.ref, c.newRef, t.wants[0].text)
+		err = w.renameFile(ctx, p, c.ref, c.newRef, t.wants[0].text)
 	}
 	switch {
 	case err == nil:
 		t.after = t.wants[0].text
 		t.end(done, "")
-	case errors.Is(err, errChangedOnDisk), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errMoved), errors.Is(err, errChangedOnDisk), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		t.end(conflict, err.Error())
 	default:
 		t.end(failed, err.Error())
@@ -118,18 +118,40 @@ func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happe
 	}
 }
 
-// renameFile moves from to to and makes it hold text.
-func (w *Workspace) renameFile(ctx context.Context, p *proposal, c *change, from, to Ref, text []byte) error {
+// renameFile moves from to to and makes it hold text, or neither.
+func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, text []byte) error {
 	before, err := w.Read(ctx, from)
 	if err != nil {
 		return err
 	}
-	if before.Source == FromBuffer && w.opt.Client.Features().Rename {
-		op := FileOp{Op: Rename, URI: before.Ref.URI, NewURI: to.URI}
+	rewrites := !bytes.Equal(text, before.Text.Data)
+	if err := w.move(ctx, p, before, to, rewrites); err != nil || !rewrites {
+		return err // what is typed since stays
+	}
+	if err = w.rewrite(ctx, p, to, text); err == nil {
+		return nil
+	}
+	after, rerr := w.Read(context.WithoutCancel(ctx), to)
+	if rerr == nil && bytes.Equal(after.Text.Data, before.Text.Data) && w.move(ctx, p, after, before.Ref, true) == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errMoved, err)
+}
+
+// errMoved means that a rename was done by half, and could not be undone.
+var errMoved = errors.New("it has its new name, but not its new text")
+
+// move gives a file another name: through the editor, where it is open and the editor can do that. With toldOf the
+// editor has told what it has open by then: what that holds matters.
+func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, toldOf bool) error {
+	from := f.Ref
+	var err error
+	if f.Source == FromBuffer && w.opt.Client.Features().Rename {
+		op := FileOp{Op: Rename, URI: from.URI, NewURI: to.URI}
 		moved := func() bool { return exists(to) && !exists(from) }
 		// An editor renames on disk first and says later that the new file is open, with the old text: what was written
 		// there meanwhile would be undone by its next save.
-		told := func() bool { return bytes.Equal(text, before.Text.Data) || w.isOpen(to.Key) && !w.isOpen(from.Key) }
+		told := func() bool { return !toldOf || w.isOpen(to.Key) && !w.isOpen(from.Key) }
 		err = w.viaEditor(ctx, p, op, moved, told)
 	} else {
 		err = moveFile(from, to)
@@ -138,12 +160,9 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, c *change, from
 		return err
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the others' changes go along
-	w.mu.Unlock()
-	if bytes.Equal(text, before.Text.Data) {
-		return nil // what is typed since stays
-	}
-	return w.rewrite(ctx, p, to, text)
+	return nil
 }
 
 // rewrite makes a file that was just moved hold text, through the editor where it is open.

@@ -157,6 +157,87 @@ func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	}
 }
 
+// TestRenameWithoutItsText: a rename whose new text cannot be written is undone, and can be decided again.
+func TestRenameWithoutItsText(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		for _, policy := range []Policy{Ask, Review} {
+			b := newBench(t, map[string]string{"a.txt": ten})
+			if open {
+				b.ed.open(b.uri("a.txt"), ten)
+			}
+			p, err := b.change(policy, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+			must(t, err)
+			action, was, text := Accept, "a.txt", ten
+			if policy == Review {
+				action, was, text = Reject, "b.txt", edited
+			}
+			allow := b.refuseTexts(was, open)
+			r := b.decide(p, Decision{HunkID: "*", Action: action})
+			equal(t, "conflicts", len(r.Conflicts), 1)
+			equal(t, "where it was", string(b.read(was).Text.Data), text)
+			equal(t, "files", strings.Join(b.files(), " "), was)
+			equal(t, "hunk", states(b.get(p.ID)), "pending")
+			allow()
+			r = b.decide(p, Decision{HunkID: "*", Action: action})
+			equal(t, "conflicts", len(r.Conflicts), 0)
+			if policy == Ask {
+				equal(t, "renamed", string(b.read("b.txt").Text.Data), edited)
+			} else {
+				equal(t, "back", string(b.read("a.txt").Text.Data), ten)
+			}
+		}
+	}
+}
+
+// TestRenameByHalf: where a rename without its new text cannot be undone either, that is said, and nothing is lost.
+func TestRenameByHalf(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten})
+	b.ed.open(b.uri("a.txt"), ten)
+	b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+		if len(e.Files) > 0 && e.Files[0].URI == b.uri("a.txt") {
+			return b.ed.honest(e), nil
+		}
+		return ApplyReply{FailureReason: "no more"}, nil
+	}
+	p, err := b.change(Ask, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+	must(t, err)
+	r := b.decide(p, accept("*"))
+	equal(t, "state", r.Proposal.State, StateConflict)
+	equal(t, "reason", r.Conflicts[0].Reason, "it has its new name, but not its new text: changing b.txt: no more")
+	equal(t, "text", string(b.read("b.txt").Text.Data), ten)
+	equal(t, "files", strings.Join(b.files(), " "), "b.txt")
+}
+
+// refuseTexts lets no text be written: the closed file is read-only, the editor refuses to change the open one.
+func (b *bench) refuseTexts(name string, open bool) (allow func()) {
+	if !open {
+		must(b.t, os.Chmod(b.path(name), 0o444))
+		return func() { must(b.t, os.Chmod(b.path(name), 0o644)) }
+	}
+	refuse := func(e WorkspaceEdit) (ApplyReply, error) {
+		if len(e.Files) > 0 {
+			return b.ed.honest(e), nil
+		}
+		return ApplyReply{FailureReason: "no"}, nil
+	}
+	b.ed.mu.Lock()
+	defer b.ed.mu.Unlock()
+	b.ed.misbehave = refuse
+	return func() { b.ed.mu.Lock(); defer b.ed.mu.Unlock(); b.ed.misbehave = nil }
+}
+
+// files are the files of the workspace.
+func (b *bench) files() (out []string) {
+	must(b.t, filepath.WalkDir(b.dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(b.dir, path)
+			out = append(out, rel)
+		}
+		return err
+	}))
+	return out
+}
+
 // TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
 func TestRenameWhileDeciding(t *testing.T) {
 	defer func() { step = func(string) {} }()
