@@ -210,23 +210,42 @@ func moveFile(from, to Ref) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
 	s := &staged{root: root, name: to.rel()}
+	defer s.discard()
 	if err := s.makeDirs(filepath.Dir(s.name)); err != nil {
 		return fmt.Errorf("renaming %s: %w", from.Rel, plain(err))
 	}
-	err = root.Link(from.rel(), to.rel())
-	step("linked")
-	if err == nil {
-		err = root.Remove(from.rel())
-	} else if !errors.Is(err, fs.ErrExist) && !exists(to) {
-		err = root.Rename(from.rel(), to.rel())
-	}
-	if err != nil {
+	if err := s.take(from.rel()); err != nil {
 		return fmt.Errorf("renaming %s to %s: %w", from.Rel, to.Rel, plainLink(err))
 	}
-	syncDir(root, filepath.Dir(to.rel()))
+	s.sealed = true
+	syncDir(root, filepath.Dir(s.name))
 	return nil
+}
+
+// take gives a file the target's name instead of its own.
+func (s *staged) take(from string) error {
+	err := s.root.Link(from, s.name)
+	step("linked")
+	if err != nil {
+		if _, there := s.root.Lstat(s.name); errors.Is(err, fs.ErrExist) || there == nil {
+			return err
+		}
+		return s.root.Rename(from, s.name)
+	}
+	return orElseUndo(s.root.Remove(from), func() { _ = s.root.Remove(s.name) })
+}
+
+// orElseUndo takes a file's new name away again where its old one could not be. If the old one was gone already, the new
+// one is the only one, and stays.
+func orElseUndo(err error, undo func()) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		undo()
+	}
+	return err
 }
 
 func plainLink(err error) error {
@@ -245,5 +264,5 @@ func copyAcross(from, to Ref) error {
 	if err := writeFile(to, data, "", st.Mode()); err != nil {
 		return err
 	}
-	return removeFile(from, HashOf(data))
+	return orElseUndo(removeFile(from, HashOf(data)), func() { _ = removeFile(to, HashOf(data)) })
 }

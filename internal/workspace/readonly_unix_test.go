@@ -62,6 +62,31 @@ func TestAsNobody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { notWritten(t, c.reason, c.deny) })
 	}
+	t.Run("rename", notRenamed)
+}
+
+// notRenamed: a file that may not be taken out of its folder does not get a second name, here or in another root.
+func notRenamed(t *testing.T) {
+	b := newBench(t, map[string]string{"d/a.txt": ten})
+	other := realDir(t)
+	b.SetRoots([]string{"file://" + b.dir, "file://" + other})
+	for _, root := range []string{b.dir, other} {
+		to := filepath.Join(root, "e", "b.txt")
+		p, err := b.change(Ask, Change{Op: Rename, Ref: b.ref("d/a.txt"), NewRef: b.ref(to)})
+		must(t, err)
+		must(t, os.Chmod(b.path("d"), 0o555))
+		r := b.decide(p, accept("*"))
+		must(t, os.Chmod(b.path("d"), 0o755))
+		equal(t, "conflicts", len(r.Conflicts), 1)
+		equal(t, "text", b.disk("d/a.txt"), ten)
+		if _, err := os.Stat(to); err == nil {
+			t.Errorf("%s is left", to)
+		}
+		equal(t, "conflicts with the right back", len(b.decide(p, accept("*")).Conflicts), 0)
+		equal(t, "renamed", string(b.read(to).Text.Data), ten)
+		equal(t, "files", len(b.files()), map[bool]int{true: 1, false: 0}[root == b.dir])
+		equal(t, "undone", len(b.undo().Conflicts), 0)
+	}
 }
 
 // notWritten takes the right to write away after a proposal was made: the decision fails with the reason, no file of
