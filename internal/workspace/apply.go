@@ -196,10 +196,7 @@ func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known
 	if c.op != Rename {
 		return nil, false
 	}
-	from := c.ref
-	if c.applied {
-		from = c.newRef
-	}
+	from, _ := c.renaming()
 	f, err := w.Read(ctx, from)
 	if err != nil {
 		return nil, false

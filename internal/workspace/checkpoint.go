@@ -248,10 +248,7 @@ func (w *Workspace) stepsOf(t *target) (map[Ref]*fileStep, error) {
 	if c.op != Rename {
 		return map[Ref]*fileStep{c.ref: s}, nil
 	}
-	from, to := c.ref, c.newRef
-	if c.applied {
-		from, to = to, from
-	}
+	from, to := c.renaming()
 	leave, arrive := *s, *s
 	leave.Post, arrive.Pre = "", ""
 	return map[Ref]*fileStep{from: &leave, to: &arrive}, nil

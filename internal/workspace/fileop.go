@@ -18,15 +18,14 @@ import (
 func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) {
 	c, h := t.c, t.wants[0].h
 	var err error
+	from, to := c.renaming()
 	switch undo := c.applied; {
 	case c.op == Create && !undo, c.op == Delete && undo:
 		err = w.createFile(c, t.wants[0].text)
 	case c.op == Create, c.op == Delete:
 		err = w.deleteFile(ctx, p, c, h)
-	case undo:
-		err = w.renameFile(ctx, p, c.newRef, c.ref, h.old)
 	default:
-		err = w.renameFile(ctx, p, c.ref, c.newRef, t.wants[0].text)
+		err = w.renameFile(ctx, p, from, to, t.wants[0].text)
 	}
 	switch {
 	case err == nil:
@@ -37,6 +36,14 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	default:
 		t.end(failed, err.Error())
 	}
+}
+
+// renaming is where the next step of a rename leads: to the new name, or back where that is applied already.
+func (c *change) renaming() (from, to Ref) {
+	if c.applied {
+		return c.newRef, c.ref
+	}
+	return c.ref, c.newRef
 }
 
 func (w *Workspace) createFile(c *change, text []byte) error {

@@ -15,7 +15,10 @@ import (
 // The kill tests run this test binary again as a daemon that dies, without a chance to tidy
 // up, at the n-th step of a write or of a decision.
 
-const killEnv = "WORKSPACE_TEST_KILL_AT"
+const (
+	killEnv       = "WORKSPACE_TEST_KILL_AT"
+	killRenameEnv = "WORKSPACE_TEST_KILL_RENAME"
+)
 
 // killHere is the daemon: it proposes under a policy, decides, and dies on the way.
 func killHere() {
@@ -27,28 +30,64 @@ func killHere() {
 	policy := Policy(os.Getenv("WORKSPACE_TEST_POLICY"))
 	w := New(Options{StateDir: filepath.Join(dir, "state")})
 	w.SetRoots([]string{"file://" + filepath.Join(dir, "ws")})
-	p, err := w.killProposal(policy)
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(9)
-	}
-	step = func(name string) {
-		if n--; n == 0 {
-			fmt.Print(name)
-			os.Exit(3)
+	arm := func() {
+		step = func(name string) {
+			if n--; n == 0 {
+				fmt.Print(name)
+				os.Exit(3)
+			}
 		}
 	}
-	if policy == Auto {
-		_, err = w.killProposal(policy)
+	var err error
+	if os.Getenv(killRenameEnv) != "" {
+		err = w.killInRename(policy, arm)
 	} else {
-		h := p.Files[0].Hunks
-		_, err = w.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept(h[0].ID), accept(p.Files[1].Hunks[0].ID), reject(h[1].ID)}})
+		err = w.killInEdit(policy, arm)
 	}
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(9)
 	}
 	os.Exit(0)
+}
+
+func (w *Workspace) killInEdit(policy Policy, arm func()) error {
+	p, err := w.killProposal(policy)
+	if err != nil {
+		return err
+	}
+	arm()
+	if policy == Auto {
+		_, err = w.killProposal(policy)
+		return err
+	}
+	h := p.Files[0].Hunks
+	_, err = w.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept(h[0].ID), accept(p.Files[1].Hunks[0].ID), reject(h[1].ID)}})
+	return err
+}
+
+// killInRename gives a.txt another name and text, and under Review takes that back.
+func (w *Workspace) killInRename(policy Policy, arm func()) error {
+	a, err := w.Resolve("", "a.txt")
+	if err != nil {
+		return err
+	}
+	to, err := w.Resolve("", "b.txt")
+	if err != nil {
+		return err
+	}
+	p, err := w.Propose(context.Background(), ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Rename", Policy: policy,
+		Changes: []Change{{Op: Rename, Ref: a, NewRef: to, Data: []byte(edited)}}})
+	if err != nil {
+		return err
+	}
+	arm()
+	d := accept("*")
+	if policy == Review {
+		d = reject("*")
+	}
+	_, err = w.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{d}})
+	return err
 }
 
 // killProposal changes a.txt and makes new.txt. Under Auto the first call does another file,
@@ -74,11 +113,12 @@ func (w *Workspace) killProposal(policy Policy) (*Proposal, error) {
 	return w.Propose(ctx, req)
 }
 
-func runKilled(t *testing.T, dir string, policy Policy, n int) (at string, died bool) {
+func runKilled(t *testing.T, dir string, policy Policy, n int, env ...string) (at string, died bool) {
 	exe, err := os.Executable()
 	must(t, err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), killEnv+"="+strconv.Itoa(n), "WORKSPACE_TEST_DIR="+dir, "WORKSPACE_TEST_POLICY="+string(policy), "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	var ee *exec.ExitError
 	if errors.As(err, &ee) && ee.ExitCode() == 3 {
@@ -160,6 +200,49 @@ func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	equal(t, "a.txt after deciding the rest", b.disk("a.txt"), want)
 	equal(t, "new.txt after deciding the rest", b.disk("sub/new.txt"), "new\n")
 	equal(t, "the model is told", len(b.Outcomes("s", true)), 1)
+}
+
+// TestKilledInRename: a daemon that dies while it renames a file and changes it leaves one file, whole, of which the
+// proposal says what became of it.
+func TestKilledInRename(t *testing.T) {
+	for _, policy := range []Policy{Ask, Review} {
+		seen := map[string]bool{}
+		for n, died := 1, true; died; n++ {
+			dir, at := realDir(t), ""
+			must(t, os.Mkdir(filepath.Join(dir, "ws"), 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, "ws/a.txt"), []byte(ten), 0o644))
+			at, died = runKilled(t, dir, policy, n, killRenameEnv+"=1")
+			seen[at] = true
+			checkKilledRename(t, dir, policy, at)
+		}
+		if !seen["linked"] || !seen["temp written"] || !seen["renamed"] {
+			t.Fatalf("%s: only these steps were seen: %v", policy, seen)
+		}
+	}
+}
+
+func checkKilledRename(t *testing.T, dir string, policy Policy, at string) {
+	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
+	b.start(Options{Client: b.ed, StateDir: filepath.Join(dir, "state")})
+	must(t, b.LoadSession(context.Background(), "s"))
+	left := b.files()
+	equal(t, "files after "+string(policy)+" at "+at, len(left), 1)
+	was, is, d, end := "a.txt "+ten, "b.txt "+edited, accept("*"), HunkAccepted
+	if policy == Review {
+		was, is, d, end = is, was, reject("*"), HunkRejected
+	}
+	p := b.List("s", "", "")[0]
+	state := p.Files[0].Hunks[0].State
+	switch left[0] + " " + b.disk(left[0]) {
+	case is:
+		equal(t, "done by "+string(policy)+" at "+at, state, end)
+	case was:
+		equal(t, "not begun by "+string(policy)+" at "+at, state, HunkPending)
+		equal(t, "conflicts then", len(b.decide(&p, d).Conflicts), 0)
+		equal(t, "renamed", b.files()[0]+" "+b.disk(b.files()[0]), is)
+	default:
+		equal(t, "done by half by "+string(policy)+" at "+at, state, HunkStale)
+	}
 }
 
 // checkUndo takes back whatever was done before the kill.

@@ -319,7 +319,7 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 	if c.op == Modify {
 		c.relocate(s, now)
 	} else {
-		w.recognise(c, s, now)
+		w.recognise(ctx, c, s, now)
 	}
 	return c
 }
@@ -341,6 +341,9 @@ func (w *Workspace) resolveStored(ctx context.Context, c *change, s *storedChang
 	if s.NewPath != "" {
 		if c.newRef, err = at(s.NewPath, ""); err != nil {
 			return now, err
+		}
+		if s.Intent != "" {
+			c.oneName()
 		}
 	}
 	f, err := w.Read(ctx, c.ref)
@@ -422,7 +425,7 @@ func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 }
 
 // recognise finds out whether a file operation happened before the restart.
-func (w *Workspace) recognise(c *change, s *storedChange, now fileState) {
+func (w *Workspace) recognise(ctx context.Context, c *change, s *storedChange, now fileState) {
 	h := c.hunks[0]
 	if !h.open() {
 		return
@@ -435,6 +438,8 @@ func (w *Workspace) recognise(c *change, s *storedChange, now fileState) {
 		applied = now.absent && exists(c.newRef)
 	}
 	switch {
+	case c.op == Rename && s.Intent != "" && w.movedOnly(ctx, c, s.Hunks[0].Want):
+		h.state, h.reason, c.reason, c.p.decided = HunkStale, errMoved.Error(), errMoved.Error(), true
 	case applied && !c.applied && s.Intent != "":
 		h.state, c.p.decided = HunkAccepted, true
 		if c.p.policy == Review {
@@ -445,6 +450,29 @@ func (w *Workspace) recognise(c *change, s *storedChange, now fileState) {
 	case asProposed == c.applied:
 		h.state, h.reason = HunkStale, "the file changed while the agent was not running"
 	}
+}
+
+// oneName takes away the new name of a file that still has its old one: the rename was broken off in between.
+func (c *change) oneName() {
+	from, to := c.renaming()
+	root, err := to.openRoot()
+	if err != nil || from.root != to.root {
+		return
+	}
+	defer root.Close()
+	old, errOld := root.Lstat(from.rel())
+	now, errNow := root.Lstat(to.rel())
+	if errOld == nil && errNow == nil && os.SameFile(old, now) {
+		_ = root.Remove(to.rel())
+	}
+}
+
+// movedOnly reports whether a file that was to be renamed and to hold text has its new name with its old text.
+func (w *Workspace) movedOnly(ctx context.Context, c *change, text []byte) bool {
+	from, to := c.renaming()
+	was := c.hunks[0].basis(c.applied)
+	f, err := w.Read(ctx, to)
+	return err == nil && !exists(from) && !bytes.Equal(was, text) && bytes.Equal(f.Text.Data, was)
 }
 
 // adopt registers a loaded proposal and closes it if nothing is left to decide.
