@@ -221,10 +221,7 @@ func (w *Workspace) newModify(ctx context.Context, p *proposal, ch Change, f *Fi
 	if f.Source == FromDisk && f.Mode.Perm()&0o200 == 0 {
 		return nil, fmt.Errorf("changing %s: it is read-only", ch.Ref.Rel)
 	}
-	data, formatted := w.format(ctx, p, ch)
-	if formatted {
-		p.notes = append(p.notes, ch.Ref.Rel+" was formatted before it was proposed.")
-	}
+	data, formatted := w.format(ctx, p, ch.Ref, ch.Data)
 	c := changeOf(p, ch, f)
 	hunks := ch.Hunks
 	if formatted || hunks == nil || !bytes.Equal(edit.ApplyHunks(f.Text.Data, hunks, nil), data) {
@@ -285,10 +282,7 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 	case !ch.Ref.IsFile():
 		return nil, fmt.Errorf("creating %s: %w", ch.Ref.Rel, ErrOutside)
 	}
-	data, formatted := w.format(ctx, p, ch)
-	if formatted {
-		p.notes = append(p.notes, ch.Ref.Rel+" was formatted before it was proposed.")
-	}
+	data, _ := w.format(ctx, p, ch.Ref, ch.Data)
 	c := &change{
 		p: p, op: Create, ref: ch.Ref, base: Base{EOL: edit.EOL(data)}, index: NewLineIndex(nil),
 		hunks: []*hunk{{new: data, state: HunkPending, tier: orElse(ch.Tier, "T0")}},
@@ -313,8 +307,8 @@ func (w *Workspace) newFileOp(ctx context.Context, p *proposal, ch Change) (*cha
 		if err := w.checkRename(ctx, ch); err != nil {
 			return nil, err
 		}
-		if h.new = ch.Data; ch.Data == nil {
-			h.new = c.text
+		if h.new = c.text; ch.Data != nil && !bytes.Equal(ch.Data, c.text) {
+			h.new, _ = w.format(ctx, p, ch.NewRef, ch.Data)
 		}
 	}
 	c.hunks = []*hunk{h}
@@ -332,15 +326,16 @@ func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
 }
 
 // format runs the user's formatter over a new text, so that a format on save undoes nothing.
-func (w *Workspace) format(ctx context.Context, p *proposal, ch Change) (out []byte, changed bool) {
-	if w.opt.Format == nil || ch.Ref.Path == "" || p.unformatted {
-		return ch.Data, false
+func (w *Workspace) format(ctx context.Context, p *proposal, ref Ref, text []byte) (out []byte, changed bool) {
+	if w.opt.Format == nil || ref.Path == "" || p.unformatted {
+		return text, false
 	}
-	out, err := w.opt.Format(ctx, ch.Ref.Path, ch.Data)
-	if err != nil || out == nil {
-		return ch.Data, false
+	out, err := w.opt.Format(ctx, ref.Path, text)
+	if err != nil || out == nil || bytes.Equal(out, text) {
+		return text, false
 	}
-	return out, !bytes.Equal(out, ch.Data)
+	p.notes = append(p.notes, ref.Rel+" was formatted before it was proposed.")
+	return out, true
 }
 
 // applyNow applies a proposal of Auto or Review and announces it as applied.

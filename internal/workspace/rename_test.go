@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -236,6 +237,26 @@ func (b *bench) files() (out []string) {
 		return err
 	}))
 	return out
+}
+
+// TestRenameIsFormatted: the new text of a rename is formatted as its new name says before it is proposed, and not when it
+// is written: what was shown is what is written, also on the way back.
+func TestRenameIsFormatted(t *testing.T) {
+	const unformatted = "one\ntwo\n"
+	b := newBench(t, map[string]string{"a.txt": unformatted}, func(o *Options, _ *fakeEditor) {
+		o.Format = func(_ context.Context, path string, text []byte) ([]byte, error) {
+			return append([]byte(filepath.Base(path)+"\n"), bytes.TrimPrefix(text, []byte("b.txt\n"))...), nil
+		}
+	})
+	p, err := b.change(Review, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte("TWO\n")})
+	must(t, err)
+	equal(t, "shown", p.Files[0].Hunks[0].NewText, "b.txt\nTWO\n")
+	equal(t, "written", b.disk("b.txt"), "b.txt\nTWO\n")
+	equal(t, "conflicts", len(b.decide(p, reject("*")).Conflicts), 0)
+	equal(t, "back", b.disk("a.txt"), unformatted)
+	p, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")})
+	must(t, err)
+	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
 
 // TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
