@@ -107,12 +107,13 @@ func (d *daemon) languageServer(c lsp.Config, s wire.LSP) lsp.Config {
 	return c
 }
 
-// beforeEdit notes what the editor shows before an edit is applied.
-func (d *daemon) beforeEdit(ctx context.Context, paths []string) { d.language.BeforeEdit(ctx, paths) }
+// beforeEdit is what the editor shows before an edit is applied.
+func (d *daemon) beforeEdit(ctx context.Context, _ []string) any { return d.language.BeforeEdit(ctx) }
 
 // afterEdit is what the model is told of an applied edit: what it broke, and the settings' own check.
-func (d *daemon) afterEdit(ctx context.Context, paths []string) (string, error) {
-	broken := d.language.AfterEdit(ctx, paths)
+func (d *daemon) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
+	before, _ := seen.(lsp.Shown)
+	broken := d.language.AfterEdit(ctx, paths, before)
 	checked, err := d.check(ctx, paths)
 	return strings.TrimSpace(broken + "\n" + checked), err
 }

@@ -75,7 +75,7 @@ func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target
 		for _, t := range targets {
 			paths = append(paths, t.c.ref.Path)
 		}
-		w.opt.Before(ctx, paths)
+		p.seen = w.opt.Before(ctx, paths)
 	}
 	for attempt := 0; attempt < 2; attempt++ {
 		w.attempt(ctx, p, targets)

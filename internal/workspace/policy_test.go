@@ -245,7 +245,7 @@ func TestFormatAndCheck(t *testing.T) {
 		o.Format = func(_ context.Context, _ string, text []byte) ([]byte, error) {
 			return []byte(strings.ReplaceAll(string(text), "TWO", "Two")), nil
 		}
-		o.Check = func(_ context.Context, paths []string) (string, error) {
+		o.Check = func(_ context.Context, paths []string, _ any) (string, error) {
 			return "vet: " + strings.Join(paths, " "), nil
 		}
 	})

@@ -156,6 +156,7 @@ type proposal struct {
 	policy                                  Policy
 	created                                 time.Time
 	sem                                     chan struct{} // held by the one decision under way
+	seen                                    any           // what Options.Before has seen; under sem
 	done                                    chan struct{} // closed after the closing event went out
 
 	stored      sync.Mutex // orders writes of the stored form

@@ -429,7 +429,8 @@ func (w *Workspace) forget(p *proposal, err error) error {
 
 // runCheck runs the configured check over what was changed and keeps its text for the model.
 func (w *Workspace) runCheck(ctx context.Context, p *proposal, targets []*target) {
-	if w.opt.Check == nil {
+	seen := p.seen
+	if p.seen = nil; w.opt.Check == nil {
 		return
 	}
 	var paths []string
@@ -441,7 +442,7 @@ func (w *Workspace) runCheck(ctx context.Context, p *proposal, targets []*target
 	if len(paths) == 0 {
 		return
 	}
-	text, err := w.opt.Check(ctx, paths)
+	text, err := w.opt.Check(ctx, paths, seen)
 	if err != nil {
 		text = "the check could not run: " + err.Error()
 	}

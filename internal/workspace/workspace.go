@@ -68,15 +68,15 @@ type Options struct {
 	// Look, if set, runs before a file is read, so that an editor which tells of no changes can
 	// bring its document up to date. It may wait for the editor and heeds ctx.
 	Look func(ctx context.Context, uri string)
-	// Before, if set, runs before files change. It must not take long.
-	Before func(ctx context.Context, paths []string)
+	// Before, if set, runs before files change. It must not take long. What it has seen is given to Check.
+	Before func(ctx context.Context, paths []string) (seen any)
 	// AskReload, if set, asks the user about a document with unsaved changes whose file somebody
 	// else changed. It runs in a goroutine of its own and ends with ctx.
 	AskReload func(ctx context.Context, name string) ReloadAnswer
 	// OnDisk, if set, is told of files that something else than an edit changed. It must not block.
 	OnDisk func(paths []string)
 	// Check, if set, runs after files changed; its text is added to the model's result.
-	Check func(ctx context.Context, paths []string) (string, error)
+	Check func(ctx context.Context, paths []string, seen any) (string, error)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }

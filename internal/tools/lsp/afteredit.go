@@ -17,8 +17,8 @@ const maxNews = 20
 
 // AfterEdit says what an applied edit broke: the errors and warnings of the edited files and of
 // others that were not there before, "" if none. It waits for the servers within Options.AfterEdit
-// and starts only those that the settings name.
-func (h *Hub) AfterEdit(ctx context.Context, paths []string) string {
+// and starts only those that the settings name. before is what BeforeEdit returned.
+func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) string {
 	if h.opt.AfterEdit == nil {
 		return ""
 	}
@@ -35,7 +35,7 @@ func (h *Hub) AfterEdit(ctx context.Context, paths []string) string {
 		}
 	}
 	if len(byServer) == 0 {
-		return h.afterEditor(ctx, paths, wait)
+		return h.afterEditor(ctx, paths, before, wait)
 	}
 	var out []string
 	for s, mine := range byServer {

@@ -83,8 +83,8 @@ func decodeAll(raw json.RawMessage) map[string][]diagnostic {
 	return all
 }
 
-func countAll(all map[string][]diagnostic) map[string]int {
-	out := map[string]int{}
+func countAll(all map[string][]diagnostic) Shown {
+	out := Shown{}
 	for u, items := range all {
 		for _, d := range items {
 			if d.level() <= 2 {
@@ -95,31 +95,29 @@ func countAll(all map[string][]diagnostic) map[string]int {
 	return out
 }
 
-// BeforeEdit notes what the editor shows before an edit is applied. It never takes long.
-func (h *Hub) BeforeEdit(ctx context.Context, _ []string) {
+// Shown is what an editor shows before an edit, counted; nil: not known.
+type Shown map[string]int
+
+// BeforeEdit looks at what the editor shows before an edit is applied. It never takes long.
+func (h *Hub) BeforeEdit(ctx context.Context) Shown {
 	if h.opt.Query == nil || h.opt.AfterEdit == nil {
-		return
+		return nil
 	}
 	on, wait := h.opt.AfterEdit()
 	if !on {
-		return
+		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, wait/beforeShare)
 	defer stop()
 	all, _, _, err := h.editorAll(ctx, Settle{})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.editor = nil; err == nil {
-		h.editor = countAll(all)
+	if err != nil {
+		return nil
 	}
+	return countAll(all)
 }
 
 // afterEditor looks at what the editor shows once its servers have spoken of the edited files.
-func (h *Hub) afterEditor(ctx context.Context, paths []string, wait time.Duration) string {
-	h.mu.Lock()
-	before := h.editor
-	h.editor = nil
-	h.mu.Unlock()
+func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown, wait time.Duration) string {
 	var uris []string
 	for _, p := range paths {
 		if ref, err := h.opt.Workspace.Resolve("", p); err == nil {

@@ -71,7 +71,6 @@ type Hub struct {
 	closed  bool
 	servers map[string]*server // by name and root
 	clock   uint64
-	editor  map[string]int // what the editor showed before the edit under way, counted; nil: not known
 }
 
 // New returns a Hub. Nothing is started yet. Close it.

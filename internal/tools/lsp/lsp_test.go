@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,9 +43,12 @@ func newHarness(t testing.TB, o Options, files ...string) *harness {
 	}
 	t.Cleanup(runner.Close)
 	h.ws = workspace.New(workspace.Options{
-		Before: func(ctx context.Context, paths []string) { h.hub.BeforeEdit(ctx, paths) },
+		Before: func(ctx context.Context, _ []string) any { return h.hub.BeforeEdit(ctx) },
 		OnDisk: func(paths []string) { h.hub.FilesChanged(paths) },
-		Check:  func(ctx context.Context, paths []string) (string, error) { return h.hub.AfterEdit(ctx, paths), nil }})
+		Check: func(ctx context.Context, paths []string, seen any) (string, error) {
+			before, _ := seen.(Shown)
+			return h.hub.AfterEdit(ctx, paths, before), nil
+		}})
 	t.Cleanup(h.ws.Close)
 	h.ws.SetRoots([]string{string(uri.File(root))})
 	o.Workspace, o.Runner = h.ws, runner
@@ -385,6 +389,28 @@ func TestEditorAnswers(t *testing.T) {
 	if len(asked) == 0 || asked[0] != "hover" {
 		t.Errorf("asked %q", asked)
 	}
+}
+
+// TestEditsBesideEachOther: each of two edits that go on at once is told what it broke.
+func TestEditsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	var h *harness
+	var before sync.WaitGroup
+	before.Add(2)
+	o := Options{Query: func(_ context.Context, q Question) (json.RawMessage, error) {
+		if q.Settle == nil || len(q.Settle.URIs) == 0 {
+			before.Done()
+			before.Wait() // what is there before is noted for both before the one is applied
+			return json.RawMessage(`{}`), nil
+		}
+		return json.RawMessage(`{"` + q.Settle.URIs[0] + `":[{"range":{},"severity":1,"message":"broken"}],"settled":true}`), nil
+	}}
+	h = newHarness(t, o, "a.txt: a\n", "b.txt: b\n")
+	var both sync.WaitGroup
+	for _, name := range []string{"a.txt", "b.txt"} {
+		both.Go(func() { check(t, h.edit(name, "c\n"), "new diagnostics after this edit", name+":1:1: error: broken") })
+	}
+	both.Wait()
 }
 
 // TestClosed ends the servers with the hub.
