@@ -1,10 +1,12 @@
 package acp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -253,6 +255,41 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 		go end()
 		s.caughtUp() // the end of the connection ends it
 	})
+}
+
+// What found no room while a client did not read is told when its message is complete, and nothing out of its order.
+func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
+	r, w := io.Pipe()
+	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: transport.NewLineOutbox(w, deltaEnd)}
+	c := &core{a: a}
+	a.register(c, "s")
+	tell := func(method, text string) {
+		c.Notified("s", method, wire.ItemEvent{Item: wire.Item{ItemID: "one", Type: "assistantMessage", Text: &text}})
+	}
+	say := func(text string) { c.Delta("s", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: text}) }
+	tell(wire.MethodItemStarted, "")
+	say("1")
+	if err := a.out.Put(append(make([]byte, transport.SoftLimit), '{')); err != nil {
+		t.Fatal(err)
+	}
+	say("2")
+	say("3")
+	lines := bufio.NewReader(r)
+	for range 2 { // what was put before
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("4")
+	go func() {
+		tell(wire.MethodItemCompleted, "1234")
+		a.out.Close()
+		<-a.out.Done()
+		w.Close()
+	}()
+	if got, err := io.ReadAll(lines); err != nil || strings.Count(string(got), "\n") != 1 || !strings.Contains(string(got), `"text":"234"`) {
+		t.Errorf("told %s, %v", got, err)
+	}
 }
 
 // Who loads a session while another load of it is answered holds back what is told as long as it needs.

@@ -26,6 +26,7 @@ type item struct {
 	kind    string
 	nested  bool // a sub-agent's
 	sent    int  // bytes of its text that the client has
+	missed  bool // what follows them found no room: it is told when the item is completed
 	output  []byte
 	content []acp.ToolCallContent  // the call's diffs, or its terminal
 	places  []acp.ToolCallLocation // of its diffs
@@ -180,7 +181,7 @@ func (s *session) delta(d *agent.ItemDelta, late bool) {
 		return
 	}
 	it := s.items[d.ItemID]
-	if it == nil || it.nested && d.Kind != agent.DeltaToolOutput {
+	if it == nil || (it.nested || it.missed) && d.Kind != agent.DeltaToolOutput {
 		s.mu.Unlock()
 		return
 	}
@@ -195,9 +196,9 @@ func (s *session) delta(d *agent.ItemDelta, late bool) {
 	s.mu.Unlock()
 	switch d.Kind {
 	case agent.DeltaText:
-		s.chunk("agent_message_chunk", d.ItemID, d.Text)
+		s.piece(it, "agent_message_chunk", d)
 	case agent.DeltaReasoning:
-		s.chunk("agent_thought_chunk", d.ItemID, d.Text)
+		s.piece(it, "agent_thought_chunk", d)
 	case agent.DeltaToolOutput:
 		s.liveOutput(it, d.ItemID)
 	}
@@ -206,12 +207,21 @@ func (s *session) delta(d *agent.ItemDelta, late bool) {
 // lateDelta is a delta for later. It is made here, so that one that is told at once is not copied for it.
 func (s *session) lateDelta(d agent.ItemDelta) func() { return func() { s.delta(&d, true) } }
 
-// chunk sends a piece of a message.
-func (s *session) chunk(kind, itemID, text string) {
-	key := transport.DeltaKey{ItemID: itemID, Kind: kind}
-	if !s.a.out.Merge(s.id, key, text) {
-		s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
+// piece sends a piece of a message. What a client that does not read misses of it, it gets at the end.
+func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
+	if s.chunk(kind, d.ItemID, d.Text) {
+		return
 	}
+	s.mu.Lock()
+	it.sent -= len(d.Text)
+	it.missed = true
+	s.mu.Unlock()
+}
+
+// chunk sends a piece of a message. It reports false where there was no room for it.
+func (s *session) chunk(kind, itemID, text string) bool {
+	key := transport.DeltaKey{ItemID: itemID, Kind: kind}
+	return s.a.out.Merge(s.id, key, text) || s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
 }
 
 // deltaPrefix is a chunk's frame up to the opening quote of its text; deltaEnd closes it.

@@ -184,13 +184,14 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 }
 
 // PutDelta queues a delta to which later ones of key may be added. prefix is the frame
-// up to the opening quote of its text, which ends it; both are kept.
-func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string, output bool) {
+// up to the opening quote of its text, which ends it; both are kept. It reports false where it was dropped
+// because too much waits.
+func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string, output bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.room(len(prefix) + len(text)) {
 		delete(o.tails, session)
-		return
+		return false
 	}
 	f := &frame{body: prefix, delta: &delta{output: output}, session: session}
 	f.delta.add(text)
@@ -201,6 +202,7 @@ func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text stri
 	}
 	t.deltas[key] = f
 	o.push(f)
+	return true
 }
 
 // add appends text; live output beyond its limit loses its start.
