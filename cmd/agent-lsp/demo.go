@@ -236,6 +236,26 @@ func (d *demo) withDaemon(ctx context.Context, env []string, f func() error) err
 	return err
 }
 
+// errGone means that the daemon ended while something was awaited of it.
+var errGone = errors.New("the daemon ended before the turn did")
+
+// next is the daemon's next message, nil where the wait was interrupted. A daemon that is gone has said all that comes.
+func (d *demo) next(interrupted <-chan struct{}) (*event, error) {
+	select {
+	case e := <-d.events:
+		return &e, nil
+	case <-interrupted:
+		return nil, nil
+	case <-d.client.conn.Done():
+	}
+	select {
+	case e := <-d.events:
+		return &e, nil
+	default:
+		return nil, errGone
+	}
+}
+
 func (d *demo) enqueue(method string, params json.RawMessage) {
 	d.events <- event{method: method, params: params}
 }

@@ -17,14 +17,13 @@ func (d *demo) prompt(ctx context.Context, text string) (session string, err err
 		return "", err
 	}
 	for {
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case e := <-d.events:
-			done, err := d.show(ctx, e)
-			if err != nil || done {
-				return res.SessionID, err
-			}
+		e, err := d.next(ctx.Done())
+		if e == nil {
+			return "", cmp.Or(err, ctx.Err())
+		}
+		done, err := d.show(ctx, *e)
+		if err != nil || done {
+			return res.SessionID, err
 		}
 	}
 }

@@ -100,16 +100,19 @@ func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]an
 	}()
 	h.client = connect(life, outR, inW, &client{notify: h.enqueue, request: h.shown.answer})
 	code, err := h.turn(ctx, life, settings, prompt, session)
-	if err != nil {
-		fmt.Fprintln(h.p.stderr, "agent-lsp run:", err)
-	}
 	bound, stop := context.WithTimeout(life, shutdownTime)
 	defer stop()
 	_ = h.client.shutdown(bound)
 	inW.Close()
 	select {
-	case <-served:
+	case ended := <-served:
+		if err != nil && ended != nil {
+			err = ended // and what failed did so because the daemon had
+		}
 	case <-bound.Done():
+	}
+	if err != nil {
+		fmt.Fprintln(h.p.stderr, "agent-lsp run:", err)
 	}
 	return code
 }
@@ -213,15 +216,18 @@ func startCode(err error) int {
 func (h *headless) watch(ctx, life context.Context, session string) (int, error) {
 	interrupted := ctx.Done()
 	for {
-		select {
-		case <-interrupted:
+		n, err := h.shown.next(interrupted)
+		switch {
+		case err != nil:
+			return exitFailed, err
+		case n == nil:
 			interrupted = nil
 			var res json.RawMessage
 			if err := h.client.call(life, wire.MethodAbort, map[string]any{"sessionId": session}, &res); err != nil {
 				return exitAborted, err
 			}
-		case n := <-h.shown.events:
-			if done, code, err := h.show(ctx, n); done || err != nil {
+		default:
+			if done, code, err := h.show(ctx, *n); done || err != nil {
 				return code, err
 			}
 		}

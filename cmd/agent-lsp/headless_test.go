@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -90,6 +95,64 @@ func TestRunExitCodes(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d\n%s%s", c.args, code, c.code, out, errs)
 		}
 	}
+}
+
+// TestRunWithoutADaemon says why there is none, not that a pipe is closed.
+func TestRunWithoutADaemon(t *testing.T) {
+	code, _, errs := headlessRun(t, done, "--log-file", filepath.Join("none", "log"), "hello")
+	if code != exitFailed || errs != "agent-lsp run: opening the log: open none/log: no such file or directory\n" {
+		t.Errorf("exit code %d, stderr %q", code, errs)
+	}
+}
+
+// TestDaemonEndsBeforeTheTurn: who waits for a turn of a daemon that is gone is told so, after all that it still said.
+func TestDaemonEndsBeforeTheTurn(t *testing.T) {
+	for name, wait := range map[string]func(*demo) error{
+		"demo": func(d *demo) error { _, err := d.prompt(t.Context(), "hello"); return err },
+		"run": func(d *demo) error {
+			if err := d.client.call(t.Context(), wire.MethodPrompt, nil, new(wire.PromptResult)); err != nil {
+				return err
+			}
+			_, err := (&headless{p: &program{}, view: d.view, client: d.client, shown: d}).watch(t.Context(), t.Context(), "s")
+			return err
+		},
+	} {
+		screen := &bytes.Buffer{}
+		d := &demo{view: &view{out: screen}, events: make(chan event, 10)}
+		daemonIn, in := io.Pipe()
+		out, daemonOut := io.Pipe()
+		d.client = connect(t.Context(), out, in, &client{notify: d.enqueue, request: d.answer})
+		go endsAtPrompt(t, daemonIn, daemonOut)
+		ended := make(chan error, 1)
+		go func() { ended <- wait(d) }()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, errGone) || !strings.Contains(screen.String(), "half a") {
+				t.Errorf("%s: %v, screen:\n%s", name, err, screen)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s waits for a daemon that is gone", name)
+		}
+	}
+}
+
+// endsAtPrompt is a daemon that accepts a prompt, says something and is gone.
+func endsAtPrompt(t *testing.T, in io.Reader, out io.WriteCloser) {
+	var size int
+	var prompt struct{ ID json.RawMessage }
+	r := bufio.NewReader(in)
+	_, err := fmt.Fscanf(r, "Content-Length: %d\r\n\r\n", &size)
+	if err == nil {
+		err = json.NewDecoder(io.LimitReader(r, int64(size))).Decode(&prompt)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for _, said := range []string{`{"jsonrpc":"2.0","id":` + string(prompt.ID) + `,"result":{"sessionId":"s"}}`,
+		`{"jsonrpc":"2.0","method":"agent/delta","params":{"kind":"text","text":"half a"}}`} {
+		fmt.Fprintf(out, "Content-Length: %d\r\n\r\n%s", len(said), said)
+	}
+	out.Close()
 }
 
 // TestRunSaysOnce shows what is wrong with the settings once, on stdout, and logs nothing beside it.
