@@ -494,3 +494,40 @@ func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	save(t, s, Memory{Key: "deploy", Content: "use bazel"})
 	check(t, s, Query{Text: "use"}, "build")
 }
+
+// TestTwinThatChanges: between the moment when a memory was found to mean the same and the moment when it gets the other
+// name, somebody else makes it say something else, or deletes it. What was to be saved is saved.
+func TestTwinThatChanges(t *testing.T) {
+	for name, change := range map[string]func(*Store) error{
+		"overwritten": func(s *Store) error {
+			_, err := s.Save(t.Context(), Memory{Key: "cat", Content: "A tower of stone."})
+			return err
+		},
+		"deleted": func(s *Store) error { return s.Delete(t.Context(), "cat", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, func(o *Options) { o.Embed, o.EmbedModel = meaning, "m1" })
+			save(t, s, Memory{Key: "cat", Content: "The cat sleeps."})
+			m := Memory{Key: "dog", Content: "The dogs sleep", Scope: Workspace, Tags: []string{}}
+			owner, _ := s.owner(m.Scope)
+			db, err := s.open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			vector := s.embed(t.Context(), m.Content)
+			twin := s.twin(t.Context(), db, owner, m.Key, vector)
+			if twin == 0 {
+				t.Fatal("no twin was found")
+			}
+			if err := change(s); err != nil {
+				t.Fatal(err)
+			}
+			if saved, err := s.store(t.Context(), db, owner, m, vector, twin); err != nil || saved.Duplicate != "" {
+				t.Errorf("saved %+v, %v", saved, err)
+			}
+			if got, err := s.Get(t.Context(), "dog", ""); err != nil || got.Content != m.Content {
+				t.Errorf("dog says %q, %v", got.Content, err)
+			}
+		})
+	}
+}

@@ -251,7 +251,11 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 		return Saved{}, err
 	}
 	vector := s.embed(ctx, m.Content)
-	twin := s.twin(ctx, db, owner, m.Key, vector)
+	return s.store(ctx, db, owner, m, vector, s.twin(ctx, db, owner, m.Key, vector))
+}
+
+// store keeps a memory that was cleaned; twin is one that means the same by what was known a moment ago.
+func (s *Store) store(ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64) (Saved, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return Saved{}, fmt.Errorf("saving memory %s: %w", m.Key, err)
@@ -328,6 +332,10 @@ func same(content string) string {
 
 func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e embedding, twin int64) (Saved, error) {
 	print := same(m.Content)
+	twin, err := stillTwin(ctx, tx, twin, owner, m.Key, e)
+	if err != nil {
+		return Saved{}, err
+	}
 	if twin == 0 {
 		err := tx.QueryRowContext(ctx, "SELECT id FROM memories WHERE owner = ? AND same = ? AND key <> ?", owner, print, m.Key).Scan(&twin)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -341,7 +349,7 @@ func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e 
 	if err != nil {
 		return Saved{}, err
 	}
-	if err := leaveToAlias(ctx, tx, owner, m.Key, print); err != nil {
+	if err = leaveToAlias(ctx, tx, owner, m.Key, print); err != nil {
 		return Saved{}, err
 	}
 	now := s.now().UnixNano()

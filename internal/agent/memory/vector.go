@@ -166,6 +166,17 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 	return 0
 }
 
+// stillTwin is a memory that meant the same a moment ago, 0 where it does no longer: somebody else may have changed or
+// deleted it, and its number be another's by now.
+func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string, e embedding) (int64, error) {
+	var packed []byte
+	err := tx.QueryRowContext(ctx, "SELECT vector FROM memories WHERE id = ? AND owner = ? AND key <> ? AND model = ?", twin, owner, key, e.model).Scan(&packed)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && cosine(packed, e.packed) < twinCosine {
+		return 0, nil
+	}
+	return twin, err
+}
+
 // meaningRank returns ids by likeness, best first; none where there are no embeddings.
 func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) []int64 {
 	asked := s.embed(ctx, q.Text)
