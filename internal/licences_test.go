@@ -33,22 +33,33 @@ func TestLicencesAreListed(t *testing.T) {
 // lockfile is what is read of a package-lock.json.
 type lockfile struct {
 	Packages map[string]struct {
-		Version      string            `json:"version"`
-		License      string            `json:"license"`
-		Dependencies map[string]string `json:"dependencies"`
+		Version              string            `json:"version"`
+		License              string            `json:"license"`
+		Resolved             string            `json:"resolved"`
+		Integrity            string            `json:"integrity"`
+		Optional             bool              `json:"optional"`
+		Dependencies         map[string]string `json:"dependencies"`
+		DevDependencies      map[string]string `json:"devDependencies"`
+		OptionalDependencies map[string]string `json:"optionalDependencies"`
 	} `json:"packages"`
+}
+
+// readLockfile reads the package-lock.json of one of the editors' folders.
+func readLockfile(t *testing.T, editor string) (lock lockfile) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(top, "editors", editor, "package-lock.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &lock)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
 }
 
 // Every npm package that the VS Code extension bundles, by its sources' imports and theirs, stands there too.
 func TestLicencesOfBundledPackages(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(top, "editors", "vscode", "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lock lockfile
-	if err := json.Unmarshal(raw, &lock); err != nil {
-		t.Fatal(err)
-	}
+	lock := readLockfile(t, "vscode")
 	doc, err := os.ReadFile(filepath.Join(top, "docs", "licences.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +83,37 @@ func TestLicencesOfBundledPackages(t *testing.T) {
 	}
 	if len(seen) < 5 {
 		t.Errorf("only %d packages were found", len(seen))
+	}
+}
+
+// What npm writes on one system serves on all: a lock file holds each package that another one in it names, those too that
+// are made for another system, which an install beside an old node_modules drops. What is installed on every system it holds
+// by its hash, and nothing by its address.
+func TestLockfilesAreWhole(t *testing.T) {
+	for _, editor := range []string{"acp", "vscode"} {
+		lock := readLockfile(t, editor)
+		for at, p := range lock.Packages {
+			if at != "" && p.Integrity == "" && !p.Optional || p.Resolved != "" {
+				t.Errorf("editors/%s: %s has the hash %q and the address %q", editor, at, p.Integrity, p.Resolved)
+			}
+			for _, names := range []map[string]string{p.Dependencies, p.DevDependencies, p.OptionalDependencies} {
+				for name := range names {
+					if !lock.finds(at, name) {
+						t.Errorf("editors/%s: %s is missing, which %s names", editor, name, at)
+					}
+				}
+			}
+		}
+	}
+}
+
+// finds says whether a package finds another one by its name: below itself, or below what it lies in.
+func (l lockfile) finds(at, name string) bool {
+	for {
+		if _, ok := l.Packages[strings.TrimPrefix(at+"/node_modules/"+name, "/")]; ok || at == "" {
+			return ok
+		}
+		at = at[:max(0, strings.LastIndex(at, "/node_modules/"))]
 	}
 }
 
