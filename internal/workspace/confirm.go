@@ -99,10 +99,8 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	if c.op != Modify {
 		op := FileOp{Op: c.op, URI: c.ref.URI, NewURI: c.newRef.URI, AnnotationID: note(c.hunks[0])}
 		e.Files = append(e.Files, op)
-		if c.op == Create {
-			e.Documents = append(e.Documents, DocumentEdit{URI: c.ref.URI, Edits: []TextEdit{{
-				NewText: string(c.hunks[0].new), AnnotationID: c.hunks[0].id,
-			}}})
+		if text := w.opText(c); len(text.Edits) > 0 {
+			e.Documents = append(e.Documents, text)
 		}
 		return
 	}
@@ -123,6 +121,27 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	e.Documents = append(e.Documents, doc)
 }
 
+// opText is what gives a file its text, once it was made or has its new name.
+func (w *Workspace) opText(c *change) DocumentEdit {
+	h, d := c.hunks[0], &document{uri: c.resultURI(), index: NewLineIndex(nil)}
+	var splices []splice
+	switch c.op {
+	case Create:
+		splices = []splice{{0, 0, h.new}}
+	case Rename:
+		d.text, d.index = h.old, NewLineIndex(h.old)
+		for _, part := range edit.Hunks(h.old, h.new) {
+			splices = append(splices, splice{part.BaseStart, part.BaseEnd, part.New})
+		}
+	}
+	text := w.textEdits(d, splices)
+	text.Version = nil
+	for i := range text.Edits {
+		text.Edits[i].AnnotationID = h.id
+	}
+	return text
+}
+
 // readBackSoon waits until every file holds its whole new text, at most the contract's
 // second, and then takes what there is.
 func (w *Workspace) readBackSoon(targets []*target, refused bool) {
@@ -133,7 +152,7 @@ func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 		waiting = false
 		for _, t := range targets {
 			if now, err := w.truth(t.c.ref); t.c.op == Modify && (err != nil || !bytes.Equal(now, t.after)) ||
-				t.c.op != Modify && !t.opHappened() {
+				t.c.op != Modify && !(t.opHappened() && w.textCame(t)) {
 				waiting = true
 			}
 		}
@@ -170,21 +189,29 @@ func (t *target) opHappened() bool {
 	return exists(t.c.newRef) && !exists(t.c.ref)
 }
 
+// textCame reports whether a file that was made, or renamed and changed, holds its text.
+func (w *Workspace) textCame(t *target) bool {
+	h, ref := t.wants[0].h, t.c.ref
+	if t.c.op == Rename {
+		ref = t.c.newRef
+	}
+	if t.c.op == Delete || bytes.Equal(h.old, h.new) {
+		return true
+	}
+	now, err := w.truth(ref)
+	return err == nil && bytes.Equal(now, h.new)
+}
+
 // readBack decides each hunk by what the file holds.
 func (w *Workspace) readBack(t *target) {
+	if t.c.op != Modify {
+		w.readBackOp(t)
+		return
+	}
 	now, err := w.truth(t.c.ref)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.status = done
-	if t.c.op != Modify {
-		h := t.wants[0].h
-		h.applying, h.state = false, HunkAccepted
-		if !t.opHappened() {
-			h.state = HunkRejected
-			t.end(skipped, "")
-		}
-		return
-	}
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		t.end(failed, err.Error())
@@ -196,8 +223,30 @@ func (w *Workspace) readBack(t *target) {
 		wt.h.applying = false
 		wt.h.state = tookHunk(diff, wt.h, t.spans[i])
 		if wt.h.state == HunkStale {
-			wt.h.reason, t.c.reason = "the editor left another text", "the editor left another text"
+			wt.h.reason, t.c.reason = otherText, otherText
 		}
+	}
+}
+
+// otherText is why a hunk is in conflict that the user confirmed.
+const otherText = "the editor left another text"
+
+// readBackOp decides the hunk of a file operation.
+func (w *Workspace) readBackOp(t *target) {
+	happened := t.opHappened()
+	came := happened && w.textCame(t)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := t.wants[0].h
+	h.applying, t.status = false, done
+	switch {
+	case came:
+		h.state = HunkAccepted
+	case happened:
+		h.state, h.reason, t.c.reason = HunkStale, otherText, otherText
+	default:
+		h.state = HunkRejected
+		t.end(skipped, "")
 	}
 }
 

@@ -259,6 +259,49 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
 
+// TestConfirmedRename: an editor that asks its user about a rename is given the new text too, and what it left is told.
+func TestConfirmedRename(t *testing.T) {
+	t.Parallel()
+	for state, text := range map[State]string{StateApplied: edited, StateConflict: ten} {
+		b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+		b.ed.open(b.uri("a.txt"), ten)
+		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+			b.ed.mu.Lock()
+			defer b.ed.mu.Unlock()
+			b.ed.fileOp(e.Files[0])
+			for _, d := range e.Documents {
+				if state == StateApplied {
+					b.ed.applyLocked(d)
+				}
+				for _, te := range d.Edits {
+					equal(t, "annotation", te.AnnotationID, e.Files[0].AnnotationID)
+				}
+			}
+			return ApplyReply{Applied: true}, nil
+		}
+		p, err := b.change(Confirm, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+		must(t, err)
+		o, err := b.Await(context.Background(), p.ID)
+		must(t, err)
+		equal(t, "text", string(b.read("b.txt").Text.Data), text)
+		equal(t, "state", o.State, state)
+	}
+}
+
+// TestConfirmedCreation: a file that the editor made without its text is not told of as if it held it.
+func TestConfirmedCreation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+	b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) {
+		must(t, os.WriteFile(b.path("new.txt"), nil, 0o644))
+		return ApplyReply{Applied: true}, nil
+	}
+	p := b.propose(Confirm, "new.txt", "new\n")
+	o, err := b.Await(context.Background(), p.ID)
+	must(t, err)
+	equal(t, "state", o.State, StateConflict)
+}
+
 // TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
 func TestRenameWhileDeciding(t *testing.T) {
 	defer func() { step = func(string) {} }()
