@@ -257,7 +257,7 @@ func TestACPModels(t *testing.T) {
 func TestACPCloseWhileBusy(t *testing.T) {
 	c := startACP(t)
 	dir := t.TempDir()
-	for range 10 {
+	for range 3 {
 		id := c.session(dir)
 		for range 20 {
 			c.next++

@@ -50,8 +50,7 @@ func (s *session) claim(ctx context.Context) (*prompting, error) {
 	if s.turn != nil {
 		return nil, fail(codeInvalidRequest, "a prompt of this session is still running: cancel it, or speak into it with %s", methodSteering)
 	}
-	request, _ := ctx.Value(inboundKey{}).(*inbound)
-	s.turn = &prompting{request: request, cancelled: make(chan struct{})}
+	s.turn = &prompting{request: inboundFrom(ctx), cancelled: make(chan struct{})}
 	return s.turn, nil
 }
 
@@ -173,7 +172,7 @@ func (s *session) ended(t *wire.Turn) {
 	turn.answered = true
 	s.turn = nil
 	s.mu.Unlock()
-	s.a.answerNow(turn.request, promptResult(reason, t))
+	s.a.requests.answerNow(s.a.out, turn.request, promptResult(reason, t))
 }
 
 // answers says that the handler is to answer, because ended has not, and will not.

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,24 +60,14 @@ type adapter struct {
 	ready  atomic.Bool    // initialize was answered
 	client acp.ClientCapabilities
 
-	inbound sync.WaitGroup // requests of the client whose answers are not queued
+	requests requests
 
 	mu       sync.RWMutex // each delta looks for its session
-	requests map[jsonrpc2.ID]*inbound
 	cores    map[string]*core
 	sessions map[string]*session
 	ahead    *core // started for Options.Ahead, and not asked for yet
 	ended    bool  // no core starts any more
 }
-
-// inbound is a request of the client's.
-type inbound struct {
-	id       jsonrpc2.ID
-	cancel   context.CancelFunc
-	answered chan struct{} // closed when its answer is queued
-}
-
-type inboundKey struct{}
 
 // Serve speaks with one client until its input ends. Then everything that runs is aborted,
 // what was asked is answered, and the servers within are ended with all their children.
@@ -91,7 +80,7 @@ func Serve(ctx context.Context, opts Options) error {
 		}
 		close(quit)
 	}
-	a.stream.Filter, a.stream.Sent = unanswered, a.sent
+	a.stream.Filter, a.stream.Sent = unanswered, a.requests.sent
 	a.conn.Go(a.ctx, a.handle)
 	select {
 	case <-quit:
@@ -107,8 +96,7 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &adapter{opts: opts, log: opts.Log, requests: map[jsonrpc2.ID]*inbound{},
-		cores: map[string]*core{}, sessions: map[string]*session{}}
+	a := &adapter{opts: opts, log: opts.Log, cores: map[string]*core{}, sessions: map[string]*session{}}
 	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.out = transport.NewLineOutbox(opts.Out, deltaEnd)
 	a.stream = transport.NewLineStream(opts.In, a.out)
@@ -139,9 +127,9 @@ func (a *adapter) shutdown() {
 			bound.Reset(0)
 		}
 	}
-	await(&a.inbound, flushGrace)
+	await(&a.requests.open, flushGrace)
 	a.cancel()
-	await(&a.inbound, flushGrace)
+	await(&a.requests.open, flushGrace)
 	await(&a.wg, flushGrace)
 	a.out.Close()
 	waitFor(a.out.Done(), flushGrace)
@@ -196,7 +184,7 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	case !a.ready.Load() && req.Method() != acp.AgentMethodInitialize:
 		return nil, fail(codeInvalidRequest, "%s came before initialize: send initialize first", req.Method())
 	}
-	reqCtx, done := a.begin(req.ID())
+	reqCtx, done := a.requests.begin(a.ctx, req.ID())
 	defer done()
 	result, err = m(a, reqCtx, req.Params(), func() { jsonrpc2.Async(ctx) })
 	if err != nil {
@@ -205,67 +193,11 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	return result, nil
 }
 
-// begin registers a request, so that $/cancel_request finds it.
-func (a *adapter) begin(id jsonrpc2.ID) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(a.ctx)
-	r := &inbound{id: id, cancel: cancel, answered: make(chan struct{})}
-	a.inbound.Add(1)
-	a.mu.Lock()
-	if again := a.requests[id]; again != nil {
-		a.inbound.Done() // the client used an id twice: only the later is waited for
-	}
-	a.requests[id] = r
-	a.mu.Unlock()
-	return context.WithValue(ctx, inboundKey{}, r), cancel
-}
-
-// sent is told of each frame but updates, after it was queued.
-func (a *adapter) sent(body []byte) {
-	ids := transport.AnsweredIDs(body)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, id := range ids {
-		a.answered(id)
-	}
-}
-
-// answered lets what waited for an answer go on. The caller holds mu.
-func (a *adapter) answered(id jsonrpc2.ID) {
-	if r := a.requests[id]; r != nil {
-		delete(a.requests, id)
-		close(r.answered)
-		a.inbound.Done()
-	}
-}
-
-// answerNow answers a request whose handler still waits, and is to return answeredBefore.
-func (a *adapter) answerNow(r *inbound, result []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.requests[r.id] != r {
-		return
-	}
-	body := append([]byte(`{"jsonrpc":"2.0","id":`), encode(rawID(r.id))...)
-	body = append(append(body, `,"result":`...), result...)
-	_ = a.out.Put(append(body, '}')) // fails only when the connection has ended
-	a.answered(r.id)
-}
-
-// answeredBefore is the result of a handler whose request was answered by answerNow. It is not written.
-var answeredBefore = jsonrpc2.RawMessage(`"answered before"`)
-
-var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)
-
-// unanswered returns what is to be written of a body: not what was answered before.
-func unanswered(body []byte) []byte {
-	return transport.Without(body, func(message []byte) bool { return bytes.HasSuffix(message, answeredBeforeEnd) })
-}
-
 // afterAnswer runs f in the background once the request of ctx is answered: a client knows
 // nothing of a session before that.
 func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) {
-	r, ok := ctx.Value(inboundKey{}).(*inbound)
-	if !ok {
+	r := inboundFrom(ctx)
+	if r == nil {
 		return
 	}
 	a.background(func(ctx context.Context) {
@@ -289,14 +221,8 @@ func (a *adapter) notified(method string, params []byte) {
 		var p struct {
 			RequestID json.RawMessage `json:"requestId"`
 		}
-		if json.Unmarshal(params, &p) != nil {
-			return
-		}
-		a.mu.Lock()
-		r := a.requests[transport.IDFrom(p.RequestID)]
-		a.mu.Unlock()
-		if r != nil {
-			r.cancel()
+		if json.Unmarshal(params, &p) == nil {
+			a.requests.cancel(transport.IDFrom(p.RequestID))
 		}
 	}
 }
