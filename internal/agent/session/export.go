@@ -35,11 +35,10 @@ func (l *Library) Export(id, format string) (string, error) {
 	if format != "json" && format != "markdown" {
 		return "", fmt.Errorf("exporting session %s: the format is %q, it can be json or markdown", id, format)
 	}
-	in, done, err := l.borrow(id)
+	in, err := l.borrow(id)
 	if err != nil {
 		return "", fmt.Errorf("exporting: %w", err)
 	}
-	defer done()
 	if format == "markdown" {
 		return string(l.redact([]byte(markdown(in)))), nil
 	}

@@ -157,3 +157,36 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestLoadedWhileCopied: a session that is loaded while an export or a fork reads it stays open when that is done.
+func TestLoadedWhileCopied(t *testing.T) {
+	export := func(l *Library, id string) error { _, err := l.Export(id, "json"); return err }
+	fork := func(l *Library, id string) error { _, err := l.Fork(id, "", false); return err }
+	for _, c := range []struct {
+		at     string // what goes through Redact then
+		copied func(*Library, string) error
+	}{{"hello", export}, {`"messages":[`, export}, {"hello", fork}, {`"forkOf":`, fork}} {
+		t.Run(c.at, func(t *testing.T) {
+			var l *Library
+			var id string
+			var in *Loaded
+			l = OpenWith(t.TempDir(), Options{Now: clock(), Redact: func(b []byte) []byte {
+				if id != "" && in == nil && bytes.Contains(b, []byte(c.at)) {
+					in = &Loaded{}
+					in = load(t, l, id)
+				}
+				return b
+			}})
+			defer l.Close()
+			s := create(t, l)
+			must(t, s.Append(messageRecord(msg("m1", message.RoleUser, "hello"))))
+			must(t, s.Close())
+			id = s.ID()
+			must(t, c.copied(l, id))
+			must(t, in.Session.Append(messageRecord(msg("m2", message.RoleUser, "and more"))))
+			if l.opened(id) != in.Session {
+				t.Error("the library does not know it any more")
+			}
+		})
+	}
+}

@@ -12,11 +12,10 @@ import (
 // edited and sent again. The results of a kept call are kept with it. Items keep their ids and
 // get new numbers.
 func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
-	in, done, err := l.borrow(id)
+	in, err := l.borrow(id)
 	if err != nil {
 		return nil, fmt.Errorf("forking: %w", err)
 	}
-	defer done()
 	items, err := in.Session.Items(0)
 	if err != nil {
 		return nil, fmt.Errorf("forking: %w", err)
@@ -41,17 +40,12 @@ func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	})
 }
 
-// borrow loads a session for reading; done closes it unless it was open before.
-func (l *Library) borrow(id string) (*Loaded, func(), error) {
-	open := l.opened(id) != nil
-	in, err := l.Load(id)
-	if err != nil {
-		return nil, nil, err
+// borrow reads a session to copy it. It opens none: whoever loads it meanwhile has it, and keeps it, for himself.
+func (l *Library) borrow(id string) (*Loaded, error) {
+	if s := l.opened(id); s != nil {
+		return s.reload()
 	}
-	if open {
-		return in, func() {}, nil
-	}
-	return in, func() { in.Session.Close() }, nil
+	return l.stored(id)
 }
 
 // placesOf returns for each item the message that it belongs to: the one it shows, else that of

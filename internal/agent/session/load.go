@@ -76,6 +76,15 @@ func (l *Library) Load(id string) (*Loaded, error) {
 	if s := l.opened(id); s != nil {
 		return s.reload()
 	}
+	in, err := l.stored(id)
+	if err == nil {
+		l.keep(in.Session)
+	}
+	return in, err
+}
+
+// stored reads a session that is not open here. The Session is the caller's own.
+func (l *Library) stored(id string) (*Loaded, error) {
 	r, err := l.read(id)
 	if err != nil {
 		return nil, err
@@ -88,7 +97,6 @@ func (l *Library) Load(id string) (*Loaded, error) {
 	s.publish()
 	r.out.Session = s
 	r.out.Entry = s.Entry()
-	l.keep(s)
 	return r.out, nil
 }
 
