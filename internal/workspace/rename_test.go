@@ -254,7 +254,7 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "written", b.disk("b.txt"), "b.txt\nTWO\n")
 	equal(t, "conflicts", len(b.decide(p, reject("*")).Conflicts), 0)
 	equal(t, "back", b.disk("a.txt"), unformatted)
-	p, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")})
+	_, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")})
 	must(t, err)
 	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
