@@ -51,7 +51,7 @@ func (h *Hub) Expand(ctx context.Context, server, name string, args []string) (s
 	if s == nil {
 		return "", fmt.Errorf("there is no MCP server %s", server)
 	}
-	session, err := s.connected(ctx)
+	session, err := s.ready(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -35,3 +35,28 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 		t.Errorf("the server knows %q", res.Text)
 	}
 }
+
+// What is read of a server may hang on its folders as a call does.
+func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
+	t.Parallel()
+	tell := make(chan struct{}, 1)
+	tell <- struct{}{} // those of the start
+	w := with(t, Options{Roots: func() []string { <-tell; return []string{"file:///one"} }},
+		Config{Name: "plain", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=plain")})
+	for name, read := range map[string]func(){
+		"a resource": func() { w.ask(t, "plain_resources", `{"uri":"mem://note"}`, "remember") },
+		"resources":  func() { w.ask(t, "plain_resources", `{}`, "mem://note") },
+		"a prompt": func() {
+			if text, err := w.hub.Expand(t.Context(), "plain", "review", []string{"x"}); text != "Review x" {
+				t.Errorf("the prompt is %q (%v)", text, err)
+			}
+		},
+	} {
+		var told atomic.Bool
+		w.hub.RootsChanged()
+		time.AfterFunc(50*time.Millisecond, func() { told.Store(true); tell <- struct{}{} }) // who does not wait is through by then
+		if read(); !told.Load() {
+			t.Errorf("%s did not wait for the folders", name)
+		}
+	}
+}

@@ -394,6 +394,15 @@ func (s *server) offer() {
 	}
 }
 
+// ready returns the session once it is there and has the workspace folders of the time of the call.
+func (s *server) ready(ctx context.Context) (*sdk.ClientSession, error) {
+	session, err := s.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return session, s.rootsTold(ctx)
+}
+
 // restartWait is how long a call waits for a server that is started again.
 const restartWait = 15 * time.Second
 

@@ -79,11 +79,8 @@ func (t *tool) Subject(args json.RawMessage) *agent.Subject {
 var tokens atomic.Int64
 
 func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	session, err := t.server.connected(ctx)
+	session, err := t.server.ready(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := t.server.rootsTold(ctx); err != nil {
 		return nil, err
 	}
 	token := fmt.Sprintf("p%d", tokens.Add(1))
@@ -196,7 +193,7 @@ func (r *resources) Run(ctx context.Context, call *agent.Call) (*agent.Result, e
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return nil, err
 	}
-	session, err := r.server.connected(ctx)
+	session, err := r.server.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
