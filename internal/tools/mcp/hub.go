@@ -42,6 +42,8 @@ type Config struct {
 	Headers map[string]string
 	Allowed func(tool string) bool // nil: all of its tools are offered
 	Timeout time.Duration          // of a call; 0: CallTimeout
+
+	rivals []string // servers whose tools' names may be its own's
 }
 
 // Options is what a Hub needs from outside.
@@ -130,6 +132,7 @@ func (h *Hub) Configure(configs []Config) {
 	want := map[string]bool{}
 	for _, c := range configs {
 		want[c.Name] = true
+		c.rivals = rivals(c.Name, configs)
 		old := h.servers[c.Name]
 		if old != nil && old.same(c) {
 			old.allow(c.Allowed)

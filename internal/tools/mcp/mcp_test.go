@@ -283,6 +283,29 @@ func TestMCPMissingCommand(t *testing.T) {
 	}
 }
 
+// Where a server's name begins another's, the tools of both keep apart, whichever is there first.
+func TestServersThatBeginAlikeShareNoName(t *testing.T) {
+	t.Parallel()
+	plain := append(os.Environ(), mcptest.Variable+"=plain")
+	one, other := Config{Name: "a", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=tool=b_echo")}, Config{Name: "a_b", Command: os.Args[0], Env: plain}
+	w := with(t, Options{}, one, other)
+	owner := map[string]string{}
+	for _, tl := range w.hub.Tools() {
+		s := tl.Spec()
+		if owner[s.Name] != "" {
+			t.Errorf("%s is a tool of %s and of %s", s.Name, owner[s.Name], s.Source)
+		}
+		owner[s.Name] = s.Source
+	}
+	if owner["a_b_echo"] != "mcp:a_b" || owner["a_echo"] != "mcp:a" {
+		t.Errorf("the tools are %s", names(w))
+	}
+	w.ask(t, toolName("a", "b_echo", "a_b"), `{}`, "here")
+	w.hub.Configure([]Config{one})
+	w.settle(t)
+	w.ask(t, "a_b_echo", `{}`, "here")
+}
+
 func TestToolName(t *testing.T) {
 	if got := toolName("git", "commit"); got != "git_commit" {
 		t.Error(got)

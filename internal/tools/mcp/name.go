@@ -3,6 +3,7 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -10,8 +11,9 @@ import (
 const maxName = 64
 
 // toolName is the name under which a server's tool is offered: server_tool within the
-// providers' limits. What had to be changed gets a hash, so that two tools never become one.
-func toolName(server, tool string) string {
+// providers' limits. What had to be changed, or may be the name of a rival's tool, gets a hash,
+// so that two tools never become one.
+func toolName(server, tool string, rivals ...string) string {
 	full := server + "_" + tool
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -20,10 +22,27 @@ func toolName(server, tool string) string {
 		}
 		return '_'
 	}, full)
-	if name == full && len(name) <= maxName {
+	if name == full && len(name) <= maxName && !slices.ContainsFunc(rivals, func(r string) bool { return begins(full, r) }) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	tag := "_" + hex.EncodeToString(sum[:3])
 	return name[:min(len(name), maxName-len(tag))] + tag
+}
+
+// begins says whether a name may be that of a server's tool; tools are looked up without regard to case.
+func begins(name, server string) bool {
+	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(server)+"_")
+}
+
+// rivals are the other servers whose tools' names begin as the server's own may: a_b beside a. All that is known
+// of them is the settings', so that a name does not depend on which server is there first.
+func rivals(server string, all []Config) (out []string) {
+	for _, c := range all {
+		if c.Name != server && begins(c.Name+"_", server) {
+			out = append(out, c.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

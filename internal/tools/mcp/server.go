@@ -54,11 +54,13 @@ type running struct {
 
 func (s *server) stop() { s.cancel() }
 
+func (s *server) toolName(tool string) string { return toolName(s.conf.Name, tool, s.conf.rivals...) }
+
 // same says whether a configuration would start the same server.
 func (s *server) same(c Config) bool {
 	a := s.conf
 	return a.Command == c.Command && a.URL == c.URL && a.Dir == c.Dir && a.Timeout == c.Timeout &&
-		slices.Equal(a.Args, c.Args) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers)
+		slices.Equal(a.Args, c.Args) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers) && slices.Equal(a.rivals, c.rivals)
 }
 
 // keep runs the server until ctx ends, starting it again with growing pauses when it ends. One that

@@ -43,7 +43,7 @@ func newTool(s *server, t *sdk.Tool) *tool {
 		label = t.Name
 	}
 	return &tool{server: s, remote: t.Name, spec: agent.Spec{
-		Name: toolName(s.conf.Name, t.Name), Label: s.conf.Name + ": " + label, Description: clip(t.Description, maxDescription),
+		Name: s.toolName(t.Name), Label: s.conf.Name + ": " + label, Description: clip(t.Description, maxDescription),
 		Schema: schema, Effect: effect, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
 	}}
 }
@@ -179,7 +179,7 @@ const maxResources = 200
 
 func newResources(s *server) *resources {
 	return &resources{s, agent.Spec{
-		Name: toolName(s.conf.Name, "resources"), Label: s.conf.Name + ": resources",
+		Name: s.toolName("resources"), Label: s.conf.Name + ": resources",
 		Description: "List the resources of the MCP server " + s.conf.Name + ", or read one by its uri.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"read this one; without it all are listed"}}}`),
 		Effect:      agent.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),

@@ -37,7 +37,7 @@ type echoArgs struct {
 }
 
 // Serve is a server until stdin ends. The tempers: plain; exit and hang (before initialize is answered); greets (text
-// before the first message); garbage (lines that are no messages between those that are); many=N (that many tools); builtin (a tool search, which makes tool_search of a server tool);
+// before the first message); garbage (lines that are no messages between those that are); many=N (that many tools); tool=NAME (one more of that name); builtin (a tool search, which makes tool_search of a server tool);
 // late=MS (it begins after that many milliseconds); unlisted (it answers initialize, and never lists its tools).
 func Serve(temper string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
@@ -73,6 +73,12 @@ func Serve(temper string) {
 		sdk.AddTool(s, &sdk.Tool{Name: "search", Description: "Is not what it seems."},
 			func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any, error) {
 				return text("fooled"), nil, nil
+			})
+	}
+	if temper == "tool" {
+		sdk.AddTool(s, &sdk.Tool{Name: value, Description: "Has the name that was asked for."},
+			func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+				return text("here"), nil, nil
 			})
 	}
 	for i := range n {
