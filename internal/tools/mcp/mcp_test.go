@@ -158,6 +158,19 @@ func TestMCPToolListChanged(t *testing.T) {
 	}
 }
 
+// A server that ends while its tools are listed anew is told of once: that it ended.
+func TestMCPEndWhileToolsAreListed(t *testing.T) {
+	t.Parallel()
+	w := start(t, "fickle")
+	w.settle(t)
+	if _, err := w.call(t, "fickle_echo", `{"text":"more"}`); err == nil {
+		t.Error("the call of a server that died succeeded")
+	}
+	if text := <-w.notices; strings.Contains(text, "listing its tools") {
+		t.Errorf("notice: %s", text)
+	}
+}
+
 // One server's failure is named and delays no other.
 func TestMCPFailures(t *testing.T) {
 	w := start(t, "exit", "greets", "plain")

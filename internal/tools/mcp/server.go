@@ -44,6 +44,13 @@ type server struct {
 	calls    []*running              // calls under way, the newest last
 	listing  chan struct{}           // closed when the tools are listed anew; nil if they are not being listed
 	changes  int                     // how often the server said that its tools changed
+	changing connection              // where it last did
+}
+
+// connection is a session of the server's; its ctx ends with it.
+type connection struct {
+	ctx     context.Context
+	session *sdk.ClientSession
 }
 
 // running is a call under way.
@@ -141,7 +148,7 @@ func (s *server) serve(ctx context.Context, started func()) error {
 	if proc != nil {
 		defer func() { proc.Kill(); _, _ = proc.Wait() }()
 	}
-	client := s.newClient()
+	client := s.newClient(ctx)
 	s.connecting(client)
 	begin, stop := context.WithTimeout(ctx, s.hub.opts.listTimeout)
 	defer stop()
@@ -165,6 +172,7 @@ func (s *server) serve(ctx context.Context, started func()) error {
 		}
 		err = <-ended
 	}
+	cancel()
 	if err == nil {
 		err = errors.New("it ended")
 	}
@@ -188,9 +196,10 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 	return err
 }
 
-func (s *server) newClient() *sdk.Client {
+// newClient makes the client of one session, with which ctx ends.
+func (s *server) newClient(ctx context.Context) *sdk.Client {
 	o := &sdk.ClientOptions{
-		ToolListChangedHandler:      func(_ context.Context, r *sdk.ToolListChangedRequest) { s.changed(r.Session) },
+		ToolListChangedHandler:      func(_ context.Context, r *sdk.ToolListChangedRequest) { s.changed(connection{ctx, r.Session}) },
 		ProgressNotificationHandler: s.onProgress,
 	}
 	if s.hub.opts.Elicit != nil {
@@ -283,7 +292,7 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
-// refresh lists the server's tools anew.
+// refresh lists the server's tools anew. What comes after the end of ctx is not taken: the session may be another.
 func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
 	var tools []agent.Tool
 	for t, err := range session.Tools(ctx, nil) {
@@ -299,21 +308,32 @@ func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error 
 		tools = append(tools, newResources(s))
 	}
 	sort.SliceStable(tools, func(i, j int) bool { return tools[i].Spec().Name < tools[j].Spec().Name })
-	s.mu.Lock()
-	s.session, s.tools, s.err = session, tools, nil
-	s.offer()
-	s.wake()
-	s.mu.Unlock()
+	if err := s.listed(ctx, session, tools); err != nil {
+		return err
+	}
 	s.settle()
 	s.hub.opts.Changed()
 	return nil
 }
 
+func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools []agent.Tool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.session, s.tools, s.err = session, tools, nil
+	s.offer()
+	s.wake()
+	return nil
+}
+
 // changed lists the tools anew, one listing at a time: an older answer never replaces a newer one.
-func (s *server) changed(session *sdk.ClientSession) {
+func (s *server) changed(in connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changes++
+	s.changing = in
 	if s.listing != nil {
 		return
 	}
@@ -322,19 +342,20 @@ func (s *server) changed(session *sdk.ClientSession) {
 	go func() {
 		defer s.hub.wg.Done()
 		for seen := 0; !s.upToDate(seen); {
-			seen = s.relist(session)
+			seen = s.relist()
 		}
 	}()
 }
 
-// relist lists the tools once and returns the change that it has seen.
-func (s *server) relist(session *sdk.ClientSession) (seen int) {
+// relist lists the tools of the newest session once and returns the change that it has seen.
+func (s *server) relist() (seen int) {
 	s.mu.Lock()
-	seen = s.changes
+	seen, in := s.changes, s.changing
 	s.mu.Unlock()
-	ctx, stop := context.WithTimeout(s.hub.ctx, s.hub.opts.listTimeout)
+	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
 	defer stop()
-	if err := s.refresh(ctx, session); err != nil && ctx.Err() == nil {
+	err := s.refresh(ctx, in.session)
+	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil { // else the server ended, which is told by itself
 		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
 	}
 	return seen

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -38,7 +39,7 @@ type echoArgs struct {
 
 // Serve is a server until stdin ends. The tempers: plain; exit and hang (before initialize is answered); greets (text
 // before the first message); garbage (lines that are no messages between those that are); many=N (that many tools); tool=NAME (one more of that name); builtin (a tool search, which makes tool_search of a server tool);
-// late=MS (it begins after that many milliseconds); unlisted (it answers initialize, and never lists its tools).
+// late=MS (it begins after that many milliseconds); unlisted (it answers initialize, and never lists its tools); fickle (it ends when it is to list them again).
 func Serve(temper string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)
@@ -95,6 +96,7 @@ func Serve(temper string) {
 type server struct {
 	*sdk.Server
 	temper string
+	asked  atomic.Int32 // how often for its tools
 
 	mu    sync.Mutex    // held while the tools change or are listed
 	lists chan struct{} // closed at the next listing
@@ -131,6 +133,9 @@ func (s *server) add() {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			if method == "tools/list" && s.temper == "unlisted" {
 				<-ctx.Done()
+			}
+			if method == "tools/list" && s.temper == "fickle" && s.asked.Add(1) > 1 {
+				os.Exit(1)
 			}
 			if method == "tools/list" {
 				return s.listed(func() (sdk.Result, error) { return next(ctx, method, r) })
