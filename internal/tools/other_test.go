@@ -76,6 +76,9 @@ func TestToolSearch(t *testing.T) {
 		{"/^GIT_/", "git_log git_diff", "Loaded"},
 		{"show changes", "git_diff git_log", "Loaded"},
 		{"several", "many_0 many_1 many_2 many_3 many_4", "Loaded"},
+		{"select:many_9,many_8,many_7,many_6,many_5,many_4,ls", "many_9 many_8 many_7 many_6 many_5", "- many_5: One of several\nNot loaded, 5 at most at once: many_4, ls. Search again for those that you need."},
+		{"/many_[2-7]/", "many_2 many_3 many_4 many_5 many_6", "Not loaded, 5 at most at once: many_7."},
+		{"one of", "many_0 many_1 many_2 many_3 many_4", "Not loaded, 5 at most at once: many_5, many_6, many_7, many_8, many_9."},
 		{"zebra", "", `No tool matches "zebra". There are: git_log, git_diff, ls, many_0`},
 	} {
 		res, err := h.result("tool_search", args{"query": c.query})

@@ -21,6 +21,9 @@ const maxServerNames = 500
 // maxToolNames is how many names an answer lists that found nothing.
 const maxToolNames = 100
 
+// maxMoreNames is how many names an answer lists of what it found beside what it loads.
+const maxMoreNames = 25
+
 type toolSearchArgs struct {
 	Query string `json:"query"`
 }
@@ -49,12 +52,11 @@ func specNames(specs []agent.Spec) (names []string) {
 	return names
 }
 
-// nameList is the names of tools, the first maxToolNames of them.
-func nameList(specs []agent.Spec) string {
+// nameList is the names of tools, the first limit of them.
+func nameList(specs []agent.Spec, limit int) string {
 	names := specNames(specs)
-	if len(names) > maxToolNames {
-		more := len(names) - maxToolNames
-		names = append(names[:maxToolNames:maxToolNames], fmt.Sprintf("and %d more", more))
+	if more := len(names) - limit; more > 0 {
+		names = append(names[:limit:limit], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }
@@ -72,18 +74,22 @@ func (e *sessionEnv) toolSearch(ctx context.Context, _ *agent.Call, a toolSearch
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return text("No tool matches %q. There are: %s.%s", a.Query, nameList(specs), e.missing()), nil
+		return text("No tool matches %q. There are: %s.%s", a.Query, nameList(specs, maxToolNames), e.missing()), nil
 	}
+	loaded := hits[:min(len(hits), maxToolHits)]
 	var b strings.Builder
 	b.WriteString("Loaded; call them from now on:\n")
-	for _, s := range hits {
+	for _, s := range loaded {
 		fmt.Fprintf(&b, "- %s: %s\n", s.Name, oneLine(s.Description, 200))
+	}
+	if more := hits[len(loaded):]; len(more) > 0 {
+		fmt.Fprintf(&b, "Not loaded, %d at most at once: %s. Search again for those that you need.\n", maxToolHits, nameList(more, maxMoreNames))
 	}
 	if len(unknown) > 0 {
 		fmt.Fprintf(&b, "Not known: %s.%s\n", strings.Join(unknown, ", "), e.missing())
 	}
 	res := text("%s", strings.TrimSuffix(b.String(), "\n"))
-	res.Activate = specNames(hits)
+	res.Activate = specNames(loaded)
 	return res, nil
 }
 
@@ -125,7 +131,7 @@ func findTools(specs []agent.Spec, query string) (hits []agent.Spec, unknown []s
 			return nil, nil, fmt.Errorf("reading the expression: %w", err)
 		}
 		for _, s := range specs {
-			if len(hits) < maxToolHits && re.MatchString(s.Name+"\n"+s.Description) {
+			if re.MatchString(s.Name + "\n" + s.Description) {
 				hits = append(hits, s)
 			}
 		}
@@ -147,7 +153,7 @@ func selectTools(specs []agent.Spec, names string) (hits []agent.Spec, unknown [
 		case name == "":
 		case i < 0:
 			unknown = append(unknown, name)
-		case len(hits) < maxToolHits:
+		default:
 			hits = append(hits, specs[i])
 		}
 	}
@@ -179,7 +185,7 @@ func rankTools(specs []agent.Spec, words []string) []agent.Spec {
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	var hits []agent.Spec
-	for _, s := range all[:min(len(all), maxToolHits)] {
+	for _, s := range all {
 		hits = append(hits, s.Spec)
 	}
 	return hits
