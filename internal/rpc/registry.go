@@ -106,9 +106,6 @@ func (r *registry) load(ctx context.Context, id string) (l *live, err error) {
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if err == nil {
-			r.byID[id] = l
-		}
 		close(r.loading[id])
 		delete(r.loading, id)
 	}()
@@ -134,7 +131,24 @@ func (r *registry) load(ctx context.Context, id string) (l *live, err error) {
 		l.engine.Notice("warning", "this session was made in "+loaded.Entry.Cwd+"; it works in "+cwd+" now")
 	}
 	r.tellProblems(l, loaded)
+	if err := r.admit(ctx, l); err != nil {
+		return nil, err
+	}
 	return l, nil
+}
+
+// admit lists a session that was built. Where the registry was closed meanwhile, the session is too: nobody else would.
+func (r *registry) admit(ctx context.Context, l *live) error {
+	r.mu.Lock()
+	closed := r.closed
+	if !closed {
+		r.byID[l.id] = l
+	}
+	r.mu.Unlock()
+	if !closed {
+		return nil
+	}
+	return errors.Join(errCancelled, r.end(ctx, l))
 }
 
 func (r *registry) tellProblems(l *live, loaded *session.Loaded) {
@@ -164,13 +178,13 @@ func (r *registry) create(ctx context.Context, p *wire.SessionNewParams) (*live,
 		return nil, err
 	}
 	l, err := r.fill(ctx, store, cwd, p, seeds)
+	if err == nil {
+		err = r.admit(ctx, l)
+	}
 	if err != nil {
 		return nil, errors.Join(err, r.s.core.Library.Delete(store.ID()))
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.byID[l.id] = l
-	r.current = l.id
+	r.setCurrent(l.id)
 	return l, nil
 }
 
@@ -245,22 +259,13 @@ func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) 
 
 // reload builds a session anew after its history was branched. It must be idle. What has begun to close goes on to its end,
 // whatever becomes of the request; a session that could not be built is loaded by whoever asks for it next.
-func (r *registry) reload(ctx context.Context, old *live) (l *live, err error) {
+func (r *registry) reload(ctx context.Context, old *live) (*live, error) {
 	r.mu.Lock()
 	back := r.takeLocked(old)
 	r.mu.Unlock()
-	defer func() {
-		if err == nil && l != nil {
-			r.mu.Lock()
-			r.byID[l.id] = l
-			r.mu.Unlock()
-		}
-		back()
-	}()
+	defer back()
 	ctx = context.WithoutCancel(ctx)
-	closing, done := context.WithTimeout(ctx, closeGrace)
-	defer done()
-	if err := old.engine.Close(closing); err != nil {
+	if err := closeEngine(ctx, old); err != nil {
 		return nil, err
 	}
 	r.s.hub.close(old.stream)
@@ -268,7 +273,22 @@ func (r *registry) reload(ctx context.Context, old *live) (l *live, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.build(ctx, loaded.Session, old.cwd, old.ownConfig(), loaded)
+	l, err := r.build(ctx, loaded.Session, old.cwd, old.ownConfig(), loaded)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.admit(ctx, l); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// closeEngine ends what runs in a session that is being taken out, also where the request for that was cancelled: half
+// a session would be left.
+func closeEngine(ctx context.Context, l *live) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer done()
+	return l.engine.Close(ctx)
 }
 
 // delete takes an idle session out for good. Whoever asks for it meanwhile hears that there is none.
@@ -280,7 +300,7 @@ func (r *registry) delete(ctx context.Context, l *live) error {
 	}
 	r.mu.Unlock()
 	defer back()
-	err := l.engine.Close(ctx)
+	err := closeEngine(ctx, l)
 	if r.s.core.Workspace != nil {
 		r.s.core.Workspace.DropSession(l.id)
 	}
@@ -304,7 +324,12 @@ func (r *registry) release(ctx context.Context, id string) error {
 	}
 	r.mu.Unlock()
 	defer back()
-	err := l.engine.Close(ctx)
+	return r.end(ctx, l)
+}
+
+// end closes a session that is not listed and stays stored.
+func (r *registry) end(ctx context.Context, l *live) error {
+	err := closeEngine(ctx, l)
 	r.s.hub.close(l.stream)
 	l.stream.barrier()
 	r.tellClosed(l, false)

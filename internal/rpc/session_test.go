@@ -363,6 +363,80 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	c.turnEnd(c.prompt(id, "third").TurnID)
 }
 
+// A session that is made, loaded or read anew while the connection ends is closed as the others are: nobody would end it later.
+func TestASessionThatIsMadeAsTheConnectionEndsIsClosed(t *testing.T) {
+	for _, how := range []string{"made", "loaded", "read anew"} {
+		t.Run(how, func(t *testing.T) { madeAtTheEnd(t, how) })
+	}
+}
+
+func madeAtTheEnd(t *testing.T, how string) {
+	var c *testClient
+	ending, wakes := false, func() {}
+	var closed []string
+	c = claimed(t, harnessOptions{core: func(core *Core) {
+		prepare := core.Prepare
+		core.Prepare = func(ctx context.Context, info SessionInfo) (agent.Options, error) {
+			if ending {
+				closing, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				if err := c.peer.s.sessions.close(closing); err != nil {
+					t.Error(err)
+				}
+				closed = nil // those that were there
+				wakes = func() { info.Notify(message.NewText(message.RoleUser, "the job has ended"), true) }
+			}
+			return prepare(ctx, info)
+		}
+		core.Closed = func(id string, _ bool) { closed = append(closed, id) }
+	}})
+	id, r := c.newSession(), c.peer.s.sessions
+	var l *live
+	var err error
+	switch ending = how == "read anew"; how {
+	case "made":
+		ending = true
+		l, err = r.create(t.Context(), &wire.SessionNewParams{})
+	case "loaded":
+		if err := r.release(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		ending = true
+		l, err = r.get(t.Context(), id)
+	default:
+		l, err = r.reload(t.Context(), r.loaded(id))
+	}
+	if l != nil || !errors.Is(err, errCancelled) || len(closed) != 1 {
+		t.Errorf("a session that was %s came as %v, %v, and those closed are %v", how, l, err, closed)
+	}
+	wakes()
+	if l := r.loaded(id); l != nil && l.engine.State().Status != agent.SessionIdle {
+		t.Error("the session runs on")
+	}
+}
+
+// A session is let go whole, also where the request for that was cancelled.
+func TestASessionIsLetGoWhole(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	c := claimed(t, harnessOptions{model: hangs(begun)})
+	id := c.newSession()
+	turn := c.prompt(id, "first").TurnID
+	<-begun
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.peer.s.sessions.release(ctx, id); err != nil {
+		t.Errorf("let go for a request that was cancelled: %v", err)
+	}
+	if end := c.turnEnd(turn); end.Status != agent.TurnStatusAborted {
+		t.Errorf("the turn that ran ended as %s", end.Status)
+	}
+	var again wire.Turn
+	c.call(wire.MethodTurnWait, map[string]any{"sessionId": id, "turnId": turn}, &again)
+	if again.Status != agent.TurnStatusAborted {
+		t.Errorf("loaded again, the turn is %s", again.Status)
+	}
+}
+
 // meeting is settings that change while they are read.
 type meeting struct {
 	plainSettings
