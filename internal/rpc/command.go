@@ -101,12 +101,16 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 	case "agent.steer", "agent.abort", "agent.continue", "agent.undoLast", "agent.showTranscript":
 		id := s.sessions.currentID()
 		if id == "" {
-			return nil, fail(wire.CodeUnknownSession, "%s: there is no session yet; begin one with agent.prompt", name)
+			return nil, noSession(name)
 		}
 		return s.sessionCommand(ctx, name, id, args)
 	default:
 		return nil, invalid("command", "%q is unknown; there are %v", name, commandNames)
 	}
+}
+
+func noSession(name string) error {
+	return fail(wire.CodeUnknownSession, "%s: there is no session yet; begin one with agent.prompt", name)
 }
 
 func (s *server) sessionCommand(ctx context.Context, name, id string, args commandArgs) (any, error) {
@@ -133,6 +137,9 @@ func (s *server) promptCommand(ctx context.Context, args commandArgs) (any, erro
 		if args.Text, err = s.impliedPrompt(ctx, uri, span); err != nil {
 			return nil, err
 		}
+	}
+	if instructions, ok := s.asksToCompact(ctx, args.Text); ok {
+		return s.compactCommand(ctx, instructions)
 	}
 	p := &wire.PromptParams{Prompt: textPrompt(args.Text)}
 	if uri != "" {

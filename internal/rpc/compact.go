@@ -1,0 +1,42 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// asksToCompact says whether a plain client's prompt is /compact, and with which instructions: there is no command for
+// it, and with every other client it is typed. One of the user's own that bears the name goes before it.
+func (s *server) asksToCompact(ctx context.Context, text string) (instructions string, ok bool) {
+	words := strings.Fields(text)
+	if len(words) == 0 || words[0] != "/compact" {
+		return "", false
+	}
+	if s.core.Expand != nil {
+		if _, own := s.core.Expand(ctx, s.sessions.currentID(), text); own {
+			return "", false
+		}
+	}
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), words[0])), true
+}
+
+// compactCommand answers when the conversation is shorter, and says what that brought.
+func (s *server) compactCommand(ctx context.Context, instructions string) (any, error) {
+	id := s.sessions.currentID()
+	if id == "" {
+		return nil, noSession("/compact")
+	}
+	r, err := s.compact(ctx, &wire.CompactParams{SessionID: id, Instructions: instructions})
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("The conversation has %d tokens for the model now, %d before.", r.TokensAfter, r.TokensBefore)
+	if r.TokensAfter >= r.TokensBefore {
+		text = fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
+	}
+	s.peer.Message(messageInfo, text)
+	return r, nil
+}
