@@ -150,7 +150,7 @@ func (s *Session) commitUserLocked(m *message.Message) {
 	}
 	s.turn.fresh = append(s.turn.fresh, m)
 	it := Item{
-		ID: m.ID, Type: ItemUser, CreatedAt: m.Time, Text: m.TextContent(), Source: m.Source,
+		ID: m.ID, Type: ItemUser, CreatedAt: m.Time, Text: m.ShownText(), Source: m.Source,
 		Content:   slices.DeleteFunc(slices.Clone(m.Content), func(b message.Block) bool { return b.Type == message.Text }),
 		MessageID: m.ID, Pinned: s.pins.has(m),
 	}

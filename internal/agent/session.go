@@ -294,7 +294,7 @@ func (s *Session) rememberClient(m *message.Message, turnID string) {
 
 // titleOf makes a title of the first line of a prompt.
 func (s *Session) titleOf(m *message.Message) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(m.TextContent()), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(m.ShownText()), "\n")
 	if s.opts.Redact != nil {
 		line = s.opts.Redact(line)
 	}

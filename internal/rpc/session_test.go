@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,45 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	})
 	if p := paramsOf(t, live); p.Seq != before+1 {
 		t.Errorf("live goes on at %d, want %d", p.Seq, before+1)
+	}
+}
+
+// The text blocks of one message are told apart from each other where the user sees them, and sent to the model as they came.
+func TestTextBlocksOfAMessageStandApart(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	var sent []string
+	model := fakeModel(func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+		for _, b := range req.Messages[0].Content {
+			sent = append(sent, b.Text)
+		}
+		return says("yes")(ctx, req, on)
+	})
+	c := claimed(t, harnessOptions{dir: dir, root: root, model: model})
+	var r wire.PromptResult
+	c.call(wire.MethodPrompt, map[string]any{"prompt": []any{
+		map[string]any{"type": "text", "text": "first"}, map[string]any{"type": "text", "text": "second\n"}, map[string]any{"type": "text", "text": "third"},
+	}}, &r)
+	c.turnEnd(r.TurnID)
+	if !slices.Equal(sent, []string{"first", "second\n", "third"}) {
+		t.Errorf("the model got %q", sent)
+	}
+	ofUser := func(m msg) bool {
+		return m.Method == wire.MethodItemCompleted && paramsOf2(m).Item.Type == "userMessage"
+	}
+	const want = "first\n\nsecond\nthird"
+	if m, _ := c.wait("the message", ofUser); *paramsOf(t, m).Item.Text != want {
+		t.Errorf("shown as %q", *paramsOf(t, m).Item.Text)
+	}
+	c.close()
+	c.served <- nil
+	d := claimed(t, harnessOptions{dir: dir, root: root})
+	var loaded wire.SessionLoadResult
+	d.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, &loaded)
+	if m, _ := d.wait("the message", ofUser); *paramsOf(t, m).Item.Text != want {
+		t.Errorf("replayed as %q", *paramsOf(t, m).Item.Text)
+	}
+	if loaded.Session.Title != "first second third" {
+		t.Errorf("the title is %q", loaded.Session.Title)
 	}
 }
 

@@ -178,6 +178,25 @@ func (m *Message) TextContent() string {
 	return b.String()
 }
 
+// ShownText returns a user's message as people see it: TextContent, but with a blank line between blocks that would
+// run together, for they were sent as several.
+func (m *Message) ShownText() string {
+	var b strings.Builder
+	ended := true // what follows begins a line
+	for i := range m.Content {
+		t := &m.Content[i]
+		if t.Type != Text && t.Type != Refusal || t.Text == "" {
+			continue
+		}
+		if !ended && !strings.HasPrefix(t.Text, "\n") {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(t.Text)
+		ended = strings.HasSuffix(t.Text, "\n")
+	}
+	return b.String()
+}
+
 // ToolCalls returns the message's tool calls in the order in which the model made them.
 func (m *Message) ToolCalls() []*ToolCall {
 	var calls []*ToolCall

@@ -26,3 +26,23 @@ func TestClone(t *testing.T) {
 		t.Errorf("the copy kept its original's encoding: %s %v", own, err)
 	}
 }
+
+// Blocks that were sent as several are shown as several, however their lines end; nothing else changes.
+func TestShownText(t *testing.T) {
+	for _, tc := range []struct {
+		want   string
+		blocks []string
+	}{
+		{"", nil}, {"one", []string{"one"}}, {"one\n\ntwo", []string{"one", "two"}},
+		{"one\ntwo", []string{"one\n", "two"}}, {"one\ntwo", []string{"one", "\ntwo"}}, {"one\n\n\ntwo", []string{"one\n", "\n\ntwo"}},
+		{"one\n\ntwo", []string{"", "one", "", "two", ""}},
+	} {
+		m := &Message{Role: RoleUser}
+		for _, text := range tc.blocks {
+			m.Content = append(m.Content, Block{Type: Text, Text: text}, Block{Type: Image})
+		}
+		if got := m.ShownText(); got != tc.want {
+			t.Errorf("%q is shown as %q, want %q", tc.blocks, got, tc.want)
+		}
+	}
+}

@@ -168,6 +168,9 @@ func (r *textRef) text(typ agent.ItemType, m *message.Message) string {
 
 // shownText is the text that an item of a type shows of m.
 func shownText(typ agent.ItemType, m *message.Message) string {
+	if typ == agent.ItemUser {
+		return m.ShownText()
+	}
 	if typ != agent.ItemReasoning {
 		return m.TextContent()
 	}

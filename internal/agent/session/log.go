@@ -169,7 +169,7 @@ func (l *logState) addMessage(m *message.Message, off int64, n int, title func(s
 	}
 	l.entry.Messages++
 	if l.entry.Title == "" && m.Role == message.RoleUser && !m.Hidden && m.App == "" {
-		l.entry.Title = title(m.TextContent())
+		l.entry.Title = title(m.ShownText())
 	}
 }
 
