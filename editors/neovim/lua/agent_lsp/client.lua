@@ -20,7 +20,7 @@ local max_crashes = 3
 ---@field id? integer LSP client id
 ---@field session? string current session
 ---@field waiting fun(client: vim.lsp.Client?, err?: string)[]
----@field wanting fun(session: string, at: agent_lsp.At)[]
+---@field wanting { fn: fun(session: string, at: agent_lsp.At), failed?: fun(err: string) }[]
 ---@field making boolean whether a session is being made
 ---@field starting boolean
 ---@field stopped boolean whether the daemon's end is wanted
@@ -338,7 +338,6 @@ function M.request(method, params, fn, opts)
   fn = fn or report
   M.with(function(client, problem)
     if not client then
-      log.tell(problem or 'the daemon does not run', vim.log.levels.ERROR)
       return fn(problem or 'the daemon does not run')
     end
     local function answer(err, result)
@@ -361,11 +360,16 @@ local function make_session(ws, title)
     local wanting = ws.wanting
     ws.making, ws.wanting = false, {}
     if err then
-      return log.tell(err, vim.log.levels.ERROR)
+      log.tell(err, vim.log.levels.ERROR)
+    else
+      M.use(res.sessionId, ws, title)
     end
-    M.use(res.sessionId, ws, title)
-    for _, fn in ipairs(wanting) do
-      fn(res.sessionId, { workspace = ws })
+    for _, want in ipairs(wanting) do
+      if not err then
+        want.fn(res.sessionId, { workspace = ws })
+      elseif want.failed then
+        want.failed(err)
+      end
     end
   end, { workspace = ws })
 end
@@ -394,16 +398,18 @@ function M.show(ws)
   M.load(ws.session, ws)
 end
 
---- The current session of the workspace, made if there is none, and where requests about it go.
+--- The current session of the workspace, made if there is none, and where requests about it go. That none could be made
+--- is told to the user, and to failed.
 ---@param fn fun(session: string, at: agent_lsp.At)
 ---@param ws? agent_lsp.Workspace
-function M.session(fn, ws)
+---@param failed? fun(err: string)
+function M.session(fn, ws, failed)
   ws = ws or M.workspace()
   if ws.session then
     M.show(ws)
     return fn(ws.session, { workspace = ws })
   end
-  table.insert(ws.wanting, fn)
+  table.insert(ws.wanting, { fn = fn, failed = failed })
   if not ws.making then
     make_session(ws)
   end
@@ -415,7 +421,7 @@ end
 function M.new_session(title, fn)
   local ws = M.workspace()
   if fn then
-    table.insert(ws.wanting, fn)
+    table.insert(ws.wanting, { fn = fn })
   end
   make_session(ws, title)
 end

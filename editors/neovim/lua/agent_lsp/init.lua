@@ -42,6 +42,18 @@ local function context(range)
   return out
 end
 
+--- Tells why something could not be said, and gives it to fn.
+local function said(fn)
+  return function(err, res)
+    if err then
+      require('agent_lsp.log').tell(err, vim.log.levels.ERROR)
+    end
+    if fn then
+      fn(err, res)
+    end
+  end
+end
+
 --- Prompts the current session; a running turn queues it.
 ---@param text string|agent_lsp.ContentBlock[]
 ---@param opts? { delivery?: 'auto'|'queue', range?: { first: integer, last: integer }, context?: table }
@@ -57,24 +69,18 @@ function M.prompt(text, opts, fn)
       prompt = text,
       delivery = opts.delivery,
       context = ctx,
-    }, function(err, res)
-      if err then
-        require('agent_lsp.log').tell(err, vim.log.levels.ERROR)
-      end
-      if fn then
-        fn(err, res)
-      end
-    end, at)
-  end)
+    }, said(fn), at)
+  end, nil, fn)
 end
 
 --- Speaks into the running turn; when none runs, a new one starts.
 ---@param text string|agent_lsp.ContentBlock[]
-function M.steer(text)
+---@param fn? fun(err: string?)
+function M.steer(text, fn)
   local client = require('agent_lsp.client')
   client.session(function(session, at)
-    client.request('agent/steer', { sessionId = session, prompt = text }, nil, at)
-  end)
+    client.request('agent/steer', { sessionId = session, prompt = text }, said(fn), at)
+  end, nil, fn)
 end
 
 --- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown.

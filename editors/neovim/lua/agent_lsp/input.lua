@@ -55,6 +55,24 @@ local function text()
   return vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
 end
 
+--- Puts a text into the input, with the cursor behind it.
+local function put(prompt)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(prompt, '\n'))
+  for _, win in ipairs(M.windows()) do
+    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buffer), 10000 })
+  end
+end
+
+--- What could not be sent stands in the input again, unless the next prompt is being written there.
+local function unless_sent(prompt, lines)
+  return function(err)
+    if err and vim.api.nvim_buf_is_valid(buffer) and text() == '' then
+      put(prompt)
+      about = about or lines
+    end
+  end
+end
+
 --- Sends what stands in the input: a prompt when idle, a steer while a turn runs; or queues it.
 ---@param how? 'queue'
 function M.submit(how)
@@ -69,12 +87,13 @@ function M.submit(how)
   local prompt, lines = mention.blocks(said), about
   local context = lines and { uri = lines.uri, selection = lines.range }
   about = nil
+  local back = unless_sent(said, lines)
   if how == 'queue' then
-    api.prompt(prompt, { delivery = 'queue', context = context })
+    api.prompt(prompt, { delivery = 'queue', context = context }, back)
   elseif status == 'running' or status == 'awaiting' then
-    api.steer(with_lines(prompt, lines))
+    api.steer(with_lines(prompt, lines), back)
   else
-    api.prompt(prompt, { context = context })
+    api.prompt(prompt, { context = context }, back)
   end
 end
 
@@ -84,8 +103,7 @@ function M.recall(step)
   at = math.max(1, math.min(#history + 1, at + step))
   local prompt = history[at] or ''
   taken = prompt:match('@%S*$')
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(prompt, '\n'))
-  pcall(vim.api.nvim_win_set_cursor, 0, { vim.api.nvim_buf_line_count(buffer), 10000 })
+  put(prompt)
 end
 
 local function complete_at()

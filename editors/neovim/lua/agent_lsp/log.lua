@@ -42,7 +42,16 @@ local function tell_short(text, level)
   vim.api.nvim_echo({ { line .. hint, groups[level] } }, true, {})
 end
 
---- Tells the user. Errors also go to the log.
+--- An error stays in the panel where that is open: below the windows the next key takes it away, and while a prompt is
+--- written the word for the mode stands there.
+local function in_panel(text)
+  local panel = package.loaded['agent_lsp.panel']
+  if panel and panel.is_open() then
+    require('agent_lsp.transcript').note(text, 'error')
+  end
+end
+
+--- Tells the user. Errors also go to the log, and into the panel.
 ---@param text string
 ---@param level? integer vim.log.levels
 function M.tell(text, level)
@@ -51,6 +60,9 @@ function M.tell(text, level)
     M.error(text)
   end
   vim.schedule(function()
+    if level >= vim.log.levels.ERROR then
+      in_panel(text)
+    end
     text = 'agent-lsp: ' .. text
     if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then
       return tell_short(text, level)
