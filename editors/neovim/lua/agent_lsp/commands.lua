@@ -197,8 +197,10 @@ function M.checkpoints()
   checkpoints(function(list, at)
     vim.ui.select(list, {
       prompt = 'Restore a checkpoint',
-      format_item = function(c)
-        return ('%s  %s  +%d -%d'):format(require('agent_lsp.render').time(c.createdAt), files(#c.files), c.stat.added, c.stat.removed)
+      format_item = function(c) -- what was not prompted for is a restore
+        local before = require('agent_lsp.transcript').prompt(c.messageId) or c.messageId == '' and 'a restore'
+        local when = require('agent_lsp.render').time(c.createdAt)
+        return ('%s  %s  +%d -%d%s'):format(when, files(#c.files), c.stat.added, c.stat.removed, before and '  before: ' .. before or '')
       end,
     }, function(c)
       if c then

@@ -328,6 +328,14 @@ local function insert(item)
   table.insert(items, at + 1, item)
 end
 
+--- What a prompt begins with, for a list.
+---@param id string the message's
+---@return string?
+function M.prompt(id)
+  local item = by_id[id]
+  return item and item.data.type == 'userMessage' and vim.fn.strcharpart(render.line(item.text), 0, 60) or nil
+end
+
 --- Whether nothing has been said yet.
 function M.is_empty()
   return #items == 0

@@ -127,7 +127,13 @@ H.case('a checkpoint is chosen and restored', function()
   H.wait('the restore', function()
     return H.read(H.dir .. '/a.txt') == 'one\n'
   end)
-  H.matches(H.asked[1].items[1], '1 file')
+  H.matches(H.asked[1].items[1], '1 file  %+1 %-1  before: second$')
+  H.matches(H.asked[1].items[2], 'before: first$')
+  vim.cmd('AgentCheckpoints')
+  H.wait('the choice', function()
+    return H.asked[2]
+  end)
+  H.matches(H.asked[2].items[1], 'before: a restore$')
 end)
 
 H.case('a session is resumed in a new Neovim by its pending hunks too', function()
