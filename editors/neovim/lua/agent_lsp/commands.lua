@@ -95,6 +95,8 @@ function M.review(opts)
     return review.quickfix()
   elseif opts.args == 'diff' then
     return require('agent_lsp.diff').open()
+  elseif opts.args ~= '' and opts.args ~= 'tab' then
+    return log.tell(('%s is none of tab, quickfix, diff'):format(opts.args), vim.log.levels.WARN)
   end
   review.fill_quickfix()
   require('agent_lsp.overview').open()

@@ -86,10 +86,17 @@ end
 --- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown.
 function M.abort()
   local client = require('agent_lsp.client')
-  local ws = client.here()
-  if ws and ws.id and ws.session then
-    client.request('agent/abort', { sessionId = ws.session }, nil, { workspace = ws })
+  local log, ws = require('agent_lsp.log'), client.here()
+  if not (ws and ws.id and ws.session) then
+    return log.tell('no turn is running')
   end
+  client.request('agent/abort', { sessionId = ws.session }, function(err, res)
+    if err then
+      log.tell(err, vim.log.levels.WARN)
+    elseif res.state == 'idle' then
+      log.tell('no turn is running')
+    end
+  end, { workspace = ws })
 end
 
 --- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'); returns a function that ends it.

@@ -290,6 +290,25 @@ H.case('of a question that takes several answers keys mark them and <CR> sends t
   H.equal(H.asked[2].items, { '[ ] red', '[x] blue', '[ ] green', 'Send' })
 end)
 
+H.case('an abort without a turn, before the daemon runs and after, and a way to review that there is not, are answered in words', function()
+  H.start({ script = { { text = 'Done.' } } })
+  vim.cmd('AgentAbort')
+  vim.cmd('AgentPrompt go')
+  H.turn()
+  vim.cmd('AgentAbort')
+  H.wait('both answers', function()
+    return #H.notices == 2
+  end)
+  vim.cmd('AgentReview quickfx')
+  H.wait('the third', function()
+    return #H.notices == 3
+  end)
+  local said = { 'no turn is running', 'no turn is running', 'quickfx is none of tab, quickfix, diff' }
+  for i, want in ipairs(said) do
+    H.equal(H.notices[i].text, 'agent-lsp: ' .. want)
+  end
+end)
+
 H.case('an abort takes a pending permission away', function()
   H.start({ script = { H.call('bash', { command = 'touch made' }) }, settings = { sandbox = 'off' } })
   vim.cmd('AgentPrompt go')
