@@ -8,10 +8,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/near"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -109,10 +107,7 @@ func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *wire.Confi
 	fmt.Fprintf(w, "provider: %s at %s\n", e.Name, withoutUser(e.BaseURL))
 	list, err := models.list(ctx, c)
 	if err != nil {
-		problem, hint := err.Error(), "check that the server runs and that the key is right"
-		if e := retry.As(err); e != nil && e.Hint != "" {
-			problem, hint = strings.TrimSuffix(problem, " ("+e.Hint+")"), e.Hint
-		}
+		problem, hint := parted(err, "check that the server runs and that the key is right")
 		fmt.Fprintf(w, "models: no answer: %s\nnext: %s\n", d.redact.Text(problem), d.redact.Text(hint))
 		return exitFailed
 	}

@@ -124,7 +124,7 @@ func (h *headless) turn(ctx, life context.Context, settings map[string]any, prom
 	}
 	h.shown.dir = dir
 	if err := h.client.initialize(ctx, dir, settings, true, !h.shown.alone); err != nil {
-		return exitFailed, err
+		return exitFailed, said(err)
 	}
 	h.shown.client = h.client
 	id := session

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/openai"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/script"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/settings"
@@ -39,7 +40,7 @@ func newProviders(resolver *settings.Resolver, scriptFile string) (*providers, e
 	}
 	f, err := os.Open(scriptFile)
 	if err != nil {
-		return nil, fmt.Errorf("opening the scripted model: %w", err)
+		return nil, fmt.Errorf("opening the scripted model that --script or AGENT_LSP_SCRIPT names: %w", err)
 	}
 	defer f.Close()
 	s, err := script.Load(f)
@@ -150,10 +151,14 @@ func (p *providers) firstModel(ctx context.Context, e *settings.Endpoint, c *wir
 	defer cancel()
 	list, err := p.model(e, c, "").Models(ctx)
 	if err != nil {
-		return "", &settings.NotConfiguredError{Reason: fmt.Sprintf("no model is set and %s does not list any: %v", e.Name, err), Hint: "Set model, or OPENAI_MODEL."}
+		problem, hint := parted(err, "set model or OPENAI_MODEL")
+		if e := retry.As(err); e != nil && e.Kind == retry.Client {
+			hint += ", or set model or OPENAI_MODEL" // a server without a list may answer all the same
+		}
+		return "", &settings.NotConfiguredError{Reason: "no model is set, and " + e.Name + " does not say which it has: " + problem, Hint: hint}
 	}
 	if len(list) == 0 {
-		return "", &settings.NotConfiguredError{Reason: e.Name + " offers no model", Hint: "Load a model there, or set model or OPENAI_MODEL."}
+		return "", &settings.NotConfiguredError{Reason: e.Name + " offers no model", Hint: "load a model there, or set model or OPENAI_MODEL"}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,6 +166,14 @@ func (p *providers) firstModel(ctx context.Context, e *settings.Endpoint, c *wir
 	found.Model = settings.ChatModel(idsOf(list, func(m agent.ModelInfo) string { return m.ID }))
 	p.endpoints[fingerprint(c.Provider)] = &found
 	return found.Model, nil
+}
+
+// parted is what an error of the provider says is wrong, and what to do: otherwise, where it does not say that.
+func parted(err error, otherwise string) (problem, hint string) {
+	if e := retry.As(err); e != nil && e.Hint != "" {
+		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint
+	}
+	return err.Error(), otherwise
 }
 
 // idsOf are the ids of models, as id reads them.

@@ -40,7 +40,7 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	defer library.Close()
 	switch {
 	case verb == "list":
-		err = p.listSessions(library, *query, *archived)
+		err = p.listSessions(library, *dir, *query, *archived)
 	case verb != "show" && verb != "export":
 		return p.noneOf("sessions", verb, words["sessions"])
 	case flags.NArg() != 1:
@@ -104,13 +104,13 @@ func (p *program) library(dir string) (*session.Library, error) {
 	return session.OpenWith(session.Dir(stateDir(p.env), dir), session.Options{Redact: policy.NewRedactor(secretsIn(p.env)...).Bytes}), nil
 }
 
-func (p *program) listSessions(l *session.Library, query string, archived bool) error {
+func (p *program) listSessions(l *session.Library, dir, query string, archived bool) error {
 	entries, _, err := l.List(session.Query{Text: query, Archived: archived, Limit: 1000})
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
-		fmt.Fprintln(p.stdout, "no sessions are stored for this workspace")
+		fmt.Fprintln(p.stdout, noSessions(dir, query, archived))
 		return nil
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
@@ -118,6 +118,21 @@ func (p *program) listSessions(l *session.Library, query string, archived bool) 
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.ID, e.UpdatedAt.Local().Format("2006-01-02 15:04"), messageCount(e.Messages), e.Title)
 	}
 	return w.Flush()
+}
+
+// noSessions says what there is none of; the sessions of a folder that is gone are still listed.
+func noSessions(dir, query string, archived bool) string {
+	said := "no sessions are stored for this workspace"
+	if archived {
+		said = "no sessions of this workspace are archived"
+	}
+	if query != "" {
+		said += fmt.Sprintf(" that hold %q", query)
+	}
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		said += ", and " + dir + " is not a folder"
+	}
+	return said
 }
 
 func messageCount(n int) string {

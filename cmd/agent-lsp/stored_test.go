@@ -25,6 +25,8 @@ func TestSessionsCommand(t *testing.T) {
 		return out.String() + errs.String()
 	}
 	has(t, "no sessions", program(one, exitOK, "sessions"), "no sessions are stored for this workspace")
+	gone := filepath.Join(one, "gone")
+	has(t, "no folder", program(one, exitOK, "sessions", "list", "--workspace", gone), gone+" is not a folder")
 	program(one, exitOK, "run", "the first question")
 	program(one, exitOK, "run", "about apples")
 	program(two, exitOK, "run", "elsewhere")

@@ -90,6 +90,8 @@ func TestFirstMistakes(t *testing.T) {
 		{"wrong key", base + "/v1", "wrong", "", "", exitFailed, "Incorrect API key provided.\nnext: check the API key", ""},
 		{"unknown model", base + "/v1", "right", "tiny-2", "", exitOK, "using tiny-2, which is not among them; tiny-1 is\nnext:", `There is no such model. (check the model "tiny-2"`},
 		{"no /v1", base, "right", "tiny-1", "", exitFailed, "next: check provider.baseUrl, which is " + base + "; most providers' ends in /v1", "most providers' ends in /v1"},
+		{"nothing listens", "http://127.0.0.1:1/v1", "right", "", "", exitFailed, "next: nothing listens at http://127.0.0.1:1/v1", "connection refused: nothing listens at http://127.0.0.1:1/v1: start the server or change provider.baseUrl"},
+		{"no list, and no model", base, "right", "", "", exitFailed, "next: check provider.baseUrl", "most providers' ends in /v1, or set model or OPENAI_MODEL"},
 		{"no scheme", "127.0.0.1:9/v1", "right", "tiny-1", "", exitNoProvider, `OPENAI_BASE_URL), "127.0.0.1:9/v1", is no http or https address`, "is no http or https address"},
 		{"broken settings", "127.0.0.1:9/v1", "right", "tiny-1", `{"model": `, exitNoProvider, "next: mend the user file", "cannot be read and is ignored"},
 		{"variable not set", base + "/v1", "right", "tiny-1", `{"provider":{"apiKeyEnv":"MY_KEY"}}`, exitFailed, "the environment variable MY_KEY that provider.apiKeyEnv names is not set", "MY_KEY"},
