@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/hooks"
 	"github.com/agent-lsp/agent-lsp/internal/near"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -53,6 +55,9 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	for _, n := range set.Notices() {
 		fmt.Fprintf(w, "notice: %s\n", n)
 	}
+	for _, fault := range (&daemon{env: p.env, root: root}).faultsOf(inMode(*set.Config())) {
+		fmt.Fprintf(w, "notice: %s\n", fault)
+	}
 	fmt.Fprintf(w, "sandbox: %s\n", sandboxLine(set.Config()))
 	code := p.doctorProvider(ctx, w, set.Config())
 	for _, n := range set.Notices() {
@@ -61,6 +66,22 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 		}
 	}
 	return code
+}
+
+// faultsOf says what of the settings a session would be told that it cannot use.
+func (d *daemon) faultsOf(c wire.Config) []string {
+	_, faults := policySettings(&c, nil)
+	faults = append(faults, unnamed(&c)...)
+	if err := hooks.Check(slices.Collect(maps.Keys(c.Hooks))); err != nil {
+		faults = append(faults, err.Error())
+	}
+	for _, name := range sortedKeys(c.MCPServers) {
+		s := c.MCPServers[name]
+		if why := d.mcpConfig(name, s).Hopeless(); why != "" && !s.Disabled {
+			faults = append(faults, "MCP server "+name+": "+why)
+		}
+	}
+	return faults
 }
 
 func present(path string) string {

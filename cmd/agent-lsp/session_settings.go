@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -20,6 +23,21 @@ func (d *daemon) configurePolicy(id, parent string, c *wire.Config) []string {
 	s.Parent = parent
 	s.Plan = modeOf(c).Plan && !d.planApproved(id, c)
 	d.policy.Configure(id, s)
+	return append(faults, unnamed(c)...)
+}
+
+// unnamed says what the settings name that is not there, and what of them lacks a name.
+func unnamed(c *wire.Config) (faults []string) {
+	modes := slices.Sorted(maps.Keys(c.Modes))
+	modes = append([]string{policy.DefaultMode.Name, policy.PlanMode.Name}, modes...)
+	if c.Mode != "" && !slices.Contains(modes, c.Mode) {
+		faults = append(faults, fmt.Sprintf("mode: %q is none of %s%s; nothing of a mode is in force", c.Mode, strings.Join(modes, ", "), meant("", c.Mode, modes)))
+	}
+	for i, a := range c.Agents {
+		if a.Name == "" {
+			faults = append(faults, fmt.Sprintf("agents[%d]: has no name, and is left out", i))
+		}
+	}
 	return faults
 }
 

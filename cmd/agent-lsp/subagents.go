@@ -35,6 +35,9 @@ func (d *daemon) agentList(info rpc.SessionInfo, c *wire.Config) []subagent.Agen
 		byName[strings.ToLower(a.Name)] = a
 	}
 	for _, a := range c.Agents {
+		if a.Name == "" {
+			continue // the user was told
+		}
 		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}
 		if a.Permissions != nil {
 			def.Profile, def.Rules = a.Permissions.Profile, a.Permissions.Rules

@@ -121,6 +121,25 @@ func TestFirstMistakes(t *testing.T) {
 	}
 }
 
+// What settings name that is not there is told by doctor, and in the session.
+func TestNamesOfNothing(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Chdir(dir)
+	config, model := filepath.Join(home, "config.json"), filepath.Join(home, "model.jsonl")
+	mustStore(t, config, []byte(`{"mode": "pln", "agents": [{"name": "a", "description": "x"}, {"description": "y"}], "permissions": {"rules": ["dny bash(x)"]},
+		"hooks": {"beforeTol": [{"command": "x"}]}, "mcpServers": {"files": {"command": "no-such-program"}, "none": {}, "far": {"url": "http://127.0.0.1:1"}, "off": {"command": "gone", "disabled": true}}}`))
+	mustStore(t, model, []byte(`{"text": "Yes."}`))
+	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_SCRIPT=" + model}
+	told := []string{`mode: "pln" is none of default, plan, did you mean plan?`, "agents[1]: has no name", `permissions.rules[0] ("dny bash(x)")`, "hooks: there is no point beforeTol"}
+	out, errs, _ := play(t, env, "doctor")
+	has(t, "doctor", out+errs, append(told, "MCP server files: there is no command no-such-program\n", "MCP server none: its settings have neither")...)
+	if strings.Contains(out, "server far") || strings.Contains(out, "server off") {
+		t.Errorf("doctor complains of what it knows nothing against:\n%s", out)
+	}
+	out, errs, _ = play(t, env, "run", "is it?")
+	has(t, "run", out+errs, append(told, "Yes.")...)
+}
+
 // A session that is not there is answered with where to look.
 func TestUnknownSession(t *testing.T) {
 	t.Chdir(t.TempDir())

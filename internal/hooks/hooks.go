@@ -13,7 +13,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -65,11 +67,9 @@ type Config struct {
 // New returns the hooks for the commands of each point. It names points that do not exist.
 func New(runner *shell.Runner, points map[string][]Config) ([]agent.Hook, error) {
 	var out []agent.Hook
-	var unknown []string
 	for point, configs := range points {
 		wrap := wrappers[point]
 		if wrap == nil {
-			unknown = append(unknown, point)
 			continue
 		}
 		for _, c := range configs {
@@ -77,11 +77,22 @@ func New(runner *shell.Runner, points map[string][]Config) ([]agent.Hook, error)
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].HookName() < out[j].HookName() })
-	if unknown != nil {
-		sort.Strings(unknown)
-		return out, fmt.Errorf("hooks: there is no point %s; the points are %s", strings.Join(unknown, ", "), strings.Join(Points(), ", "))
+	return out, Check(slices.Collect(maps.Keys(points)))
+}
+
+// Check names the points that do not exist.
+func Check(points []string) error {
+	var unknown []string
+	for _, p := range points {
+		if wrappers[p] == nil {
+			unknown = append(unknown, p)
+		}
 	}
-	return out, nil
+	if unknown == nil {
+		return nil
+	}
+	sort.Strings(unknown)
+	return fmt.Errorf("hooks: there is no point %s; the points are %s", strings.Join(unknown, ", "), strings.Join(Points(), ", "))
 }
 
 // Points lists the points in alphabetical order.

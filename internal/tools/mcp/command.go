@@ -8,6 +8,19 @@ import (
 	"strings"
 )
 
+// Hopeless says why a server need not be started at all, "" where nothing is known against it.
+func (c Config) Hopeless() string {
+	switch {
+	case c.URL != "":
+		return ""
+	case c.Command == "":
+		return "its settings have neither a command nor a url"
+	case !installed(c):
+		return "there is no command " + c.Command
+	}
+	return ""
+}
+
 // installed says whether a server's command exists, looked for as its process will be: in its own environment's PATH.
 func installed(c Config) bool {
 	if strings.ContainsAny(c.Command, `/\`) {

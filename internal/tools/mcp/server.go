@@ -257,11 +257,8 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 		c.Transport = withHeaders{s.conf.URL, s.conf.Headers, c.Transport}
 		return &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: &c, MaxEventSize: maxLine}, nil, nil
 	}
-	if s.conf.Command == "" {
-		return nil, nil, &hopeless{"its settings have neither a command nor a url"}
-	}
-	if !installed(s.conf) {
-		return nil, nil, &hopeless{"there is no command " + s.conf.Command}
+	if why := s.conf.Hopeless(); why != "" {
+		return nil, nil, &hopeless{why}
 	}
 	proc, err := s.hub.opts.Runner.Start(ctx, shell.Command{
 		Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.conf.Dir, Env: s.conf.Env})
