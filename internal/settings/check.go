@@ -70,9 +70,13 @@ func (c *checker) value(v any, f field, path string) (any, bool) {
 		c.note(path, "expected one of %s, not %s; ignored", strings.Join(f.enum, ", "), kindOf(v))
 		return nil, false
 	}
-	if n, isNumber := v.(float64); isNumber && f.min != "" {
+	if n, isNumber := v.(float64); isNumber {
 		if least, err := strconv.ParseFloat(f.min, 64); err == nil && n < least {
 			c.note(path, "expected at least %s, not %v; ignored", f.min, n)
+			return nil, false
+		}
+		if most, err := strconv.ParseFloat(f.max, 64); err == nil && n > most {
+			c.note(path, "expected at most %s, not %v; ignored", f.max, n)
 			return nil, false
 		}
 	}
@@ -220,11 +224,15 @@ func kindOf(v any) string {
 
 // suggestion names the key that was probably meant.
 func suggestion(t reflect.Type, key string) string {
+	plain := strings.NewReplacer("_", "", "-", "").Replace(key)
+	if _, named := fieldOf(t, "apiKeyEnv"); named && slices.Contains([]string{"apikey", "key", "token"}, strings.ToLower(plain)) {
+		return " (no settings hold a key: apiKeyEnv names the environment variable that does)"
+	}
 	var keys []string
 	for _, f := range fieldsOf(t) {
 		keys = append(keys, f.key)
 	}
-	if meant := near.Of(strings.NewReplacer("_", "", "-", "").Replace(key), keys); meant != "" {
+	if meant := near.Of(plain, keys); meant != "" {
 		return ` (did you mean "` + meant + `"?)`
 	}
 	return ""

@@ -17,6 +17,7 @@ type field struct {
 	def  string // JSON
 	enum []string
 	min  string
+	max  string
 }
 
 var fieldCache sync.Map // reflect.Type → []field
@@ -34,7 +35,7 @@ func fieldsOf(t reflect.Type) []field {
 		if typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
-		fd := field{key: key, typ: typ, doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), min: f.Tag.Get("min")}
+		fd := field{key: key, typ: typ, doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), min: f.Tag.Get("min"), max: f.Tag.Get("max")}
 		if e := f.Tag.Get("enum"); e != "" {
 			fd.enum = strings.Split(e, ",")
 		}

@@ -85,5 +85,5 @@ func place(text []byte, err error) string {
 	if !ok || off > int64(len(text)) {
 		return err.Error()
 	}
-	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:off]), "\n"), err)
+	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:max(off-1, 0)]), "\n"), err) // the last byte read is the wrong one
 }

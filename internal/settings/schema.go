@@ -35,6 +35,9 @@ func objectSchema(t reflect.Type, defs map[string]any) map[string]any {
 		if n, err := strconv.ParseFloat(f.min, 64); err == nil {
 			p["minimum"] = n
 		}
+		if n, err := strconv.ParseFloat(f.max, 64); err == nil {
+			p["maximum"] = n
+		}
 		props[f.key] = p
 	}
 	return map[string]any{"type": "object", "properties": props}

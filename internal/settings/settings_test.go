@@ -84,19 +84,20 @@ func TestLayersInOrder(t *testing.T) {
 func TestWrongTypesAreNamed(t *testing.T) {
 	s := Load(files(t, `{
 		// comments and trailing commas are fine
-		"model": 7, "editPolicy": "always", "maxModelCalls": 1.5, "provider": {"stream": "yes", "headers": {"X": 1, "Y": "2"}, "baseUrl": "http://u",},
+		"model": 7, "editPolicy": "always", "maxModelCalls": 1.5, "provider": {"stream": "yes", "headers": {"X": 1, "Y": "2"}, "baseUrl": "http://u", "api_key": "sk-1",},
 		"retry": [], "fallbackModels": ["a", 2], "toolTimeoutMs": 0, "edit_policy": "ask", "colour": true, "budget": null,
-		"mcpServers": {"s": {"comand": "x"}}, "instructions": "works",
+		"mcpServers": {"s": {"comand": "x"}}, "instructions": "works", "context": {"trigger": 85, "target": -1, "window": 1000},
 	}`, ""))
 	check(t, s, map[string]string{"model": "", "editPolicy": `"ask"`, "provider.headers": `{"Y":"2"}`, "fallbackModels": `["a"]`, "instructions": `"works"`, "provider.baseUrl": `"http://u"`},
-		"colour|unknown key", `editPolicy|one of ask, review, collect, auto, confirm|"always"`, `edit_policy|unknown key|did you mean "editPolicy"`,
+		"colour|unknown key", "context.target|at least 0|-1", "context.trigger|at most 1|85", `editPolicy|one of ask, review, collect, auto, confirm|"always"`, `edit_policy|unknown key|did you mean "editPolicy"`,
 		"fallbackModels[1]|a string|2", "maxModelCalls|a whole number|1.5", "mcpServers.s.comand|unknown key", "model|a string|7",
-		"provider.headers.X|a string|1", `provider.stream|true or false|"yes"`, "retry|an object|a list", "toolTimeoutMs|at least 1|0")
+		"provider.api_key|unknown key|apiKeyEnv names", "provider.headers.X|a string|1", `provider.stream|true or false|"yes"`, "retry|an object|a list", "toolTimeoutMs|at least 1|0")
 }
 
 func TestBrokenFiles(t *testing.T) {
 	s := Load(files(t, "{\n\"model\": ", "[1]"))
 	check(t, s, map[string]string{"editPolicy": `"ask"`}, "user file|line 2", "workspace file|expected an object, not a list")
+	check(t, Load(files(t, "{\n\"model\": \"x\n}", "")), nil, "user file|line 2|'\\n'") // the string that does not end stands there
 	src := files(t, strings.Repeat(" ", maxFile+1), "")
 	check(t, Load(src), nil, "more than")
 	src.UserFile = t.TempDir() // a folder

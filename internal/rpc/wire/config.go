@@ -166,8 +166,8 @@ type Repair struct {
 type Context struct {
 	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Absent: the provider's word, then the table of models. Negative: never reduce."`
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens kept free for the reply; at most a quarter of the window. Absent: derived from the window."`
-	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" doc:"Share of the window beyond which the history is reduced."`
-	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" doc:"Share of the window to which it is reduced."`
+	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Share of the window beyond which the history is reduced."`
+	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Share of the window to which it is reduced."`
 	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers; docs/context.md says what each holds."`
 	Reducers []string `json:"reducers,omitzero" doc:"Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
 	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that summaries and dropping leave alone. Absent: a third of the target, 2,000 to 20,000."`
