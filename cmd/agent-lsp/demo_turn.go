@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -56,6 +57,13 @@ func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 			return false, err
 		}
 		return false, d.decide(ctx, p.Proposal, p.Diff)
+	case wire.MethodRetry:
+		var p wire.RetryScheduled
+		if err := json.Unmarshal(n.params, &p); err != nil {
+			return false, err
+		}
+		wait := strings.TrimSuffix(fmt.Sprintf("%.1f", float64(p.DelayMs)/1000), ".0")
+		d.view.note(fmt.Sprintf("%s; trying again in %s s (%d of %d)", p.Error.Message, wait, p.Attempt, p.MaxRetries))
 	case wire.MethodTurnCompleted:
 		var p wire.TurnCompleted
 		if err := json.Unmarshal(n.params, &p); err != nil {
@@ -69,7 +77,7 @@ func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 // item shows a call once its label is whole (an update tells of it), and again when it is done.
 func (d *demo) item(completed bool, it wire.Item) {
 	if it.Type == "notice" && completed && it.Text != nil {
-		d.view.note(*it.Text)
+		d.view.aside(*it.Text)
 	}
 	if it.Type != "toolCall" {
 		return

@@ -61,6 +61,34 @@ func TestRunAloneRefuses(t *testing.T) {
 	has(t, "stderr", errs, "refused, because nobody was there to ask: 2 actions;")
 }
 
+// TestRunTellsOfTries shows why an answer is late, and that it begins anew.
+func TestRunTellsOfTries(t *testing.T) {
+	code, out, _ := headlessRun(t, `{"text":"half an","drop":true}`+"\n"+`{"error":{"status":529,"message":"too busy","retryAfter":0.1}}`+"\n"+done, "do it")
+	if code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	has(t, "stdout", out, "half an\n  ", " (1 of 3)\n", "too busy; trying again in 0.1 s (2 of 3)\ndone")
+}
+
+// A notice does not part a line that streams: it stands at its end.
+func TestNoticeBetweenLines(t *testing.T) {
+	var out bytes.Buffer
+	v := &view{out: &out}
+	v.aside("first")
+	v.delta("text", "one")
+	v.aside("second")
+	v.delta("text", " line\nand")
+	v.aside("third")
+	v.delta("text", " another")
+	v.call("Read a.txt")
+	v.delta("text", "a last\n")
+	v.aside("fourth")
+	v.endLine()
+	if want := "  first\none line\n  second\nand another\n  third\n  ● Read a.txt\na last\n  fourth\n\n"; out.String() != want {
+		t.Errorf("shown:\n%q, want\n%q", &out, want)
+	}
+}
+
 // TestRunCollect leaves what is collected for whoever opens the session; the other policies do not wait either.
 func TestRunCollect(t *testing.T) {
 	code, out, errs := headlessRun(t, edits+done, "--edit-policy", "collect", "do it")

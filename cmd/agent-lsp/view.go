@@ -20,7 +20,9 @@ type view struct {
 	mu    sync.Mutex
 	out   io.Writer
 	color bool
-	kind  string // what streams at the moment, "" at the start of a line
+	kind  string   // what streams at the moment, "" at the start of a line
+	begun bool     // a line of it stands that has not ended
+	held  []string // what waits for its end
 }
 
 func newView(out io.Writer, env []string) *view {
@@ -61,8 +63,17 @@ func (v *view) line(s string) {
 func (v *view) endStream() {
 	if v.kind != "" {
 		fmt.Fprintln(v.out)
-		v.kind = ""
+		v.kind, v.begun = "", false
 	}
+	v.release()
+}
+
+// release prints what was held.
+func (v *view) release() {
+	for _, s := range v.held {
+		fmt.Fprintln(v.out, s)
+	}
+	v.held = nil
 }
 
 // endLine ends what streams.
@@ -74,6 +85,20 @@ func (v *view) endLine() {
 
 func (v *view) title(s string) { v.line("\n" + v.paint(bold, s)) }
 func (v *view) note(s string)  { v.line("  " + v.paint(dim, s)) }
+
+// aside is a note that belongs to nothing that is shown: it waits until the line that streams has ended.
+func (v *view) aside(s string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held = append(v.held, "  "+v.paint(dim, s))
+	switch {
+	case v.begun:
+	case v.kind == "toolOutput":
+		v.endStream()
+	default:
+		v.release()
+	}
+}
 
 // delta shows a piece of what the model or a tool says.
 func (v *view) delta(kind, text string) {
@@ -89,17 +114,36 @@ func (v *view) delta(kind, text string) {
 			fmt.Fprint(v.out, "    ")
 		}
 	}
-	switch kind {
-	case "reasoning":
-		text = v.paint(dim, text)
-	case "toolOutput":
+	if kind == "toolOutput" {
 		text = v.paint(dim, strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    "))
 		if text != "" {
 			text += "\n"
 			v.kind = ""
 		}
+		fmt.Fprint(v.out, text)
+		return
 	}
-	fmt.Fprint(v.out, text)
+	v.stream(text)
+}
+
+// stream prints a piece of a text, and at the end of a line what was held.
+func (v *view) stream(text string) {
+	line := strings.LastIndexByte(text, '\n') + 1
+	fmt.Fprint(v.out, v.said(text[:line]))
+	if line > 0 {
+		v.begun = false
+		v.release()
+	}
+	fmt.Fprint(v.out, v.said(text[line:]))
+	v.begun = v.begun || line < len(text)
+}
+
+// said is a piece of what the model says, its thoughts dim.
+func (v *view) said(text string) string {
+	if v.kind == "reasoning" {
+		return v.paint(dim, text)
+	}
+	return text
 }
 
 // call shows that a call begins.
