@@ -37,6 +37,7 @@ for target in $targets; do
   os=${target%/*} arch=${target#*/} exe= ext=tar.gz
   [ "$os" = windows ] && exe=.exe ext=zip
   name=agent-lsp-$version-$os-$arch
+  echo "release: building $name.$ext"
   mkdir -p "$work/$name/completions"
   binary "$target" "$work/$name/agent-lsp$exe"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
@@ -57,6 +58,7 @@ sed -e "s#\(\.\./\)*docs/images/#$repository/raw/main/docs/images/#" editors/neo
 # The VS Code extension without a binary, and with one for each system.
 vsix() { # out, further arguments
   local out=$PWD/dist/$1; shift
+  echo "release: building ${out##*/}"
   (cd "$work/vscode" && node_modules/.bin/vsce package --no-dependencies --allow-missing-repository "$@" --out "$out" >"$work/vsce.log" 2>&1) ||
     { cat "$work/vsce.log" >&2; return 1; }
 }
@@ -86,6 +88,7 @@ fi
 (cd dist && ls -l | awk 'NR > 1 {printf "%9.2f MB  %s\n", $5 / 1e6, $9}')
 
 # The same bytes from another folder with other modes, in another time zone: every file of every system.
+echo "release: all of it once more, from another folder"
 again=$work/again
 (umask 077 && mkdir "$again" && tar cf - --exclude .git --exclude node_modules --exclude ./bin --exclude ./dist . | tar xf - -C "$again" &&
   cd "$again" && TZ=Pacific/Kiritimati VERSION=$version TARGETS=$targets scripts/release.sh --build)

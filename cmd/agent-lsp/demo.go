@@ -85,7 +85,7 @@ func runDemo(ctx context.Context, p *program, args []string) int {
 		fmt.Fprintln(p.stderr, "agent-lsp demo: interrupted")
 		return exitAborted
 	}
-	fmt.Fprintln(p.stderr, "agent-lsp demo:", err)
+	fmt.Fprintln(p.stderr, "agent-lsp demo:", said(err))
 	return startCode(err)
 }
 

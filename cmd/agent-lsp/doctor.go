@@ -52,6 +52,9 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	fmt.Fprintf(w, "settings: %s\n", present(userFile(p.env)))
 	fmt.Fprintf(w, "workspace: %s (%s)\n", root, present(root+"/"+settings.WorkspaceName))
 	fmt.Fprintf(w, "state: %s\n", state)
+	if err := tryWriting(standing(state)); err != nil {
+		fmt.Fprintf(w, "notice: %s cannot be written (%v): what a run keeps there ends with it; make it writable, or set XDG_STATE_HOME\n", state, err)
+	}
 	for _, n := range set.Notices() {
 		fmt.Fprintf(w, "notice: %s\n", n)
 	}

@@ -118,6 +118,9 @@ func TestFirstMistakes(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*", "*")); c.code == exitNoProvider && len(left) != 0 {
 			t.Errorf("%s: left %v", c.name, left)
 		}
+		if _, errs, code := play(t, append(env, envRunMain+"=1"), "demo", "--workspace", dir, "hello"); code == exitOK || !strings.Contains(errs, "agent-lsp demo: ") || strings.Contains(errs, "agent/") {
+			t.Errorf("%s: demo ended with %d and %q", c.name, code, errs)
+		}
 	}
 }
 
@@ -138,6 +141,17 @@ func TestNamesOfNothing(t *testing.T) {
 	}
 	out, errs, _ = play(t, env, "run", "is it?")
 	has(t, "run", out+errs, append(told, "Yes.")...)
+}
+
+// Doctor says that what a run keeps cannot be kept.
+func TestDoctorOfLockedState(t *testing.T) {
+	dir := unwritable(t)
+	if dir == "" {
+		return // every folder of this system can be written
+	}
+	t.Chdir(t.TempDir())
+	out, errs, _ := play(t, []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + dir, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_PROVIDER_PROBE=false"}, "doctor")
+	has(t, "doctor", out+errs, "notice: "+filepath.Join(dir, "agent-lsp")+" cannot be written", "set XDG_STATE_HOME")
 }
 
 // A session that is not there is answered with where to look.
