@@ -95,7 +95,7 @@ func TestRunCollect(t *testing.T) {
 	if code != exitOK || strings.Contains(out, "rejected") {
 		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
-	has(t, "stdout", out, "✓ Edit a.txt → collected: 1 hunks wait")
+	has(t, "stdout", out, "✓ Edit a.txt → collected: 1 hunk for the user to decide")
 	has(t, "stderr", errs, "waiting in session", "1 proposal;")
 	for _, args := range [][]string{{"--edit-policy", "ask", "x"}, {"--json", "--edit-policy", "ask", "x"}} {
 		code, out, _ := headlessRun(t, edits+done, args...)

@@ -241,13 +241,20 @@ func (p *proposal) pendingHead(accepted, pending, total int) string {
 	switch p.policy {
 	case Review:
 		if !p.decided {
-			return fmt.Sprintf("applied %d hunks; the user reviews them and may still undo some", total)
+			return fmt.Sprintf("applied %s, which the user reviews and may still undo", hunks(total))
 		}
-		return fmt.Sprintf("kept %d/%d hunks; %d are still under review", accepted, total, pending)
+		return fmt.Sprintf("kept %d/%d hunks; %d still under review", accepted, total, pending)
 	case Collect:
-		return fmt.Sprintf("collected: %d hunks wait for the user; nothing is on disk yet (proposal %s)", pending, p.id)
+		return fmt.Sprintf("collected: %s for the user to decide; nothing is on disk yet (proposal %s)", hunks(pending), p.id)
 	}
-	return fmt.Sprintf("applied %d/%d hunks; %d still wait for the user", accepted, total, pending)
+	return fmt.Sprintf("applied %d/%d hunks; still waiting for the user: %d", accepted, total, pending)
+}
+
+func hunks(n int) string {
+	if n == 1 {
+		return "1 hunk"
+	}
+	return fmt.Sprintf("%d hunks", n)
 }
 
 func (p *proposal) reportHunk(c *change, h *hunk) (part, diff string) {
