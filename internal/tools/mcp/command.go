@@ -21,6 +21,14 @@ func (c Config) Hopeless() string {
 	return ""
 }
 
+// advice says what to do about a server that is not started again.
+func (c Config) advice() string {
+	if c.URL != "" {
+		return "; it is not asked again. Correct its settings, or see to it that it answers at its url"
+	}
+	return "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
+}
+
 // installed says whether a server's command exists, looked for as its process will be: in its own environment's PATH.
 func installed(c Config) bool {
 	if strings.ContainsAny(c.Command, `/\`) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,5 +44,14 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 	}
 	if len(there) != 1 || there[0] != "" {
 		t.Errorf("another host got %q", there)
+	}
+}
+
+// What to do about a server that is given up fits the way by which it is reached.
+func TestAdvice(t *testing.T) {
+	for want, c := range map[string]Config{"answers at its url": {URL: "http://127.0.0.1:1"}, "run its command": {Command: "server"}} {
+		if told := c.advice(); !strings.Contains(told, want) {
+			t.Errorf("%+v: %q lacks %q", c, told, want)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (s *server) failed(err error, last bool) {
 	if news {
 		text := fmt.Sprintf("MCP server %s: %v", s.conf.Name, err)
 		if last {
-			text += "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
+			text += s.conf.advice()
 		}
 		s.hub.opts.Notice("warning", text)
 	}
