@@ -59,10 +59,21 @@ function M.line(text)
   return M.lines(text)[1]
 end
 
---- The words of a prompt that is a text or a list of content blocks.
+--- The words of a prompt that is a text or a list of content blocks; without any, what it holds.
 ---@param prompt string|agent_lsp.ContentBlock[]
 function M.prompt_text(prompt)
-  return type(prompt) == 'string' and prompt or prompt[1] and prompt[1].text or ''
+  if type(prompt) == 'string' then
+    return prompt
+  end
+  local words, others = {}, {}
+  for _, block in ipairs(prompt) do
+    if block.type == 'text' then
+      words[#words + 1] = block.text
+    else
+      others[#others + 1] = block.name or block.uri or block.type
+    end
+  end
+  return table.concat(words[1] and words or others, ' ')
 end
 
 --- What became of the context; a short one can get longer, by its summary.

@@ -148,6 +148,15 @@ H.case('a queued prompt starts the next turn', function()
   end)
 end)
 
+H.case('a waiting prompt of several blocks is named by its words, else by what it holds', function()
+  local render = require('agent_lsp.render')
+  H.equal(render.prompt_text('words'), 'words')
+  local file, image = { type = 'resource', uri = 'file:///a.go', text = 'package a' }, { type = 'image', data = 'AA==', mimeType = 'image/png' }
+  H.equal(render.prompt_text({ file, { type = 'text', text = 'explain' }, image, { type = 'text', text = 'this' } }), 'explain this')
+  H.equal(render.prompt_text({ file, image }), 'file:///a.go image')
+  H.equal(render.prompt_text({}), '')
+end)
+
 H.case('a queued prompt can be taken back', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },

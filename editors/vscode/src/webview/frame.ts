@@ -3,6 +3,7 @@ import type { AskParams, Job, QueueEntry, RequestPermissionParams } from '../pro
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
+import { wordsOf } from './model';
 
 type Send = (message: FromPanel) => void;
 
@@ -45,7 +46,7 @@ export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): 
 
 export function drawQueue(queue: QueueEntry[], send: Send): Node[] {
   if (queue.length === 0) return [];
-  const text = (entry: QueueEntry) => (typeof entry.prompt === 'string' ? entry.prompt : entry.prompt.map((block) => block.text ?? block.name ?? block.uri ?? '').join(' '));
+  const text = (entry: QueueEntry) => wordsOf(entry.prompt);
   const row = (entry: QueueEntry) => {
     const edit = () => {
       send({ type: 'removeQueued', messageId: entry.messageId });

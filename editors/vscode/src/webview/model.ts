@@ -1,5 +1,5 @@
 // The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same twice changes nothing.
-import type { Delta, Item, RetryScheduled, Turn } from '../protocol';
+import type { Delta, Item, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent } from './messages';
 
 /** One thing in the conversation. */
@@ -165,4 +165,11 @@ export function argumentsText(args: unknown): string {
 /** A message of somebody else's, with the full stop that it may lack. */
 export function sentence(text: string): string {
   return /[.!?…:]$/.test(text.trimEnd()) ? text : `${text}.`;
+}
+
+/** What a waiting prompt says; without words, what it holds. A file that goes along is none of the user's words. */
+export function wordsOf(prompt: QueueEntry['prompt']): string {
+  if (typeof prompt === 'string') return prompt;
+  const words = prompt.filter((block) => block.type === 'text').map((block) => block.text ?? '');
+  return (words.length > 0 ? words : prompt.map((block) => block.name ?? block.uri ?? block.type)).join(' ');
 }

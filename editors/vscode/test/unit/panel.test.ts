@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Item, Turn } from '../../src/protocol';
 import { keyAction, wordAt } from '../../src/webview/composer';
 import type { AgentEvent } from '../../src/webview/messages';
-import { Conversation, splitStable } from '../../src/webview/model';
+import { Conversation, splitStable, wordsOf } from '../../src/webview/model';
 
 const stamp = { sessionId: 's', seq: 1, turnId: 't' };
 const item = (itemId: string, type: string, more: Partial<Item> = {}): Item => ({ itemId, type, createdAt: '', ...more });
@@ -46,6 +46,13 @@ test('a retry is shown until something comes', () => {
   assert.deepEqual(c.order, ['retry-t']);
   c.take(started(item('a', 'assistantMessage')));
   assert.deepEqual(c.order, ['a']);
+});
+
+test('a waiting prompt is named by its words, else by what it holds', () => {
+  const file = { type: 'resource', uri: 'file:///a.go', text: '(open in the editor)' };
+  assert.equal(wordsOf('words'), 'words');
+  assert.equal(wordsOf([{ type: 'text', text: 'explain' }, file, { type: 'text', text: 'this' }]), 'explain this');
+  assert.equal(wordsOf([file, { type: 'image', data: 'AA==' }]), 'file:///a.go image');
 });
 
 test('the end of a turn closes what is open', () => {
