@@ -306,3 +306,17 @@ func TestDropSession(t *testing.T) {
 	names, _ := filepath.Glob(filepath.Join(b.opt.StateDir, "*", "s"))
 	equal(t, "stored", len(names), 0)
 }
+
+// TestUndoOfSome: a file that cannot be brought back is listed; the others are brought back all the same.
+func TestUndoOfSome(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "c.txt": ten})
+	b.propose(Auto, "a.txt", edited, "b.txt", edited)
+	must(t, os.Chmod(b.path("b.txt"), 0o444))
+	r := b.undo()
+	equal(t, "conflicts", fmt.Sprint(r.Conflicts), fmt.Sprintf("[{%s changing b.txt: it is read-only}]", b.uri("b.txt")))
+	equal(t, "a.txt", b.disk("a.txt"), ten)
+	equal(t, "b.txt", b.disk("b.txt"), edited)
+	b.propose(Auto, "c.txt", edited)
+	must(t, os.Chmod(b.path("c.txt"), 0o444))
+	equal(t, "conflicts of all", len(b.undo().Conflicts), 1)
+}

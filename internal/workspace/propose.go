@@ -114,17 +114,19 @@ func newID(kind string) string {
 // draft computes the hunks and registers the proposal while nothing changes under it.
 func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) (*proposal, error) {
 	for range proposeRetries {
-		p.changes, p.notes = nil, nil
+		p.changes, p.notes, p.refused = nil, nil, nil
 		for _, ch := range req.Changes {
 			c, err := w.newChange(ctx, p, ch)
-			if err != nil {
+			switch {
+			case err != nil && p.restore && ctx.Err() == nil:
+				p.refused = append(p.refused, RestoreConflict{ch.Ref.URI, err.Error()})
+			case err != nil:
 				return nil, err
-			}
-			if c != nil {
+			case c != nil:
 				p.changes = append(p.changes, c)
 			}
 		}
-		if len(p.changes) == 0 {
+		if len(p.changes) == 0 && len(p.refused) == 0 {
 			return nil, fmt.Errorf("proposing %s: %w", req.Title, ErrNoChange)
 		}
 		if w.register(p) {

@@ -204,6 +204,7 @@ func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes
 	if err != nil {
 		return err
 	}
+	res.Conflicts = append(res.Conflicts, p.refused...)
 	for _, c := range p.changes {
 		if s := steps[c.ref.Key]; c.op == Create && s != nil {
 			c.enc, c.mode = edit.Text{BOM: s.BOM, Encoding: s.Encoding}, s.Mode
