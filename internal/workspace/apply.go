@@ -41,6 +41,7 @@ type target struct {
 	spans   []splice // of the wants, in base
 	staged  *staged
 	broken  bool    // some hunks stand, others do not
+	needs   *target // what has to be done first
 	touched []touch // what the checkpoint keeps of it
 }
 
@@ -146,6 +147,10 @@ func (w *Workspace) attempt(ctx context.Context, p *proposal, targets []*target)
 	w.applyBuffers(ctx, p, live(open))
 	w.commitAll(live(closed))
 	for _, t := range live(ops) {
+		if t.needs != nil && t.needs.status != done {
+			t.end(failed, keepsNewName)
+			continue
+		}
 		w.carryOutFileOp(ctx, p, t)
 	}
 	w.keepAfter(p, slices.Concat(open, closed, ops))

@@ -72,6 +72,7 @@ type fileStep struct {
 	BOM      bool          `json:"bom,omitempty"`
 	Encoding edit.Encoding `json:"encoding,omitempty"`
 	Mode     fs.FileMode   `json:"mode,omitempty"`
+	From     string        `json:"from,omitempty"` // of a renamed file: the key of its old name
 	Added    int           `json:"added,omitempty"`
 	Removed  int           `json:"removed,omitempty"`
 }
@@ -250,7 +251,7 @@ func (w *Workspace) stepsOf(t *target) (map[Ref]*fileStep, error) {
 	}
 	from, to := c.renaming()
 	leave, arrive := *s, *s
-	leave.Post, arrive.Pre = "", ""
+	leave.Post, arrive.Pre, arrive.From = "", "", from.Key
 	return map[Ref]*fileStep{from: &leave, to: &arrive}, nil
 }
 

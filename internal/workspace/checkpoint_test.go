@@ -320,3 +320,39 @@ func TestUndoOfSome(t *testing.T) {
 	must(t, os.Chmod(b.path("c.txt"), 0o444))
 	equal(t, "conflicts of all", len(b.undo().Conflicts), 1)
 }
+
+// TestUndoOfARenameByHalf: a renamed file whose old name cannot be brought back keeps its new one, or its text would be
+// nowhere in the workspace.
+func TestUndoOfARenameByHalf(t *testing.T) {
+	for name, taken := range map[string]func(b *bench){
+		"a folder has the name":                               func(b *bench) { must(t, os.Mkdir(b.path("d/a.txt"), 0o755)) },
+		"a folder has the name of one that was renamed again": func(b *bench) { must(t, os.Mkdir(b.path("d/a.txt"), 0o755)) },
+		"a file stands where it lay":                          func(b *bench) { must(t, os.Remove(b.path("d"))); must(t, os.WriteFile(b.path("d"), nil, 0o644)) },
+		"you made another of the name":                        func(b *bench) { must(t, os.WriteFile(b.path("d/a.txt"), []byte("mine\n"), 0o644)) },
+		"a folder is made meanwhile": func(b *bench) {
+			step = func(at string) {
+				if at == "intent kept" {
+					must(t, os.MkdirAll(b.path("d/a.txt"), 0o755))
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() { step = func(string) {} }()
+			b := newBench(t, map[string]string{"d/a.txt": ten})
+			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+			must(t, err)
+			now := "b.txt"
+			if strings.HasSuffix(name, "again") {
+				now = "c.txt"
+				_, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("b.txt"), NewRef: b.ref(now)})
+				must(t, err)
+			}
+			taken(b)
+			r := b.undo()
+			equal(t, "changes", len(r.Changes), 0)
+			equal(t, "conflicts", len(r.Conflicts), 2)
+			equal(t, now, b.disk(now), edited)
+		})
+	}
+}

@@ -173,10 +173,10 @@ type proposal struct {
 	dirty       bool // a hunk changed in the notification being handled
 	changes     []*change
 	comment     string
-	notes       []string          // for the model: formatted, check results
-	diff        string            // as last shown
-	told        string            // outcome that the model knows
-	refused     []RestoreConflict // of a restore: files that cannot be changed; the others are all the same
+	notes       []string  // for the model: formatted, check results
+	diff        string    // as last shown
+	told        string    // outcome that the model knows
+	refused     []refusal // of a restore: files that cannot be changed; the others are all the same
 }
 
 // change is one file of a proposal. Its offsets refer to the text of doc, or to text while

@@ -119,7 +119,7 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 			c, err := w.newChange(ctx, p, ch)
 			switch {
 			case err != nil && p.restore && ctx.Err() == nil:
-				p.refused = append(p.refused, RestoreConflict{ch.Ref.URI, err.Error()})
+				p.refused = append(p.refused, refusal{ch.Ref, err.Error()})
 			case err != nil:
 				return nil, err
 			case c != nil:

@@ -52,22 +52,23 @@ func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreRe
 	undo := slices.Clone(l.list[at:])
 	logs := unwinding(undo)
 	notCovered := notCoveredBy(undo)
+	u := unwound{steps: map[string]*fileStep{}, from: renamedFrom(undo), stuck: map[string]bool{}}
 	w.checkpoints.mu.Unlock()
 
 	res := RestoreResult{MessageID: first.Message}
 	var changes []Change
-	steps := map[string]*fileStep{}
 	for _, f := range logs {
 		ch, err := w.unwind(ctx, f)
 		if err != nil {
+			u.stuck[f.Key] = true
 			res.Conflicts = append(res.Conflicts, RestoreConflict{f.URI, err.Error()})
 		} else if ch != nil {
 			changes = append(changes, *ch)
-			steps[ch.Ref.Key] = f.Steps[0]
+			u.steps[ch.Ref.Key] = f.Steps[0]
 		}
 	}
 	if len(changes) > 0 {
-		if err := w.applyRestore(ctx, first, changes, steps, &res); err != nil {
+		if err := w.applyRestore(ctx, first, changes, u, &res); err != nil {
 			return res, err
 		}
 	}
@@ -195,8 +196,37 @@ func (w *Workspace) undoStep(now fileState, s *fileStep) (fileState, error) {
 
 func (a fileState) same(b fileState) bool { return a.absent == b.absent && bytes.Equal(a.text, b.text) }
 
+// unwound is what a restore knows of its files, by their keys.
+type unwound struct {
+	steps map[string]*fileStep // the first of each
+	from  map[string]string    // the old names of renamed files
+	stuck map[string]bool      // those that are not brought back
+}
+
+// renamedFrom finds the renames of checkpoints. Where a file was renamed again, its first name is found step by step.
+// Caller holds checkpoints.mu.
+func renamedFrom(undo []*checkpoint) map[string]string {
+	from := map[string]string{}
+	for _, cp := range undo {
+		for _, f := range cp.Files {
+			for _, s := range f.Steps {
+				if s.From != "" {
+					from[f.Key] = s.From
+				}
+			}
+		}
+	}
+	return from
+}
+
+// refusal is a file of a restore that cannot be changed, and why.
+type refusal struct {
+	ref    Ref
+	reason string
+}
+
 // applyRestore makes the changes as one silent proposal, which keeps its own checkpoint.
-func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes []Change, steps map[string]*fileStep, res *RestoreResult) error {
+func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes []Change, u unwound, res *RestoreResult) error {
 	req := ProposeRequest{SessionID: first.Session, Title: "restore", Policy: Auto, Changes: changes}
 	p := newProposal(req, w)
 	p.id, p.restore, p.unformatted = newID("c"), true, true
@@ -204,13 +234,19 @@ func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes
 	if err != nil {
 		return err
 	}
-	res.Conflicts = append(res.Conflicts, p.refused...)
+	refuse := func(ref Ref, reason string) {
+		u.stuck[ref.Key] = true
+		res.Conflicts = append(res.Conflicts, RestoreConflict{ref.URI, reason})
+	}
+	for _, r := range p.refused {
+		refuse(r.ref, r.reason)
+	}
 	for _, c := range p.changes {
-		if s := steps[c.ref.Key]; c.op == Create && s != nil {
+		if s := u.steps[c.ref.Key]; c.op == Create && s != nil {
 			c.enc, c.mode = edit.Text{BOM: s.BOM, Encoding: s.Encoding}, s.Mode
 		}
 	}
-	targets := p.targets(func(_ *change, h *hunk) (want, bool) { return want{h, h.new}, true })
+	targets := u.withOldNames(p.targets(func(_ *change, h *hunk) (want, bool) { return want{h, h.new}, true }), refuse)
 	err = w.carryOut(ctx, p, targets)
 	for _, t := range targets {
 		switch {
@@ -230,6 +266,36 @@ func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes
 	w.mu.Unlock()
 	w.deliver() // what it did to other proposals
 	return err
+}
+
+// keepsNewName is why a renamed file keeps its new name: else its text would be nowhere in the workspace.
+const keepsNewName = "its old name could not be brought back; it keeps this one"
+
+// withOldNames lets a renamed file's new name go only once its old one is back; where that is known not to come, it stays.
+func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (ordered []*target) {
+	byKey := map[string]*target{}
+	for _, t := range targets {
+		byKey[t.c.ref.Key] = t
+	}
+	var renamed []*target
+	for _, t := range targets {
+		old := u.from[t.c.ref.Key]
+		for range u.from { // at most: names may go round
+			if next := u.from[old]; next != "" && byKey[old] == nil && !u.stuck[old] {
+				old = next
+			}
+		}
+		switch {
+		case t.c.op != Delete || old == "":
+			ordered = append(ordered, t)
+		case u.stuck[old]:
+			refuse(t.c.ref, keepsNewName)
+		default:
+			t.needs = byKey[old]
+			renamed = append(renamed, t)
+		}
+	}
+	return append(ordered, renamed...)
 }
 
 // markUndone notes which turns a restore took back and which it brought back.
