@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -132,6 +133,9 @@ func fieldName(p jsontext.Pointer) string {
 
 func wrongType(e *jsonv2.SemanticError) string {
 	want := "another type"
+	if e.GoType == reflect.TypeFor[wire.Prompt]() {
+		return "must be a string or an array of content blocks"
+	}
 	if e.GoType != nil {
 		want = kindName(e.GoType.Kind().String())
 	}

@@ -23,7 +23,7 @@ var ranks = map[string][]string{
 // restrict takes from a layer that is not the user's own what it may not set. base is what the
 // user's own layers say so far. It returns the keys that trusting the workspace would set.
 func (c *checker) restrict(tree, base map[string]any) (held []string) {
-	const why = "only the user may set this; ignored until the workspace is trusted"
+	const why = "only the user may set this; ignored until you trust the workspace (agent-lsp trust yes)"
 	for _, path := range privileged {
 		if v, ok := lookup(tree, path); ok {
 			remove(tree, path)
@@ -39,7 +39,7 @@ func (c *checker) restrict(tree, base map[string]any) (held []string) {
 		was, _ := lookup(base, path)
 		if ok && rank(path, v) > rank(path, was) {
 			remove(tree, path)
-			c.note(path, "%v would allow more than the user's own %v; ignored until the workspace is trusted", v, was)
+			c.note(path, "%v would allow more than the user's own %v; ignored until you trust the workspace (agent-lsp trust yes)", v, was)
 			held = append(held, path)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []string) {
 		}
 	}
 	if held != nil {
-		c.note(path, "rules that allow are ignored until the workspace is trusted")
+		c.note(path, "rules that allow are ignored until you trust the workspace (agent-lsp trust yes)")
 	}
 	tree["permissions"].(map[string]any)["rules"] = rules
 	return held
@@ -83,7 +83,7 @@ func (c *checker) restrictModes(tree map[string]any) (held []string) {
 		for _, key := range []string{"editPolicy", "permissions"} {
 			if _, ok := mode[key]; ok {
 				delete(mode, key)
-				c.note("modes."+name+"."+key, "only the user may set this; ignored until the workspace is trusted")
+				c.note("modes."+name+"."+key, "only the user may set this; ignored until you trust the workspace (agent-lsp trust yes)")
 				held = append(held, "modes."+name+"."+key)
 			}
 		}

@@ -1,0 +1,24 @@
+package rpc
+
+import (
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// What is wrong with params is said by the field's name and in the words of JSON.
+func TestWrongParamsAreNamed(t *testing.T) {
+	const prompt = "prompt: must be a string or an array of content blocks"
+	for params, want := range map[string]string{
+		`{"prompt":5}`:                    prompt,
+		`{"prompt":[5]}`:                  prompt,
+		`{"prompt":"x","pin":"yes"}`:      "pin: must be a boolean, got a string",
+		`{"prompt":"x","sessionId":[]}`:   "sessionId: must be a string, got an array",
+		`{"prompt":"x","context":"a.go"}`: "context: must be an object, got a string",
+		`[]`:                              "params: must be an object",
+	} {
+		if err := decodeParams([]byte(params), new(wire.PromptParams)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", params, err, want)
+		}
+	}
+}
