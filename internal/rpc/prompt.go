@@ -303,6 +303,9 @@ func (s *server) queueClear(ctx context.Context, p *wire.QueueParams) (wire.Queu
 // errTimeout is the cause of a wait that took longer than the client wanted.
 var errTimeout = errors.New("the wait timed out")
 
+// maxWaitMs is what nobody waits for: a hundred years.
+const maxWaitMs int64 = 100 * 365 * 24 * 60 * 60 * 1000
+
 // turnWait answers when the turn has ended and its last notification is queued.
 func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
 	if p.TimeoutMs < 0 {
@@ -317,7 +320,7 @@ func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Tur
 		in.answerLater()
 	}
 	wait, done := ctx, context.CancelFunc(func() {})
-	if p.TimeoutMs > 0 {
+	if p.TimeoutMs > 0 && int64(p.TimeoutMs) < maxWaitMs { // longer is without a limit, and no duration holds it
 		wait, done = context.WithTimeoutCause(ctx, time.Duration(p.TimeoutMs)*time.Millisecond, errTimeout)
 	}
 	defer done()

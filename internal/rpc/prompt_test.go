@@ -269,3 +269,17 @@ func TestTurnWait(t *testing.T) {
 		t.Error("the wait was answered before turn/completed")
 	}
 }
+
+// A client that waits for longer than a duration can hold waits until the turn's end.
+func TestTurnWaitIsBounded(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	c := claimed(t, harnessOptions{model: hangs(begun)})
+	r := c.prompt("", "work")
+	wait := c.request(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID, "timeoutMs": int64(9_300_000_000_000)})
+	<-begun
+	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
+	var turn wire.Turn
+	if m := c.answer(wait); json.Unmarshal(m.Result, &turn) != nil || turn.Status != "aborted" {
+		t.Errorf("the wait answered %s", m)
+	}
+}
