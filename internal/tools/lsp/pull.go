@@ -44,17 +44,28 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
+// maxUnheard is how often a server that is asked is also listened to in vain before it counts as one that publishes nothing.
+const maxUnheard = 5
+
 // asked is pull, and waits behind it for what a server says by itself that also publishes: of files that are not open,
 // and of those whose text it was asked for.
 func (s *server) asked(ctx context.Context, paths ...string) bool {
 	ok := s.pull(ctx, paths...)
-	s.mu.Lock()
-	publishes := len(s.diags) > 0
-	s.mu.Unlock()
-	if ok && publishes {
+	if ok && s.mayPublish() {
 		s.calm(ctx)
 	}
 	return ok
+}
+
+// mayPublish says whether a server that is asked publishes too, as far as it is known: its first publication may come late.
+func (s *server) mayPublish() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.diags) > 0 {
+		return true
+	}
+	s.unheard++
+	return s.unheard <= maxUnheard
 }
 
 // withOthers are these open files and, if so, all others behind them.

@@ -53,6 +53,7 @@ type server struct {
 	docs    map[string]*document  // by path
 	diags   map[string]*published // what it published, by path
 	pulled  map[string]*published // what it answered
+	unheard int                   // times that it was asked and has published nothing yet
 	told    map[string]int        // errors and warnings that the model may know, counted
 	seq     int                   // publications so far
 	work    map[string]string     // titles of the work under way, by token
