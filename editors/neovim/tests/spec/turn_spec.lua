@@ -151,7 +151,8 @@ end)
 H.case('a waiting prompt of several blocks is named by its words, else by what it holds', function()
   local render = require('agent_lsp.render')
   H.equal(render.prompt_text('words'), 'words')
-  local file, image = { type = 'resource', uri = 'file:///a.go', text = 'package a' }, { type = 'image', data = 'AA==', mimeType = 'image/png' }
+  local file, image =
+    { type = 'resource', uri = 'file:///a.go', text = 'package a' }, { type = 'image', data = 'AA==', mimeType = 'image/png' }
   H.equal(render.prompt_text({ file, { type = 'text', text = 'explain' }, image, { type = 'text', text = 'this' } }), 'explain this')
   H.equal(render.prompt_text({ file, image }), 'file:///a.go image')
   H.equal(render.prompt_text({}), '')
