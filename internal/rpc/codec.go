@@ -7,9 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 )
 
-// lenient lets through what clients really send: invalid UTF-8 (which becomes U+FFFD) and
-// members that occur twice. Unknown members are ignored anyway.
-var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+// lenient are the rules by which a client's JSON is read.
+var lenient = transport.Lenient
 
 // codec is what the connection encodes and decodes with.
 var codec = transport.Codec{

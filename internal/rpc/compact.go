@@ -33,10 +33,14 @@ func (s *server) compactCommand(ctx context.Context, instructions string) (any, 
 	if err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("The conversation has %d tokens for the model now, %d before.", r.TokensAfter, r.TokensBefore)
-	if r.TokensAfter >= r.TokensBefore {
-		text = fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
-	}
-	s.peer.Message(messageInfo, text)
+	s.peer.Message(messageInfo, Compacted(r))
 	return r, nil
+}
+
+// Compacted says in a sentence what making a conversation shorter has brought.
+func Compacted(r wire.CompactResult) string {
+	if r.TokensAfter >= r.TokensBefore {
+		return fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
+	}
+	return fmt.Sprintf("The conversation has %d tokens for the model now, %d before.", r.TokensAfter, r.TokensBefore)
 }

@@ -2,11 +2,11 @@ package acp
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -57,10 +57,7 @@ func (s *session) compact(ctx context.Context, turn *prompting, instructions str
 		return promptResult(acp.StopReasonCancelled, nil), nil
 	case err != nil:
 		return nil, err
-	case r.TokensAfter >= r.TokensBefore:
-		s.update(acp.UpdateAgentMessageText(fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)))
-	default:
-		s.update(acp.UpdateAgentMessageText(fmt.Sprintf("The conversation has %d tokens for the model now, %d before.", r.TokensAfter, r.TokensBefore)))
 	}
+	s.update(acp.UpdateAgentMessageText(rpc.Compacted(r)))
 	return promptResult(acp.StopReasonEndTurn, nil), nil
 }

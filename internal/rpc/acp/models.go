@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -40,7 +41,7 @@ func (c *core) offered(config *wire.Config) *listing {
 // list asks the provider. One that does not answer is asked again by the next session.
 func (c *core) list(ctx context.Context, l *listing) {
 	defer close(l.done)
-	if !pause(ctx, modelsPause) {
+	if pause.For(ctx, modelsPause) != nil {
 		return
 	}
 	var res wire.ModelsResult
@@ -87,17 +88,5 @@ func (s *session) learnModels(ctx context.Context) {
 func (s *session) offer(models []string) {
 	if models != nil {
 		s.models = models
-	}
-}
-
-// pause waits; it reports false where ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

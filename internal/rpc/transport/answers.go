@@ -9,8 +9,9 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// lenient are the rules for bodies that were scanned already, or are ours.
-var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+// Lenient lets through what peers really send: invalid UTF-8 (which becomes U+FFFD) and members that occur twice.
+// Unknown members are ignored anyway.
+var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // AnsweredIDs returns the ids that a body answers, a message or a batch; none for requests and notifications.
 func AnsweredIDs(body []byte) []jsonrpc2.ID {
@@ -44,7 +45,7 @@ func Without(body []byte, drop func(message []byte) bool) []byte {
 	case 0:
 		return nil
 	}
-	out, _ := jsonv2.Marshal(kept, lenient) // of valid values, it cannot fail
+	out, _ := jsonv2.Marshal(kept, Lenient) // of valid values, it cannot fail
 	return out
 }
 
@@ -54,7 +55,7 @@ func IDFrom(raw []byte) jsonrpc2.ID {
 		return jsonrpc2.NewNumberID(n)
 	}
 	var s string
-	if jsonv2.Unmarshal(raw, &s, lenient) != nil {
+	if jsonv2.Unmarshal(raw, &s, Lenient) != nil {
 		return jsonrpc2.ID{}
 	}
 	return jsonrpc2.NewStringID(s)
@@ -65,7 +66,7 @@ func isBatch(body []byte) bool { return len(body) > 0 && body[0] == '[' }
 // members are the messages of a batch, none where it is none.
 func members(batch []byte) []jsontext.Value {
 	var all []jsontext.Value
-	if jsonv2.Unmarshal(batch, &all, lenient) != nil {
+	if jsonv2.Unmarshal(batch, &all, Lenient) != nil {
 		return nil
 	}
 	return all

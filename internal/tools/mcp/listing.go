@@ -1,0 +1,138 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/pause"
+)
+
+// refresh lists the server's tools anew. What comes after the end of ctx is not taken: the session may be another.
+func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
+	var tools []agent.Tool
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return fmt.Errorf("listing its tools: %w", err)
+		}
+		if len(tools) == maxTools {
+			return fmt.Errorf("it lists more than %d tools", maxTools)
+		}
+		tools = append(tools, newTool(s, t))
+	}
+	if init := session.InitializeResult(); init != nil && init.Capabilities != nil && init.Capabilities.Resources != nil {
+		tools = append(tools, newResources(s))
+	}
+	sort.SliceStable(tools, func(i, j int) bool { return tools[i].Spec().Name < tools[j].Spec().Name })
+	if err := s.listed(ctx, session, tools); err != nil {
+		return err
+	}
+	s.settle()
+	s.hub.opts.Changed()
+	return nil
+}
+
+func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools []agent.Tool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.session, s.tools, s.err = session, tools, nil
+	s.offer()
+	s.wake()
+	return nil
+}
+
+// changed lists the tools anew, one listing at a time: an older answer never replaces a newer one.
+func (s *server) changed(in connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	s.changing = in
+	if s.listing != nil {
+		return
+	}
+	s.listing = make(chan struct{})
+	s.hub.wg.Add(1)
+	go func() {
+		defer s.hub.wg.Done()
+		for seen := 0; !s.upToDate(seen); {
+			seen = s.relist()
+		}
+	}()
+}
+
+// relist lists the tools of the newest session once and returns the change that it has seen.
+func (s *server) relist() (seen int) {
+	s.mu.Lock()
+	seen, in := s.changes, s.changing
+	s.mu.Unlock()
+	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
+	defer stop()
+	err := s.refresh(ctx, in.session)
+	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil { // else the server ended, which is told by itself
+		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
+	}
+	return seen
+}
+
+// upToDate ends the listing if no change came after seen.
+func (s *server) upToDate(seen int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changes != seen {
+		return false
+	}
+	close(s.listing)
+	s.listing = nil
+	return true
+}
+
+// relistWait is how long a call's result waits for the tools that the call has changed, so that the next
+// model call has them.
+const relistWait = time.Second
+
+// relisted waits until the tools are listed anew if they are being.
+func (s *server) relisted(ctx context.Context) {
+	s.mu.Lock()
+	listing := s.listing
+	s.mu.Unlock()
+	if listing == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, relistWait)
+	defer stop()
+	select {
+	case <-listing:
+	case <-ctx.Done():
+	}
+}
+
+func (s *server) list() []agent.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offered
+}
+
+// allow changes which of its tools are offered.
+func (s *server) allow(allowed func(tool string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowed = allowed
+	s.offer()
+}
+
+// offer takes the tools that are allowed. Caller holds mu.
+func (s *server) offer() {
+	s.offered = nil
+	for _, t := range s.tools {
+		if own, ok := t.(*tool); !ok || s.allowed == nil || s.allowed(own.remote) {
+			s.offered = append(s.offered, t)
+		}
+	}
+}
