@@ -49,7 +49,7 @@ func writeFaces(b *strings.Builder, runs []*results) {
 	if len(runs) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the faces took turns, prompt by prompt, in pairs of fresh processes:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs))
+	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the faces took turns, prompt by prompt, in pairs of fresh processes; a p99 is the median of the streams' own, or of the crowds':\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs))
 	var beyond []string
 	for i := range rows {
 		r := &rows[i]

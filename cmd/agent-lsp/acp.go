@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
@@ -38,7 +40,7 @@ func runACP(ctx context.Context, p *program, args []string) int {
 	if file, ok := out.(*os.File); ok {
 		out = rpc.Unblocked(file)
 	}
-	o := coreOptions{log: log, redact: redact, env: osEnviron(p.env), scriptFile: f.script, stateDir: f.stateDir}
+	o := coreOptions{log: log, redact: redact, env: osEnviron(p.env), scriptFile: f.script, stateDir: f.stateDir, starts: agent.NewStarts(runtime.GOMAXPROCS(0))}
 	core := func(ctx context.Context, opts rpc.Options, terminal acp.Terminal) error {
 		o := o
 		o.terminal = terminal

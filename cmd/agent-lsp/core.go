@@ -61,6 +61,7 @@ type daemon struct {
 	memory    *memory.Store
 	project   *project.Project
 	locks     *agent.Locks
+	starts    *agent.Starts
 	unsaved   saveQuestions
 
 	background sync.WaitGroup
@@ -87,13 +88,14 @@ type coreOptions struct {
 	env        []string
 	scriptFile string
 	stateDir   string
-	terminal   acp.Terminal // nil: there are none
+	terminal   acp.Terminal  // nil: there are none
+	starts     *agent.Starts // of all connections' sessions; nil: they start whenever they may
 }
 
 // newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
 func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
 	d := &daemon{log: o.log, env: o.env, stateDir: o.stateDir, peer: init.Peer, sessions: map[string]*sessionParts{},
-		redact: o.redact, locks: new(agent.Locks), approved: map[string]string{}, told: map[string]bool{}, closing: make(chan struct{})}
+		redact: o.redact, locks: new(agent.Locks), starts: o.starts, approved: map[string]string{}, told: map[string]bool{}, closing: make(chan struct{})}
 	if d.stateDir == "" {
 		d.stateDir = stateDir(o.env)
 	}

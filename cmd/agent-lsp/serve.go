@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 )
@@ -68,7 +70,7 @@ func serve(ctx context.Context, p *program, f serveFlags, in io.Reader, out io.W
 	if file, ok := out.(*os.File); ok {
 		out = rpc.Unblocked(file)
 	}
-	o := coreOptions{log: log, redact: redact, env: osEnviron(p.env), scriptFile: f.script, stateDir: f.stateDir}
+	o := coreOptions{log: log, redact: redact, env: osEnviron(p.env), scriptFile: f.script, stateDir: f.stateDir, starts: agent.NewStarts(runtime.GOMAXPROCS(0))}
 	err = rpc.Serve(ctx, rpc.Options{In: in, Out: out, Log: log, Version: version,
 		Start: func(_ context.Context, init rpc.Init) (*rpc.Core, error) { return newCore(init, o) }})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

@@ -62,7 +62,7 @@ func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Optio
 	p.hooks = &externalHooks{d: d, info: info}
 	return agent.Options{
 		Env: p.env, Ready: p.ready, Approver: d.policy, OnBoundary: p.outcomes, Spill: d.spill(info.ID),
-		Hooks: []agent.Hook{p}, MoreHooks: p.hooks.now, Locks: d.locks,
+		Hooks: []agent.Hook{p}, MoreHooks: p.hooks.now, Locks: d.locks, Starts: d.starts,
 		Bug:        func(format string, args ...any) { d.log.Error("bug: " + fmt.Sprintf(format, args...)) },
 		QueueLimit: func() int { c := info.Config(); return c.MaxQueue }, Redact: d.redact.Text,
 	}, nil

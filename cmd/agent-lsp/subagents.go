@@ -77,7 +77,7 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 	d.mu.Lock()
 	d.sessions[id] = p
 	d.mu.Unlock()
-	return agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Env: env, Approver: d.policy, Spill: d.spill(s.Parent), MoreHooks: parent.hooks.now, Locks: d.locks,
+	return agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Env: env, Approver: d.policy, Spill: d.spill(s.Parent), MoreHooks: parent.hooks.now, Locks: d.locks, Starts: d.starts,
 		OnBoundary: p.outcomes}, nil
 }
 

@@ -122,6 +122,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"time of all hooks at a session's end", sessionEndTime},
 		{"time that a tool has to end after an abort", toolGrace},
 		{"time that a model call has to end after an abort", modelGrace},
+		{"longest time that a turn which starts keeps others from it, where more start than there are processors", startHold},
 		{"problems of a call's arguments that are listed", maxProblems},
 		{"bytes of bad input that a result quotes", maxQuote},
 		{"characters of a title that is made of the first prompt", maxTitle},

@@ -41,7 +41,8 @@ type Options struct {
 	// MoreHooks are called after Hooks. It is asked anew each time, and must be quick; nil: none.
 	MoreHooks func() []Hook
 
-	Locks    *Locks // shared by sessions that touch the same files; nil: the session's own
+	Locks    *Locks  // shared by sessions that touch the same files; nil: the session's own
+	Starts   *Starts // shared by the sessions of a process; nil: turns start whenever they may
 	Restored Restored
 	NewID    func(prefix string) string // nil: random
 	Redact   func(text string) string   // takes secrets out of what is made of a prompt, its title; nil: nothing

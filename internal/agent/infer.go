@@ -206,6 +206,7 @@ func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, e
 		if !waited {
 			waited = true
 			_ = s.journal.sync() // told to who prompted
+			defer t.started()    // once the first word is on its way
 		}
 		st.on(d)
 	})

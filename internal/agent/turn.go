@@ -21,6 +21,7 @@ type turn struct {
 	sum    Turn
 
 	begun      bool             // the hooks before the run were asked
+	started    func()           // lets the next turn start; may be called again
 	partial    string           // what an aborted reply had said
 	phase      string           // what an abort would interrupt: inference or tool_execution
 	nudge      *message.Message // sent with the next call only
@@ -130,6 +131,8 @@ func (s *Session) loop(t *turn) outcome {
 			return s.failed(t, err)
 		}
 	}
+	t.started = s.opts.Starts.enter(t.ctx)
+	defer t.started()
 	for {
 		if err := s.refresh(t); err != nil {
 			return s.failed(t, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log"
+	"strings"
 	"time"
 )
 
@@ -34,11 +35,31 @@ func alternate(one, other *bench, pairs int) {
 	log.Printf("%s and %s: took turns in %d pairs of processes", one.p.Name(), other.p.Name(), pairs)
 }
 
-// kinds are the turns of one process.
-var kinds = []string{"prompt", "prompt", "read", "shell", "abort", "burst", "abort", "prompt", "burst", "read", "shell", "abort", "burst", "stream", "abort", "prompt", "burst"}
+// kinds are the turns of one process. What gives one short figure a turn is played more often: the machine's own noise
+// on it is larger than what programs differ by.
+var kinds = strings.Fields(`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
+stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`)
 
-// playPair starts both programs and lets them take turns; the one that goes first changes with each pair and each turn.
+// pacedDeltas are those of a paced stream: the streams are shorter than where a program is measured alone, and more, so
+// that the programs follow each other closely. The row is the median of the streams' own figures.
+const pacedDeltas = 500
+
+// starts are the processes of each program, in a pair, that are started for the rows of a start.
+const starts = 4
+
+// playPair starts both programs, all but the last time only for their start, and lets the last processes take turns; the
+// one that goes first changes with each pair, each start and each turn.
 func playPair(both []*bench, all []samples, pair int) error {
+	for start := range starts - 1 {
+		for n := range both {
+			i := (n + pair + start) % len(both)
+			c, err := both[i].begin(&all[i])
+			if err != nil {
+				return fmt.Errorf("%s: %w", both[i].p.Name(), err)
+			}
+			c.Stop()
+		}
+	}
 	conns := make([]*Conn, len(both))
 	for n := range both {
 		i := (n + pair) % len(both)
@@ -87,7 +108,7 @@ func (b *bench) sample(c *Conn, kind string, s *samples) error {
 	case "abort":
 		return b.aborted(c, s)
 	case "stream":
-		return b.paced(c, s)
+		return b.paced(c, pacedDeltas, s)
 	case "burst":
 		return b.unpaced(c, s)
 	}

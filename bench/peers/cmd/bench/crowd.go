@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -15,8 +17,10 @@ type Crowd struct {
 	Latency  *Stat   `json:"delta_latency_ms"`
 	First    *Stat   `json:"first_delta_ms"` // prompt sent -> first delta of its session
 	Turn     *Stat   `json:"turn_ms"`        // prompt sent -> end of its turn: the spread says how fair it was
-	Memory   *Memory `json:"memory"`
+	Memory   *Memory `json:"memory"`         // after it; the median of several crowds
 	Missing  int     `json:"missing_deltas"`
+
+	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // of each crowd of the size
 }
 
 const (
@@ -42,7 +46,8 @@ type member struct {
 // crowdSamples are the figures of one crowd, or of several of the same size.
 type crowdSamples struct {
 	lat, first, turn []float64
-	memory           Memory // after the last one
+	p99s             []float64 // of the deltas of each crowd
+	memory           []Memory  // after each
 	missing          int
 }
 
@@ -151,15 +156,21 @@ func (m *member) take(at int64, text string) {
 }
 
 func (s *crowdSamples) add(c *Conn, all []*member) {
+	var lat []float64
 	for _, m := range all {
-		s.lat, s.first, s.turn = append(s.lat, m.lat...), append(s.first, ms(m.sent, m.first)), append(s.turn, ms(m.sent, m.done))
+		lat, s.first, s.turn = append(lat, m.lat...), append(s.first, ms(m.sent, m.first)), append(s.turn, ms(m.sent, m.done))
 		s.missing += crowdDeltas/len(all) - len(m.lat)
 	}
-	s.memory = memory(c.cmd.Process.Pid)
+	if l := stat(lat); l != nil {
+		s.p99s = append(s.p99s, l.P99)
+	}
+	s.lat = append(s.lat, lat...)
+	s.memory = append(s.memory, memory(c.cmd.Process.Pid))
 }
 
 func (s *crowdSamples) stat(n int) Crowd {
-	return Crowd{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory, s.missing}
+	slices.SortFunc(s.memory, func(a, b Memory) int { return cmp.Compare(a.RSS, b.RSS) })
+	return Crowd{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory[len(s.memory)/2], s.missing, s.p99s}
 }
 
 // crowdSizes are the crowds' numbers of sessions.

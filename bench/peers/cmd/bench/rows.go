@@ -83,7 +83,7 @@ func (b *bench) all() {
 	warm.turns(r)
 
 	for i := 0; i < o.streams; i++ {
-		if err := b.paced(c, &warm); err != nil {
+		if err := b.paced(c, b.opt.n, &warm); err != nil {
 			b.fail("paced stream", err)
 			c.Stop()
 			return

@@ -160,16 +160,16 @@ func (s *samples) streams(r *Result) {
 	r.Missing += s.missing
 }
 
-// paced plays a turn whose deltas come one by one.
-func (b *bench) paced(c *Conn, s *samples) error {
+// paced plays a turn whose n deltas come one by one.
+func (b *bench) paced(c *Conn, n int, s *samples) error {
 	cpu0 := cpuMS(c.cmd.Process.Pid)
-	t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", b.opt.n, b.opt.size, b.opt.delayUS), 90*time.Second, 0)
+	t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", n, b.opt.size, b.opt.delayUS), 90*time.Second, 0)
 	if err != nil {
 		return err
 	}
 	c.Drain(300 * time.Millisecond)
 	s.cpu = append(s.cpu, cpuMS(c.cmd.Process.Pid)-cpu0)
-	s.missing += b.opt.n - len(t.Lat)
+	s.missing += n - len(t.Lat)
 	if l := stat(t.Lat); l != nil {
 		s.p50s, s.p99s = append(s.p50s, l.P50), append(s.p99s, l.P99)
 	}

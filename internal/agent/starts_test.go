@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+func TestStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx, begun := NewStarts(1), t.Context(), time.Now()
+		leave := s.enter(ctx)
+		leave()
+		leave() // more than once frees no place of another
+		second := s.enter(ctx)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		s.enter(ended)() // who is aborted does not wait
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("places that were free took %v", took)
+		}
+		third := s.enter(ctx)
+		if took := time.Since(begun); took != startHold {
+			t.Errorf("a place was held for %v, not %v", took, startHold)
+		}
+		second()
+		third()
+		if len(s.places) != 0 {
+			t.Error("a place is left taken")
+		}
+		(*Starts)(nil).enter(ctx)()
+	})
+}
+
+// Turns that start together do so one after the other, and none waits for more than the first word of another.
+func TestTurnsStartOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, starts := time.Now(), NewStarts(1)
+		var asked []time.Duration
+		answer := step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+			asked = append(asked, time.Since(begun))
+			time.Sleep(time.Millisecond)
+			on(Delta{Kind: DeltaText, Text: "word "})
+			time.Sleep(time.Hour)
+			return &Reply{Message: message.NewText(message.RoleAssistant, "word word")}, nil
+		}}
+		for range 3 {
+			r := newRig(t, script(answer), func(o *Options) { o.Starts = starts })
+			defer r.close()
+			defer r.wait(r.prompt("speak").TurnID)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !slices.Equal(asked, []time.Duration{0, time.Millisecond, 2 * time.Millisecond}) {
+			t.Errorf("the model was asked after %v", asked)
+		}
+	})
+}
