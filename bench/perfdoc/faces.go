@@ -10,23 +10,60 @@ import (
 const closeEnough = 1.10
 
 // facePair holds what each run measured of one row, both faces of one run side by side.
-type facePair struct{ lsp, acp []float64 }
+type facePair struct {
+	lsp, acp []float64
+	pairs    []float64 // how many times the LSP face's figure the ACP face's is, in each pair of one after the other
+}
+
+// inPairs are the rows that are made of few large samples, such as whole crowds. What the machine does meanwhile is more
+// than what the faces differ by, and lasts longer than one sample: so each is compared with the one beside it.
+var inPairs = map[string]func(p *peer) []float64{
+	"added latency per delta, p99":     func(p *peer) []float64 { return p.DeltaP99s },
+	"10 sessions at once: delta, p99":  func(p *peer) []float64 { return p.crowdP99s(10) },
+	"100 sessions at once: delta, p99": func(p *peer) []float64 { return p.crowdP99s(100) },
+}
+
+func (p *peer) crowdP99s(n int) []float64 {
+	for _, c := range p.Crowds {
+		if c.Sessions == n {
+			return c.P99s
+		}
+	}
+	return nil
+}
+
+// pair adds the figures of a run's pairs.
+func (p *facePair) pair(r *row, lsp, acp *peer) {
+	figures := inPairs[r.name]
+	if figures == nil {
+		return
+	}
+	one, other := figures(lsp), figures(acp)
+	if len(one) != len(other) {
+		return // one of the two was stopped
+	}
+	for i := range one {
+		p.pairs = append(p.pairs, other[i]/one[i])
+	}
+}
 
 // facesOf collects a row's figures over all runs. A run that lacks one of the two counts for neither.
 func facesOf(r *row, runs []*results) (p facePair) {
 	for _, run := range runs {
-		var lsp, other float64
+		var lsp, other *peer
 		for i := range run.Peers {
 			switch run.Peers[i].Name {
 			case ours:
-				lsp = r.value(&run.Peers[i])
+				lsp = &run.Peers[i]
 			case acp:
-				other = r.value(&run.Peers[i])
+				other = &run.Peers[i]
 			}
 		}
-		if lsp > 0 && other > 0 {
-			p.lsp, p.acp = append(p.lsp, lsp), append(p.acp, other)
+		if lsp == nil || other == nil || r.value(lsp) <= 0 || r.value(other) <= 0 {
+			continue
 		}
+		p.lsp, p.acp = append(p.lsp, r.value(lsp)), append(p.acp, r.value(other))
+		p.pair(r, lsp, other)
 	}
 	return p
 }
@@ -49,7 +86,7 @@ func writeFaces(b *strings.Builder, runs []*results) {
 	if len(runs) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the faces took turns, prompt by prompt, in pairs of fresh processes; a p99 is the median of the streams' own, or of the crowds':\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs))
+	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, the last at %s, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the faces took turns, prompt by prompt, in pairs of fresh processes; a p99 is the median of the streams' own, or of the crowds', and its cost that of all pairs which followed each other, with the quartiles:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs), strings.TrimSuffix(runs[len(runs)-1].When, "Z"))
 	var beyond []string
 	for i := range rows {
 		r := &rows[i]
@@ -58,8 +95,12 @@ func writeFaces(b *strings.Builder, runs []*results) {
 			continue
 		}
 		costs := p.costs(r)
-		cost := median(costs)
-		fmt.Fprintf(b, "| %s | %s | %s | %.2f× (%.2f–%.2f) |\n", strings.TrimSuffix(r.name+", "+r.unit, ", "), number(median(p.lsp)), number(median(p.acp)), cost, costs[0], costs[len(costs)-1])
+		cost, least, most := median(costs), costs[0], costs[len(costs)-1]
+		if n := len(p.pairs); n > 0 {
+			slices.Sort(p.pairs)
+			cost, least, most = median(p.pairs), p.pairs[n/4], p.pairs[3*n/4]
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f× (%.2f–%.2f) |\n", strings.TrimSuffix(r.name+", "+r.unit, ", "), number(median(p.lsp)), number(median(p.acp)), cost, least, most)
 		if cost > closeEnough {
 			beyond = append(beyond, fmt.Sprintf("%s (%.2f×)", r.name, cost))
 		}

@@ -27,3 +27,19 @@ func TestFaces(t *testing.T) {
 		t.Error(b.String())
 	}
 }
+
+// TestFacesInPairs compares what follows each other, and drops no run's.
+func TestFacesInPairs(t *testing.T) {
+	run := func(lsp, other []float64) *results {
+		crowds := func(p99s []float64) []crowd {
+			return []crowd{{Sessions: 100, Latency: &spread{1, 1, 9, 9}, Turn: &spread{1, 1, 1, 1}, P99s: p99s}}
+		}
+		return &results{Peers: []peer{{Name: ours, Crowds: crowds(lsp)}, {Name: acp, Crowds: crowds(other)}}}
+	}
+	var b strings.Builder
+	// The machine was slow during the last pairs, of which the second was stopped.
+	writeFaces(&b, []*results{run([]float64{4, 5, 4}, []float64{4.4, 5, 3.6}), run([]float64{40, 50}, []float64{60, 50}), run([]float64{4, 5}, []float64{9})})
+	if want := "| 100 sessions at once: delta, p99, ms | 5.00 | 9.00 | 1.00× (1.00–1.10) |"; !strings.Contains(b.String(), want) {
+		t.Errorf("the section lacks %q:\n%s", want, b.String())
+	}
+}

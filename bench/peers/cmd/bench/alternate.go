@@ -29,8 +29,8 @@ func alternate(one, other *bench, pairs int) {
 	if one.opt.turns > 0 {
 		grow(pairs, one.opt.turns, one, other)
 	}
-	if one.opt.crowds {
-		crowds(pairs, one, other)
+	if one.opt.crowds > 0 {
+		crowds(pairs*one.opt.crowds, one, other)
 	}
 	log.Printf("%s and %s: took turns in %d pairs of processes", one.p.Name(), other.p.Name(), pairs)
 }

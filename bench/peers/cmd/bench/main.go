@@ -21,8 +21,7 @@ import (
 )
 
 type options struct {
-	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts, turns, long, pairs int
-	crowds                                                                                       bool
+	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts, turns, long, pairs, crowds int
 }
 
 type bench struct {
@@ -56,7 +55,7 @@ func main() {
 	flag.IntVar(&o.turns, "turns", 200, "turns of the growth test")
 	flag.IntVar(&o.long, "long", 1000, "turns of the very long conversation, of our own daemon and the floor only")
 	flag.IntVar(&o.pairs, "pairs", 0, "where just two programs are measured, let them take turns in so many pairs of processes, for all rows of time")
-	flag.BoolVar(&o.crowds, "crowds", true, "10 and 100 sessions at once, where a process serves several")
+	flag.IntVar(&o.crowds, "crowds", 1, "crowds of 10 and of 100 sessions at once, where a process serves several; as many in each pair of processes")
 	wait := flag.Duration("quiet", time.Minute, "wait at most this long, before each peer, for a machine less than 10% busy")
 	flag.Parse()
 	if *out == "" {

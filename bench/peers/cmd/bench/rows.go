@@ -158,8 +158,8 @@ func (b *bench) all() {
 	warm.turns(r)
 	c.Stop()
 
-	if o.crowds && o.pairs == 0 { // else they take turns
-		crowds(1, b)
+	if o.crowds > 0 && o.pairs == 0 { // else they take turns
+		crowds(o.crowds, b)
 		log.Printf("%s: many sessions measured", b.p.Name())
 	}
 	if o.turns > 0 && o.pairs == 0 {
