@@ -24,10 +24,8 @@ var inPairs = map[string]func(p *peer) []float64{
 }
 
 func (p *peer) crowdP99s(n int) []float64 {
-	for _, c := range p.Crowds {
-		if c.Sessions == n {
-			return c.P99s
-		}
+	if c := p.crowd(n); c != nil {
+		return c.P99s
 	}
 	return nil
 }

@@ -113,13 +113,21 @@ type spread struct{ Min, P50, P99, Max float64 }
 // of gives a figure of the crowd of n sessions, 0 where there is none.
 func of(n int, figure func(*crowd) float64) func(*peer) float64 {
 	return func(p *peer) float64 {
-		for i := range p.Crowds {
-			if c := &p.Crowds[i]; c.Sessions == n && c.Latency != nil && c.Turn != nil {
-				return figure(c)
-			}
+		if c := p.crowd(n); c != nil && c.Latency != nil && c.Turn != nil {
+			return figure(c)
 		}
 		return 0
 	}
+}
+
+// crowd is that of n sessions, nil where there is none.
+func (p *peer) crowd(n int) *crowd {
+	for i := range p.Crowds {
+		if p.Crowds[i].Sessions == n {
+			return &p.Crowds[i]
+		}
+	}
+	return nil
 }
 
 func crowdP50(c *crowd) float64    { return c.Latency.P50 }
