@@ -7,7 +7,8 @@ import (
 )
 
 // startHold bounds how long a turn that starts may keep others waiting: a provider often needs longer for its first word.
-const startHold = 5 * time.Millisecond
+// It is what the processor's part of a start takes at most; more would only hold up crowds that ask a slow provider.
+const startHold = 2 * time.Millisecond
 
 // Starts lets a few turns start at a time, from the building of the first request to the first word of its answer; the
 // others wait their turn, in order. Without it a crowd of prompts would start all at once, and as long as they keep the
