@@ -33,7 +33,7 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	if p.unexpected(flags) {
 		return exitUsage
 	}
-	root, err := os.Getwd()
+	root, err := workingFolder()
 	if err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp doctor:", err)
 		return exitFailed

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +117,7 @@ func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]an
 }
 
 func (h *headless) turn(ctx, life context.Context, settings map[string]any, prompt, session string) (int, error) {
-	dir, err := os.Getwd()
+	dir, err := workingFolder()
 	if err != nil {
 		return exitFailed, err
 	}

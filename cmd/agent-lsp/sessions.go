@@ -97,7 +97,7 @@ func (p *program) fail(what string, err error) int {
 func (p *program) library(dir string) (*session.Library, error) {
 	if dir == "" {
 		var err error
-		if dir, err = os.Getwd(); err != nil {
+		if dir, err = workingFolder(); err != nil {
 			return nil, err
 		}
 	}

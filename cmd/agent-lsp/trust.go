@@ -51,9 +51,18 @@ func trustWords(trusted, asked bool) string {
 
 func workspaceRoot(dir string) (string, error) {
 	if dir == "" {
-		return os.Getwd()
+		return workingFolder()
 	}
 	return filepath.Abs(dir)
+}
+
+// workingFolder is the folder that the program was started in, which may be gone since.
+func workingFolder() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("the folder that this was started in cannot be found, change to another one: %w", err)
+	}
+	return dir, nil
 }
 
 // trusting is the one question of a daemon whether the workspace is trusted.

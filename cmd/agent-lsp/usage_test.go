@@ -59,6 +59,24 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// The folder that a shell stands in may be gone; what needs it says so, and what to do.
+func TestWorkingFolderGone(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Skip("here a folder that is in use cannot be removed:", err)
+	}
+	for _, args := range []string{"run hello", "sessions list", "trust", "doctor"} {
+		_, errs, code := play(t, []string{"HOME=" + t.TempDir()}, strings.Fields(args)...)
+		if code != exitFailed || !strings.Contains(errs, "change to another one") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit code %d, stderr %q", args, code, errs)
+		}
+	}
+}
+
 // oneModel is a server with one model and one key.
 func oneModel(t *testing.T) (url string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/coder/acp-go-sdk"
@@ -46,6 +47,14 @@ func (s *session) asksToCompact(ctx context.Context, prompt wire.Prompt) (instru
 		}
 	}
 	return "", false
+}
+
+// compacted says what a compaction brought.
+func compacted(e *wire.Compaction) string {
+	if e.TokensAfter < e.TokensBefore {
+		return fmt.Sprintf("The context was reduced from %d to %d tokens.", e.TokensBefore, e.TokensAfter)
+	}
+	return fmt.Sprintf("The context was summed up, and is no smaller by that: %d tokens before, %d after.", e.TokensBefore, e.TokensAfter)
 }
 
 // compact answers the prompt when the conversation is shorter, and says what that brought.

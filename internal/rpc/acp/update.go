@@ -157,7 +157,7 @@ func (s *session) told(method string, params any) {
 	case wire.RetryScheduled:
 		s.retried(&e)
 	case wire.Compaction:
-		s.note("", fmt.Sprintf("The context was reduced from %d to %d tokens (%s).", e.TokensBefore, e.TokensAfter, e.Strategy))
+		s.note("", compacted(&e))
 	}
 }
 
@@ -399,8 +399,7 @@ func (s *session) turnCompleted() {
 	s.mu.Unlock()
 }
 
-// sessionUpdated tells usage, title and settings.
-// usage is what the client is told of it.
+// usage is what the client is told of a session's.
 type usage struct {
 	used, size int
 	cost       float64

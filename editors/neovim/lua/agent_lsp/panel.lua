@@ -359,7 +359,7 @@ events.on('compaction', function(p)
   if not transcript.ours(p) then
     return
   end
-  transcript.note(('%s (%s)'):format(render.compaction(p), p.strategy))
+  transcript.note(render.compaction(p))
 end)
 
 events.on('turn/started', function(p)

@@ -52,13 +52,14 @@ function drawState(state: PanelState): void {
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
-  drawWhenChanged(problem, state.problem ?? '', () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons())] : []));
+  drawWhenChanged(problem, [state.problem, state.daemon], () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons(state.daemon))] : []));
   composer.setBusy(state.status === 'running' || state.status === 'awaiting');
 }
 
-function problemButtons(): HTMLElement[] {
+function problemButtons(daemon: string): HTMLElement[] {
   const command = (label: string, name: string) => button(label, () => send({ type: 'command', command: name, args: [] }), { class: 'small' });
-  return [command('Settings', 'agentLsp.openSettings'), command('Set API Key', 'agentLsp.setApiKey'), command('Restart', 'agentLsp.restartServer'), command('Log', 'agentLsp.showLog')];
+  const key = daemon === 'failed' ? [] : [command('Set API Key', 'agentLsp.setApiKey')]; // no key starts a program that is not there
+  return [command('Settings', 'agentLsp.openSettings'), ...key, command('Restart', 'agentLsp.restartServer'), command('Log', 'agentLsp.showLog')];
 }
 
 /** Keeps the boxes of questions that are still open: what was typed into them must not be lost. */

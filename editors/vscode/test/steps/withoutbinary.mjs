@@ -43,6 +43,7 @@ async function withoutTheProgram(d) {
   await d.prompt('say hello');
   await problem(d, 'The agent-lsp program was not found. Put it into a folder on the PATH of your login shell, or name it in the setting agentLsp.server.path').waitFor();
   await until('what could not be sent stands in the input', async () => (await d.input.inputValue()) === 'say hello');
+  assert.deepEqual(await d.panel.locator('.problem').getByRole('button').allTextContents(), ['Settings', 'Restart', 'Log']);
   await d.shot('bare-1-nowhere');
   assert.deepEqual(running(d), []);
 
