@@ -11,6 +11,7 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -96,6 +97,26 @@ func (c *client) shutdown(ctx context.Context) error {
 		return err
 	}
 	return c.conn.Notify(ctx, "exit", nil)
+}
+
+// prompt prompts a session, a new one where session is empty, and returns its id. A new one whose first prompt is refused
+// is deleted: nothing was said in it.
+func (c *client) prompt(ctx context.Context, session, text string) (string, error) {
+	id := session
+	if id == "" {
+		var made wire.SessionNewResult
+		if err := c.call(ctx, wire.MethodSessionNew, wire.SessionNewParams{}, &made); err != nil {
+			return "", err
+		}
+		id = made.SessionID
+	}
+	err := c.call(ctx, wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": text}, new(wire.PromptResult))
+	if err != nil && session == "" {
+		bound, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer stop()
+		_ = c.call(bound, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, new(json.RawMessage))
+	}
+	return id, err
 }
 
 // open opens a document with text that need not be what the disk holds.

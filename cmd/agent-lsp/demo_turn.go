@@ -13,8 +13,8 @@ import (
 // prompt sends a prompt and shows the turn until it ends.
 func (d *demo) prompt(ctx context.Context, text string) (session string, err error) {
 	d.view.title("Prompt: " + text)
-	var res wire.PromptResult
-	if err := d.client.call(ctx, wire.MethodPrompt, map[string]any{"prompt": text}, &res); err != nil {
+	session, err = d.client.prompt(ctx, "", text)
+	if err != nil {
 		return "", err
 	}
 	for {
@@ -24,7 +24,7 @@ func (d *demo) prompt(ctx context.Context, text string) (session string, err err
 		}
 		done, err := d.show(ctx, *e)
 		if err != nil || done {
-			return res.SessionID, err
+			return session, err
 		}
 	}
 }

@@ -126,24 +126,13 @@ func (h *headless) turn(ctx, life context.Context, settings map[string]any, prom
 		return exitFailed, said(err)
 	}
 	h.shown.client = h.client
-	id := session
-	if id == "" {
-		var made wire.SessionNewResult
-		if err := h.client.call(ctx, wire.MethodSessionNew, wire.SessionNewParams{}, &made); err != nil {
-			return startCode(err), said(err)
-		}
-		id = made.SessionID
-	}
-	var res wire.PromptResult
-	if err := h.client.call(ctx, wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": prompt}, &res); err != nil {
-		if session == "" { // nothing was said in it
-			_ = h.client.call(life, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, new(json.RawMessage))
-		}
+	session, err = h.client.prompt(ctx, session, prompt)
+	if err != nil {
 		h.warnings(ctx)
 		return startCode(err), said(err)
 	}
-	code, err := h.watch(ctx, life, res.SessionID)
-	h.leftOver(res.SessionID)
+	code, err := h.watch(ctx, life, session)
+	h.leftOver(session)
 	return code, err
 }
 

@@ -166,21 +166,27 @@ func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 
 // endsAtPrompt is a daemon that accepts a prompt, says something and is gone.
 func endsAtPrompt(t *testing.T, in io.Reader, out io.WriteCloser) {
-	var size int
-	var prompt struct{ ID json.RawMessage }
+	defer out.Close()
 	r := bufio.NewReader(in)
-	_, err := fmt.Fscanf(r, "Content-Length: %d\r\n\r\n", &size)
-	if err == nil {
-		err = json.NewDecoder(io.LimitReader(r, int64(size))).Decode(&prompt)
+	say := func(said string) { fmt.Fprintf(out, "Content-Length: %d\r\n\r\n%s", len(said), said) }
+	for prompted := false; !prompted; {
+		var size int
+		var asked struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_, err := fmt.Fscanf(r, "Content-Length: %d\r\n\r\n", &size)
+		if err == nil {
+			err = json.NewDecoder(io.LimitReader(r, int64(size))).Decode(&asked)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		say(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{"sessionId":"s"}}`)
+		prompted = asked.Method == wire.MethodPrompt
 	}
-	if err != nil {
-		t.Error(err)
-	}
-	for _, said := range []string{`{"jsonrpc":"2.0","id":` + string(prompt.ID) + `,"result":{"sessionId":"s"}}`,
-		`{"jsonrpc":"2.0","method":"agent/delta","params":{"kind":"text","text":"half a"}}`} {
-		fmt.Fprintf(out, "Content-Length: %d\r\n\r\n%s", len(said), said)
-	}
-	out.Close()
+	say(`{"jsonrpc":"2.0","method":"agent/delta","params":{"kind":"text","text":"half a"}}`)
 }
 
 // TestRunSaysOnce shows what is wrong with the settings once, on stdout, and logs nothing beside it.

@@ -133,11 +133,11 @@ func TestFirstMistakes(t *testing.T) {
 		if !strings.Contains(out+errs, c.run) || code == exitOK || strings.Contains(errs, "agent/") {
 			t.Errorf("%s: run ended with %d, want %q\n%s%s", c.name, code, c.run, out, errs)
 		}
-		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*", "*")); c.code == exitNoProvider && len(left) != 0 {
-			t.Errorf("%s: left %v", c.name, left)
-		}
 		if _, errs, code := play(t, append(env, envRunMain+"=1"), "demo", "--workspace", dir, "hello"); code == exitOK || !strings.Contains(errs, "agent-lsp demo: ") || strings.Contains(errs, "agent/") {
 			t.Errorf("%s: demo ended with %d and %q", c.name, code, errs)
+		}
+		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*", "*")); c.code == exitNoProvider && len(left) != 0 {
+			t.Errorf("%s: left %v", c.name, left)
 		}
 	}
 }
