@@ -42,6 +42,7 @@ type target struct {
 	staged  *staged
 	broken  bool    // some hunks stand, others do not
 	needs   *target // what has to be done first
+	from    string  // of a file that a restore brings back from another name: that one's key
 	touched []touch // what the checkpoint keeps of it
 }
 

@@ -72,7 +72,7 @@ type fileStep struct {
 	BOM      bool          `json:"bom,omitempty"`
 	Encoding edit.Encoding `json:"encoding,omitempty"`
 	Mode     fs.FileMode   `json:"mode,omitempty"`
-	From     string        `json:"from,omitempty"` // of a renamed file: the key of its old name
+	From     string        `json:"from,omitempty"` // of a file renamed to this name, or brought back to it: the key of the other one
 	Added    int           `json:"added,omitempty"`
 	Removed  int           `json:"removed,omitempty"`
 }
@@ -242,7 +242,7 @@ func (w *Workspace) stepsOf(t *target) (map[Ref]*fileStep, error) {
 	if err := errors.Join(errBefore, errAfter); err != nil {
 		return nil, err
 	}
-	s := &fileStep{Pre: before, Post: after, BOM: c.enc.BOM, Encoding: c.enc.Encoding, Mode: c.mode}
+	s := &fileStep{Pre: before, Post: after, BOM: c.enc.BOM, Encoding: c.enc.Encoding, Mode: c.mode, From: t.from}
 	for _, wt := range t.wants {
 		s.Added, s.Removed = s.Added+countLines(wt.text), s.Removed+countLines(wt.h.stands(c.applied))
 	}

@@ -356,3 +356,39 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 		})
 	}
 }
+
+// TestRedoOfARenameByHalf: what an undo brought back to its old name keeps that one where the new one cannot be had again,
+// however often it went to and fro.
+func TestRedoOfARenameByHalf(t *testing.T) {
+	for rounds := range 3 {
+		for _, again := range []bool{false, true} {
+			b := newBench(t, map[string]string{"d/a.txt": ten})
+			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+			must(t, err)
+			renamed := "b.txt"
+			if again {
+				renamed = "c.txt"
+				_, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("b.txt"), NewRef: b.ref(renamed)})
+				must(t, err)
+			}
+			now, then, text := renamed, "d/a.txt", ten
+			undo := b.undo()
+			for range rounds {
+				equal(t, "undone", b.disk(then), text)
+				undo, err = b.Restore(t.Context(), undo.UndoCheckpointID)
+				must(t, err)
+				now, then = then, now
+				if text = ten; then == renamed {
+					text = edited
+				}
+			}
+			equal(t, "undone", b.disk(then), text)
+			must(t, os.Mkdir(b.path(now), 0o755))
+			r, err := b.Restore(t.Context(), undo.UndoCheckpointID)
+			must(t, err)
+			equal(t, "changes", len(r.Changes), 0)
+			equal(t, "conflicts", len(r.Conflicts), 2)
+			equal(t, then, b.disk(then), text)
+		}
+	}
+}

@@ -279,23 +279,29 @@ func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (orde
 	}
 	var renamed []*target
 	for _, t := range targets {
-		old := u.from[t.c.ref.Key]
-		for range u.from { // at most: names may go round
-			if next := u.from[old]; next != "" && byKey[old] == nil && !u.stuck[old] {
-				old = next
-			}
-		}
-		switch {
-		case t.c.op != Delete || old == "":
-			ordered = append(ordered, t)
-		case u.stuck[old]:
+		old := u.oldName(t.c.ref.Key, byKey)
+		switch back := byKey[old]; {
+		case t.c.op == Delete && u.stuck[old]:
 			refuse(t.c.ref, keepsNewName)
-		default:
-			t.needs = byKey[old]
+		case t.c.op == Delete && back != nil && back.c.op == Create:
+			t.needs, back.from = back, t.c.ref.Key
 			renamed = append(renamed, t)
+		default:
+			ordered = append(ordered, t)
 		}
 	}
 	return append(ordered, renamed...)
+}
+
+// oldName is the name that a file had first and that the restore is about, "" where there is none.
+func (u unwound) oldName(key string, byKey map[string]*target) string {
+	old := u.from[key]
+	for range u.from { // at most: names may go round
+		if next := u.from[old]; next != "" && next != key && byKey[old] == nil && !u.stuck[old] {
+			old = next
+		}
+	}
+	return old
 }
 
 // markUndone notes which turns a restore took back and which it brought back.
