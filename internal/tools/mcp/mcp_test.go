@@ -296,6 +296,16 @@ func TestMCPMissingCommand(t *testing.T) {
 	}
 }
 
+func TestMCPUnreachable(t *testing.T) {
+	w := start(t)
+	w.hub.Configure([]Config{{Name: "far", URL: "http://127.0.0.1:1/mcp"}})
+	w.settle(t)
+	text := <-w.notices
+	if !strings.HasPrefix(text, "MCP server far: http://127.0.0.1:1/mcp cannot be reached: dial tcp") || !strings.Contains(text, "mcpServers.far.url") {
+		t.Error(text)
+	}
+}
+
 // Where a server's name begins another's, the tools of both keep apart, whichever is there first.
 func TestServersThatBeginAlikeShareNoName(t *testing.T) {
 	t.Parallel()

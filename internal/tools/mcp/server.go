@@ -178,10 +178,14 @@ func (s *server) serve(ctx context.Context, started func()) error {
 	return s.explain(ctx, proc, err)
 }
 
-// explain adds what the server said on stderr to an error, and says where time ran out.
+// explain adds what the server said on stderr to an error, and says where time ran out or nothing was reached.
 func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	var unreached *url.Error
+	switch {
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		err = fmt.Errorf("no answer within %v", s.hub.opts.listTimeout)
+	case errors.As(err, &unreached):
+		err = fmt.Errorf("%s cannot be reached: %w; is it running, and mcpServers.%s.url right?", unreached.URL, unreached.Err, s.conf.Name)
 	}
 	if proc == nil {
 		return err
