@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -493,6 +495,42 @@ func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	check(t, s, Query{Text: "bazel"}, "build")
 	save(t, s, Memory{Key: "deploy", Content: "use bazel"})
 	check(t, s, Query{Text: "use"}, "build")
+}
+
+// TestSavedAtOnce: of memories that mean the same and are saved at the same moment one is kept, under all their keys.
+func TestSavedAtOnce(t *testing.T) {
+	const rounds, writers = 30, 8
+	round, arrived := 0, new(sync.WaitGroup)
+	s := newStore(t, func(o *Options) {
+		o.EmbedModel = "m1"
+		o.Embed = func(context.Context, []string) ([][]float32, error) {
+			arrived.Done()
+			arrived.Wait()
+			v := make([]float32, rounds)
+			v[round] = 1
+			return [][]float32{v}, nil
+		}
+	})
+	for ; round < rounds; round++ {
+		var fresh atomic.Int32
+		var all sync.WaitGroup
+		arrived.Add(writers)
+		for i := range writers {
+			all.Go(func() {
+				saved, err := s.Save(t.Context(), Memory{Key: fmt.Sprint(round, " ", i), Content: fmt.Sprint("number ", i, " of ", round)})
+				if err != nil {
+					t.Error(err)
+				}
+				if saved.Duplicate == "" {
+					fresh.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := fresh.Load(); n != 1 {
+			t.Fatalf("round %d: %d of %d are kept as new", round, n, writers)
+		}
+	}
 }
 
 // TestTwinThatChanges: between the moment when a memory was found to mean the same and the moment when it gets the other

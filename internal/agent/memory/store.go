@@ -87,6 +87,8 @@ type Store struct {
 	db     *sql.DB
 	closed bool
 
+	saving sync.Mutex // from the search for a memory that means the same to what follows from it
+
 	vectors vectorCache
 }
 
@@ -251,6 +253,8 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 		return Saved{}, err
 	}
 	vector := s.embed(ctx, m.Content)
+	s.saving.Lock()
+	defer s.saving.Unlock()
 	return s.store(ctx, db, owner, m, vector, s.twin(ctx, db, owner, m.Key, vector))
 }
 
