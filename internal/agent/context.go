@@ -359,9 +359,12 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 	s.compacting = nil
 	c.TokensAfter = s.view.meter.Used()
 	waits := (len(s.queue) > 0 || hasWake(s.notes)) && !s.closed && err == nil
-	if waits && !s.paused {
+	switch {
+	case waits && !s.paused:
 		s.launchLocked(s.takeLocked(&s.queue, QueueOneAtATime)...)
-	} else {
+	case s.resumedLocked() && ctx.Err() == nil:
+		s.goOnLocked()
+	default:
 		if waits {
 			s.holdBackLocked()
 		}

@@ -453,6 +453,9 @@ func (s *Session) setPaused(on bool) error {
 	return nil
 }
 
+// resumedLocked reports whether a pause is over and what it held back still waits, because the session was busy then.
+func (s *Session) resumedLocked() bool { return s.held && !s.paused && !s.closed }
+
 // goOnLocked starts what a pause held back.
 func (s *Session) goOnLocked() {
 	s.held = false

@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -299,4 +301,58 @@ func (compactGate) HookName() string { return "gate" }
 func (g compactGate) BeforeCompact(context.Context, CompactInfo) (string, error) {
 	g.wait()
 	return "", nil
+}
+
+// A resume that comes while the session is busy, with a reduction of the context or with the paused turn's very end, goes
+// on with that turn all the same.
+func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
+	for _, compacts := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			gate, started, goOn := gateTool("gate")
+			busy, free := make(chan bool), make(chan bool)
+			hold := func() { busy <- true; <-free }
+			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "end"}), func(o *Options) {
+				if compacts {
+					o.Hooks = []Hook{compactGate{hold}}
+				} else {
+					o.Store = &heldStore{log: o.Store.(*log), wait: hold}
+				}
+			}, gate)
+			defer r.close()
+			acc := r.prompt("go")
+			<-started
+			_ = r.s.Pause()
+			goOn <- true
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				r.wait(acc.TurnID)
+				if compacts {
+					_, _ = r.s.Compact(context.Background(), "")
+				}
+			}()
+			<-busy
+			if err := r.s.Resume(); err != nil {
+				t.Error(err)
+			}
+			free <- true
+			<-done
+			synctest.Wait()
+			eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"end\"")
+		})
+	}
+}
+
+// heldStore waits, once, before it stores the end of a turn.
+type heldStore struct {
+	*log
+	once sync.Once
+	wait func()
+}
+
+func (h *heldStore) Append(recs ...Record) error {
+	if slices.ContainsFunc(recs, func(r Record) bool { return r.Type == RecordTurnEnd }) {
+		h.once.Do(h.wait)
+	}
+	return h.log.Append(recs...)
 }

@@ -67,7 +67,7 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	s.fresh = nil
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
-	s.turn, s.resumed = t, nil
+	s.turn, s.resumed, s.held = t, nil, false
 	s.board.started(t.id)
 	s.journal.add(Record{Type: RecordTurnStart, Turn: &Turn{TurnID: t.id, Status: TurnStatusRunning}})
 	var ids []string
@@ -301,7 +301,11 @@ func (s *Session) endLocked(t *turn, out outcome) *turn {
 	t.plan.close(s, t.id)
 	s.em.emit(TurnCompleted{Turn: t.sum})
 	next := s.nextLocked(t)
-	if next == nil {
+	switch {
+	case next != nil:
+	case s.resumedLocked() && !t.aborted: // while the pause's end of the turn was stored
+		s.goOnLocked()
+	default:
 		s.changedLocked()
 	}
 	return next
