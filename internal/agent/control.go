@@ -160,7 +160,6 @@ func (s *Session) acceptLocked(p Prompt, limit int) (Accepted, *entry, error) {
 		acc.TurnID = s.launchLocked(&entry{msg: m})
 	} else {
 		e = &entry{msg: m, delivery: DeliverFollowUp, held: s.turn == nil && s.paused}
-		s.held = s.held || e.held
 		s.enqueueLocked(e)
 	}
 	if p.ClientMessageID != "" {
@@ -269,7 +268,6 @@ func (s *Session) steerLocked(r SteerRequest, limit int) (SteerOutcome, *entry, 
 		return SteerOutcome{Outcome: SteerInjected, MessageID: m.ID, TurnID: s.turn.id}, e, nil
 	case s.paused || s.compacting != nil || r.IfIdle == IdleQueue:
 		e.held = s.paused
-		s.held = s.held || e.held
 		s.enqueueLocked(e)
 		return SteerOutcome{Outcome: SteerQueued, MessageID: m.ID}, e, nil
 	}
@@ -324,7 +322,6 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 	if s.idleLocked() && wake && !s.paused {
 		s.launchLocked(e)
 	} else {
-		s.held = s.held || e.held
 		s.notes = append(s.notes, e)
 		s.board.queued(m.ID)
 		s.recordQueueLocked()
@@ -443,9 +440,9 @@ func (s *Session) setPaused(on bool) error {
 	}
 	s.paused = on
 	if on {
-		s.held = false
+		s.unholdLocked()
 	}
-	if !on && s.idleLocked() && s.held {
+	if !on && s.idleLocked() && s.heldLocked() {
 		s.goOnLocked()
 		return nil
 	}
@@ -454,11 +451,24 @@ func (s *Session) setPaused(on bool) error {
 }
 
 // resumedLocked reports whether a pause is over and what it held back still waits, because the session was busy then.
-func (s *Session) resumedLocked() bool { return s.held && !s.paused && !s.closed }
+func (s *Session) resumedLocked() bool { return s.heldLocked() && !s.paused && !s.closed }
+
+// heldLocked reports whether a pause holds anything back. A message that is taken out is not held any more.
+func (s *Session) heldLocked() bool {
+	return s.held || slices.ContainsFunc(slices.Concat(s.queue, s.notes), func(e *entry) bool { return e.held })
+}
+
+// unholdLocked forgets what was held back: it has begun, or a new pause begins.
+func (s *Session) unholdLocked() {
+	s.held = false
+	for _, e := range slices.Concat(s.queue, s.notes) {
+		e.held = false
+	}
+}
 
 // goOnLocked starts what a pause held back.
 func (s *Session) goOnLocked() {
-	s.held = false
+	s.unholdLocked()
 	id, err := s.continueLocked()
 	if err != nil {
 		s.changedLocked()

@@ -356,3 +356,27 @@ func (h *heldStore) Append(recs ...Record) error {
 	}
 	return h.log.Append(recs...)
 }
+
+// What the pause held back and the user took out again is not there to go on with: a turn that was aborted before stays so.
+func TestResumeForgetsWhatWasTakenOut(t *testing.T) {
+	for _, clears := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			r := newRig(t, script(step{block: true}, step{text: "never"}), nil)
+			defer r.close()
+			acc := r.prompt("go")
+			synctest.Wait()
+			_, _ = r.s.Abort(AbortRequest{})
+			r.wait(acc.TurnID)
+			_ = r.s.Pause()
+			held := r.prompt("held")
+			if clears {
+				_ = r.s.ClearQueue()
+			} else if _, err := r.s.Unqueue(held.MessageID); err != nil {
+				t.Error(err)
+			}
+			_ = r.s.Resume()
+			synctest.Wait()
+			eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"[Request interrupted by user]\"")
+		})
+	}
+}

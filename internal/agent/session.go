@@ -36,7 +36,7 @@ type Session struct {
 	mu       sync.Mutex
 	closed   bool
 	paused   bool
-	held     bool               // the pause held a turn or a message back: Resume goes on
+	held     bool               // the pause held a turn back: Resume goes on, as with entries that are held
 	resumed  *turn              // the turn that Resume started, until Continue asked for it
 	turn     *turn              // the running one
 	fresh    []*message.Message // that no hook has seen when the last turn ended
@@ -230,7 +230,7 @@ func (s *Session) restore(r Restored) {
 	for _, q := range r.Queue {
 		s.restoreEntry(q)
 	}
-	s.held = s.paused && (s.interrupted(r.Turns) || slices.ContainsFunc(r.Queue, func(q QueueEntry) bool { return q.Held }))
+	s.held = s.paused && s.interrupted(r.Turns)
 }
 
 // interrupted reports whether the last turn stopped with something left to answer, as one does that a pause stopped.

@@ -67,7 +67,8 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	s.fresh = nil
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
-	s.turn, s.resumed, s.held = t, nil, false
+	s.turn, s.resumed = t, nil
+	s.unholdLocked()
 	s.board.started(t.id)
 	s.journal.add(Record{Type: RecordTurnStart, Turn: &Turn{TurnID: t.id, Status: TurnStatusRunning}})
 	var ids []string
@@ -382,7 +383,7 @@ func (s *Session) holdBackLocked() {
 	if len(first) == 0 {
 		return
 	}
-	first[0].held, s.held = true, true
+	first[0].held = true
 	s.recordQueueLocked()
 }
 
