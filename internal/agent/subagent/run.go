@@ -43,6 +43,10 @@ func (c *child) run(ctx context.Context, call *agent.Call, task string) (out out
 			out.Output = fmt.Sprintf("the sub-agent panicked: %v\n%s", r, firstLines(string(debug.Stack()), 5))
 		}
 	}()
+	if ctx.Err() != nil { // aborted while it waited for its turn
+		out.Status = "aborted"
+		return withError(out, agent.Turn{})
+	}
 	opts, err := c.tool.opts.Child(ctx, c.spawn)
 	if err != nil {
 		out.Output = err.Error()
@@ -210,10 +214,47 @@ func details(out []outcome) json.RawMessage {
 	return b
 }
 
-// running knows the sub-agents that run, by the item of their call.
+// abortable is work that an abort of its call ends, tasks that have not begun included.
+func (t *Tool) abortable(work job) job {
+	return func(ctx context.Context, call *agent.Call) *agent.Result {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer t.running.begin(call.ItemID, cancel)()
+		return work(ctx, call)
+	}
+}
+
+// running knows the calls that are at work and the sub-agents that run for them, by the item of the call.
 type running struct {
 	mu       sync.Mutex
+	calls    map[string]context.CancelFunc
 	children map[string][]*agent.Session
+}
+
+func newRunning() *running {
+	return &running{calls: map[string]context.CancelFunc{}, children: map[string][]*agent.Session{}}
+}
+
+func (r *running) begin(itemID string, cancel context.CancelFunc) (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[itemID] = cancel
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.calls, itemID)
+	}
+}
+
+// cancel ends a call's work, and reports whether it was at work.
+func (r *running) cancel(itemID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cancel := r.calls[itemID]
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
 }
 
 func (r *running) add(itemID string, s *agent.Session) (remove func()) {
@@ -253,11 +294,10 @@ func (t *Tool) Steer(itemID string, req agent.SteerRequest) (out agent.SteerOutc
 	return out, len(list) > 0, nil
 }
 
-// Abort ends the sub-agents that run below an item; ok is false where there is none.
+// Abort ends the work of a call, the sub-agents that run below its item first; ok is false where there is none.
 func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
-	list := t.running.of(itemID)
-	for _, s := range list {
+	for _, s := range t.running.of(itemID) {
 		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
 	}
-	return len(list) > 0
+	return t.running.cancel(itemID)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -19,7 +20,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // echo is a model that answers with the last user message, or does what it says: fail, panic, wait.
-type echo struct{ peak, now atomic.Int32 }
+type echo struct {
+	peak, now atomic.Int32
+	waits     func() // told when one waits; nil: nobody is
+}
 
 func (e *echo) Info() agent.ModelInfo { return agent.ModelInfo{ID: "echo"} }
 
@@ -36,6 +40,9 @@ func (e *echo) Generate(ctx context.Context, req *agent.Request, on func(agent.D
 	}
 	switch {
 	case strings.Contains(text, "wait"):
+		if e.waits != nil {
+			e.waits()
+		}
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case strings.Contains(text, "panic"):
@@ -173,6 +180,35 @@ func TestSubagentAbort(t *testing.T) {
 	}
 	if b.tool.Abort("item1", false) {
 		t.Error("it still runs")
+	}
+}
+
+// An abort of the call is one of all its tasks: those that wait for their turn do not start.
+func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
+	b := setup()
+	var begun, waits atomic.Int32
+	b.model.waits = func() { waits.Add(1) }
+	child := b.tool.opts.Child
+	b.tool.opts.Child = func(ctx context.Context, s Spawn) (agent.Options, error) {
+		begun.Add(1)
+		return child(ctx, s)
+	}
+	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
+	var res *agent.Result
+	synctest.Test(t, func(t *testing.T) {
+		go func() { res, _ = b.tool.Run(t.Context(), call) }()
+		synctest.Wait()
+		if n := waits.Load(); n != Concurrency {
+			t.Errorf("%d wait", n)
+		}
+		b.tool.Abort("item1", false)
+		synctest.Wait()
+	})
+	if n := begun.Load(); n != Concurrency {
+		t.Errorf("%d began: %s", n, res.Text)
+	}
+	if strings.Count(res.Text, `"status":"aborted"`) != 6 || strings.Contains(res.Text, "said") {
+		t.Error(res.Text)
 	}
 }
 

@@ -104,7 +104,7 @@ var (
 // New returns the tool for the user's sessions.
 func New(o Options) *Tool {
 	o.Limits = o.Limits.orDefaults()
-	t := &Tool{opts: o, running: &running{children: map[string][]*agent.Session{}}}
+	t := &Tool{opts: o, running: newRunning()}
 	t.agents = t.known()
 	return t
 }
@@ -220,6 +220,7 @@ func (t *Tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error)
 	if err != nil {
 		return nil, err
 	}
+	job = t.abortable(job)
 	if !a.Background {
 		return job(ctx, call), nil
 	}
