@@ -102,7 +102,7 @@ func start(o *Outbox) *Outbox {
 	return o
 }
 
-// Put queues body, which it keeps.
+// Put queues body, which it keeps. It may be an answer: no state that comes later takes the place of one before it.
 func (o *Outbox) Put(body []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,6 +111,11 @@ func (o *Outbox) Put(body []byte) error {
 	}
 	if err := o.refusal(); err != nil {
 		return err
+	}
+	for session, t := range o.tails {
+		if t.state != nil {
+			delete(o.tails, session)
+		}
 	}
 	o.push(&frame{body: body})
 	return nil

@@ -296,6 +296,22 @@ func TestStatesReplaceEachOther(t *testing.T) {
 	}
 }
 
+// A request's answer precedes the state that the request causes, also where an older state still waits before the answer.
+func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
+	g := newGate()
+	o := NewOutbox(g)
+	o.PutEvent("s", []byte(`{"n":0}`))
+	<-g.entered
+	o.PutState("s", []byte(`{"state":1}`))
+	_ = o.Put([]byte(`{"answer":1}`))
+	if o.ReplaceState("s", func() []byte { return []byte(`{"state":2}`) }) {
+		t.Error("the state went out before the answer")
+	}
+	close(g.open)
+	o.Close()
+	<-o.Done()
+}
+
 // waiting is how many bytes are queued.
 func waiting(o *Outbox) int {
 	o.mu.Lock()
