@@ -64,12 +64,18 @@ func (d *demo) ask(ctx context.Context, question, byItself string) (answer strin
 	return answer, answered
 }
 
-// choose asks until the answer begins with one of keys. Where nobody answers it is no.
+// answerWords are what the keys stand for: "stop" is not "session", nor "abort" "always".
+var answerWords = []string{"yes", "session", "always", "no", "hunk by hunk"}
+
+// choose asks until the answer is one of keys, or begins its word. Where nobody answers it is no.
 func (d *demo) choose(ctx context.Context, question, keys, byItself string) string {
 	for {
 		answer, answered := d.ask(ctx, question, byItself)
-		if answer = strings.ToLower(answer); answer != "" && strings.Contains(keys, answer[:1]) {
-			return answer[:1]
+		answer = strings.ToLower(answer)
+		for _, word := range answerWords {
+			if answer != "" && strings.HasPrefix(word, answer) && strings.Contains(keys, word[:1]) {
+				return word[:1]
+			}
 		}
 		if !answered || d.desk == nil {
 			return "n"

@@ -231,6 +231,18 @@ func TestInterruptAtQuestion(t *testing.T) {
 	}
 }
 
+// TestPersonAnswersInWords types words that begin with the key of a grant and mean no such thing.
+func TestPersonAnswersInWords(t *testing.T) {
+	d, keys, screen := person(t)
+	go io.WriteString(keys, "stop\nabort\nsession\n")
+	p := wire.RequestPermissionParams{Title: "Run x", Options: []wire.PermissionOption{
+		{OptionID: "once", Kind: "allow_once"}, {OptionID: "session", Kind: "allow_session"},
+		{OptionID: "always", Kind: "allow_always"}, {OptionID: "no", Kind: "reject_once"}}}
+	if res := d.permit(t.Context(), p); res.OptionID != "session" || strings.Count(screen.String(), "allow?") != 3 {
+		t.Errorf("answer %+v, screen:\n%s", res, screen)
+	}
+}
+
 // TestPersonAnswers types answers: unknown ones are asked for again, options go by key and by number.
 func TestPersonAnswers(t *testing.T) {
 	d, keys, screen := person(t)
