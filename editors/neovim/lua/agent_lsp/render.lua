@@ -192,7 +192,10 @@ local function message(item)
   end
   local out = M.lines(item.done and item.text:gsub('%s+$', '') or item.text)
   if d.status == 'retracted' then
-    return { lines = { ('(%d lines taken back, the answer begins again)'):format(#out) }, group = 'AgentLspMeta' }
+    return {
+      lines = { ('(%d %s taken back, the answer begins again)'):format(#out, #out == 1 and 'line' or 'lines') },
+      group = 'AgentLspMeta',
+    }
   end
   local open = item.done and M.unclosed(out)
   if open then
@@ -266,7 +269,7 @@ local function output(out, item, text, limit, from_end)
     body = from_end and vim.list_slice(body, cut + 1) or vim.list_slice(body, 1, limit)
   end
   if cut > 0 and not from_end then
-    table.insert(body, ('… %d more lines'):format(cut))
+    table.insert(body, ('… %d more %s'):format(cut, cut == 1 and 'line' or 'lines'))
   end
   block(out, body, item.depth)
 end

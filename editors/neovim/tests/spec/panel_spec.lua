@@ -83,6 +83,21 @@ H.case('code in a line leaves no gap before it', function()
   H.equal(look.lines, { 'Plan', '✓ ``read `a.txt` ``', '○ `` `b` is next``' })
 end)
 
+H.case('one line that was taken back, or is not shown, is told as one', function()
+  local function look(text)
+    return require('agent_lsp.render').item({ data = { type = 'assistantMessage', status = 'retracted' }, text = text, depth = 0 }).lines
+  end
+  H.equal(look('broke'), { '(1 line taken back, the answer begins again)' })
+  H.equal(look('broke\noff'), { '(2 lines taken back, the answer begins again)' })
+  local result = ('x\n'):rep(401)
+  local out = require('agent_lsp.render').item({
+    data = { type = 'toolCall', name = 'bash', status = 'completed', result = result },
+    done = true,
+    depth = 0,
+  })
+  H.equal(out.lines[#out.lines - 1], '… 1 more line')
+end)
+
 H.case('a low and narrow panel: the input keeps its height, its keys are told whole, what waits begins in sight', function()
   local lines, columns = vim.o.lines, vim.o.columns
   vim.o.lines, vim.o.columns = 24, 80
