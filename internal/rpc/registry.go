@@ -155,7 +155,11 @@ func (r *registry) tellProblems(l *live, loaded *session.Loaded) {
 	for _, p := range loaded.Problems {
 		l.engine.Notice("warning", "reading this session: "+p.String())
 	}
-	if loaded.InterruptedTurn != "" {
+	switch {
+	case loaded.InterruptedTurn == "":
+	case loaded.Session.WrittenElsewhere(): // it may well be running
+		l.engine.Notice("warning", "another agent-lsp was writing this session when it was read here: close it there, fork it or start a new one")
+	default:
 		l.engine.Notice("info", "agent-lsp ended in the middle of this session's last turn: continue goes on where it stopped")
 	}
 }

@@ -261,6 +261,25 @@ func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	d.refused(wire.CodeLocked, wire.MethodSessionUpdate, map[string]any{"sessionId": r.SessionID, "title": "theirs"})
 }
 
+// A turn that runs in another daemon was not interrupted, and who may not write is told what to do.
+func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	begun := make(chan struct{}, 1)
+	c := claimed(t, harnessOptions{dir: dir, root: root, model: hangs(begun)})
+	r := c.prompt("", "mine")
+	<-begun
+	d := claimed(t, harnessOptions{dir: dir, root: root})
+	d.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
+	d.wait("what to do", func(m msg) bool {
+		return strings.Contains(string(m.Params), "another agent-lsp was writing this session when it was read here: close it there")
+	})
+	for _, m := range d.messages() {
+		if strings.Contains(string(m.Params), "agent-lsp ended in the middle") {
+			t.Errorf("told %s", m)
+		}
+	}
+}
+
 // A client that claims nothing and calls nothing of agent/* gets no notification of it.
 func TestPlainClientsGetNoNotifications(t *testing.T) {
 	h := harnessOptions{root: t.TempDir()}

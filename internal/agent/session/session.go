@@ -28,7 +28,7 @@ const (
 
 var (
 	// ErrLocked says that another process writes the session (wire code 1009).
-	ErrLocked = errors.New("another agent-lsp writes this session")
+	ErrLocked = errors.New("another agent-lsp writes this session: close it there, fork it or start a new one")
 	// ErrChanged says that another process has written the session since it was loaded: load it again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
 	// ErrFull says that the log has reached MaxBytes.
@@ -129,6 +129,20 @@ func (s *Session) Locked() bool {
 	return s.locked
 }
 
+// WrittenElsewhere says whether another process holds the writer's lock.
+func (s *Session) WrittenElsewhere() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.locked || s.openForWriting() != nil {
+		return false
+	}
+	err := lockFile(s.file)
+	if err == nil {
+		filelock.Unlock(s.file)
+	}
+	return errors.Is(err, ErrLocked)
+}
+
 func (s *Session) append(records []agent.Record) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -168,7 +182,9 @@ func (s *Session) lock() error {
 	if err := s.openForWriting(); err != nil {
 		return err
 	}
-	if err := lockFile(s.file); err != nil {
+	if err := lockFile(s.file); errors.Is(err, ErrLocked) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("locking session %s: %w", s.id, err)
 	}
 	err := s.checkUnchanged()
