@@ -33,7 +33,7 @@ const (
 	// modelGrace is the same for a model call.
 	modelGrace = time.Second
 
-	// maxRemembered bounds the ended turns and client message ids that a session remembers.
+	// maxRemembered bounds the ended turns that a session remembers.
 	maxRemembered = 1024
 	// maxProblems bounds the problems with a call's arguments that one result lists.
 	maxProblems = 20

@@ -128,7 +128,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"characters of a title that is made of the first prompt", maxTitle},
 		{"passages that `recall` shows of a session's past, at most", fmt.Sprintf("%d, %d", recallLimit, recallMax)},
 		{"bytes of such a passage, of a whole message", fmt.Sprintf("%d, %d", recallContext, recallWhole)},
-		{"ended turns and client message ids that are remembered", maxRemembered},
+		{"ended turns that are remembered", maxRemembered},
 	} {
 		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
 	}
