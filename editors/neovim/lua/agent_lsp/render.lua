@@ -287,7 +287,10 @@ local function tool(item)
     local wrong = d.status == 'denied' or d.isError
     if wrong then
       local lines = M.lines(vim.trim(d.result)) -- a sub-agent's begin with what it said, and end with what became of it
-      local said = ('%s: %s'):format(title, vim.trim(lines[d.name == 'agent' and #lines or 1]))
+      local said = vim.trim(lines[d.name == 'agent' and #lines or 1])
+      if not vim.startswith(said, title .. ': ') then -- an edit's begins with it
+        said = ('%s: %s'):format(title, said)
+      end
       out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d)) -- one span: what is hidden takes part in wrapping
     end
     if not wrong or vim.trim(d.result):find('\n') then -- or all of it is said already

@@ -98,6 +98,17 @@ H.case('one line that was taken back, or is not shown, is told as one', function
   H.equal(out.lines[#out.lines - 1], '… 1 more line')
 end)
 
+H.case('an edit that was rejected tells its title once', function()
+  local look = require('agent_lsp.render').item({
+    data = { type = 'toolCall', name = 'edit', label = 'Edit a.txt', status = 'denied', result = 'Edit a.txt: applied 0/1 hunks' },
+    done = true,
+    depth = 0,
+  })
+  H.equal(#look.lines, 1)
+  H.matches(look.lines[1], 'Edit a%.txt: applied 0/1 hunks')
+  H.equal(look.lines[1]:find('Edit.*Edit'), nil)
+end)
+
 H.case('a low and narrow panel: the input keeps its height, its keys are told whole, what waits begins in sight', function()
   local lines, columns = vim.o.lines, vim.o.columns
   vim.o.lines, vim.o.columns = 24, 80
