@@ -99,50 +99,6 @@ func (s *Session) Flush() error {
 	return s.flushItems()
 }
 
-// Lock takes the writer's lock, if it is not held yet, without storing anything: ErrLocked says that
-// another process has it, ErrChanged that one had it since the session was loaded. Once held it never waits.
-func (s *Session) Lock() error {
-	if s.writer.Load() {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lock()
-}
-
-// Stale says whether another process has written since the session was loaded.
-func (s *Session) Stale() bool {
-	if s.writer.Load() {
-		return false
-	}
-	s.mu.Lock()
-	seen := s.seen
-	s.mu.Unlock()
-	info, err := os.Stat(s.lib.logPath(s.id))
-	return err == nil && info.Size() != seen
-}
-
-// Locked says whether this process holds the writer's lock.
-func (s *Session) Locked() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.locked
-}
-
-// WrittenElsewhere says whether another process holds the writer's lock.
-func (s *Session) WrittenElsewhere() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.locked || s.openForWriting() != nil {
-		return false
-	}
-	err := lockFile(s.file)
-	if err == nil {
-		filelock.Unlock(s.file)
-	}
-	return errors.Is(err, ErrLocked)
-}
-
 func (s *Session) append(records []agent.Record) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -167,70 +123,6 @@ func (s *Session) append(records []agent.Record) error {
 	s.release(len(held), wait)
 	s.take(records, ends)
 	s.indexIfDue(records)
-	return nil
-}
-
-// lock takes the writer's lock and cuts away a torn last line. Another writer since the
-// session was read makes what is in memory wrong: ErrChanged.
-func (s *Session) lock() error {
-	if s.closed {
-		return ErrClosed
-	}
-	if s.locked {
-		return nil
-	}
-	if err := s.openForWriting(); err != nil {
-		return err
-	}
-	if err := lockFile(s.file); errors.Is(err, ErrLocked) {
-		return err
-	} else if err != nil {
-		return fmt.Errorf("locking session %s: %w", s.id, err)
-	}
-	err := s.checkUnchanged()
-	if err == nil && s.seen > s.size {
-		err = s.file.Truncate(s.size)
-	}
-	if err != nil {
-		filelock.Unlock(s.file)
-		return fmt.Errorf("opening session %s for writing: %w", s.id, err)
-	}
-	s.locked = true
-	s.writer.Store(true)
-	return nil
-}
-
-// lockFile takes the writer's lock without waiting; it goes with the file that is closed.
-func lockFile(f *os.File) error {
-	if taken, err := filelock.Try(f); taken || err != nil {
-		return err
-	}
-	return ErrLocked
-}
-
-func (s *Session) openForWriting() error {
-	if s.file != nil {
-		return nil
-	}
-	f, err := os.OpenFile(s.lib.logPath(s.id), os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("session %s: %w", s.id, ErrUnknown)
-	}
-	if err != nil {
-		return fmt.Errorf("opening session %s for writing: %w", s.id, err)
-	}
-	s.file = f
-	return nil
-}
-
-func (s *Session) checkUnchanged() error {
-	info, err := s.file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() != s.seen {
-		return ErrChanged
-	}
 	return nil
 }
 
