@@ -165,7 +165,7 @@ func (d *daemon) build(init rpc.Init, o coreOptions) (err error) {
 func (d *daemon) core() *rpc.Core {
 	return &rpc.Core{
 		ViewDir:   filepath.Join(d.stateDir, "views"),
-		Workspace: d.workspace, Library: d.library, Settings: d.settings, Prepare: d.prepare, Closed: d.closed, FoldersChanged: d.mcp.RootsChanged,
+		Workspace: d.workspace, Library: d.library, Settings: d.settings, Prepare: d.prepare, Ready: d.ready, Closed: d.closed, FoldersChanged: d.mcp.RootsChanged,
 		Models:   func(ctx context.Context) ([]wire.Model, error) { return d.providers.list(ctx, d.config()) },
 		Tools:    d.listTools,
 		Commands: d.listCommands, Expand: d.expand,

@@ -51,6 +51,9 @@ const (
 	maxInjected = 2000
 )
 
+// HookName implements agent.Hook: the session is a hook of the engine for its memories.
+func (p *sessionParts) HookName() string { return "memory" }
+
 // BeforePrompt tells the model the memories that fit what a person said, as many as memory.inject wants.
 func (p *sessionParts) BeforePrompt(ctx context.Context, _ string, m *message.Message) (string, error) {
 	c := p.info.Config()

@@ -47,9 +47,9 @@ func (d *daemon) panickingChild(ctx context.Context, s subagent.Spawn) (agent.Op
 	if err != nil {
 		return o, err
 	}
-	env := o.Env
-	o.Env = func() (agent.Env, error) {
-		e, err := env()
+	under := o.Environment
+	o.Environment = agent.EnvironmentFunc(func(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
+		e, err := under.Next(ctx, turn)
 		if err != nil {
 			return e, err
 		}
@@ -61,7 +61,7 @@ func (d *daemon) panickingChild(ctx context.Context, s subagent.Spawn) (agent.Op
 				func(context.Context, *agent.Call, struct{}) (*agent.Result, error) { panic("the bomb went off") }))
 		}
 		return e, err
-	}
+	})
 	if s.Agent.Name == "cursed" {
 		panic("no such luck")
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -29,8 +28,6 @@ type sessionParts struct {
 	remember []agent.Tool
 	hooks    *externalHooks // a sub-agent's are its parent's
 	parentage
-
-	begun atomic.Bool // a turn has begun and was not told of outcomes yet
 
 	mu        sync.Mutex
 	release   func() // lets MCP servers start again; nil: nothing of this session's keeps them
@@ -61,16 +58,16 @@ func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Optio
 	}
 	p.hooks = &externalHooks{d: d, info: info}
 	return agent.Options{
-		Env: p.env, Ready: p.ready, Approver: d.policy, OnBoundary: p.outcomes, Spill: d.spill(info.ID),
-		Hooks: []agent.Hook{p}, MoreHooks: p.hooks.now, Locks: d.locks, Starts: d.starts,
+		Environment: p, Approver: d.policy, Spill: d.spill(info.ID), Locks: d.locks, Starts: d.starts,
 		Bug:        func(format string, args ...any) { d.log.Error("bug: " + fmt.Sprintf(format, args...)) },
-		QueueLimit: func() int { c := info.Config(); return c.MaxQueue }, Redact: d.redact.Text,
+		QueueLimit: c.MaxQueue, Redact: d.redact.Text,
 	}, nil
 }
 
 // parentage is what a sub-agent's session has of its parent's; zero for a user's session.
 type parentage struct {
 	depth     int                    // 1: a user's session called it
+	caller    string                 // the session that called it
 	only      func(tool string) bool // nil: it has its parent's tools
 	user      string                 // the user's session above it
 	ownerTurn string                 // the turn of that session in which it began
@@ -138,7 +135,17 @@ func (d *daemon) closed(id string, deleted bool) {
 	}
 }
 
-// ready says whether there is a provider to ask.
+// ready returns why a turn cannot start in a session: it has no provider.
+func (d *daemon) ready(sessionID string) error {
+	d.mu.Lock()
+	p := d.sessions[sessionID]
+	d.mu.Unlock()
+	if p == nil {
+		return nil // the session is being closed, which the engine reports
+	}
+	return p.ready()
+}
+
 func (p *sessionParts) ready() error {
 	p.d.greet(p.info)
 	p.holdServers()
@@ -150,30 +157,50 @@ func (p *sessionParts) ready() error {
 	return err
 }
 
-// env is read anew before each model call, so that settings count from the next one on.
-func (p *sessionParts) env() (agent.Env, error) {
+// Next implements agent.Environment. A change of the settings takes effect at the next step. At the start of a
+// turn Next first asks the user about workspace settings that need trust, so that their hooks see the start too.
+func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
+	if turn.Begins && p.depth == 0 {
+		p.d.askTrust(ctx, p.info.ID)
+	}
 	c := p.info.Config()
-	if p.serversChanged(&c) && (!p.holding() || !p.d.mcpDue.Load()) { // else the request goes first
+	step, err := p.step(ctx, &c)
+	if p.depth == 0 {
+		step.Hooks = append(step.Hooks, p)
+	}
+	step.Hooks = append(step.Hooks, p.hooks.now()...)
+	if err == nil && turn.TurnID != "" {
+		step.Messages = p.boundaryMessages(turn.Begins)
+	}
+	return step, err
+}
+
+func (p *sessionParts) step(ctx context.Context, c *wire.Config) (agent.Step, error) {
+	if p.depth > 0 {
+		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent was told what is wrong with it
+		return p.stepWith(ctx, c)
+	}
+	if p.serversChanged(c) && (!p.holding() || !p.d.mcpDue.Load()) { // else the request goes first
 		p.d.startMCP()
 	}
 	p.d.sweep()
-	p.d.tellOnce(p.info, p.d.configurePolicy(p.info.ID, "", &c))
-	e, err := p.envWith(&c)
-	e.Models = p.beforeServers(e.Models)
-	return e, err
+	p.d.tellOnce(p.info, p.d.configurePolicy(p.info.ID, "", c))
+	step, err := p.stepWith(ctx, c)
+	step.Models = p.beforeServers(step.Models)
+	return step, err
 }
 
-func (p *sessionParts) envWith(c *wire.Config) (agent.Env, error) {
-	models, err := p.d.providers.chain(context.Background(), c)
+func (p *sessionParts) stepWith(ctx context.Context, c *wire.Config) (agent.Step, error) {
+	models, err := p.d.providers.chain(ctx, c)
 	if err != nil {
-		return agent.Env{}, err
+		return agent.Step{}, err
 	}
 	reg, err := p.tools(c)
 	if err != nil {
-		return agent.Env{}, err
+		return agent.Step{}, err
 	}
 	mode := modeOf(c)
-	e := agent.Env{
+	e := agent.Step{
 		Models: models, Tools: reg, System: systemBlocks(c, p.info.Cwd, p.d.instructions(p.info), mode.Prompt, p.started),
 		Sampling: sampling(c), Thinking: agent.Thinking{Level: c.Thinking, Budget: c.ThinkingBudgets[c.Thinking]},
 		ToolChoice: c.ToolChoice, CacheKey: firstOf(c.CacheKey, p.info.ID), Retry: retryPolicy(c),
@@ -189,8 +216,8 @@ func (p *sessionParts) envWith(c *wire.Config) (agent.Env, error) {
 		}
 	}
 	if c.Context != nil && c.Context.Model != "" {
-		if e.Context.Summary, err = p.d.providers.named(context.Background(), c, c.Context.Model); err != nil {
-			return agent.Env{}, err
+		if e.Context.Summary, err = p.d.providers.named(ctx, c, c.Context.Model); err != nil {
+			return agent.Step{}, err
 		}
 	}
 	if c.Budget != nil {
@@ -281,35 +308,10 @@ func allowedBy(t *wire.Tools, name string) bool {
 	return len(t.Enable) == 0
 }
 
-// HookName and what follows make the session a hook of the engine's that sees it start and a turn begin.
-func (p *sessionParts) HookName() string { return "turn" }
-
-// SessionStarts asks whether the workspace's settings are trusted, so that their hooks see the start too.
-func (p *sessionParts) SessionStarts(ctx context.Context, _ agent.SessionInfo) (string, error) {
-	p.d.askTrust(ctx, p.info.ID)
-	return "", nil
-}
-
-// BeforeRun marks the first boundary of a turn, and asks about settings that the workspace has got since.
-func (p *sessionParts) BeforeRun(ctx context.Context, _ string) error {
-	p.begun.Store(true)
-	p.d.askTrust(ctx, p.info.ID)
-	return nil
-}
-
-// HookTimeout leaves a person the time to answer.
-func (p *sessionParts) HookTimeout() time.Duration { return 24 * time.Hour }
-
-var (
-	_ agent.SessionHook = (*sessionParts)(nil)
-	_ agent.RunHook     = (*sessionParts)(nil)
-	_ agent.TimeoutHook = (*sessionParts)(nil)
-)
-
-// outcomes tells the model at a boundary what became of its proposals.
-func (p *sessionParts) outcomes() []*message.Message {
+// boundaryMessages report to the model what became of its proposals, and which tools it can load since its last call.
+func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 	var out []*message.Message
-	for _, text := range p.d.workspace.Outcomes(p.info.ID, p.begun.Swap(false)) {
+	for _, text := range p.d.workspace.Outcomes(p.info.ID, begins && p.depth == 0) {
 		m := message.NewText(message.RoleUser, text)
 		m.Source, m.Hidden, m.Author = message.SourceOutcome, true, "user"
 		out = append(out, m)

@@ -67,18 +67,12 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 	if len(s.Agent.Tools) > 0 {
 		only = func(name string) bool { return allowedBy(&wire.Tools{Enable: s.Agent.Tools}, name) }
 	}
-	p := d.parts(info, parentage{s.Depth, only, parent.owner(), firstOf(parent.ownerTurn, s.TurnID)})
+	p := d.parts(info, parentage{s.Depth, s.Parent, only, parent.owner(), firstOf(parent.ownerTurn, s.TurnID)})
 	p.hooks = parent.hooks
-	env := func() (agent.Env, error) {
-		c := info.Config()
-		d.configurePolicy(id, s.Parent, &c) // the parent was told what is wrong with it
-		return p.envWith(&c)
-	}
 	d.mu.Lock()
 	d.sessions[id] = p
 	d.mu.Unlock()
-	return agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Env: env, Approver: d.policy, Spill: d.spill(s.Parent), MoreHooks: parent.hooks.now, Locks: d.locks, Starts: d.starts,
-		OnBoundary: p.outcomes}, nil
+	return agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Environment: p, Approver: d.policy, Spill: d.spill(s.Parent), Locks: d.locks, Starts: d.starts}, nil
 }
 
 // childConfig is the parent's configuration with what the agent changes.

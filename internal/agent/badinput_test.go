@@ -330,7 +330,7 @@ func TestHookThatPanicsHangsOrErrs(t *testing.T) {
 						return &Result{Text: "seen"}, nil
 					})
 					m := script(step{calls: []message.ToolCall{call("c", "look", `{}`)}}, step{text: "ok"})
-					r := newRig(t, m, func(o *Options) { o.Hooks = []Hook{badHook{how, at}} }, look)
+					r := newRig(t, m, func(o *Options) { withHooks(o, badHook{how, at}) }, look)
 					defer r.close()
 					turn := r.run("go")
 					fails := at == "run" || at == "model" || at == "prompt"

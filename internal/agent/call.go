@@ -19,7 +19,7 @@ import (
 type callRun struct {
 	s      *Session
 	t      *turn
-	env    *Env
+	step   *Step
 	call   *message.ToolCall
 	reg    *registered // nil: no such tool
 	args   json.RawMessage
@@ -177,7 +177,7 @@ func (c *callRun) lockNames(args json.RawMessage) []string {
 }
 
 func (c *callRun) timeout() time.Duration {
-	for _, d := range []time.Duration{c.reg.spec.Timeout, c.env.ToolTimeout, DefaultToolTimeout} {
+	for _, d := range []time.Duration{c.reg.spec.Timeout, c.step.ToolTimeout, DefaultToolTimeout} {
 		if d != 0 {
 			return max(d, 0)
 		}
@@ -209,7 +209,7 @@ func (c *callRun) runTimed(call *Call) *Result {
 
 func (c *callRun) runner() Runner {
 	run := c.reg.tool.Run
-	for _, mw := range slices.Backward(c.env.Middleware) {
+	for _, mw := range slices.Backward(c.step.Middleware) {
 		run = mw(c.reg.tool, run)
 	}
 	return run
@@ -303,7 +303,7 @@ func (c *callRun) finish(r *Result, status ItemStatus) {
 
 // endsTurn reports whether the turn ends with this call's result, as the result or the settings say.
 func (c *callRun) endsTurn() bool {
-	return c.outcome().EndTurn || c.reg != nil && c.env.EndsTurn != nil && c.env.EndsTurn(c.reg.spec.Name)
+	return c.outcome().EndTurn || c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.spec.Name)
 }
 
 // outcome returns the result, nil while there is none.

@@ -91,7 +91,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := Env{Models: []Model{c}, Tools: reg, Limits: Limits{MaxModelCalls: 12}, Repair: repair.Default()}
+	env := Step{Models: []Model{c}, Tools: reg, Limits: Limits{MaxModelCalls: 12}, Repair: repair.Default()}
 	if c.n(3) == 0 {
 		env.Models = append(env.Models, c)
 	}
@@ -103,12 +103,12 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	opts := Options{
 		ID: "s", Sink: &c.check, Store: &c.check,
-		Env: func() (Env, error) {
+		Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) {
 			if c.n(60) == 0 {
-				return Env{}, errors.New("no environment today")
+				return Step{}, errors.New("no environment today")
 			}
 			return env, nil
-		},
+		}),
 		Bug: func(f string, args ...any) {
 			if c.check.fail == nil {
 				t.Errorf("bug: "+f, args...)
@@ -116,7 +116,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		},
 	}
 	if c.n(3) == 0 {
-		opts.Hooks = []Hook{chaosHook{c}}
+		withHooks(&opts, chaosHook{c})
 	}
 	if c.n(3) > 0 {
 		opts.Approver = c

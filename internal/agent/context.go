@@ -87,22 +87,22 @@ func (c ContextConfig) budget(m Model, learned int) budget {
 // fit reduces the history before a call that would, by estimate, come too close to the window.
 func (s *Session) fit(t *turn) error {
 	s.mu.Lock()
-	b := t.env.Context.budget(t.env.Models[0], s.view.learned)
+	b := t.step.Context.budget(t.step.Models[0], s.view.learned)
 	s.view.window = b.window
-	s.view.meter.SetOverhead(t.env.overhead(s.active))
+	s.view.meter.SetOverhead(t.step.overhead(s.active))
 	used := s.view.meter.Used()
 	tired := s.fruitless >= MaxFruitless
 	s.mu.Unlock()
 	if b.window == 0 || used <= b.trigger || tired && used <= b.limit {
 		return nil
 	}
-	return s.reduce(t.ctx, t, t.env, b, "")
+	return s.reduce(t.ctx, t, t.step, b, "")
 }
 
 // fitForced reduces the history after a provider refused it, whatever the estimate said.
 func (s *Session) fitForced(t *turn, refused *retry.Error) error {
 	s.mu.Lock()
-	b := t.env.Context.budget(t.env.Models[0], s.view.learned)
+	b := t.step.Context.budget(t.step.Models[0], s.view.learned)
 	s.view.meter.Refused(b.window)
 	used := s.view.meter.Used()
 	if used-s.view.meter.Overhead() >= minLearned {
@@ -115,7 +115,7 @@ func (s *Session) fitForced(t *turn, refused *retry.Error) error {
 		b.target = min(b.target, int(float64(b.window)*TargetShare))
 	}
 	b.limit = max(b.limit, b.target)
-	if err := s.reduce(t.ctx, t, t.env, b, ""); err != nil {
+	if err := s.reduce(t.ctx, t, t.step, b, ""); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -132,12 +132,12 @@ func overflow(text string) error {
 }
 
 // overhead estimates what is sent beside the messages.
-func (e *Env) overhead(active map[string]bool) int {
+func (st *Step) overhead(active map[string]bool) int {
 	n := 0
-	for _, b := range e.System {
+	for _, b := range st.System {
 		n += len(b.Text) / 4
 	}
-	for _, t := range e.Tools.specs(active) {
+	for _, t := range st.Tools.specs(active) {
 		n += (len(t.Name) + len(t.Description) + len(t.Schema)) / 4
 	}
 	return n
@@ -145,13 +145,13 @@ func (e *Env) overhead(active map[string]bool) int {
 
 // reduce runs the ladder and commits what it gained. No other goroutine adds to the
 // history meanwhile: the turn's own does, or Compact keeps turns from starting.
-func (s *Session) reduce(ctx context.Context, t *turn, env *Env, b budget, instructions string) error {
+func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, instructions string) error {
 	more, skip, err := s.beforeCompact(ctx, t, b, instructions)
 	if skip || err != nil {
 		return err
 	}
 	instructions = more
-	ladder, err := history.Ladder(env.Context.Reducers...)
+	ladder, err := history.Ladder(step.Context.Reducers...)
 	if err != nil {
 		s.Notice("warning", err.Error())
 		ladder, _ = history.Ladder()
@@ -161,7 +161,7 @@ func (s *Session) reduce(ctx context.Context, t *turn, env *Env, b budget, instr
 	s.mu.Unlock()
 	in := history.Input{
 		Messages: msgs, Instructions: instructions, Spill: s.opts.Spill, NewID: s.opts.NewID, Now: time.Now(),
-		Target: perRatio(b.target-meter.Overhead(), meter), Limit: perRatio(b.limit-meter.Overhead(), meter), Recent: env.Context.Recent,
+		Target: perRatio(b.target-meter.Overhead(), meter), Limit: perRatio(b.limit-meter.Overhead(), meter), Recent: step.Context.Recent,
 		Pins: pinned,
 	}
 	if in.Limit <= 0 {
@@ -174,11 +174,11 @@ func (s *Session) reduce(ctx context.Context, t *turn, env *Env, b budget, instr
 		ladder = summaryFirst(ladder)
 	}
 	in.Target = max(in.Target, floor, 1)
-	if env.Tools.lookup(recallName) != nil {
+	if step.Tools.lookup(recallName) != nil {
 		in.Lookup = recallNote
 	}
 	if unsummed < MaxFruitless {
-		in.Summarize = s.summarizer(t, env)
+		in.Summarize = s.summarizer(t, step)
 	}
 	res, err := history.Fit(ctx, in, ladder)
 	for _, p := range res.Problems {
@@ -263,9 +263,9 @@ func (s *Session) referring(c *Commit) *Commit {
 }
 
 // summarizer asks the model for a summary, outside the turn's own calls.
-func (s *Session) summarizer(t *turn, env *Env) history.Summarizer {
+func (s *Session) summarizer(t *turn, step *Step) history.Summarizer {
 	return func(ctx context.Context, r history.SummaryRequest) (string, error) {
-		text, err := s.askSummary(ctx, t, env, r)
+		text, err := s.askSummary(ctx, t, step, r)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err != nil {
@@ -277,13 +277,13 @@ func (s *Session) summarizer(t *turn, env *Env) history.Summarizer {
 	}
 }
 
-func (s *Session) askSummary(ctx context.Context, t *turn, env *Env, r history.SummaryRequest) (string, error) {
-	req := &Request{System: []SystemBlock{{Text: r.System}}, Sampling: env.Sampling, Messages: []*message.Message{message.NewText(message.RoleUser, r.Prompt)}}
+func (s *Session) askSummary(ctx context.Context, t *turn, step *Step, r history.SummaryRequest) (string, error) {
+	req := &Request{System: []SystemBlock{{Text: r.System}}, Sampling: step.Sampling, Messages: []*message.Message{message.NewText(message.RoleUser, r.Prompt)}}
 	req.Sampling.MaxTokens = r.MaxTokens
-	policy := env.retryPolicy()
-	model := env.Models[0]
-	if env.Context.Summary != nil {
-		model = env.Context.Summary
+	policy := step.retryPolicy()
+	model := step.Models[0]
+	if step.Context.Summary != nil {
+		model = step.Context.Summary
 	}
 	for attempt := 1; ; attempt++ {
 		reply, err := s.generate(ctx, model, req, func(Delta) {})
@@ -385,25 +385,19 @@ func (s *Session) mayCompactLocked() error {
 }
 
 func (s *Session) compact(ctx context.Context, instructions string, c *Compaction) error {
-	if s.opts.Env == nil {
-		return ErrNoProvider
-	}
-	env, err := s.opts.Env()
+	step, err := s.askEnvironment(ctx, TurnInfo{})
 	if err != nil {
 		return err
 	}
-	if len(env.Models) == 0 {
-		return ErrNoProvider
-	}
 	s.mu.Lock()
-	b := env.Context.budget(env.Models[0], s.view.learned)
+	b := step.Context.budget(step.Models[0], s.view.learned)
 	s.view.window = b.window
-	s.view.meter.SetOverhead(env.overhead(s.active))
+	s.view.meter.SetOverhead(step.overhead(s.active))
 	used, commits := s.view.meter.Used(), s.commits
 	s.mu.Unlock()
 	b.target = used / 4
 	b.limit = max(b.limit, used)
-	if err := s.reduce(ctx, nil, &env, b, instructions); err != nil {
+	if err := s.reduce(ctx, nil, step, b, instructions); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -279,8 +279,8 @@ func TestSoak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := Env{Models: []Model{m}, Tools: reg, Limits: Limits{MaxModelCalls: -1}}
-		s := NewSession(Options{ID: "s", Sink: check, Env: func() (Env, error) { return env, nil }, Bug: t.Errorf})
+		env := Step{Models: []Model{m}, Tools: reg, Limits: Limits{MaxModelCalls: -1}}
+		s := NewSession(Options{ID: "s", Sink: check, Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) { return env, nil }), Bug: t.Errorf})
 		for i := range turns {
 			acc, err := s.Prompt(Prompt{Content: text(fmt.Sprint("turn ", i))})
 			if err != nil {
@@ -319,7 +319,7 @@ func BenchmarkPrepareCall(b *testing.B) {
 		old = append(old, message.NewText(role, strings.Repeat("some text of the past ", 50)))
 	}
 	s := NewSession(Options{ID: "s", Restored: Restored{Messages: old}})
-	t := &turn{env: &Env{Models: []Model{m}}, ctx: context.Background()}
+	t := &turn{step: &Step{Models: []Model{m}}, ctx: context.Background()}
 	for range b.N {
 		if err := s.fit(t); err != nil {
 			b.Fatal(err)

@@ -92,12 +92,8 @@ func (s *Session) Prompt(p Prompt) (Accepted, error) {
 	if len(p.Content) == 0 {
 		return Accepted{}, ErrEmptyPrompt
 	}
-	if err := s.ready(); err != nil {
-		return Accepted{}, err
-	}
-	limit := s.queueLimit()
 	s.mu.Lock()
-	acc, e, err := s.acceptLocked(p, limit)
+	acc, e, err := s.acceptLocked(p)
 	s.mu.Unlock()
 	if err != nil {
 		return Accepted{}, err
@@ -125,19 +121,8 @@ func (s *Session) keep(e *entry) error {
 	return nil
 }
 
-// ready asks whether a turn could start, where one would.
-func (s *Session) ready() error {
-	s.mu.Lock()
-	idle := s.turn == nil
-	s.mu.Unlock()
-	if !idle || s.opts.Ready == nil {
-		return nil
-	}
-	return s.opts.Ready()
-}
-
 // acceptLocked returns the queued entry where the prompt was queued.
-func (s *Session) acceptLocked(p Prompt, limit int) (Accepted, *entry, error) {
+func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
 	if s.closed {
 		return Accepted{}, nil, ErrClosed
 	}
@@ -148,7 +133,7 @@ func (s *Session) acceptLocked(p Prompt, limit int) (Accepted, *entry, error) {
 	acc := Accepted{Disposition: DispositionStarted}
 	if !starts {
 		acc.Disposition = DispositionQueued
-		if len(s.queue)+len(s.steers) >= limit {
+		if len(s.queue)+len(s.steers) >= s.queueLimitLocked() {
 			return Accepted{}, nil, ErrOverloaded
 		}
 	}
@@ -228,12 +213,8 @@ func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	if r.Role == message.RoleSystem && !r.OneShot {
 		return SteerOutcome{}, fmt.Errorf("steering: role system needs persist false")
 	}
-	if err := s.ready(); err != nil && r.ExpectedTurnID == "" && r.IfIdle != IdleQueue && r.IfIdle != IdleError {
-		return SteerOutcome{}, err
-	}
-	limit := s.queueLimit()
 	s.mu.Lock()
-	out, e, err := s.steerLocked(r, limit)
+	out, e, err := s.steerLocked(r)
 	s.mu.Unlock()
 	if err != nil {
 		return SteerOutcome{}, err
@@ -244,7 +225,7 @@ func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	return out, nil
 }
 
-func (s *Session) steerLocked(r SteerRequest, limit int) (SteerOutcome, *entry, error) {
+func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	switch {
 	case s.closed:
 		return SteerOutcome{}, nil, ErrClosed
@@ -252,7 +233,7 @@ func (s *Session) steerLocked(r SteerRequest, limit int) (SteerOutcome, *entry, 
 		return SteerOutcome{}, nil, ErrTurnMismatch
 	case s.idleLocked() && r.IfIdle == IdleError:
 		return SteerOutcome{}, nil, fmt.Errorf("steering: no turn is running: %w", ErrTurnMismatch)
-	case len(s.queue)+len(s.steers)+len(s.oneShots) >= limit:
+	case len(s.queue)+len(s.steers)+len(s.oneShots) >= s.queueLimitLocked():
 		return SteerOutcome{}, nil, ErrOverloaded
 	}
 	m := s.userMessage(r.Content, r.Author)

@@ -20,26 +20,16 @@ type Options struct {
 	Store    Store    // nil: nothing is kept
 	Approver Approver // nil: everything is allowed
 
-	// Env is read anew before each model call, from the turn's goroutine. An error ends the turn.
-	Env func() (Env, error)
-	// Ready is asked by Prompt and Steer before they start a turn; its error refuses the
-	// prompt. It must be quick. nil: always ready.
-	Ready func() error
-	// OnBoundary is asked at each boundary, before a model call, for messages that the
-	// model should see (hidden ones as a rule). It may block; the turn waits.
-	OnBoundary func() []*message.Message
+	// Environment provides what each step of a turn uses. nil: every turn fails with ErrNoProvider.
+	Environment Environment
 	// Spill keeps text that is too long for the model and returns the path under which a
 	// tool can read it. nil: what does not fit is lost.
 	Spill func(name, text string) (path string, err error)
 	// Bug is told of a broken invariant. nil: ignored.
 	Bug func(format string, args ...any)
 
-	// QueueLimit says how many messages may wait; nil or 0: DefaultQueueLimit. It must be quick.
-	QueueLimit func() int
-
-	Hooks []Hook
-	// MoreHooks are called after Hooks. It is asked anew each time, and must be quick; nil: none.
-	MoreHooks func() []Hook
+	// QueueLimit is how many messages may wait; 0: DefaultQueueLimit. SetQueueLimit changes it.
+	QueueLimit int
 
 	Locks    *Locks  // shared by sessions that touch the same files; nil: the session's own
 	Starts   *Starts // shared by the sessions of a process; nil: turns start whenever they may
@@ -64,8 +54,35 @@ type Restored struct {
 	ResultFor func(call *message.ToolCall) string
 }
 
-// Env is what a model call is made of. It may differ from call to call.
-type Env struct {
+// Environment is the engine's only source of what lies outside it: models, tools, settings and hooks.
+// An implementation serves one session.
+type Environment interface {
+	// Next returns what the next step of a turn uses. The engine calls it before each model call, from the
+	// turn's goroutine, and once for a compaction that the user requests. Next may block, for example on a
+	// question to the user, until ctx ends. An error ends the turn; ErrNoProvider says that no model can be called.
+	Next(ctx context.Context, turn TurnInfo) (Step, error)
+}
+
+// EnvironmentFunc is a function as an Environment.
+type EnvironmentFunc func(ctx context.Context, turn TurnInfo) (Step, error)
+
+// Next calls f.
+func (f EnvironmentFunc) Next(ctx context.Context, turn TurnInfo) (Step, error) { return f(ctx, turn) }
+
+// TurnInfo says for which step Next is called.
+type TurnInfo struct {
+	TurnID string // "" for a compaction that the user requests: nothing is delivered to the model
+	Begins bool   // the turn's first step: no hook of the turn was called yet
+}
+
+// Step is what one step of a turn uses: a model call and the tool calls of its reply. The engine never
+// changes it; a later step may have different values.
+type Step struct {
+	// Messages are added to the history before the model call. They are hidden from the user as a rule.
+	Messages []*message.Message
+	// Hooks are called, in order, until the next step replaces them.
+	Hooks []Hook
+
 	Models     []Model // the first, then its fallbacks
 	Tools      *Registry
 	System     []SystemBlock
@@ -145,8 +162,8 @@ func (l Limits) maxModelCalls() int {
 	return l.MaxModelCalls
 }
 
-func (e *Env) retryPolicy() retry.Policy {
-	if p := e.Retry; p.MaxRetries != 0 || p.InitialDelay != 0 || p.MaxDelay != 0 {
+func (st *Step) retryPolicy() retry.Policy {
+	if p := st.Retry; p.MaxRetries != 0 || p.InitialDelay != 0 || p.MaxDelay != 0 {
 		return p
 	}
 	return retry.Default()

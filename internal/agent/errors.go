@@ -14,7 +14,7 @@ var (
 	ErrOverloaded = errors.New("the session's queue is full: try again later")
 	// ErrNotFound: no such message, turn or queue entry.
 	ErrNotFound = errors.New("no such message or turn in this session")
-	// ErrNoProvider: Env or Ready found no model to call.
+	// ErrNoProvider: the environment has no model to call.
 	ErrNoProvider = errors.New("no model provider is configured")
 	// ErrNothingToDo: there is nothing to continue or to send.
 	ErrNothingToDo = errors.New("nothing to continue: the last turn is answered and nothing is queued")

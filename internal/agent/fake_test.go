@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -212,13 +213,23 @@ func itemLine(it Item) string {
 	return s
 }
 
+// withHooks adds hooks to the steps of a session's environment.
+func withHooks(o *Options, hooks ...Hook) {
+	under := o.Environment
+	o.Environment = EnvironmentFunc(func(ctx context.Context, turn TurnInfo) (Step, error) {
+		step, err := under.Next(ctx, turn)
+		step.Hooks = slices.Concat(step.Hooks, hooks)
+		return step, err
+	})
+}
+
 // rig is a session with everything around it that a test needs.
 type rig struct {
 	t     *testing.T
 	s     *Session
 	log   *log
 	model *scripted
-	env   Env
+	env   Step
 }
 
 // newRig makes a session over a scripted model and tools. Change rig.env before the first prompt.
@@ -228,13 +239,13 @@ func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...Tool) *rig 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, log: &log{}, model: m, env: Env{Models: []Model{m}, Tools: reg, Repair: repair.Default()}}
+	r := &rig{t: t, log: &log{}, model: m, env: Step{Models: []Model{m}, Tools: reg, Repair: repair.Default()}}
 	n := 0
 	var mu sync.Mutex
 	o := Options{
 		ID: "s1", Cwd: "/w", Sink: r.log, Store: r.log,
-		Env: func() (Env, error) { return r.env, nil },
-		Bug: func(f string, args ...any) { t.Errorf("bug: "+f, args...) },
+		Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) { return r.env, nil }),
+		Bug:         func(f string, args ...any) { t.Errorf("bug: "+f, args...) },
 		NewID: func(p string) string {
 			mu.Lock()
 			defer mu.Unlock()

@@ -120,22 +120,16 @@ type hookAs[H any] struct {
 	As H
 }
 
-// hooksOf yields the session's hooks that implement H. MoreHooks is asked once those before were
-// called: what they bring about, such as trust in a workspace, counts at once.
+// hooksOf yields the hooks of the last step that implement H. The caller does not hold the session's lock.
 func hooksOf[H any](s *Session) iter.Seq[hookAs[H]] {
+	s.mu.Lock()
+	hooks := s.hooks
+	s.mu.Unlock()
 	return func(yield func(hookAs[H]) bool) {
-		if !yieldHooks(s.opts.Hooks, yield) || s.opts.MoreHooks == nil {
-			return
-		}
-		yieldHooks(s.opts.MoreHooks(), yield)
-	}
-}
-
-func yieldHooks[H any](hooks []Hook, yield func(hookAs[H]) bool) (on bool) {
-	for _, h := range hooks {
-		if as, ok := h.(H); ok && !yield(hookAs[H]{h, as}) {
-			return false
+		for _, h := range hooks {
+			if as, ok := h.(H); ok && !yield(hookAs[H]{h, as}) {
+				return
+			}
 		}
 	}
-	return true
 }

@@ -88,7 +88,7 @@ func (s *Session) putBack(oneShots []*message.Message) {
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, mended := s.view.sendable()
-	tools := t.env.Tools.specs(s.active)
+	tools := t.step.Tools.specs(s.active)
 	s.mu.Unlock()
 	if mended {
 		s.bug("session %s: the history was not paired before a model call", s.opts.ID)
@@ -97,10 +97,10 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 	if err != nil {
 		return nil, err
 	}
-	env := t.env
+	step := t.step
 	req := &Request{
-		System: env.System, Messages: msgs, Tools: tools, ToolChoice: env.ToolChoice,
-		Sampling: env.Sampling, Thinking: env.Thinking, CacheKey: env.CacheKey,
+		System: step.System, Messages: msgs, Tools: tools, ToolChoice: step.ToolChoice,
+		Sampling: step.Sampling, Thinking: step.Thinking, CacheKey: step.CacheKey,
 	}
 	for _, m := range oneShots {
 		if m.Role == message.RoleSystem {
@@ -117,7 +117,7 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 
 // project runs the two replaceable stages: transformers, then the conversion.
 func (s *Session) project(t *turn, msgs []*message.Message) ([]*message.Message, error) {
-	for _, tr := range t.env.Transform {
+	for _, tr := range t.step.Transform {
 		err := recovered(func() (err error) {
 			msgs, err = tr.Transform(t.ctx, msgs)
 			return err
@@ -126,12 +126,12 @@ func (s *Session) project(t *turn, msgs []*message.Message) ([]*message.Message,
 			return nil, fmt.Errorf("transforming the context: %w", err)
 		}
 	}
-	convert := t.env.Convert
+	convert := t.step.Convert
 	if convert == nil {
 		convert = ConvertToModel
 	}
 	err := recovered(func() error { msgs = convert(msgs); return nil })
-	if len(t.env.Transform) > 0 || t.env.Convert != nil {
+	if len(t.step.Transform) > 0 || t.step.Convert != nil {
 		msgs = history.Pair(msgs, nil)
 	}
 	return slices.Clip(msgs), err
@@ -156,7 +156,7 @@ func (s *Session) rewritten(t *turn, req *Request) (*Request, error) {
 // callModels tries the models in order, each with its retries.
 func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 	var last error
-	for i, m := range t.env.Models {
+	for i, m := range t.step.Models {
 		if i > 0 {
 			s.Notice("warning", fmt.Sprintf("%v; trying %s", last, m.Info().ID))
 		}
@@ -174,7 +174,7 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 
 // callModel makes attempts until one succeeds or another would be of no use.
 func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, error) {
-	policy := t.env.retryPolicy()
+	policy := t.step.retryPolicy()
 	for attempt := 1; ; attempt++ {
 		st := newStream(s, t)
 		reply, err := s.attempt(t, m, req, st)

@@ -69,7 +69,7 @@ func TestLifecycleHooks(t *testing.T) {
 		h := &lifeHook{}
 		gate, started, goOn := gateTool("gate")
 		m := script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "A"}, step{text: "B"})
-		r := newRig(t, m, func(o *Options) { o.Hooks, o.Parent = []Hook{h}, "p1" }, gate)
+		r := newRig(t, m, func(o *Options) { withHooks(o, h); o.Parent = "p1" }, gate)
 		acc := r.prompt("one")
 		<-started
 		_, _ = r.s.Steer(SteerRequest{Content: text("turn left")})
@@ -97,7 +97,7 @@ user "Seen: two"`)
 // A session without a turn has no end either.
 func TestNoEndWithoutAStart(t *testing.T) {
 	h := &lifeHook{}
-	r := newRig(t, script(), func(o *Options) { o.Hooks = []Hook{h} })
+	r := newRig(t, script(), func(o *Options) { withHooks(o, h) })
 	r.close()
 	eq(t, "calls", h.log(), "")
 }
@@ -108,7 +108,7 @@ func TestRefusedPromptIsWithheld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}
 		m := script(steps(3)...)
-		r := newRig(t, m, func(o *Options) { o.Hooks = []Hook{h} })
+		r := newRig(t, m, func(o *Options) { withHooks(o, h) })
 		turn := r.run("my secret is 42")
 		if turn.Status != TurnStatusFailed || !strings.Contains(turn.Error.Message, "not that") || turn.ModelCalls != 0 {
 			t.Errorf("%+v %v", turn, turn.Error)
@@ -136,7 +136,7 @@ func TestCompactionHooks(t *testing.T) {
 		h := &lifeHook{deny: deny}
 		m := newStrict(20000)
 		m.reply = bigCalls(6)
-		r := strictRig(t, m, func(o *Options) { o.Hooks = []Hook{h} }, bigTool(4000))
+		r := strictRig(t, m, func(o *Options) { withHooks(o, h) }, bigTool(4000))
 		r.env.Context.Reducers = []string{history.DropTurns}
 		for i := range 6 {
 			if turn := r.run(fmt.Sprint("turn ", i)); turn.Status != TurnStatusCompleted {
@@ -177,7 +177,7 @@ func TestCompactionInstructions(t *testing.T) {
 			asked = texts(req.Messages)
 			return &Reply{Message: message.NewText(message.RoleAssistant, "notes")}, nil
 		}})
-		r := newRig(t, script(steps(5)...), func(o *Options) { o.Hooks = []Hook{&lifeHook{}} })
+		r := newRig(t, script(steps(5)...), func(o *Options) { withHooks(o, &lifeHook{}) })
 		r.env.Context.Summary = notes
 		defer r.close()
 		for range 4 {
@@ -210,7 +210,7 @@ func TestStopAfterTool(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				m := script(step{calls: []message.ToolCall{call("1", "done", ""), call("2", "done", "")}}, step{text: "end"}, step{text: "next"})
-				r := newRig(t, m, func(o *Options) { o.Hooks = tc.hooks }, tc.tool)
+				r := newRig(t, m, func(o *Options) { withHooks(o, tc.hooks...) }, tc.tool)
 				if tc.ends {
 					r.env.EndsTurn = func(name string) bool { return name == "done" }
 				}
@@ -313,7 +313,7 @@ func TestAbortWhileAHookLooksAtThePrompt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &slowHook{entered: make(chan struct{})}
 		m := script(steps(2)...)
-		r := newRig(t, m, func(o *Options) { o.Hooks = []Hook{h} })
+		r := newRig(t, m, func(o *Options) { withHooks(o, h) })
 		defer r.close()
 		acc := r.prompt("one")
 		<-h.entered

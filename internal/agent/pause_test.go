@@ -259,7 +259,7 @@ func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 				}
 				r := newRig(t, script(step{text: "A"}, gated, step{text: "C"}), func(o *Options) {
 					if compacts {
-						o.Hooks = []Hook{compactGate{gate}}
+						withHooks(o, compactGate{gate})
 					}
 				})
 				r.run("go")
@@ -313,7 +313,7 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 			hold := func() { busy <- true; <-free }
 			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "end"}), func(o *Options) {
 				if compacts {
-					o.Hooks = []Hook{compactGate{hold}}
+					withHooks(o, compactGate{hold})
 				} else {
 					o.Store = &heldStore{log: o.Store.(*log), wait: hold}
 				}

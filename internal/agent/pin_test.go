@@ -138,7 +138,7 @@ func TestPinInTheMiddleOfAReduction(t *testing.T) {
 func TestPinErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}
-		r := newRig(t, script(steps(4)...), func(o *Options) { o.Hooks = []Hook{h} })
+		r := newRig(t, script(steps(4)...), func(o *Options) { withHooks(o, h) })
 		id := r.prompt("one").MessageID
 		r.wait("")
 		answer := r.s.Messages()[len(r.s.Messages())-1].ID

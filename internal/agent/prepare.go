@@ -10,8 +10,8 @@ import (
 
 // newCall prepares a call; it runs nothing.
 func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream) *callRun {
-	c := &callRun{s: s, t: t, env: t.env, call: call, index: index, args: call.Args, effect: Dangerous, expire: make(chan struct{})}
-	c.reg = t.env.Tools.lookup(call.Name)
+	c := &callRun{s: s, t: t, step: t.step, call: call, index: index, args: call.Args, effect: Dangerous, expire: make(chan struct{})}
+	c.reg = t.step.Tools.lookup(call.Name)
 	c.prepare()
 	it, shown := st.claim(call, index)
 	started := it.ID != ""
@@ -40,7 +40,7 @@ func (c *callRun) name() string {
 // prepare finds the tool and puts the arguments right, or decides the result.
 func (c *callRun) prepare() {
 	if c.reg == nil {
-		c.early = errorResult("%s", unknownTool(c.call.Name, c.env.Tools.Names()))
+		c.early = errorResult("%s", unknownTool(c.call.Name, c.step.Tools.Names()))
 		return
 	}
 	if c.call.Problem != "" {

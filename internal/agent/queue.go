@@ -31,11 +31,16 @@ func (e *entry) export() QueueEntry {
 	}
 }
 
-func (s *Session) queueLimit() int {
-	if s.opts.QueueLimit != nil {
-		if n := s.opts.QueueLimit(); n > 0 {
-			return n
-		}
+// SetQueueLimit changes how many messages may wait from now on; 0 means DefaultQueueLimit.
+func (s *Session) SetQueueLimit(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxQueue = n
+}
+
+func (s *Session) queueLimitLocked() int {
+	if s.maxQueue > 0 {
+		return s.maxQueue
 	}
 	return DefaultQueueLimit
 }

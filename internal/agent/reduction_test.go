@@ -26,7 +26,7 @@ func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error)
 func TestFruitlessReductionsStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &reductions{}
-		r := strictRig(t, newStrict(20000), func(o *Options) { o.Hooks = []Hook{h} })
+		r := strictRig(t, newStrict(20000), func(o *Options) { withHooks(o, h) })
 		defer r.close()
 		r.env.Context = ContextConfig{Trigger: 0.1, Reducers: []string{history.Dedupe}} // there is nothing that it could take
 		r.run(strings.Repeat("word ", 2000))

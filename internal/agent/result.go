@@ -71,7 +71,7 @@ func (s *Session) activateLocked(names []string) {
 // whole goes where a tool can read it.
 func (c *callRun) capResult(r *Result) {
 	limit := c.reg.spec.MaxResult
-	for _, d := range []int{c.env.MaxResult, DefaultMaxResult} {
+	for _, d := range []int{c.step.MaxResult, DefaultMaxResult} {
 		if limit == 0 {
 			limit = d
 		}

@@ -53,8 +53,8 @@ func (b *batch) execute() (asked func()) {
 	for i, c := range b.calls {
 		prepared[i] = PreparedCall{Name: c.call.Name, Args: c.args, Effect: c.effect, Failed: c.early != nil}
 	}
-	if b.t.env.Executor == nil {
-		e := orderedExecutor{b.t.env.MaxParallel}
+	if b.t.step.Executor == nil {
+		e := orderedExecutor{b.t.step.MaxParallel}
 		b.markMoments(prepared, e.limit())
 		asked = b.foresee()
 		e.Execute(b.t.ctx, prepared, b.run)
@@ -63,7 +63,7 @@ func (b *batch) execute() (asked func()) {
 	done := make(chan struct{})
 	b.s.wg.Go(func() {
 		defer close(done)
-		if err := recovered(func() error { b.t.env.Executor.Execute(b.t.ctx, prepared, b.run); return nil }); err != nil {
+		if err := recovered(func() error { b.t.step.Executor.Execute(b.t.ctx, prepared, b.run); return nil }); err != nil {
 			b.s.bug("executor: %v", err)
 		}
 	})

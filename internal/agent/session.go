@@ -50,6 +50,8 @@ type Session struct {
 	queue    []*entry // each starts a turn, or joins one
 	notes    []*entry // to be delivered at the next boundary
 	oneShots []*message.Message
+	hooks    []Hook              // of the last step
+	maxQueue int                 // how many messages may wait; 0: DefaultQueueLimit
 	clients  map[string]Accepted // by ClientMessageID
 	active   map[string]bool     // deferred tools that were loaded, lower case
 	title    string
@@ -79,7 +81,7 @@ func NewSession(opts Options) *Session {
 	}
 	s := &Session{
 		opts: opts, em: &emitter{id: opts.ID, sink: opts.Sink}, journal: &journal{store: opts.Store},
-		locks: opts.Locks, board: newBoard(), callIDs: map[string]bool{},
+		locks: opts.Locks, board: newBoard(), maxQueue: opts.QueueLimit, callIDs: map[string]bool{},
 		clients: map[string]Accepted{}, active: map[string]bool{},
 	}
 	if s.locks == nil {

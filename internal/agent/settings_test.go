@@ -93,7 +93,7 @@ func TestLimitsAreSettings(t *testing.T) {
 		for i := range 20 {
 			calls = append(calls, call(fmt.Sprint(i), "read", ""))
 		}
-		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), func(o *Options) { o.QueueLimit = func() int { return 1 } },
+		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), func(o *Options) { o.QueueLimit = 1 },
 			tr.tool("read", ReadOnly, time.Second))
 		r.env.MaxParallel = 3
 		defer r.close()

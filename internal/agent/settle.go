@@ -76,7 +76,7 @@ func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 
 // mend lets the repair package put the reply right.
 func (s *Session) mend(t *turn, reply *Reply) *message.Message {
-	o := t.env.Repair
+	o := t.step.Repair
 	o.NewID = func() string { return s.opts.NewID("call_") }
 	o.Taken = func(id string) bool {
 		s.mu.Lock()
@@ -86,7 +86,7 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 	m := reply.Message
 	t.reemit = ""
 	err := recovered(func() error {
-		mended, report := repair.Normalize(reply.Message, t.env.Tools.Names(), o)
+		mended, report := repair.Normalize(reply.Message, t.step.Tools.Names(), o)
 		m, t.reemit = mended, report.Reemit
 		return nil
 	})
@@ -133,7 +133,7 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 // may have an effect. See recordStart, which waits for it.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {
-		if reg := t.env.Tools.lookup(c.Name); reg != nil && reg.spec.Effect != ReadOnly {
+		if reg := t.step.Tools.lookup(c.Name); reg != nil && reg.spec.Effect != ReadOnly {
 			return true
 		}
 	}
@@ -203,7 +203,7 @@ func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
 	}
 	var verdict repair.Verdict
 	var nudge string
-	err := recovered(func() error { verdict, nudge = repair.Validate(a, &t.budget, t.env.Repair); return nil })
+	err := recovered(func() error { verdict, nudge = repair.Validate(a, &t.budget, t.step.Repair); return nil })
 	if err != nil {
 		s.bug("judging a reply: %v", err)
 	}

@@ -94,11 +94,11 @@ func (st *stream) startRun(kind DeltaKind) *textRun {
 	r := &textRun{kind: kind, item: Item{
 		ID: st.s.opts.NewID("item_"), Type: typ, CreatedAt: time.Now(), MessageID: st.messageID,
 	}}
-	o := st.t.env.Repair
+	o := st.t.step.Repair
 	o.FallbackParser = o.FallbackParser && kind == DeltaText
 	var known []string
 	if o.FallbackParser {
-		known = st.t.env.Tools.Names()
+		known = st.t.step.Tools.Names()
 	}
 	r.gate = repair.NewShown(o, known)
 	st.runs = append(st.runs, r)
@@ -151,7 +151,7 @@ func (st *stream) call(index int) *streamedCall {
 func (st *stream) showCall(c *streamedCall, name string) {
 	c.shown = true
 	c.item.Call.Name, c.item.Call.Label = name, name
-	if reg := st.t.env.Tools.lookup(name); reg != nil {
+	if reg := st.t.step.Tools.lookup(name); reg != nil {
 		c.item.Call.Label, c.hidden = labelOf(reg), reg.spec.Hidden
 	}
 	if c.hidden {

@@ -381,7 +381,7 @@ func TestHooks(t *testing.T) {
 			call("replaced", "echo", `{"a":1}`), call("vetoed", "echo", `{"a":1}`),
 		}}, step{text: "one"}, step{text: "two"})
 		echo := tool("echo", ReadOnly, func(_ context.Context, c *Call) (*Result, error) { return &Result{Text: string(c.Args)}, nil })
-		r := newRig(t, m, func(o *Options) { o.Hooks = []Hook{&goodHook{vetoes: 1}} }, echo)
+		r := newRig(t, m, func(o *Options) { withHooks(o, &goodHook{vetoes: 1}) }, echo)
 		defer r.close()
 		r.run("go")
 		eq(t, "results", r.results(), `plain: {"a":1}
@@ -400,7 +400,7 @@ vetoed: hook good: forbidden`)
 
 func TestVetoesAreBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, script(), func(o *Options) { o.Hooks = []Hook{&goodHook{vetoes: 1000}} })
+		r := newRig(t, script(), func(o *Options) { withHooks(o, &goodHook{vetoes: 1000}) })
 		defer r.close()
 		if turn := r.run("go"); turn.ModelCalls != MaxVetoes+1 || turn.EndReason != EndStop {
 			t.Errorf("%+v", turn)
@@ -485,7 +485,7 @@ func TestAskedAhead(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := &foreseer{said: map[string]bool{"b": true, "n": false}}
-				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), func(o *Options) { o.Approver, o.Hooks = f, tc.hooks },
+				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), func(o *Options) { o.Approver = f; withHooks(o, tc.hooks...) },
 					askedTool{tool("do", Mutates, nil)}, previewTool{tool("preview", Mutates, nil)},
 					askedTool{tool("fail", Mutates, func(context.Context, *Call) (*Result, error) { return &Result{Text: "so so", Missed: true}, nil })})
 				defer r.close()

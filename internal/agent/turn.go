@@ -17,7 +17,8 @@ type turn struct {
 	id     string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	env    *Env // of the current model call; never changed, replaced before the next
+	step   *Step              // of the current model call; never changed, replaced before the next
+	extra  []*message.Message // of the step, not yet in the history
 	sum    Turn
 
 	begun      bool             // the hooks before the run were asked
@@ -63,7 +64,7 @@ func (s *Session) launchLocked(entries ...*entry) string {
 }
 
 func (s *Session) beginLocked(entries []*entry) *turn {
-	t := &turn{env: &Env{}, id: s.opts.NewID("turn_"), phase: PhaseInference, waits: map[*wait]struct{}{}, fresh: s.fresh}
+	t := &turn{step: &Step{}, id: s.opts.NewID("turn_"), phase: PhaseInference, waits: map[*wait]struct{}{}, fresh: s.fresh}
 	s.fresh = nil
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
@@ -125,17 +126,15 @@ func (s *Session) failed(t *turn, err error) outcome {
 }
 
 func (s *Session) loop(t *turn) outcome {
-	if !t.begun {
-		t.begun = true
-		s.sessionStarts(t)
-		if err := s.beforeRun(t); err != nil {
-			return s.failed(t, err)
-		}
-	}
 	t.started = s.opts.Starts.enter(t.ctx)
 	defer t.started()
 	for {
-		if err := s.refresh(t); err != nil {
+		err := s.nextStep(t)
+		if refused := s.begin(t); refused != nil {
+			err = refused
+		}
+		if err != nil {
+			s.arrive(t) // the turn ends, the messages of its step are kept
 			return s.failed(t, err)
 		}
 		if out, end := s.boundary(t); end {
@@ -154,6 +153,16 @@ func (s *Session) loop(t *turn) outcome {
 	}
 }
 
+// begin calls the hooks of a turn's begin before its first model call.
+func (s *Session) begin(t *turn) error {
+	if t.begun {
+		return nil
+	}
+	t.begun = true
+	s.sessionStarts(t)
+	return s.beforeRun(t)
+}
+
 func (s *Session) beforeRun(t *turn) error {
 	for h := range hooksOf[RunHook](s) {
 		if err := s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.BeforeRun(ctx, t.id) }); err != nil {
@@ -163,32 +172,42 @@ func (s *Session) beforeRun(t *turn) error {
 	return nil
 }
 
-// refresh reads the environment anew.
-func (s *Session) refresh(t *turn) error {
+// nextStep asks the environment for what the turn's next step uses.
+func (s *Session) nextStep(t *turn) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
 	}
-	if s.opts.Env == nil {
-		return ErrNoProvider
+	step, err := s.askEnvironment(t.ctx, TurnInfo{TurnID: t.id, Begins: !t.begun})
+	t.step, t.extra = step, step.Messages
+	return err
+}
+
+// askEnvironment never returns a nil step. A step that comes with an error may still bring messages and hooks.
+func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, error) {
+	step := &Step{}
+	if s.opts.Environment == nil {
+		return step, ErrNoProvider
 	}
-	return recovered(func() error {
-		env, err := s.opts.Env()
-		if err == nil && len(env.Models) == 0 {
-			err = ErrNoProvider
-		}
-		t.env = &env
+	err := recovered(func() (err error) {
+		*step, err = s.opts.Environment.Next(ctx, turn)
 		return err
 	})
+	if err == nil && len(step.Models) == 0 {
+		err = ErrNoProvider
+	}
+	s.mu.Lock()
+	s.hooks = step.Hooks
+	s.mu.Unlock()
+	return step, err
 }
 
 // boundary is the place between a step and the next model call: messages that wait
 // become history, and the turn may end.
 func (s *Session) boundary(t *turn) (outcome, bool) {
-	extra := s.boundaryMessages()
 	s.mu.Lock()
 	out, end := s.limitsLocked(t)
 	if !end {
-		s.arriveLocked(t, extra)
+		s.arriveLocked(t)
 	}
 	s.mu.Unlock()
 	if end {
@@ -200,23 +219,25 @@ func (s *Session) boundary(t *turn) (outcome, bool) {
 	return outcome{}, false
 }
 
-func (s *Session) boundaryMessages() (extra []*message.Message) {
-	if s.opts.OnBoundary == nil {
-		return nil
-	}
-	if err := recovered(func() error { extra = s.opts.OnBoundary(); return nil }); err != nil {
-		s.bug("OnBoundary: %v", err)
-	}
-	return extra
+// arrive delivers the messages of a step that gets no model call.
+func (s *Session) arrive(t *turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commitStepLocked(t)
 }
 
-// arriveLocked delivers what waits for the boundary, the user's own words last.
-func (s *Session) arriveLocked(t *turn, extra []*message.Message) {
-	for _, m := range extra {
+func (s *Session) commitStepLocked(t *turn) {
+	for _, m := range t.extra {
 		s.stamp(m)
 		s.commitUserLocked(m)
 	}
-	mode := t.env.SteeringMode
+	t.extra = nil
+}
+
+// arriveLocked delivers what waits for the boundary, the user's own words last.
+func (s *Session) arriveLocked(t *turn) {
+	s.commitStepLocked(t)
+	mode := t.step.SteeringMode
 	if mode == "" {
 		mode = QueueAll
 	}
@@ -225,7 +246,7 @@ func (s *Session) arriveLocked(t *turn, extra []*message.Message) {
 }
 
 func (s *Session) limitsLocked(t *turn) (outcome, bool) {
-	l := t.env.Limits
+	l := t.step.Limits
 	switch calls := l.maxModelCalls(); {
 	case t.ctx.Err() != nil:
 		return outcome{reason: EndAborted}, true
@@ -364,7 +385,7 @@ func (s *Session) nextLocked(t *turn) *turn {
 		s.holdBackLocked()
 		return nil
 	}
-	mode := t.env.FollowUpMode
+	mode := t.step.FollowUpMode
 	if mode == "" {
 		mode = QueueOneAtATime
 	}

@@ -159,10 +159,9 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 		Workspace: ws, Library: library, Settings: plainSettings{},
 		Prepare: func(context.Context, SessionInfo) (agent.Options, error) {
 			o := agent.Options{
-				Ready: h.ready,
-				Env: func() (agent.Env, error) {
-					return agent.Env{Models: []agent.Model{h.model}, Tools: tools}, nil
-				},
+				Environment: agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
+					return agent.Step{Models: []agent.Model{h.model}, Tools: tools}, nil
+				}),
 			}
 			if h.prompt != nil {
 				h.prompt(&o, in.Peer)
@@ -170,6 +169,9 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 			return o, nil
 		},
 		Close: func(context.Context) error { ws.Close(); return library.Close() },
+	}
+	if h.ready != nil {
+		c.core.Ready = func(string) error { return h.ready() }
 	}
 	if h.core != nil {
 		h.core(c.core)

@@ -39,8 +39,12 @@ func (l *live) configure(f func(own json.RawMessage) (json.RawMessage, wire.Conf
 		puts, own := l.puts, l.own
 		l.mu.Unlock()
 		own, config, err := f(own)
-		if err != nil || l.setConfigAfter(puts, own, config) {
+		if err != nil {
 			return err
+		}
+		if l.setConfigAfter(puts, own, config) {
+			l.engine.SetQueueLimit(config.MaxQueue)
+			return nil
 		}
 	}
 }

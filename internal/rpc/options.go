@@ -52,10 +52,13 @@ type Core struct {
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
-	// Prepare makes the engine's options for a session that is created or loaded: Env, Ready,
-	// Approver, OnBoundary, Spill, Hooks, Locks, Bug. ID, Cwd, Sink, Store and Restored are set by
-	// the caller afterwards (Restored.ResultFor and Activated are kept).
+	// Prepare returns the engine's options for a session that is created or loaded: Environment, Approver,
+	// Spill, QueueLimit, Locks, Bug. The caller sets ID, Cwd, Sink, Store and Restored afterwards
+	// (Restored.ResultFor and Activated are kept).
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
+	// Ready is called before a message may start a turn in an idle session. Its error refuses the message.
+	// It must be quick. nil: always ready.
+	Ready func(sessionID string) error
 	// Closed is told that a session is no longer loaded: end its jobs where deleted.
 	Closed func(sessionID string, deleted bool)
 	// FoldersChanged is told that the workspace folders are others now. It must not block. nil: nobody is.

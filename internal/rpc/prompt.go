@@ -40,6 +40,9 @@ func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptR
 	blocks = s.expand(ctx, l, blocks)
 	blocks = append(s.attach(ctx, l, blocks), s.contextBlocks(ctx, l, p.Context)...)
 	s.hub.hold(inboundFrom(ctx), l.id)
+	if err := s.ready(l); err != nil {
+		return wire.PromptResult{}, err
+	}
 	acc, err := l.engine.Prompt(agent.Prompt{Content: blocks, Delivery: delivery, ClientMessageID: p.ClientMessageID, Pin: p.Pin})
 	if err != nil {
 		return wire.PromptResult{}, err
@@ -168,6 +171,9 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 		}
 		out, err = s.core.Agents.Steer(l.id, p.ItemID, r)
 	} else {
+		if err := s.ready(l); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
+			return wire.SteerResult{}, err
+		}
 		out, err = l.engine.Steer(r)
 	}
 	if err != nil {
@@ -175,6 +181,16 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 	}
 	return wire.SteerResult{Outcome: out.Outcome, MessageID: out.MessageID, TurnID: out.TurnID}, nil
 }
+
+// ready returns why no turn can start in an idle session: no model provider is configured, as a rule.
+func (s *server) ready(l *live) error {
+	if s.core.Ready == nil || l.engine.State().TurnID != "" {
+		return nil
+	}
+	return s.core.Ready(l.id)
+}
+
+func startsTurn(i agent.IfIdle) bool { return i == "" || i == agent.IdleStartTurn }
 
 func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 	r := agent.SteerRequest{ExpectedTurnID: p.ExpectedTurnID, IfIdle: agent.IfIdle(p.IfIdle), OneShot: p.Persist != nil && !*p.Persist, Pin: p.Pin}

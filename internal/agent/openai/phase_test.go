@@ -138,14 +138,14 @@ func checkPhase(t *testing.T, f fault, p phase, noStream bool) {
 		return
 	}
 	sink := &retries{}
-	s := agent.NewSession(agent.Options{ID: "s", Cwd: "/", Sink: sink, Env: func() (agent.Env, error) {
-		e := agent.Env{Models: []agent.Model{model}, Tools: reg, Repair: repair.Default(),
+	s := agent.NewSession(agent.Options{ID: "s", Cwd: "/", Sink: sink, Environment: agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
+		e := agent.Step{Models: []agent.Model{model}, Tools: reg, Repair: repair.Default(),
 			Retry: retry.Policy{MaxRetries: p.retries, InitialDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond}}
 		if p.retries == 0 {
 			e.Retry.MaxRetries = -1
 		}
 		return e, nil
-	}, Bug: func(format string, args ...any) { t.Errorf(name+": "+format, args...) }})
+	}), Bug: func(format string, args ...any) { t.Errorf(name+": "+format, args...) }})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	defer s.Close(ctx)

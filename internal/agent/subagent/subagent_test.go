@@ -73,11 +73,11 @@ func setup(agents ...Agent) *bench {
 			if s.Model == "missing" {
 				return agent.Options{}, errors.New("there is no model missing")
 			}
-			env := func() (agent.Env, error) {
+			env := agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
 				reg, err := agent.NewRegistry()
-				return agent.Env{Models: []agent.Model{b.model}, Tools: reg, Retry: retry.Policy{MaxRetries: -1}}, err
-			}
-			return agent.Options{ID: fmt.Sprintf("child%d", n.Add(1)), Env: env}, nil
+				return agent.Step{Models: []agent.Model{b.model}, Tools: reg, Retry: retry.Policy{MaxRetries: -1}}, err
+			})
+			return agent.Options{ID: fmt.Sprintf("child%d", n.Add(1)), Environment: env}, nil
 		},
 	})
 	return b
