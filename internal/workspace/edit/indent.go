@@ -1,9 +1,6 @@
 package edit
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 const (
 	// minShiftedLine is the length, in bytes, from which a single line may be
@@ -320,34 +317,6 @@ func maxLen(ss []string) int {
 		n = max(n, len(s))
 	}
 	return n
-}
-
-// reindent is new with the file's indent; problem says why it cannot have it.
-func (m *matcher) reindent(old, new string, pl place) (out, problem string) {
-	shifts := m.shifts(contents(old), m.lineOf(pl.start)-1)
-	for i, s := range shifts {
-		text, ok := s.applyAll(new)
-		if !ok {
-			return "", "the new text cannot follow the shift of the indent (tabs and spaces mixed, or less indented than the shift)"
-		}
-		if i > 0 && text != out {
-			return "", fmt.Sprintf("the width of its indent is unclear (%d or %d spaces for a tab)", len(shifts[0].from+shifts[0].to)-1, len(s.from+s.to)-1)
-		}
-		out = text
-	}
-	return out, ""
-}
-
-func (s shift) applyAll(text string) (string, bool) {
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		out, ok := s.apply(l)
-		if !ok {
-			return "", false
-		}
-		lines[i] = out
-	}
-	return strings.Join(lines, "\n"), true
 }
 
 func sameTrimmed(a, b string) bool {

@@ -15,6 +15,7 @@ type Replace struct {
 	ReplaceAll    bool // replace every place, not the only one
 	ExpectedCount int  // when set, exactly so many places must match; above 1 it implies ReplaceAll
 	NearLine      int  // 1-based line that separates equal places, if one is at least twice as near as the next
+	WholeLines    bool // match only from the beginning of a line to the end of a line
 }
 
 // Options tune Match and MatchPatch; the zero value is the normal case.
@@ -70,6 +71,7 @@ type matcher struct {
 	opt      Options
 	noun     string // "edit" or "hunk", for messages
 	plain    bool   // new lines end with LF whatever they replace
+	whole    bool   // the edit at hand matches whole lines only
 	byTier   [T7 + 1]*normal
 	tables   [T7 + 1]*lineTable
 	split    []line // of view.text
@@ -109,6 +111,7 @@ func (m *matcher) edit(p *Plan, i int, e Replace) error {
 	if n := len(e.Old); n > largeSearch {
 		p.Notes = append(p.Notes, fmt.Sprintf("%sthe search text has %d bytes; short ones (a few unique lines) fail less often", m.name(i), n))
 	}
+	m.whole = e.WholeLines
 	c := m.find(e)
 	if len(c.places) == 0 {
 		if note := m.alreadyThere(e); note != "" {
@@ -205,12 +208,23 @@ func (m *matcher) exact(old string, all bool, limit int) []place {
 		if i < 0 {
 			break
 		}
-		out = append(out, place{start: at + i, end: at + i + len(pat)})
+		if m.fits(at+i, at+i+len(pat)) {
+			out = append(out, place{start: at + i, end: at + i + len(pat)})
+		}
 		if at += i + 1; all {
 			at += len(pat) - 1
 		}
 	}
 	return out
+}
+
+// fits reports whether text[start:end] may be a match: whole lines, where only those count.
+func (m *matcher) fits(start, end int) bool {
+	if !m.whole {
+		return true
+	}
+	begins := start == 0 || m.text[start-1] == '\n'
+	return begins && (end == len(m.text) || m.text[end] == '\n' || end > start && m.text[end-1] == '\n')
 }
 
 func disjoint(places []place) []place {

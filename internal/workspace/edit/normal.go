@@ -130,7 +130,9 @@ func (m *matcher) normalized(t Tier, old string, limit int) []place {
 		if trimmed && end < len(n.text) && n.text[end] != '\n' || !wholeWords(n.text, start, end) {
 			continue
 		}
-		out = append(out, place{start: n.back(start), end: n.back(end)})
+		if s, e := n.back(start), n.back(end); m.fits(s, e) {
+			out = append(out, place{start: s, end: e})
+		}
 	}
 	return out
 }

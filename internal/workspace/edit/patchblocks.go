@@ -6,64 +6,96 @@ import (
 )
 
 var (
-	searchMarker  = regexp.MustCompile(`^<{5,9} ?SEARCH>?\s*$`)
+	searchMarker  = regexp.MustCompile(`^(<{5,9}) ?SEARCH>?\s*$`)
 	divideMarker  = regexp.MustCompile(`^={5,9}\s*$`)
 	replaceMarker = regexp.MustCompile(`^>{5,9} ?REPLACE\s*$`)
 )
 
 func isSearchMarker(l string) bool { return searchMarker.MatchString(l) }
 
-// parseBlocks reads SEARCH/REPLACE blocks; the file's name stands on the line
-// above a block or its fence, or is that of the block before. An empty SEARCH
+// parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or above its
+// fence; a block that changes the same file as the block before may leave the name out. An empty SEARCH
 // creates the file: it never appends and never replaces all.
 func parseBlocks(lines []string) ([]FilePatch, error) {
 	var out []FilePatch
-	path := ""
+	path, behind := "", 0 // the file of the block before, and the line behind that block
 	for i := 0; i < len(lines); i++ {
 		if !isSearchMarker(lines[i]) {
 			continue
 		}
-		if p := pathAbove(lines[:i]); p != "" {
-			path = p
+		b, err := readBlock(lines, i)
+		if err != nil {
+			return nil, err
 		}
-		if path == "" {
-			return nil, patchError(i+1, "no file name above the SEARCH block")
+		name, ok := nameAbove(lines[behind:i])
+		switch {
+		case ok:
+			path = name
+		case path == "" || b.search == "" || namesOther(lines[behind:i], path):
+			return nil, unnamedBlock(i+1, name)
 		}
-		search, divide := until(lines, i+1, divideMarker)
-		replace, end := until(lines, divide+1, replaceMarker)
-		if divide == len(lines) || end == len(lines) {
-			return nil, patchError(i+1, "the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\"")
-		}
-		if search == "" {
-			out = append(out, FilePatch{Op: OpCreate, Path: path, Content: []byte(replace)})
+		if b.search == "" {
+			out = append(out, FilePatch{Op: OpCreate, Path: path, Content: []byte(b.replace)})
 		} else {
-			out = append(out, FilePatch{Op: OpModify, Path: path, Edits: []Replace{{Old: search, New: replace}}})
+			out = append(out, FilePatch{Op: OpModify, Path: path, Edits: []Replace{{Old: b.search, New: b.replace, WholeLines: true}}})
 		}
-		i = end
+		i, behind = b.end, b.end+1
 	}
 	return out, nil
 }
 
-func until(lines []string, from int, marker *regexp.Regexp) (text string, at int) {
-	var b strings.Builder
-	for at = from; at < len(lines) && !marker.MatchString(lines[at]); at++ {
-		b.WriteString(lines[at] + "\n")
+func unnamedBlock(line int, above string) error {
+	if above != "" {
+		return patchError(line, "the line above the SEARCH block is no file name: %s. Put the path of the file, and nothing else, on the line above the block or above its fence", clip(above))
 	}
-	return b.String(), min(at, len(lines))
+	return patchError(line, "no file name above the SEARCH block. Put the path of the file, and nothing else, on the line above the block or above its fence")
 }
 
-// pathAbove is the name on the nearest line above that is neither empty nor a
-// fence; behind another block's end there is none.
-func pathAbove(lines []string) string {
-	for i := len(lines) - 1; i >= 0 && i >= len(lines)-3; i-- {
-		t := strings.TrimSpace(lines[i])
-		if t == "" || t == "```" || isFence(t) && !strings.ContainsAny(t, "./") {
-			continue
+// searchBlock is the text of one block; end is the line of its last marker.
+type searchBlock struct {
+	search, replace string
+	end             int
+}
+
+// readBlock reads the block whose first marker is lines[at]. The markers of a block have the same length, so a
+// line of another length that consists of "=" belongs to the text. A block that can be divided in two ways is refused.
+func readBlock(lines []string, at int) (searchBlock, error) {
+	end := at + 1
+	for end < len(lines) && !replaceMarker.MatchString(lines[end]) {
+		if isSearchMarker(lines[end]) {
+			return searchBlock{}, patchError(end+1, "a SEARCH block begins inside the block of line %d, which is not closed by \">>>>>>> REPLACE\"", at+1)
 		}
-		if replaceMarker.MatchString(t) {
-			return ""
-		}
-		return strings.Trim(strings.TrimSuffix(strings.TrimPrefix(t, "```"), ":"), "`*# ")
+		end++
 	}
-	return ""
+	body := lines[at+1 : end]
+	size := len(searchMarker.FindStringSubmatch(lines[at])[1])
+	var same, other []int
+	for i, l := range body {
+		switch {
+		case !divideMarker.MatchString(l):
+		case len(strings.TrimSpace(l)) == size:
+			same = append(same, i)
+		default:
+			other = append(other, i)
+		}
+	}
+	if len(same) == 0 {
+		same = other
+	}
+	if end == len(lines) || len(same) == 0 {
+		return searchBlock{}, patchError(at+1, "the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\"")
+	}
+	if len(same) > 1 {
+		return searchBlock{}, patchError(at+1, "the SEARCH block has %d lines that could divide it (lines %d and %d). Use longer markers, all of the same length, such as \"<<<<<<<<< SEARCH\", \"=========\" and \">>>>>>>>> REPLACE\"",
+			len(same), at+2+same[0], at+2+same[1])
+	}
+	return searchBlock{search: joined(body[:same[0]]), replace: joined(body[same[0]+1:]), end: end}, nil
+}
+
+// joined is the text of lines, each with a line ending.
+func joined(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
 }

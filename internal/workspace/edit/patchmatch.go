@@ -259,14 +259,14 @@ func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem stri
 // reindentHunk re-indents the new side. Context lines are copied from the
 // file, so only what is added must be able to follow the shift.
 func (pm *patchMatcher) reindentHunk(h PatchHunk, pl place) ([]string, string) {
-	old, _ := h.sides()
+	old, side := h.sides()
 	var added []string
 	for _, l := range h.Lines {
 		if l.Kind == '+' {
 			added = append(added, l.Text)
 		}
 	}
-	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(added, "\n"), pl)
+	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"), strings.Join(added, "\n"), pl)
 	if problem != "" {
 		return nil, problem
 	}

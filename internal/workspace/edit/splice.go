@@ -32,7 +32,7 @@ func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 	}
 	final := new
 	if c.tier == T3 {
-		if final, problem = m.reindent(old, new, pl); problem != "" {
+		if final, problem = m.reindent(old, new, new, pl); problem != "" {
 			return s, problem
 		}
 	}

@@ -1,0 +1,148 @@
+package edit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reading is how the indent of a new text is meant where the search text matched with another indent than the file's.
+type reading int
+
+const (
+	unclear  reading = iota // fits both or neither
+	relative                // it belongs to the search text's indent and follows the same shift
+	absolute                // it is the file's indent already and stays as it is
+)
+
+const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"
+
+// reindent fits text to the indent of the file at pl, where old matched by tier T3. side is the whole new
+// side, of which text is the part to be written; its indent tells the reading. Where both readings give the
+// same text there is nothing to decide. problem says why the text cannot be fitted.
+func (m *matcher) reindent(old, side, text string, pl place) (out, problem string) {
+	at := m.lineOf(pl.start) - 1
+	shifts := m.shifts(contents(old), at)
+	moved, problem := shiftText(shifts, text)
+	if problem == "" && moved == text {
+		return text, ""
+	}
+	switch m.reading(shifts, contents(old), contents(side), at) {
+	case relative:
+		return moved, problem
+	case absolute:
+		return text, ""
+	}
+	if problem != "" {
+		return "", problem
+	}
+	return "", unclearIndent
+}
+
+// reading compares the indent of the new side with that of the search text and that of the file's lines from at
+// on. Old and file differ by a uniform shift, so no indent equals both.
+func (m *matcher) reading(shifts []shift, old, side []string, at int) reading {
+	file := make([]string, len(old))
+	for i := range file {
+		l := m.lines()[at+i]
+		file[i] = string(m.text[l.start:l.end])
+	}
+	n, o, f := outline(side), outline(old), outline(file)
+	switch {
+	case n.blank:
+		return relative
+	case n.base == f.base && sameTrimmed(strings.Join(old, "\n"), strings.Join(side, "\n")):
+		return unclear // only the indent changes: to the file's own, or by as much again
+	case len(shifts) > 0 && shifts[0].from != "":
+		return readUnits(shifts[0], n, o, f)
+	}
+	byBase, byFirst := compare(n.base, o.base, f.base), compare(n.first, o.first, f.first)
+	switch {
+	case byBase == unclear:
+		return byFirst
+	case byFirst == unclear, byFirst == byBase:
+		return byBase
+	}
+	return unclear
+}
+
+func compare(n, o, f string) reading {
+	switch n {
+	case o:
+		return relative
+	case f:
+		return absolute
+	}
+	return unclear
+}
+
+// readUnits is the reading where old and file are indented by different characters: those of the new text tell it.
+func readUnits(s shift, n, o, f indents) reading {
+	model, file := strings.ContainsAny(n.all, s.from[:1]), strings.ContainsAny(n.all, s.to[:1])
+	switch {
+	case model && file:
+		return unclear
+	case model:
+		return relative
+	case file && n.base == f.base:
+		return absolute
+	case file:
+		return unclear
+	}
+	return compare(n.base, o.base, f.base)
+}
+
+// indents is the outline of a block of lines.
+type indents struct {
+	first, base string // of the first line and of the least indented one
+	all         string // every indent, one after the other
+	blank       bool   // no line has text
+}
+
+func outline(lines []string) indents {
+	out := indents{blank: true}
+	for _, l := range lines {
+		rest := strings.TrimSpace(l)
+		if rest == "" {
+			continue
+		}
+		in := indentOf(l)
+		if out.blank {
+			out.first, out.base, out.blank = in, in, false
+		}
+		if len(in) < len(out.base) {
+			out.base = in
+		}
+		if strings.HasPrefix(rest, "*") {
+			in = strings.TrimSuffix(in, " ") // the space before a block comment's star is alignment
+		}
+		out.all += in
+	}
+	return out
+}
+
+// shiftText is text moved by the shift; several readings of the units must give the same.
+func shiftText(shifts []shift, text string) (out, problem string) {
+	for i, s := range shifts {
+		moved, ok := s.applyAll(text)
+		if !ok {
+			return "", "the new text cannot follow the shift of the indent (tabs and spaces mixed, or less indented than the shift)"
+		}
+		if i > 0 && moved != out {
+			return "", fmt.Sprintf("the width of its indent is unclear (%d or %d spaces for a tab)", len(shifts[0].from+shifts[0].to)-1, len(s.from+s.to)-1)
+		}
+		out = moved
+	}
+	return out, ""
+}
+
+func (s shift) applyAll(text string) (string, bool) {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		out, ok := s.apply(l)
+		if !ok {
+			return "", false
+		}
+		lines[i] = out
+	}
+	return strings.Join(lines, "\n"), true
+}
