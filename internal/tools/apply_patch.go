@@ -17,6 +17,7 @@ const maxPatchFiles = 200
 
 type patchArgs struct {
 	Patch string `json:"patch"`
+	Path  string `json:"path,omitempty" jsonschema:"hidden"` // the only file, where the call names it: the formats of Cline and Roo Code
 }
 
 func (e *sessionEnv) patchTool() agent.Tool {
@@ -24,20 +25,28 @@ func (e *sessionEnv) patchTool() agent.Tool {
 		spec: agent.Spec{
 			Name: "apply_patch", Label: "Patch", Effect: agent.Mutates, Deferred: true, Timeout: -1, MaxResult: -1,
 			Aliases:      []string{"applypatch", "patch", "apply_diff", "patch_file"},
-			ParamAliases: map[string]string{"input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
+			ParamAliases: map[string]string{"file_path": "path", "file": "path", "filename": "path", "target_file": "path", "input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
 		},
-		run:     e.patch,
-		label:   func(a patchArgs) string { return "Patch " + oneLine(strings.Join(patchPaths(a.Patch), ", "), 80) },
-		locks:   func(a patchArgs) []string { return e.editLocks(patchPaths(a.Patch)...) },
-		subject: func(a patchArgs) *agent.Subject { return e.editSubject("Patch", patchPaths(a.Patch)...) },
-		places:  func(a patchArgs) []agent.Location { return e.locations(patchPaths(a.Patch), 0) },
+		run:     saysUnchanged(e.patch),
+		label:   func(a patchArgs) string { return "Patch " + oneLine(strings.Join(a.files(), ", "), 80) },
+		locks:   func(a patchArgs) []string { return e.editLocks(a.files()...) },
+		subject: func(a patchArgs) *agent.Subject { return e.editSubject("Patch", a.files()...) },
+		places:  func(a patchArgs) []agent.Location { return e.locations(a.files(), 0) },
 	})
 }
 
-func patchPaths(patch string) (paths []string) {
-	files, err := edit.ParsePatch(patch)
+func (a patchArgs) parse() ([]edit.FilePatch, error) {
+	if a.Path != "" {
+		return edit.ParseFilePatch(a.Path, a.Patch)
+	}
+	return edit.ParsePatch(a.Patch)
+}
+
+// files are all that the patch may change.
+func (a patchArgs) files() (paths []string) {
+	files, err := a.parse()
 	if err != nil {
-		return nil
+		files, _ = edit.ParsePatch(a.Patch) // it will be refused, but what it names is shown
 	}
 	for _, f := range files {
 		if paths = append(paths, f.Path); f.NewPath != "" {
@@ -48,7 +57,7 @@ func patchPaths(patch string) (paths []string) {
 }
 
 func (e *sessionEnv) patch(ctx context.Context, call *agent.Call, a patchArgs) (*agent.Result, error) {
-	files, err := edit.ParsePatch(a.Patch)
+	files, err := a.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +121,14 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.Fil
 		}
 	}
 	e.forgive(t.ref)
-	c, summary, err := e.patchChange(call, t, p, plan)
+	c, summary, err := e.patchChange(ctx, call, t, p, plan)
 	if note != "" {
 		summary += "note: " + note + "\n"
 	}
 	return c, summary, t.name, err
 }
 
-func (e *sessionEnv) patchChange(call *agent.Call, t *target, p edit.FilePatch, plan *edit.Plan) (*workspace.Change, string, error) {
+func (e *sessionEnv) patchChange(ctx context.Context, call *agent.Call, t *target, p edit.FilePatch, plan *edit.Plan) (*workspace.Change, string, error) {
 	switch p.Op {
 	case edit.OpDelete:
 		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted", nil
@@ -127,6 +136,9 @@ func (e *sessionEnv) patchChange(call *agent.Call, t *target, p edit.FilePatch, 
 		to, err := e.Workspace.Resolve(call.Cwd, p.NewPath)
 		if err != nil {
 			return nil, "", err
+		}
+		if _, err := e.Workspace.ReadFor(ctx, e.owner(), to); !errors.Is(err, fs.ErrNotExist) && to.IsFile() {
+			return nil, "", fmt.Errorf("it cannot be renamed to %s, which exists already. Choose another name, or delete that file first", e.shown(call, to.Path))
 		}
 		c := &workspace.Change{Op: workspace.Rename, Ref: t.ref, NewRef: to, Base: t.file.SHA256}
 		if len(plan.Spans) > 0 {

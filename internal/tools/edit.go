@@ -79,7 +79,7 @@ func (e *sessionEnv) editTool() agent.Tool {
 			Name: "edit", Label: "Edit", Effect: agent.Mutates, Timeout: -1, MaxResult: -1, ParamAliases: aliases,
 			Aliases: []string{"edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit", "multiedit", "replace", "replace_in_file", "search_replace", "string_replace"},
 		},
-		run:     e.edit,
+		run:     saysUnchanged(e.edit),
 		label:   func(a editArgs) string { return "Edit " + a.Path },
 		locks:   func(a editArgs) []string { return e.editLocks(a.files()...) },
 		subject: func(a editArgs) *agent.Subject { return e.editSubject("Edit", a.files()...) },
@@ -93,12 +93,15 @@ func (a editArgs) files() []string {
 	if a.Path != "" {
 		paths = append(paths, a.Path)
 	}
-	return append(paths, patchPaths(a.Patch)...)
+	if a.Patch != "" {
+		paths = append(paths, patchArgs{Patch: a.Patch, Path: a.Path}.files()...)
+	}
+	return paths
 }
 
 func (e *sessionEnv) edit(ctx context.Context, call *agent.Call, a editArgs) (*agent.Result, error) {
 	if a.Patch != "" && a.OldString == nil && len(a.Edits) == 0 {
-		return e.patch(ctx, call, patchArgs{Patch: a.Patch})
+		return e.patch(ctx, call, patchArgs{Patch: a.Patch, Path: a.Path})
 	}
 	if a.Content != nil && a.OldString == nil && len(a.Edits) == 0 {
 		return e.write(ctx, call, writeArgs{Path: a.Path, Content: *a.Content})

@@ -56,6 +56,66 @@ func TestEdit(t *testing.T) {
 	}
 }
 
+// The formats of other agents under the names by which their models call them.
+func TestForeignEditFormats(t *testing.T) {
+	bye := strings.Replace(mainGo, "hello", "bye", 1)
+	twice := "a\nsame\nb\nc\nd\ne\nsame\n"
+	for _, c := range []struct {
+		name, tool string
+		args       args
+		want       []string
+		file, disk string
+	}{
+		{"Cline", "replace_in_file", args{"path": "main.go", "diff": "------- SEARCH\n\tprintln(\"hello\")\n=======\n\tprintln(\"bye\")\n+++++++ REPLACE\n"}, []string{"applied 1/1"}, mainGo, bye},
+		{"Cline, old markers", "replace_in_file", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n\tprintln(\"hello\")\n=======\n\tprintln(\"bye\")\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, mainGo, bye},
+		{"Cline, two blocks", "replace_in_file", args{"path": "main.go", "diff": "------- SEARCH\npackage main\n=======\npackage app\n+++++++ REPLACE\n\n------- SEARCH\n\tprintln(\"hello\")\n=======\n+++++++ REPLACE\n"}, []string{"applied 2/2"}, mainGo, "package app\n\nfunc main() {\n}\n"},
+		{"Cline, part of a line", "replace_in_file", args{"path": "main.go", "diff": "------- SEARCH\nprintln(\n=======\nprint(\n+++++++ REPLACE\n"}, []string{"ERROR: ", "only as a part of a line", "Nothing was changed"}, mainGo, mainGo},
+		{"Roo", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:4\n-------\n\tprintln(\"hello\")\n=======\n\tprintln(\"bye\")\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, mainGo, bye},
+		{"Roo, the line tells two places apart", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:7\n:end_line:7\n-------\nsame\n=======\nother\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, twice, "a\nsame\nb\nc\nd\ne\nother\n"},
+		{"Roo, no line", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\nsame\n=======\nother\n>>>>>>> REPLACE\n"}, []string{"ERROR: ", "2 places", "Nothing was changed"}, twice, twice},
+		{"Roo, escaped marker", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:1\n-------\n\\=======\n=======\n\\-------\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, "=======\nx\n", "-------\nx\n"},
+		{"hunks without a header", "apply_diff", args{"path": "main.go", "diff": "@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"}, []string{"applied 1/1"}, mainGo, bye},
+		{"another file in the diff", "apply_diff", args{"path": "main.go", "diff": "--- a/other.go\n+++ b/other.go\n@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"}, []string{"ERROR: ", "names the file main.go", "Nothing was changed"}, mainGo, mainGo},
+		{"left out", "write_to_file", args{"path": "main.go", "content": "package main\n\n// ... existing code ...\n"}, []string{"ERROR: ", "left out", "Nothing was changed"}, mainGo, mainGo},
+		{"left out in an edit", "edit", args{"path": "main.go", "old_string": "\tprintln(\"hello\")\n", "new_string": "\tprintln(\"bye\")\n\t// (rest of main ...)\n"}, []string{"ERROR: ", "edit 1: line 2 of the new text", "Nothing was changed"}, mainGo, mainGo},
+		{"the file has the placeholder", "edit", args{"path": "main.go", "old_string": "a\n", "new_string": "b\n# ... rest of file ...\n"}, []string{"applied"}, "a\n# ... rest of file ...\n", "b\n# ... rest of file ...\n# ... rest of file ...\n"},
+		{"renamed onto a file", "apply_patch", args{"patch": "*** Begin Patch\n*** Update File: main.go\n*** Move to: bin\n*** End Patch\n"}, []string{"ERROR: main.go: it cannot be renamed to bin, which exists already", "Nothing was changed"}, mainGo, mainGo},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t).files("main.go: "+c.file, "bin: x")
+			h.run("read", args{"path": "main.go"})
+			want(t, h.run(c.tool, c.args), c.want...)
+			if got := h.disk("main.go"); got != c.disk {
+				t.Errorf("on disk:\n%s", got)
+			}
+		})
+	}
+}
+
+// Every refusal says that nothing was changed.
+func TestRefusalsSayUnchanged(t *testing.T) {
+	h := newHarness(t).files("a.go: "+mainGo, "bin: a\x00b")
+	for _, c := range []struct {
+		tool string
+		args args
+	}{
+		{"edit", args{"path": "", "old_string": "a", "new_string": "b"}},
+		{"edit", args{"path": "missing.go", "old_string": "a", "new_string": "b"}},
+		{"edit", args{"path": "bin", "old_string": "a", "new_string": "b"}},
+		{"edit", args{"path": "a.go"}},
+		{"edit", args{"path": ".", "old_string": "a", "new_string": "b"}},
+		{"edit", args{"path": "../x", "old_string": "a", "new_string": "b"}},
+		{"edit", args{"path": "a.go", "old_string": "nowhere", "new_string": "b"}},
+		{"write", args{"path": "a.go", "content": "unread"}},
+		{"write", args{"path": ".", "content": "x"}},
+		{"apply_patch", args{"patch": "please"}},
+		{"apply_patch", args{"patch": "*** Begin Patch\n*** Delete File: none\n*** End Patch"}},
+		{"apply_patch", args{"patch": "*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch"}},
+	} {
+		want(t, h.run(c.tool, c.args), "ERROR: ", "Nothing was changed")
+	}
+}
+
 // What the session must have read, and what happens when it fails again and again.
 func TestEditStamps(t *testing.T) {
 	h := newHarness(t).files("a.go: "+mainGo, "b.go: "+mainGo, "c.txt: c\n", "d.txt: d\n", "f.txt: f\n", "big: "+strings.Repeat("line\n", 300_000)+"end\n")

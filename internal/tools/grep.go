@@ -258,7 +258,11 @@ func (o *grepOutput) footer(shown, matches int) {
 	}
 	switch {
 	case o.full:
-		fmt.Fprintf(o, "[Cut at %s. Narrow the pattern, path or glob, or use mode files.]\n", what)
+		other := ", or use mode files"
+		if o.mode == "files" {
+			other = ""
+		}
+		fmt.Fprintf(o, "[Cut at %s. Narrow the pattern, path or glob%s.]\n", what, other)
 	case o.found.More || o.mode == "content" && matches >= o.limitOf():
 		fmt.Fprintf(o, "[Stopped at %s; there may be more. Narrow the pattern, path or glob, or raise limit (at most %d).]\n", what, grepMax)
 	}

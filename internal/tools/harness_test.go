@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -114,7 +115,7 @@ func (h *harness) disk(name string) string {
 func (h *harness) tool(name string) agent.Tool {
 	h.t.Helper()
 	for _, t := range h.tools {
-		if t.Spec().Name == name {
+		if t.Spec().Name == name || slices.Contains(t.Spec().Aliases, name) {
 			return t
 		}
 	}
@@ -176,7 +177,18 @@ func shownResult(res *agent.Result, err error) string {
 
 func (h *harness) result(name string, a args) (*agent.Result, error) {
 	h.t.Helper()
-	return h.tool(name).Run(context.Background(), h.call(a))
+	tool := h.tool(name)
+	if spec := tool.Spec(); spec.Name != name { // the engine renames the parameters of a tool that is called by another name
+		renamed := args{}
+		for k, v := range a {
+			if real := spec.ParamAliases[k]; real != "" {
+				k = real
+			}
+			renamed[k] = v
+		}
+		a = renamed
+	}
+	return tool.Run(context.Background(), h.call(a))
 }
 
 // want checks that a result holds each of the pieces; one that begins with "!" must not be there.

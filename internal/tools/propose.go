@@ -58,7 +58,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 	call.Report(update)
 	out, err := e.Workspace.Await(wait, p.ID)
 	if err != nil {
-		return nil, err
+		return nil, &uncertainError{err}
 	}
 	if out.CutOff {
 		return &agent.Result{Text: out.Text, IsError: true, CutOff: true}, nil
@@ -67,6 +67,27 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 		e.sawPending(ctx, changes)
 	}
 	return outcomeResult(p, out, summary), nil
+}
+
+// uncertainError is a failure behind which the files may have changed.
+type uncertainError struct{ error }
+
+func (e *uncertainError) Unwrap() error { return e.error }
+
+// saysUnchanged makes every refusal of an edit say that nothing was changed: a model that is not told reads the file
+// again, or believes that a part was done.
+func saysUnchanged[A any](run func(context.Context, *agent.Call, A) (*agent.Result, error)) func(context.Context, *agent.Call, A) (*agent.Result, error) {
+	return func(ctx context.Context, call *agent.Call, args A) (*agent.Result, error) {
+		res, err := run(ctx, call, args)
+		var uncertain *uncertainError
+		if err == nil || ctx.Err() != nil || errors.As(err, &uncertain) || strings.Contains(strings.ToLower(err.Error()), "nothing was changed") {
+			return res, err
+		}
+		if strings.Contains(err.Error(), "\n") {
+			return res, fmt.Errorf("%w\nNothing was changed.", err)
+		}
+		return res, fmt.Errorf("%w. Nothing was changed.", err)
+	}
 }
 
 // proposedPlaces are the files of a proposal, each with the place of its first hunk.

@@ -100,7 +100,7 @@ func TestAliases(t *testing.T) {
 			t.Fatal(err)
 		}
 		for other, real := range spec.ParamAliases {
-			hidden := spec.Name == "edit" && (real == "patch" || real == "content" || real == "near_line" || real == "expected_count")
+			hidden := spec.Name == "edit" && (real == "patch" || real == "content" || real == "near_line" || real == "expected_count") || spec.Name == "apply_patch" && real == "path"
 			if schema.Properties[real] == nil && !hidden {
 				t.Errorf("%s: %s stands for %s, which is no parameter", spec.Name, other, real)
 			}

@@ -25,7 +25,7 @@ func (e *sessionEnv) writeTool() agent.Tool {
 			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "uri": "path",
 				"contents": "content", "text": "content", "file_text": "content", "data": "content", "code": "content"},
 		},
-		run:     e.write,
+		run:     saysUnchanged(e.write),
 		label:   func(a writeArgs) string { return "Write " + a.Path },
 		locks:   func(a writeArgs) []string { return e.editLocks(a.Path) },
 		subject: func(a writeArgs) *agent.Subject { return e.editSubject("Write", a.Path) },

@@ -17,6 +17,7 @@ const (
 	KindOverlap   Kind = "overlap"   // two edits touch the same text
 	KindEmpty     Kind = "empty"     // nothing to search for
 	KindParse     Kind = "parse"     // a loose match would break the file's syntax
+	KindElided    Kind = "elided"    // the new text leaves out lines that would be deleted
 	KindPatch     Kind = "patch"     // the patch itself is malformed
 	KindTooLarge  Kind = "tooLarge"  // above MaxSize
 )
@@ -139,6 +140,9 @@ func (m *matcher) diagnose(err *MatchError, old []string) string {
 	}
 	if pl, ok := m.elided(old); ok {
 		return m.pointOut(err, pl, fmt.Sprintf("It leaves out lines by \"...\" (tier %s). Every line must be sent; the full text is:\n", T6))
+	}
+	if at := bytes.Index(m.text, []byte(text)); at >= 0 {
+		return m.pointOut(err, place{start: at, end: at + len(text)}, "It stands there only as a part of a line. A block matches whole lines; send them whole:\n")
 	}
 	at := bytes.Index(bytes.ToLower(m.text), []byte(strings.ToLower(text)))
 	if at >= 0 && len(bytes.ToLower(m.text)) == len(m.text) {

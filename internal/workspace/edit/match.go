@@ -128,6 +128,9 @@ func (m *matcher) edit(p *Plan, i int, e Replace) error {
 	if err != nil {
 		return err
 	}
+	if err := m.refuseElision(i, contents(c.new)); err != nil {
+		return err
+	}
 	return m.addSpans(p, i, c, chosen)
 }
 

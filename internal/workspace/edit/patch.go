@@ -2,6 +2,8 @@ package edit
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -45,7 +47,32 @@ type PatchLine struct {
 // ParsePatch reads the "*** Begin Patch" format, a unified diff, or
 // SEARCH/REPLACE blocks, around which fences and prose may stand. Every error
 // is a *MatchError of KindPatch. A patch that seems cut off is refused.
-func ParsePatch(text string) ([]FilePatch, error) {
+func ParsePatch(text string) ([]FilePatch, error) { return parsePatch(text, "") }
+
+// ParseFilePatch reads a patch that is given together with the path of a file. What names no file is for that one:
+// SEARCH/REPLACE blocks, among them those of Cline and Roo Code, and "@@" hunks without a header. A patch that names
+// its files is refused if that one is not among them.
+func ParseFilePatch(path, text string) ([]FilePatch, error) {
+	files, err := parsePatch(text, path)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(files, func(f FilePatch) bool { return sameFile(f.Path, path) }) {
+		return nil, patchError(0, "the call names the file %s, the patch changes %s. Send the path of one file, or the patch alone", path, files[0].Path)
+	}
+	if len(files) == 1 {
+		files[0].Path = path
+	}
+	return files, nil
+}
+
+// sameFile reports whether two paths can mean one file: one may leave out folders before the other.
+func sameFile(a, b string) bool {
+	a, b = filepath.ToSlash(filepath.Clean(a)), filepath.ToSlash(filepath.Clean(b))
+	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
+}
+
+func parsePatch(text, path string) ([]FilePatch, error) {
 	lines := strings.Split(strings.TrimPrefix(toLF(text), "\ufeff"), "\n")
 	var files []FilePatch
 	var err error
@@ -55,9 +82,11 @@ func ParsePatch(text string) ([]FilePatch, error) {
 	case anyLine(lines, isBeginFormat):
 		files, err = parseBegin(lines)
 	case anyLine(lines, isSearchMarker):
-		files, err = parseBlocks(lines)
+		files, err = parseBlocks(lines, path)
 	case anyLine(lines, isUnifiedHeader):
 		files, err = parseUnified(lines)
+	case path != "" && anyLine(lines, rangeHeader.MatchString):
+		files, err = parseUnified(append([]string{"--- " + path, "+++ " + path}, lines...))
 	default:
 		return nil, patchError(0, `no patch found: send "*** Begin Patch" ... "*** End Patch" or a unified diff with "--- a/path" and "+++ b/path" lines`)
 	}
@@ -142,6 +171,16 @@ func (h *PatchHunk) sides() (old, new []string) {
 		}
 	}
 	return old, new
+}
+
+// added are the lines that the hunk adds.
+func (h *PatchHunk) added() (lines []string) {
+	for _, l := range h.Lines {
+		if l.Kind == '+' {
+			lines = append(lines, l.Text)
+		}
+	}
+	return lines
 }
 
 func (h *PatchHunk) changes() bool {

@@ -1,6 +1,9 @@
 package edit
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	beginPatch = "*** Begin Patch"
@@ -14,22 +17,31 @@ const (
 
 func isBeginFormat(l string) bool {
 	t := strings.TrimSpace(l)
-	return t == beginPatch || strings.HasPrefix(l, addFile) || strings.HasPrefix(l, updateFile) || strings.HasPrefix(l, deleteFile)
+	return t == beginPatch || isFileHeader(t)
+}
+
+func isFileHeader(l string) bool {
+	return strings.HasPrefix(l, addFile) || strings.HasPrefix(l, updateFile) || strings.HasPrefix(l, deleteFile)
 }
 
 // beginParser reads the "*** Begin Patch" format.
 type beginParser struct {
-	lines []string
-	at    int
-	files []FilePatch
+	lines  []string
+	at     int
+	files  []FilePatch
+	indent string // of the first file header; every header has it
 }
 
 // parseBegin skips what stands around the patch. A missing end means that the
 // patch was cut off; what came before must not be applied alone.
 func parseBegin(lines []string) ([]FilePatch, error) {
-	p := &beginParser{lines: lines}
+	p := &beginParser{lines: outdented(lines)}
+	lines = p.lines
 	for p.at < len(lines) && !isBeginFormat(lines[p.at]) {
 		p.at++
+	}
+	if i := slices.IndexFunc(lines, func(l string) bool { return isFileHeader(strings.TrimSpace(l)) }); i >= 0 {
+		p.indent = indentOf(lines[i])
 	}
 	ended := false
 	for p.at < len(lines) {
@@ -44,11 +56,11 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 			p.at++
 		case ended, t == "":
 			p.at++
-		case strings.HasPrefix(l, addFile):
+		case strings.HasPrefix(t, addFile):
 			err = p.add()
-		case strings.HasPrefix(l, deleteFile):
+		case strings.HasPrefix(t, deleteFile):
 			p.files = append(p.files, FilePatch{Op: OpDelete, Path: p.header(deleteFile)})
-		case strings.HasPrefix(l, updateFile):
+		case strings.HasPrefix(t, updateFile):
 			err = p.update()
 		default:
 			err = patchError(p.at+1, "%q is no file header; expected %q, %q, %q or %q", clip(l), addFile, updateFile, deleteFile, endPatch)
@@ -63,19 +75,41 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 	return p.files, nil
 }
 
+// outdented is a patch without the indent that all of its lines have, where "*** Begin Patch" has one.
+func outdented(lines []string) []string {
+	begin := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) == beginPatch })
+	if begin < 0 || indentOf(lines[begin]) == "" {
+		return lines
+	}
+	indent := indentOf(lines[begin])
+	out := slices.Clone(lines)
+	for i := begin; i < len(lines); i++ {
+		rest, ok := strings.CutPrefix(lines[i], indent)
+		if !ok && strings.TrimSpace(lines[i]) != "" {
+			return lines
+		}
+		if out[i] = rest; strings.TrimSpace(rest) == endPatch {
+			return out
+		}
+	}
+	return out
+}
+
 func (p *beginParser) header(prefix string) string {
-	path := strings.TrimSpace(strings.TrimPrefix(p.lines[p.at], prefix))
+	path := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.lines[p.at]), prefix))
 	p.at++
 	return path
 }
 
-// section reports whether a file's lines end here.
+// section reports whether a file's lines end here. A header that is further indented than the first one is a
+// line of context.
 func (p *beginParser) section() bool {
 	if p.at >= len(p.lines) {
 		return true
 	}
 	l := p.lines[p.at]
-	return isBeginFormat(l) || strings.TrimSpace(l) == endPatch
+	header := isBeginFormat(l) && (indentOf(l) == "" || indentOf(l) == p.indent)
+	return header || strings.TrimSpace(l) == endPatch
 }
 
 func (p *beginParser) add() error {
@@ -96,7 +130,7 @@ func (p *beginParser) add() error {
 
 func (p *beginParser) update() error {
 	f := FilePatch{Op: OpModify, Path: p.header(updateFile)}
-	if p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], moveTo) {
+	if p.at < len(p.lines) && strings.HasPrefix(strings.TrimSpace(p.lines[p.at]), moveTo) {
 		f.Op, f.NewPath = OpRename, p.header(moveTo)
 	}
 	for !p.section() {

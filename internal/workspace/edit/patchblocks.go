@@ -2,23 +2,34 @@ package edit
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
+// The markers of a block. Cline writes its first and last marker with "-" and "+".
 var (
-	searchMarker  = regexp.MustCompile(`^(<{5,9}) ?SEARCH>?\s*$`)
+	searchMarker  = regexp.MustCompile(`^(<{5,9}|-{5,9}) ?SEARCH>?\s*$`)
 	divideMarker  = regexp.MustCompile(`^={5,9}\s*$`)
-	replaceMarker = regexp.MustCompile(`^>{5,9} ?REPLACE\s*$`)
+	replaceMarker = regexp.MustCompile(`^(?:>{5,9}|\+{5,9}) ?REPLACE>?\s*$`)
+)
+
+// What Roo Code writes between the first marker and the text, and the backslash that it puts before a line that
+// looks like a marker.
+var (
+	lineHint  = regexp.MustCompile(`^:(start|end)_line:\s*(\d+)\s*$`)
+	hintsEnd  = regexp.MustCompile(`^-{5,9}\s*$`)
+	rooEscape = regexp.MustCompile(`^\\(<{5,9}|={5,9}|>{5,9}|-{5,9}|:(?:start|end)_line:)`)
 )
 
 func isSearchMarker(l string) bool { return searchMarker.MatchString(l) }
 
 // parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or above its
 // fence; a block that changes the same file as the block before may leave the name out. An empty SEARCH
-// creates the file: it never appends and never replaces all.
-func parseBlocks(lines []string) ([]FilePatch, error) {
+// creates the file: it never appends and never replaces all. given is the file that the caller named, if any: every
+// block then belongs to it, and no name is looked for.
+func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 	var out []FilePatch
-	path, behind := "", 0 // the file of the block before, and the line behind that block
+	path, behind := given, 0 // the file of the block before, and the line behind that block
 	for i := 0; i < len(lines); i++ {
 		if !isSearchMarker(lines[i]) {
 			continue
@@ -29,6 +40,7 @@ func parseBlocks(lines []string) ([]FilePatch, error) {
 		}
 		name, ok := nameAbove(lines[behind:i])
 		switch {
+		case given != "":
 		case ok:
 			path = name
 		case path == "" || b.search == "" || namesOther(lines[behind:i], path):
@@ -37,7 +49,7 @@ func parseBlocks(lines []string) ([]FilePatch, error) {
 		if b.search == "" {
 			out = append(out, FilePatch{Op: OpCreate, Path: path, Content: []byte(b.replace)})
 		} else {
-			out = append(out, FilePatch{Op: OpModify, Path: path, Edits: []Replace{{Old: b.search, New: b.replace, WholeLines: true}}})
+			out = append(out, FilePatch{Op: OpModify, Path: path, Edits: []Replace{{Old: b.search, New: b.replace, WholeLines: true, NearLine: b.line}}})
 		}
 		i, behind = b.end, b.end+1
 	}
@@ -54,6 +66,7 @@ func unnamedBlock(line int, above string) error {
 // searchBlock is the text of one block; end is the line of its last marker.
 type searchBlock struct {
 	search, replace string
+	line            int // 1-based line of the file at which the search text is said to begin, or 0
 	end             int
 }
 
@@ -67,7 +80,11 @@ func readBlock(lines []string, at int) (searchBlock, error) {
 		}
 		end++
 	}
-	body := lines[at+1 : end]
+	line, from, err := lineHints(lines[:end], at+1)
+	if err != nil {
+		return searchBlock{}, err
+	}
+	body := lines[from:end]
 	size := len(searchMarker.FindStringSubmatch(lines[at])[1])
 	var same, other []int
 	for i, l := range body {
@@ -87,9 +104,45 @@ func readBlock(lines []string, at int) (searchBlock, error) {
 	}
 	if len(same) > 1 {
 		return searchBlock{}, patchError(at+1, "the SEARCH block has %d lines that could divide it (lines %d and %d). Use longer markers, all of the same length, such as \"<<<<<<<<< SEARCH\", \"=========\" and \">>>>>>>>> REPLACE\"",
-			len(same), at+2+same[0], at+2+same[1])
+			len(same), from+1+same[0], from+1+same[1])
 	}
-	return searchBlock{search: joined(body[:same[0]]), replace: joined(body[same[0]+1:]), end: end}, nil
+	if line > 0 {
+		body = unescaped(body)
+	}
+	return searchBlock{search: joined(body[:same[0]]), replace: joined(body[same[0]+1:]), line: line, end: end}, nil
+}
+
+// lineHints reads ":start_line:12", ":end_line:14" and the line of dashes behind them. from is the first line of the text.
+func lineHints(lines []string, at int) (start, from int, err error) {
+	from = at
+	for from < len(lines) {
+		h := lineHint.FindStringSubmatch(lines[from])
+		if h == nil {
+			break
+		}
+		n, err := strconv.Atoi(h[2])
+		if err != nil || n < 1 {
+			return 0, 0, patchError(from+1, "%q names no line; lines are counted from 1", clip(lines[from]))
+		}
+		if h[1] == "start" {
+			start = n
+		}
+		from++
+	}
+	if from > at && from < len(lines) && hintsEnd.MatchString(lines[from]) {
+		from++
+	}
+	return start, from, nil
+}
+
+func unescaped(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if out[i] = l; rooEscape.MatchString(l) {
+			out[i] = l[1:]
+		}
+	}
+	return out
 }
 
 // joined is the text of lines, each with a line ending.

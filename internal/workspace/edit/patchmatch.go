@@ -39,6 +39,11 @@ func Whole(base, content []byte, opt Options) (*Plan, error) {
 	}
 	m := newMatcher(base, opt, "edit")
 	c := candidate{tier: T0, old: string(m.text), new: toLF(string(content))}
+	if len(m.text) > 0 {
+		if err := m.refuseElision(-1, contents(c.new)); err != nil {
+			return nil, err
+		}
+	}
 	s, _ := m.span(c, place{end: len(m.text)})
 	p := &Plan{}
 	if !sameText(base, s) {
@@ -102,6 +107,9 @@ func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
 			p.Notes = append(p.Notes, pm.name(i)+v.note)
 			pm.advance(v.hunk, at, at+v.newLen)
 		}
+		return err
+	}
+	if err := pm.refuseElision(i, v.hunk.added()); err != nil {
 		return err
 	}
 	old, _ = v.hunk.sides()
@@ -260,13 +268,7 @@ func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem stri
 // file, so only what is added must be able to follow the shift.
 func (pm *patchMatcher) reindentHunk(h PatchHunk, pl place) ([]string, string) {
 	old, side := h.sides()
-	var added []string
-	for _, l := range h.Lines {
-		if l.Kind == '+' {
-			added = append(added, l.Text)
-		}
-	}
-	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"), strings.Join(added, "\n"), pl)
+	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"), strings.Join(h.added(), "\n"), pl)
 	if problem != "" {
 		return nil, problem
 	}

@@ -109,8 +109,8 @@ func insideFence(s string) (string, bool) {
 	return s, false
 }
 
-// lineNumber is what read tools print before a line: "  12| ", "12|", "12\t", "12→".
-var lineNumber = regexp.MustCompile(`^ *(\d+)(\||\t|→)`)
+// lineNumber is what read tools print before a line: "  12| ", "12|", "12 | ", "12\t", "12→".
+var lineNumber = regexp.MustCompile(`^ *(\d+)( ?\||\t|→)`)
 
 // stripNumbers removes line numbers when every line of old has one, each one
 // higher than the last; from new if all its lines have them. Some tools print a

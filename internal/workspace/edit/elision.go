@@ -1,0 +1,79 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+const maxElision = 120 // bytes of a line that stands for others; real code with such words is longer
+
+var (
+	openMark    = regexp.MustCompile(`^(?://+|#+|/\*+|\{/\*+|<!--|--+|;+|%+|\*+|\()\s*`)
+	closeMark   = regexp.MustCompile(`\s*(?:\*+/\}?|-->|\))$`)
+	dotsFirst   = regexp.MustCompile(`^(?:\.{3}|…)\s`) // "...rest" is a spread
+	elisionDots = regexp.MustCompile(`^(?:\.{3}|…)|(?:\.{3}|…)$`)
+	elisionWord = regexp.MustCompile(`(?i)\b(?:existing|rest|remaining|remainder|unchanged|omitted|elided|as before|(?:same|code) (?:as )?(?:before|above|below)|previous (?:code|content)|other (?:code|methods?|functions?|fields?|imports?|cases?|tests?|lines?|content)|more (?:code|methods?|functions?|tests?|lines?))\b`)
+	plainWords  = regexp.MustCompile(`^[\pL\pN\s.,…'’:_-]*$`)
+)
+
+// dotsAreNoCode lists the extensions of languages in which a line of three dots alone is no valid code.
+var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".rs": true, ".cs": true, ".kt": true, ".swift": true, ".css": true, ".scss": true, ".json": true}
+
+// prose lists the extensions of texts in which a line may well begin with dots.
+var prose = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".rst": true, ".adoc": true, ".tex": true}
+
+// isElision reports whether a line stands for lines that the model left out: "// ... existing code ...",
+// "(rest of methods ...)", or dots alone where those cannot be code.
+func isElision(line, file string) bool {
+	t, ext := strings.TrimSpace(line), strings.ToLower(path.Ext(file))
+	if t == "" || len(t) > maxElision {
+		return false
+	}
+	bare := uncommented(t)
+	marked := bare != t
+	switch {
+	case bare == "..." || bare == "…":
+		return t[0] != '(' && (dotsAreNoCode[ext] || marked && !prose[ext])
+	case !marked && (prose[ext] || !dotsFirst.MatchString(t)):
+		return false
+	}
+	return elisionDots.MatchString(bare) && elisionWord.MatchString(bare) && plainWords.MatchString(bare)
+}
+
+// uncommented is a line without the marks of a comment or the parentheses around it.
+func uncommented(t string) string {
+	for range 3 {
+		t = strings.TrimSpace(closeMark.ReplaceAllString(openMark.ReplaceAllString(t, ""), ""))
+	}
+	return t
+}
+
+// refuseElision fails where the new lines hold a placeholder that the file does not have: written as they
+// are, they would delete what it stands for.
+func (m *matcher) refuseElision(i int, lines []string) error {
+	for n, l := range lines {
+		if !isElision(l, m.opt.Path) || m.hasLine(strings.TrimSpace(l)) {
+			continue
+		}
+		prefix := ""
+		if i >= 0 {
+			prefix = m.name(i)
+		}
+		return &MatchError{Kind: KindElided, Edit: i, Msg: fmt.Sprintf("%sline %d of the new text, %q, stands for lines that were left out; written so, they would be deleted. Nothing was changed. Send every line, or one small edit for each place that changes.",
+			prefix, n+1, clip(strings.TrimSpace(l)))}
+	}
+	return nil
+}
+
+// hasLine reports whether the file has the line, whatever its indent.
+func (m *matcher) hasLine(trimmed string) bool {
+	for _, l := range m.lines() {
+		if string(bytes.TrimSpace(m.text[l.start:l.end])) == trimmed {
+			return true
+		}
+	}
+	return false
+}
