@@ -19,7 +19,7 @@ var _ agent.Tool = (*planTool)(nil)
 
 func (t *planTool) Spec() agent.Spec {
 	return agent.Spec{
-		Name: "present_plan", Label: "Plan for approval", Effect: agent.ReadOnly, Source: "builtin", Timeout: -1,
+		Name: "present_plan", Label: "Plan for approval", Effect: agent.ReadOnly, Source: "builtin",
 		Description: "Present the plan, as Markdown, for the user to approve. Only in plan mode.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"plan":{"type":"string"}},"required":["plan"],"additionalProperties":false}`),
 	}

@@ -244,6 +244,57 @@ func TestToolTimeoutAndAbandonment(t *testing.T) {
 	})
 }
 
+// timedTool has a time limit of its own.
+type timedTool struct {
+	Tool
+	limit time.Duration
+}
+
+func (t timedTool) Spec() Spec {
+	s := t.Tool.Spec()
+	s.Timeout = t.limit
+	return s
+}
+
+// Of a tool's own limit and the general one the smaller counts; waiting for a person counts for neither, nor for the
+// duration that is shown.
+func TestSmallerTimeLimitCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		hang := func(name string, limit time.Duration) Tool {
+			return timedTool{tool(name, Mutates, func(ctx context.Context, _ *Call) (*Result, error) {
+				<-ctx.Done()
+				return &Result{Text: "half"}, ctx.Err()
+			}), limit}
+		}
+		asks := tool("asks", Mutates, func(ctx context.Context, call *Call) (*Result, error) {
+			time.Sleep(time.Second)
+			wait, done := call.WaitContext(ctx)
+			select {
+			case <-wait.Done():
+				t.Errorf("the wait for a person was ended: %v", context.Cause(wait))
+			case <-time.After(10 * time.Minute):
+			}
+			done()
+			resume := call.Paused()
+			time.Sleep(10 * time.Minute)
+			resume()
+			<-ctx.Done()
+			return &Result{Text: "asked"}, ctx.Err()
+		})
+		m := script(step{calls: []message.ToolCall{call("g", "generous", `{}`), call("s", "short", `{}`), call("a", "asks", `{}`)}}, step{text: "ok"})
+		r := newRig(t, m, nil, hang("generous", time.Hour), hang("short", time.Second), asks)
+		r.env.ToolTimeout = 5 * time.Second
+		defer r.close()
+		r.run("go")
+		eq(t, "results", r.results(), "g: tool execution timed out after 5s\nhalf\ns: tool execution timed out after 1s\nhalf\na: tool execution timed out after 5s\nasked")
+		for _, e := range r.log.all() {
+			if e, ok := e.(ItemCompleted); ok && e.Item.Call != nil && e.Item.Call.Duration > 5*time.Second {
+				t.Errorf("%s took %s: the wait for a person is counted", e.Item.Call.Name, e.Item.Call.Duration)
+			}
+		}
+	})
+}
+
 func TestPanicsAreResults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		bad := tool("bad", Mutates, func(context.Context, *Call) (*Result, error) { panic("boom") })

@@ -40,9 +40,9 @@ type callRun struct {
 	mu       sync.Mutex
 	item     Item
 	shown    bool
-	children []Item    // open items of a sub-agent below this call
-	since    time.Time // when the tool itself began
-	result   *Result   // set once; nothing of the call is told after
+	children []Item     // open items of a sub-agent below this call
+	clock    *callClock // of the tool itself; nil before it began
+	result   *Result    // set once; nothing of the call is told after
 }
 
 // tell emits an event with a copy of the item; the caller holds mu or owns the call.
@@ -135,7 +135,7 @@ func (c *callRun) newRun() *Call {
 	return &Call{
 		ID: c.call.ID, ItemID: c.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
 		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
-		Output: c.output, Update: c.update, Wait: c.wait, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
+		Output: c.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.clock.pause() }, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *callRun) runLocked(call *Call) *Result {
 	if err := c.recordStart(); err != nil {
 		return errorResult("not run: %v", err)
 	}
-	c.change(func(it *Item) { it.Status, c.since = StatusRunning, time.Now() })
+	c.change(func(it *Item) { it.Status, c.clock = StatusRunning, &callClock{limit: c.timeout()} })
 	r := c.runTimed(call)
 	c.capResult(r)
 	return c.offer(call, r)
@@ -176,13 +176,20 @@ func (c *callRun) lockNames(args json.RawMessage) []string {
 	return nil
 }
 
+// timeout is the smaller one of the tool's own limit and the general one; 0 for none. The general one does not
+// count for a sub-agent: each of its calls has it.
 func (c *callRun) timeout() time.Duration {
-	for _, d := range []time.Duration{c.reg.spec.Timeout, c.step.ToolTimeout, DefaultToolTimeout} {
-		if d != 0 {
-			return max(d, 0)
-		}
+	own, general := c.reg.spec.Timeout, c.step.ToolTimeout
+	switch {
+	case c.reg.spec.Bounded:
+		return max(own, 0)
+	case general == 0:
+		general = DefaultToolTimeout
 	}
-	return 0
+	if own <= 0 || general > 0 && general < own {
+		return max(general, 0)
+	}
+	return own
 }
 
 // errTimeout is the cause of a tool's context that ran out of time.
@@ -192,12 +199,9 @@ var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceede
 func (c *callRun) runTimed(call *Call) *Result {
 	ctx, cancel := context.WithCancelCause(c.t.ctx)
 	defer cancel(nil)
-	if d := c.timeout(); d > 0 {
-		up := time.AfterFunc(d, func() { cancel(errTimeout) })
-		gone := time.AfterFunc(d+toolGrace, func() { close(c.expire) })
-		defer up.Stop()
-		defer gone.Stop()
-	}
+	c.clock.up, c.clock.gone = func() { cancel(errTimeout) }, func() { close(c.expire) }
+	c.clock.start()
+	defer c.clock.stop()
 	if c.reg.spec.CancelOnSteer {
 		w := &wait{cancel: cancel, quiet: true}
 		c.s.beginWait(c.t, w)
@@ -288,8 +292,8 @@ func (c *callRun) finish(r *Result, status ItemStatus) {
 	c.closeChildren()
 	c.item.Status = status
 	call := c.item.Call
-	if !c.since.IsZero() {
-		call.Duration = time.Since(c.since)
+	if c.clock != nil {
+		call.Duration = c.clock.elapsed()
 	}
 	call.Result, call.Content, call.IsError = own.Text, own.Content, own.IsError
 	if own.Details != nil {
@@ -362,6 +366,7 @@ func (c *callRun) update(u Update) {
 func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &wait{cancel: cancel}
+	resume := c.clock.pause()
 	c.s.beginWait(c.t, w)
-	return ctx, func() { c.s.endWait(c.t, w) }
+	return ctx, func() { c.s.endWait(c.t, w); resume() }
 }

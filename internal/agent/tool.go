@@ -31,7 +31,7 @@ type Spec struct {
 	Bounded      bool          // all that it does is judged by itself, as the calls of a sub-agent are
 	Source       string        // "builtin", "mcp:<server>", …
 	Deferred     bool          // announced by name only until loaded
-	Timeout      time.Duration // 0: the engine's default; negative: none (the tool waits for a person or bounds itself)
+	Timeout      time.Duration // of its own, above zero; the smaller one of it and Step.ToolTimeout counts
 	MaxResult    int           // bytes of the result that the model gets; 0: the engine's default; negative: the tool bounds itself
 	Hidden       bool          // its calls are not shown as items
 	// CancelOnSteer ends a running call when the user steers; others run to their end first.
@@ -98,8 +98,11 @@ type Call struct {
 	// Update changes the item on the screen: its status, label or proposal. Never blocks.
 	Update func(Update)
 	// Wait returns a context for waiting on a person: it ends with ctx, and when the user steers
-	// meanwhile; context.Cause is then a *SteerError with the steer's text.
+	// meanwhile; context.Cause is then a *SteerError with the steer's text. The call's time limit does not run meanwhile.
 	Wait func(ctx context.Context) (context.Context, context.CancelFunc)
+	// Pause stops the call's time limit until the returned function is called, for a wait on a person that Wait is not
+	// used for; nil-safe through Paused.
+	Pause func() (resume func())
 	// Nested shows an item of a sub-agent below this call: ItemStarted, ItemUpdated, ItemCompleted and
 	// ItemDelta are passed on with this call as parent, other events are not. Never blocks.
 	Nested func(Event)
@@ -131,6 +134,14 @@ func (c *Call) Report(u Update) {
 	if c.Update != nil {
 		c.Update(u)
 	}
+}
+
+// Paused stops the call's time limit until resume is called; see Pause.
+func (c *Call) Paused() (resume func()) {
+	if c.Pause == nil {
+		return func() {}
+	}
+	return c.Pause()
 }
 
 // WaitContext returns the context for waiting on a person; see Wait.

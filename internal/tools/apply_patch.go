@@ -23,7 +23,7 @@ type patchArgs struct {
 func (e *sessionEnv) patchTool() agent.Tool {
 	return newTool(tool[patchArgs]{
 		spec: agent.Spec{
-			Name: "apply_patch", Label: "Patch", Effect: agent.Mutates, Deferred: true, Timeout: -1, MaxResult: -1,
+			Name: "apply_patch", Label: "Patch", Effect: agent.Mutates, Deferred: true, MaxResult: -1,
 			Aliases:      []string{"applypatch", "patch", "apply_diff", "patch_file"},
 			ParamAliases: map[string]string{"file_path": "path", "file": "path", "filename": "path", "target_file": "path", "input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
 		},

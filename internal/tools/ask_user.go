@@ -50,7 +50,7 @@ func (o *Option) UnmarshalJSON(raw []byte) error {
 func (e *sessionEnv) askTool() agent.Tool {
 	return newTool(tool[askArgs]{
 		spec: agent.Spec{
-			Name: "ask_user", Label: "Ask", Effect: agent.Mutates, Deferred: true, Timeout: -1,
+			Name: "ask_user", Label: "Ask", Effect: agent.Mutates, Deferred: true,
 			Aliases:      []string{"ask", "ask_question", "ask_followup_question", "askuserquestion", "request_user_input"},
 			BareItems:    map[string]string{"options": "label"},
 			ParamAliases: map[string]string{"text": "question", "prompt": "question", "message": "question", "choices": "options", "follow_up": "options", "multi_select": "multi", "multiple": "multi"},

@@ -39,7 +39,7 @@ type bashArgs struct {
 func (e *sessionEnv) bashTool() agent.Tool {
 	return newTool(tool[bashArgs]{
 		spec: agent.Spec{
-			Name: "bash", Label: "Run", Effect: agent.Dangerous, Timeout: -1, MaxResult: -1,
+			Name: "bash", Label: "Run", Effect: agent.Dangerous, MaxResult: -1,
 			Aliases: []string{"shell", "run_command", "execute_command", "run_shell_command", "run_terminal_cmd", "run_in_terminal", "exec_command", "local_shell", "terminal", "exec", "sh"},
 			ParamAliases: map[string]string{"cmd": "command", "script": "command", "code": "command", "workdir": "cwd", "working_directory": "cwd", "workingdirectory": "cwd", "directory": "cwd", "dir": "cwd",
 				"timeout_ms": "timeout", "timeout_seconds": "timeout", "timeout_sec": "timeout", "run_in_background": "background", "is_background": "background", "isbackground": "background",

@@ -76,7 +76,7 @@ func (e *sessionEnv) editTool() agent.Tool {
 	}
 	return newTool(tool[editArgs]{
 		spec: agent.Spec{
-			Name: "edit", Label: "Edit", Effect: agent.Mutates, Timeout: -1, MaxResult: -1, ParamAliases: aliases,
+			Name: "edit", Label: "Edit", Effect: agent.Mutates, MaxResult: -1, ParamAliases: aliases,
 			Aliases: []string{"edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit", "multiedit", "replace", "replace_in_file", "search_replace", "string_replace"},
 		},
 		run:     saysUnchanged(e.edit),

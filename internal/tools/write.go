@@ -20,7 +20,7 @@ type writeArgs struct {
 func (e *sessionEnv) writeTool() agent.Tool {
 	return newTool(tool[writeArgs]{
 		spec: agent.Spec{
-			Name: "write", Label: "Write", Effect: agent.Mutates, Timeout: -1, MaxResult: -1,
+			Name: "write", Label: "Write", Effect: agent.Mutates, MaxResult: -1,
 			Aliases: []string{"write_file", "create_file", "writefile", "write_to_file", "save_file", "create"},
 			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "uri": "path",
 				"contents": "content", "text": "content", "file_text": "content", "data": "content", "code": "content"},

@@ -218,7 +218,7 @@ export interface Config {
   maxModelCalls?: number;
   /** Limits of one turn, its sub-agents included; what is spent beyond ends it at the next boundary. */
   budget?: Budget;
-  /** Time for one tool call in milliseconds, the waiting for a person not counted. */
+  /** Time limit for one tool call in milliseconds; a shorter limit of the tool itself comes first. Waiting for the user is not counted. */
   toolTimeoutMs?: number;
   /** Bytes of a tool's result that the model gets; head and tail are kept, the whole stands in a file. */
   maxToolResultBytes?: number;

@@ -157,7 +157,7 @@ func (t *Tool) Spec() agent.Spec {
 	}
 	return agent.Spec{
 		Name: "agent", Aliases: []string{"subagent", "task"}, Label: "Sub-agent", Description: b.String(), Schema: schema,
-		Effect: agent.Mutates, Bounded: true, Source: "builtin", Deferred: true, Timeout: -1, MaxResult: -1,
+		Effect: agent.Mutates, Bounded: true, Source: "builtin", Deferred: true, MaxResult: -1,
 	}
 }
 

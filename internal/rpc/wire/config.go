@@ -31,7 +31,7 @@ type Config struct {
 	Hooks           map[string][]Hook  `json:"hooks,omitzero" doc:"Commands to run at points of the loop, by point; docs/hooks.md says what each reads and may decide."`
 	MaxModelCalls   int                `json:"maxModelCalls,omitzero" default:"200" doc:"Model calls in one turn. Negative: no limit."`
 	Budget          *Budget            `json:"budget,omitzero" doc:"Limits of one turn, its sub-agents included; what is spent beyond ends it at the next boundary."`
-	ToolTimeoutMs   int                `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time for one tool call in milliseconds, the waiting for a person not counted."`
+	ToolTimeoutMs   int                `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit for one tool call in milliseconds; a shorter limit of the tool itself comes first. Waiting for the user is not counted."`
 	MaxToolResult   int                `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Bytes of a tool's result that the model gets; head and tail are kept, the whole stands in a file."`
 	Retry           *Retry             `json:"retry,omitzero" doc:"When a failed model call is tried again."`
 	Repair          *Repair            `json:"repair,omitzero" doc:"Mending of what models send."`

@@ -38,17 +38,17 @@ var aliases = map[string]string{"file_path": "path", "file": "path", "filename":
 // Tools are the tools of a session: lsp, and lsp_rename and lsp_action if propose is not nil.
 func (h *Hub) Tools(propose Propose) []agent.Tool {
 	out := []agent.Tool{&tool{h, agent.Spec{
-		Name: "lsp", Label: "Language server", Effect: agent.ReadOnly, Source: "builtin", Deferred: true, Timeout: -1, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
+		Name: "lsp", Label: "Language server", Effect: agent.ReadOnly, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
 		Description: "Ask the language server: diagnostics of a file or the workspace, definition, references, implementation, hover, symbols, calls, code actions. Give path with line and column, or a symbol by name. Unsaved text counts.",
 	}, h.run}}
 	if propose != nil {
 		out = append(out, &tool{h, agent.Spec{
-			Name: "lsp_rename", Label: "Rename", Effect: agent.Mutates, Source: "builtin", Deferred: true, Timeout: -1, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
+			Name: "lsp_rename", Label: "Rename", Effect: agent.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
 			Description: "Rename a symbol everywhere by the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
 			return h.rename(ctx, call, a, propose)
 		}}, &tool{h, agent.Spec{
-			Name: "lsp_action", Label: "Code action", Effect: agent.Mutates, Source: "builtin", Deferred: true, Timeout: -1, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
+			Name: "lsp_action", Label: "Code action", Effect: agent.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
 			Description: "Do a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
 			return h.act(ctx, call, a, propose)

@@ -54,8 +54,8 @@ type connection struct {
 
 // running is a call under way.
 type running struct {
-	ctx     context.Context
-	session string
+	ctx  context.Context
+	call *agent.Call
 }
 
 func (s *server) stop() { s.cancel() }
@@ -217,19 +217,20 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	}
 	q := Elicitation{Server: s.conf.Name, Message: r.Params.Message, Schema: r.Params.RequestedSchema}
 	if c := s.newest(); c != nil {
-		q.SessionID = c.session
+		q.SessionID = c.call.SessionID
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
 		defer stop()
 		defer context.AfterFunc(c.ctx, stop)()
+		defer c.call.Paused()()
 	}
 	action, content := s.hub.opts.Elicit(ctx, q)
 	return &sdk.ElicitResult{Action: action, Content: content}, nil
 }
 
 // calling notes a call until it is over.
-func (s *server) calling(ctx context.Context, session string) (over func()) {
-	c := &running{ctx, session}
+func (s *server) calling(ctx context.Context, call *agent.Call) (over func()) {
+	c := &running{ctx, call}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, c)

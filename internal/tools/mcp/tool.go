@@ -85,7 +85,7 @@ func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error)
 	}
 	token := fmt.Sprintf("p%d", tokens.Add(1))
 	defer t.server.watch(token, call.Emit)()
-	defer t.server.calling(ctx, call.SessionID)()
+	defer t.server.calling(ctx, call)()
 	params := &sdk.CallToolParams{Name: t.remote, Arguments: call.Args}
 	params.SetProgressToken(token)
 	res, err := session.CallTool(ctx, params)

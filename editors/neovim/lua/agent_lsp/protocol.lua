@@ -155,7 +155,7 @@
 ---@field hooks? table<string, agent_lsp.Hook[]> Commands to run at points of the loop, by point; docs/hooks.md says what each reads and may decide.
 ---@field maxModelCalls? number Model calls in one turn. Negative: no limit.
 ---@field budget? agent_lsp.Budget Limits of one turn, its sub-agents included; what is spent beyond ends it at the next boundary.
----@field toolTimeoutMs? number Time for one tool call in milliseconds, the waiting for a person not counted.
+---@field toolTimeoutMs? number Time limit for one tool call in milliseconds; a shorter limit of the tool itself comes first. Waiting for the user is not counted.
 ---@field maxToolResultBytes? number Bytes of a tool's result that the model gets; head and tail are kept, the whole stands in a file.
 ---@field retry? agent_lsp.Retry When a failed model call is tried again.
 ---@field repair? agent_lsp.Repair Mending of what models send.
