@@ -36,7 +36,7 @@ func TestBadCalls(t *testing.T) {
 	}{
 		{"duplicate ids", []message.ToolCall{call("x", "echo", `{"path":"a"}`), call("x", "echo", `{"path":"b"}`)}, "x: a\ncall_…: b\n"},
 		{"no id", []message.ToolCall{call("", "echo", `{"path":"a"}`)}, "call_…: a\n"},
-		{"no name", []message.ToolCall{call("x", "", `{}`)}, "x: The call has no tool name. Known tools: echo\n"},
+		{"no name", []message.ToolCall{call("x", "", `{}`)}, "x: The call has no tool name. Send it again with the name of a tool. Known tools: echo\n"},
 		{"unknown tool", []message.ToolCall{call("x", "nope", `{}`)}, "x: unknown tool: nope. Known tools: echo\n"},
 		{"another case", []message.ToolCall{call("x", "ECHO", `{"path":"a"}`)}, "x: a\n"},
 		{"alias", []message.ToolCall{call("x", "Say", `{"path":"a"}`)}, "x: a\n"},

@@ -87,9 +87,12 @@ func errorResult(format string, args ...any) *Result {
 	return &Result{Text: validUTF8(fmt.Sprintf(format, args...)), IsError: true}
 }
 
+// unnamed is the name under which the history has a call that came without one: providers refuse an empty name.
+const unnamed = "unnamed"
+
 func unknownTool(name string, names []string) string {
-	if name == "" {
-		return "The call has no tool name. Known tools: " + strings.Join(names, ", ")
+	if name == unnamed {
+		return "The call has no tool name. Send it again with the name of a tool. Known tools: " + strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("unknown tool: %s. Known tools: %s", quoteShort(name), strings.Join(names, ", "))
 }

@@ -52,7 +52,7 @@ func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 
 func (t *turn) resetCounts() {
 	t.budget.Reset()
-	t.rephrased, t.reemits = 0, 0
+	t.rephrased = 0
 	t.afterTools = true
 }
 
@@ -84,10 +84,8 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 		return s.callIDs[id]
 	}
 	m := reply.Message
-	t.reemit = ""
 	err := recovered(func() error {
-		mended, report := repair.Normalize(reply.Message, t.step.Tools.Names(), o)
-		m, t.reemit = mended, report.Reemit
+		m, _ = repair.Normalize(reply.Message, t.step.Tools.Names(), o)
 		return nil
 	})
 	if err != nil {
@@ -99,6 +97,9 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 // adoptCallLocked gives a call an id that no other call of the session has.
 func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	c.ID, c.Name = validUTF8(c.ID), validUTF8(c.Name)
+	if strings.TrimSpace(c.Name) == "" {
+		c.Name = unnamed
+	}
 	if c.ID == "" || s.callIDs[c.ID] {
 		c.ID = s.opts.NewID("call_")
 	}
@@ -164,9 +165,6 @@ func (s *Session) judge(t *turn, m *message.Message) judgement {
 	switch {
 	case m.Stop == message.StopContentFilter:
 		return t.judgeFiltered()
-	case t.reemit != "" && t.reemits < repair.MaxContinuations:
-		t.reemits++
-		return judgement{nudge: t.reemit, drop: blank}
 	case m.Stop == message.StopLength, m.Stop == message.StopUnknown && !blank:
 		return t.judgeCut(m, blank)
 	}

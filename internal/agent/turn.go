@@ -30,8 +30,6 @@ type turn struct {
 	afterTools bool             // tool results were the last thing that happened
 	budget     repair.Budget    // since tools last ran, like the counts below
 	rephrased  int
-	reemits    int
-	reemit     string // what to tell the model of the calls that could not be read
 	vetoes     int
 	ends       bool // a tool's result ends the turn
 

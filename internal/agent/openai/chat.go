@@ -122,7 +122,12 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 	case ch.Delta != nil:
 		d.delta(ch.Delta)
 	case ch.Message != nil && d.blocks.empty() && len(d.calls) == 0: // not the copy of all that some add to the last event
+		calls := ch.Message.ToolCalls
+		ch.Message.ToolCalls = nil
 		d.delta(ch.Message)
+		for i := range calls { // each is whole
+			d.grow(d.begin(&calls[i], d.nextIndex()), &calls[i])
+		}
 	}
 	if f := word(ch.FinishReason); f != "" {
 		d.finish = f
@@ -193,7 +198,16 @@ func (d *chatDecoder) content(v jsontext.Value) {
 // call takes a fragment of a tool call.
 func (d *chatDecoder) call(f *chatCall) {
 	g := d.find(f)
-	if id := word(f.ID); id != "" {
+	if g.whole() && opensObject(f.Function.Arguments) { // the model gave two calls one id
+		g = d.begin(f, d.nextIndex())
+	}
+	d.grow(g, f)
+}
+
+// grow adds a fragment to the call that it belongs to.
+func (d *chatDecoder) grow(g *gathered, f *chatCall) {
+	id := word(f.ID)
+	if id != "" {
 		g.id = id
 	}
 	g.addName(word(f.Function.Name))
@@ -221,8 +235,9 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 			return g
 		}
 	}
+	another := numbered && d.byIndex[n] == nil && word(f.Function.Name) != "" // a call of its own, whatever its id
 	for _, g := range d.calls {
-		if id != "" && g.id == id {
+		if id != "" && g.id == id && !another {
 			return g
 		}
 	}
@@ -232,6 +247,11 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 	if !numbered || d.byIndex[n] != nil && id != "" {
 		n = d.nextIndex()
 	}
+	return d.begin(f, n)
+}
+
+// begin adds a call of that index, to which the fragment belongs.
+func (d *chatDecoder) begin(f *chatCall, n int) *gathered {
 	g := &gathered{index: n}
 	d.calls = append(d.calls, g)
 	if i, ok := integer(f.Index); ok {
@@ -239,6 +259,21 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 	}
 	d.byIndex[n] = g
 	return g
+}
+
+// whole reports whether the call has all of its arguments: one object that is not empty. An empty one is what some
+// providers begin with.
+func (g *gathered) whole() bool {
+	text := bytes.TrimSpace(g.args.text)
+	return len(text) > 2 && text[len(text)-1] == '}' && text[0] == '{' && json.Valid(text)
+}
+
+// opensObject reports whether a fragment of arguments begins an object. Behind a whole one that is another call's.
+func opensObject(a jsontext.Value) bool {
+	if !present(a) {
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(a, "\" \t"), []byte("{"))
 }
 
 // startsAnew says whether a fragment without index and id begins another call: it names a

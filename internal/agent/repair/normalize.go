@@ -13,15 +13,10 @@ import (
 // Report says what Normalize did.
 type Report struct {
 	Repaired int // calls whose arguments, name or id were mended
-	Dropped  int // calls without a name, and copies of another
+	Dropped  int // copies of another call: the same id, name and arguments
 	Stripped int // calls that the end of the output cut off
 	FromText int // calls that were found in the text
-	// Reemit is what to tell the model where every call that it made was dropped, else "".
-	Reemit string
 }
-
-// reemit asks for the calls again.
-const reemit = "Your tool call was malformed and could not be read. Send it again in the structured format, with a name and a JSON object as arguments."
 
 // Normalize mends an assistant message's tool calls: ids are unique and of the form that
 // every provider takes, names are those of known tools where only case, prefix or stray
@@ -108,9 +103,6 @@ func (n *normalizer) calls(m *message.Message) {
 		kept++
 		return false
 	})
-	if kept == 0 && before > 0 && n.report.Stripped == 0 {
-		n.report.Reemit = reemit
-	}
 	if kept == 0 && before > 0 && m.Stop == message.StopToolUse {
 		m.Stop = message.StopEnd
 	}
@@ -131,10 +123,6 @@ func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	c.Name = n.name(c.Name)
 	if cutOff && (c.Raw != "" || c.Name == "" || len(c.Args) <= 2) { // whole arguments can only be told from none
 		n.report.Stripped++
-		return false
-	}
-	if c.Name == "" {
-		n.report.Dropped++
 		return false
 	}
 	if c.Raw != "" || !isObject(c.Args) {
