@@ -14,6 +14,7 @@ import type { Proposals } from './review/proposals';
 import type { Secrets } from './secrets';
 import type { SessionControl } from './session';
 import type { SessionList } from './sessions';
+import { stop } from './stop';
 
 export interface Parts {
   daemon: Daemon;
@@ -41,7 +42,7 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.promptInline': guarded(() => promptInline(parts)),
     'agentLsp.steer': guarded((text?: string) => withText('Tell the running agent', text, (t) => session.steer(t))),
     'agentLsp.queue': guarded((text?: string) => withText('Ask when the agent is done', text, (t) => session.prompt(t, 'queue', parts.surroundings.prompt()))),
-    'agentLsp.abort': guarded(() => session.abort()),
+    'agentLsp.abort': guarded(() => stop(parts)),
     'agentLsp.continue': guarded(async () => parts.daemon.request('agent/continue', { sessionId: await session.ensure() })),
     'agentLsp.newSession': guarded(() => session.create().then(() => panel.reveal(true))),
     'agentLsp.sessions': guarded(() => sessions.show()),

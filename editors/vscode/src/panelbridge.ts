@@ -1,6 +1,7 @@
 // Between the panel and the rest: tells the panel what happens, does what the user does there.
 import * as vscode from 'vscode';
 import type { Parts } from './commands';
+import { stop } from './stop';
 import type { ContentBlock } from './protocol';
 import type { FromPanel } from './webview/messages';
 
@@ -15,10 +16,11 @@ export interface Bridge extends vscode.Disposable {
 
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
-  const state = () => panel.post({ type: 'state', state: session.view() });
+  const state = () => panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId) } });
   const waiting = () => panel.post({ type: 'waiting', waiting: asks.list().filter((w) => w.params.sessionId === session.sessionId) });
   const subscriptions = [
     session.onChange(state),
+    parts.proposals.onChange(state),
     asks.onChange(waiting),
     session.onSwitch(() => panel.post({ type: 'reset' })),
     session.onEvent((event) => {
@@ -64,7 +66,7 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
         throw error;
       });
     case 'abort':
-      return session.abort(message.itemId);
+      return message.itemId === undefined ? stop(parts, message.discard) : session.abort(message.itemId);
     case 'permission':
       return asks.answer(message.requestId, { optionId: message.optionId, feedback: message.feedback });
     case 'answer':
@@ -116,10 +118,11 @@ async function prompt(parts: Parts, { text, blocks, delivery }: Extract<FromPane
 }
 
 /** Sends another wording of an earlier message: in a fork that ends before it, so that nothing is lost. */
-async function resend({ session, daemon, sessions }: Parts, itemId: string, text: string): Promise<void> {
+async function resend(parts: Parts, itemId: string, text: string): Promise<void> {
+  const { session, daemon, sessions } = parts;
   const sessionId = session.sessionId;
   if (!sessionId) return;
-  if (session.busy) await session.abort();
+  if (session.busy && !(await stop(parts))) return;
   await daemon.request('agent/turn/wait', { sessionId, timeoutMs: 5000 }).catch(() => undefined);
   await sessions.forkBefore(sessionId, itemId);
   await session.prompt(text);

@@ -62,7 +62,8 @@ export class SessionControl implements vscode.Disposable {
     return this.config;
   }
 
-  view(): PanelState {
+  /** What the panel's frame shows of the session itself. */
+  view(): Omit<PanelState, 'discards'> {
     const c = this.config;
     return {
       sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,

@@ -60,6 +60,11 @@ export class Proposals implements vscode.Disposable {
     return this.all().flatMap((proposal) => proposal.files.map((file) => this.pendingFile(proposal, file))).filter((f) => f.marks.length > 0);
   }
 
+  /** How many undecided changes of a session are not in the buffers yet: a stop of its turn withdraws them. */
+  discardedByStop(sessionId: string | undefined): number {
+    return this.files().reduce((n, { proposal, file, marks }) => n + (proposal.sessionId === sessionId && file.placement === 'proposed' ? marks.length : 0), 0);
+  }
+
   /** The files that wait; of one proposal, if named. What is not told of yet is asked for: its question may be shown before it. */
   async waiting(proposalId?: string): Promise<PendingFile[]> {
     const wanted = () => this.files().filter(({ proposal }) => proposalId === undefined || proposal.proposalId === proposalId);

@@ -9,7 +9,7 @@ const historySize = 100;
 const maxImage = 10 * 1024 * 1024;
 
 const whileIdle = 'Ask for a change…  @ adds context, / runs a command';
-const whileBusy = 'Enter steers, Alt+Enter queues, Escape stops';
+const whileBusy = 'Enter steers, Alt+Enter queues';
 
 export interface ComposerState {
   draft: string;
@@ -33,23 +33,39 @@ export function wordAt(text: string, caret: number): { start: number; query: str
   return undefined;
 }
 
+/** What the panel decides about a text before it is sent. */
+export interface Gate {
+  /** What the agent waits for now: the id of the oldest question, or the pending changes. Empty if it waits for nothing. */
+  subject(): string;
+  /**
+   * Whether the panel handles the text itself. `asked` is the subject that was shown when the user began to type.
+   * `take` empties the input, `send` sends the text to the agent.
+   */
+  holds(text: string, asked: string, take: () => void, send: (delivery: Delivery) => void): boolean;
+}
+
 export class Composer {
   readonly element: HTMLElement;
   private readonly input = h('textarea', { rows: '2', placeholder: whileIdle, 'aria-label': 'Message to the agent', 'aria-autocomplete': 'list', 'aria-controls': 'completions' });
   private readonly menu = h('div', { class: 'menu', id: 'completions', role: 'listbox', 'aria-label': 'Suggestions', tabindex: '0', hidden: true });
   private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
   private readonly sendButton = button('Send', () => this.submit('send'), { class: 'primary send' });
-  private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn (Escape)' });
+  private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn' });
   private blocks: { label: string; block: ContentBlock }[] = [];
   private items: Completion[] = [];
   private chosen = 0;
   private recalled = -1;
   private busy = false;
+  /** What the agent waited for when the first character of the text was typed. */
+  private askedAtFirst = '';
 
-  constructor(private readonly send: (message: FromPanel) => void, private readonly saved: ComposerState, private readonly save: () => void) {
+  constructor(private readonly send: (message: FromPanel) => void, private readonly saved: ComposerState, private readonly save: () => void, private readonly gate: Gate) {
     this.input.value = saved.draft;
     this.element = h('div', { class: 'composer' }, this.menu, this.chips, this.input, h('div', { class: 'row' }, this.stopButton, this.sendButton));
     this.input.addEventListener('keydown', (event) => this.key(event));
+    this.input.addEventListener('beforeinput', () => {
+      if (this.input.value === '') this.askedAtFirst = this.gate.subject();
+    });
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
     this.menu.addEventListener('mousedown', (event) => event.preventDefault()); // its scroll bar takes no focus either
@@ -174,8 +190,17 @@ export class Composer {
   private submit(delivery: Delivery): void {
     const text = this.input.value.trim();
     if (!text && this.blocks.length === 0) return;
+    if (delivery === 'send' && this.gate.holds(text, this.askedAtFirst, () => this.clear(), (as) => this.deliver(text, as))) return;
+    this.deliver(text, delivery);
+  }
+
+  private deliver(text: string, delivery: Delivery): void {
     this.saved.history = [text, ...this.saved.history.filter((old) => old !== text)].slice(0, historySize);
     this.send({ type: 'prompt', text, blocks: this.blocks.map(({ block }) => block), delivery });
+    this.clear();
+  }
+
+  private clear(): void {
     this.blocks = [];
     this.drawChips();
     this.input.value = '';

@@ -98,12 +98,18 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
           'button',
           { type: 'button', class: index === 0 ? 'primary' : undefined, 'data-kind': option.kind, onclick: answer(option.optionId) },
           option.name,
+          index < 9 && digit(index),
           option.pattern !== undefined && h('code', { class: 'pattern' }, option.pattern),
         ),
       ),
     ),
     feedback,
   );
+}
+
+/** What is typed in the input for a choice. Only the oldest question shows its digits. */
+function digit(index: number): HTMLElement {
+  return h('kbd', { class: 'digit', 'aria-hidden': 'true', title: `Type ${index + 1} and Enter in the input` }, String(index + 1));
 }
 
 /** What an answer is about: a plan is Markdown, all else is shown as it is. */
@@ -136,7 +142,7 @@ function question(params: AskParams, send: Send): HTMLElement {
   });
   const choices = options.map(({ label, description }, index) => {
     const words = h('span', { class: 'label' }, label, description !== undefined && description !== '' && h('span', { class: 'detail' }, description));
-    return params.multi ? h('label', {}, boxes[index], words) : h('button', { type: 'button', onclick: () => answer(label) }, words);
+    return params.multi ? h('label', {}, boxes[index], words) : h('button', { type: 'button', onclick: () => answer(label) }, words, index < 9 && digit(index));
   });
   return h(
     'section',

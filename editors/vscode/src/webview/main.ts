@@ -1,11 +1,13 @@
 // The panel's page: takes messages of the extension, draws them, sends back what the user does.
 import { Announcer } from './announce';
 import { Composer, type ComposerState } from './composer';
+import { Confirm } from './confirm';
 import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
 import type { Context } from './entries';
 import { drawGauge, drawHead, drawJobs, drawPickers, drawQueue, drawWaiting } from './frame';
 import { heldText } from './markdown';
 import { measure } from './measure';
+import { enterGate, StopQuestion } from './gate';
 import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
@@ -22,7 +24,11 @@ const checkpointOf = (entry: Entry) => checkpoints.get(entry.id) ?? (entry.item?
 const context: Context = { conversation, send, folds: new Map(), checkpointOf };
 const transcript = new Transcript(context);
 const announcer = new Announcer();
-const composer = new Composer(send, saved, () => api.setState(saved));
+let waitingNow: Waiting[] = [];
+let discards = 0;
+const confirm: Confirm = new Confirm(() => composer.focus());
+const stopQuestion = new StopQuestion(confirm, send);
+const composer: Composer = new Composer(send, saved, () => api.setState(saved), enterGate(confirm, send, () => ({ waiting: waitingNow[0], discards: composer.isBusy ? discards : 0 })));
 
 const head = h('header');
 const problem = h('div', { class: 'problem', role: 'alert', hidden: true });
@@ -41,7 +47,7 @@ const welcome = h(
   button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
 );
 
-document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, composer.element, foot, announcer.polite, announcer.assertive);
+document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, composer.element, foot, announcer.polite, announcer.assertive);
 keepFocus(() => composer.focus());
 
 function drawState(state: PanelState): void {
@@ -53,7 +59,15 @@ function drawState(state: PanelState): void {
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
   drawWhenChanged(problem, [state.problem, state.daemon], () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons(state.daemon))] : []));
+  discards = state.discards;
   composer.setBusy(state.status === 'running' || state.status === 'awaiting');
+  dropOldConfirm();
+}
+
+/** A question about what the agent waits for goes with it. */
+function dropOldConfirm(): void {
+  const gone = confirm.about === 'stop' ? !composer.isBusy || discards === 0 : confirm.about !== undefined && confirm.about !== (waitingNow[0]?.params.requestId ?? (discards > 0 ? 'changes' : ''));
+  if (gone) confirm.close();
 }
 
 function problemButtons(daemon: string): HTMLElement[] {
@@ -64,6 +78,8 @@ function problemButtons(daemon: string): HTMLElement[] {
 
 /** Keeps the boxes of questions that are still open: what was typed into them must not be lost. */
 function drawAsks(waiting: Waiting[]): void {
+  waitingNow = waiting;
+  dropOldConfirm();
   const wanted = new Map(waiting.map((w) => [w.params.requestId, w]));
   for (const box of [...asks.children] as HTMLElement[]) {
     if (wanted.delete(box.dataset.request ?? '')) continue;
@@ -114,6 +130,8 @@ function receive(message: ToPanel): void {
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
     case 'completions':
       return composer.complete(message.query, message.items);
+    case 'confirmStop':
+      return stopQuestion.ask(message.changes);
     case 'insert':
       return composer.insert(message.text, message.blocks);
     case 'focus':
@@ -141,9 +159,11 @@ addEventListener(
   true,
 );
 
-// Escape stops the turn wherever in the panel the focus is; what has a use for the key itself takes it first.
+// Escape leaves a text field. Elsewhere in the panel it asks for a stop. What has a use for the key itself takes it first.
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing && composer.isBusy) send({ type: 'abort' });
+  if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
+  if ((event.target as Element).matches('textarea, input[type="text"]')) return (transcript.element.hidden ? head.querySelector('button') : transcript.element)?.focus();
+  if (composer.isBusy) send({ type: 'abort' });
 });
 
 // One listener for the buttons that Markdown got.

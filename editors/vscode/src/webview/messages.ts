@@ -23,6 +23,8 @@ export interface PanelState {
   usage?: Usage;
   contextTokens?: number;
   contextWindow?: number;
+  /** Undecided changes of this session that a stop would discard. */
+  discards: number;
 }
 
 export interface Completion {
@@ -45,6 +47,8 @@ export type ToPanel =
   | { type: 'completions'; query: string; items: Completion[] }
   | { type: 'insert'; text: string; blocks: ContentBlock[] }
   | { type: 'focus' }
+  /** Asks whether a stop may discard this many changes. */
+  | { type: 'confirmStop'; changes: number }
   | { type: 'measure'; items: number; deltas: number };
 
 export type Delivery = 'send' | 'queue';
@@ -52,7 +56,8 @@ export type Delivery = 'send' | 'queue';
 export type FromPanel =
   | { type: 'ready'; firstPaintMs: number }
   | { type: 'prompt'; text: string; blocks: ContentBlock[]; delivery: Delivery }
-  | { type: 'abort'; itemId?: string }
+  /** `discard` is the number of changes that the user agreed to lose. */
+  | { type: 'abort'; itemId?: string; discard?: number }
   | { type: 'permission'; requestId: string; optionId: string; feedback?: string }
   | { type: 'answer'; requestId: string; answer?: string }
   | { type: 'command'; command: string; args: unknown[] }

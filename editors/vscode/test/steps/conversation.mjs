@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, openCalc, review, talk } from './model.mjs';
+import { bash, calc, call, edit, edits, openCalc, review, talk } from './model.mjs';
 
 async function permissionSteerQueue(d) {
   await d.play(
@@ -19,6 +19,7 @@ async function permissionSteerQueue(d) {
   await d.shot('permission-light');
   await d.panel.locator('header .state.awaiting').waitFor();
   await d.prompt('use the other name');
+  await d.click(d.panel.locator('.confirm').getByRole('button', { name: 'Steer' }));
   await ask.locator('.command', { hasText: 'touch other-name' }).waitFor();
   await d.entry('userMessage', 'use the other name').waitFor();
   assert.equal(fs.existsSync(path.join(d.workspace, 'made-by-agent')), false, 'a steer denies what waits');
@@ -39,12 +40,85 @@ async function permissionSteerQueue(d) {
   await d.idle();
 }
 
+/** Only a whole text that is one of the answers is one, and only on Enter. Everything else is asked about. */
+async function typedAnswers(d) {
+  const refused = { expect: { lastTool: 'not that one' } };
+  await d.play(
+    bash('touch typed-1'), bash('touch typed-yes'),
+    bash('touch typed-n'), bash('touch typed-words'),
+    { ...refused, text: 'Understood.' },
+  );
+  const asked = (name) => d.panel.locator('.ask .command', { hasText: `typed-${name}` }).waitFor();
+  const made = (name) => fs.existsSync(path.join(d.workspace, `typed-${name}`));
+  const confirm = d.panel.locator('.confirm');
+  await d.prompt('run them');
+  await asked('1');
+  await d.showPanel();
+  await d.page.keyboard.type('1');
+  assert.equal(made('1'), false, 'nothing is decided while typing');
+  await d.page.keyboard.press('Enter');
+  await asked('yes');
+  assert.equal(made('1'), true);
+  await d.page.keyboard.type('yes');
+  await d.page.keyboard.press('Enter');
+  await asked('n');
+  assert.equal(made('yes'), true);
+  await d.page.keyboard.type('n');
+  await d.page.keyboard.press('Enter');
+  await asked('words');
+  assert.equal(made('n'), false);
+  await d.page.keyboard.type('not that one');
+  await d.page.keyboard.press('Enter');
+  await confirm.waitFor();
+  await d.shot('confirm-light');
+  await d.page.keyboard.press('Enter'); // the focus is on the answer that changes nothing
+  await confirm.waitFor({ state: 'detached' });
+  await d.inputFocused();
+  assert.equal(await d.input.inputValue(), 'not that one');
+  await asked('words');
+  await d.page.keyboard.press('Enter');
+  await d.click(confirm.getByRole('button', { name: 'Reject with this comment' }));
+  await d.entry('assistantMessage', 'Understood').waitFor();
+  assert.equal(await d.input.inputValue(), '');
+  assert.equal(made('words'), false);
+  await d.idle();
+}
+
+/** A stop that would discard changes is asked about; Escape in the input never is one. */
+async function stopWithPending(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
+  await d.prompt('mend both');
+  await review(d).waitFor();
+  await d.panel.locator('header .state.awaiting').waitFor();
+  const confirm = d.panel.locator('.confirm');
+  const stop = d.panel.locator('.composer .stop');
+  await d.input.press('Escape');
+  await until('Escape leaves the input', () => d.panel.locator('.transcript').evaluate((t) => t === document.activeElement));
+  assert.equal(await confirm.count(), 0);
+  await d.click(stop);
+  await confirm.getByRole('button', { name: 'Stop and discard 2 changes' }).waitFor();
+  await d.click(confirm.getByRole('button', { name: 'Keep reviewing' }));
+  await confirm.waitFor({ state: 'detached' });
+  await review(d).waitFor();
+  await d.agent('Stop the Turn');
+  await confirm.waitFor();
+  assert.equal(await d.entry('turn', 'Stopped').count(), 0, 'nothing is sent before the answer');
+  await d.click(confirm.getByRole('button', { name: 'Stop and discard 2 changes' }));
+  await d.entry('turn', 'Stopped').waitFor();
+  await d.idle();
+  assert.equal(d.read('calc.js'), calc);
+}
+
 async function abort(d) {
   await d.play(talk(''), { text: 'Going on.' }, talk('Once more. '), { text: 'Over.' });
   await d.prompt('talk');
   await d.entry('assistantMessage', 'word').waitFor();
   await d.panel.locator('header .state.running').waitFor();
   await d.input.press('Escape');
+  await until('Escape leaves the input', () => d.panel.locator('.transcript').evaluate((t) => t === document.activeElement));
+  await d.panel.locator('header .state.running').waitFor();
+  await d.click(d.panel.locator('.composer .stop'));
   await d.entry('turn', 'Stopped').waitFor();
   await d.idle();
   await d.click(d.entry('turn', 'Stopped').getByRole('button', { name: 'Continue' }));
@@ -242,6 +316,8 @@ function fastEnough([panel, empty], { items, emptyItems, deltas, emptyDeltas }) 
 
 export const conversationSteps = [
   ['permission, steer, queue', permissionSteerQueue],
+  ['answers typed in the input', typedAnswers],
+  ['a stop with changes pending', stopWithPending],
   ['abort and continue', abort],
   ['question and plan', questionAndPlan],
   ['plan mode', planMode],

@@ -69,7 +69,7 @@ async function streaming(d) {
   await d.click(d.entry('reasoning').locator('summary'));
   await d.entry('reasoning').locator('.thought', { hasText: 'The sign' }).waitFor();
   await looks(d, 'streaming-unfolded');
-  await d.input.press('Escape');
+  await d.click(d.panel.locator('.composer .stop'));
   await d.idle();
   await d.panel.locator('.transcript').evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight)); // what was unfolded keeps its place, and the end may be too far below to be drawn
   await d.entry('turn', 'Stopped').waitFor();
@@ -154,7 +154,7 @@ async function errors(d) {
   await d.prompt('try again');
   await d.entry('retry').waitFor();
   await looks(d, 'errors');
-  await d.input.press('Escape');
+  await d.click(d.panel.locator('.composer .stop'));
   await d.idle();
   await d.configure('agentLsp.server.path', '/nowhere/agent-lsp');
   await d.command('agentLsp.restartServer').catch(() => {});

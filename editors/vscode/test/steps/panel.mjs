@@ -82,7 +82,7 @@ async function byKeysAlone(d) {
   await d.panel.locator('.queue li').waitFor({ state: 'detached' });
   await until('the focus is kept in the panel', async () => (await focused(d)) !== '');
   await d.focusByKey('Shift+Tab', 'Allow once');
-  await keyboard.press('Escape'); // wherever the focus is
+  await keyboard.press('Escape'); // wherever the focus is, but in a text field
   await d.entry('turn', 'Stopped').waitFor();
   await until('the focus is in the input again', async () => (await focused(d)) === 'Message to the agent');
   await keyboard.press('Tab');

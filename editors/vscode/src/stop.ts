@@ -1,0 +1,14 @@
+// Stops the turn, and asks first if that would discard changes that the user has not decided.
+import type { Parts } from './commands';
+
+/** Stops the turn unless it would discard more changes than the user agreed to. Returns whether it was stopped. */
+export async function stop({ session, proposals, panel }: Pick<Parts, 'session' | 'proposals' | 'panel'>, agreed = 0): Promise<boolean> {
+  const changes = proposals.discardedByStop(session.sessionId);
+  if (session.busy && changes > agreed) {
+    if (!panel.visible) await panel.reveal(true);
+    panel.post({ type: 'confirmStop', changes });
+    return false;
+  }
+  await session.abort();
+  return true;
+}

@@ -1,0 +1,46 @@
+// A question of the panel's own, above the input: what a text means, or whether Stop may discard changes.
+import { h, hasFocus } from './dom';
+
+/** An answer to the question. Exactly one is safe: it has the focus, and Escape chooses it. */
+export interface Answer {
+  label: string;
+  action: () => void;
+  safe?: boolean;
+}
+
+/** One question at a time. A new one replaces the one before it. */
+export class Confirm {
+  readonly element = h('div', { class: 'confirms' });
+  /** What the open question is about; undefined while none is open. */
+  about: string | undefined;
+
+  constructor(private readonly focusInput: () => void) {}
+
+  ask(about: string, question: string, answers: Answer[]): void {
+    this.about = about;
+    const buttons = answers.map(({ label, action, safe }) => {
+      const choose = () => {
+        this.close();
+        action();
+      };
+      return { safe, choose, element: h('button', { type: 'button', class: safe ? 'primary' : undefined, onclick: choose }, label) };
+    });
+    const safe = buttons.find((b) => b.safe);
+    const box = h('section', { class: 'ask confirm', role: 'alertdialog', 'aria-label': question }, h('div', { class: 'caption' }, question), h('div', { class: 'row' }, ...buttons.map((b) => b.element)));
+    box.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape' || event.isComposing) return;
+      event.preventDefault();
+      safe?.choose();
+    });
+    this.element.replaceChildren(box);
+    safe?.element.focus();
+  }
+
+  /** Takes the question away without an answer. */
+  close(): void {
+    this.about = undefined;
+    const focused = hasFocus(this.element);
+    this.element.replaceChildren();
+    if (focused) this.focusInput();
+  }
+}

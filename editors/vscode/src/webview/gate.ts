@@ -1,0 +1,67 @@
+// What the panel asks before a text or a stop does something that cannot be taken back.
+import { counted } from '../text';
+import type { Gate } from './composer';
+import type { Answer, Confirm } from './confirm';
+import type { FromPanel, Waiting } from './messages';
+import { answerOf, replyWith } from './typed';
+
+/** What the agent waits for: its oldest question, and how many changes are undecided. */
+interface Pending {
+  waiting: Waiting | undefined;
+  discards: number;
+}
+
+/** Enter while the agent waits: an answer if the whole text is one, else a question what the text is meant for. */
+export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, pending: () => Pending): Gate {
+  const subject = () => {
+    const { waiting, discards } = pending();
+    return waiting?.params.requestId ?? (discards > 0 ? 'changes' : '');
+  };
+  return {
+    subject,
+    holds(text, asked, take, deliver) {
+      const { waiting, discards } = pending();
+      const now = subject();
+      if (now === '' || text.startsWith('/')) return false;
+      const answer = waiting && asked === now ? answerOf(text, waiting) : undefined; // typed for an earlier question, it is no answer to this one
+      if (answer) {
+        take();
+        send(answer);
+        return true;
+      }
+      const reply = (message: FromPanel) => () => {
+        take();
+        send(message);
+      };
+      const keep: Answer = { label: 'Keep typing', action: () => {}, safe: true };
+      if (!waiting) {
+        confirm.ask(now, `The agent waits for your review of ${counted(discards, 'change')}.`, [
+          { label: `Reject ${counted(discards, 'change')} with this comment`, action: () => deliver('send') },
+          { label: 'Send after this turn', action: () => deliver('queue') },
+          keep,
+        ]);
+      } else {
+        const words: Answer = { label: waiting.kind === 'ask' ? 'Answer with this' : 'Reject with this comment', action: reply(replyWith(text, waiting)) };
+        confirm.ask(now, waiting.kind === 'ask' ? 'The agent waits for an answer.' : 'The agent waits for your permission.', [
+          ...(text === '' ? [] : [words]), // an image alone is no comment
+          { label: 'Steer', action: () => deliver('send') },
+          keep,
+        ]);
+      }
+      return true;
+    },
+  };
+}
+
+/** Asks before a stop discards changes. */
+export class StopQuestion {
+  constructor(private readonly confirm: Confirm, private readonly send: (message: FromPanel) => void) {}
+
+  ask(changes: number): void {
+    const those = counted(changes, 'change');
+    this.confirm.ask('stop', `Stopping discards ${those} that you have not decided.`, [
+      { label: `Stop and discard ${those}`, action: () => this.send({ type: 'abort', discard: changes }) },
+      { label: 'Keep reviewing', action: () => {}, safe: true },
+    ]);
+  }
+}

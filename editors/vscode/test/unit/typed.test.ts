@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Waiting } from '../../src/webview/messages';
+import { answerOf, replyWith } from '../../src/webview/typed';
+
+const option = (optionId: string, kind: string) => ({ optionId, name: optionId, kind });
+const options = [option('once', 'allow_once'), option('always', 'allow_always'), option('no', 'reject_once')];
+const stamp = { requestId: 'r', sessionId: 's', turnId: 't', itemId: 'i' };
+const permission: Waiting = { kind: 'permission', params: { ...stamp, title: '', reason: '', subject: { kind: 'shell', command: 'ls' }, options } as never };
+const question: Waiting = { kind: 'ask', params: { ...stamp, question: 'Which?', options: [{ label: 'Red' }, { label: 'Blue' }] } as never };
+
+test('a permission is answered by a digit, by yes and by no, and by nothing else', () => {
+  const check = (text: string, optionId: string | undefined) => {
+    assert.deepEqual(answerOf(text, permission), optionId && { type: 'permission', requestId: 'r', optionId }, text);
+  };
+  for (const yes of ['1', 'y', 'Y', 'yes', ' yes ']) check(yes, 'once');
+  for (const no of ['3', 'n', 'no', 'NO']) check(no, 'no');
+  check('2', 'always');
+  for (const other of ['', '0', '4', '11', '1.', '1 2', 'yess', 'yes please', 'no, use the other', 'allow', 'ok']) check(other, undefined);
+});
+
+test('an allow that is not offered is not given', () => {
+  const without = { kind: 'permission', params: { ...permission.params, options: [option('always', 'allow_always')] } } as Waiting;
+  assert.equal(answerOf('y', without), undefined);
+  assert.equal(answerOf('n', without), undefined);
+  assert.deepEqual(replyWith('why', without), { type: 'permission', requestId: 'r', optionId: '', feedback: 'why' });
+});
+
+test('a question is answered by the digit of a choice', () => {
+  assert.deepEqual(answerOf('2', question), { type: 'answer', requestId: 'r', answer: 'Blue' });
+  for (const other of ['3', 'y', 'no']) assert.equal(answerOf(other, question), undefined);
+  assert.deepEqual(replyWith('Green', question), { type: 'answer', requestId: 'r', answer: 'Green' });
+  assert.equal(answerOf('1', { kind: 'ask', params: { ...question.params, multi: true } } as Waiting), undefined);
+});
