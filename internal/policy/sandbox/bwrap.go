@@ -1,9 +1,6 @@
 package sandbox
 
-import (
-	"os"
-	"sort"
-)
+import "sort"
 
 // keptInRun are places under /run that hold programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
@@ -36,14 +33,9 @@ func bwrapPrefix(bwrap string, s Spec) []string {
 	return append(args, "--")
 }
 
-// capArgs: to root bubblewrap leaves every capability, and so the power to remount. What is kept
-// is what root needs to work with the files of others.
-func capArgs() []string {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	return []string{"--cap-drop", "ALL", "--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_FOWNER", "--cap-add", "CAP_CHOWN"}
-}
+// capArgs drops every capability. To root bubblewrap leaves all of them otherwise, and with
+// them the power to remount.
+func capArgs() []string { return []string{"--cap-drop", "ALL"} }
 
 func tmpArgs(tmp string) []string {
 	if tmp == "" {

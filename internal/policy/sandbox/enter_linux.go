@@ -70,8 +70,8 @@ func (p *Plan) restrict() error {
 			return err
 		}
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("giving up new privileges: %w", err)
+	if err := dropPrivileges(); err != nil {
+		return err
 	}
 	if err := ll.LandlockRestrictSelf(fd, 0); err != nil {
 		return fmt.Errorf("entering the Landlock sandbox: %w", err)
@@ -118,8 +118,7 @@ func allowBelow(ruleset int, path string, rights uint64) error {
 	return nil
 }
 
-// loopbackUp gives the new network namespace its loopback, which tests of servers need,
-// and drops the capability that it took.
+// loopbackUp gives the new network namespace its loopback, which tests of servers need.
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -134,5 +133,5 @@ func loopbackUp() error {
 	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr); err != nil {
 		return fmt.Errorf("bringing loopback up: %w", err)
 	}
-	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	return nil
 }
