@@ -1,9 +1,10 @@
 // What stands around the conversation: title, pickers, context gauge, queue, questions, jobs.
-import type { AskParams, Job, QueueEntry, RequestPermissionParams } from '../protocol';
+import type { AskParams, Job, PermissionOption, QueueEntry, RequestPermissionParams } from '../protocol';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
 import { wordsOf } from './model';
+import { optionGroups, visible } from './typed';
 
 type Send = (message: FromPanel) => void;
 
@@ -79,30 +80,25 @@ export function drawWaiting(waiting: Waiting, send: Send): HTMLElement {
 function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   const feedback = h('input', { type: 'text', placeholder: 'Tell the agent why (optional)', 'aria-label': 'Feedback' });
   const { subject } = params;
-  const answer = (optionId: string) => () => send({ type: 'permission', requestId: params.requestId, optionId, feedback: feedback.value || undefined });
+  const { shown, menu } = optionGroups(params.options);
+  const choice = (option: PermissionOption, index: number) => {
+    const answer = () => send({ type: 'permission', requestId: params.requestId, optionId: option.optionId, feedback: feedback.value || undefined });
+    const rule = option.pattern !== undefined && h('code', { class: 'pattern' }, visible(option.pattern));
+    return h('button', { type: 'button', class: index === 0 ? 'primary' : undefined, 'data-kind': option.kind, onclick: answer }, option.name, index < 9 && digit(index), rule);
+  };
   const isPlan = !subject.command && params.preview !== undefined;
+  const title = subject.command === undefined ? visible(params.title) : 'Allow this command?'; // the command itself is below in full
   return h(
     'section',
     { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },
-    h('div', { class: subject.command === undefined ? 'caption' : 'caption brief', title: params.title }, params.title), // the command stands below in full
-    subject.command !== undefined && reachable(h('pre', { class: 'command' }, subject.command)),
+    h('div', { class: 'caption' }, title),
+    subject.command !== undefined && reachable(h('pre', { class: 'command' }, visible(subject.command))),
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
     params.reason !== '' && h('div', { class: 'reason' }, params.reason),
     params.preview !== undefined && preview(params.preview, isPlan),
-    h(
-      'div',
-      { class: 'row choices' },
-      ...params.options.map((option, index) =>
-        h(
-          'button',
-          { type: 'button', class: index === 0 ? 'primary' : undefined, 'data-kind': option.kind, onclick: answer(option.optionId) },
-          option.name,
-          index < 9 && digit(index),
-          option.pattern !== undefined && h('code', { class: 'pattern' }, option.pattern),
-        ),
-      ),
-    ),
+    h('div', { class: 'row decisions' }, ...shown.map(choice)),
+    menu.length > 0 && h('details', { class: 'more' }, h('summary', {}, 'More choices'), h('div', { class: 'row choices' }, ...menu.map((option, index) => choice(option, shown.length + index)))),
     feedback,
   );
 }

@@ -8,6 +8,8 @@ import { answerOf, replyWith } from './typed';
 /** What the agent waits for: its oldest question, and how many changes are undecided. */
 interface Pending {
   waiting: Waiting | undefined;
+  /** Whether the menu of the question is open, so that its digits are shown. */
+  menuOpen: boolean;
   discards: number;
 }
 
@@ -20,10 +22,10 @@ export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, 
   return {
     subject,
     holds(text, asked, take, deliver) {
-      const { waiting, discards } = pending();
+      const { waiting, discards, menuOpen } = pending();
       const now = subject();
       if (now === '' || text.startsWith('/')) return false;
-      const answer = waiting && asked === now ? answerOf(text, waiting) : undefined; // typed for an earlier question, it is no answer to this one
+      const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined; // typed for an earlier question, it is no answer to this one
       if (answer) {
         take();
         send(answer);

@@ -28,7 +28,7 @@ let waitingNow: Waiting[] = [];
 let discards = 0;
 const confirm: Confirm = new Confirm(() => composer.focus());
 const stopQuestion = new StopQuestion(confirm, send);
-const composer: Composer = new Composer(send, saved, () => api.setState(saved), enterGate(confirm, send, () => ({ waiting: waitingNow[0], discards: composer.isBusy ? discards : 0 })));
+const composer: Composer = new Composer(send, saved, () => api.setState(saved), enterGate(confirm, send, () => ({ waiting: waitingNow[0], menuOpen: asks.querySelector<HTMLDetailsElement>('.ask:first-child details.more')?.open ?? false, discards: composer.isBusy ? discards : 0 })));
 
 const head = h('header');
 const problem = h('div', { class: 'problem', role: 'alert', hidden: true });

@@ -1,4 +1,5 @@
 // What Enter in the input means while the agent waits for the user. Pure, so that it can be tested.
+import type { PermissionOption } from '../protocol';
 import type { FromPanel, Waiting } from './messages';
 
 /** A choice in a question, with the digit that the panel shows next to it. */
@@ -8,20 +9,43 @@ export interface Choice {
   message: FromPanel;
 }
 
+/** The options of a permission as the panel shows them: allow once and reject first, the others in a menu. */
+export function optionGroups(options: PermissionOption[]): { shown: PermissionOption[]; menu: PermissionOption[] } {
+  const first = (kind: string) => options.find((o) => o.kind === kind);
+  const shown = [first('allow_once'), first('reject_once')].filter((o) => o !== undefined);
+  if (shown.length === 0) return { shown: options, menu: [] };
+  return { shown, menu: options.filter((o) => !shown.includes(o)) };
+}
+
+/** Text of a command with characters that cannot be seen, or that change the direction of others, as escapes. */
+export function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
 /** The choices of a question in the order in which they are shown. At most nine have a digit. */
 export function choicesOf(waiting: Waiting): Choice[] {
   const { requestId } = waiting.params;
   if (waiting.kind === 'permission') {
-    return waiting.params.options.slice(0, 9).map(({ optionId, name }, index) => ({ digit: String(index + 1), label: name, message: { type: 'permission', requestId, optionId } }));
+    const { shown, menu } = optionGroups(waiting.params.options);
+    return [...shown, ...menu].slice(0, 9).map(({ optionId, name }, index) => ({ digit: String(index + 1), label: name, message: { type: 'permission', requestId, optionId } }));
   }
   if (waiting.params.multi) return [];
   return (waiting.params.options ?? []).slice(0, 9).map(({ label }, index) => ({ digit: String(index + 1), label, message: { type: 'answer', requestId, answer: label } }));
 }
 
-/** The answer that a text gives: only a whole text that is one of the digits, or yes or no to a permission, is an answer. */
-export function answerOf(text: string, waiting: Waiting): FromPanel | undefined {
+/**
+ * The answer that a text gives. Only a whole text that is one of the shown digits, or yes or no to a permission, is an answer.
+ * The digits of a permission's menu count while `menuOpen`.
+ */
+export function answerOf(text: string, waiting: Waiting, menuOpen = false): FromPanel | undefined {
   const word = text.trim().toLowerCase();
-  const byDigit = choicesOf(waiting).find(({ digit }) => digit === word);
+  const hidden = waiting.kind === 'permission' && !menuOpen ? optionGroups(waiting.params.options).menu.length : 0;
+  const choices = choicesOf(waiting);
+  const all = waiting.kind === 'permission' ? waiting.params.options.length : choices.length;
+  const byDigit = choices.slice(0, all - hidden).find(({ digit }) => digit === word);
   if (byDigit) return byDigit.message;
   if (waiting.kind !== 'permission') return undefined;
   const kind = /^y(es)?$/.test(word) ? 'allow_once' : /^no?$/.test(word) ? 'reject_once' : undefined;

@@ -84,6 +84,28 @@ async function typedAnswers(d) {
   await d.idle();
 }
 
+/** The command is there once and whole, and so is the rule that a lasting answer would store. */
+async function permissionInFull(d) {
+  const last = 'and-the-end-of-it';
+  const command = `touch ${Array.from({ length: 24 }, (_, i) => `a-rather-long-name-${i}`).join(' ')} ${last}`;
+  await d.play(bash(command), { text: 'Over.' });
+  await d.prompt('run it');
+  const ask = d.panel.locator('.ask');
+  await ask.locator('.command', { hasText: last }).waitFor();
+  assert.equal(await ask.locator('.command').evaluate((pre) => pre.scrollHeight <= pre.clientHeight + 1 && pre.scrollWidth <= pre.clientWidth + 1), true, 'nothing of the command is cut');
+  assert.equal((await ask.locator('> :not(details)').allTextContents()).filter((text) => text.includes(last)).length, 1, 'the command is shown once');
+  assert.deepEqual(await ask.locator('.decisions button').evaluateAll((all) => all.map((b) => b.firstChild.textContent)), ['Allow once', 'Reject']);
+  await d.shot('permission-long');
+  await d.click(ask.locator('summary'));
+  const rules = ask.locator('.pattern');
+  await rules.first().waitFor();
+  for (const cut of await rules.evaluateAll((all) => all.map((code) => code.scrollWidth > code.clientWidth + 1))) assert.equal(cut, false);
+  await d.shot('permission-menu');
+  await d.click(ask.locator('.decisions').getByRole('button', { name: 'Reject' }));
+  await d.entry('assistantMessage', 'Over').waitFor();
+  await d.idle();
+}
+
 /** A stop that would discard changes is asked about; Escape in the input never is one. */
 async function stopWithPending(d) {
   const file = await openCalc(d);
@@ -317,6 +339,7 @@ function fastEnough([panel, empty], { items, emptyItems, deltas, emptyDeltas }) 
 export const conversationSteps = [
   ['permission, steer, queue', permissionSteerQueue],
   ['answers typed in the input', typedAnswers],
+  ['a permission in full', permissionInFull],
   ['a stop with changes pending', stopWithPending],
   ['abort and continue', abort],
   ['question and plan', questionAndPlan],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Waiting } from '../../src/webview/messages';
-import { answerOf, replyWith } from '../../src/webview/typed';
+import { answerOf, optionGroups, replyWith, visible } from '../../src/webview/typed';
 
 const option = (optionId: string, kind: string) => ({ optionId, name: optionId, kind });
 const options = [option('once', 'allow_once'), option('always', 'allow_always'), option('no', 'reject_once')];
@@ -14,9 +14,8 @@ test('a permission is answered by a digit, by yes and by no, and by nothing else
     assert.deepEqual(answerOf(text, permission), optionId && { type: 'permission', requestId: 'r', optionId }, text);
   };
   for (const yes of ['1', 'y', 'Y', 'yes', ' yes ']) check(yes, 'once');
-  for (const no of ['3', 'n', 'no', 'NO']) check(no, 'no');
-  check('2', 'always');
-  for (const other of ['', '0', '4', '11', '1.', '1 2', 'yess', 'yes please', 'no, use the other', 'allow', 'ok']) check(other, undefined);
+  for (const no of ['2', 'n', 'no', 'NO']) check(no, 'no');
+  for (const other of ['', '0', '3', '4', '11', '1.', '1 2', 'yess', 'yes please', 'no, use the other', 'allow', 'ok']) check(other, undefined);
 });
 
 test('an allow that is not offered is not given', () => {
@@ -31,4 +30,20 @@ test('a question is answered by the digit of a choice', () => {
   for (const other of ['3', 'y', 'no']) assert.equal(answerOf(other, question), undefined);
   assert.deepEqual(replyWith('Green', question), { type: 'answer', requestId: 'r', answer: 'Green' });
   assert.equal(answerOf('1', { kind: 'ask', params: { ...question.params, multi: true } } as Waiting), undefined);
+});
+
+test('the digits of the menu count only while it is open', () => {
+  assert.equal(answerOf('3', permission), undefined);
+  assert.deepEqual(answerOf('3', permission, true), { type: 'permission', requestId: 'r', optionId: 'always' });
+});
+
+test('allow once and reject are shown, the rest is in the menu', () => {
+  const ids = (list: { optionId: string }[]) => list.map((o) => o.optionId);
+  const { shown, menu } = optionGroups(options);
+  assert.deepEqual([ids(shown), ids(menu)], [['once', 'no'], ['always']]);
+  assert.deepEqual(ids(optionGroups([option('always', 'allow_always')]).shown), ['always']);
+});
+
+test('what cannot be seen in a command is shown as an escape', () => {
+  assert.equal(visible('a\u202eb\u200bc\x1b[0m\td\ne é'), 'a\\u202eb\\u200bc\\x1b[0m\td\ne é');
 });
