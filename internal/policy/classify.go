@@ -28,6 +28,9 @@ const (
 	maxUnfolding   = 6   // sh -c inside eval inside …
 	bytesPerPart   = 24  // a guess, so that the list of parts need not grow
 	maxWrapping    = 32  // nice nohup env …
+	maxWords       = 2048
+	maxParts       = 256
+	maxForms       = 128 // other readings of one command
 )
 
 // Classification is what is known of a script before it runs.
@@ -66,6 +69,7 @@ type walker struct {
 	dark    bool
 	depth   int    // of scripts in scripts
 	wrapped int    // of commands in commands
+	words   int    // of all commands, those in commands counted again
 	src     string // of the script being walked
 	movedTo bool   // a cd came
 	git     bool
@@ -185,6 +189,16 @@ func (w *walker) source(n syntax.Node) string {
 		return "$…"
 	}
 	return w.src[from:to]
+}
+
+// tooLarge counts the words of a command, and reports whether the script has more words or parts
+// than are read. Such a script is opaque.
+func (w *walker) tooLarge(words int) bool {
+	if w.words += words; w.words > maxWords || len(w.parts) >= maxParts {
+		w.opaque("it has too many words to be read")
+		return true
+	}
+	return false
 }
 
 // add takes a part in.

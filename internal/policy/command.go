@@ -8,6 +8,9 @@ import (
 
 // call reads a simple command: its assignments, then its words.
 func (w *walker) call(c *syntax.CallExpr) {
+	if w.tooLarge(len(c.Assigns) + len(c.Args)) {
+		return
+	}
 	var assigns []string
 	for _, a := range c.Assigns {
 		text, harmless := w.assign(a)
@@ -48,6 +51,9 @@ func (w *walker) command(args []arg, assigns []string) {
 		return
 	}
 	defer func() { w.wrapped-- }()
+	if w.wrapped > 1 && w.tooLarge(len(args)) {
+		return
+	}
 	if args[0].dynamic || args[0].text == "" {
 		w.add(part(args, assigns, Mutates, "the name of the command is not known before it runs"))
 		w.dark = true
@@ -70,7 +76,10 @@ func (w *walker) simple(args []arg, assigns []string) {
 		class, reason = max(class, Mutates), "it sets "+variables(assigns)+", which can change what programs do"
 	}
 	p := part(args, assigns, class, reason)
-	p.Forms = otherForms(args)
+	if p.Forms = otherForms(args); len(p.Forms) > maxForms {
+		p.Forms = p.Forms[:maxForms]
+		w.opaque(args[0].text + " has too many arguments to be read")
+	}
 	w.add(p)
 	if launchers[commandName(args[0].text)] {
 		w.launched(args)
@@ -167,8 +176,12 @@ func otherForms(args []arg) [][]string {
 		}
 	}
 	if launchers[name] {
-		for i := 1; i < len(words); i++ {
-			forms = append(forms, append([]string{commandName(words[i])}, words[i+1:]...))
+		for i := 1; i < len(words) && len(forms) <= maxForms; i++ {
+			form := words[i:] // shared: a copy of each rest would take quadratic memory
+			if plain := commandName(words[i]); plain != words[i] {
+				form = append([]string{plain}, words[i+1:]...)
+			}
+			forms = append(forms, form)
 		}
 	}
 	return forms

@@ -24,26 +24,39 @@ func (r *Rule) allows(p Part) bool {
 // matchWords: a lone * stands for any words; a last token that ends in * for what begins so,
 // with any words behind it; other tokens for one word. A word that expands fits a lone * only.
 func matchWords(tokens []token, words []string, dynamic []bool) bool {
-	if len(tokens) == 0 {
-		return len(words) == 0
-	}
-	t := tokens[0]
-	if t.star() {
-		for i := 0; i <= len(words); i++ {
-			if matchWords(tokens[1:], words[i:], dynamic[i:]) {
+	return matchTokens(tokens, len(words), func(t token, i int) bool { return !dynamic[i] && t.fits(words[i]) })
+}
+
+// matchTokens matches a pattern with n words in time proportional to the product of their
+// lengths. It goes back to the last lone * only: what an earlier one covers never has to grow.
+func matchTokens(tokens []token, n int, fits func(t token, word int) bool) bool {
+	t, w := 0, 0
+	star, from := -1, 0 // the last lone *, and the first word behind what it covers
+	for {
+		switch {
+		case t < len(tokens) && tokens[t].star():
+			star, from = t, w
+			t++
+			continue
+		case t == len(tokens) && w == n:
+			return true
+		case t < len(tokens) && w < n && fits(tokens[t], w):
+			if t == len(tokens)-1 && tokens[t].open() {
 				return true
 			}
+			t, w = t+1, w+1
+			continue
 		}
-		return false
+		if star < 0 || from >= n {
+			return false
+		}
+		from++
+		t, w = star+1, from
 	}
-	if len(words) == 0 || dynamic[0] || !t.fits(words[0]) {
-		return false
-	}
-	if len(tokens) == 1 && t.glob && strings.HasSuffix(t.text, "*") {
-		return true
-	}
-	return matchWords(tokens[1:], words[1:], dynamic[1:])
 }
+
+// open reports whether the token, as the last one, allows any words behind its own.
+func (t token) open() bool { return t.glob && strings.HasSuffix(t.text, "*") }
 
 // fits matches one word. A glob does not let a path climb out of where it seems to lie.
 func (t token) fits(word string) bool {
@@ -88,25 +101,7 @@ func (r *Rule) hitsWords(words []string, dynamic []bool) certainty {
 // denyWords is matchWords for rules that hold back: globs are not limited, expansions are
 // taken as they are written.
 func denyWords(tokens []token, words []string) bool {
-	if len(tokens) == 0 {
-		return len(words) == 0
-	}
-	t := tokens[0]
-	if t.star() {
-		for i := 0; i <= len(words); i++ {
-			if denyWords(tokens[1:], words[i:]) {
-				return true
-			}
-		}
-		return false
-	}
-	if len(words) == 0 || !wildcard(t.text, words[0]) {
-		return false
-	}
-	if len(tokens) == 1 && t.glob && strings.HasSuffix(t.text, "*") {
-		return true
-	}
-	return denyWords(tokens[1:], words[1:])
+	return matchTokens(tokens, len(words), func(t token, i int) bool { return wildcard(t.text, words[i]) })
 }
 
 // mayBegin reports whether some words behind these could make the pattern fit.

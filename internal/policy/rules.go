@@ -123,7 +123,34 @@ func (r *Rule) compile() (column int, why string) {
 	if !commandTool(r.Tool) && !doublestar.ValidatePattern(r.Pattern) {
 		return 0, "the pattern is not a valid glob"
 	}
+	if !commandTool(r.Tool) && alternatives(r.Pattern) > maxAlternatives {
+		return 0, fmt.Sprintf("the braces stand for more than %d patterns; use several rules", maxAlternatives)
+	}
 	return 0, ""
+}
+
+// maxAlternatives bounds what the braces of one path pattern stand for: matching tries each.
+const maxAlternatives = 256
+
+// alternatives is an upper bound of how many patterns the braces of a pattern stand for.
+func alternatives(pattern string) int {
+	total, inside := 1, 0
+	for i := 0; i < len(pattern) && total <= maxAlternatives; i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			inside = 1
+		case ',':
+			if inside > 0 {
+				inside++
+			}
+		case '}':
+			total *= max(inside, 1)
+			inside = 0
+		}
+	}
+	return total
 }
 
 // tokenize splits a command pattern into words; quotes take away the meaning of * and spaces.
