@@ -146,6 +146,7 @@ func clientFrom(params object) client {
 			c.features.Delete = true
 		}
 	}
+	c.features.WritesNew = c.name == "acp" && c.features.Create
 	c.features.FirstVersionOnly = c.name == "Neovim"
 	c.features.IdleChanges = isEglot(c.name, caps)
 	for _, e := range caps.object("general").strings("positionEncodings") {

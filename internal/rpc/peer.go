@@ -126,6 +126,9 @@ func editTo(e workspace.WorkspaceEdit, f workspace.ClientFeatures) map[string]an
 	changes := make([]any, 0, len(e.Files)+len(e.Documents))
 	for _, op := range e.Files {
 		changes = append(changes, fileOpTo(op))
+		if op.Text != "" {
+			e.Documents = append(e.Documents, workspace.DocumentEdit{URI: op.URI, Edits: []workspace.TextEdit{{NewText: op.Text}}})
+		}
 	}
 	for _, d := range e.Documents {
 		changes = append(changes, map[string]any{
@@ -216,15 +219,23 @@ func (p *Peer) EditorShowDiff(ctx context.Context, params wire.EditorShowDiffPar
 }
 
 // EditorOpen has a client that claims it bring its document of a file up to date; it has
-// been read when this returns. Without the claim it does nothing.
-func (p *Peer) EditorOpen(ctx context.Context, uri string) {
+// been read when this returns. Without the claim it does nothing. The error is not nil only where the client refuses
+// the file (RequestFailed): it must not be read from disk then.
+func (p *Peer) EditorOpen(ctx context.Context, uri string) error {
 	if !p.s.client.claims.Editor.Open {
-		return
+		return nil
 	}
 	var result wire.EditorOpenResult
-	if err := p.editor(ctx, wire.MethodEditorOpen, wire.EditorOpenParams{URI: uri}, &result); err != nil {
-		p.s.log.Debug("asking for a document", "uri", uri, "error", err)
+	err := p.editor(ctx, wire.MethodEditorOpen, wire.EditorOpenParams{URI: uri}, &result)
+	if err == nil {
+		return nil
 	}
+	p.s.log.Debug("asking for a document", "uri", uri, "error", err)
+	var refused *jsonrpc2.Error
+	if errors.As(err, &refused) && refused.Code == wire.CodeRequestFailed {
+		return errors.New(refused.Message)
+	}
+	return nil
 }
 
 // editor calls with a time limit of its own.

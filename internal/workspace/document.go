@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// ErrRefused means that the editor does not let a file be read.
+var ErrRefused = errors.New("the editor refused access to the file")
+
 // ErrNotOpen means that a document notification named a document that is not open.
 var ErrNotOpen = errors.New("the document is not open")
 

@@ -21,7 +21,7 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	from, to := c.renaming()
 	switch undo := c.applied; {
 	case c.op == Create && !undo, c.op == Delete && undo:
-		err = w.createFile(c, t.wants[0].text)
+		err = w.createFile(ctx, p, c, t.wants[0].text)
 	case c.op == Create, c.op == Delete:
 		err = w.deleteFile(ctx, p, c, h)
 	default:
@@ -46,7 +46,7 @@ func (c *change) renaming() (from, to Ref) {
 	return c.ref, c.newRef
 }
 
-func (w *Workspace) createFile(c *change, text []byte) error {
+func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, text []byte) error {
 	if w.isOpen(c.ref.Key) {
 		return fmt.Errorf("creating %s: it is open in the editor meanwhile: %w", c.ref.Rel, fs.ErrExist)
 	}
@@ -56,7 +56,12 @@ func (w *Workspace) createFile(c *change, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", c.ref.Rel, err)
 	}
-	if err := writeFile(c.ref, data, "", c.mode); err != nil {
+	if w.opt.Client.Features().WritesNew && !c.applied && c.mode == 0 && bytes.Equal(data, text) {
+		err = w.createByEditor(ctx, p, c.ref, data)
+	} else {
+		err = writeFile(c.ref, data, "", c.mode)
+	}
+	if err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -66,6 +71,21 @@ func (w *Workspace) createFile(c *change, text []byte) error {
 	c.hunks[0].start, c.hunks[0].end = 0, len(text)
 	c.text, c.index = text, NewLineIndex(text)
 	return nil
+}
+
+// createByEditor has the editor write a new file. Whether it did is seen on the disk, or in its buffer.
+func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, data []byte) error {
+	if exists(ref) {
+		return fmt.Errorf("creating %s: %w", ref.Rel, fs.ErrExist)
+	}
+	there := func() bool {
+		if f := w.readBuffer(ref); f != nil {
+			return bytes.Equal(f.Text.Data, data)
+		}
+		raw, _, err := readRaw(ref)
+		return err == nil && bytes.Equal(raw, data)
+	}
+	return w.viaEditor(ctx, p, FileOp{Op: Create, URI: ref.URI, Text: string(data)}, there, there)
 }
 
 func (w *Workspace) isOpen(key string) bool {

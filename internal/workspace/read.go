@@ -64,7 +64,9 @@ func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 		return nil, context.Cause(ctx)
 	}
 	if w.opt.Look != nil && ref.IsFile() {
-		w.opt.Look(ctx, ref.URI)
+		if err := w.opt.Look(ctx, ref.URI); err != nil {
+			return nil, fmt.Errorf("reading %s: %w: %w", ref.Rel, ErrRefused, err)
+		}
 	}
 	w.canonicalizeDocs()
 	if f := w.readBuffer(ref); f != nil {

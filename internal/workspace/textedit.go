@@ -17,6 +17,7 @@ type FileOp struct {
 	Op           Op // Create, Rename or Delete
 	URI          string
 	NewURI       string // of Rename
+	Text         string // of Create
 	AnnotationID string
 }
 

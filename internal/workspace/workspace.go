@@ -43,6 +43,8 @@ type ClientFeatures struct {
 	// IdleChanges marks clients known to send didChange only when their user's command is over
 	// and they are idle (eglot): it is awaited longer.
 	IdleChanges bool
+	// WritesNew marks the client that new files are written by: the ACP front end, whose editor may hold them back.
+	WritesNew bool
 }
 
 // ApplyReply is the answer to workspace/applyEdit.
@@ -66,8 +68,9 @@ type Options struct {
 	// Format, if set, formats a new text before it is proposed; an error leaves it as it is.
 	Format func(ctx context.Context, path string, text []byte) ([]byte, error)
 	// Look, if set, runs before a file is read, so that an editor which tells of no changes can
-	// bring its document up to date. It may wait for the editor and heeds ctx.
-	Look func(ctx context.Context, uri string)
+	// bring its document up to date. It may wait for the editor and heeds ctx. An error says that the editor refuses
+	// the file: it is not read then.
+	Look func(ctx context.Context, uri string) error
 	// Before, if set, runs before files change. It must not take long. What it has seen is given to Check.
 	Before func(ctx context.Context, paths []string) (seen any)
 	// AskReload, if set, asks the user about a document with unsaved changes whose file somebody

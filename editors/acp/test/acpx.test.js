@@ -84,7 +84,7 @@ describe("acpx", { concurrency: true }, () => {
 
   test("what it denies is not done, by no way", async (t) => {
     const { w, run } = acpx(t, { config: { sandbox: "off", permissions: { profile: "trust" } }, files: { "a.txt": "one\ntwo\n" }, script: [
-      edit("a.txt", "two\n", "TWO\n"), { expect: { lastTool: "reject" }, ...call("bash", { command: "touch ran" }) }, { expect: { lastTool: "not run" }, text: "Well." }] });
+      edit("a.txt", "two\n", "TWO\n"), { expect: { lastTool: "refused access to the file: Permission denied" }, ...call("bash", { command: "touch ran" }) }, { expect: { lastTool: "not run" }, text: "Well." }] });
     const got = await run("--deny-all", "exec", "work");
     assert.equal(got.status, 5, got.text);
     assert.match(got.text, /Edit a\.txt \(failed\)[^]*Well\./);

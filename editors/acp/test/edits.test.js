@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import * as acp from "@agentclientprotocol/sdk";
 import { M, call, connect, edit, readThen, world } from "./harness.js";
 
 const lines = (n) => Array.from({ length: n }, (_, i) => `line ${i + 1}\n`).join("");
@@ -259,4 +260,50 @@ test("a client that can only read keeps its unsaved buffer", async (t) => {
   await c.prompt(id, "edit");
   assert.equal(c.text(), "told");
   assert.equal(w.read("a.txt"), lines(5));
+});
+
+test("a file that the client denies is not read from the disk", async (t) => {
+  const w = world(t, { files: { "a.txt": "of the disk\n", "b.txt": "seen\n" }, script: [
+    call("read", { path: "a.txt" }), { expect: { lastTool: "not for you" }, ...call("edit", { path: "a.txt", old_string: "x", new_string: "y" }) },
+    { expect: { lastTool: "not for you" }, ...call("read", { path: "b.txt" }) }, { expect: { lastTool: "seen" }, text: "denied" }] });
+  const denies = (p) => {
+    if (p === w.path("a.txt")) throw new Error("not for you");
+    throw acp.RequestError.resourceNotFound(p);
+  };
+  const c = await connect(t, w, { permission: () => "accept", readFile: denies, writeFile: () => {} });
+  const id = await c.session();
+  assert.equal((await c.prompt(id, "read")).stopReason, "end_turn");
+  assert.equal(c.text(), "denied");
+  assert.ok(!JSON.stringify(c.updates).includes("of the disk"), "the text of a denied file is in an update");
+  assert.equal(w.read("a.txt"), "of the disk\n");
+});
+
+test("a new file is written by the client, which is asked for it once at most", async (t) => {
+  const w = world(t, { script: [call("write", { path: "deep/new.txt", content: "new\n" }), { expect: { lastTool: "applied" }, text: "made" }] });
+  const p = w.path("deep/new.txt");
+  const reads = [], writes = [];
+  const c = await connect(t, w, {
+    permission: () => "accept",
+    readFile: (path) => { reads.push(path); throw acp.RequestError.resourceNotFound(path); },
+    writeFile: (path, text) => { writes.push([path, text]); fs.mkdirSync(path.slice(0, path.lastIndexOf("/")), { recursive: true }); fs.writeFileSync(path, text); },
+  });
+  const id = await c.session();
+  await c.prompt(id, "make");
+  assert.equal(c.text(), "made");
+  assert.deepEqual(writes, [[p, "new\n"]]);
+  assert.ok(reads.length <= 1, `${reads.length} reads that failed before the file was written`);
+  assert.equal(w.read("deep/new.txt"), "new\n");
+});
+
+test("a client that refuses to write a new file is not bypassed", async (t) => {
+  const w = world(t, { script: [call("write", { path: "new.txt", content: "new\n" }), { expect: { lastTool: "read-only today" }, text: "refused" }] });
+  const c = await connect(t, w, {
+    permission: () => "accept",
+    readFile: (path) => { throw acp.RequestError.resourceNotFound(path); },
+    writeFile: () => { throw new Error("read-only today"); },
+  });
+  const id = await c.session();
+  await c.prompt(id, "make");
+  assert.equal(c.text(), "refused");
+  assert.ok(!fs.existsSync(w.path("new.txt")));
 });

@@ -219,12 +219,16 @@ func (c *core) initialize(mcp map[string]wire.MCP) error {
 		options["mcpServers"] = mcp
 	}
 	fs := c.a.client.Fs
+	creates := []string{}
+	if fs.WriteTextFile {
+		creates = []string{"create"}
+	}
 	params := map[string]any{
 		"rootUri": workspace.URIOfPath(c.roots[0]), "workspaceFolders": list, "initializationOptions": options,
 		"clientInfo": map[string]any{"name": "acp", "version": c.a.opts.Version},
 		"capabilities": map[string]any{
 			"general":   map[string]any{"positionEncodings": []string{"utf-8"}},
-			"workspace": map[string]any{"applyEdit": true, "workspaceEdit": map[string]any{"documentChanges": true}},
+			"workspace": map[string]any{"applyEdit": true, "workspaceEdit": map[string]any{"documentChanges": true, "resourceOperations": creates}},
 			"experimental": map[string]any{"agentLsp": map[string]any{"version": wire.Version, "permission": true, "ask": true,
 				"editor": map[string]any{"save": fs.WriteTextFile, "open": fs.ReadTextFile}}},
 		},
@@ -287,7 +291,8 @@ func (c *core) answer(ctx context.Context, method string, params json.RawMessage
 	case wire.MethodEditorOpen:
 		var p wire.EditorOpenParams
 		_ = json.Unmarshal(params, &p)
-		return wire.EditorOpenResult{Opened: c.docs.refresh(ctx, p.URI)}, nil
+		opened, err := c.docs.refresh(ctx, p.URI)
+		return wire.EditorOpenResult{Opened: opened}, err
 	case wire.MethodEditorSave:
 		var p wire.EditorSaveParams
 		_ = json.Unmarshal(params, &p)

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/coder/acp-go-sdk"
+	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -20,19 +24,30 @@ import (
 // fsTimeout bounds fs/* requests, which no person answers.
 const fsTimeout = 5 * time.Second
 
+// missingFor is how long a file that neither the disk nor the client has is not asked for again: to make a new file
+// looks for it more than once.
+const missingFor = 2 * time.Second
+
 // documents are the files that the client reads and writes for us. The ACP tells of no
 // change, so a document is read again whenever the core looks at its file.
 type documents struct {
 	c     *core
 	turn  chan struct{}        // held while a document is read or changed
 	open  map[string]*document // by URI
-	texts sync.Map             // of what is open, by URI: for who must not wait for turn
+	none  missing
+	texts sync.Map // of what is open, by URI: for who must not wait for turn
 }
 
 type document struct {
 	path    string
 	version int32
 	text    string
+}
+
+// missing is the file that was looked for last and is nowhere.
+type missing struct {
+	uri   string
+	until time.Time
 }
 
 func newDocuments(c *core) *documents {
@@ -51,33 +66,48 @@ func (d *documents) enter(ctx context.Context) bool {
 
 func (d *documents) leave() { <-d.turn }
 
-// refresh makes the core's document that of the client and reports whether it is open.
-func (d *documents) refresh(ctx context.Context, uri string) bool {
+// refresh makes the core's document that of the client and reports whether it is open. The error says that the client
+// refuses the file.
+func (d *documents) refresh(ctx context.Context, uri string) (open bool, err error) {
 	if !d.c.a.client.Fs.ReadTextFile || !d.enter(ctx) {
-		return false
+		return false, nil
 	}
 	defer d.leave()
-	return d.sync(ctx, uri) != nil
+	doc, err := d.sync(ctx, uri)
+	return doc != nil, err
 }
 
-// sync reads a file by the client. nil: the client does not have it, or the disk is the truth.
-func (d *documents) sync(ctx context.Context, uri string) *document {
+// sync reads a file by the client. nil: the client does not have it, or the disk is the truth. Whatever else than
+// "not found" the client answers for a file that is on the disk is a refusal, and an error here.
+func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	doc, path := d.open[uri], pathOf(uri)
 	if path == "" {
-		return doc
+		return doc, nil
 	}
 	disk, diskErr := os.ReadFile(path)
+	gone := errors.Is(diskErr, fs.ErrNotExist)
+	if gone && d.none.uri == uri && time.Now().Before(d.none.until) {
+		return nil, nil
+	}
+	d.none = missing{}
 	text, err := d.read(ctx, path)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.close(uri)
+		if ctx.Err() != nil {
+			return nil, nil
 		}
-		return nil
+		d.close(uri)
+		if gone {
+			d.none = missing{uri, time.Now().Add(missingFor)}
+		}
+		if gone || notFound(err) {
+			return nil, nil
+		}
+		return nil, fail(wire.CodeRequestFailed, "%s", refusal(err))
 	}
 	text, same := likeDisk(text, disk, diskErr)
 	if doc == nil {
 		if same && (!d.c.a.client.Fs.WriteTextFile || !plain(disk)) {
-			return nil
+			return nil, nil
 		}
 		doc = &document{path: path, version: 1, text: text}
 		d.open[uri] = doc
@@ -96,7 +126,32 @@ func (d *documents) sync(ctx context.Context, uri string) *document {
 	if same {
 		d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
 	}
-	return doc
+	return doc, nil
+}
+
+// notFound reports whether a client's error says that it has no such file. Clients that have no code for that say it in
+// words; that a method is not found is another matter.
+func notFound(err error) bool {
+	var e *jsonrpc2.Error
+	if !errors.As(err, &e) || e.Code == codeMethodNotFound {
+		return false
+	}
+	return e.Code == codeNotFound || saysNotFound.MatchString(e.Message) || saysNotFound.Match(e.Data)
+}
+
+var saysNotFound = regexp.MustCompile(`(?i)\b(?:ENOENT|no such file|(?:file|path|resource|document) (?:was )?not found|does not exist)\b`)
+
+// refusal is a client's error in its own words, without the request's name.
+func refusal(err error) string {
+	var e *jsonrpc2.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	var data struct{ Details string }
+	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
+		return data.Details // where the official SDKs put the words of an exception; their message is "Internal error"
+	}
+	return e.Message
 }
 
 // plain says whether a client's plain text can stand for a file byte for byte.
@@ -165,8 +220,17 @@ func (d *documents) applyEdit(ctx context.Context, params json.RawMessage) (any,
 		return nil, context.Cause(ctx)
 	}
 	defer d.leave()
+	fresh := ""
 	for _, ch := range changes {
-		if reason := d.applyTo(ctx, ch); reason != "" {
+		if ch.Kind == "create" {
+			fresh = ch.URI
+			continue
+		}
+		apply := d.applyTo
+		if ch.TextDocument.URI == fresh {
+			apply = d.create
+		}
+		if reason := apply(ctx, ch); reason != "" {
 			return textedit.Applied(reason), nil
 		}
 	}
@@ -176,7 +240,10 @@ func (d *documents) applyEdit(ctx context.Context, params json.RawMessage) (any,
 // applyTo edits one document and returns why it could not, "" if it did.
 func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
 	uri, version := ch.TextDocument.URI, ch.TextDocument.Version
-	doc := d.sync(ctx, uri)
+	doc, err := d.sync(ctx, uri)
+	if err != nil {
+		return err.Error()
+	}
 	if doc == nil || version != nil && *version != doc.version {
 		return textedit.Stale
 	}
@@ -188,9 +255,31 @@ func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
 		return err.Error()
 	}
 	if err := d.write(ctx, doc.path, text); err != nil {
-		return "the editor did not write the file: " + err.Error()
+		return "the editor did not write the file: " + refusal(err)
 	}
 	d.verify(ctx, uri, doc)
+	return ""
+}
+
+// create has the client write a new file. Its text is looked at only if the disk does not have it then: the client may
+// hold it in a buffer.
+func (d *documents) create(ctx context.Context, ch textedit.Change) string {
+	uri := ch.TextDocument.URI
+	text, err := textedit.Apply("", ch.Edits)
+	if err != nil {
+		return err.Error()
+	}
+	err = d.write(ctx, pathOf(uri), text)
+	d.none = missing{}
+	if err != nil {
+		return "the editor did not write the file: " + refusal(err)
+	}
+	if disk, err := os.ReadFile(pathOf(uri)); err == nil && string(disk) == text {
+		return ""
+	}
+	if _, err := d.sync(ctx, uri); err != nil {
+		return err.Error()
+	}
 	return ""
 }
 
@@ -228,8 +317,8 @@ func (d *documents) saveOne(ctx context.Context, uri string) bool {
 		return false
 	}
 	defer d.leave()
-	doc := d.sync(ctx, uri)
-	if doc == nil {
+	doc, err := d.sync(ctx, uri)
+	if err != nil || doc == nil {
 		return false
 	}
 	if disk, err := os.ReadFile(doc.path); err == nil && string(disk) == doc.text {

@@ -17,8 +17,10 @@ type Edit struct {
 	NewText string
 }
 
-// Change is the edits of one document; Version is the one that they were made for, nil for any.
+// Change is the edits of one document; Version is the one that they were made for, nil for any. With the kind "create"
+// it is a new file instead, whose text is the next change of the same URI.
 type Change struct {
+	Kind, URI    string
 	TextDocument struct {
 		URI     string
 		Version *int32

@@ -10,6 +10,7 @@ const (
 	CodeNotInitialized   = -32002
 	CodeRequestCancelled = -32800
 	CodeContentModified  = -32801
+	CodeRequestFailed    = -32803 // of a client, to agent/editor/open: it refuses the file
 )
 
 // Error codes of agent/*.
