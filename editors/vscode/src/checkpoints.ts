@@ -8,6 +8,9 @@ import { counted } from './text';
 export class Checkpoints {
   /** What the last restore can be undone with. */
   private redoId: string | undefined;
+  private readonly restored = new vscode.EventEmitter<void>();
+  /** Fires after files were put back. */
+  readonly onRestored = this.restored.event;
 
   constructor(private readonly daemon: Daemon, private readonly session: SessionControl) {}
 
@@ -22,6 +25,7 @@ export class Checkpoints {
     if (!id) return;
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
+    this.restored.fire();
     const left = result.conflicts.map((c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`);
     const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Left alone: ${left.join('; ')}` : ''}`;
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
@@ -34,6 +38,7 @@ export class Checkpoints {
     if (!id) return void vscode.window.setStatusBarMessage('Nothing was restored.', 4000);
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
+    this.restored.fire();
     vscode.window.setStatusBarMessage(`Restore undone: ${counted(result.changes.length, 'file')}.`, 5000);
   }
 

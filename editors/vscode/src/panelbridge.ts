@@ -2,7 +2,8 @@
 import * as vscode from 'vscode';
 import type { Parts } from './commands';
 import { stop } from './stop';
-import type { ContentBlock } from './protocol';
+import { Changes } from './changes';
+import type { Checkpoint, ContentBlock } from './protocol';
 import type { FromPanel } from './webview/messages';
 
 /** Commands that the panel may run. */
@@ -16,33 +17,51 @@ export interface Bridge extends vscode.Disposable {
 
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
-  const state = () => panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId) } });
+  const changes = new Changes(parts.proposals);
+  const state = () => panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId), changes: changes.summary(session.sessionId, session.busy) } });
+  const keepTurn = () => {
+    changes.forget();
+    state();
+  };
   const waiting = () => panel.post({ type: 'waiting', waiting: asks.list().filter((w) => w.params.sessionId === session.sessionId) });
   const subscriptions = [
     session.onChange(state),
     parts.proposals.onChange(state),
     asks.onChange(waiting),
-    session.onSwitch(() => panel.post({ type: 'reset' })),
+    session.onSwitch(() => {
+      changes.forget();
+      panel.post({ type: 'reset' });
+    }),
+    parts.checkpoints.onRestored(keepTurn),
     session.onEvent((event) => {
       panel.post({ type: 'events', events: [event] });
       if (event.method === 'agent/request/resolved') asks.withdraw(event.params.requestId);
-      if (event.method === 'agent/turn/completed' && !event.params.replay) void refresh(parts);
+      if (event.method === 'agent/turn/completed' && !event.params.replay) {
+        const { turnId } = event.params;
+        void refresh(parts).then((checkpoints) => {
+          changes.turnEnded(turnId, checkpoints);
+          state();
+        });
+      }
+      if (event.method === 'agent/turn/started' && !event.params.replay) changes.forget();
     }),
     parts.daemon.onRestarted(() => void session.guard(session.ensure().then(() => parts.proposals.refresh()))),
     parts.daemon.onState((now) => now === 'running' || asks.clear()),
   ];
   return {
-    receive: (message) => void session.guard(handle(parts, message, { state, waiting })),
+    receive: (message) => void session.guard(handle(parts, message, { state, waiting, keepTurn })),
     dispose: () => subscriptions.forEach((s) => s.dispose()),
   };
 }
 
 /** Checkpoints and jobs have no notification of their own: they are asked for when a turn ends. */
-async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<void> {
+async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<Checkpoint[]> {
   const sessionId = session.sessionId;
-  if (!sessionId || daemon.state !== 'running') return;
-  await checkpoints.list().then((found) => panel.post({ type: 'checkpoints', checkpoints: found }), () => {});
+  if (!sessionId || daemon.state !== 'running') return [];
+  const found = await checkpoints.list().catch(() => []);
+  panel.post({ type: 'checkpoints', checkpoints: found });
   await daemon.request('agent/job/list', { sessionId }).then(({ jobs }) => panel.post({ type: 'jobs', jobs }), () => {});
+  return found;
 }
 
 /** A job that is being ended is shown no more: its end has no notification. */
@@ -54,7 +73,7 @@ async function killJob({ daemon, session, panel }: Parts, jobId: string): Promis
   panel.post({ type: 'jobs', jobs: jobs.filter((job) => job.jobId !== jobId) });
 }
 
-async function handle(parts: Parts, message: FromPanel, tell: { state: () => void; waiting: () => void }): Promise<unknown> {
+async function handle(parts: Parts, message: FromPanel, tell: { state: () => void; waiting: () => void; keepTurn: () => void }): Promise<unknown> {
   const { session, asks, daemon } = parts;
   switch (message.type) {
     case 'ready':
@@ -91,6 +110,8 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
       return session.sessionId && parts.sessions.fork(session.sessionId, message.itemId);
     case 'pin':
       return session.sessionId && daemon.request('agent/session/update', { sessionId: session.sessionId, [message.on ? 'pin' : 'unpin']: [message.itemId] });
+    case 'keepTurn':
+      return tell.keepTurn();
     case 'killJob':
       return killJob(parts, message.jobId);
     case 'measured':

@@ -4,14 +4,9 @@ import type { Decision } from '../protocol';
 import { linesOf, rangeOf } from './decorations';
 import { nearestMark, nextMark, type Mark } from './hunks';
 import { baseScheme, isSide, proposedScheme, reviewTitle, sideOf, sideUri, type SideDocuments } from './documents';
-import type { PendingFile, PendingHunk, Proposals } from './proposals';
+import type { PendingFile, PendingHunk, ProposalRef, Proposals } from './proposals';
 import type { HunkRef, HunkThreads } from './threads';
 import type { Node } from './tree';
-
-/** All of one proposal. */
-interface ProposalRef {
-  proposalId: string;
-}
 
 type Target = HunkRef | vscode.Uri | vscode.CommentThread | vscode.CommentReply | Node | undefined;
 type Action = 'accept' | 'reject';
@@ -36,7 +31,7 @@ export class ReviewCommands {
 
   /** Decides all that waits; of one proposal, if named. */
   async decideAll(action: Action, of?: ProposalRef): Promise<void> {
-    const files = await this.proposals.waiting(of?.proposalId);
+    const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();
     await this.decideFiles(action, files);
   }
@@ -90,7 +85,7 @@ export class ReviewCommands {
 
   /** All pending changes, or those of one proposal, in one multi-file diff. */
   async review(of?: ProposalRef): Promise<void> {
-    const files = await this.proposals.waiting(of?.proposalId);
+    const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();
     if (files.length === 1) return void (await this.showDiff(files[0]!.uri));
     await vscode.commands.executeCommand('vscode.changes', reviewTitle, files.map((file) => [file.uri, ...addresses(file)]));

@@ -16,6 +16,12 @@ export interface PendingHunk extends PendingFile {
   mark: Mark;
 }
 
+/** All of one proposal or of one session; empty for everything. */
+export interface ProposalRef {
+  proposalId?: string;
+  sessionId?: string;
+}
+
 interface Logged {
   version: number;
   changes: Change[];
@@ -65,9 +71,9 @@ export class Proposals implements vscode.Disposable {
     return this.files().reduce((n, { proposal, file, marks }) => n + (proposal.sessionId === sessionId && file.placement === 'proposed' ? marks.length : 0), 0);
   }
 
-  /** The files that wait; of one proposal, if named. What is not told of yet is asked for: its question may be shown before it. */
-  async waiting(proposalId?: string): Promise<PendingFile[]> {
-    const wanted = () => this.files().filter(({ proposal }) => proposalId === undefined || proposal.proposalId === proposalId);
+  /** The files that wait; of one proposal or one session, if named. What is not told of yet is asked for: its question may be shown before it. */
+  async waiting({ proposalId, sessionId }: ProposalRef = {}): Promise<PendingFile[]> {
+    const wanted = () => this.files().filter(({ proposal }) => (proposalId ?? proposal.proposalId) === proposal.proposalId && (sessionId ?? proposal.sessionId) === proposal.sessionId);
     if (wanted().length === 0 && this.daemon.state === 'running') await this.refresh();
     return wanted();
   }

@@ -1,5 +1,6 @@
 // The panel's page: takes messages of the extension, draws them, sends back what the user does.
 import { Announcer } from './announce';
+import { drawChanges } from './changes';
 import { Composer, type ComposerState } from './composer';
 import { Confirm } from './confirm';
 import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
@@ -35,6 +36,7 @@ const problem = h('div', { class: 'problem', role: 'alert', hidden: true });
 const asks = h('div', { class: 'asks' });
 const queue = h('div', { class: 'queue' });
 const jobs = h('div', { class: 'jobs' });
+const changes = h('div', { class: 'changes', role: 'group', 'aria-label': 'Changes' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
 const foot = h('div', { class: 'foot' }, pickers, gauge);
@@ -47,7 +49,7 @@ const welcome = h(
   button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
 );
 
-document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, composer.element, foot, announcer.polite, announcer.assertive);
+document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, changes, composer.element, foot, announcer.polite, announcer.assertive);
 keepFocus(() => composer.focus());
 
 function drawState(state: PanelState): void {
@@ -59,6 +61,8 @@ function drawState(state: PanelState): void {
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
   drawWhenChanged(problem, [state.problem, state.daemon], () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons(state.daemon))] : []));
+  changes.hidden = !state.changes;
+  drawWhenChanged(changes, [state.sessionId, state.changes], () => (state.changes ? drawChanges(state.changes, state.sessionId ?? '', send) : []));
   discards = state.discards;
   composer.setBusy(state.status === 'running' || state.status === 'awaiting');
   dropOldConfirm();

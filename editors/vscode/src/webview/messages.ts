@@ -25,6 +25,20 @@ export interface PanelState {
   contextWindow?: number;
   /** Undecided changes of this session that a stop would discard. */
   discards: number;
+  changes?: ChangesBar;
+}
+
+/** The changes of a session: proposed and waiting, applied and waiting, or those of the last turn, decided. */
+export interface ChangesBar {
+  kind: 'proposed' | 'applied' | 'done';
+  /** Undecided hunks; 0 for a turn that is done. */
+  changes: number;
+  files: number;
+  /** Lines. */
+  added: number;
+  removed: number;
+  /** What the turn is undone with, if it is done. */
+  checkpointId?: string;
 }
 
 export interface Completion {
@@ -71,4 +85,6 @@ export type FromPanel =
   | { type: 'fork'; itemId: string }
   | { type: 'pin'; itemId: string; on: boolean }
   | { type: 'killJob'; jobId: string }
+  /** Hides the bar of the last turn's changes. */
+  | { type: 'keepTurn' }
   | { type: 'measured'; figures: Record<string, number> };

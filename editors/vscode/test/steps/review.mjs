@@ -250,6 +250,43 @@ async function byKeyboard(d) {
   await d.bufferHas('return a - b;');
 }
 
+/** The bar above the input, while changes wait and after the turn. */
+async function changesBar(d) {
+  const file = await openCalc(d);
+  d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
+  await d.play(
+    { toolCalls: [...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0;\n  // nothing']).toolCalls, ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls] },
+    { text: 'All in.' },
+    edit(file, 'n + n', '2 * n'), { text: 'Twice is in.' },
+  );
+  const bar = d.panel.locator('.changes');
+  const press = (name) => d.click(bar.getByRole('button', { name }));
+  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
+  await d.choose('review');
+  await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
+  await d.prompt('mend what is wrong');
+  await bar.locator('.label', { hasText: '3 changes in 2 files, +4 −3' }).waitFor();
+  await d.entry('assistantMessage', 'All in').waitFor();
+  await d.shot('changes-light');
+  await press('Review');
+  await d.page.locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' }).waitFor();
+  await press('Keep all');
+  await bar.waitFor({ state: 'hidden' });
+  await until('the closed file is changed', () => d.read('lib/greet.js').includes('"Hello "'));
+  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
+  await d.choose('auto');
+  await d.panel.locator('.picker', { hasText: 'edits: auto' }).waitFor();
+  await d.prompt('and twice');
+  await d.entry('assistantMessage', 'Twice is in').waitFor();
+  await bar.locator('.label', { hasText: '1 file changed, +1 −1' }).waitFor();
+  await d.shot('changes-done-light');
+  await press('Undo all');
+  await bar.waitFor({ state: 'hidden' });
+  await d.openFile('calc.js');
+  await d.bufferHas('n + n');
+  await d.bufferHas('a + b');
+}
+
 export const reviewSteps = [
   ['prompt, stream, diff, accept', promptAndDiff],
   ['hunks of an unsaved file', hunksOfUnsavedFile],
@@ -260,4 +297,5 @@ export const reviewSteps = [
   ['a file rejected, a comment in its box', fileRejected],
   ['hunks follow a rename', hunksFollowRename],
   ['by keyboard alone', byKeyboard],
+  ['the bar of changes', changesBar],
 ];

@@ -1,0 +1,40 @@
+// What the bar above the input shows: the changes that wait for a decision, else what the last turn changed.
+import type { Checkpoint } from './protocol';
+import type { Proposals } from './review/proposals';
+import { lineStat } from './lines';
+import type { ChangesBar } from './webview/messages';
+
+/** Follows one session's changes. The panel shows the summary. */
+export class Changes {
+  private last: Checkpoint | undefined;
+
+  constructor(private readonly proposals: Proposals) {}
+
+  /** The turn with this id has ended; its checkpoint says what it changed. */
+  turnEnded(turnId: string, checkpoints: Checkpoint[]): void {
+    this.last = checkpoints.find((c) => c.turnId === turnId && c.stat.files > 0);
+  }
+
+  /** Forgets the last turn: another one began, the user is done with it, or another session is shown. */
+  forget(): void {
+    this.last = undefined;
+  }
+
+  summary(sessionId: string | undefined, busy: boolean): ChangesBar | undefined {
+    if (!sessionId) return undefined;
+    const files = this.proposals.files().filter(({ proposal }) => proposal.sessionId === sessionId);
+    if (files.length > 0) {
+      if (!busy) this.last = undefined; // the user decides these changes one by one: the totals of the turn no longer apply
+      const hunks = files.flatMap((file) => file.marks.map((mark) => mark.hunk));
+      const stats = hunks.map((hunk) => lineStat(hunk.oldText, hunk.newText));
+      const sum = (key: 'added' | 'removed') => stats.reduce((n, stat) => n + stat[key], 0);
+      return {
+        kind: files.every(({ file }) => file.placement === 'applied') ? 'applied' : 'proposed',
+        changes: hunks.length, files: new Set(files.map(({ uri }) => uri.toString())).size, added: sum('added'), removed: sum('removed'),
+      };
+    }
+    if (busy || !this.last) return undefined;
+    const { checkpointId, stat } = this.last;
+    return { kind: 'done', checkpointId, changes: 0, files: stat.files, added: stat.added, removed: stat.removed };
+  }
+}

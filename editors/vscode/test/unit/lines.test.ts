@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { lineDiff, lineStat } from '../../src/lines';
+
+const shown = (before: string, after: string) => lineDiff(before, after).map(({ kind, text }) => kind + text);
+
+test('lines that are in both texts are kept', () => {
+  assert.deepEqual(shown('a\nb\nc\n', 'a\nB\nc\n'), [' a', '-b', '+B', ' c']);
+  assert.deepEqual(shown('', 'a\nb\n'), ['+a', '+b']);
+  assert.deepEqual(shown('a\r\nb\r\n', ''), ['-a', '-b']);
+  assert.deepEqual(shown('a\nb\nc\nd\n', 'b\nx\nd\n'), ['-a', ' b', '-c', '+x', ' d']);
+  assert.deepEqual(shown('same', 'same'), [' same']);
+});
+
+test('the counts are those of the changed lines', () => {
+  assert.deepEqual(lineStat('a\nb\nc\n', 'a\nc\nd\ne\n'), { added: 2, removed: 1 });
+  const many = Array.from({ length: 3000 }, (_, i) => `${i}\n`).join('');
+  assert.deepEqual(lineStat(many, many.replaceAll('\n', 'x\n')), { added: 3000, removed: 3000 });
+});
