@@ -83,12 +83,24 @@ func saysUnchanged[A any](run func(context.Context, *agent.Call, A) (*agent.Resu
 		if err == nil || ctx.Err() != nil || errors.As(err, &uncertain) || strings.Contains(strings.ToLower(err.Error()), "nothing was changed") {
 			return res, err
 		}
-		if strings.Contains(err.Error(), "\n") {
-			return res, fmt.Errorf("%w\nNothing was changed.", err)
-		}
-		return res, fmt.Errorf("%w. Nothing was changed.", err)
+		return res, &unchangedError{err}
 	}
 }
+
+// unchangedError is a refusal of an edit whose own text does not say that the file is as before. The model reads it as
+// prose, so its text ends with a full stop.
+type unchangedError struct{ error }
+
+func (e *unchangedError) Error() string {
+	sep := ". "
+	text := e.error.Error()
+	if strings.Contains(text, "\n") {
+		sep = "\n"
+	}
+	return text + sep + "Nothing was changed."
+}
+
+func (e *unchangedError) Unwrap() error { return e.error }
 
 // proposedPlaces are the files of a proposal, each with the place of its first hunk.
 func proposedPlaces(p *workspace.Proposal) (locs []agent.Location) {
