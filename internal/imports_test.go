@@ -32,6 +32,7 @@ var bans = []struct {
 	{"internal/tools", module + "internal/rpc", "tools know no client", nil},
 	{"internal/rpc", module + "internal/tools", "tools reach the server as values", nil},
 	{"internal/rpc", module + "internal/agent/openai", "models reach the server as values", nil},
+	{"internal/jsonrpc", module + "internal", "framing is a leaf that every JSON-RPC peer can use", []string{"internal/lazyregexp"}},
 	{"internal/rpc/wire", module + "internal", "the wire is data only", nil},
 	{"internal", "os/exec", "processes are started in one place, under the supervisor", []string{
 		"internal/tools/shell", "internal/tools/mcp", "internal/tools/lsp", "internal/policy/sandbox", "internal/rpc/rpctest"}},

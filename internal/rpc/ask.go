@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -158,7 +158,7 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 			}
 		}
 		var raw json.RawMessage
-		err := p.call(transport.WhenQueued(a.ctx, tell), a.method, a.params, &raw)
+		err := p.call(jsonrpc.WhenQueued(a.ctx, tell), a.method, a.params, &raw)
 		if a.ctx.Err() != nil {
 			return
 		}

@@ -4,14 +4,14 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // lenient are the rules by which a client's JSON is read.
-var lenient = transport.Lenient
+var lenient = jsonrpc.Lenient
 
 // codec is what the connection encodes and decodes with.
-var codec = transport.Codec{
+var codec = jsonrpc.Codec{
 	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, lenient) },
 	Decode: func(data []byte, v any) error { return jsonv2.Unmarshal(data, v, lenient) },
 }

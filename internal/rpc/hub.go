@@ -7,12 +7,12 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // hub turns what sessions tell into notifications. It is the sink of every session.
 type hub struct {
-	out      *transport.Outbox
+	out      *jsonrpc.Outbox
 	listener Listener // told instead of out; nil: none
 	log      *slog.Logger
 	attached atomic.Bool // the client gets agent/* notifications
@@ -26,7 +26,7 @@ type hub struct {
 
 var _ agent.Sink = (*hub)(nil)
 
-func newHub(out *transport.Outbox, log *slog.Logger) *hub {
+func newHub(out *jsonrpc.Outbox, log *slog.Logger) *hub {
 	return &hub{out: out, log: log, streams: map[string]*stream{}}
 }
 

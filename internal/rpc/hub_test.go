@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // slowHub is a hub whose client reads nothing until the returned function is called, which
@@ -25,7 +25,7 @@ func slowHub(t *testing.T) (*hub, *stream, func() []toldParams) {
 		t.Fatal(err)
 	}
 	r, w := io.Pipe()
-	out := transport.NewOutbox(w)
+	out := jsonrpc.NewOutbox(w)
 	h := newHub(out, slog.New(slog.DiscardHandler))
 	h.attach()
 	return h, h.open(store), func() []toldParams {
@@ -94,7 +94,7 @@ func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	}
 	h.Emit(st.id, agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "a", Type: agent.ItemAssistant}})
 	mib := strings.Repeat("x", 1<<20)
-	for range transport.SoftLimit>>20 - 1 {
+	for range jsonrpc.SoftLimit>>20 - 1 {
 		h.out.PutEvent("other", []byte(mib)) // readTold passes over it
 	}
 	delta("kept ")
@@ -117,7 +117,7 @@ func BenchmarkEmitDelta(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := transport.NewOutbox(io.Discard)
+	out := jsonrpc.NewOutbox(io.Discard)
 	h := newHub(out, slog.New(slog.DiscardHandler))
 	h.attach()
 	st := h.open(store)

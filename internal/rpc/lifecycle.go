@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -213,7 +213,7 @@ func (s *server) capabilities() any {
 			"agentLsp": wire.ServerCapability{
 				Version: wire.Version, Methods: wire.Requests, Notifications: wire.Notifications,
 				ServerRequests: wire.ServerRequests, EditPolicies: editPolicies,
-				Limits: map[string]int{"maxFrameBytes": transport.MaxFrame},
+				Limits: map[string]int{"maxFrameBytes": jsonrpc.MaxFrame},
 			},
 		},
 	}
@@ -251,7 +251,7 @@ func (s *server) exit([]byte) error {
 
 // cancelRequest ends the context of a request. Its answer may still be a result.
 func (s *server) cancelRequest(raw []byte) error {
-	s.inbounds.cancel(transport.IDFrom(objectFrom(raw)["id"]), errCancelled)
+	s.inbounds.cancel(jsonrpc.IDFrom(objectFrom(raw)["id"]), errCancelled)
 	return nil
 }
 

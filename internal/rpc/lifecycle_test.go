@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -232,7 +232,7 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 	c := start(t, harnessOptions{stuck: true, opts: func(o *Options) { o.Local = local }})
 	<-local.Served()
 	s := local.server.Load()
-	answer := make([]byte, transport.HardLimit/2)
+	answer := make([]byte, jsonrpc.HardLimit/2)
 	_ = s.out.Put(answer)
 	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // it is being written
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // inbound is a request of the client that has not been answered.
@@ -74,7 +74,7 @@ func (t *inbounds) cancel(id jsonrpc2.ID, cause error) {
 // sent takes note of a body that was queued, and runs what waited for it. It reports whether
 // the body answers something.
 func (t *inbounds) sent(body []byte) (answers bool) {
-	for _, id := range transport.AnsweredIDs(body) {
+	for _, id := range jsonrpc.AnsweredIDs(body) {
 		answers = t.settle(id) || answers
 	}
 	return answers

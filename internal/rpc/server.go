@@ -12,7 +12,7 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 const (
@@ -48,8 +48,8 @@ type server struct {
 	ctx    context.Context // ends when the connection does
 	cancel context.CancelCauseFunc
 
-	out      *transport.Outbox
-	stream   *transport.Stream
+	out      *jsonrpc.Outbox
+	stream   *jsonrpc.Stream
 	conn     jsonrpc2.Conn
 	inbounds inbounds
 	lane     lane
@@ -108,8 +108,8 @@ func newServer(ctx context.Context, opts Options) *server {
 	}
 	s := &server{opts: opts, log: opts.Log, quit: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.out = transport.NewOutbox(opts.Out)
-	s.stream = transport.NewStream(opts.In, s.out)
+	s.out = jsonrpc.NewOutbox(opts.Out)
+	s.stream = jsonrpc.NewStream(opts.In, s.out)
 	s.conn = jsonrpc2.NewConn(s.stream, jsonrpc2.WithCodec(codec))
 	s.hub = newHub(s.out, s.log)
 	if opts.Local != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -182,7 +182,7 @@ func (st *stream) delta(d agent.ItemDelta) {
 		st.hub.listener.Delta(st.id, d)
 		return
 	}
-	key := transport.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
+	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	if st.hub.out.Merge(st.id, key, d.Text) {
 		return
 	}
@@ -194,13 +194,13 @@ func (st *stream) delta(d agent.ItemDelta) {
 func deltaPrefix(sessionID string, seq int64, d agent.ItemDelta) []byte {
 	b := make([]byte, 0, 256+len(d.Text)+len(d.Text)/8)
 	b = append(b, `{"jsonrpc":"2.0","method":"`+wire.MethodDelta+`","params":{"sessionId":"`...)
-	b = transport.AppendEscaped(b, sessionID)
+	b = jsonrpc.AppendEscaped(b, sessionID)
 	b = append(b, `","seq":`...)
 	b = strconv.AppendInt(b, seq, 10)
 	b = append(b, `,"turnId":"`...)
-	b = transport.AppendEscaped(b, d.TurnID)
+	b = jsonrpc.AppendEscaped(b, d.TurnID)
 	b = append(b, `","itemId":"`...)
-	b = transport.AppendEscaped(b, d.ItemID)
+	b = jsonrpc.AppendEscaped(b, d.ItemID)
 	b = append(b, `","kind":"`...)
 	b = append(b, d.Kind...)
 	return append(b, `","text":"`...)

@@ -21,7 +21,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -260,7 +260,7 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 // What found no room while a client did not read is told when its message is complete, and nothing out of its order.
 func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	r, w := io.Pipe()
-	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: transport.NewLineOutbox(w, deltaEnd)}
+	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(w, deltaEnd)}
 	c := &core{a: a}
 	a.register(c, "s")
 	tell := func(method, text string) {
@@ -269,7 +269,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	say := func(text string) { c.Delta("s", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: text}) }
 	tell(wire.MethodItemStarted, "")
 	say("1")
-	if err := a.out.Put(append(make([]byte, transport.SoftLimit), '{')); err != nil {
+	if err := a.out.Put(append(make([]byte, jsonrpc.SoftLimit), '{')); err != nil {
 		t.Fatal(err)
 	}
 	say("2")
@@ -321,7 +321,7 @@ func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 // A delta that comes while what was told before it is held back comes after that, and before what is told later.
 func TestDeltasKeepTheirPlace(t *testing.T) {
 	var wrote bytes.Buffer
-	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: transport.NewLineOutbox(&wrote, deltaEnd)}
+	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(&wrote, deltaEnd)}
 	c := &core{a: a}
 	s := a.register(c, "s")
 	say := func(id, text string) { c.Delta("s", agent.ItemDelta{ItemID: id, Kind: agent.DeltaText, Text: text}) }

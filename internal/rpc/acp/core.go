@@ -15,8 +15,8 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -276,7 +276,7 @@ func (c *core) cancelled(params json.RawMessage) {
 	var p struct{ ID json.RawMessage }
 	_ = json.Unmarshal(params, &p)
 	c.mu.Lock()
-	cancel := c.asked[fmt.Sprint(transport.IDFrom(p.ID))]
+	cancel := c.asked[fmt.Sprint(jsonrpc.IDFrom(p.ID))]
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // unions encodes those of the library's unions that are sent often as the variant that they hold.
@@ -90,7 +90,7 @@ func toolContentVariant(u *acp.ToolCallContent) any {
 }
 
 // codec is what the connection encodes and decodes with.
-var codec = transport.Codec{
+var codec = jsonrpc.Codec{
 	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, likeTheLibrary) },
 	Decode: func(data []byte, v any) error { return json.Unmarshal(data, v) },
 }

@@ -7,7 +7,7 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // inbound is a request of the client's.
@@ -52,7 +52,7 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 
 // sent is told of each frame but updates, after it was queued.
 func (q *requests) sent(body []byte) {
-	ids := transport.AnsweredIDs(body)
+	ids := jsonrpc.AnsweredIDs(body)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, id := range ids {
@@ -80,7 +80,7 @@ func (q *requests) cancel(id jsonrpc2.ID) {
 }
 
 // answerNow queues the answer of a request whose handler still waits, and is to return answeredBefore.
-func (q *requests) answerNow(out *transport.Outbox, r *inbound, result []byte) {
+func (q *requests) answerNow(out *jsonrpc.Outbox, r *inbound, result []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.byID[r.id] != r {
@@ -99,5 +99,5 @@ var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)
 
 // unanswered returns what is to be written of a body: not what was answered before.
 func unanswered(body []byte) []byte {
-	return transport.Without(body, func(message []byte) bool { return bytes.HasSuffix(message, answeredBeforeEnd) })
+	return jsonrpc.Without(body, func(message []byte) bool { return bytes.HasSuffix(message, answeredBeforeEnd) })
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 )
 
 const (
@@ -53,8 +53,8 @@ type adapter struct {
 	log    *slog.Logger
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
-	out    *transport.Outbox
-	stream *transport.Stream
+	out    *jsonrpc.Outbox
+	stream *jsonrpc.Stream
 	conn   jsonrpc2.Conn
 	wg     sync.WaitGroup // background work
 	ready  atomic.Bool    // initialize was answered
@@ -98,8 +98,8 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	}
 	a := &adapter{opts: opts, log: opts.Log, cores: map[string]*core{}, sessions: map[string]*session{}}
 	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	a.out = transport.NewLineOutbox(opts.Out, deltaEnd)
-	a.stream = transport.NewLineStream(opts.In, a.out)
+	a.out = jsonrpc.NewLineOutbox(opts.Out, deltaEnd)
+	a.stream = jsonrpc.NewLineStream(opts.In, a.out)
 	a.conn = jsonrpc2.NewConn(a.stream, jsonrpc2.WithCodec(codec))
 	return a
 }
@@ -222,7 +222,7 @@ func (a *adapter) notified(method string, params []byte) {
 			RequestID json.RawMessage `json:"requestId"`
 		}
 		if json.Unmarshal(params, &p) == nil {
-			a.requests.cancel(transport.IDFrom(p.RequestID))
+			a.requests.cancel(jsonrpc.IDFrom(p.RequestID))
 		}
 	}
 }
@@ -258,7 +258,7 @@ func updateFrame(sessionID string, update any) []byte {
 	body := encode(update)
 	b := make([]byte, 0, len(body)+len(sessionID)+96)
 	b = append(b, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`...)
-	b = transport.AppendEscaped(b, sessionID)
+	b = jsonrpc.AppendEscaped(b, sessionID)
 	b = append(append(b, `","update":`...), body...)
 	return append(b, `}}`...)
 }

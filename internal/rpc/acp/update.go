@@ -9,8 +9,8 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/transport"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -220,7 +220,7 @@ func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 
 // chunk sends a piece of a message. It reports false where there was no room for it.
 func (s *session) chunk(kind, itemID, text string) bool {
-	key := transport.DeltaKey{ItemID: itemID, Kind: kind}
+	key := jsonrpc.DeltaKey{ItemID: itemID, Kind: kind}
 	return s.a.out.Merge(s.id, key, text) || s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
 }
 
@@ -228,11 +228,11 @@ func (s *session) chunk(kind, itemID, text string) bool {
 func deltaPrefix(sessionID, kind, itemID string) []byte {
 	b := make([]byte, 0, 320)
 	b = append(b, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`...)
-	b = transport.AppendEscaped(b, sessionID)
+	b = jsonrpc.AppendEscaped(b, sessionID)
 	b = append(b, `","update":{"sessionUpdate":"`...)
 	b = append(b, kind...)
 	b = append(b, `","messageId":"`...)
-	b = transport.AppendEscaped(b, itemID)
+	b = jsonrpc.AppendEscaped(b, itemID)
 	return append(b, `","content":{"type":"text","text":"`...)
 }
 

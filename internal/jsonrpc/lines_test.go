@@ -1,4 +1,4 @@
-package transport
+package jsonrpc
 
 import (
 	"bytes"
