@@ -35,7 +35,7 @@ var bans = []struct {
 	{"internal/jsonrpc", module + "internal", "framing is a leaf that every JSON-RPC peer can use", []string{"internal/lazyregexp"}},
 	{"internal/rpc/wire", module + "internal", "the wire is data only", nil},
 	{"internal", "os/exec", "processes are started in one place, under the supervisor", []string{
-		"internal/tools/shell", "internal/tools/mcp", "internal/tools/lsp", "internal/policy/sandbox", "internal/rpc/rpctest"}},
+		"internal/tools/shell", "internal/tools/mcp", "internal/tools/langserver", "internal/policy/sandbox", "internal/rpc/rpctest"}},
 }
 
 // ioAllowed are the parts below internal/agent whose purpose is I/O: the provider's client,

@@ -27,7 +27,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/settings"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
-	"github.com/agent-lsp/agent-lsp/internal/tools/lsp"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 	"github.com/agent-lsp/agent-lsp/internal/tools/search"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
@@ -56,7 +56,7 @@ type daemon struct {
 	jobs      *tools.Jobs
 	tools     *tools.Set
 	mcp       *mcp.Hub
-	language  *lsp.Hub
+	language  *langserver.Hub
 	subagents *subagent.Tool
 	memory    *memory.Store
 	project   *project.Project

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
-	"github.com/agent-lsp/agent-lsp/internal/tools/lsp"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -21,8 +21,8 @@ import (
 const diagnosticsWait = 3 * time.Second
 
 // openLanguage makes what asks language servers: the editor's own, else such as the daemon starts.
-func (d *daemon) openLanguage() *lsp.Hub {
-	return lsp.New(lsp.Options{Workspace: d.workspace, Runner: d.runner, Query: d.editorQuery, Servers: d.languageServers, AfterEdit: d.diagnosticsAfterEdit})
+func (d *daemon) openLanguage() *langserver.Hub {
+	return langserver.New(langserver.Options{Workspace: d.workspace, Runner: d.runner, Query: d.editorQuery, Servers: d.languageServers, AfterEdit: d.diagnosticsAfterEdit})
 }
 
 // languageTools are a session's tools that ask language servers.
@@ -33,7 +33,7 @@ func (d *daemon) languageTools(sess tools.Session) []agent.Tool {
 }
 
 // editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are asked.
-func (d *daemon) editorQuery(ctx context.Context, ask lsp.Question) (json.RawMessage, error) {
+func (d *daemon) editorQuery(ctx context.Context, ask langserver.Question) (json.RawMessage, error) {
 	q := wire.EditorQueryParams{Operation: ask.Operation, URI: ask.URI, Query: ask.Query}
 	if at := ask.Position; at != nil {
 		q.Position = &wire.Position{Line: at.Line, Character: at.Character}
@@ -44,7 +44,7 @@ func (d *daemon) editorQuery(ctx context.Context, ask lsp.Question) (json.RawMes
 	raw, err := d.peer.EditorQuery(ctx, q)
 	var answer *jsonrpc2.Error
 	if errors.Is(err, rpc.ErrUnsupported) || errors.As(err, &answer) && answer.Code == jsonrpc2.MethodNotFound {
-		return nil, lsp.ErrNotOffered
+		return nil, langserver.ErrNotOffered
 	}
 	return raw, err
 }
@@ -59,12 +59,12 @@ func (d *daemon) diagnosticsAfterEdit() (bool, time.Duration) {
 }
 
 // languageServers are the servers of the settings, then those of the built-in table that they do not name.
-func (d *daemon) languageServers() []lsp.Config {
+func (d *daemon) languageServers() []langserver.Config {
 	own := d.config().LanguageServers
 	env := d.scrubbed()
-	builtin := map[string]lsp.Config{}
-	var out, rest []lsp.Config
-	for _, c := range lsp.Builtin() {
+	builtin := map[string]langserver.Config{}
+	var out, rest []langserver.Config
+	for _, c := range langserver.Builtin() {
 		c.Env = env
 		builtin[c.Name] = c
 		if _, named := own[c.Name]; !named {
@@ -74,7 +74,7 @@ func (d *daemon) languageServers() []lsp.Config {
 	for _, name := range sortedKeys(own) {
 		c, known := builtin[name]
 		if !known {
-			c = lsp.Config{Name: name, Env: env}
+			c = langserver.Config{Name: name, Env: env}
 		}
 		out = append(out, d.languageServer(c, own[name]))
 	}
@@ -82,7 +82,7 @@ func (d *daemon) languageServers() []lsp.Config {
 }
 
 // languageServer lays a server of the settings over what the built-in table has of that name.
-func (d *daemon) languageServer(c lsp.Config, s wire.LSP) lsp.Config {
+func (d *daemon) languageServer(c langserver.Config, s wire.LSP) langserver.Config {
 	if s.Command != "" {
 		c.Command, c.Args = s.Command, s.Args
 	} else if s.Args != nil {
@@ -94,7 +94,7 @@ func (d *daemon) languageServer(c lsp.Config, s wire.LSP) lsp.Config {
 		c.Languages = map[string]string{}
 		for _, ext := range s.Extensions {
 			ext = "." + strings.TrimPrefix(strings.ToLower(ext), ".")
-			c.Languages[ext] = firstOf(s.LanguageID, lsp.LanguageOf(ext), ext[1:])
+			c.Languages[ext] = firstOf(s.LanguageID, langserver.LanguageOf(ext), ext[1:])
 		}
 	}
 	if s.RootMarkers != nil {
@@ -112,7 +112,7 @@ func (d *daemon) beforeEdit(ctx context.Context, _ []string) any { return d.lang
 
 // afterEdit is what the model is told of an applied edit: what it broke, and the settings' own check.
 func (d *daemon) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
-	before, _ := seen.(lsp.Shown)
+	before, _ := seen.(langserver.Shown)
 	broken := d.language.AfterEdit(ctx, paths, before)
 	checked, err := d.check(ctx, paths)
 	return strings.TrimSpace(broken + "\n" + checked), err

@@ -22,7 +22,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
-	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/langservertest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	mcptest.MaybeServe()
 	playEditor()
-	lsptest.MaybeServe()
+	langservertest.MaybeServe()
 	if os.Getenv(envRunMain) != "" {
 		if err := mountSmallDisk(); err != nil {
 			fmt.Fprintln(os.Stderr, "mounting a small disk:", err)

@@ -1,4 +1,4 @@
-package lsp
+package langserver
 
 import (
 	"testing"
@@ -6,13 +6,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
-	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/langservertest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
-	lsptest.MaybeServe()
+	langservertest.MaybeServe()
 	testspeed.Parallel(8) // the tests of real servers mostly wait
 	goleak.VerifyTestMain(m)
 }

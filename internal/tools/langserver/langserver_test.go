@@ -1,4 +1,4 @@
-package lsp
+package langserver
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/tools/lsp/lsptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/langservertest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -89,7 +89,7 @@ func fake(t testing.TB, mode string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Name: "fake", Command: exe, Env: append(os.Environ(), lsptest.Variable+"="+mode), Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}
+	c := Config{Name: "fake", Command: exe, Env: append(os.Environ(), langservertest.Variable+"="+mode), Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}
 	o := Options{Servers: func() []Config { return []Config{c} }}
 	if _, test := t.(*testing.T); test && speaks(mode) {
 		o.StartTimeout, o.QueryTimeout, o.word, o.quiet = patience, patience, patience, 500*time.Millisecond

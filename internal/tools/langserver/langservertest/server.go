@@ -1,6 +1,6 @@
-// Package lsptest is a language server in several tempers, for tests only: a test binary that finds Variable in its
+// Package langservertest is a language server in several tempers, for tests only: a test binary that finds Variable in its
 // environment is one.
-package lsptest
+package langservertest
 
 import (
 	"bufio"
