@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
 // Bounds of what a server may send and of what waits to be sent to it.
@@ -22,107 +26,240 @@ const (
 	floodWindow = 10 * time.Second
 )
 
-// message is any JSON-RPC message.
-type message struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *rpcError       `json:"error,omitempty"`
-}
+// Error codes of LSP after which the same question may soon have an answer.
+const (
+	codeServerCancelled jsonrpc2.Code = -32802
+	codeContentModified jsonrpc2.Code = -32801
+)
 
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-func (e *rpcError) Error() string { return e.Message }
-
-// again says whether the same question may soon have an answer.
-func (e *rpcError) again() bool {
+func askAgain(e *jsonrpc2.Error) bool {
 	return e.Code == codeContentModified || e.Code == codeServerCancelled
 }
 
-// Codes of JSON-RPC and LSP that are told apart.
-const (
-	codeServerCancelled = -32802 // to be asked again
-	codeMethodNotFound  = -32601
-	codeContentModified = -32801
-)
-
-// conn is the client's end of a connection to a server. A server that reads nothing fills the
-// outbox and then fails each send; it never blocks a caller.
+// conn is the client's end of a connection to a server. Its methods are safe for concurrent use. A
+// server that reads nothing fills the outbox and then fails each send; it never blocks a caller.
 type conn struct {
-	handle func(m *message) // requests and notifications of the server, in order, on the reader's goroutine
-	flood  int              // messages within floodWindow that end the connection
-	out    chan []byte
-	done   chan struct{} // closed when the connection is over
-
-	mu      sync.Mutex
-	next    int64
-	pending map[string]chan *message
-	err     error
+	rpc    jsonrpc2.Conn
+	frames *stream
+	handle jsonrpc2.Handler // requests and notifications of the server, in order, on the reader's goroutine
 }
 
-func newConn(handle func(*message), flood int) *conn {
-	return &conn{handle: handle, flood: flood, out: make(chan []byte, outbox), done: make(chan struct{}), pending: map[string]chan *message{}}
+// codec encodes what is sent. Results stay raw: each caller decodes its own.
+var codec = jsonrpc.Codec{Encode: json.Marshal, Decode: json.Unmarshal}
+
+// newConn returns a connection that run serves. More than flood messages within floodWindow end it.
+// What is sent before run waits in the outbox.
+func newConn(handle jsonrpc2.Handler, flood int) *conn {
+	frames := &stream{flood: flood, out: make(chan []byte, outbox), done: make(chan struct{})}
+	return &conn{rpc: jsonrpc2.NewConn(frames, jsonrpc2.WithCodec(codec)), frames: frames, handle: handle}
 }
 
 // run serves until the server's output ends, and returns why it did. It returns only after
 // both ends are closed: the caller ends the process to end it.
 func (c *conn) run(r io.Reader, w io.WriteCloser) error {
+	c.frames.in = bufio.NewReaderSize(r, 64<<10)
 	var writer sync.WaitGroup
-	writer.Go(func() { c.write(w) })
-	err := c.read(bufio.NewReaderSize(r, 64<<10))
-	c.mu.Lock()
-	c.err = err
-	c.mu.Unlock()
-	close(c.done)
+	writer.Go(func() { c.frames.writeTo(w) })
+	c.rpc.Go(context.Background(), c.handle)
+	<-c.rpc.Done()
+	c.frames.end(c.rpc.Err()) // where it was not the reader that ended it
 	_ = w.Close()
 	writer.Wait()
+	return c.frames.reason()
+}
+
+func (c *conn) notify(method string, params any) error {
+	ctx, stop := sendContext(context.Background())
+	defer stop()
+	return c.ended(c.rpc.Notify(ctx, method, params))
+}
+
+// call sends a request and waits for its response; when ctx ends first the request is cancelled. An
+// error of the server is a *jsonrpc2.Error.
+func (c *conn) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	sendCtx, stop := sendContext(ctx)
+	defer stop()
+	result := json.RawMessage("null") // jsonrpc2 leaves it where the result is null
+	id, err := c.rpc.Call(sendCtx, method, params, &result)
+	if ctx.Err() != nil && err != nil {
+		number, _ := id.Number() // jsonrpc2 numbers its calls
+		_ = c.notify(protocol.MethodCancelRequest, map[string]int64{"id": number})
+		return nil, context.Cause(ctx)
+	}
+	return result, c.ended(err)
+}
+
+// ended is err, or why the connection is over where it is.
+func (c *conn) ended(err error) error {
+	var answer *jsonrpc2.Error
+	if err == nil || errors.As(err, &answer) && !errors.Is(err, jsonrpc2.ErrClientClosing) {
+		return err
+	}
+	if reason := c.frames.reason(); reason != nil {
+		return reason
+	}
 	return err
 }
 
-func (c *conn) write(w io.Writer) {
+type cancelKey struct{}
+
+// sendContext is the context of one send. A send that the outbox refuses ends it: jsonrpc2 takes any other
+// error of a write for the end of the connection, but a server that hangs may read again.
+func sendContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	return context.WithValue(ctx, cancelKey{}, cancel), cancel
+}
+
+// stream is the frames of one server. Reads come from one goroutine.
+type stream struct {
+	in    *bufio.Reader
+	out   chan []byte
+	flood int
+
+	began time.Time // of the window in which count messages came; the reader's own
+	count int
+
+	mu   sync.Mutex
+	err  error         // why reading ended
+	done chan struct{} // closed when err is set
+}
+
+// ReadFrame returns the next message. A message that JSON-RPC does not allow is made valid or skipped:
+// jsonrpc2 would give up the connection.
+func (s *stream) ReadFrame(context.Context) ([]byte, int64, error) {
+	for {
+		body, err := readFrame(s.in)
+		if err == nil {
+			err = s.checkFlood()
+		}
+		if err != nil {
+			s.end(err)
+			return nil, 0, err
+		}
+		if body = validMessage(body); body != nil {
+			return body, int64(len(body)), nil
+		}
+	}
+}
+
+func (s *stream) checkFlood() error {
+	now := time.Now()
+	if s.began.IsZero() {
+		s.began = now
+	}
+	if s.count++; s.count <= s.flood {
+		return nil
+	}
+	if now.Sub(s.began) < floodWindow {
+		return fmt.Errorf("it flooded: more than %d messages within %v", s.flood, floodWindow)
+	}
+	s.began, s.count = now, 0
+	return nil
+}
+
+// validMessage is body as a message that jsonrpc2 accepts; nil where it cannot be one. Servers leave
+// out "jsonrpc", and send a null result along with an error.
+func validMessage(body []byte) []byte {
+	if _, err := jsonrpc2.DecodeMessage(body); err == nil {
+		return body
+	}
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Method  string          `json:"method,omitempty"`
+		Params  json.RawMessage `json:"params,omitempty"`
+		Result  json.RawMessage `json:"result,omitempty"`
+		Error   *jsonrpc2.Error `json:"error,omitempty"`
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return nil
+	}
+	if m.Version = "2.0"; m.Error != nil {
+		m.Result = nil
+	}
+	fixed, err := json.Marshal(m)
+	if err != nil {
+		return nil
+	}
+	if _, err := jsonrpc2.DecodeMessage(fixed); err != nil {
+		return nil
+	}
+	return fixed
+}
+
+// WriteFrame queues a message. A full outbox refuses a send that has a sendContext and drops a
+// response: the server that asked reads nothing.
+func (s *stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
+	frame := append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
+	select {
+	case s.out <- frame:
+		return int64(len(body)), nil
+	default:
+	}
+	cancel, _ := ctx.Value(cancelKey{}).(context.CancelFunc)
+	if cancel == nil {
+		return int64(len(body)), nil
+	}
+	cancel()
+	return 0, fmt.Errorf("it hangs: %d messages wait and it reads none", outbox)
+}
+
+// Read implements [jsonrpc2.Stream].
+func (s *stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
+	body, n, err := s.ReadFrame(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := jsonrpc2.DecodeMessage(body)
+	return m, n, err
+}
+
+// Write implements [jsonrpc2.Stream].
+func (s *stream) Write(ctx context.Context, m jsonrpc2.Message) (int64, error) {
+	body, err := jsonrpc2.EncodeMessage(m)
+	if err != nil {
+		return 0, err
+	}
+	return s.WriteFrame(ctx, body)
+}
+
+// Close implements [jsonrpc2.Stream]. Both ends are closed by run and its caller.
+func (s *stream) Close() error { return nil }
+
+// end records why the connection is over; the first reason is kept.
+func (s *stream) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	if s.err = err; err == nil {
+		s.err = errors.New("it ended")
+	}
+	close(s.done)
+}
+
+// reason returns why the connection is over, nil while it is not.
+func (s *stream) reason() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func (s *stream) writeTo(w io.Writer) {
 	for {
 		select {
-		case frame := <-c.out:
+		case frame := <-s.out:
 			if _, err := w.Write(frame); err != nil {
 				return
 			}
-		case <-c.done:
+		case <-s.done:
 			return
 		}
 	}
 }
 
-func (c *conn) read(r *bufio.Reader) error {
-	began, count := time.Now(), 0
-	for {
-		body, err := readFrame(r)
-		if err != nil {
-			return err
-		}
-		if count++; count > c.flood {
-			if time.Since(began) < floodWindow {
-				return fmt.Errorf("it flooded: more than %d messages within %v", c.flood, floodWindow)
-			}
-			began, count = time.Now(), 0
-		}
-		m := new(message)
-		if json.Unmarshal(body, m) != nil {
-			continue
-		}
-		if m.Method != "" {
-			c.handle(m)
-		} else {
-			c.answered(m)
-		}
-	}
-}
-
-// readFrame reads one message; lines that are no header are passed over, for some servers print.
+// readFrame reads one message. Lines that are not headers are skipped: some servers print.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length := -1
 	for {
@@ -135,9 +272,9 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		}
 		line = bytes.TrimSpace(line)
 		name, value, ok := bytes.Cut(line, []byte(":"))
-		if ok && strings.EqualFold(string(name), "content-length") {
+		if ok && bytes.EqualFold(name, []byte("content-length")) {
 			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil || length < 0 || length > maxMessage {
-				return nil, fmt.Errorf("it sent a message of %q bytes; at most %d are taken", bytes.TrimSpace(value), maxMessage)
+				return nil, fmt.Errorf("it sent a message of %q bytes; at most %d are accepted", bytes.TrimSpace(value), maxMessage)
 			}
 		}
 		if len(line) == 0 && length >= 0 {
@@ -149,85 +286,4 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		return nil, errors.New("it ended in the middle of a message")
 	}
 	return body, nil
-}
-
-func (c *conn) answered(m *message) {
-	c.mu.Lock()
-	ch := c.pending[string(m.ID)]
-	delete(c.pending, string(m.ID))
-	c.mu.Unlock()
-	if ch != nil {
-		ch <- m
-	}
-}
-
-func (c *conn) send(m *message) error {
-	m.Version = "2.0"
-	body, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", m.Method, err)
-	}
-	frame := append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
-	select {
-	case <-c.done:
-		return c.ended()
-	case c.out <- frame:
-		return nil
-	default:
-		return fmt.Errorf("it hangs: %d messages wait and it reads none", outbox)
-	}
-}
-
-func (c *conn) ended() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-func (c *conn) notify(method string, params any) error {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", method, err)
-	}
-	return c.send(&message{Method: method, Params: raw})
-}
-
-func (c *conn) reply(id json.RawMessage, result any, e *rpcError) {
-	m := &message{ID: id, Error: e}
-	if e == nil {
-		if m.Result, _ = json.Marshal(result); m.Result == nil {
-			m.Result = json.RawMessage("null")
-		}
-	}
-	_ = c.send(m)
-}
-
-// call sends a request and waits for its answer; when ctx ends first the request is cancelled.
-func (c *conn) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", method, err)
-	}
-	ch := make(chan *message, 1)
-	c.mu.Lock()
-	c.next++
-	id := strconv.FormatInt(c.next, 10)
-	c.pending[id] = ch
-	c.mu.Unlock()
-	defer func() { c.mu.Lock(); delete(c.pending, id); c.mu.Unlock() }()
-	if err := c.send(&message{ID: json.RawMessage(id), Method: method, Params: raw}); err != nil {
-		return nil, err
-	}
-	select {
-	case m := <-ch:
-		if m.Error != nil {
-			return nil, m.Error
-		}
-		return m.Result, nil
-	case <-c.done:
-		return nil, c.ended()
-	case <-ctx.Done():
-		_ = c.notify("$/cancelRequest", map[string]any{"id": json.RawMessage(id)})
-		return nil, context.Cause(ctx)
-	}
 }

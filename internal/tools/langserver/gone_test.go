@@ -56,14 +56,14 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	h := newHarness(t, Options{}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
 	block := func() {
-		for len(s.c.out) < cap(s.c.out) {
-			s.c.out <- nil
+		for len(s.c.frames.out) < cap(s.c.frames.out) {
+			s.c.frames.out <- nil
 		}
 	}
 	sent := func() string {
 		var all strings.Builder
-		for len(s.c.out) > 0 {
-			all.Write(<-s.c.out)
+		for len(s.c.frames.out) > 0 {
+			all.Write(<-s.c.frames.out)
 		}
 		return all.String()
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
@@ -185,30 +186,28 @@ var clientCapabilities = json.RawMessage(`{
   "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["","quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},
    "resolveSupport":{"properties":["edit"]},"dataSupport":true,"isPreferredSupport":true,"disabledSupport":true},"rename":{"prepareSupport":false}}}`)
 
-// handle takes what the server sends by itself. It runs on the connection's reader.
-func (s *server) handle(m *message) {
-	switch m.Method {
+// handle answers the server's requests and takes its notifications. It runs on the connection's reader and
+// keeps none of the request's bytes.
+func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
+	params := json.RawMessage(req.Params())
+	switch req.Method() {
 	case protocol.MethodTextDocumentPublishDiagnostics:
-		s.publish(m.Params)
+		s.publish(params)
 	case protocol.MethodProgress:
-		s.progress(m.Params)
+		s.progress(params)
 	case protocol.MethodWorkspaceConfiguration:
-		s.c.reply(m.ID, s.configuration(m.Params), nil)
+		return s.configuration(params), nil
 	case protocol.MethodWorkspaceWorkspaceFolders:
-		s.c.reply(m.ID, s.folders(), nil)
+		return s.folders(), nil
 	case protocol.MethodWorkspaceApplyEdit:
-		s.c.reply(m.ID, s.applyEdit(m.Params), nil)
+		return s.applyEdit(params), nil
 	case protocol.MethodWindowWorkDoneProgressCreate, protocol.MethodClientRegisterCapability, protocol.MethodClientUnregisterCapability, protocol.MethodWindowShowMessageRequest:
-		s.c.reply(m.ID, nil, nil)
 	default:
-		switch {
-		case m.ID == nil:
-		case strings.HasSuffix(m.Method, "/refresh"):
-			s.c.reply(m.ID, nil, nil)
-		default:
-			s.c.reply(m.ID, nil, &rpcError{Code: codeMethodNotFound, Message: "not supported: " + m.Method})
+		if req.IsCall() && !strings.HasSuffix(req.Method(), "/refresh") {
+			return nil, jsonrpc2.NewError(jsonrpc2.MethodNotFound, "not supported: "+req.Method())
 		}
 	}
+	return nil, nil
 }
 
 // configuration answers workspace/configuration from the settings, by dotted section.
@@ -286,9 +285,9 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 	defer stop()
 	for {
 		raw, err := s.c.call(ctx, method, params)
-		var answer *rpcError
+		var answer *jsonrpc2.Error
 		switch {
-		case errors.As(err, &answer) && answer.again() && pause.For(ctx, againAfter) == nil:
+		case errors.As(err, &answer) && askAgain(answer) && pause.For(ctx, againAfter) == nil:
 			continue // its text changed while it looked, or it works on something that it needs for the answer
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)
