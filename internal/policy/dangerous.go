@@ -125,7 +125,7 @@ func anyDynamic(args []arg) bool {
 var carriers = map[string][]string{
 	"tar":      {"--checkpoint-action", "--to-command", "--use-compress-program", "-I", "--rsh-command", "--info-script", "--new-volume-script", "-F"},
 	"rsync":    {"-e", "--rsh", "--rsync-path"},
-	"rg":       {"--pre", "--hostname-bin"},
+	"rg":       {"--pre", "--hostname-bin", "-z", "--search-zip"},
 	"ag":       {"--pager"},
 	"ack":      {"--pager"},
 	"go":       {"-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool"},
@@ -177,8 +177,13 @@ func startsPrograms(name string, args []arg) string {
 			}
 		}
 	}
-	if name == "git" {
+	switch name {
+	case "git":
 		return gitStartsPrograms(args)
+	case "printf":
+		if why := printfArgs(args); why != "" {
+			return "printf " + why
+		}
 	}
 	return ""
 }

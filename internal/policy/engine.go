@@ -328,9 +328,9 @@ func (e *Engine) SandboxPlan(session, command, tmp string, unboxed bool) (*sandb
 	if !box.Available() && s.Sandbox != sandbox.Require {
 		return nil, nil
 	}
-	spec := sandbox.Spec{Tmp: tmp, Readable: s.Roots, Writable: append(Caches(), s.Writable...)}
+	spec := sandbox.Spec{Tmp: tmp, Readable: s.Roots}
 	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
-		spec.Writable = append(spec.Writable, s.Roots...)
+		spec.Writable = slices.Concat(Caches(), s.Writable, s.Roots)
 		for _, root := range s.Roots {
 			for _, p := range e.opts.Protected {
 				spec.Protected = append(spec.Protected, filepath.Join(root, p))

@@ -86,6 +86,9 @@ func mustRules(t *testing.T, list ...string) []Rule {
 
 func TestProfiles(t *testing.T) {
 	none := sandbox.Support{Kind: sandbox.None, Why: "a test"}
+	here := t.TempDir()
+	hereCommand := command("s", "ls -la | head -3")
+	hereCommand.Subject.Cwd = here
 	unbox := command("s", "make")
 	unbox.Subject.Unboxed = true
 	silent := agent.ApprovalRequest{SessionID: "s", Tool: agent.Spec{Name: "edit"}, Effect: agent.Mutates, Waiting: func() {}}
@@ -104,7 +107,12 @@ func TestProfiles(t *testing.T) {
 		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a"), Deny, false, ""},
 		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, false, ""},
 		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, false, ""},
-		{"ask runs a reader without one", Settings{}, none, command("s", "git status"), Allow, true, ""},
+		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask, false, "no sandbox that keeps it to reading: a test"},
+		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand, Allow, true, ""},
+		{"ask runs the short list with the sandbox off", Settings{Roots: []string{here}, Sandbox: sandbox.Off}, boxed, hereCommand, Allow, true, ""},
+		{"readOnly runs the short list without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, hereCommand, Allow, true, ""},
+		{"readOnly refuses other readers without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, command("s", "git status"), Deny, false, "no sandbox that keeps it to reading"},
+		{"workspace runs the short list without one", Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow, true, ""},
 		{"ask asks", Settings{}, boxed, command("s", "make"), Ask, false, "make can do more than read"},
 		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go"), Allow, true, ""},
 		{"what has nothing to ask about runs", Settings{}, boxed, silent, Allow, true, ""},

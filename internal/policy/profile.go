@@ -167,9 +167,12 @@ func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
 func (s Settings) commandByProfile(m machine, sub *agent.Subject, c Classification, by commandVerdict) verdict {
 	required := s.Sandbox == sandbox.Require
 	boxed := m.box.Available() && s.Sandbox != sandbox.Off
+	unasked := boxed && !sub.Unboxed || !boxed && m.readable && shortListed(sub.Command, sub.Cwd, s.Roots)
 	switch p := s.profile(); {
 	case by.action == Deny:
 		return verdict{action: Deny, reason: by.reason}
+	case p == ProfileReadOnly && !boxed && !unasked:
+		return verdict{action: Deny, reason: s.readOnlyReason(unenforced(c, s, m))}
 	case p == ProfileReadOnly && c.Class > ReadOnly:
 		return verdict{action: Deny, reason: s.readOnlyReason(strings.Join(c.Reasons, "; "))}
 	case by.action == Ask && by.decided:
@@ -180,7 +183,7 @@ func (s Settings) commandByProfile(m machine, sub *agent.Subject, c Classificati
 		return verdict{action: Allow, unboxed: !required}
 	case by.decided:
 		return verdict{action: Allow, unboxed: !required}
-	case c.Class == ReadOnly && (!sub.Unboxed || !boxed):
+	case c.Class == ReadOnly && unasked:
 		return verdict{action: Allow, unboxed: !boxed}
 	case sub.Unboxed && p == ProfileWorkspace && boxed:
 		return verdict{action: Ask, reason: "it is to run outside the sandbox (" + string(m.box.Kind) + ")"}
@@ -188,10 +191,18 @@ func (s Settings) commandByProfile(m machine, sub *agent.Subject, c Classificati
 		return verdict{action: Allow}
 	case p == ProfileWorkspace:
 		return verdict{action: Ask, reason: "there is no sandbox to run it in: " + boxWhy(s, m)}
-	case c.Class == ReadOnly:
+	case c.Class == ReadOnly && boxed:
 		return verdict{action: Ask, reason: "it is to run outside the sandbox (" + string(m.box.Kind) + ")"}
 	}
-	return verdict{action: Ask, reason: strings.Join(c.Reasons, "; ")}
+	return verdict{action: Ask, reason: unenforced(c, s, m)}
+}
+
+// unenforced is why a command needs a question: what it can do, or that nothing keeps it to reading.
+func unenforced(c Classification, s Settings, m machine) string {
+	if c.Class > ReadOnly {
+		return strings.Join(c.Reasons, "; ")
+	}
+	return "there is no sandbox that keeps it to reading: " + boxWhy(s, m)
 }
 
 func boxWhy(s Settings, m machine) string {

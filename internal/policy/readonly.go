@@ -18,7 +18,7 @@ func init() {
 	for name := range setOf(": true false echo pwd cat head tail wc nl tac rev cut paste tr fold fmt expand unexpand column comm cmp diff basename dirname " +
 		"realpath readlink stat ls dir vdir du df which whereis type whoami id groups uname arch nproc uptime free printenv seq sleep md5sum sha1sum sha224sum sha256sum " +
 		"sha384sum sha512sum b2sum cksum sum od hexdump strings grep egrep fgrep zgrep zcat jq ps pgrep pidof tty locale logname users cd pushd popd " +
-		"exit return break continue shift wait jobs times help getconf lsblk lscpu tsort factor expr egrep look dirs cal") {
+		"exit return break continue shift times help getconf lsblk lscpu tsort factor expr egrep look dirs cal") {
 		readOnly[name] = anyArgs
 	}
 	for name, c := range map[string]check{
@@ -29,22 +29,17 @@ func init() {
 		"hostname": atMost(0, "Fb", "file", "boot"),
 		"file":     noFlags("C", "compile"),
 		"tree":     noFlags("oR", "output"),
-		"less":     noFlags("oOk+", "log-file", "LOG-FILE", "lesskey-file"),
-		"more":     noFlags("+"),
-		"rg":       noFlags("", "pre", "hostname-bin", "search-zip"),
-		"ag":       noFlags("", "pager"),
-		"ack":      noFlags("", "pager", "output"),
+		"jobs":     noFlags("x"), // -x starts a command
+		"wait":     noFlags("p"), // -p sets a variable
+		"rg":       noFlags("z", "pre", "hostname-bin", "search-zip"),
 		"fd":       noFlags("xX", "exec", "exec-batch"),
 		"fdfind":   noFlags("xX", "exec", "exec-batch"),
-		"yq":       noFlags("is", "inplace", "split-exp"),
-		"lsof":     noFlags("DA"),
-		"ss":       noFlags("KD", "kill", "diag"),
 		"find":     findArgs,
 		"sed":      sedArgs,
 		"awk":      awkArgs, "gawk": awkArgs, "mawk": awkArgs, "nawk": awkArgs,
 		"git":    gitArgs,
 		"go":     goArgs,
-		"printf": noFirst("-v"),
+		"printf": printfArgs,
 		"test":   testArgs, "[": testArgs,
 		"read":  readArgs,
 		"set":   setArgs,
@@ -145,14 +140,22 @@ func versionOnly(args []arg) string {
 	return "can do more than read"
 }
 
-func noFirst(flag string) check {
-	return func(args []arg) string {
-		if len(args) > 0 && (args[0].mayBeFlag() || strings.HasPrefix(args[0].text, flag)) {
-			return "can set a variable"
-		}
+// printfArgs: -v and the conversion %n set a variable.
+func printfArgs(args []arg) string {
+	if len(args) == 0 {
 		return ""
 	}
+	format := args[0]
+	if format.text == "--" && len(args) > 1 && !format.dynamic {
+		format = args[1]
+	}
+	if format.dynamic || strings.HasPrefix(format.text, "-") || setsByFormat().MatchString(format.text) {
+		return "can set a variable"
+	}
+	return ""
 }
+
+var setsByFormat = lazyregexp.New(`%[^a-zA-Z%(]*[hlLjzt]*n`)
 
 func dateArgs(args []arg) string {
 	for i, a := range args {

@@ -143,7 +143,9 @@ func awkArgs(args []arg) string {
 		case a.dynamic && a.many:
 			return unknownArgument
 		case a.text == "-F" || a.text == "-v":
-			i++
+			if i++; i < len(args) && args[i].many {
+				return unknownArgument
+			}
 		case len(a.text) > 2 && strings.HasPrefix(a.text, "-F") && !a.dynamic:
 		case strings.HasPrefix(a.text, "-"):
 			return "with " + a.text + " can do more than read"

@@ -274,7 +274,7 @@ func (w *walker) find(args []arg, assigns []string) {
 		switch args[i].text {
 		case "-exec", "-execdir", "-ok", "-okdir":
 			from := i + 1
-			for i++; i < len(args) && args[i].text != ";" && args[i].text != "+"; i++ {
+			for i++; i < len(args) && !endsExec(args, i); i++ {
 			}
 			w.execOfFind(args[from:min(i, len(args))], assigns)
 		default:
@@ -282,6 +282,12 @@ func (w *walker) find(args []arg, assigns []string) {
 		}
 	}
 	w.simple(own, assigns)
+}
+
+// endsExec reports whether args[i] ends the command of find's -exec: a ";", or a "+" behind "{}".
+// Any other "+" belongs to the command.
+func endsExec(args []arg, i int) bool {
+	return args[i].text == ";" || args[i].text == "+" && args[i-1].text == "{}"
 }
 
 func (w *walker) execOfFind(inner []arg, assigns []string) {

@@ -66,8 +66,13 @@ func (b *box) plan() *sandbox.Plan {
 
 func (b *box) run(script string) Result {
 	b.t.Helper()
+	return b.runWith(b.plan(), script)
+}
+
+func (b *box) runWith(plan *sandbox.Plan, script string) Result {
+	b.t.Helper()
 	script = strings.NewReplacer("OUT", b.out, "WORK", b.work).Replace(script)
-	return run(b.t, b.r, Command{Script: script, Dir: b.work, Sandbox: b.plan()})
+	return run(b.t, b.r, Command{Script: script, Dir: b.work, Sandbox: plan})
 }
 
 func TestSandboxLetsWorkHappen(t *testing.T) {

@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// shortProgram is what one program of the short list may be given. An argument that neither
+// expression matches and that does not begin with "-" is the path of a file.
+type shortProgram struct {
+	options  string // expression for a whole option
+	numbered string // expression for an option whose value is the next argument, a number
+	pattern  bool   // the first other argument is a pattern, not a path
+	folders  bool   // a path may be a folder
+	operand  bool   // at least one path is needed: without one the program searches the folder
+	none     bool   // no path is accepted
+}
+
+// shortList is everything that runs without a question where no sandbox enforces anything. It does
+// not use Classify. Keep it short enough to read in a minute.
+var shortList = map[string]shortProgram{
+	"pwd":  {options: `-[LP]`, none: true},
+	"ls":   {options: `-[1aAdFhilrRsStU]+|--color=never`, folders: true},
+	"cat":  {options: `-[AbeEnstTuv]+`},
+	"head": {options: `-[qv]+|-\d+|-[nc][-+]?\d+`, numbered: `-[nc]`},
+	"tail": {options: `-[qv]+|-\d+|-[nc][-+]?\d+`, numbered: `-[nc]`},
+	"wc":   {options: `-[clmwL]+`},
+	"stat": {options: `-[Lft]+`, folders: true},
+	"file": {options: `-[bhiL]+|--brief|--mime-type`},
+	"grep": {options: `-[cEFhHiIlnoPqsvwx]+|-[ABCm]\d+|--color=never`, numbered: `-[ABCm]`, pattern: true},
+	"rg":   {options: `-[cFHiIlnNoqsSvwx]+|-[ABCm]\d+|--color=never`, numbered: `-[ABCm]`, pattern: true, operand: true},
+}
+
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?\d+$`) })
+
+// shortListed reports whether a script consists of programs of the short list, joined by "|",
+// "&&", "||" and ";", with allowed options, on files inside the roots that are not secret. cwd is
+// the folder in which the script runs. It looks at the files on the disk.
+func shortListed(script, cwd string, roots []string) bool {
+	if !filepath.IsAbs(cwd) || unreadable(script) != "" {
+		return false
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	if err != nil || len(f.Stmts) == 0 {
+		return false
+	}
+	in := shortPlace{cwd: cwd}
+	for _, r := range roots {
+		if real, err := filepath.EvalSymlinks(r); err == nil {
+			in.roots = append(in.roots, real)
+		}
+	}
+	return in.accepts(cwd, true) && in.stmts(f.Stmts)
+}
+
+type shortPlace struct {
+	cwd   string
+	roots []string // links resolved
+}
+
+func (in shortPlace) stmts(list []*syntax.Stmt) bool {
+	return !slices.ContainsFunc(list, func(s *syntax.Stmt) bool { return !in.stmt(s) })
+}
+
+func (in shortPlace) stmt(s *syntax.Stmt) bool {
+	if len(s.Redirs) > 0 || s.Background || s.Coprocess || s.Disown || s.Negated {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		return c.Op != syntax.PipeAll && in.stmt(c.X) && in.stmt(c.Y)
+	case *syntax.CallExpr:
+		words := make([]string, len(c.Args))
+		for i, w := range c.Args {
+			text, ok := literalWord(w)
+			if !ok {
+				return false
+			}
+			words[i] = text
+		}
+		return len(c.Assigns) == 0 && len(words) > 0 && in.call(words)
+	}
+	return false
+}
+
+// literalWord is the text of a word that no expansion changes.
+func literalWord(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(p.Value, "\\*?[]{}~$`") {
+				return "", false
+			}
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			for _, in := range p.Parts {
+				lit, ok := in.(*syntax.Lit)
+				if !ok || p.Dollar || strings.ContainsAny(lit.Value, "\\$`!") {
+					return "", false
+				}
+				b.WriteString(lit.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+func (in shortPlace) call(words []string) bool {
+	p, ok := shortList[words[0]]
+	if !ok {
+		return false
+	}
+	args, pattern, operands := words[1:], p.pattern, 0
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case p.numbered != "" && whole(p.numbered, a):
+			if i++; i == len(args) || !number().MatchString(args[i]) {
+				return false
+			}
+		case strings.HasPrefix(a, "-"):
+			if !whole(p.options, a) {
+				return false
+			}
+		case pattern:
+			pattern = false
+		default:
+			if operands++; p.none || !in.accepts(a, p.folders) {
+				return false
+			}
+		}
+	}
+	return !p.operand || operands > 0
+}
+
+func whole(expression, text string) bool {
+	return regexp.MustCompile(`^(?:` + expression + `)$`).MatchString(text)
+}
+
+// accepts reports whether a path is a file inside the roots, or a folder where that is allowed, that
+// is not secret. A file with several names may be a secret one under another name.
+func (in shortPlace) accepts(path string, folder bool) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(in.cwd, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || Secret(path) || Secret(real) || !slices.ContainsFunc(in.roots, func(r string) bool { return isBelow(real, r) }) {
+		return false
+	}
+	st, err := os.Lstat(real)
+	if err != nil {
+		return false
+	}
+	return st.Mode().IsRegular() && hardLinks(st) == 1 || folder && st.IsDir()
+}
+
+// isBelow reports whether a cleaned path is root or lies in it.
+func isBelow(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
