@@ -89,7 +89,7 @@ func (d *daemon) userSessions() (out []*sessionParts) {
 }
 
 func (d *daemon) mcpConfig(name string, s wire.MCP) mcp.Config {
-	env := withEnv(policy.ScrubEnv(d.env), expandAll(s.Env, d.env))
+	env := withEnv(policy.ChildEnv(d.env), expandAll(s.Env, d.env))
 	dir := s.Cwd
 	if dir == "" || !filepath.IsAbs(dir) {
 		dir = filepath.Join(firstOf(d.root, "."), dir)

@@ -43,7 +43,7 @@ func (d *daemon) commandEnv(*agent.Call) []string { return d.scrubbed() }
 
 // scrubbed is the environment for children, with what the settings pass on all the same.
 func (d *daemon) scrubbed() []string {
-	env := policy.ScrubEnv(d.env)
+	env := policy.ChildEnv(d.env)
 	if s := d.config().Shell; s != nil {
 		for _, name := range s.PassEnv {
 			if v := lookup(d.env, name); v != "" {

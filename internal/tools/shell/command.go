@@ -29,7 +29,7 @@ type Command struct {
 	Shell   string        // the program that runs Script; "": the machine's (see shellArgv)
 	Argv    []string      // or run as it is; Argv[0] is looked up in Env's PATH
 	Dir     string        // absolute; must exist
-	Env     []string      // the whole environment; nil: the daemon's. Scrub it first (policy.ScrubEnv)
+	Env     []string      // the whole environment; nil: the daemon's. Scrub it first (policy.ChildEnv)
 	Timeout time.Duration // 0: none
 	Sandbox *sandbox.Plan // nil: no wall
 	Stdin   io.Reader     // nil: empty. Of Run only
