@@ -31,7 +31,7 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	case err == nil:
 		t.after = t.wants[0].text
 		t.end(done, "")
-	case errors.Is(err, errMoved), errors.Is(err, errChangedOnDisk), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errMoved), errors.Is(err, errChangedOnDisk), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotCreated):
 		t.end(conflict, err.Error())
 	default:
 		t.end(failed, err.Error())
@@ -85,8 +85,14 @@ func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, da
 		raw, _, err := readRaw(ref)
 		return err == nil && bytes.Equal(raw, data)
 	}
-	return w.viaEditor(ctx, p, FileOp{Op: Create, URI: ref.URI, Text: string(data)}, there, there)
+	if err := w.viaEditor(ctx, p, FileOp{Op: Create, URI: ref.URI, Text: string(data)}, there, there); err != nil {
+		return fmt.Errorf("%w: %w", errNotCreated, err)
+	}
+	return nil
 }
+
+// errNotCreated ends the proposal: the user has decided already, and an editor that refuses a file is not asked again.
+var errNotCreated = errors.New("the editor did not create the file")
 
 func (w *Workspace) isOpen(key string) bool {
 	w.mu.Lock()
