@@ -10,6 +10,7 @@ local commands = {
   AgentSteer = { 'steer', nargs = '*', desc = 'Speak into the running turn' },
   AgentQueue = { 'queue', nargs = '*', desc = 'Queue a prompt for after the turn, or show the queue' },
   AgentAbort = { 'abort', desc = 'Stop the running turn' },
+  AgentAnswer = { 'answer', desc = 'Open the question that the agent waits for' },
   AgentToggle = { 'toggle', desc = 'Show or hide the panel' },
   AgentNew = { 'new', nargs = '*', desc = 'Start a new session' },
   AgentSessions = { 'sessions', nargs = '*', desc = 'List, resume, fork, export or delete sessions' },

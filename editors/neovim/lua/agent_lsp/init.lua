@@ -83,13 +83,21 @@ function M.steer(text, fn)
   end, nil, fn)
 end
 
---- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown.
-function M.abort()
-  local client = require('agent_lsp.client')
-  local log, ws = require('agent_lsp.log'), client.here()
-  if not (ws and ws.id and ws.session) then
-    return log.tell('no turn is running')
+--- Counts the pending hunks of a workspace that a stop would discard: those whose text is not in the buffer yet.
+local function undecided(ws)
+  local hunks, count = require('agent_lsp.hunks'), 0
+  for _, w in ipairs(hunks.pending()) do
+    if hunks.workspace(w.proposal) == ws and w.proposal.sessionId == ws.session and w.file.placement ~= 'applied' then
+      count = count + 1
+    end
   end
+  return count
+end
+
+--- Stops the running turn of a workspace without asking.
+---@param ws agent_lsp.Workspace
+local function stop(ws)
+  local client, log = require('agent_lsp.client'), require('agent_lsp.log')
   client.request('agent/abort', { sessionId = ws.session }, function(err, res)
     if err then
       log.tell(err, vim.log.levels.WARN)
@@ -97,6 +105,29 @@ function M.abort()
       log.tell('no turn is running')
     end
   end, { workspace = ws })
+end
+
+--- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown. If that
+--- discards changes that wait for a decision, the user is asked first, and nothing is sent until the user chooses.
+function M.abort()
+  local client = require('agent_lsp.client')
+  local log, ws = require('agent_lsp.log'), client.here()
+  if not (ws and ws.id and ws.session) then
+    return log.tell('no turn is running')
+  end
+  local count = undecided(ws)
+  if count == 0 then
+    return stop(ws)
+  end
+  local those = ('%d %s'):format(count, count == 1 and 'change' or 'changes')
+  vim.ui.select({ 'Keep reviewing', 'Stop and discard ' .. those }, {
+    prompt = ('Stopping discards %s that you have not decided.'):format(those),
+    kind = 'agent_lsp',
+  }, function(_, n)
+    if n == 2 then
+      stop(ws)
+    end
+  end)
 end
 
 --- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'); returns a function that ends it.

@@ -17,6 +17,8 @@ local taken ---@type string? what was taken from the menu or recalled last: it i
 
 local about ---@type agent_lsp.About?
 
+local typed_for ---@type string? the request that waited when the text was begun; '' if none did
+
 --- The next prompt is about these lines of the current buffer, or about none.
 ---@param range? { first: integer, last: integer } one-based
 function M.about(range)
@@ -73,16 +75,75 @@ local function unless_sent(prompt, lines)
   end
 end
 
---- Sends what stands in the input: a prompt when idle, a steer while a turn runs; or queues it.
+--- Remembers which request waited when the user began to type: to a later one the text is not an answer.
+local function note_begin()
+  if text() == '' then
+    typed_for = nil
+  elseif not typed_for then
+    local entry = require('agent_lsp.permission').list()[1]
+    typed_for = entry and entry.id or ''
+  end
+end
+
+local function clear()
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { '' })
+  typed_for = nil
+end
+
+--- While a request waits, a text answers it if it is one of its answers; for any other text the user says what it is for.
+---@param said string
+---@param deliver fun()
+---@return boolean
+local function is_for_request(said, deliver)
+  local permission = require('agent_lsp.permission')
+  local entry = permission.list()[1]
+  if not entry then
+    return false
+  end
+  local result = (typed_for or entry.id) == entry.id and permission.typed(entry, said)
+  if result then
+    clear()
+    entry.answer(result)
+    return true
+  end
+  local question = entry.kind == 'question'
+  vim.ui.select({ question and 'Answer with this' or 'Reject with this comment', 'Steer', 'Keep typing' }, {
+    prompt = question and 'The agent waits for an answer.' or 'The agent waits for your permission.',
+    kind = 'agent_lsp',
+  }, function(_, n)
+    if n == 2 then
+      deliver()
+    elseif n == 1 and vim.list_contains(permission.list(), entry) then
+      clear()
+      entry.answer(permission.in_words(entry, said))
+    end
+  end)
+  return true
+end
+
+--- Sends the text of the input: a prompt when idle, a steer while a turn runs; or queues it. While the agent waits for
+--- an answer, the text answers it or the user is asked what it is for.
 ---@param how? 'queue'
 function M.submit(how)
   local said = text()
   if said == '' then
     return
   end
+  local function deliver()
+    M.deliver(said, how)
+  end
+  if how == 'queue' or not is_for_request(said, deliver) then
+    deliver()
+  end
+end
+
+--- Sends a text of the input, and empties the input.
+---@param said string
+---@param how? 'queue'
+function M.deliver(said, how)
   table.insert(history, said)
   at = #history + 1
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { '' })
+  clear()
   local api, status = require('agent_lsp'), require('agent_lsp.panel').state.status
   local prompt, lines = mention.blocks(said), about
   local context = lines and { uri = lines.uri, selection = lines.range }
@@ -232,6 +293,7 @@ function M.buffer()
   map_keys(buffer)
   quiet_menu(buffer)
   vim.api.nvim_create_autocmd('TextChangedI', { buffer = buffer, callback = complete_at })
+  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, { buffer = buffer, callback = note_begin })
   vim.api.nvim_create_autocmd('CompleteDone', {
     buffer = buffer,
     callback = function()

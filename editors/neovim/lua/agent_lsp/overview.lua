@@ -148,18 +148,43 @@ local function refresh()
   end
   local lines
   lines, current_marks = render()
-  if #places == 0 then
-    lines = { 'Nothing waits for a decision; q closes this tab.' }
-  end
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
   colour_keys()
 end
 
+--- Puts the cursor of a window on the hunk at its row, else on the next one, else on the last.
+local function go_to_hunk(win)
+  local row = vim.api.nvim_win_get_cursor(win)[1] - 1
+  for _, p in ipairs(places) do
+    if p.last >= row then
+      return vim.api.nvim_win_set_cursor(win, { math.max(p.first, math.min(row, p.last)) + 1, 0 })
+    end
+  end
+  vim.api.nvim_win_set_cursor(win, { places[#places].first + 1, 0 })
+end
+
+--- Closes the tab once all is decided.
+local function finish()
+  vim.cmd.bwipeout(buffer)
+  buffer = nil
+  log.tell('no hunk waits for a decision any longer; the review is closed')
+end
+
 events.on('review', function()
-  if buffer then
-    refresh()
+  if not buffer then
+    return
+  end
+  refresh()
+  if not buffer then
+    return
+  end
+  if #places == 0 then
+    return finish()
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(buffer)) do
+    go_to_hunk(win)
   end
 end)
 

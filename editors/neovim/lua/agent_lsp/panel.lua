@@ -21,6 +21,10 @@ function M.statusline()
   if state.status ~= 'idle' then
     table.insert(parts, state.status)
   end
+  local questions = #permission.list()
+  if questions > 0 then
+    table.insert(parts, questions .. (questions == 1 and ' question (:AgentAnswer)' or ' questions (:AgentAnswer)'))
+  end
   local hunks = require('agent_lsp.hunks').count()
   if hunks > 0 then
     table.insert(parts, hunks .. (hunks == 1 and ' hunk' or ' hunks'))

@@ -1,5 +1,6 @@
---- Permissions and questions of the daemon. Each is shown in the panel, where one key answers it, and by
---- vim.ui.select when the panel is hidden. The answer goes out when the user gave it; nothing waits.
+--- Permissions and questions of the daemon. Each is shown in the panel, where one key answers it. When the panel is
+--- hidden, a notification and the status line name `:AgentAnswer`, which asks by vim.ui.select: a prompt that opens
+--- while the user types would take a key that was meant for something else. Nothing waits for the answer.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -65,11 +66,7 @@ local function queue(kind, params, ctx)
   table.insert(pending, entry)
   events.emit('pending', { count = #pending, client_id = ctx.client_id })
   if not require('agent_lsp.panel').is_open() then
-    vim.schedule(function()
-      if not done then
-        M.select(entry)
-      end
-    end)
+    log.tell(('%s :AgentAnswer opens the question'):format(M.headline(entry)), vim.log.levels.WARN)
   end
 end
 
@@ -95,6 +92,31 @@ local function place(entry)
   return cwd and not (ws and cwd == ws.root) and 'in ' .. cwd or nil
 end
 
+--- The line that a notification shows.
+---@param entry agent_lsp.Pending
+function M.headline(entry)
+  local render = require('agent_lsp.render')
+  local s = entry.params.subject or {}
+  if s.command then
+    return ('The agent asks to run: %s'):format(render.line(s.command))
+  end
+  return ('The agent asks: %s'):format(render.line(entry.kind == 'question' and entry.params.question or entry.params.title))
+end
+
+--- Names the unsaved buffers of a workspace, which are written before a command runs.
+local function unsaved(client_id)
+  local names = {}
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.bo[buf].modified and vim.bo[buf].buftype == '' and vim.lsp.buf_is_attached(buf, client_id) then
+      table.insert(names, vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.'))
+    end
+  end
+  table.sort(names)
+  if #names > 0 then
+    return ('saves %d unsaved %s: %s'):format(#names, #names == 1 and 'buffer' or 'buffers', table.concat(names, ', '))
+  end
+end
+
 --- The text that a request is asked with: what, where, why, and what it would do.
 ---@param entry agent_lsp.Pending
 ---@return string[]
@@ -107,6 +129,7 @@ function M.describe(entry)
     for i, l in ipairs(lines_of(s.command)) do
       table.insert(out, (i == 1 and '$ ' or '  ') .. l)
     end
+    vim.list_extend(out, { unsaved(entry.client_id) })
   end
   for _, uri in ipairs(s.uris or {}) do
     table.insert(out, vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'))
@@ -218,6 +241,39 @@ function M.answer(n)
   end
 end
 
+--- The answer that a typed text gives: only a whole text that is a shown digit, or yes or no to a permission, is one.
+---@param entry agent_lsp.Pending
+---@param text string
+---@return table?
+function M.typed(entry, text)
+  local word = vim.trim(text):lower()
+  if word:match('^[1-9]$') and not M.is_multi(entry) then
+    return result_of(entry, tonumber(word))
+  end
+  local kind = ({ y = 'allow_once', yes = 'allow_once', n = 'reject_once', no = 'reject_once' })[word]
+  for _, o in ipairs(kind and entry.kind == 'permission' and entry.params.options or {}) do
+    if o.kind == kind then
+      return { optionId = o.optionId }
+    end
+  end
+end
+
+--- The answer that rejects a permission with a comment, or answers a question in the user's own words.
+---@param entry agent_lsp.Pending
+---@param text string
+---@return table
+function M.in_words(entry, text)
+  if entry.kind == 'question' then
+    return { answer = text }
+  end
+  for _, o in ipairs(entry.params.options) do
+    if o.kind == 'reject_once' then
+      return { optionId = o.optionId, feedback = text }
+    end
+  end
+  return { cancelled = true }
+end
+
 local function ask_for_words(entry, prompt, reply)
   vim.ui.input({ prompt = prompt }, function(text)
     reply(text and text ~= '' and text or nil)
@@ -241,12 +297,16 @@ function M.refuse()
   if not entry or entry.kind ~= 'permission' then
     return
   end
-  local option = vim.iter(entry.params.options):find(function(o)
-    return o.kind == 'reject_once'
-  end)
   ask_for_words(entry, 'Why not? ', function(text)
-    entry.answer(option and { optionId = option.optionId, feedback = text } or { cancelled = true })
+    entry.answer(M.in_words(entry, text))
   end)
+end
+
+--- A prompt that the user left decides nothing.
+local function still_waits(entry)
+  if vim.list_contains(pending, entry) then
+    log.tell('the question still waits; :AgentAnswer opens it again')
+  end
 end
 
 --- Asks for several choices, one after the other.
@@ -255,7 +315,7 @@ local function select_several(entry)
   choices[#choices + 1] = 'Send'
   vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
     if not n then
-      entry.answer({ declined = true })
+      still_waits(entry)
     elseif n == #choices then
       entry.answer(marked(entry))
     elseif vim.list_contains(pending, entry) then
@@ -282,7 +342,10 @@ function M.select(entry)
     return select_several(entry)
   end
   vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
-    entry.answer(n and result_of(entry, n) or entry.kind == 'permission' and { cancelled = true } or { declined = true })
+    if not n then
+      return still_waits(entry)
+    end
+    entry.answer(result_of(entry, n))
   end)
 end
 

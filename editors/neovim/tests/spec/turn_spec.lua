@@ -208,17 +208,133 @@ H.case('a permission is answered by one key in the panel', function()
   end)
 end)
 
-H.case('a permission is asked by vim.ui.select when the panel is hidden; none is a refusal', function()
-  H.start({ script = { H.call('bash', { command = 'touch made' }), { text = 'Then not.' } }, settings = { sandbox = 'off' } })
-  H.choose(false)
+--- Waits until the first request is there.
+local function request()
+  return H.wait('the request', function()
+    return require('agent_lsp.permission').list()[1]
+  end)
+end
+
+H.case('with the panel hidden a permission opens no prompt: a notification names the command that does', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' },
+    script = { H.call('bash', { command = 'touch made' }), { text = 'Then not.' } },
+    settings = { sandbox = 'off' },
+  })
+  for _, name in ipairs({ 'a.txt', 'b.txt' }) do
+    H.edit(name)
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
+  end
   vim.cmd('AgentPrompt go')
   require('agent_lsp.panel').close()
-  H.equal(H.turn().status, 'completed')
+  local entry = request()
+  H.wait('the notification', function()
+    return vim.iter(H.notices):any(function(n)
+      return n.text:find('asks to run: touch made', 1, true) and n.text:find(':AgentAnswer', 1, true)
+    end)
+  end)
+  H.settle()
+  H.equal(H.asked, {}, 'a prompt was opened')
+  H.matches(require('agent_lsp').statusline(), '1 question %(:AgentAnswer%)')
+  H.choose(false)
+  vim.cmd('AgentAnswer')
   H.matches(H.asked[1].text, '%$ touch made')
+  H.matches(H.asked[1].text, 'saves 2 unsaved buffers: a.txt, b.txt')
+  H.settle()
+  H.equal(require('agent_lsp.permission').list()[1], entry, 'a prompt that was left decided something')
+  H.choose('^Reject')
+  vim.cmd('AgentAnswer')
+  H.equal(H.turn().status, 'completed')
   H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
   H.event('item/completed', function(p)
     return p.item.status == 'denied'
   end)
+end)
+
+--- Types into the input and presses <CR>.
+local function enter(text)
+  require('agent_lsp.panel').focus_input()
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('i' .. text .. '<CR><Esc>', true, false, true), 'xt', false)
+end
+
+local function input_text()
+  return table.concat(vim.api.nvim_buf_get_lines(require('agent_lsp.input').buffer(), 0, -1, false), '\n')
+end
+
+for text, made in pairs({ ['1'] = 1, y = 1, yes = 1, n = 0 }) do
+  H.case(('%q typed in the input answers a permission on Enter'):format(text), function()
+    H.start({ script = { H.call('bash', { command = 'touch made' }), { text = 'Done.' } }, settings = { sandbox = 'off' } })
+    vim.cmd('AgentPrompt go')
+    request()
+    require('agent_lsp.panel').focus_input()
+    vim.api.nvim_feedkeys('i' .. text, 'xt', false)
+    H.settle()
+    H.equal(#require('agent_lsp.permission').list(), 1, 'typing decided something')
+    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('A<CR><Esc>', true, false, true), 'xt', false)
+    H.equal(H.turn().status, 'completed')
+    H.equal(vim.fn.filereadable(H.dir .. '/made'), made)
+    H.equal(H.asked, {})
+    H.equal(input_text(), '')
+  end)
+end
+
+H.case('any other text typed while a permission waits asks what it is for', function()
+  H.start({
+    script = { H.call('bash', { command = 'touch made' }), { expect = { lastTool = 'yes, but later' }, text = 'Then not.' } },
+    settings = { sandbox = 'off' },
+  })
+  vim.cmd('AgentPrompt go')
+  local entry = request()
+  H.choose('Keep typing')
+  enter('yes, but later')
+  H.equal(H.asked[1].items, { 'Reject with this comment', 'Steer', 'Keep typing' })
+  H.equal(input_text(), 'yes, but later')
+  H.choose(false)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
+  H.settle()
+  H.equal(require('agent_lsp.permission').list()[1], entry, 'the text decided something')
+  H.choose('Reject with this comment')
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
+  H.equal(H.turn().status, 'completed')
+  H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
+  H.equal(input_text(), '')
+end)
+
+H.case('a text that was begun before the question came is not an answer to it', function()
+  H.start({
+    script = { { delayMs = 300, toolCalls = H.call('bash', { command = 'touch made' }).toolCalls }, { text = 'Done.' } },
+    settings = { sandbox = 'off' },
+  })
+  vim.cmd('AgentPrompt go')
+  require('agent_lsp.panel').focus_input()
+  vim.api.nvim_feedkeys('iy', 'xt', false)
+  vim.cmd.doautocmd('TextChangedI')
+  request()
+  H.choose(false)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('A<CR><Esc>', true, false, true), 'xt', false)
+  H.equal(H.asked[1].items[3], 'Keep typing')
+  H.equal(#require('agent_lsp.permission').list(), 1)
+  vim.cmd('AgentAbort')
+  H.turn()
+  H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
+end)
+
+H.case('a stop that discards undecided changes asks first', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, script = { H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }) } })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  for _, answer in ipairs({ false, 'Keep reviewing' }) do
+    H.choose(answer)
+    vim.cmd('AgentAbort')
+    H.settle()
+    H.hunks(1)
+  end
+  H.equal(H.asked[1].items, { 'Keep reviewing', 'Stop and discard 1 change' })
+  H.choose('Stop and discard 1 change')
+  vim.cmd('AgentAbort')
+  H.equal(H.turn().status, 'aborted')
+  H.hunks(0)
 end)
 
 H.case('a permission is refused with words for the model', function()
@@ -293,11 +409,22 @@ H.case('of a question that takes several answers keys mark them and <CR> sends t
   vim.api.nvim_feedkeys('2', 'xt', false)
   footer(' 2  [ ] blue')
   footer(' 3  [x] green')
-  H.choose(2, 1, 3, 1, 'Send', false)
+  H.choose(2, 1, 3, 1, 'Send')
+  local first = request()
   vim.api.nvim_feedkeys('\r', 'xt', false)
-  vim.cmd('AgentToggle') -- hidden, the next one is asked by vim.ui.select
-  H.equal(H.turn().status, 'completed')
+  vim.cmd('AgentToggle') -- hidden, the next one is asked by vim.ui.select where the user wants it
+  H.wait('the second question', function()
+    return request() ~= first
+  end)
+  local second = request()
+  vim.cmd('AgentAnswer')
   H.equal(H.asked[2].items, { '[ ] red', '[x] blue', '[ ] green', 'Send' })
+  H.wait('the third question', function()
+    return request() ~= second
+  end)
+  H.choose(4) -- none is marked
+  vim.cmd('AgentAnswer')
+  H.equal(H.turn().status, 'completed')
 end)
 
 H.case('an abort without a turn, before the daemon runs and after, and a way to review that there is not, are answered in words', function()
