@@ -7,7 +7,7 @@ NICE    ?=
 FACES   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test check test-go test-race test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -18,15 +18,20 @@ build: ## build the binary into bin/
 setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
 	scripts/setup.sh
 
-test: setup check test-race chaos-ci test-neovim test-vscode test-acp test-plain bench-smoke ## run every test there is
+test: setup check test-race test-heavy chaos-ci test-neovim test-vscode test-acp test-plain bench-smoke ## run every test there is
 	@echo "all tests passed"
 
-check: ## formatting, vet, staticcheck, all systems' types
+check: ## formatting, vet, staticcheck, unused code and options, style of texts, all systems' types
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$fmt" ] || { echo "gofmt would change:"; echo "$$fmt"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
+	$(GO) run ./scripts/house
+	$(GO) run ./scripts/style
 	$(MAKE) --no-print-directory cross
+
+style-baseline: ## lower the number of style findings that old text may still have (styles/baseline.txt)
+	$(GO) run ./scripts/style -baseline
 
 cross: ## check that all packages compile for every system that a release is made for
 	$(GO) run ./scripts/typecheck
@@ -36,6 +41,9 @@ test-go: ## the inner loop: all Go tests, without editors; what takes long is sm
 
 test-race: ## all Go tests at full size under the race detector, on the disk (without a TMPDIR their folders lie in memory)
 	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 $(GO) test -race -timeout 60m ./...
+
+test-heavy: ## each attack in each sandbox, and each endless stream; the other suites run a quarter of them
+	$(GO) test -count=1 -timeout 8m -run 'TestAttacks|TestEndless' ./internal/tools/shell ./internal/model/...
 
 test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 	editors/neovim/tests/run.sh
@@ -59,23 +67,23 @@ chaos-engine: ## the engine with random models, tools and people for two minutes
 	AGENT_LSP_CHAOS=$(or $(CHAOS),2m) $(GO) test -race -count=1 -timeout 120m -run '^TestChaos$$' -v ./internal/agent
 
 chaos-outside: ## the daemon, editors, commands and servers killed, disks filled, files changed for three minutes (CHAOS=3m), at least 100 runs; WORLDS=4 plays as many beside each other
-	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./cmd/agent-lsp
+	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./internal/cli
 
 chaos-kills: ## KILLS daemons (default 100) and 100 session stores killed at random points of scripted runs
-	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./cmd/agent-lsp ./internal/agent/session
+	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./internal/cli ./internal/agent/session
 
 chaos: ## random runs and kills for longer (CHAOS=10m), properties with more cases (CASES=20000)
-	AGENT_LSP_CHAOS=$(or $(CHAOS),10m) AGENT_LSP_KILLS=$(or $(KILLS),1000) $(GO) test -race -timeout 120m -run 'Chaos|Killed|Crash' -v ./internal/agent ./internal/agent/session ./internal/workspace ./cmd/agent-lsp
+	AGENT_LSP_CHAOS=$(or $(CHAOS),10m) AGENT_LSP_KILLS=$(or $(KILLS),1000) $(GO) test -race -timeout 120m -run 'Chaos|Killed|Crash' -v ./internal/agent ./internal/agent/session ./internal/workspace ./internal/cli
 	$(GO) test -timeout 120m ./internal/workspace/edit -rapid.checks=$(or $(CASES),20000)
 
 docs: ## measure and write what docs/ says of numbers, limits and settings
 	UPDATE_DOCS=1 $(GO) test -count=1 -run 'Documented|ContextExample' ./internal/agent
-	$(GO) test -count=1 ./internal/settings -update
-	UPDATE_DOCS=1 $(GO) test -count=1 -run TablesOfEditors ./cmd/agent-lsp
+	$(GO) test -count=1 ./internal/config -update
+	UPDATE_DOCS=1 $(GO) test -count=1 -run TablesOfEditors ./internal/cli
 
 soak: ## a session of 100,000 messages, then 20 sessions at full speed (SOAK=5m) with a plot of what they hold
 	AGENT_LSP_SOAK=1 $(GO) test -timeout 30m -run Soak -v ./internal/agent
-	AGENT_LSP_SOAK_TIME=$(or $(SOAK),5m) $(GO) test -count=1 -timeout 120m -run '^TestSoak$$' -v ./cmd/agent-lsp
+	AGENT_LSP_SOAK_TIME=$(or $(SOAK),5m) $(GO) test -count=1 -timeout 120m -run '^TestSoak$$' -v ./internal/cli
 
 bench: build ## our benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -88,13 +96,14 @@ bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm
 	mv bin/peers/performance.md docs/performance.md
 
 bench-smoke: ## each benchmark once, so that none rots
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./... > /dev/null
+	@mkdir -p bin
+	@$(GO) test -run '^$$' -bench . -benchtime 1x ./... > bin/bench-smoke.log || { cat bin/bench-smoke.log; exit 1; }
 
 release-dry-run: ## build all of a release into dist/, twice, install it into an empty home and play the demo
 	scripts/release.sh
 
 update: ## rewrite the expectations of the session scripts and other golden files
-	$(GO) test ./cmd/agent-lsp -run TestSessions -update
+	$(GO) test ./internal/cli -run TestSessions -update
 
 generate: build ## write the clients' wire types and settings from the Go structs
 	$(BIN) schema lua >editors/neovim/lua/agent_lsp/protocol.lua

@@ -25,22 +25,80 @@ var bans = []struct {
 	{"internal/agent", module + "internal/rpc", "the engine knows no client", nil},
 	{"internal/agent", module + "internal/policy", "the engine asks an Approver", nil},
 	{"internal/workspace", module + "internal/agent", "documents and proposals know no model", nil},
-	{"internal/workspace", module + "internal/rpc", "the client reaches the workspace as an interface", nil},
-	{"internal/workspace", module + "internal/tools", "tools use the workspace, not the other way", nil},
-	{"internal/workspace/edit", module + "internal", "the edit engine is pure functions on bytes", []string{"internal/workspace/edit"}},
+	{"internal/workspace", module + "internal/rpc",
+		"the client reaches the workspace as an interface", nil},
+	{"internal/workspace", module + "internal/tools",
+		"tools use the workspace, not the other way", nil},
+	{"internal/workspace/edit", module + "internal",
+		"the edit engine is pure functions on bytes", []string{"internal/workspace/edit"}},
+	{"internal/workspace/edit/edittest", module + "internal",
+		"the generator of intended edits never asks the matcher", nil},
 	{"internal/workspace/edit", "os", "the edit engine is pure functions on bytes", nil},
+	{"internal/workspace/text", module + "internal",
+		"positions and splices are below everything but the edit engine", []string{"internal/workspace/edit"}},
+	{"internal/workspace/text", "os", "positions and splices are pure functions on bytes", nil},
+	{"internal/workspace/path", module + "internal",
+		"paths and roots know neither documents nor proposals", []string{"internal/realpath"}},
+	{"internal/workspace/files", module + "internal",
+		"files and blobs know neither documents nor proposals", []string{"internal/workspace/path"}},
+	{"internal/workspace/readset", module + "internal",
+		"read records know neither documents nor proposals", []string{
+			"internal/workspace/edit", "internal/workspace/files", "internal/workspace/path"}},
+	{"internal/workspace/checkpoint", module + "internal",
+		"checkpoints know neither documents nor proposals", []string{
+			"internal/workspace/edit", "internal/workspace/files", "internal/workspace/path"}},
 	{"internal/tools", module + "internal/rpc", "tools know no client", nil},
+	{"internal/host", module + "internal/rpc", "the front ends are its clients", nil},
+	{"internal/host", module + "internal/jsonrpc", "the host knows no protocol", nil},
+	{"internal/host", module + "internal/tools", "tools reach the host as values", nil},
+	{"internal/host", "go.lsp.dev", "the host knows no protocol", nil},
 	{"internal/rpc", module + "internal/tools", "tools reach the server as values", nil},
-	{"internal/rpc", module + "internal/agent/openai", "models reach the server as values", nil},
-	{"internal/jsonrpc", module + "internal", "framing is a leaf that every JSON-RPC peer can use", []string{"internal/lazyregexp"}},
+	{"internal/rpc", module + "internal/model", "models reach the server as values", nil},
+	{"internal/agent", module + "internal/model", "models reach the engine as values", nil},
+	{"internal/model", module + "internal/workspace", "a model knows no file", nil},
+	{"internal/model", module + "internal/tools",
+		"a model is sent specs of tools, it runs none", nil},
+	{"internal/model", module + "internal/rpc", "a model knows no client", nil},
+	{"internal/model", module + "internal/policy",
+		"what a call may do is decided by the engine", nil},
+	{"internal/model", module + "internal/config", "adapters are configured by Options", nil},
+	{"internal/config", module + "internal",
+		"settings are at the bottom: nothing of the program below them", []string{"internal/filelock", "internal/lazyregexp", "internal/near"}},
+	{"internal/model/http", module + "internal/model",
+		"what all adapters share knows no API", []string{"internal/model/catalog"}},
+	{"internal/model/catalog", module + "internal/model", "the table of models is data only", nil},
+	{"internal/model", module + "internal/model/openai",
+		"what two adapters need is in internal/model/http", nil},
+	{"internal/model", module + "internal/model/anthropic",
+		"what two adapters need is in internal/model/http", nil},
+	{"internal/model", module + "internal/model/gemini",
+		"what two adapters need is in internal/model/http", nil},
+	{"internal/model", module + "internal/model/script",
+		"the scripted model is an endpoint, not a part of an adapter",
+		[]string{"from internal/model/modeltest"}},
+	{"internal", "github.com/sashabaranov/go-openai",
+		"one adapter speaks OpenAI's APIs", []string{"internal/model/openai"}},
+	{"internal/jsonrpc", module + "internal",
+		"framing is a leaf that every JSON-RPC peer can use", []string{"internal/lazyregexp"}},
 	{"internal/rpc/wire", module + "internal", "the wire is data only", nil},
+	{"cmd/agent-lsp", module + "internal", "main only starts the command line", []string{"internal/cli"}},
+	{"internal/cli", module + "internal",
+		"the command line speaks the wire to the daemon that package app builds", []string{
+			"internal/app", "internal/rpc/wire", "internal/rpc/schema", "internal/rpc/textedit", "internal/config",
+			"internal/agent/session", "internal/workspace", "internal/near", "internal/lazyregexp"}},
 	{"internal", "os/exec", "processes are started in one place, under the supervisor", []string{
-		"internal/tools/shell", "internal/tools/mcp", "internal/tools/langserver", "internal/policy/sandbox", "internal/rpc/rpctest"}},
+		"internal/tools/shell", "internal/tools/mcp", "internal/tools/langserver",
+		"internal/policy/sandbox", "internal/rpc/rpctest", "internal/cli"}},
 }
 
-// ioAllowed are the parts below internal/agent whose purpose is I/O: the provider's client,
-// the scripted model's server, and the stores.
-var ioAllowed = []string{"internal/agent/openai", "internal/agent/script", "internal/agent/session", "internal/agent/memory"}
+// ioAllowed are the parts below internal/agent whose purpose is I/O: the stores.
+var ioAllowed = []string{"internal/agent/session", "internal/agent/memory"}
+
+// onlyImporters are the packages that a single package may import.
+var onlyImporters = map[string]string{
+	module + "internal/app": "internal/cli",
+	module + "internal/cli": "cmd/agent-lsp",
+}
 
 func TestImports(t *testing.T) {
 	for _, pkg := range packages(t) {
@@ -58,6 +116,9 @@ func TestImports(t *testing.T) {
 }
 
 func checkImport(t *testing.T, pkg, imp string) {
+	if only, ok := onlyImporters[imp]; ok && pkg != only {
+		t.Errorf("%s imports %s, which only %s may", pkg, imp, only)
+	}
 	for _, b := range bans {
 		if !within(pkg, b.under) || !within(imp, b.imports) {
 			continue
@@ -71,6 +132,9 @@ func checkImport(t *testing.T, pkg, imp string) {
 
 func allowed(pkg, imp string, except []string) bool {
 	for _, e := range except {
+		if from, ok := strings.CutPrefix(e, "from "); ok && within(pkg, from) {
+			return true
+		}
 		if within(pkg, e) && !within(imp, module+"internal") || within(imp, module+e) {
 			return true
 		}
@@ -78,7 +142,8 @@ func allowed(pkg, imp string, except []string) bool {
 	return false
 }
 
-// within says whether path is root or lies below it. Of the standard library only the package itself counts.
+// within says whether path is root or lies below it. Of the standard library only the package
+// itself counts.
 func within(path, root string) bool {
 	if !strings.HasPrefix(root, "internal") && !strings.HasPrefix(root, module) {
 		return path == root

@@ -1,7 +1,7 @@
-// Command agent-lsp is a coding agent that any editor starts like a language server.
+// Command agent-lsp is a coding agent that any editor can start like a language server.
 //
-// Without arguments it speaks the Language Server Protocol on stdio. The wiring of its
-// parts is in core.go; each subcommand has a file of its own. Start at run in program.go.
+// Without arguments it speaks the Language Server Protocol on stdio. Package cli has the commands,
+// and package app connects the parts of the daemon.
 package main
 
 import (
@@ -10,12 +10,15 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/cli"
 )
 
+// version is set by the release build.
+var version = "0.1.0-dev"
+
 func main() {
-	shell.MaybeHelper() // a child of our own that supervises commands never gets further
+	cli.RunHelper()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Run(ctx, version, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

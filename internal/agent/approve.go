@@ -6,7 +6,7 @@ import (
 )
 
 // Approver decides whether a call may run. It is asked after the arguments were
-// validated and the preview made, before anything runs, from the call's goroutine.
+// validated, before anything runs, from the call's goroutine.
 // It may wait for a person for as long as ctx lives; when ctx ends, it answers at
 // once with its cause. An error is a denial with the error's text.
 type Approver interface {
@@ -34,12 +34,11 @@ type ApprovalRequest struct {
 	Args      json.RawMessage
 	Cwd       string
 	Subject   *Subject // nil: the tool has nothing to ask about
-	Preview   string
 	// Waiting is called once when a person is really asked, so that the item shows it. Never nil.
 	Waiting func()
 	// Gathered is closed when the calls that started together with this one have all said that they
-	// wait, or need not: what is asked by them is of one moment. It may take as long as their hooks
-	// and previews; who waits for it sets a bound. nil: the call started alone.
+	// wait, or need not: what is asked by them is of one moment. It may take as long as their hooks;
+	// who waits for it sets a bound. nil: the call started alone.
 	Gathered <-chan struct{}
 	Index    int // the call's place among those of its message
 	// Foreseen is what a person has answered about this very request before the call's turn (see
@@ -76,8 +75,8 @@ const (
 // Decision is an Approver's answer.
 type Decision struct {
 	Allow    bool
-	Reason   string          // for the model where it is not allowed: the policy's reason or the user's feedback
-	Args     json.RawMessage // replaces the arguments for this run where set
-	Unboxed  bool            // run outside the sandbox
-	GrantKey string          // the grant that allowed it, for the record
+	Reason   string   // for the model where it is not allowed: the policy's reason or the user's feedback
+	Unboxed  bool     // run outside the sandbox: the user has agreed to just that
+	Secrets  []string // secret files that a command may read, links resolved
+	GrantKey string   // the grant that allowed it, for the record
 }

@@ -3,9 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,27 +13,28 @@ import (
 
 // callRun is one tool call on its way from the model's wish to a result. The stages:
 // prepare (find the tool, check the arguments), then, in the call's own goroutine, breaker,
-// hooks, preview, permission, locks, run, cap, hooks.
+// hooks, permission, locks, run, cap, hooks.
 type callRun struct {
-	s      *Session
-	t      *turn
-	step   *Step
-	call   *message.ToolCall
-	reg    *registered // nil: no such tool
-	args   json.RawMessage
-	effect Effect
-	early  *Result // known without running
+	s     *Session
+	t     *turn
+	step  *Step
+	call  *message.ToolCall
+	reg   *registered // nil: no such tool
+	args  json.RawMessage
+	early *Result // known without running
+
+	prepared *Prepared // nil: early is set
 
 	index  int        // among the calls of its message
+	edit   *editCall  // nil: not in a group of edits
 	moment *moment    // nil: started alone
 	ahead  *foresight // nil: no question about it comes before its turn
 	// Of its turn: a call before it did not go well; it was not allowed.
 	faltered, refused bool
-	// overtaken: the user steered, and the tool ended for that. The call's goroutine alone uses it.
-	overtaken bool
-	begun     atomic.Bool
-	asked     atomic.Bool   // a person was
-	expire    chan struct{} // closed when the tool has outstayed its timeout and the grace
+	begun             atomic.Bool
+	asked             atomic.Bool   // a person was
+	unlock            func()        // releases the locks; nil before it has them
+	expire            chan struct{} // closed when the tool has outstayed its timeout and the grace
 
 	mu       sync.Mutex
 	item     Item
@@ -114,7 +113,7 @@ func (c *callRun) stages() (*Result, ItemStatus) {
 			counted = errToolFailed
 		}
 	}
-	if r.IsError && (c.t.ctx.Err() != nil || c.overtaken) {
+	if r.IsError && c.t.ctx.Err() != nil {
 		counted = errNotCounted
 		return r, StatusCancelled
 	}
@@ -141,11 +140,13 @@ func (c *callRun) newRun() *Call {
 
 // runLocked runs the tool under its resources' locks, and caps and offers its result.
 func (c *callRun) runLocked(call *Call) *Result {
-	release, err := c.s.locks.acquire(c.t.ctx, c.lockNames(call.Args))
+	c.edit.awaitEarlier(c.t.ctx)
+	release, err := c.s.locks.acquire(c.t.ctx, c.prepared.Locks)
 	if err != nil {
 		return c.stopped(err, false)
 	}
-	defer release()
+	c.unlock = sync.OnceFunc(release)
+	defer c.unlock()
 	if err := c.recordStart(); err != nil {
 		return errorResult("not run: %v", err)
 	}
@@ -163,17 +164,10 @@ func (c *callRun) recordStart() error {
 		return fmt.Errorf("recording the start of %s: %w", c.name(), err)
 	}
 	c.s.journal.add(Record{Type: RecordToolStart, Data: data})
-	if c.effect == ReadOnly {
+	if c.effect() == ReadOnly {
 		return c.s.journal.flush()
 	}
 	return c.s.journal.sync()
-}
-
-func (c *callRun) lockNames(args json.RawMessage) []string {
-	if l, ok := c.reg.tool.(LockTool); ok {
-		return l.Locks(args)
-	}
-	return nil
 }
 
 // timeout is the smaller one of the tool's own limit and the general one; 0 for none. The general one does not
@@ -202,21 +196,8 @@ func (c *callRun) runTimed(call *Call) *Result {
 	c.clock.up, c.clock.gone = func() { cancel(errTimeout) }, func() { close(c.expire) }
 	c.clock.start()
 	defer c.clock.stop()
-	if c.reg.spec.CancelOnSteer {
-		w := &wait{cancel: cancel, quiet: true}
-		c.s.beginWait(c.t, w)
-		defer c.s.endWait(c.t, w)
-	}
 	r, err := c.attempts(ctx, call)
 	return c.resultOf(ctx, r, err)
-}
-
-func (c *callRun) runner() Runner {
-	run := c.reg.tool.Run
-	for _, mw := range slices.Backward(c.step.Middleware) {
-		run = mw(c.reg.tool, run)
-	}
-	return run
 }
 
 // resultOf makes one result of what a tool returned and of why its context ended.
@@ -235,9 +216,6 @@ func (c *callRun) resultOf(ctx context.Context, r *Result, err error) *Result {
 	switch {
 	case cause == nil || !own.IsError || own.CutOff:
 	case c.t.ctx.Err() != nil:
-		own.Text = withPartial(CancelledText, r.Text)
-	case errors.As(cause, new(*SteerError)):
-		c.overtaken = true
 		own.Text = withPartial(CancelledText, r.Text)
 	case cause == errTimeout:
 		own.Text = withPartial(fmt.Sprintf("tool execution timed out after %s", c.timeout()), r.Text)
@@ -362,11 +340,16 @@ func (c *callRun) update(u Update) {
 	})
 }
 
-// wait is Call.Wait.
+// wait is Call.Wait. It releases the call's locks: another session must be able to use the same files while the user
+// thinks.
 func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.unlock != nil {
+		c.unlock()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &wait{cancel: cancel}
 	resume := c.clock.pause()
 	c.s.beginWait(c.t, w)
+	c.edit.waits()
 	return ctx, func() { c.s.endWait(c.t, w); resume() }
 }

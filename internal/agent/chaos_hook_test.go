@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -34,11 +33,6 @@ func (c *chaos) Foresee(ctx context.Context, req ApprovalRequest) *Decision {
 	c.nap(ctx, time.Minute)
 	return &Decision{Allow: c.n(3) > 0}
 }
-
-// askedTool has something to ask about.
-type askedTool struct{ *funcTool }
-
-func (askedTool) Subject(json.RawMessage) *Subject { return &Subject{Kind: SubjectCommand} }
 
 type chaosHook struct{ c *chaos }
 

@@ -205,12 +205,11 @@ func (c *chaos) tools() []Tool {
 		return &Result{Text: "fine", EndTurn: c.n(10) == 0}, nil
 	}
 	slow := mk("slow", Mutates, func(ctx context.Context, _ *Call) (*Result, error) {
-		<-ctx.Done()
+		c.nap(ctx, time.Minute)
 		return nil, ctx.Err()
-	}).(*funcTool)
-	slow.spec.CancelOnSteer = true
+	})
 	return []Tool{
-		askedTool{mk("read", ReadOnly, ok).(*funcTool)}, askedTool{mk("write", Mutates, ok).(*funcTool)}, slow,
+		mk("read", ReadOnly, ok).(*funcTool).asked(), mk("write", Mutates, ok).(*funcTool).asked(), slow,
 		mk("ask", ReadOnly, func(ctx context.Context, call *Call) (*Result, error) {
 			ctx, cancel := call.WaitContext(ctx)
 			defer cancel()

@@ -38,10 +38,13 @@ const (
 	MaxReserve   = 16384
 	// FreeFloor is how many tokens a run with tools has free, where the window is large enough.
 	FreeFloor = 12000
+	// MaxRefusals is how often one call is reduced and sent again before the turn fails.
+	MaxRefusals = 6
 	// MaxFruitless reductions in a row, or failed summaries, open the breaker.
 	MaxFruitless = 3
-	// minLearned is how many tokens of messages a call must have had for its refusal to teach the window: what is
-	// shorter was not refused for its length, whatever the provider says, and would leave no room for any message.
+	// minLearned is how many tokens of messages a call must have had for its refusal to teach the
+	// window: what is shorter was not refused for its length, whatever the provider says, and would
+	// leave no room for any message.
 	minLearned = 1000
 	// recentShare of the target is what Compact leaves as it is.
 	recentShare = 4
@@ -50,16 +53,20 @@ const (
 )
 
 // budget is the numbers of one model's window.
-type budget struct{ window, limit, trigger, target int }
+type budget struct {
+	window, limit, trigger, target int
+	learned                        bool // from a refusal: whether a call fits is for the provider to say
+}
 
-// budget makes the numbers of the window: as configured, as the model says, or (learned)
-// as a provider's refusal taught.
+// budget makes the numbers of the window: as configured or as the model says, but no larger than a
+// provider's refusal taught (learned, 0: nothing).
 func (c ContextConfig) budget(m Model, learned int) budget {
 	w := c.Window
 	if w == 0 {
 		w = m.Info().ContextWindow
 	}
-	if w <= 0 {
+	taught := learned > 0 && (w <= 0 || learned < w)
+	if taught {
 		w = learned
 	}
 	if w <= 0 {
@@ -74,7 +81,7 @@ func (c ContextConfig) budget(m Model, learned int) budget {
 	if share <= 0 || share > 1 {
 		share = DefaultTrigger
 	}
-	b := budget{window: w, limit: w - reserve}
+	b := budget{window: w, limit: w - reserve, learned: taught}
 	b.trigger = min(int(float64(w)*share), b.limit, w-min(FreeFloor, w/4))
 	aim := c.Target
 	if aim <= 0 || aim > 1 {
@@ -87,7 +94,7 @@ func (c ContextConfig) budget(m Model, learned int) budget {
 // fit reduces the history before a call that would, by estimate, come too close to the window.
 func (s *Session) fit(t *turn) error {
 	s.mu.Lock()
-	b := t.step.Context.budget(t.step.Models[0], s.view.learned)
+	b := s.view.budget(t.step.Context, t.step.Models[0])
 	s.view.window = b.window
 	s.view.meter.SetOverhead(t.step.overhead(s.active))
 	used := s.view.meter.Used()
@@ -99,31 +106,61 @@ func (s *Session) fit(t *turn) error {
 	return s.reduce(t.ctx, t, t.step, b, "")
 }
 
-// fitForced reduces the history after a provider refused it, whatever the estimate said.
-func (s *Session) fitForced(t *turn, refused *retry.Error) error {
+// fitForced reduces the history after a provider refused it for the n-th time, whatever the
+// estimate said.
+func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	s.mu.Lock()
-	b := t.step.Context.budget(t.step.Models[0], s.view.learned)
-	s.view.meter.Refused(b.window)
-	used := s.view.meter.Used()
-	if used-s.view.meter.Overhead() >= minLearned {
-		s.view.learned = used
-	}
+	used := s.learnWindow(t.step, refused, n)
+	b := s.view.budget(t.step.Context, t.step.Models[0])
+	s.view.window = b.window
 	before := len(s.view.msgs)
 	s.mu.Unlock()
 	b.target = int(float64(used) * RecoveryShare)
 	if b.window > 0 {
 		b.target = min(b.target, int(float64(b.window)*TargetShare))
 	}
-	b.limit = max(b.limit, b.target)
+	b.limit, b.learned = max(b.limit, b.target), true
 	if err := s.reduce(t.ctx, t, t.step, b, ""); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.view.msgs) == before && s.view.meter.Used() >= used {
-		return overflow(refused.Message)
+	switch overhead := s.view.meter.Overhead(); {
+	case len(s.view.msgs) != before || s.view.meter.Used() < used:
+		return nil
+	case b.window > 0 && overhead >= b.limit:
+		return tooLargeAlone(overhead, b.window)
 	}
-	return nil
+	return overflow(refused.Message)
+}
+
+func tooLargeAlone(overhead, window int) error {
+	return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", overhead, window))
+}
+
+// learnWindow takes a refusal as the window's size: the size that the provider names, else what was
+// refused, else half of it where a reduction did not help. It returns the tokens of the refused
+// call. Caller holds mu.
+func (s *Session) learnWindow(step *Step, refused *retry.Error, n int) (used int) {
+	m, meter := step.Models[0], &s.view.meter
+	if refused.Window > 0 {
+		s.view.learn(m, refused.Window)
+		meter.Refused(refused.Window)
+		return meter.Used()
+	}
+	if n == 1 {
+		meter.Refused(s.view.budget(step.Context, m).window)
+	}
+	used = meter.Used()
+	if used-meter.Overhead() < minLearned {
+		return used
+	}
+	if n > 1 {
+		s.view.learn(m, used/2)
+	} else {
+		s.view.learn(m, used)
+	}
+	return used
 }
 
 func overflow(text string) error {
@@ -164,8 +201,11 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		Target: perRatio(b.target-meter.Overhead(), meter), Limit: perRatio(b.limit-meter.Overhead(), meter), Recent: step.Context.Recent,
 		Pins: pinned,
 	}
+	if in.Limit <= 0 && b.learned {
+		in.Limit = 1 // as far as it goes
+	}
 	if in.Limit <= 0 {
-		return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", meter.Overhead(), b.window))
+		return tooLargeAlone(meter.Overhead(), b.window)
 	}
 	floor := in.Limit / 8
 	if t == nil { // the user asked: a summary of all but the last words, however much room there is
@@ -191,6 +231,9 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		s.afterCompact(ctx, ev)
 	}
 	if oe := (*history.OverflowError)(nil); errors.As(err, &oe) {
+		if b.learned {
+			return s.journal.flush()
+		}
 		return overflow(oe.Error())
 	}
 	if err := s.journal.flush(); err != nil {
@@ -390,7 +433,7 @@ func (s *Session) compact(ctx context.Context, instructions string, c *Compactio
 		return err
 	}
 	s.mu.Lock()
-	b := step.Context.budget(step.Models[0], s.view.learned)
+	b := s.view.budget(step.Context, step.Models[0])
 	s.view.window = b.window
 	s.view.meter.SetOverhead(step.overhead(s.active))
 	used, commits := s.view.meter.Used(), s.commits

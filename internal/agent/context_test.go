@@ -27,6 +27,7 @@ type strict struct {
 	n       int
 	most    int
 	refused int
+	names   bool // whether its refusals name the window
 	summary func() (*Reply, error)
 }
 
@@ -50,7 +51,11 @@ func (m *strict) Generate(ctx context.Context, req *Request, on func(Delta)) (*R
 	used := m.count(req)
 	if used > m.window {
 		m.refused++
-		return nil, &retry.Error{Kind: retry.ContextOverflow, Message: fmt.Sprintf("%d tokens are more than %d", used, m.window)}
+		e := &retry.Error{Kind: retry.ContextOverflow, Message: fmt.Sprintf("%d tokens are more than %d", used, m.window)}
+		if m.names {
+			e.Window = m.window
+		}
+		return nil, e
 	}
 	if len(req.System) == 1 && strings.Contains(req.System[0].Text, "You write the notes") {
 		if m.summary != nil {
@@ -146,6 +151,48 @@ func TestOverflowRecovery(t *testing.T) {
 			}
 			if m.refused == 0 || m.refused > 8 {
 				t.Errorf("told %d: refused %d times", told, m.refused)
+			}
+		})
+	}
+}
+
+// A window that is configured far too large: the true one is learned from the error, or found by
+// halving.
+func TestWindowFarTooLarge(t *testing.T) {
+	for _, c := range []struct {
+		names         bool
+		first, others int // refusals of the first long call, of the twelve turns
+	}{{true, 1, 2}, {false, MaxRefusals, 3 * MaxRefusals}} {
+		bubble(t, func(t *testing.T) {
+			m := newStrict(4096)
+			m.told, m.names = 131072, c.names
+			r := strictRig(t, m, nil)
+			defer r.close()
+			m.window = 131072
+			for i := range 10 {
+				r.run(fmt.Sprint(i, strings.Repeat(" a few words", 600)))
+			}
+			m.window = 4096
+			for i := range 12 {
+				if turn := r.run(fmt.Sprint("turn ", i, strings.Repeat(" more words", 200))); turn.Status != TurnStatusCompleted {
+					t.Fatalf("named %v: turn %d: %+v %v", c.names, i, turn, turn.Error)
+				}
+				if i == 0 && (m.refused == 0 || m.refused > c.first) {
+					t.Errorf("named %v: the first call was refused %d times", c.names, m.refused)
+				}
+			}
+			if m.refused > c.others {
+				t.Errorf("named %v: refused %d times", c.names, m.refused)
+			}
+			if c.names && r.s.view.window != 4096 {
+				t.Errorf("the session shows a window of %d", r.s.view.window)
+			}
+			turn := r.run(strings.Repeat("word ", 20000))
+			if turn.Status != TurnStatusFailed || turn.Error.Kind != string(retry.ContextOverflow) {
+				t.Errorf("named %v: a message beyond the window: %+v", c.names, turn)
+			}
+			if turn := r.run("short"); turn.Status != TurnStatusCompleted {
+				t.Errorf("named %v: after it: %+v %v", c.names, turn, turn.Error)
 			}
 		})
 	}
@@ -353,7 +400,7 @@ func TestRecall(t *testing.T) {
 		r.run(manyLines())
 		rec := RecallTool()
 		run := func(args string) string {
-			res, err := rec.Run(t.Context(), &Call{Args: []byte(args), History: r.s.Messages})
+			res, err := runTool(t.Context(), rec, &Call{Args: []byte(args), History: r.s.Messages})
 			if err != nil {
 				return err.Error()
 			}

@@ -51,6 +51,8 @@ const (
 	FalteredText = "you are asked again, since what stands before it in the same message did not go as it was to"
 	// CancelledText is the result of a call that an abort ended or kept from starting.
 	CancelledText = "Tool execution cancelled."
+	// StoppedText marks the end of a reply that was stopped for its length.
+	StoppedText = "[This reply was stopped: it was longer than allowed]"
 	// AbortedText marks an abort while the model was answering.
 	AbortedText = "[Request interrupted by user]"
 	// AbortedToolsText marks an abort after tools ran.

@@ -129,6 +129,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"passages that `recall` shows of a session's past, at most", fmt.Sprintf("%d, %d", recallLimit, recallMax)},
 		{"bytes of such a passage, of a whole message", fmt.Sprintf("%d, %d", recallContext, recallWhole)},
 		{"ended turns that are remembered", maxRemembered},
+		{"KiB of a reply stopped for its length that the history keeps", maxPartial >> 10},
 	} {
 		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
 	}
@@ -146,6 +147,7 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction", "maxRatio": "bounds of the estimate's correction",
 		"minCalibrated": "part of the estimate's correction", "markerTokens": "what a marker takes", "minSummarized": "what a summary is worth",
 		"minLearned": "what a refusal is worth", "recentShare": "of agent/compact alone", "maxMessage": "of a provider's error", "maxSeconds": "of a provider's Retry-After",
+		"minWindow": "what a number in an error can be", "maxWindow": "what a number in an error can be",
 	}
 	number := regexp.MustCompile(`(?m)^(?:const |\t)([a-zA-Z]\w*) *= *([-0-9.][-0-9.e_<< ]*|[\d* ]*time\.\w+|\d+ \* time\.\w+)(?:\s|//|$)`)
 	for dir, tests := range map[string]string{".": "docs_test.go", "repair": "repair/numbers.go", "history": "history/numbers.go context.go docs_test.go", "retry": "docs_test.go"} {
@@ -188,6 +190,7 @@ func TestDocumentedContextNumbers(t *testing.T) {
 		{"trigger, share of the window", DefaultTrigger},
 		{"target, share of the window", TargetShare},
 		{"share of what a provider refused that a forced reduction aims at", RecoveryShare},
+		{"reductions of one call that a provider keeps refusing", MaxRefusals},
 		{"reserve, share of the window", ReserveShare},
 		{"reserve at least, at most", fmt.Sprintf("%d, %d", MinReserve, MaxReserve)},
 		{"tokens that stay free for runs with tools", FreeFloor},

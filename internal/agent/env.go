@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
@@ -101,12 +100,8 @@ type Step struct {
 	EndsTurn  func(tool string) bool
 	MaxResult int // 0: DefaultMaxResult; negative: none
 
-	Repair     repair.Options // what is mended and judged of replies; the zero value: nothing
-	Context    ContextConfig  // how the history is kept within the model's window
-	Transform  []Transformer  // stages that make the model's view of the history
-	Convert    Converter      // nil: ConvertToModel
-	Executor   Executor       // nil: the ordered scheduler
-	Middleware []Middleware   // around each run of a tool, outermost first
+	Repair  repair.Options // what is mended and judged of replies; the zero value: nothing
+	Context ContextConfig  // how the history is kept within the model's window
 }
 
 // Limits bound a turn. Zero means the default, negative means none.
@@ -124,36 +119,6 @@ const (
 	QueueAll        QueueMode = "all"
 	QueueOneAtATime QueueMode = "oneAtATime"
 )
-
-// Transformer is a stage between the history and the model call. It returns msgs itself
-// or a new slice; it never changes a message and never splits a call from its result.
-type Transformer interface {
-	Transform(ctx context.Context, msgs []*message.Message) ([]*message.Message, error)
-}
-
-// Converter makes model messages of the history's: the one place where what is not for
-// the model is left out.
-type Converter func(msgs []*message.Message) []*message.Message
-
-// Executor runs the calls of one assistant message. run never panics and always gives a
-// result; results that Execute leaves out are made up by the engine.
-type Executor interface {
-	Execute(ctx context.Context, calls []PreparedCall, run func(i int))
-}
-
-// PreparedCall is what an Executor knows of a call.
-type PreparedCall struct {
-	Name   string
-	Args   json.RawMessage
-	Effect Effect
-	Failed bool // has its result already: running it does nothing but report
-}
-
-// Runner runs a tool.
-type Runner func(ctx context.Context, call *Call) (*Result, error)
-
-// Middleware wraps the running of a tool: it may answer instead, or change the arguments or the result.
-type Middleware func(tool Tool, next Runner) Runner
 
 func (l Limits) maxModelCalls() int {
 	if l.MaxModelCalls == 0 {

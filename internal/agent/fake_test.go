@@ -111,15 +111,37 @@ func call(id, name, args string) message.ToolCall {
 // funcTool is a Tool made of a function.
 type funcTool struct {
 	spec Spec
+	says Prepared // but Run
 	run  func(ctx context.Context, c *Call) (*Result, error)
 }
 
 func (f *funcTool) Spec() Spec { return f.spec }
-func (f *funcTool) Run(ctx context.Context, c *Call) (*Result, error) {
-	if f.run == nil {
-		return &Result{Text: f.spec.Name + " ran"}, nil
+func (f *funcTool) Prepare(context.Context, *Call) (*Prepared, error) {
+	p := f.says
+	if p.Run = f.run; p.Run == nil {
+		p.Run = func(context.Context, *Call) (*Result, error) { return &Result{Text: f.spec.Name + " ran"}, nil }
 	}
-	return f.run(ctx, c)
+	return &p, nil
+}
+
+// asked lets the tool ask about its calls.
+func (f *funcTool) asked() *funcTool {
+	return f.saying(Prepared{Subject: &Subject{Kind: SubjectCommand}})
+}
+
+// runTool prepares a call and runs it.
+func runTool(ctx context.Context, t Tool, c *Call) (*Result, error) {
+	p, err := t.Prepare(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(ctx, c)
+}
+
+// saying lets the tool say of its calls what p holds.
+func (f *funcTool) saying(p Prepared) *funcTool {
+	f.says = p
+	return f
 }
 
 func tool(name string, effect Effect, run func(ctx context.Context, c *Call) (*Result, error)) *funcTool {

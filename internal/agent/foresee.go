@@ -1,32 +1,23 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"sync"
 )
 
 // foresight is a question about a call that is asked before the call's turn, together with those of
 // the calls before it: what one message asks is of one moment.
 type foresight struct {
-	args   json.RawMessage // what was asked about
+	about  *Prepared // what was asked about
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when answered or given up
 	answer *Decision     // what a person said, once done is closed; nil: nobody was asked
 }
 
 // foreseeable says whether the question about the call is known before the calls ahead of it have
-// run. A preview may show what they do, and a hook may decide, or change the arguments, only then.
+// run. A hook may decide, or change the arguments, only then.
 func (c *callRun) foreseeable() bool {
-	if c.early != nil {
-		return false
-	}
-	var about *Subject
-	if recovered(func() error { about = c.subject(c.args); return nil }) != nil || about == nil {
-		return false
-	}
-	if _, ok := c.reg.tool.(PreviewTool); ok {
+	if c.prepared == nil || c.prepared.Subject == nil {
 		return false
 	}
 	for h := range hooksOf[ToolHook](c.s) {
@@ -44,7 +35,7 @@ func (b *batch) foreseen(later []*callRun) (out []*callRun) {
 	}
 	for _, c := range later {
 		if c.foreseeable() {
-			c.ahead = &foresight{args: c.args, cancel: func(error) {}, done: make(chan struct{})}
+			c.ahead = &foresight{about: c.prepared, cancel: func(error) {}, done: make(chan struct{})}
 			out = append(out, c)
 		}
 	}
@@ -70,7 +61,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 	defer c.moment.arrive(c)
 	w := &wait{cancel: a.cancel}
 	defer c.s.endWait(c.t, w)
-	req := c.request(a.args, "", w)
+	req := c.request(w)
 	// After a panic nobody was asked: Approve decides, and shows it.
 	_ = recovered(func() error { a.answer = c.s.opts.Approver.(Foreseer).Foresee(ctx, req); return nil })
 	if !c.begun.Load() {
@@ -80,12 +71,12 @@ func (c *callRun) askAhead(ctx context.Context) {
 
 // answered is what a person has said ahead about this very call, which it waits for. It is void, and
 // again says why, where what was to come before the call did not go as the person could expect.
-func (c *callRun) answered(args json.RawMessage) (d *Decision, again string) {
+func (c *callRun) answered() (d *Decision, again string) {
 	a := c.ahead
 	if a == nil {
 		return nil, ""
 	}
-	same := bytes.Equal(args, a.args)
+	same := c.prepared == a.about
 	if !same || c.faltered {
 		a.cancel(nil)
 	}
@@ -104,7 +95,11 @@ func (c *callRun) answered(args json.RawMessage) (d *Decision, again string) {
 func (b *batch) falters(i int) bool {
 	for _, c := range b.calls[:i] {
 		r := c.outcome()
-		if c.early == nil && c.effect != ReadOnly && r != nil && !c.refused && (r.IsError || r.Denied || r.Missed) {
+		if r == nil { // it still runs, next to this one
+			continue
+		}
+		failed := r.IsError || r.Denied || r.Missed
+		if failed && c.early == nil && c.effect() != ReadOnly && !c.refused {
 			return true
 		}
 	}

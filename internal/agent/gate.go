@@ -4,23 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 )
 
-// gate asks hooks, preview and approver. A result means that the tool does not run.
+// gate asks hooks and approver. A result means that the tool does not run.
 func (c *callRun) gate(call *Call) *Result {
 	if r := c.askHooks(call); r != nil {
 		return r
 	}
-	preview := ""
-	if p, ok := c.reg.tool.(PreviewTool); ok {
-		var err error
-		if preview, err = p.Preview(c.t.ctx, call); err != nil {
-			return c.stopped(err, false)
-		}
-	}
-	return c.askApprover(call, preview)
+	return c.askApprover(call)
 }
 
 func (c *callRun) askHooks(call *Call) *Result {
@@ -38,20 +30,23 @@ func (c *callRun) askHooks(call *Call) *Result {
 			return out.Result
 		}
 		if out.Args != nil {
-			args, problems := c.reg.schema.prepare(out.Args)
-			if len(problems) > 0 {
-				return errorResult("hook %s rewrote the arguments of %s to invalid ones:\n- %s", h.HookName(), c.name(), strings.Join(problems, "\n- "))
+			if problem := c.rewrite(call, out.Args); problem != nil {
+				return errorResult("hook %s replaced the arguments of %s:\n%s", h.HookName(), c.name(), problem.Text)
 			}
-			c.rewrite(call, args)
 		}
 	}
 	return nil
 }
 
-// rewrite replaces the arguments for this run; the history keeps what the model sent.
-func (c *callRun) rewrite(call *Call, args json.RawMessage) {
-	call.Args = args
-	c.change(func(it *Item) { it.Call.Args = args })
+// rewrite replaces the arguments for this run; the history keeps what the model sent. The result
+// says what is wrong with them.
+func (c *callRun) rewrite(call *Call, args json.RawMessage) *Result {
+	if problem := c.read(args); problem != nil {
+		return problem
+	}
+	call.Args = c.args
+	c.change(func(it *Item) { it.Call.Args, it.Call.Label = c.args, c.prepared.Label })
+	return nil
 }
 
 // stopped is the result of a call that an error kept from running.
@@ -64,32 +59,29 @@ func (c *callRun) stopped(err error, denied bool) *Result {
 	return r
 }
 
-func (c *callRun) askApprover(call *Call, preview string) *Result {
+func (c *callRun) askApprover(call *Call) *Result {
 	if c.s.opts.Approver == nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(c.t.ctx)
 	w := &wait{cancel: cancel}
 	defer c.s.endWait(c.t, w)
-	req := c.request(call.Args, preview, w)
-	req.Foreseen, req.Again = c.answered(call.Args)
+	req := c.request(w)
+	req.Foreseen, req.Again = c.answered()
 	d, err := c.s.opts.Approver.Approve(ctx, req)
 	if err != nil || !d.Allow {
 		c.refused = true
 		return c.denied(d, err)
 	}
-	if d.Args != nil {
-		c.rewrite(call, d.Args)
-	}
-	call.Unboxed = d.Unboxed
+	call.Unboxed, call.Secrets = d.Unboxed, d.Secrets
 	return nil
 }
 
 // request is what the approver is asked about the call; w is how a steer ends the asking.
-func (c *callRun) request(args json.RawMessage, preview string, w *wait) ApprovalRequest {
+func (c *callRun) request(w *wait) ApprovalRequest {
 	return ApprovalRequest{
 		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.item.ID, CallID: c.call.ID, Tool: c.reg.spec,
-		Effect: c.effect, Args: args, Cwd: c.s.opts.Cwd, Preview: preview, Subject: c.subject(args),
+		Effect: c.effect(), Args: c.args, Cwd: c.s.opts.Cwd, Subject: c.prepared.Subject,
 		Gathered: c.moment.gathered(), Index: c.index,
 		Waiting: sync.OnceFunc(func() {
 			c.asked.Store(true)
@@ -98,13 +90,6 @@ func (c *callRun) request(args json.RawMessage, preview string, w *wait) Approva
 			c.moment.arrive(c)
 		}),
 	}
-}
-
-func (c *callRun) subject(args json.RawMessage) *Subject {
-	if t, ok := c.reg.tool.(SubjectTool); ok {
-		return t.Subject(args)
-	}
-	return nil
 }
 
 func (c *callRun) denied(d Decision, err error) *Result {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -49,16 +50,22 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 	return reply, st, nil
 }
 
-// callReduced answers a provider's refusal of the context: one forced reduction, one retry.
+// callReduced answers a provider's refusal of the context: the history is reduced and sent again, until it is accepted
+// or nothing more can be taken away.
 func (s *Session) callReduced(t *turn, oneShots []*message.Message, refused *retry.Error) (*Reply, *stream, error) {
-	if err := s.fitForced(t, refused); err != nil {
-		return nil, nil, err
+	for n := 1; ; n++ {
+		if err := s.fitForced(t, refused, n); err != nil {
+			return nil, nil, err
+		}
+		req, err := s.request(t, oneShots)
+		if err != nil {
+			return nil, nil, err
+		}
+		reply, st, err := s.callModels(t, req)
+		if refused = retry.As(err); refused == nil || refused.Kind != retry.ContextOverflow || n == MaxRefusals {
+			return reply, st, err
+		}
 	}
-	req, err := s.request(t, oneShots)
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.callModels(t, req)
 }
 
 // tolerate shows the user what went wrong in a hook that cannot veto.
@@ -83,8 +90,8 @@ func (s *Session) putBack(oneShots []*message.Message) {
 	s.oneShots = append(oneShots, s.oneShots...)
 }
 
-// request builds what is sent: the view of the history, through the stages, and what
-// belongs to this call only.
+// request builds what is sent: the view of the history, as the model gets it, and what belongs to this
+// call only.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, mended := s.view.sendable()
@@ -93,10 +100,7 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 	if mended {
 		s.bug("session %s: the history was not paired before a model call", s.opts.ID)
 	}
-	msgs, err := s.project(t, msgs)
-	if err != nil {
-		return nil, err
-	}
+	msgs = slices.Clip(forTheModel(msgs))
 	step := t.step
 	req := &Request{
 		System: step.System, Messages: msgs, Tools: tools, ToolChoice: step.ToolChoice,
@@ -113,28 +117,6 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 		req.Messages = append(slices.Clip(req.Messages), t.nudge)
 	}
 	return s.rewritten(t, req)
-}
-
-// project runs the two replaceable stages: transformers, then the conversion.
-func (s *Session) project(t *turn, msgs []*message.Message) ([]*message.Message, error) {
-	for _, tr := range t.step.Transform {
-		err := recovered(func() (err error) {
-			msgs, err = tr.Transform(t.ctx, msgs)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("transforming the context: %w", err)
-		}
-	}
-	convert := t.step.Convert
-	if convert == nil {
-		convert = ConvertToModel
-	}
-	err := recovered(func() error { msgs = convert(msgs); return nil })
-	if len(t.step.Transform) > 0 || t.step.Convert != nil {
-		msgs = history.Pair(msgs, nil)
-	}
-	return slices.Clip(msgs), err
 }
 
 // rewritten asks the hooks before the model call.
@@ -158,18 +140,33 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 	var last error
 	for i, m := range t.step.Models {
 		if i > 0 {
-			s.Notice("warning", fmt.Sprintf("%v; trying %s", last, m.Info().ID))
+			s.tellFallback(t, last, m.Info().ID)
 		}
 		reply, st, err := s.callModel(t, m, req)
 		if err == nil {
 			return reply, st, nil
 		}
 		last = err
-		if e := retry.As(err); e == nil || !retry.FallbackEligible(e.Kind) || t.ctx.Err() != nil {
+		e := retry.As(err)
+		if e == nil || !retry.FallbackEligible(e.Kind) && !errors.Is(e, retry.ErrSkipped) ||
+			t.ctx.Err() != nil {
 			break
 		}
 	}
 	return nil, nil, last
+}
+
+// tellFallback notifies the user why another model answers. It reports a skipped provider once in a
+// turn, not for each model call.
+func (s *Session) tellFallback(t *turn, why error, to string) {
+	text := fmt.Sprintf("%v; trying %s", why, to)
+	if errors.Is(why, retry.ErrSkipped) {
+		if slices.Contains(t.skips, text) {
+			return
+		}
+		t.skips = append(t.skips, text)
+	}
+	s.Notice("warning", text)
 }
 
 // callModel makes attempts until one succeeds or another would be of no use.
@@ -184,6 +181,10 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 		if t.ctx.Err() != nil {
 			t.partial = st.close(StatusAborted)
 			return nil, nil, context.Cause(t.ctx)
+		}
+		if errors.Is(err, retry.ErrReplyTooLong) {
+			t.partial = st.close(StatusAborted)
+			return nil, nil, err
 		}
 		st.close(StatusRetracted)
 		delay, again := policy.Next(attempt, err)

@@ -251,7 +251,7 @@ func TestPinnedMessagesStay(t *testing.T) {
 			m.reply = bigCalls(6)
 			r := strictRig(t, m, nil, bigTool(8000))
 			r.env.Context.Reducers = []string{strategy}
-			r.env.Transform = []Transformer{transformFunc(func(msgs []*message.Message) []*message.Message { last = texts(msgs); return msgs })}
+			r.env.Hooks = []Hook{sentHook(func(msgs []*message.Message) { last = texts(msgs) })}
 			if _, err := r.s.Prompt(Prompt{Content: text(rule), Pin: true, ClientMessageID: "c1"}); err != nil {
 				t.Fatal(err)
 			}
@@ -282,10 +282,14 @@ func TestPinnedMessagesStay(t *testing.T) {
 	}
 }
 
-type transformFunc func([]*message.Message) []*message.Message
+// sentHook looks at the messages of each request.
+type sentHook func([]*message.Message)
 
-func (f transformFunc) Transform(_ context.Context, msgs []*message.Message) ([]*message.Message, error) {
-	return f(msgs), nil
+func (sentHook) HookName() string { return "sent" }
+
+func (f sentHook) BeforeModel(_ context.Context, req *Request) error {
+	f(req.Messages)
+	return nil
 }
 
 // slowHook looks at a prompt until its turn ends, the first time.

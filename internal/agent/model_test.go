@@ -51,6 +51,33 @@ func TestRetryRetractsWhatWasShown(t *testing.T) {
 	})
 }
 
+// A reply that was stopped for its length keeps what was shown, is not asked for again, and the session goes on.
+func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		long := strings.Repeat("on and on ", 2*maxPartial/10)
+		m := script(
+			step{text: long, err: &retry.Error{Kind: retry.Client, Message: "too long", Err: retry.ErrReplyTooLong}},
+			step{text: "short"},
+		)
+		r := newRig(t, m, nil)
+		defer r.close()
+		turn := r.run("go")
+		if turn.Status != TurnStatusFailed || turn.Error == nil || turn.Error.Message != "too long" || turn.ModelCalls != 1 {
+			t.Errorf("turn %+v, error %+v", turn, turn.Error)
+		}
+		if lines := r.log.lines(); !strings.Contains(lines, "completed assistantMessage aborted \"on and on") || strings.Contains(lines, "retracted") {
+			t.Errorf("the item did not stay:\n%.2000s", lines)
+		}
+		if turn := r.run("again"); turn.Status != TurnStatusCompleted {
+			t.Errorf("the next turn: %+v", turn)
+		}
+		kept := r.model.request(1).Messages[1]
+		if text := kept.TextContent(); kept.Stop != message.StopError || !strings.HasPrefix(text, "on and on") || !strings.HasSuffix(text, StoppedText) || len(text) > maxPartial+100 {
+			t.Errorf("kept %d bytes, stop %s: %.60s", len(text), kept.Stop, text)
+		}
+	})
+}
+
 // Row 1.9 Error kinds & failover: the next model answers where the first cannot.
 func TestFallbackModel(t *testing.T) {
 	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted, retry.Client: TurnStatusFailed} {
@@ -171,31 +198,21 @@ func TestNoProvider(t *testing.T) {
 	})
 }
 
-// Row 1.1 App-level custom messages, 1.10 stages: two named, replaceable stages.
-func TestTransformAndConvert(t *testing.T) {
+// Row 1.1 App-level custom messages: they stay in the history and out of the model's.
+func TestAppMessagesStayOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		app := message.NewText(message.RoleUser, "for the screen")
 		app.App = "note"
 		r := newRig(t, script(step{text: "A"}, step{text: "B"}), func(o *Options) { o.Restored.Messages = []*message.Message{app} })
 		defer r.close()
 		r.run("one")
-		eq(t, "default", texts(r.model.request(0).Messages), `user "one"`)
-		r.env.Transform = []Transformer{dropFirst{}}
-		r.env.Convert = func(msgs []*message.Message) []*message.Message {
-			return append(msgs, message.NewText(message.RoleUser, "converted"))
-		}
+		eq(t, "first", texts(r.model.request(0).Messages), `user "one"`)
 		r.run("two")
-		eq(t, "replaced", texts(r.model.request(1).Messages), "user \"one\"\nassistant \"A\"\nuser \"two\"\nuser \"converted\"")
+		eq(t, "second", texts(r.model.request(1).Messages), "user \"one\"\nassistant \"A\"\nuser \"two\"")
 		if len(r.s.Messages()) != 5 {
 			t.Error(texts(r.s.Messages()))
 		}
 	})
-}
-
-type dropFirst struct{}
-
-func (dropFirst) Transform(_ context.Context, msgs []*message.Message) ([]*message.Message, error) {
-	return msgs[1:], nil
 }
 
 // Row 1.9 Fallback parser: a call written as text runs; what is shown is what stays, its text never is.

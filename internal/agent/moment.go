@@ -11,12 +11,12 @@ type moment struct {
 	all  chan struct{}
 }
 
-// markMoments gives the calls that the ordered executor starts at once their moment. Of a longer
-// group those behind the first parallel ones start when others end: each alone.
-func (b *batch) markMoments(calls []PreparedCall, parallel int) {
-	for from := 0; from < len(calls); {
-		to := groupEnd(calls, from)
-		first := min(to, from+parallel)
+// markMoments gives the calls that start at once their moment. Of a longer group those behind the first
+// parallel ones start when others end: each alone.
+func (b *batch) markMoments() {
+	for from := 0; from < len(b.calls); {
+		to := b.groupEnd(from)
+		first := min(to, from+b.parallel())
 		together := b.calls[from:first:first]
 		if from == 0 {
 			together = append(together, b.foreseen(b.calls[first:])...)

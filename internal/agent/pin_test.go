@@ -31,10 +31,7 @@ func newPinRig(t *testing.T, reducers []string, opts func(*Options)) *pinRig {
 		}
 	}, bigTool(8000))
 	p.env.Context.Reducers = reducers
-	p.env.Transform = []Transformer{transformFunc(func(msgs []*message.Message) []*message.Message {
-		p.sent = texts(msgs)
-		return msgs
-	})}
+	p.env.Hooks = []Hook{sentHook(func(msgs []*message.Message) { p.sent = texts(msgs) })}
 	return p
 }
 

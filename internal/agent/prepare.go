@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +13,7 @@ import (
 
 // newCall prepares a call; it runs nothing.
 func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream) *callRun {
-	c := &callRun{s: s, t: t, step: t.step, call: call, index: index, args: call.Args, effect: Dangerous, expire: make(chan struct{})}
+	c := &callRun{s: s, t: t, step: t.step, call: call, index: index, args: call.Args, expire: make(chan struct{})}
 	c.reg = t.step.Tools.lookup(call.Name)
 	c.prepare()
 	it, shown := st.claim(call, index)
@@ -48,24 +51,48 @@ func (c *callRun) prepare() {
 			c.name(), c.call.Problem, quoteShort(c.call.Raw)))
 		return
 	}
-	if err := recovered(func() error { c.classify(); return nil }); err != nil {
-		c.early = c.counted(errorResult("%s: reading the arguments: %v", c.name(), err))
+	if problem := c.read(c.call.Args); problem != nil {
+		c.early = c.counted(problem)
 	}
 }
 
-func (c *callRun) classify() {
-	args, problems := c.reg.schema.prepare(c.call.Args)
+// read checks arguments against the schema and lets the tool read them; the result says what is
+// wrong with them.
+func (c *callRun) read(raw json.RawMessage) *Result {
+	args, problems := c.reg.schema.prepare(raw)
 	if len(problems) > 0 {
-		c.early = c.counted(errorResult("Invalid arguments for %s:\n- %s", c.name(), strings.Join(listed(problems), "\n- ")))
-		return
+		return errorResult("Invalid arguments for %s:\n- %s", c.name(), strings.Join(listed(problems), "\n- "))
 	}
-	c.args, c.effect = args, c.reg.spec.Effect
-	if e, ok := c.reg.tool.(EffectTool); ok {
-		c.effect = e.EffectOf(args)
+	var p *Prepared
+	err := recovered(func() (err error) {
+		p, err = c.reg.tool.Prepare(c.t.ctx, &Call{
+			ID: c.call.ID, SessionID: c.s.opts.ID, TurnID: c.t.id, Name: c.name(), Args: args, Cwd: c.s.opts.Cwd,
+		})
+		return err
+	})
+	if err != nil {
+		return errorResult("%s", preparing(c.name(), err))
 	}
-	if c.effect == "" {
-		c.effect = Dangerous
+	c.args, c.prepared = args, c.completed(p)
+	c.edit.locks(c.prepared.Locks)
+	return nil
+}
+
+// preparing is what the model is told of a call that could not be prepared.
+func preparing(name string, err error) string {
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		return fmt.Sprintf("%s: reading the arguments: %v", name, err)
 	}
+	return err.Error()
+}
+
+// completed fills in what the tool says of all its calls.
+func (c *callRun) completed(p *Prepared) *Prepared {
+	own := *p
+	own.Effect = cmp.Or(own.Effect, c.reg.spec.Effect, Dangerous)
+	own.Label = validUTF8(cmp.Or(own.Label, labelOf(c.reg)))
+	return &own
 }
 
 func listed(problems []string) []string {
@@ -104,23 +131,28 @@ func labelOf(reg *registered) string {
 	return reg.spec.Name
 }
 
-func (c *callRun) label() (label string) {
-	if c.reg == nil {
-		return c.call.Name
+// label is what the call is shown as.
+func (c *callRun) label() string {
+	switch {
+	case c.prepared != nil:
+		return c.prepared.Label
+	case c.reg != nil:
+		return labelOf(c.reg)
 	}
-	label = labelOf(c.reg)
-	if l, ok := c.reg.tool.(LabelTool); ok && c.early == nil {
-		_ = recovered(func() error { label = validUTF8(l.Label(c.args)); return nil })
-	}
-	return label
+	return c.call.Name
 }
 
-func (c *callRun) locations() (locs []Location) {
-	if c.reg == nil || c.early != nil {
+func (c *callRun) locations() []Location {
+	if c.prepared == nil {
 		return nil
 	}
-	if l, ok := c.reg.tool.(LocationTool); ok {
-		_ = recovered(func() error { locs = l.Locations(c.args); return nil })
+	return c.prepared.Locations
+}
+
+// effect is what the call can do, as far as is known.
+func (c *callRun) effect() Effect {
+	if c.prepared == nil {
+		return Dangerous
 	}
-	return locs
+	return c.prepared.Effect
 }

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,22 +27,42 @@ const recallName = "recall"
 const recallNote = "[What was left out is not lost: the tool recall finds it in this session's own history.]"
 
 type recallArgs struct {
-	Query  string `json:"query,omitempty" jsonschema:"words that the passage holds, in any order and case"`
-	Number int    `json:"number,omitempty" jsonschema:"show the message of this number whole"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"how many passages, 8 by default"`
+	Query  string `json:"query"`
+	Number int    `json:"number"`
+	Limit  int    `json:"limit"`
 }
+
+const recallSchema = `{"type":"object","properties":{` +
+	`"query":{"type":"string","description":"words that the passage holds, in any order and case"},` +
+	`"number":{"type":"integer","description":"show the message of this number whole"},` +
+	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},"additionalProperties":false}`
 
 // RecallTool returns the tool recall: what a summary lost can be looked up again in the stored history of the session
 // that calls it, which a compaction leaves whole.
-func RecallTool() Tool {
-	return Func(Spec{
-		Name: recallName, Label: "Recall", Effect: ReadOnly, Source: "builtin",
+func RecallTool() Tool { return recallTool{} }
+
+type recallTool struct{}
+
+func (recallTool) Spec() Spec {
+	return Spec{
+		Name: recallName, Label: "Recall", Effect: ReadOnly, Source: "builtin", Schema: json.RawMessage(recallSchema),
 		Description: "Search this conversation's own past, including what was summarised or left out of your view: earlier messages, tool results and what the user said. " +
 			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
-	}, recall)
+	}
 }
 
-func recall(_ context.Context, call *Call, a recallArgs) (*Result, error) {
+func (recallTool) Prepare(_ context.Context, call *Call) (*Prepared, error) {
+	var a recallArgs
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, fmt.Errorf("reading the arguments: %w", err)
+	}
+	return &Prepared{Run: func(_ context.Context, call *Call) (*Result, error) {
+		return a.recall(call)
+	}}, nil
+}
+
+// recall carries a call out.
+func (a recallArgs) recall(call *Call) (*Result, error) {
 	if call.History == nil {
 		return nil, fmt.Errorf("this session keeps no history")
 	}
@@ -56,10 +78,14 @@ func recall(_ context.Context, call *Call, a recallArgs) (*Result, error) {
 	if a.Limit <= 0 {
 		a.Limit = recallLimit
 	}
-	return &Result{Text: search(msgs, strings.Fields(strings.ToLower(a.Query)), min(a.Limit, recallMax))}, nil
+	found := FindInHistory(msgs, a.Query, min(a.Limit, recallMax))
+	return &Result{Text: cmp.Or(found, "Nothing in this conversation holds all of these words.")}, nil
 }
 
-func search(msgs []*message.Message, words []string, limit int) string {
+// FindInHistory shows the passages of a session's messages that hold all words of the query, the
+// newest first, each with the message's number, and at most limit of them; "": there is none.
+func FindInHistory(msgs []*message.Message, query string, limit int) string {
+	words := strings.Fields(strings.ToLower(query))
 	var b strings.Builder
 	found := 0
 	for i := len(msgs) - 1; i >= 0 && found < limit; i-- {
@@ -71,9 +97,6 @@ func search(msgs []*message.Message, words []string, limit int) string {
 			found++
 			fmt.Fprintf(&b, "[%d] %s: %s\n\n", i+1, msgs[i].Role, passage(text, at))
 		}
-	}
-	if found == 0 {
-		return "Nothing in this conversation holds all of these words."
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -73,13 +73,12 @@ func TestPrefixIsStable(t *testing.T) {
 			defer r.close()
 			last, calls, anew := "", 0, 0
 			r.env.Context.Reducers = reducers
-			r.env.Transform = []Transformer{transformFunc(func(msgs []*message.Message) []*message.Message {
+			r.env.Hooks = []Hook{sentHook(func(msgs []*message.Message) {
 				now := texts(msgs)
 				if calls++; !strings.HasPrefix(now, last) {
 					anew++
 				}
 				last = now
-				return msgs
 			})}
 			for i := range 15 {
 				r.run(fmt.Sprint("turn ", i))

@@ -169,7 +169,7 @@ func TestSummaryThatLies(t *testing.T) {
 		last := ""
 		r := strictRig(t, m, nil, read)
 		r.env.Context.Reducers = []string{history.Summary}
-		r.env.Transform = []Transformer{transformFunc(func(msgs []*message.Message) []*message.Message { last = texts(msgs); return msgs })}
+		r.env.Hooks = []Hook{sentHook(func(msgs []*message.Message) { last = texts(msgs) })}
 		defer r.close()
 		for i := range 8 {
 			r.run(fmt.Sprint("turn ", i))
@@ -232,81 +232,4 @@ func TestRetryAwareTools(t *testing.T) {
 			t.Errorf("%+v after %v", turn, time.Since(start))
 		}
 	})
-}
-
-// Row 1.5 FuncTool helper: a tool of name, description, schema and function; without a schema it is made of the arguments' struct.
-func TestFuncTool(t *testing.T) {
-	type args struct {
-		Name  string `json:"name" description:"whom"`
-		Times int    `json:"times,omitempty"`
-	}
-	greet := Func(Spec{Name: "greet", Description: "Greets.", Effect: ReadOnly}, func(_ context.Context, _ *Call, a args) (*Result, error) {
-		return &Result{Text: strings.Repeat("hello "+a.Name+" ", max(a.Times, 1))}, nil
-	})
-	if s := string(greet.Spec().Schema); !strings.Contains(s, `"required":["name"]`) || !strings.Contains(s, `"whom"`) {
-		t.Error(s)
-	}
-	own := Func(Spec{Name: "own", Schema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *Call, struct{}) (*Result, error) { return nil, nil })
-	eq(t, "a schema of its own", string(own.Spec().Schema), `{"type":"object"}`)
-	bubble(t, func(t *testing.T) {
-		m := script(step{calls: []message.ToolCall{call("a", "greet", `{"name":"Bob","times":"2"}`), call("b", "greet", `{"times":1}`)}}, step{text: "ok"})
-		r := newRig(t, m, nil, greet)
-		defer r.close()
-		r.run("go")
-		if got := r.results(); !strings.Contains(got, "a: hello Bob hello Bob") || !strings.Contains(got, "b: Invalid arguments for greet:") {
-			t.Error(got)
-		}
-	})
-}
-
-// Row 1.4 Interrupt behaviour per tool: a steer ends the tool that wants it, as cancelled and not as a failure of its; another
-// runs to its end first. What has not started is skipped.
-func TestCancelOnSteer(t *testing.T) {
-	for _, cancels := range []bool{true, false} {
-		bubble(t, func(t *testing.T) {
-			release := make(chan struct{})
-			slow := tool("slow", Mutates, func(ctx context.Context, c *Call) (*Result, error) {
-				select {
-				case <-ctx.Done():
-					return &Result{Text: "half of it"}, ctx.Err()
-				case <-release:
-					return &Result{Text: "all of it"}, nil
-				}
-			})
-			slow.spec.CancelOnSteer = cancels
-			r := newRig(t, script(step{calls: []message.ToolCall{call("a", "slow", ""), call("b", "slow", "")}}, step{text: "ok"}), nil, slow)
-			defer r.close()
-			acc := r.prompt("go")
-			synctest.Wait()
-			if _, err := r.s.Steer(SteerRequest{Content: text("stop that")}); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			want := "a: " + CancelledText + "\nhalf of it\nb: " + SkippedText + "\n"
-			if !cancels {
-				close(release)
-				want = "a: all of it\nb: " + SkippedText + "\n"
-			}
-			if turn := r.wait(acc.TurnID); turn.Status != TurnStatusCompleted {
-				t.Errorf("%+v", turn)
-			}
-			eq(t, "results", r.results(), want)
-			status := map[bool]ItemStatus{true: StatusCancelled, false: StatusCompleted}[cancels]
-			if got := r.statusOf("a"); got != status {
-				t.Errorf("the call is %s, want %s", got, status)
-			}
-		})
-	}
-}
-
-// statusOf is the status with which a call's item was completed.
-func (r *rig) statusOf(callID string) (status ItemStatus) {
-	r.log.mu.Lock()
-	defer r.log.mu.Unlock()
-	for _, e := range r.log.events {
-		if done, ok := e.(ItemCompleted); ok && done.Item.Call != nil && done.Item.Call.CallID == callID {
-			status = done.Item.Status
-		}
-	}
-	return status
 }

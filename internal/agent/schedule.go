@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -28,9 +27,6 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	}
 	st.release()
 	asked := b.execute()
-	for _, c := range b.calls { // what the executor left out
-		c.finish(&Result{Text: CancelledText, IsError: true}, StatusCancelled)
-	}
 	asked()
 	b.commitReady()
 	t.sum.ToolCalls += len(b.calls)
@@ -46,41 +42,30 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	}
 }
 
-// execute hands the calls to the executor. Only a foreign one is not trusted to return. The returned
-// function waits for the end of what was asked ahead, once each call has its result.
+// execute runs consecutive read-only calls together, lets consecutive edits of different files wait
+// for the user together, and runs every other call alone, in call order. The returned function waits
+// for the end of what was asked ahead, once each call has its result.
 func (b *batch) execute() (asked func()) {
-	prepared := make([]PreparedCall, len(b.calls))
-	for i, c := range b.calls {
-		prepared[i] = PreparedCall{Name: c.call.Name, Args: c.args, Effect: c.effect, Failed: c.early != nil}
-	}
-	if b.t.step.Executor == nil {
-		e := orderedExecutor{b.t.step.MaxParallel}
-		b.markMoments(prepared, e.limit())
-		asked = b.foresee()
-		e.Execute(b.t.ctx, prepared, b.run)
-		return asked
-	}
-	done := make(chan struct{})
-	b.s.wg.Go(func() {
-		defer close(done)
-		if err := recovered(func() error { b.t.step.Executor.Execute(b.t.ctx, prepared, b.run); return nil }); err != nil {
-			b.s.bug("executor: %v", err)
+	b.markMoments()
+	asked = b.foresee()
+	for from := 0; from < len(b.calls); {
+		to := b.editsEnd(from)
+		if to > from {
+			b.runEdits(from, to)
+		} else {
+			to = b.groupEnd(from)
+			b.runTogether(from, to)
 		}
-	})
-	select {
-	case <-done:
-	case <-b.t.ctx.Done():
-		awaitGrace(done)
+		from = to
 	}
-	return func() {}
+	return asked
 }
 
 // run runs call i, or gives it the result that it has without running.
 func (b *batch) run(i int) {
 	c := b.calls[i]
-	if !c.begun.CompareAndSwap(false, true) {
-		return
-	}
+	c.edit.awaitEarlier(b.t.ctx)
+	c.begun.Store(true)
 	switch {
 	case b.t.ctx.Err() != nil:
 		c.finish(&Result{Text: CancelledText, IsError: true}, StatusCancelled)
@@ -113,52 +98,39 @@ func (b *batch) commitReady() {
 	}
 }
 
-// orderedExecutor runs neighbouring read-only calls together and every other call alone,
-// in call order.
-type orderedExecutor struct{ parallel int }
-
-var _ Executor = orderedExecutor{}
-
-func (e orderedExecutor) Execute(_ context.Context, calls []PreparedCall, run func(i int)) {
-	for from := 0; from < len(calls); {
-		to := groupEnd(calls, from)
-		e.runTogether(from, to, run)
-		from = to
+// parallel is how many calls run together.
+func (b *batch) parallel() int {
+	if n := b.t.step.MaxParallel; n > 0 {
+		return n
 	}
-}
-
-// limit is how many calls run together.
-func (e orderedExecutor) limit() int {
-	if e.parallel <= 0 {
-		return MaxParallelCalls
-	}
-	return e.parallel
+	return MaxParallelCalls
 }
 
 // groupEnd is where the calls end that run together with call from.
-func groupEnd(calls []PreparedCall, from int) int {
+func (b *batch) groupEnd(from int) int {
 	to := from + 1
-	for together(calls[from]) && to < len(calls) && together(calls[to]) {
+	for b.calls[from].joins() && to < len(b.calls) && b.calls[to].joins() {
 		to++
 	}
 	return to
 }
 
-func together(c PreparedCall) bool { return c.Failed || c.Effect == ReadOnly }
+// joins says whether the call may run together with its neighbours. One that has its result already only reports it.
+func (c *callRun) joins() bool { return c.early != nil || c.effect() == ReadOnly }
 
 // runTogether runs the calls from up to to, at most so many at once, started in order.
-func (e orderedExecutor) runTogether(from, to int, run func(i int)) {
+func (b *batch) runTogether(from, to int) {
 	if to-from == 1 {
-		run(from)
+		b.run(from)
 		return
 	}
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	next.Store(int64(from))
-	for range min(e.limit(), to-from) {
+	for range min(b.parallel(), to-from) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(to); i = next.Add(1) - 1 {
-				run(int(i))
+				b.run(int(i))
 			}
 		})
 	}

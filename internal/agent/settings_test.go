@@ -20,16 +20,18 @@ func TestContextNumbers(t *testing.T) {
 		learned int
 		want    budget
 	}{
-		{"defaults", ContextConfig{}, 0, budget{100000, 87000, 85000, 60000}},
-		{"window", ContextConfig{Window: 20000}, 0, budget{20000, 15904, 15000, 11250}},
-		{"reserve", ContextConfig{Reserve: 20000}, 0, budget{100000, 80000, 80000, 60000}},
-		{"a reserve is at most a quarter", ContextConfig{Reserve: 90000}, 0, budget{100000, 75000, 75000, 56250}},
-		{"trigger", ContextConfig{Trigger: 0.5}, 0, budget{100000, 87000, 50000, 37500}},
-		{"target", ContextConfig{Target: 0.2}, 0, budget{100000, 87000, 85000, 20000}},
-		{"a target stays well below the trigger", ContextConfig{Target: 0.84}, 0, budget{100000, 87000, 85000, 63750}},
-		{"shares beyond the window are the defaults", ContextConfig{Trigger: 7, Target: 7}, 0, budget{100000, 87000, 85000, 60000}},
+		{"defaults", ContextConfig{}, 0, budget{100000, 87000, 85000, 60000, false}},
+		{"window", ContextConfig{Window: 20000}, 0, budget{20000, 15904, 15000, 11250, false}},
+		{"reserve", ContextConfig{Reserve: 20000}, 0, budget{100000, 80000, 80000, 60000, false}},
+		{"a reserve is at most a quarter", ContextConfig{Reserve: 90000}, 0, budget{100000, 75000, 75000, 56250, false}},
+		{"trigger", ContextConfig{Trigger: 0.5}, 0, budget{100000, 87000, 50000, 37500, false}},
+		{"target", ContextConfig{Target: 0.2}, 0, budget{100000, 87000, 85000, 20000, false}},
+		{"a target stays well below the trigger", ContextConfig{Target: 0.84}, 0, budget{100000, 87000, 85000, 63750, false}},
+		{"shares beyond the window are the defaults", ContextConfig{Trigger: 7, Target: 7}, 0, budget{100000, 87000, 85000, 60000, false}},
 		{"never", ContextConfig{Window: -1}, 0, budget{}},
-		{"never, until a provider refused", ContextConfig{Window: -1}, 8192, budget{8192, 6144, 6144, 4608}},
+		{"never, until a provider refused", ContextConfig{Window: -1}, 8192, budget{8192, 6144, 6144, 4608, true}},
+		{"smaller than configured, as a provider said", ContextConfig{Window: 131072}, 8192, budget{8192, 6144, 6144, 4608, true}},
+		{"larger than configured", ContextConfig{Window: 20000}, 50000, budget{20000, 15904, 15000, 11250, false}},
 	} {
 		if got := tc.c.budget(m, tc.learned); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)

@@ -239,7 +239,7 @@ func (s *Session) askToStop(t *turn, m *message.Message) (outcome, bool) {
 			continue
 		}
 		if t.vetoes++; t.vetoes > MaxVetoes {
-			s.Notice("warning", fmt.Sprintf("hook %s vetoed the end %d times: the turn ends all the same", h.HookName(), MaxVetoes))
+			s.Notice("warning", fmt.Sprintf("hook %s vetoed the end %d times: the turn ends anyway", h.HookName(), MaxVetoes))
 			break
 		}
 		n := nudgeMessage(t, veto)

@@ -17,7 +17,7 @@ const (
 	ToolRetryDelay = 500 * time.Millisecond
 )
 
-// TemporaryError is what a tool's Run returns where the same call may work a moment later, such
+// TemporaryError is what Prepared.Run returns where the same call may work a moment later, such
 // as a connection that broke. The engine tries the call again by itself, if the call only reads:
 // of any other, nobody knows what a failed attempt did. All other errors are permanent.
 type TemporaryError struct{ Err error }
@@ -33,11 +33,11 @@ func (c *callRun) attempts(ctx context.Context, call *Call) (r *Result, err erro
 	for try := 0; ; try++ {
 		r = nil
 		err = recovered(func() (err error) {
-			r, err = c.runner()(ctx, call)
+			r, err = c.prepared.Run(ctx, call)
 			return err
 		})
 		var temporary *TemporaryError
-		if !errors.As(err, &temporary) || c.effect != ReadOnly || try == ToolRetries {
+		if !errors.As(err, &temporary) || c.effect() != ReadOnly || try == ToolRetries {
 			return r, err
 		}
 		call.Emit(fmt.Sprintf("%v; trying again in %v\n", err, delay))

@@ -9,12 +9,29 @@ import (
 )
 
 // Tool is something that the model can run. Implementations are safe for concurrent use.
-//
-// Run's error is for the model: its text becomes an error result. What the tool did
-// must end when ctx ends; a tool that does not is abandoned with a result that says so.
 type Tool interface {
 	Spec() Spec
-	Run(ctx context.Context, call *Call) (*Result, error)
+	// Prepare reads a call's arguments and resolves what they name, once. The user is asked about
+	// what it returns, and that is then run. The engine calls it before any call of the reply runs, and
+	// again where a hook replaces the arguments. It changes nothing and is quick: the turn waits for
+	// it. The call's functions show nothing yet. The error is for the model: the call ends with its
+	// text, and the user is not asked.
+	Prepare(ctx context.Context, call *Call) (*Prepared, error)
+}
+
+// Prepared is a call whose arguments were read. It belongs to that call; only Run is required.
+type Prepared struct {
+	Effect    Effect     // what the call can do; "": Spec.Effect
+	Label     string     // what the call does, in a few words ("Read main.go"); "": Spec.Label
+	Locations []Location // what the call is about, for clients that follow along
+	Subject   *Subject   // what a permission request for the call is about; nil: nothing to ask
+	// Locks names the resources (canonical paths) that the call touches; calls that share one never
+	// overlap, except while one waits for the user (Call.Wait).
+	Locks []string
+	// Run carries the call out. It is called again after a TemporaryError of a call that only reads.
+	// The error is for the model: its text becomes an error result. What Run does must end when ctx
+	// ends; a call that continues is abandoned with a result that says so.
+	Run func(ctx context.Context, call *Call) (*Result, error)
 }
 
 // Spec describes a tool. It does not change while the tool is registered.
@@ -34,8 +51,6 @@ type Spec struct {
 	Timeout      time.Duration // of its own, above zero; the smaller one of it and Step.ToolTimeout counts
 	MaxResult    int           // bytes of the result that the model gets; 0: the engine's default; negative: the tool bounds itself
 	Hidden       bool          // its calls are not shown as items
-	// CancelOnSteer ends a running call when the user steers; others run to their end first.
-	CancelOnSteer bool
 }
 
 // Effect is what running a tool can do.
@@ -46,34 +61,6 @@ const (
 	ReadOnly  Effect = "read_only"
 	Mutates   Effect = "mutates"
 	Dangerous Effect = "dangerous"
-)
-
-// Optional interfaces of a Tool. Each gets arguments that passed validation.
-type (
-	// EffectTool has an effect that depends on the arguments.
-	EffectTool interface {
-		EffectOf(args json.RawMessage) Effect
-	}
-	// LockTool names the resources (canonical paths) that a call touches; calls that share one never overlap.
-	LockTool interface {
-		Locks(args json.RawMessage) []string
-	}
-	// LabelTool says in a few words what a call does ("Read main.go").
-	LabelTool interface {
-		Label(args json.RawMessage) string
-	}
-	// LocationTool names the places that a call is about, for clients that follow along.
-	LocationTool interface {
-		Locations(args json.RawMessage) []Location
-	}
-	// SubjectTool says what a permission request for the call would be about. nil: nothing to ask.
-	SubjectTool interface {
-		Subject(args json.RawMessage) *Subject
-	}
-	// PreviewTool shows what a call would do, before permission is asked. An error ends the call with it as result.
-	PreviewTool interface {
-		Preview(ctx context.Context, call *Call) (string, error)
-	}
 )
 
 // Location is a place in a file.
@@ -90,21 +77,25 @@ type Call struct {
 	TurnID    string
 	Name      string
 	Args      json.RawMessage
-	Cwd       string // the session's working directory, absolute
-	Unboxed   bool   // the approver lets it run outside the sandbox
+	Cwd       string   // the session's working directory, absolute
+	Unboxed   bool     // the approver lets it run outside the sandbox
+	Secrets   []string // secret files that the approver lets its command read
 
-	// Output shows live output on the screen (agent/delta kind toolOutput). Never blocks; nil-safe through Emit.
+	// Output shows live output on the screen (agent/delta kind toolOutput). Never blocks; nil-safe
+	// through Emit.
 	Output func(text string)
 	// Update changes the item on the screen: its status, label or proposal. Never blocks.
 	Update func(Update)
 	// Wait returns a context for waiting on a person: it ends with ctx, and when the user steers
-	// meanwhile; context.Cause is then a *SteerError with the steer's text. The call's time limit does not run meanwhile.
+	// meanwhile; context.Cause is then a *SteerError with the steer's text. The call's time limit
+	// does not run meanwhile. It releases the call's locks for good: a tool that changes its
+	// resources afterwards must check them again.
 	Wait func(ctx context.Context) (context.Context, context.CancelFunc)
-	// Pause stops the call's time limit until the returned function is called, for a wait on a person that Wait is not
-	// used for; nil-safe through Paused.
+	// Pause stops the call's time limit until the returned function is called, for a wait on a
+	// person that Wait is not used for; nil-safe through Paused.
 	Pause func() (resume func())
-	// Nested shows an item of a sub-agent below this call: ItemStarted, ItemUpdated, ItemCompleted and
-	// ItemDelta are passed on with this call as parent, other events are not. Never blocks.
+	// Nested shows an item of a sub-agent below this call: ItemStarted, ItemUpdated, ItemCompleted
+	// and ItemDelta are passed on with this call as parent, other events are not. Never blocks.
 	Nested func(Event)
 	// History returns the session's stored history, compactions aside. It must not be changed.
 	History func() []*message.Message

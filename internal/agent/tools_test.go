@@ -16,17 +16,14 @@ import (
 // Row 1.5 Arg pipeline and Schema validation: names and types are put right, and every
 // problem is reported at once.
 func TestArgumentPipeline(t *testing.T) {
-	type args struct {
-		Path   string   `json:"path" jsonschema:"the file"`
-		Count  int      `json:"count,omitempty"`
-		Force  bool     `json:"force,omitempty"`
-		Tags   []string `json:"tags,omitempty"`
-		Mode   string   `json:"mode,omitempty" enum:"fast,slow"`
-		Nested *struct {
-			X float64 `json:"x"`
-		} `json:"nested,omitempty"`
-	}
-	a := newArgSchema(Spec{Schema: SchemaFor[args](), ParamAliases: map[string]string{"file": "path"}})
+	const schema = `{"type":"object","required":["path"],"additionalProperties":false,"properties":{
+		"path":{"type":"string","description":"the file"},
+		"count":{"type":"integer"},
+		"force":{"type":"boolean"},
+		"tags":{"type":"array","items":{"type":"string"}},
+		"mode":{"type":"string","enum":["fast","slow"]},
+		"nested":{"type":"object","required":["x"],"additionalProperties":false,"properties":{"x":{"type":"number"}}}}}`
+	a := newArgSchema(Spec{Schema: json.RawMessage(schema), ParamAliases: map[string]string{"file": "path"}})
 	for _, tc := range []struct{ in, want string }{
 		{`{"path":"a"}`, `{"path":"a"}`},
 		{`{"File":"a"}`, `{"path":"a"}`},
@@ -151,11 +148,6 @@ func TestAtMostEightTogether(t *testing.T) {
 	})
 }
 
-// lockedTool names one lock for all its calls.
-type lockedTool struct{ *funcTool }
-
-func (lockedTool) Locks(json.RawMessage) []string { return []string{"/b", "/a", "/a"} }
-
 // Row 1.5: calls that share a resource never overlap, in sub-agents' sessions neither.
 func TestLocksAcrossSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -163,7 +155,7 @@ func TestLocksAcrossSessions(t *testing.T) {
 		var rigs []*rig
 		for range 2 {
 			m := script(step{calls: []message.ToolCall{call("1", "read", ""), call("2", "read", "")}}, step{text: "ok"})
-			r := newRig(t, m, func(o *Options) { o.Locks = locks }, lockedTool{tr.tool("read", ReadOnly, time.Second)})
+			r := newRig(t, m, func(o *Options) { o.Locks = locks }, tr.tool("read", ReadOnly, time.Second).saying(Prepared{Locks: []string{"/b", "/a", "/a"}}))
 			defer r.close()
 			r.prompt("go")
 			rigs = append(rigs, r)
@@ -173,6 +165,40 @@ func TestLocksAcrossSessions(t *testing.T) {
 		}
 		if tr.most != 1 || len(locks.by) != 0 {
 			t.Errorf("%d overlapped, locks left %v", tr.most, locks.by)
+		}
+	})
+}
+
+// A call that waits for the user holds no lock: another session's call runs meanwhile.
+func TestWaitHoldsNoLock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		locks, ran, waiting := &Locks{}, make(chan struct{}), make(chan struct{})
+		waits := &funcTool{spec: Spec{Name: "waits", Effect: ReadOnly}, run: func(ctx context.Context, c *Call) (*Result, error) {
+			ctx, cancel := c.WaitContext(ctx)
+			defer cancel()
+			close(waiting)
+			select {
+			case <-ran:
+				return &Result{Text: "answered"}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}
+		runs := &funcTool{spec: Spec{Name: "runs", Effect: ReadOnly}, run: func(context.Context, *Call) (*Result, error) {
+			close(ran)
+			return &Result{Text: "ran"}, nil
+		}}
+		a := newRig(t, script(step{calls: []message.ToolCall{call("1", "waits", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, waits.saying(Prepared{Locks: []string{"/b", "/a", "/a"}}))
+		defer a.close()
+		b := newRig(t, script(step{calls: []message.ToolCall{call("1", "runs", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, runs.saying(Prepared{Locks: []string{"/b", "/a", "/a"}}))
+		defer b.close()
+		a.prompt("go")
+		<-waiting
+		b.prompt("go")
+		b.wait("")
+		a.wait("")
+		if len(locks.by) != 0 {
+			t.Errorf("locks left %v", locks.by)
 		}
 	})
 }
@@ -286,20 +312,6 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 	})
 }
 
-// previewTool shows what it would do.
-type previewTool struct{ *funcTool }
-
-func (previewTool) Preview(_ context.Context, c *Call) (string, error) {
-	if strings.Contains(string(c.Args), "bad") {
-		return "", errors.New("cannot be done")
-	}
-	return "would do " + string(c.Args), nil
-}
-
-func (previewTool) Subject(json.RawMessage) *Subject {
-	return &Subject{Kind: SubjectCommand, Command: "do"}
-}
-
 // approverFunc decides by a function.
 type approverFunc func(ctx context.Context, r ApprovalRequest) (Decision, error)
 
@@ -307,7 +319,7 @@ func (f approverFunc) Approve(ctx context.Context, r ApprovalRequest) (Decision,
 	return f(ctx, r)
 }
 
-// Row 1.8 Runtime approval: after validation and preview, before anything runs.
+// Row 1.8 Runtime approval: after validation, before anything runs.
 func TestApproval(t *testing.T) {
 	for _, tc := range []struct {
 		args string
@@ -317,24 +329,23 @@ func TestApproval(t *testing.T) {
 		asks bool
 	}{
 		{`{"a":1}`, Decision{Allow: true}, nil, `ran {"a":1} false`, true},
-		{`{"a":1}`, Decision{Allow: true, Args: json.RawMessage(`{"a":2}`), Unboxed: true}, nil, `ran {"a":2} true`, true},
+		{`{"a":1}`, Decision{Allow: true, Unboxed: true}, nil, `ran {"a":1} true`, true},
 		{`{"a":1}`, Decision{}, nil, "tool execution denied", true},
 		{`{"a":1}`, Decision{Reason: "not today"}, nil, "not today", true},
 		{`{"a":1}`, Decision{Allow: true}, errors.New("broken"), "broken", true},
-		{`{"a":"bad"}`, Decision{}, nil, "cannot be done", false},
 	} {
 		bubble(t, func(t *testing.T) {
 			var asked *ApprovalRequest
-			do := previewTool{tool("do", Mutates, func(_ context.Context, c *Call) (*Result, error) {
+			do := tool("do", Mutates, func(_ context.Context, c *Call) (*Result, error) {
 				return &Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
-			})}
+			}).saying(Prepared{Subject: &Subject{Kind: SubjectCommand, Command: "do"}})
 			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"}), func(o *Options) {
 				o.Approver = approverFunc(func(_ context.Context, r ApprovalRequest) (Decision, error) { asked = &r; return tc.dec, tc.err })
 			}, do)
 			defer r.close()
 			r.run("go")
 			eq(t, "result", r.results(), "c: "+tc.want)
-			if (asked != nil) != tc.asks || asked != nil && (asked.Preview != "would do "+tc.args || asked.Subject.Command != "do") {
+			if (asked != nil) != tc.asks || asked != nil && (string(asked.Args) != tc.args || asked.Subject.Command != "do") {
 				t.Errorf("asked %+v", asked)
 			}
 		})
@@ -408,35 +419,6 @@ func TestVetoesAreBounded(t *testing.T) {
 	})
 }
 
-// Row 1.5 Middleware: outermost first, may answer instead or change the result. And the
-// batch executor's seam: one that forgets calls leaves no gap.
-func TestMiddlewareAndExecutor(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		wrap := func(tag string) Middleware {
-			return func(_ Tool, next Runner) Runner {
-				return func(ctx context.Context, c *Call) (*Result, error) {
-					r, err := next(ctx, c)
-					return &Result{Text: tag + "(" + r.Text + ")"}, err
-				}
-			}
-		}
-		r := newRig(t, script(step{calls: []message.ToolCall{call("a", "x", ""), call("b", "x", "")}}, step{text: "ok"}), nil, tool("x", Mutates, nil))
-		r.env.Middleware = []Middleware{wrap("outer"), wrap("inner")}
-		r.env.Executor = forgetful{}
-		defer r.close()
-		r.run("go")
-		eq(t, "results", r.results(), "a: Tool execution cancelled.\nb: outer(inner(x ran))")
-	})
-}
-
-// forgetful runs the last call, twice, and panics.
-type forgetful struct{}
-
-func (forgetful) Execute(_ context.Context, calls []PreparedCall, run func(int)) {
-	run(len(calls) - 1)
-	run(len(calls) - 1)
-}
-
 // foreseer answers ahead what its map says of a command, and remembers what it was handed at the turn.
 type foreseer struct {
 	mu     sync.Mutex
@@ -465,7 +447,7 @@ func (f *foreseer) Approve(_ context.Context, r ApprovalRequest) (Decision, erro
 }
 
 // Calls behind the first group are asked about ahead; the answer is handed over at the call's turn, unless a
-// call before it has gone wrong meanwhile. One with a preview, or with a hook before it, waits for its turn.
+// call before it has gone wrong meanwhile. One with a hook before it waits for its turn.
 func TestAskedAhead(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -479,15 +461,14 @@ func TestAskedAhead(t *testing.T) {
 			"a unasked, b unasked " + FalteredText + ", n false"},
 		{"behind what failed before anybody was asked", []message.ToolCall{call("a", "nosuch", `{}`), call("b", "do", `{}`)}, nil, "b true"},
 		{"behind a refusal", []message.ToolCall{call("a", "do", `{}`), call("n", "do", `{}`), call("b", "do", `{}`)}, nil, "a unasked, n false, b true"},
-		{"a preview", []message.ToolCall{call("a", "do", `{}`), call("b", "preview", `{}`)}, nil, "a unasked, b unasked"},
 		{"a hook", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`)}, []Hook{&goodHook{}}, "a unasked, b unasked"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := &foreseer{said: map[string]bool{"b": true, "n": false}}
 				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), func(o *Options) { o.Approver = f; withHooks(o, tc.hooks...) },
-					askedTool{tool("do", Mutates, nil)}, previewTool{tool("preview", Mutates, nil)},
-					askedTool{tool("fail", Mutates, func(context.Context, *Call) (*Result, error) { return &Result{Text: "so so", Missed: true}, nil })})
+					tool("do", Mutates, nil).asked(),
+					tool("fail", Mutates, func(context.Context, *Call) (*Result, error) { return &Result{Text: "so so", Missed: true}, nil }).asked())
 				defer r.close()
 				r.run("go")
 				eq(t, "handed", strings.Join(f.handed, ", "), tc.want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
@@ -23,9 +24,10 @@ type turn struct {
 
 	begun      bool             // the hooks before the run were asked
 	started    func()           // lets the next turn start; may be called again
-	partial    string           // what an aborted reply had said
+	partial    string           // the text of a reply that was aborted, or stopped for its length
 	phase      string           // what an abort would interrupt: inference or tool_execution
 	nudge      *message.Message // sent with the next call only
+	skips      []string         // notices about skipped providers
 	previous   *message.Message // the assistant message before, of this turn
 	afterTools bool             // tool results were the last thing that happened
 	budget     repair.Budget    // since tools last ran, like the counts below
@@ -118,7 +120,11 @@ func (s *Session) failed(t *turn, err error) outcome {
 		return outcome{reason: EndAborted}
 	}
 	if e := retry.As(err); e != nil {
-		return failure(e.Kind, e.Error(), retry.Retryable(e.Kind))
+		out := failure(e.Kind, e.Error(), retry.Retryable(e.Kind))
+		if e.Kind == retry.ContentFilter {
+			out.reason = EndContentFilter
+		}
+		return out
 	}
 	return failure(retry.Client, err.Error(), false)
 }
@@ -292,9 +298,12 @@ func (s *Session) finish(t *turn, out outcome) *turn {
 func (s *Session) concludeLocked(t *turn, out outcome) {
 	s.pairTailLocked(t)
 	t.sum.Status, t.sum.EndReason, t.sum.Error = statusOf(out), out.reason, out.err
-	if out.reason == EndAborted && !out.paused {
+	switch {
+	case out.reason == EndAborted && !out.paused:
 		t.sum.AbortPhase = t.phase
 		s.markAbortLocked(t)
+	case out.reason == EndError && t.partial != "":
+		s.keepPartialLocked(t)
 	}
 	sum := t.sum
 	s.journal.add(Record{Type: RecordTurnEnd, Turn: &sum})
@@ -362,6 +371,22 @@ func (s *Session) markAbortLocked(t *turn) {
 		m.Content = []message.Block{{Type: message.Text, Text: t.partial + "\n\n" + text}}
 	}
 	m.Stop, m.AbortPhase = message.StopAborted, t.phase
+	s.stampAssistant(t, m)
+	s.commitLocked(m, false)
+}
+
+// maxPartial bounds what the history keeps of a reply that was stopped for its length, in bytes.
+const maxPartial = 64 << 10
+
+// keepPartialLocked stores the beginning of a reply that was stopped for its length. The history
+// holds no more of it, because most of such a reply repeats itself.
+func (s *Session) keepPartialLocked(t *turn) {
+	text := t.partial
+	if len(text) > maxPartial {
+		text = strings.ToValidUTF8(text[:maxPartial], "")
+	}
+	m := message.NewText(message.RoleAssistant, text+"\n\n"+StoppedText)
+	m.Stop = message.StopError
 	s.stampAssistant(t, m)
 	s.commitLocked(m, false)
 }

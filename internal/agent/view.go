@@ -15,9 +15,23 @@ type view struct {
 	paired int // leading messages that were found paired
 	meter  history.Meter
 	window int
-	// learned is the size that a provider refused: the window where nobody tells it.
-	learned int
+	// learned are the windows, by the models' ids, that providers' refusals taught.
+	learned map[string]int
 }
+
+// learn lowers the window of a model.
+func (v *view) learn(m Model, window int) {
+	if v.learned == nil {
+		v.learned = map[string]int{}
+	}
+	id := m.Info().ID
+	if old := v.learned[id]; old == 0 || window < old {
+		v.learned[id] = window
+	}
+}
+
+// budget makes the numbers of a model's window.
+func (v *view) budget(c ContextConfig, m Model) budget { return c.budget(m, v.learned[m.Info().ID]) }
 
 func (v *view) append(m *message.Message) {
 	v.msgs = append(v.msgs, m)
@@ -67,10 +81,10 @@ func (v *view) sendable() (msgs []*message.Message, mended bool) {
 	return slices.Clip(v.msgs), mended
 }
 
-// ConvertToModel is the default Converter: app-level messages and assistant messages
+// forTheModel makes model messages of the history's: app-level messages and assistant messages
 // without content stay out, and neighbouring assistant messages, such as an answer and its
 // continuation, become one, since strict providers want the roles to alternate there.
-func ConvertToModel(msgs []*message.Message) []*message.Message {
+func forTheModel(msgs []*message.Message) []*message.Message {
 	i := 0
 	for i < len(msgs) && forModel(msgs[i]) && !continues(msgs, i) {
 		i++

@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-// wait is something that a steer ends: a call that waits for a person, or (quiet) a tool
-// that asked to be cancelled.
-type wait struct {
-	cancel context.CancelCauseFunc
-	quiet  bool
-}
+// wait is a call that waits for a person: a steer ends it.
+type wait struct{ cancel context.CancelCauseFunc }
 
 // beginWait makes w end with the next steer, at once if one is there already.
 func (s *Session) beginWait(t *turn, w *wait) {
@@ -26,9 +22,7 @@ func (s *Session) beginWait(t *turn, w *wait) {
 	if len(s.steers) > 0 {
 		w.cancel(&SteerError{Text: s.steers[0].msg.TextContent()})
 	}
-	if !w.quiet {
-		s.awaitingLocked(1)
-	}
+	s.awaitingLocked(1)
 }
 
 func (s *Session) endWait(t *turn, w *wait) {
@@ -39,7 +33,7 @@ func (s *Session) endWait(t *turn, w *wait) {
 		return
 	}
 	delete(t.waits, w)
-	if s.turn == t && !w.quiet {
+	if s.turn == t {
 		s.awaitingLocked(-1)
 	}
 }

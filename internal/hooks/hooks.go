@@ -92,7 +92,7 @@ func Check(points []string) error {
 		return nil
 	}
 	sort.Strings(unknown)
-	return fmt.Errorf("hooks: there is no point %s; the points are %s", strings.Join(unknown, ", "), strings.Join(Points(), ", "))
+	return fmt.Errorf("hooks: unknown point %s; the points are %s", strings.Join(unknown, ", "), strings.Join(Points(), ", "))
 }
 
 // Points lists the points in alphabetical order.

@@ -207,7 +207,7 @@ func TestHooksAreDocumented(t *testing.T) {
 	for command, denied := range map[string]bool{"git push": true, "git status": false} {
 		_, err := hook(t, BeforeTool, push).(agent.ToolHook).BeforeTool(t.Context(),
 			&agent.Call{Args: json.RawMessage(`{"command":"` + command + `"}`)}, agent.Spec{Name: "bash"})
-		if (err != nil) != denied || denied && !strings.Contains(err.Error(), "pushing is for people") {
+		if (err != nil) != denied || denied && !strings.Contains(err.Error(), "only people push") {
 			t.Errorf("%s: %v", command, err)
 		}
 	}

@@ -36,7 +36,9 @@ type Stream struct {
 	source io.Reader
 	out    *Outbox
 	body   []byte
-	lines  bool // one message a line, without headers
+	// pending are the frames of a batch that are still to be read.
+	pending [][]byte
+	lines   bool // one message a line, without headers
 
 	// Filter, where set, gets each body that jsonrpc2 writes and returns what is to be written of it; nil: nothing.
 	Filter func(body []byte) []byte
@@ -61,6 +63,11 @@ func NewStream(in io.Reader, out *Outbox) *Stream {
 // jsonrpc2 refuses to send the answers that are still due once a read has failed.
 func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	for {
+		if len(s.pending) > 0 {
+			body := s.pending[0]
+			s.pending = s.pending[1:]
+			return body, int64(len(body)), nil
+		}
 		body, err := s.readBody()
 		var bad *frameError
 		switch {
@@ -72,6 +79,10 @@ func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 			}
 			<-s.closed
 			return nil, 0, io.EOF
+		case opensBatch(body):
+			if s.pending, bad = splitBatch(body); bad != nil {
+				s.answer(bad)
+			}
 		default:
 			if bad := check(body); bad != nil {
 				s.answer(bad)
@@ -155,22 +166,19 @@ func (s *Stream) answer(e *frameError) {
 	_ = s.out.Put(body)
 }
 
-// check says what is wrong with a body, nil if it is a message or a batch.
+// errNotJSON is the answer to text that is not JSON, even if it begins like a batch.
+var errNotJSON = &frameError{code: jsonrpc2.ParseError, message: "the frame's body is not valid JSON"}
+
+// check says what is wrong with a body that is no batch, nil if it is a message.
 func check(body []byte) *frameError {
-	trimmed := bytes.TrimLeft(body, " \t\r\n")
-	var err error
-	if len(trimmed) > 0 && trimmed[0] == '[' {
-		_, err = jsonrpc2.ParseRequests(body)
-	} else {
-		_, err = jsonrpc2.DecodeMessage(body)
-	}
+	_, err := jsonrpc2.DecodeMessage(body)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, jsonrpc2.ErrInvalidRequest):
 		return &frameError{code: jsonrpc2.InvalidRequest, message: "the frame is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
 	}
-	return &frameError{code: jsonrpc2.ParseError, message: "the frame's body is not valid JSON"}
+	return errNotJSON
 }
 
 // readBody reads one header and its body.

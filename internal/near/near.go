@@ -51,3 +51,12 @@ func distance(a, b string) int {
 	}
 	return last[len(b)]
 }
+
+// Suggestion asks whether a misspelt word was meant to be one of words, which are written with the
+// prefix: ", did you mean --model?". It is "" if none is near.
+func Suggestion(prefix, misspelt string, words []string) string {
+	if word := Of(misspelt, words); word != "" {
+		return ", did you mean " + prefix + word + "?"
+	}
+	return ""
+}

@@ -43,12 +43,16 @@ type Option struct {
 	Pattern string // what would be allowed or refused from now on
 }
 
+// Outside reports whether the option lets a command leave the sandbox.
+func (o Option) Outside() bool { return o.ID == allowOutside }
+
 // Question is one permission request.
 type Question struct {
 	SessionID, TurnID, ItemID string
 	Title                     string
 	Reason                    string
 	Subject                   agent.Subject
+	Sandbox                   Place // of a command: where it runs if it is allowed
 	Preview                   string
 	Options                   []Option
 	Gone                      <-chan struct{} // closed when nobody waits for the answer any more
@@ -75,8 +79,14 @@ func (e *Engine) ask(ctx context.Context, req *agent.ApprovalRequest, v verdict)
 	opts := e.options(req, v)
 	p := newPending(ctx, req, Question{
 		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: v.reason,
-		Subject: *req.Subject, Preview: req.Preview, Options: opts,
+		Subject: *req.Subject, Sandbox: v.place, Options: opts,
 	})
+	if len(v.secrets) > 0 {
+		p.question.Subject.Paths = v.secrets
+	}
+	if v.place == Outside {
+		p.question.Title = "Outside the sandbox: " + p.question.Title
+	}
 	p.settled = func() bool { return e.check(req).action == Allow }
 	p.take = func(r Reply) agent.Decision { return e.answer(req, v, opts, r) }
 	return e.asks.await(p, e.family(req.SessionID))
@@ -103,7 +113,7 @@ func (e *Engine) answer(req *agent.ApprovalRequest, v verdict, opts []Option, r 
 	allow := chosen.Kind == AllowOnce || chosen.Kind == AllowSession || chosen.Kind == AllowAlways
 	if g, ok := e.grantFor(req, *chosen, v); ok {
 		if err := e.remember(g); err != nil && allow {
-			return agent.Decision{Allow: true, Unboxed: e.unboxed(req), Reason: "the answer holds for this session only: " + err.Error()}
+			return agent.Decision{Allow: true, Secrets: v.secrets, Reason: "the answer holds for this session only: " + err.Error()}
 		}
 	}
 	if !allow {
@@ -113,12 +123,7 @@ func (e *Engine) answer(req *agent.ApprovalRequest, v verdict, opts []Option, r 
 	if now := e.check(req); now.action == Deny {
 		return e.settle(now)
 	}
-	return agent.Decision{Allow: true, Unboxed: e.unboxed(req)}
-}
-
-// unboxed: what a person has looked at runs outside the sandbox, unless it is required.
-func (e *Engine) unboxed(req *agent.ApprovalRequest) bool {
-	return e.Settings(req.SessionID).Sandbox != "require"
+	return agent.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
 }
 
 // unanswered is what the model is told where there was no answer; why is the client's word on it.
@@ -137,7 +142,14 @@ func refusal(what, feedback string) string {
 }
 
 // options are the answers that make sense for a request.
+// Leaving the sandbox has one of its own, which holds once and for nothing else.
 func (e *Engine) options(req *agent.ApprovalRequest, v verdict) []Option {
+	if v.place == Outside {
+		return []Option{
+			{ID: allowOutside, Name: "Allow once, outside the sandbox", Kind: AllowOnce},
+			{ID: "reject_once", Name: "Reject", Kind: RejectOnce},
+		}
+	}
 	opts := []Option{{ID: "allow_once", Name: "Allow once", Kind: AllowOnce}}
 	patterns, whole := patternsFor(req, v)
 	if pattern := showPatterns(ruleTool(req), patterns); pattern != "" && !e.ruled(req) {
@@ -172,7 +184,7 @@ func ruleTool(req *agent.ApprovalRequest) string {
 func patternsFor(req *agent.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
 	case agent.SubjectCommand:
-		if v.class != nil && !req.Subject.Unboxed {
+		if v.class != nil && (v.place == Inside || bounded(*v.class)) {
 			return Propose(req.Subject.Command, *v.class)
 		}
 		return []string{"=" + req.Subject.Command}, true
@@ -208,12 +220,12 @@ func showPatterns(tool string, patterns []string) string {
 // grantFor is what an answer leaves behind.
 func (e *Engine) grantFor(req *agent.ApprovalRequest, o Option, v verdict) (Grant, bool) {
 	patterns, _ := patternsFor(req, v)
-	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways, Root: rootOf(e.Settings(req.SessionID))}
+	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways, Root: rootOf(e.Settings(req.SessionID)), Files: v.files}
 	switch o.Kind {
 	case AllowSession:
 		g.Scope, g.Session, g.Root = ScopeSession, e.family(req.SessionID), "" // what a sub-agent asks is asked in the user's session
 	case RejectAlways:
-		g.Deny, g.Patterns = true, []string{exactPattern(req)}
+		g.Deny, g.Files, g.Patterns = true, nil, []string{exactPattern(req)}
 	case AllowAlways:
 	default:
 		return Grant{}, false

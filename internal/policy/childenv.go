@@ -1,50 +1,134 @@
 package policy
 
 import (
+	"cmp"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 )
 
-// secretWords mark variables that are never inherited implicitly (protocol, "Environment of child processes").
+// secretWords mark variables that are never inherited implicitly (protocol section 15).
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL"}
 
-// steering are variables that make a shell or a tool run, or read as its settings, what another program chose.
-var steering = setOf("BASH_ENV ENV SHELLOPTS BASHOPTS CDPATH GLOBIGNORE PROMPT_COMMAND PS4 RIPGREP_CONFIG_PATH GREP_OPTIONS LESSOPEN LESSCLOSE")
+// Variables that children inherit (protocol section 15, "Environment of child processes"). Nothing
+// else is inherited, except what the user's settings pass.
+var (
+	// forAll are the variables of every command. Names that start with LC_ are too.
+	forAll = setOf("LANG TERM TZ")
+	// ofUser are the variables of processes that may do more than read. XDG_ names are too.
+	ofUser = setOf("HOME USER SHELL")
+	// ofToolchains say where toolchains, their packages and their caches are.
+	ofToolchains = setOf(`ANDROID_HOME ANDROID_NDK_HOME ANDROID_SDK_ROOT ASDF_DATA_DIR ASDF_DIR
+BUN_INSTALL BUNDLE_PATH CABAL_DIR CARGO_HOME CARGO_TARGET_DIR COMPOSER_HOME CONDA_DEFAULT_ENV CONDA_EXE
+CONDA_PREFIX COREPACK_HOME CUDA_HOME DENO_DIR DENO_INSTALL DOTNET_ROOT EMSDK FLUTTER_ROOT FNM_DIR
+FNM_MULTISHELL_PATH GEM_HOME GEM_PATH GHCUP_INSTALL_BASE_PREFIX GOBIN GOCACHE GOMODCACHE GOPATH GOROOT
+GOTOOLCHAIN GRADLE_HOME GRADLE_USER_HOME HOMEBREW_CELLAR HOMEBREW_PREFIX JAVA_HOME JDK_HOME
+JULIA_DEPOT_PATH KOTLIN_HOME M2_HOME MAVEN_HOME MISE_DATA_DIR NIX_PATH NIX_PROFILES NODE_PATH
+NUGET_PACKAGES NVM_BIN NVM_DIR OPAMROOT OPAM_SWITCH_PREFIX PIPX_BIN_DIR PIPX_HOME PIP_CACHE_DIR
+PKG_CONFIG_PATH PNPM_HOME POETRY_HOME PUB_CACHE PYENV_ROOT PYENV_VERSION PYTHONHOME PYTHONUSERBASE
+RBENV_ROOT RUSTUP_HOME RUSTUP_TOOLCHAIN R_HOME R_LIBS_USER SCALA_HOME SDKMAN_DIR STACK_ROOT
+UV_CACHE_DIR UV_PYTHON_INSTALL_DIR UV_TOOL_DIR VCPKG_ROOT VIRTUAL_ENV VOLTA_HOME YARN_CACHE_FOLDER
+npm_config_cache npm_config_prefix`)
+	// ofWindows are variables without which few programs start on Windows. They hold places, too.
+	ofWindows = setOf(`APPDATA COMMONPROGRAMFILES COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA
+NUMBER_OF_PROCESSORS OS PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86)
+PROGRAMW6432 PSMODULEPATH SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR`)
+)
 
-// ChildEnv is the environment of a child process, made from the daemon's: without secrets, without the
-// variables that make shells and tools run something, without exported shell functions, and with the
-// absolute entries of PATH only. The argument is not changed.
-func ChildEnv(env []string) []string {
-	var out []string
-	for _, kv := range ScrubEnv(env) {
-		name, value, _ := strings.Cut(kv, "=")
-		switch upper := strings.ToUpper(name); {
-		case steering[upper], strings.HasPrefix(name, "BASH_FUNC_"), namesSecret(upper):
-			continue
-		case upper == "PATH":
-			kv = name + "=" + absoluteEntries(value)
+// Environment makes the environments of child processes from the daemon's own.
+type Environment struct {
+	Own   []string // the daemon's
+	Pass  []string // names that the user's settings pass, whatever they are
+	Roots []string // of the workspace: programs in them are not found by their name alone
+}
+
+// Child is the environment of commands that do more than read, and of MCP servers, hooks and language
+// servers.
+func (e Environment) Child() []string {
+	return e.filter(func(name string) bool {
+		return forAll[name] || ofUser[name] || ofToolchains[name] ||
+			strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
+	})
+}
+
+// Reading is the environment of commands that only read. home and tmp are scratch folders.
+func (e Environment) Reading(home, tmp string) []string {
+	out := e.filter(
+		func(name string) bool { return forAll[name] || strings.HasPrefix(name, "LC_") },
+	)
+	for name, dir := range map[string]string{"HOME": home, "TMPDIR": tmp} {
+		if !slices.Contains(e.Pass, name) && dir != "" {
+			out = append(out, name+"="+dir)
 		}
-		out = append(out, kv)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// filter takes the variables that are inherited, and those that are passed. Of a name that occurs
+// twice the last value counts.
+func (e Environment) filter(inherited func(name string) bool) []string {
+	out := []string{}
+	for i, kv := range e.Own {
+		name, value, ok := strings.Cut(kv, "=")
+		switch upper := canonical(name); {
+		case !ok || name == "" || slices.ContainsFunc(e.Own[i+1:], named(name)):
+		case slices.Contains(e.Pass, name):
+			out = append(out, kv)
+		case upper == "PATH":
+			out = append(out, name+"="+e.searchPath(value))
+		case !namesSecret(name) && (inherited(upper) || runtime.GOOS == "windows" && ofWindows[upper]):
+			out = append(out, kv)
+		}
 	}
 	return out
 }
 
-func namesSecret(name string) bool {
-	for _, w := range secretWords {
-		if strings.Contains(name, w) {
-			return true
-		}
+// canonical is a name as the lists have it. Windows ignores its case.
+func canonical(name string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ToUpper(name)
 	}
-	return false
+	return name
 }
 
-// absoluteEntries drops relative entries from a PATH: they name programs of the current folder.
-func absoluteEntries(path string) string {
+func named(name string) func(kv string) bool {
+	return func(kv string) bool { return strings.HasPrefix(kv, name+"=") }
+}
+
+func namesSecret(name string) bool {
+	upper := strings.ToUpper(name)
+	return slices.ContainsFunc(
+		secretWords,
+		func(w string) bool { return strings.Contains(upper, w) },
+	)
+}
+
+// searchPath keeps the absolute entries of a PATH outside the roots. Others name programs of the
+// workspace, or of the folder that a command happens to run in.
+func (e Environment) searchPath(path string) string {
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) {
+		if filepath.IsAbs(dir) &&
+			!slices.ContainsFunc(e.Roots, func(r string) bool { return inside(dir, r) }) {
 			kept = append(kept, dir)
 		}
 	}
 	return strings.Join(kept, string(filepath.ListSeparator))
+}
+
+// inside reports whether a folder is another or is in it, links followed.
+func inside(dir, root string) bool {
+	real := func(p string) string {
+		r, _ := filepath.EvalSymlinks(p)
+		return cmp.Or(r, filepath.Clean(p))
+	}
+	for _, pair := range [][2]string{{filepath.Clean(dir), filepath.Clean(root)}, {real(dir), real(root)}} {
+		rel, err := filepath.Rel(pair[1], pair[0])
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
 }

@@ -7,22 +7,43 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
+// ownEnv is an environment with one of everything. R is the workspace.
+const ownEnv = `PATH=/usr/bin:.:bin::R/bin:/bin:R HOME=/home/u LANG=C LC_ALL=C TERM=xterm TZ=UTC GOPATH=/go EDITOR=vi
+BASH_ENV=/tmp/x ENV=/tmp/x BASH_FUNC_ls%%=() SHELLOPTS=xtrace LESSOPEN=|x RIPGREP_CONFIG_PATH=rc GOFLAGS=-toolexec=x
+NODE_OPTIONS=-rx LD_PRELOAD=x.so GIT_SSH_COMMAND=x PYTHONSTARTUP=x HTTP_PROXY=http://u:p@h XDG_RUNTIME_DIR=/run/user/1
+GITHUB_TOKEN=t AWS_SECRET_ACCESS_KEY=s db_password=p SSH_AUTH_SOCK=/run/agent XDG_SESSION_TOKEN=x OPENAI_API_KEY=k
+USER=u SHELL=/bin/sh TMPDIR=/tmp/u npm_config_cache=/c AGENT_LSP_CONFIG=/c MY_FLAG=1 TERM=dumb`
+
 func TestChildEnv(t *testing.T) {
-	env := []string{
-		"PATH=/usr/bin:.:bin::/bin", "HOME=/home/u", "LANG=C", "LC_ALL=C", "GOPATH=/go", "EDITOR=vi",
-		"BASH_ENV=/tmp/x", "ENV=/tmp/x", "BASH_FUNC_ls%%=() { touch x; }", "SHELLOPTS=xtrace", "LESSOPEN=|x %s", "RIPGREP_CONFIG_PATH=rc",
-		"GITHUB_TOKEN=t", "AWS_SECRET_ACCESS_KEY=s", "db_password=p", "SSH_AUTH_SOCK=/run/agent", "GOOGLE_APPLICATION_CREDENTIALS=/f", "OPENAI_API_KEY=k",
+	root := t.TempDir()
+	own := strings.Fields(strings.ReplaceAll(ownEnv, "R/", root+"/"))
+	own[0] = strings.ReplaceAll(own[0], ":R", ":"+root)
+	before := slices.Clone(own)
+	e := Environment{
+		Own:   own,
+		Roots: []string{root},
+		Pass:  []string{"SSH_AUTH_SOCK", "MY_FLAG", "unset"},
 	}
-	before := slices.Clone(env)
-	want := []string{"PATH=/usr/bin:/bin", "HOME=/home/u", "LANG=C", "LC_ALL=C", "GOPATH=/go", "EDITOR=vi"}
-	if got := ChildEnv(env); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for _, c := range []struct {
+		name, want string
+		got        []string
+	}{
+		{"child", "GOPATH=/go HOME=/home/u LANG=C LC_ALL=C MY_FLAG=1 PATH=/usr/bin:/bin SHELL=/bin/sh SSH_AUTH_SOCK=/run/agent " +
+			"TERM=dumb TZ=UTC USER=u XDG_RUNTIME_DIR=/run/user/1 npm_config_cache=/c", e.Child()},
+		{"reading", "HOME=/s/home LANG=C LC_ALL=C MY_FLAG=1 PATH=/usr/bin:/bin SSH_AUTH_SOCK=/run/agent TERM=dumb TMPDIR=/s/tmp TZ=UTC",
+			e.Reading("/s/home", "/s/tmp")},
+	} {
+		slices.Sort(c.got)
+		if got := strings.Join(c.got, " "); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
 	}
-	if !slices.Equal(env, before) {
-		t.Error("the argument was changed")
+	if !slices.Equal(own, before) {
+		t.Error("the daemon's own environment was changed")
 	}
 }
 
@@ -39,7 +60,11 @@ func TestNothingRunsFromTheEnvironment(t *testing.T) {
 	}
 	write("ls", "#!/bin/sh\n/usr/bin/touch "+dir+"/canary-path\n")
 	start := write("start.sh", "/usr/bin/touch "+dir+"/canary-start\n")
-	env := []string{"PATH=.:" + os.Getenv("PATH"), "BASH_ENV=" + start, "BASH_FUNC_cat%%=() { /usr/bin/touch " + dir + "/canary-function; }"}
+	env := []string{
+		"PATH=" + dir + ":" + os.Getenv("PATH"),
+		"BASH_ENV=" + start,
+		"BASH_FUNC_cat%%=() { /usr/bin/touch " + dir + "/canary-function; }",
+	}
 	run := func(env []string) (canaries []string) {
 		cmd := exec.Command("bash", "-c", "ls; cat /dev/null")
 		cmd.Dir, cmd.Env = dir, env
@@ -49,8 +74,11 @@ func TestNothingRunsFromTheEnvironment(t *testing.T) {
 		canaries, _ = filepath.Glob(filepath.Join(dir, "canary-*"))
 		return canaries
 	}
-	if found := run(ChildEnv(env)); len(found) > 0 {
-		t.Errorf("ran %q", found)
+	safe := Environment{Own: env, Roots: []string{dir}}
+	for _, env := range [][]string{safe.Child(), safe.Reading(dir, dir)} {
+		if found := run(env); len(found) > 0 {
+			t.Errorf("ran %q", found)
+		}
 	}
 	if found := run(env); len(found) != 3 {
 		t.Errorf("with the whole environment only %q ran: the test tests too little", found)

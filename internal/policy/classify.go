@@ -40,6 +40,7 @@ type Classification struct {
 	Parts   []Part   // every simple command in it, wrappers unfolded
 	// Opaque: some of what it runs cannot be known, so that no rule may allow it.
 	Opaque bool
+	Inputs []string // files that < reads from
 }
 
 // Part is one simple command of a script.
@@ -73,13 +74,16 @@ type walker struct {
 	src     string // of the script being walked
 	movedTo bool   // a cd came
 	git     bool
+	inputs  []string
 }
 
 func (w *walker) result() Classification {
 	if w.movedTo && w.git {
 		w.opaque("git in another folder obeys the settings of that folder, which can start programs")
 	}
-	return Classification{Class: w.class, Reasons: w.reasons, Parts: w.parts, Opaque: w.dark}
+	return Classification{
+		Class: w.class, Reasons: w.reasons, Parts: w.parts, Opaque: w.dark, Inputs: w.inputs,
+	}
 }
 
 // worsen raises the class and notes why, once.

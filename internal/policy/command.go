@@ -126,8 +126,19 @@ func (w *walker) classOf(args []arg) (Class, string) {
 	if why := check(args[1:]); why != "" {
 		return Mutates, name + " " + why
 	}
+	if namesOnly[name] {
+		return ReadOnly, ""
+	}
+	for _, a := range args[1:] {
+		if path := namesSecretFile(a.text); path != "" {
+			return Mutates, name + " reads " + path + ", which can hold secrets"
+		}
+	}
 	return ReadOnly, ""
 }
+
+// namesOnly are programs that do not show what is in the files that they are given.
+var namesOnly = setOf("ls dir vdir echo printf stat basename dirname test [ cd pushd which type du find")
 
 func part(args []arg, assigns []string, c Class, reason string) Part {
 	p := Part{Words: make([]string, len(args)), Dynamic: make([]bool, len(args)), Assigns: assigns, Class: c, Reason: reason}

@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,8 +19,6 @@ type Options struct {
 	Store Store // nil: grants of scope always last as long as the Engine
 	// Sandbox is what the machine gives; nil: sandbox.Detect, on first use.
 	Sandbox func() sandbox.Support
-	// Unreadable: commands run by a shell that Classify cannot read; none is read-only then.
-	Unreadable bool
 	// Protected are places in a root, relative, that walled commands may not write though they
 	// may write around them; nil: DefaultProtected.
 	Protected []string
@@ -143,25 +140,44 @@ func (e *Engine) Foresee(ctx context.Context, req agent.ApprovalRequest) *agent.
 
 // check decides without asking.
 func (e *Engine) check(req *agent.ApprovalRequest) verdict {
+	command := req.Subject != nil && req.Subject.Kind == agent.SubjectCommand
+	var run map[string]string
+	if command {
+		run = e.runFiles(req)
+	}
 	e.mu.Lock()
 	s := e.settings(req.SessionID)
 	rules := append([]Rule(nil), s.Rules...)
 	for _, g := range e.grants {
-		if e.holds(g, req.SessionID, s) {
+		if e.holds(g, req.SessionID, s) && g.matchesFiles(run) {
 			rules = append(rules, g.rules()...)
 		}
 	}
 	e.mu.Unlock()
 	m := e.machine(s)
-	if req.Subject != nil && req.Subject.Kind == agent.SubjectCommand && s.Sandbox != sandbox.Off {
+	if command && s.Sandbox != sandbox.Off {
 		m.box = e.opts.Sandbox()
 	}
-	return s.judge(m, rules, req)
+	v := s.judge(m, rules, req)
+	v.files = run
+	return v
+}
+
+// runFiles are the files of the workspace that a command runs by their path, with their hashes.
+func (e *Engine) runFiles(req *agent.ApprovalRequest) map[string]string {
+	if !strings.Contains(req.Subject.Command, "/") {
+		return nil
+	}
+	files, ok := e.Settings(req.SessionID).directFiles(req.Subject, Classify(req.Subject.Command))
+	if !ok {
+		return map[string]string{"": ""} // no grant knows it
+	}
+	return files
 }
 
 // machine is what commands of a session with these settings meet, without its sandbox.
 func (e *Engine) machine(s Settings) machine {
-	return machine{readable: !e.opts.Unreadable && !s.Unreadable}
+	return machine{readable: !s.Unreadable}
 }
 
 // holds reports whether a grant is good for a session: its own, or its parents', or its workspace's.
@@ -197,8 +213,10 @@ func rootOf(s Settings) string {
 
 // settle turns a verdict into a decision and counts the grants that were used.
 func (e *Engine) settle(v verdict) agent.Decision {
-	d := agent.Decision{Allow: v.action == Allow, Unboxed: v.unboxed && v.action == Allow, Reason: v.reason}
-	if !d.Allow {
+	d := agent.Decision{Allow: v.action == Allow, Reason: v.reason}
+	if d.Allow {
+		d.Secrets = v.secrets
+	} else {
 		d.Reason = "not allowed: " + v.reason
 		return d
 	}
@@ -314,23 +332,47 @@ func (e *Engine) remember(g Grant) error {
 }
 
 // DefaultProtected are places in a root that start programs outside the sandbox when they are
-// written: they stay read-only inside it, where the sandbox can do that (bubblewrap).
+// written: they stay read-only inside it. This list is for bubblewrap, which protects only what
+// exists; our own sandbox protects the whole list of the protocol.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky", ".envrc"}
 
-// SandboxPlan is the wall for a command of a session, nil for none. tmp is the session's
-// temporary folder. A command that only reads may not write to the workspace either.
-func (e *Engine) SandboxPlan(session, command, tmp string, unboxed bool) (*sandbox.Plan, error) {
+// Folders are where a session's commands write, apart from the workspace. Both are made when needed.
+type Folders struct {
+	Tmp   string // for temporary files
+	Layer string // for private layers over package caches, where the sandbox has them
+}
+
+// Sandbox is what commands of a session run in: Kind None outside a sandbox. A command runs outside
+// although there is one if the user has agreed to just that (unboxed), unless the settings require
+// the sandbox.
+func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	s := e.Settings(session)
 	if unboxed && s.Sandbox != sandbox.Require || s.Sandbox == sandbox.Off {
-		return nil, nil
+		return sandbox.Support{Kind: sandbox.None}
 	}
-	box := e.opts.Sandbox()
+	return e.opts.Sandbox()
+}
+
+// Granted is what was decided about one run of a command, beyond that it may run.
+type Granted struct {
+	Outside bool     // it runs outside the sandbox
+	Secrets []string // secret files that it may read, links resolved
+}
+
+// SandboxPlan is the sandbox for a command of a session, nil for none. A command that only reads
+// may not write to the workspace either.
+func (e *Engine) SandboxPlan(
+	session, command string,
+	own Folders,
+	granted Granted,
+) (*sandbox.Plan, error) {
+	s, box := e.Settings(session), e.Sandbox(session, granted.Outside)
 	if !box.Available() && s.Sandbox != sandbox.Require {
 		return nil, nil
 	}
-	spec := sandbox.Spec{Tmp: tmp, Readable: s.Roots}
+	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Readable: s.Roots, Caches: Caches(), Secrets: granted.Secrets}
 	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
-		spec.Writable = slices.Concat(Caches(), s.Writable, s.Roots)
+		spec.Writable = slices.Concat(s.Writable, s.Roots)
 		for _, root := range s.Roots {
 			for _, p := range e.opts.Protected {
 				spec.Protected = append(spec.Protected, filepath.Join(root, p))
@@ -340,36 +382,11 @@ func (e *Engine) SandboxPlan(session, command, tmp string, unboxed bool) (*sandb
 	return box.Plan(spec)
 }
 
-// Caches are the folders of build tools outside the workspace that walled commands may write.
-func Caches() []string {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = filepath.Join(home, ".cache")
-	}
-	out := []string{}
-	for _, c := range []string{"go-build", "pip", "uv", "yarn", "pnpm", "deno", "bazel", "ccache", "golangci-lint", "ms-playwright", "typescript"} {
-		out = append(out, filepath.Join(cache, c))
-	}
-	for _, c := range []string{".npm/_cacache", ".npm/_logs", ".cargo/registry", ".cargo/git", ".gradle/caches", ".m2/repository", "go/pkg/mod"} {
-		out = append(out, filepath.Join(home, filepath.FromSlash(c)))
-	}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
-		if v := os.Getenv(name); filepath.IsAbs(v) {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
 // Describe is the line about the sandbox for doctor and agent/status.
 func (e *Engine) Describe(session string) string {
 	switch s := e.Settings(session); {
 	case s.Sandbox == sandbox.Off:
-		return "off: commands run without a wall"
+		return "off: commands run without a sandbox"
 	case s.Sandbox == sandbox.Require && !e.opts.Sandbox().Available():
 		return fmt.Sprintf("required, but %s: no command runs", strings.TrimSuffix(e.opts.Sandbox().Describe(), "."))
 	}

@@ -86,6 +86,7 @@ func mustRules(t *testing.T, list ...string) []Rule {
 
 func TestProfiles(t *testing.T) {
 	none := sandbox.Support{Kind: sandbox.None, Why: "a test"}
+	own := sandbox.Support{Kind: sandbox.Own}
 	here := t.TempDir()
 	hereCommand := command("s", "ls -la | head -3")
 	hereCommand.Subject.Cwd = here
@@ -93,54 +94,75 @@ func TestProfiles(t *testing.T) {
 	unbox.Subject.Unboxed = true
 	silent := agent.ApprovalRequest{SessionID: "s", Tool: agent.Spec{Name: "edit"}, Effect: agent.Mutates, Waiting: func() {}}
 	for _, tc := range []struct {
-		name    string
-		s       Settings
-		box     sandbox.Support
-		req     agent.ApprovalRequest
-		want    Action
-		unboxed bool
-		reason  string
+		name   string
+		s      Settings
+		box    sandbox.Support
+		req    agent.ApprovalRequest
+		want   Action
+		reason string
 	}{
-		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow, false, ""},
-		{"readOnly refuses", Settings{Profile: ProfileReadOnly}, boxed, command("s", "make"), Deny, false, "readOnly allows only reading"},
-		{"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Deny, false, ""},
-		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a"), Deny, false, ""},
-		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, false, ""},
-		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, false, ""},
-		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask, false, "no sandbox that keeps it to reading: a test"},
-		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand, Allow, true, ""},
-		{"ask runs the short list with the sandbox off", Settings{Roots: []string{here}, Sandbox: sandbox.Off}, boxed, hereCommand, Allow, true, ""},
-		{"readOnly runs the short list without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, hereCommand, Allow, true, ""},
-		{"readOnly refuses other readers without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, command("s", "git status"), Deny, false, "no sandbox that keeps it to reading"},
-		{"workspace runs the short list without one", Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow, true, ""},
-		{"ask asks", Settings{}, boxed, command("s", "make"), Ask, false, "make can do more than read"},
-		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go"), Allow, true, ""},
-		{"what has nothing to ask about runs", Settings{}, boxed, silent, Allow, true, ""},
-		{"an allowed command runs", Settings{Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Allow, true, ""},
-		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, false, ""},
-		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")}, boxed, command("s", "make"), Ask, false, ""},
-		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed, command("s", "make"), Allow, false, ""},
-		{"workspace asks outside it", Settings{Profile: ProfileWorkspace}, boxed, unbox, Ask, false, "outside the sandbox (namespace)"},
-		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none, command("s", "make"), Ask, false, "no sandbox to run it in: a test"},
-		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off}, boxed, command("s", "make"), Ask, false, "switched off"},
-		{"require refuses without a sandbox", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"), Deny, false, "this machine has none"},
-		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, boxed, unbox, Deny, false, "sandbox: require"},
-		{"trust runs anything", Settings{Profile: ProfileTrust}, boxed, command("s", "rm -rf $x"), Allow, true, ""},
-		{"trust obeys deny rules", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny, false, "deny bash(rm *)"},
-		{"trust asks where a deny rule may be meant", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "$x y"), Ask, false, "may be what the rule"},
-		{"plan is read-only", Settings{Profile: ProfileTrust, Plan: true}, boxed, command("s", "make"), Deny, false, "approved a plan"},
-		{".env asks before it is read", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.local"), Ask, false, "usually holds secrets"},
-		{"an example does not", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.example"), Allow, true, ""},
-		{"case and URIs do not matter", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "file:///w/%2EENV"), Ask, false, ""},
-		{"one protected path is enough", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go", "/w/.git/config"), Ask, false, ".git"},
-		{"agent settings ask", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/.agent-lsp.json"), Ask, false, "what the agent may do"},
-		{"a rule denies a path", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "deny edit(src/**)")}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, false, ""},
-		{"a rule allows a secret", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "allow read(.env)")}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env"), Allow, true, ""},
-		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed, about2(agent.SubjectMCP, "db__query", agent.ReadOnly, "db/query"), Ask, false, ""},
-		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Allow, true, ""},
-		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Deny, false, ""},
-		{"the network asks", Settings{}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "example.org"), Ask, false, "example.org"},
-		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "API.example.ORG"), Allow, true, ""},
+		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow, ""},
+		{"readOnly refuses", Settings{Profile: ProfileReadOnly}, boxed, command("s", "make"), Deny, "readOnly allows only reading"},
+		{"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Deny, ""},
+		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a"), Deny, ""},
+		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, ""},
+		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, ""},
+		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask, "no sandbox that keeps it to reading: a test"},
+		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand, Allow, ""},
+		{"ask runs the short list with the sandbox off", Settings{Roots: []string{here}, Sandbox: sandbox.Off}, boxed, hereCommand, Allow, ""},
+		{"readOnly runs the short list without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, hereCommand, Allow, ""},
+		{"readOnly refuses other readers without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, command("s", "git status"), Deny, "no sandbox that keeps it to reading"},
+		{"workspace runs the short list without one", Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow, ""},
+		{"ask asks", Settings{}, boxed, command("s", "make"), Ask, "make can do more than read"},
+		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go"), Allow, ""},
+		{"what has nothing to ask about runs", Settings{}, boxed, silent, Allow, ""},
+		{"an allowed command runs", Settings{Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Allow, ""},
+		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, ""},
+		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")}, boxed, command("s", "make"), Ask, ""},
+		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed, command("s", "make"), Allow, ""},
+		{"workspace asks outside it", Settings{Profile: ProfileWorkspace}, boxed, unbox, Ask, "outside the sandbox (namespace)"},
+		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none, command("s", "make"), Ask, "no sandbox to run it in: a test"},
+		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off}, boxed, command("s", "make"), Ask, "switched off"},
+		{"require refuses without a sandbox", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"), Deny, "this machine has none"},
+		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, boxed, unbox, Deny, "sandbox: require"},
+		{
+			"trust asks outside it", Settings{Profile: ProfileTrust},
+			boxed, unbox, Ask, "outside the sandbox (namespace)",
+		},
+		{
+			"a rule does not lead outside", Settings{Rules: mustRules(t, "allow bash(make)")},
+			boxed, unbox, Ask, "outside the sandbox (namespace)",
+		},
+		{"readOnly refuses to leave it", Settings{Profile: ProfileReadOnly}, boxed, unbox, Deny, "readOnly allows only reading"},
+		{
+			"what writes to .git asks to leave ours", Settings{Profile: ProfileTrust},
+			own, command("s", "go test ./... && git commit -m x"), Ask, "git commit writes to .git",
+		},
+		{
+			"it stays inside where .git is writable", Settings{Profile: ProfileTrust},
+			boxed, command("s", "git commit -m x"), Allow, "",
+		},
+		{
+			"it stays inside where the sandbox is required",
+			Settings{Profile: ProfileTrust, Sandbox: sandbox.Require},
+			own, command("s", "git commit -m x"), Allow, "",
+		},
+		{"trust runs anything", Settings{Profile: ProfileTrust}, boxed, command("s", "rm -rf $x"), Allow, ""},
+		{"trust obeys deny rules", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny, "deny bash(rm *)"},
+		{"trust asks where a deny rule may be meant", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "$x y"), Ask, "may be what the rule"},
+		{"plan is read-only", Settings{Profile: ProfileTrust, Plan: true}, boxed, command("s", "make"), Deny, "approved a plan"},
+		{".env asks before it is read", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.local"), Ask, "usually holds secrets"},
+		{"an example does not", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.example"), Allow, ""},
+		{"case and URIs do not matter", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "file:///w/%2EENV"), Ask, ""},
+		{"one protected path is enough", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go", "/w/.git/config"), Ask, ".git"},
+		{"agent settings ask", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/.agent-lsp.json"), Ask, "what the agent may do"},
+		{"a rule denies a path", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "deny edit(src/**)")}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, ""},
+		{"a rule allows a secret", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "allow read(.env)")}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env"), Allow, ""},
+		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed, about2(agent.SubjectMCP, "db__query", agent.ReadOnly, "db/query"), Ask, ""},
+		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Allow, ""},
+		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Deny, ""},
+		{"the network asks", Settings{}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "example.org"), Ask, "example.org"},
+		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "API.example.ORG"), Allow, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := newEngine(t, nil, tc.box, nil)
@@ -149,8 +171,8 @@ func TestProfiles(t *testing.T) {
 			if v.action != tc.want || !strings.Contains(v.reason, tc.reason) {
 				t.Errorf("got %v (%s), want %v (%s)", v.action, v.reason, tc.want, tc.reason)
 			}
-			if v.action == Allow && v.unboxed != tc.unboxed {
-				t.Errorf("outside the sandbox: %v, want %v", v.unboxed, tc.unboxed)
+			if d := e.settle(v); d.Unboxed {
+				t.Error("allowed outside the sandbox without a question")
 			}
 		})
 	}

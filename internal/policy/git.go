@@ -24,9 +24,9 @@ var gitReaders map[string]check
 func init() {
 	tells := noFlags("O", "output", "output-directory", "ext-diff", "open-files-in-pager", "textconv", "filters", "exec", "upload-pack", "contents", "paginate", "edit-description")
 	gitReaders = map[string]check{
-		"branch":    gitListing(tells, "-a -r -v -vv -l --list --all --remotes --show-current --verbose --no-color", "--contains --merged --no-merged --points-at --sort --format"),
-		"tag":       gitListing(tells, "-l --list -n", "--contains --merged --no-merged --points-at --sort --format"),
-		"remote":    firstOrNone("-v --verbose get-url"),
+		"branch":    gitListing(tells, "-a -r -v -vv --all --remotes --show-current --verbose --no-color"),
+		"tag":       gitListing(tells, "-n"),
+		"remote":    gitRemote,
 		"stash":     firstOf("list show"),
 		"worktree":  firstOf("list"),
 		"submodule": firstOf("status summary"),
@@ -43,9 +43,11 @@ func init() {
 	delete(gitReaders, "merge-tree") // writes objects
 }
 
-// gitListing: without operands, or with an option that makes every operand a pattern.
-func gitListing(flags check, plain, patterns string) check {
-	p, q := setOf(plain), setOf(patterns)
+// gitListing: without operands, or with an option that makes every operand a pattern. --format and
+// --sort do not: behind them an operand is a name to create.
+func gitListing(flags check, plain string) check {
+	p := setOf(plain + " -l --list --sort --format")
+	q := setOf("--contains --merged --no-merged --points-at")
 	return func(args []arg) string {
 		listing := false
 		for _, a := range args {
@@ -56,13 +58,21 @@ func gitListing(flags check, plain, patterns string) check {
 			switch {
 			case q[name] || a.text == "-l" || a.text == "--list":
 				listing = true
-			case p[a.text]:
+			case p[name]:
 			case strings.HasPrefix(a.text, "-") || !listing:
 				return "with " + a.text + " can do more than list"
 			}
 		}
 		return flags(args)
 	}
+}
+
+// gitRemote: -v may precede any subcommand, also one that changes something.
+func gitRemote(args []arg) string {
+	if len(args) > 1 && (args[0].text == "-v" || args[0].text == "--verbose") {
+		args = args[1:]
+	}
+	return firstOrNone("-v --verbose get-url")(args)
 }
 
 func firstOrNone(words string) check {

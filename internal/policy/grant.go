@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,15 +26,18 @@ const (
 
 // Grant is an answer that is remembered. It allows, or with Deny refuses.
 type Grant struct {
-	ID        string    `json:"grantId"`
-	Tool      string    `json:"tool"`
-	Patterns  []string  `json:"patterns"`
-	Scope     Scope     `json:"scope"`
-	Deny      bool      `json:"deny,omitempty"`
-	Session   string    `json:"session,omitempty"` // of ScopeSession
-	Root      string    `json:"root,omitempty"`    // of ScopeAlways: the workspace
-	Uses      int       `json:"uses"`
-	CreatedAt time.Time `json:"createdAt"`
+	ID       string   `json:"grantId"`
+	Tool     string   `json:"tool"`
+	Patterns []string `json:"patterns"`
+	Scope    Scope    `json:"scope"`
+	Deny     bool     `json:"deny,omitempty"`
+	Session  string   `json:"session,omitempty"` // of ScopeSession
+	Root     string   `json:"root,omitempty"`    // of ScopeAlways: the workspace
+	Uses     int      `json:"uses"`
+	// Files are the workspace's files that the granted commands run by their path, with the hashes
+	// that they had. A changed file needs a new grant.
+	Files     map[string]string `json:"files,omitempty"`
+	CreatedAt time.Time         `json:"createdAt"`
 }
 
 // Pattern is the grant as it is shown: its rules.
@@ -61,6 +65,33 @@ func (g Grant) rules() []Rule {
 		}
 	}
 	return out
+}
+
+// matchesFiles reports whether a grant was given for the files that a command runs by their path,
+// as they are now. A command that runs none needs no such match. A grant that refuses always
+// matches.
+func (g Grant) matchesFiles(run map[string]string) bool {
+	if g.Deny || len(g.Files) == 0 && !runsByPath(g.Patterns) {
+		return true
+	}
+	known := false
+	for path, hash := range run {
+		if have, ok := g.Files[path]; ok {
+			if have != hash || hash == "" {
+				return false
+			}
+			known = true
+		}
+	}
+	return known
+}
+
+// runsByPath reports whether patterns begin with the path of a file that is not absolute.
+func runsByPath(patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(p, "='\""), " ")
+		return strings.Contains(name, "/") && !filepath.IsAbs(name)
+	})
 }
 
 func newGrantID() string { return "grant-" + rand.Text()[:12] }

@@ -18,7 +18,20 @@ func (r *Rule) allows(p Part) bool {
 	}
 	words := append(append([]string(nil), p.Assigns...), p.Words...)
 	dynamic := append(make([]bool, len(p.Assigns)), p.Dynamic...)
-	return matchWords(r.tokens, words, dynamic)
+	return matchWords(r.tokens, words, dynamic) && (p.Class < Dangerous || r.spellsDanger())
+}
+
+// spellsDanger reports whether a rule names the dangerous form of its program in words of its own:
+// a * never stands for one.
+func (r *Rule) spellsDanger() bool {
+	var args []arg
+	for _, t := range r.tokens {
+		if !t.glob {
+			args = append(args, arg{text: t.text})
+		}
+	}
+	return len(args) > 0 && !r.tokens[0].glob &&
+		dangerous(commandName(args[0].text), args[1:]) != ""
 }
 
 // matchWords: a lone * stands for any words; a last token that ends in * for what begins so,

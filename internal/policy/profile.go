@@ -28,7 +28,7 @@ func ParseProfile(s string) (Profile, error) {
 		return ProfileAsk, nil
 	}
 	if _, ok := profileOrder[Profile(s)]; !ok {
-		return ProfileReadOnly, fmt.Errorf("reading permissions.profile: %q is none of readOnly, ask, workspace, trust", s)
+		return ProfileReadOnly, fmt.Errorf("reading permissions.profile: %q is not one of readOnly, ask, workspace, trust", s)
 	}
 	return Profile(s), nil
 }
@@ -95,11 +95,15 @@ func stricter(a, b sandbox.Setting) sandbox.Setting {
 
 // verdict is what the policy says before anybody is asked.
 type verdict struct {
-	action  Action
-	reason  string // for the person asked, or for the model when denied
-	unboxed bool   // where it is allowed without asking: outside the sandbox
-	grants  []string
-	class   *Classification
+	action Action
+	reason string // for the person asked, or for the model when denied
+	grants []string
+	class  *Classification
+	place  Place // of a command
+	// secrets are the secret files that a command names, links resolved: it may read them if it is
+	// allowed.
+	secrets []string
+	files   map[string]string // files of the roots that the command runs by their path, with their hashes
 }
 
 // Situation of a decision that does not belong to the session.
@@ -129,7 +133,7 @@ func (s Settings) judgeSilent(req *agent.ApprovalRequest) verdict {
 	if s.profile() == ProfileReadOnly && req.Effect != agent.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
 	}
-	return verdict{action: Allow, unboxed: true}
+	return verdict{action: Allow}
 }
 
 func (s Settings) readOnlyReason(what string) string {
@@ -150,8 +154,16 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *agent.Subject) verdic
 	}
 	rules, index := about(all, agent.SubjectCommand, "bash")
 	by := judgeCommand(rules, sub.Command, c)
-	v := s.commandByProfile(m, sub, c, by)
-	v.class = &c
+	place, why := s.place(m, sub, c)
+	if place == NoSandbox && by.decided && by.action == Allow && !s.named(rules, sub, c) {
+		by = commandVerdict{action: Ask}
+	}
+	secrets := secretsNamed(sub, c)
+	v := s.commandByProfile(m, sub, c, by, why)
+	if len(secrets) > 0 && !spelledOut(rules, sub.Command, c, secrets) {
+		v = s.withSecrets(v, secrets)
+	}
+	v.class, v.place, v.secrets = &c, place, pathsOf(secrets)
 	if v.action == Allow && by.decided {
 		for _, i := range by.used {
 			v.grants = append(v.grants, all[index[i]].grant())
@@ -160,39 +172,53 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *agent.Subject) verdic
 	return v
 }
 
+// withSecrets makes a question of an answer about a command that names secret files. In every
+// profile the user decides about them; the profile readOnly has no question.
+func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
+	switch {
+	case v.action == Deny:
+		return v
+	case s.profile() == ProfileReadOnly:
+		return verdict{action: Deny, reason: s.readOnlyReason(whySecret(secrets))}
+	case v.action == Ask && v.reason != "":
+		return verdict{action: Ask, reason: whySecret(secrets) + "; " + v.reason}
+	}
+	return verdict{action: Ask, reason: whySecret(secrets)}
+}
+
 // grant names a rule for the record.
 func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
 
-// commandByProfile: what rules hold back comes first, then the profile, then what rules allow.
-func (s Settings) commandByProfile(m machine, sub *agent.Subject, c Classification, by commandVerdict) verdict {
-	required := s.Sandbox == sandbox.Require
+// commandByProfile: what rules hold back comes first, then the profile, then what rules allow. No
+// rule and no profile lets a command leave the sandbox; leaving is why it would have to, "" if not.
+func (s Settings) commandByProfile(
+	m machine,
+	sub *agent.Subject,
+	c Classification,
+	by commandVerdict,
+	leaving string,
+) verdict {
 	boxed := m.box.Available() && s.Sandbox != sandbox.Off
-	unasked := boxed && !sub.Unboxed || !boxed && m.readable && shortListed(sub.Command, sub.Cwd, s.Roots)
+	unasked := boxed || m.readable && shortListed(sub.Command, sub.Cwd, s.Roots)
 	switch p := s.profile(); {
 	case by.action == Deny:
 		return verdict{action: Deny, reason: by.reason}
-	case p == ProfileReadOnly && !boxed && !unasked:
+	case p == ProfileReadOnly && !unasked:
 		return verdict{action: Deny, reason: s.readOnlyReason(unenforced(c, s, m))}
 	case p == ProfileReadOnly && c.Class > ReadOnly:
 		return verdict{action: Deny, reason: s.readOnlyReason(strings.Join(c.Reasons, "; "))}
+	case p == ProfileReadOnly && leaving != "":
+		return verdict{action: Deny, reason: s.readOnlyReason(leaving)}
+	case leaving != "" && s.Sandbox == sandbox.Require:
+		return verdict{action: Deny, reason: "commands must run in the sandbox (sandbox: require)"}
+	case leaving != "":
+		return verdict{action: Ask, reason: leaving}
 	case by.action == Ask && by.decided:
 		return verdict{action: Ask, reason: by.reason}
-	case sub.Unboxed && required:
-		return verdict{action: Deny, reason: "commands must run in the sandbox (sandbox: require)"}
-	case p == ProfileTrust:
-		return verdict{action: Allow, unboxed: !required}
-	case by.decided:
-		return verdict{action: Allow, unboxed: !required}
-	case c.Class == ReadOnly && unasked:
-		return verdict{action: Allow, unboxed: !boxed}
-	case sub.Unboxed && p == ProfileWorkspace && boxed:
-		return verdict{action: Ask, reason: "it is to run outside the sandbox (" + string(m.box.Kind) + ")"}
-	case p == ProfileWorkspace && boxed:
+	case p == ProfileTrust, by.decided, c.Class == ReadOnly && unasked, p == ProfileWorkspace && boxed:
 		return verdict{action: Allow}
 	case p == ProfileWorkspace:
 		return verdict{action: Ask, reason: "there is no sandbox to run it in: " + boxWhy(s, m)}
-	case c.Class == ReadOnly && boxed:
-		return verdict{action: Ask, reason: "it is to run outside the sandbox (" + string(m.box.Kind) + ")"}
 	}
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
@@ -232,19 +258,19 @@ func (s Settings) judgePaths(all []Rule, req *agent.ApprovalRequest) verdict {
 		return verdict{action: Deny, reason: s.readOnlyReason("it edits files")}
 	}
 	rules, _ := about(all, kind, req.Tool.Name)
-	out := verdict{action: Allow, unboxed: true}
+	out := verdict{action: Allow}
 	for _, path := range req.Subject.Paths {
 		path = localPath(path)
 		protected := protectedRead(path)
 		if kind == agent.SubjectEdit {
 			protected = protectedEdit(path)
 		}
-		v := verdict{action: Allow, unboxed: true}
+		v := verdict{action: Allow}
 		if protected != "" && !trust {
 			v = verdict{action: Ask, reason: protected}
 		}
 		if r := strictest(rules, func(r *Rule) bool { return r.matchPath(path, s.Roots) }); r != nil {
-			v = verdict{action: r.Action, reason: "the rule " + r.String() + " says so", unboxed: true}
+			v = verdict{action: r.Action, reason: "the rule " + r.String() + " says so"}
 			if r.Action == Allow {
 				out.grants = append(out.grants, r.grant())
 			}
@@ -283,9 +309,9 @@ func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
 	case r != nil && r.Action == Ask:
 		return verdict{action: Ask, reason: "the rule " + r.String() + " says so"}
 	case r != nil:
-		return verdict{action: Allow, unboxed: true, grants: []string{r.grant()}}
+		return verdict{action: Allow, grants: []string{r.grant()}}
 	case p == ProfileTrust:
-		return verdict{action: Allow, unboxed: true}
+		return verdict{action: Allow}
 	case req.Subject.Kind == agent.SubjectNetwork:
 		return verdict{action: Ask, reason: "it sends a request to " + req.Subject.Name}
 	}

@@ -41,6 +41,30 @@ func Propose(script string, c Classification) (patterns []string, whole bool) {
 	return patterns, false
 }
 
+// unbounded are subcommands whose arguments choose what is fetched, published or run. Only a
+// sandbox bounds them. Without one "always" is not offered for them, nor for programs that replace
+// files.
+var unbounded = setOf("add ci clone dlx exec fetch get i install pull push remote run submodule" +
+	" sync update upgrade x")
+
+// bounded reports whether a pattern for a command is narrow enough without a sandbox.
+func bounded(c Classification) bool {
+	for _, p := range c.Parts {
+		if len(p.Words) == 0 {
+			continue
+		}
+		name := commandName(p.Words[0])
+		switch name {
+		case "cp", "mv", "ln":
+			return false
+		}
+		if subcommands[name] > 0 && len(p.Words) > 1 && unbounded[p.Words[1]] {
+			return false
+		}
+	}
+	return true
+}
+
 func proposePart(p Part) (string, bool) {
 	if len(p.Assigns) > 0 || len(p.Words) == 0 || p.Dynamic[0] {
 		return "", false

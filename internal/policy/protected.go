@@ -3,16 +3,23 @@ package policy
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // secretNames are file names, lower case, that usually hold secrets; "*" at an end is a wildcard.
-var secretNames = []string{".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd",
-	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "credentials.json",
-	"secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", ".vault-token", "service-account*.json"}
+var secretNames = []string{
+	".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass",
+	".git-credentials", ".htpasswd", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
+	"*.kdbx", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "credentials.json",
+	"secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", ".vault-token",
+	"service-account*.json",
+}
 
 // secretFree are names that look like the above and are meant to be shown.
-var secretFree = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults"}
+var secretFree = []string{
+	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults",
+}
 
 // secretFolders hold keys whatever their files are called.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
@@ -31,6 +38,9 @@ func Secret(path string) bool { return protectedRead(path) != "" }
 func protectedRead(path string) string {
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
 	name := parts[len(parts)-1]
+	if len(parts) > 3 && parts[1] == "proc" && slices.ContainsFunc(parts[3:], ofProcess) {
+		return "it shows the environment, the memory or the files of a process"
+	}
 	for _, free := range secretFree {
 		if name == free {
 			return ""
@@ -46,6 +56,23 @@ func protectedRead(path string) string {
 			if p == f {
 				return f + " usually holds secrets"
 			}
+		}
+	}
+	return ""
+}
+
+// processFiles are files of /proc/PID that show what a process knows, or lead to its files.
+var processFiles = setOf("environ mem maps smaps fd fdinfo map_files cwd root auxv")
+
+func ofProcess(name string) bool { return processFiles[name] }
+
+// namesSecretFile returns a file that usually holds secrets and that an argument names: as it is,
+// or as the value of an option or of dd.
+func namesSecretFile(text string) string {
+	value := text[strings.IndexByte(text, '=')+1:]
+	for _, path := range []string{text, value, strings.TrimPrefix(text, "@")} {
+		if Secret(path) {
+			return path
 		}
 	}
 	return ""

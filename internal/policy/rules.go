@@ -8,6 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/globs"
 )
 
 // Action is what a rule, or the policy as a whole, says.
@@ -29,6 +30,7 @@ type Rule struct {
 	Tool    string // a tool's name or glob, or the name of a kind of subject
 	Pattern string
 	tokens  []token // for commands
+	glob    string  // for paths: the pattern as doublestar reads it
 	exact   string  // for commands: the whole script
 }
 
@@ -120,37 +122,18 @@ func (r *Rule) compile() (column int, why string) {
 		return column, why
 	}
 	r.tokens = tokens
-	if !commandTool(r.Tool) && !doublestar.ValidatePattern(r.Pattern) {
+	if commandTool(r.Tool) {
+		return 0, ""
+	}
+	r.glob = globs.CloseSets(r.Pattern)
+	if !doublestar.ValidatePattern(r.glob) {
 		return 0, "the pattern is not a valid glob"
 	}
-	if !commandTool(r.Tool) && alternatives(r.Pattern) > maxAlternatives {
-		return 0, fmt.Sprintf("the braces stand for more than %d patterns; use several rules", maxAlternatives)
+	if globs.Alternatives(r.glob) > globs.MaxAlternatives {
+		return 0, fmt.Sprintf("the braces stand for more than %d patterns; use several rules",
+			globs.MaxAlternatives)
 	}
 	return 0, ""
-}
-
-// maxAlternatives bounds what the braces of one path pattern stand for: matching tries each.
-const maxAlternatives = 256
-
-// alternatives is an upper bound of how many patterns the braces of a pattern stand for.
-func alternatives(pattern string) int {
-	total, inside := 1, 0
-	for i := 0; i < len(pattern) && total <= maxAlternatives; i++ {
-		switch pattern[i] {
-		case '\\':
-			i++
-		case '{':
-			inside = 1
-		case ',':
-			if inside > 0 {
-				inside++
-			}
-		case '}':
-			total *= max(inside, 1)
-			inside = 0
-		}
-	}
-	return total
 }
 
 // tokenize splits a command pattern into words; quotes take away the meaning of * and spaces.
@@ -243,7 +226,7 @@ func (r *Rule) matchPath(path string, roots []string) bool {
 		if r.exact == p && p != "" {
 			return true
 		}
-		if ok, _ := doublestar.Match(r.Pattern, p); ok && r.exact == "" {
+		if ok, _ := doublestar.Match(r.glob, p); ok && r.exact == "" {
 			return true
 		}
 	}

@@ -244,9 +244,12 @@ func (w *walker) redirect(r *syntax.Redirect) {
 
 // readFrom: bash opens connections for two kinds of names.
 func (w *walker) readFrom(a arg) {
+	w.inputs = append(w.inputs, a.text)
 	if a.dynamic {
 		w.worsen(Mutates, "it reads from a file that is not known beforehand")
 		w.dark = true
+	} else if Secret(a.text) {
+		w.worsen(Mutates, "it reads "+a.text+", which can hold secrets")
 	} else if strings.HasPrefix(a.text, "/dev/tcp/") || strings.HasPrefix(a.text, "/dev/udp/") {
 		w.opaque("it opens a network connection")
 	}

@@ -58,7 +58,7 @@ func parseCommand(f File) (Command, error) {
 	base := path.Base(strings.ReplaceAll(f.Path, `\`, "/"))
 	c := Command{Name: strings.TrimSuffix(base, ".md"), Template: f.Text}
 	if !validName().MatchString(c.Name) {
-		return Command{}, fmt.Errorf("a name has letters, digits, dots, - and _")
+		return Command{}, fmt.Errorf("a name may have only letters, digits, dots, - and _")
 	}
 	if rest, ok := strings.CutPrefix(f.Text, "---\n"); ok {
 		head, body, closed := strings.Cut("\n"+rest, "\n---\n")

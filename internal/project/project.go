@@ -130,7 +130,7 @@ func (r Rules) bounded(files []File, notices []string) ([]File, []string) {
 	total := 0
 	for i := len(files) - 1; i >= 0; i-- {
 		if total += len(files[i].Text); total > r.MaxBytes {
-			notices = append(notices, fmt.Sprintf("instructions have more than %d bytes: %s and what is farther away is left out", r.MaxBytes, files[i].Path))
+			notices = append(notices, fmt.Sprintf("instructions have more than %d bytes: %s and files farther away are skipped", r.MaxBytes, files[i].Path))
 			return files[i+1:], notices
 		}
 	}
@@ -186,7 +186,7 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 			continue
 		}
 		if len(files) == MaxFiles {
-			return files, append(notices, fmt.Sprintf("%s holds more than %d files; the rest is left out", dir, MaxFiles))
+			return files, append(notices, fmt.Sprintf("%s has more than %d files; the rest is skipped", dir, MaxFiles))
 		}
 		f, err := p.read(base, path.Join(dir, e.Name()))
 		if err != nil {
@@ -227,7 +227,7 @@ func (p *Project) read(base, name string) (File, error) {
 		return File{}, fmt.Errorf("reading %s: %w", shown, err)
 	}
 	if !info.Mode().IsRegular() {
-		return File{}, fmt.Errorf("reading %s: it is no regular file", shown)
+		return File{}, fmt.Errorf("reading %s: not a regular file", shown)
 	}
 	key := base + "\x00" + name
 	p.mu.Lock()

@@ -111,7 +111,7 @@ func TestReadingStaysInside(t *testing.T) {
 	p := New(Options{Root: root})
 	checkInstructions(t, p, root, ".=inside")
 	checkInstructions(t, p, filepath.Join(root, "out"), ".=inside", "out/AGENTS.md")
-	checkInstructions(t, p, filepath.Join(root, "dir"), ".=inside", "no regular file")
+	checkInstructions(t, p, filepath.Join(root, "dir"), ".=inside", "not a regular file")
 	if commands, notices := p.Commands(); len(commands) != 0 || len(notices) != 1 {
 		t.Errorf("commands %v, notices %q", commands, notices)
 	}

@@ -89,15 +89,15 @@ func (s *server) sourceActions() (out []codeAction) {
 	if l == nil {
 		return out
 	}
-	if busy(l) {
+	if l.Busy() {
 		add("Agent: stop", "agent.abort", nil)
 	}
-	if _, hunk := firstPending(s.core.Workspace.Undecided(l.id, "")); hunk != "" {
+	if _, hunk := firstPending(s.core.Workspace.Undecided(l.ID, "")); hunk != "" {
 		add("Agent: accept all changes", "agent.acceptAll", nil)
 		add("Agent: reject all changes", "agent.rejectAll", nil)
 		add("Agent: show the diff", "agent.showDiff", nil)
 	}
-	if !busy(l) && s.undoable(l.id) != "" {
+	if !l.Busy() && s.undoable(l.ID) != "" {
 		add("Agent: undo its last changes", "agent.undoLast", nil)
 	}
 	add("Agent: show the transcript", "agent.showTranscript", nil)

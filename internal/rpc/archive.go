@@ -24,8 +24,8 @@ func (s *server) adopt(ctx context.Context, id string) (wire.SessionResult, erro
 	if err != nil {
 		return wire.SessionResult{}, err
 	}
-	s.sessions.setCurrent(l.id)
-	return wire.SessionResult{SessionID: l.id}, nil
+	s.sessions.setCurrent(l.ID)
+	return wire.SessionResult{SessionID: l.ID}, nil
 }
 
 func (s *server) sessionExport(_ context.Context, p *wire.SessionExportParams) (wire.SessionExportResult, error) {

@@ -19,11 +19,12 @@ type asking struct {
 	sessionID string
 	method    string // "": the client knows none; agent.answer answers
 	params    any
-	reply     chan answer    // buffered; the first answer counts
-	sent      sync.WaitGroup // the requests that are out; one is added only while the question is pending
-	ctx       context.Context
-	text      string   // of a window/showMessageRequest
-	titles    []string // of its buttons
+	reply     chan answer // buffered; the first answer counts
+	// the requests that are out; one is added only while the question is pending
+	sent   sync.WaitGroup
+	ctx    context.Context
+	text   string   // of a window/showMessageRequest
+	titles []string // of its buttons
 }
 
 // answer is what came back.
@@ -35,6 +36,15 @@ type answer struct {
 // Question asks the user something. Declined where the client gave no usable answer; the
 // error is ErrUnsupported where it has no way to ask, and ctx's cause where that ended first.
 func (p *Peer) Question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
+	res, err := p.Field(ctx, q)
+	if err == nil && res.Answer == "" {
+		res.Declined = true
+	}
+	return res, err
+}
+
+// Field is Question for a field of a form, which may be left empty: an empty answer is no refusal.
+func (p *Peer) Field(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
 	if q.RequestID == "" {
 		q.RequestID = newID("req_")
 	}
@@ -61,10 +71,10 @@ const (
 func (p *Peer) AskReload(ctx context.Context, name string) workspace.ReloadAnswer {
 	q := wire.AskParams{
 		RequestID: newID("req_"), SessionID: p.s.sessions.currentID(),
-		Question: name + " was changed on disk outside the editor, and its buffer has unsaved changes. Which text counts?",
+		Question: name + " was changed on disk outside the editor, and its buffer has unsaved changes. Which text do you want to keep?",
 		Options: []wire.AskOption{
 			{Label: keepLabel, Description: "the file is overwritten when you save"},
-			{Label: reloadLabel, Description: "one undo brings your text back"},
+			{Label: reloadLabel, Description: "a single undo restores your text"},
 		},
 	}
 	ask := p.Question
@@ -90,7 +100,8 @@ func answerFrom(raw json.RawMessage) wire.AskResult {
 	if list := o.strings("answer"); len(list) > 0 {
 		text = strings.Join(list, ", ")
 	}
-	if text == "" || o.bool("declined") {
+	_, answered := o["answer"]
+	if !answered || string(o["answer"]) == "null" || o.bool("declined") {
 		return wire.AskResult{Declined: true}
 	}
 	return wire.AskResult{Answer: clip(text)}
@@ -132,17 +143,17 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 }
 
-// told returns a channel that is closed when the client has been told of all that came before a question in its
-// session, the answer of the request that began it first.
+// told returns a channel that is closed when the client has been told of all that came before a
+// question in its session, the answer of the request that began it first.
 func (p *Peer) told(sessionID string) <-chan struct{} {
-	if st := p.s.hub.stream(sessionID); st != nil {
-		return st.settled()
+	if h := p.s.sessions.host.Load(); h != nil {
+		return h.Settled(sessionID)
 	}
 	return nil
 }
 
-// send asks in a goroutine of its own, which ends with the question. after, where it is not nil, comes before. queued is
-// closed when the request is on its way, or will not be. Caller holds mu.
+// send asks in a goroutine of its own, which ends with the question. after, where it is not nil,
+// comes before. queued is closed when the request is on its way, or will not be. Caller holds mu.
 func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	a.sent.Add(1)
 	done := make(chan struct{})
@@ -170,14 +181,15 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	return done
 }
 
-// moot tells that a question needs no answer any more.
+// moot says that a question no longer needs an answer.
 func (p *Peer) moot(a *asking) {
-	if st := p.s.hub.stream(a.sessionID); st != nil {
-		st.resolved(a.id)
+	if h := p.s.sessions.host.Load(); h != nil {
+		h.CloseQuestion(a.sessionID, a.id)
 	}
 }
 
-// askAgain repeats the session's open questions for a client that has loaded it anew: they precede the answer of the load.
+// askAgain repeats the session's open questions for a client that has loaded it again: they precede
+// the answer of the load.
 func (p *Peer) askAgain(sessionID string) {
 	for _, queued := range p.sendAgain(sessionID) {
 		<-queued // queueing never blocks
@@ -194,9 +206,6 @@ func (p *Peer) sendAgain(sessionID string) (queued []<-chan struct{}) {
 	}
 	return queued
 }
-
-// close is called at the end of the connection; s.ctx ends what still waits.
-func (p *Peer) close() {}
 
 // messageRequest asks by window/showMessageRequest and returns the chosen title, "" for none.
 func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, titles []string) (string, error) {
@@ -253,14 +262,15 @@ func (p *Peer) messages() (out []*asking) {
 	return out
 }
 
-// answerMessage answers such a question otherwise than by its reply: the named one, else the oldest.
+// answerMessage answers such a question otherwise than by its reply: the named one, else the
+// oldest.
 func (p *Peer) answerMessage(id, title string) error {
 	for _, a := range p.messages() {
 		if id != "" && id != a.id {
 			continue
 		}
 		if !slices.Contains(a.titles, title) {
-			return invalid("text", "%q is none of the answers %q", title, a.titles)
+			return invalid("text", "%q is not one of the answers %q", title, a.titles)
 		}
 		select {
 		case a.reply <- answer{raw: encode(map[string]any{"title": title})}:

@@ -6,24 +6,31 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
+
+// heldBack keeps a session's notifications back until release is called, as a request does.
+func heldBack(h *host.Host, id string) (release func()) {
+	h.HoldFor(host.WithAnswer(context.Background(), func(f func()) { release = f }), id)
+	return release
+}
 
 // A question comes after the answer of the request that began its turn and after what was told before.
 func TestAQuestionOvertakesNothing(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	var made wire.SessionNewResult
 	c.call("agent/session/new", map[string]any{}, &made)
-	st := c.peer.s.hub.stream(made.SessionID)
-	st.hold() // as while a prompt is being answered
-	c.peer.s.hub.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
+	h := c.peer.s.sessions.host.Load()
+	release := heldBack(h, made.SessionID) // as while a prompt is being answered
+	h.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
 	asked := make(chan wire.AskResult)
 	go func() {
 		r, _ := c.peer.Question(context.Background(), wire.AskParams{SessionID: made.SessionID, Question: "Which?"})
 		asked <- r
 	}()
 	c.call("agent/session/list", map[string]any{}, nil) // time for a question that would not wait
-	st.release()
+	release()
 	_, told := c.wait("turn/started", func(m msg) bool { return m.Method == wire.MethodTurnStarted })
 	q, at := c.wait("the question", func(m msg) bool { return m.Method == wire.MethodAsk })
 	if at < told {

@@ -44,10 +44,10 @@ func (s *server) status(context.Context, *wire.Empty) (wire.StatusResult, error)
 		out.Provider, out.Sandbox = s.core.Status()
 	}
 	var usage message.Usage
-	for _, l := range s.sessions.all() {
-		st := l.engine.State()
+	for _, l := range s.sessions.host.Load().All() {
+		st := l.Engine.State()
 		usage = usage.Add(st.Usage)
-		out.Sessions = append(out.Sessions, wire.SessionStatus{SessionID: l.id, Title: st.Title, Status: string(st.Status), TurnID: st.TurnID})
+		out.Sessions = append(out.Sessions, wire.SessionStatus{SessionID: l.ID, Title: st.Title, Status: string(st.Status), TurnID: st.TurnID})
 	}
 	out.Usage = usageTo(usage)
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -46,7 +47,7 @@ func (s *server) checkpointRestore(ctx context.Context, p *wire.CheckpointRestor
 	case "both":
 		conversation = true
 	default:
-		return out, invalid("scope", "%q is none of files, conversation, both", p.Scope)
+		return out, invalid("scope", "%q is not one of files, conversation, both", p.Scope)
 	}
 	sessionID, messageID, err := s.core.Workspace.CheckpointSession(p.CheckpointID)
 	if err != nil {
@@ -56,10 +57,10 @@ func (s *server) checkpointRestore(ctx context.Context, p *wire.CheckpointRestor
 	if err != nil {
 		return out, err
 	}
-	if conversation && busy(l) {
+	if conversation && l.Busy() {
 		return out, agent.ErrNotIdle
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
+	s.sessions.holdFor(ctx, l.ID)
 	if files {
 		if err := s.restoreFiles(ctx, p.CheckpointID, &out); err != nil {
 			return out, err
@@ -87,9 +88,9 @@ func (s *server) restoreFiles(ctx context.Context, id string, out *wire.Checkpoi
 }
 
 // restoreConversation lets the history end before the message.
-func (s *server) restoreConversation(ctx context.Context, l *live, messageID string) error {
+func (s *server) restoreConversation(ctx context.Context, l *host.Session, messageID string) error {
 	through, found := "", false
-	for _, m := range l.engine.Messages() {
+	for _, m := range l.Engine.Messages() {
 		if m.ID == messageID {
 			found = true
 			break
@@ -97,23 +98,15 @@ func (s *server) restoreConversation(ctx context.Context, l *live, messageID str
 		through = m.ID
 	}
 	if !found {
-		return fmt.Errorf("restoring the conversation: its message %s is not in the history any more", messageID)
+		return fmt.Errorf("restoring the conversation: its message %s is no longer in the history", messageID)
 	}
-	if err := l.store.BranchTo(through); err != nil {
+	if err := l.Store.BranchTo(through); err != nil {
 		return err
 	}
-	fresh, err := s.sessions.reload(ctx, l)
+	fresh, err := s.sessions.host.Load().Reload(ctx, l)
 	if err != nil {
 		return err
 	}
-	s.hub.hold(inboundFrom(ctx), fresh.id)
-	state := fresh.engine.State()
-	fresh.stream.put(func() { fresh.stream.changed(state) })
+	fresh.TellState()
 	return nil
-}
-
-// busy reports whether a turn runs.
-func busy(l *live) bool {
-	st := l.engine.State().Status
-	return st == agent.SessionRunning || st == agent.SessionAwaiting
 }

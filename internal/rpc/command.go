@@ -49,7 +49,7 @@ func (s *server) untilApplied(ctx context.Context, run func(context.Context) (an
 	defer forget()
 	ended := make(chan outcome, 1)
 	// Neither the end of the request nor what its answer releases is the command's any more.
-	alone := context.WithValue(context.WithoutCancel(ctx), inboundKey{}, (*inbound)(nil))
+	alone := withInbound(context.WithoutCancel(ctx), nil)
 	alone, cancel := context.WithCancel(alone)
 	stop := context.AfterFunc(s.ctx, cancel)
 	s.goRun("running a command", func() {
@@ -105,12 +105,12 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 		}
 		return s.sessionCommand(ctx, name, id, args)
 	default:
-		return nil, invalid("command", "%q is unknown; there are %v", name, commandNames)
+		return nil, invalid("command", "unknown command %q; the commands are %v", name, commandNames)
 	}
 }
 
 func noSession(name string) error {
-	return fail(wire.CodeUnknownSession, "%s: there is no session yet; begin one with agent.prompt", name)
+	return fail(wire.CodeUnknownSession, "%s: there is no session yet; start one with agent.prompt", name)
 }
 
 func (s *server) sessionCommand(ctx context.Context, name, id string, args commandArgs) (any, error) {
@@ -209,7 +209,7 @@ func (s *server) continueCommand(ctx context.Context, id string) (any, error) {
 	turn, err := s.turnWait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
 	if errors.Is(err, errCancelled) || errors.Is(err, context.Canceled) {
 		if l := s.sessions.loaded(id); l != nil {
-			_, _ = l.engine.Abort(agent.AbortRequest{TurnID: r.TurnID}) // it may have ended meanwhile
+			_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: r.TurnID}) // it may have ended meanwhile
 		}
 	}
 	return turn, err

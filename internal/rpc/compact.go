@@ -42,5 +42,5 @@ func Compacted(r wire.CompactResult) string {
 	if r.TokensAfter >= r.TokensBefore {
 		return fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
 	}
-	return fmt.Sprintf("The conversation has %d tokens for the model now, %d before.", r.TokensAfter, r.TokensBefore)
+	return fmt.Sprintf("The conversation now has %d tokens instead of %d.", r.TokensAfter, r.TokensBefore)
 }

@@ -66,7 +66,7 @@ func (s *server) content(uri string) (string, error) {
 		n, _, _ := strings.Cut(rest, "/")
 		return s.side(id, n, u.Scheme == schemeProposed)
 	}
-	return "", invalid("uri", "%q is no document of agent-lsp", uri)
+	return "", invalid("uri", "%q is not a document of agent-lsp", uri)
 }
 
 // side is one side of the n-th file of a proposal.

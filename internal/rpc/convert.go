@@ -102,7 +102,7 @@ func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 				return nil, invalid(at+".uri", "is missing")
 			}
 		default:
-			return nil, invalid(at+".type", "%q is none of text, image, file, resource", b.Type)
+			return nil, invalid(at+".type", "%q is not one of text, image, file, resource", b.Type)
 		}
 		out = append(out, message.Block{
 			Type: message.BlockType(b.Type), Text: b.Text, MimeType: b.MimeType, Data: b.Data, URL: b.URL,
@@ -124,10 +124,15 @@ func turnTo(t agent.Turn) wire.Turn {
 }
 
 func usageTo(u message.Usage) wire.Usage {
-	return wire.Usage{
+	w := wire.Usage{
 		Input: u.Input, Output: u.Output, Cached: u.Cached, CacheWrite: u.CacheWrite, Reasoning: u.Reasoning,
 		Total: u.Total, Cost: u.Cost, CostEstimated: u.CostEstimated,
 	}
+	if u.Costs != (message.Costs{}) {
+		c := wire.Costs(u.Costs)
+		w.Costs = &c
+	}
+	return w
 }
 
 func queueTo(queue []agent.QueueEntry) []wire.QueueEntry {

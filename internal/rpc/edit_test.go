@@ -27,10 +27,9 @@ type toolFunc struct {
 func (f toolFunc) Spec() agent.Spec {
 	return agent.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), Effect: agent.Mutates, Timeout: -1}
 }
-func (f toolFunc) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	return f.run(ctx, call)
+func (f toolFunc) Prepare(context.Context, *agent.Call) (*agent.Prepared, error) {
+	return &agent.Prepared{Subject: f.on, Run: f.run}, nil
 }
-func (f toolFunc) Subject(json.RawMessage) *agent.Subject { return f.on }
 
 // callsOnce is a model that calls a tool and then says done.
 func callsOnce(tools ...string) fakeModel {

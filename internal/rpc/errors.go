@@ -12,8 +12,9 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
-	"github.com/agent-lsp/agent-lsp/internal/settings"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -51,7 +52,7 @@ func wireError(err error) error {
 		p := proposalTo(stale.Proposal)
 		return failWith(wire.CodeStaleProposal, wire.StaleProposalData{Proposal: &p}, "%v", err)
 	}
-	var unset *settings.NotConfiguredError
+	var unset *config.NotConfiguredError
 	if errors.As(err, &unset) {
 		return failWith(wire.CodeProviderNotConfigured, wire.HintData{Hint: unset.Hint}, "%v", err)
 	}
@@ -75,6 +76,7 @@ var codes = []struct {
 	{context.Canceled, wire.CodeRequestCancelled},
 	{context.DeadlineExceeded, wire.CodeRequestCancelled},
 	{errGone, wire.CodeRequestCancelled},
+	{host.ErrClosing, wire.CodeRequestCancelled},
 	{agent.ErrTurnMismatch, wire.CodeTurnMismatch},
 	{agent.ErrNotIdle, wire.CodeNotIdle},
 	{agent.ErrPaused, wire.CodePaused},

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"go.uber.org/goleak"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -76,8 +78,8 @@ func hangs(begun chan<- struct{}) fakeModel {
 // plainSettings knows one layer.
 type plainSettings struct{}
 
-func (plainSettings) Session(own json.RawMessage) (wire.Config, []string, error) {
-	var c wire.Config
+func (plainSettings) Session(own json.RawMessage) (config.Config, []string, error) {
+	var c config.Config
 	if len(own) == 0 {
 		return c, nil, nil
 	}

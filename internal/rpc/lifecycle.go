@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -89,10 +90,14 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	}
 	core.Workspace.SetRoots(s.client.folders)
 	s.core = core
+	s.sessions.host.Store(host.New(host.Options{
+		Workspace: core.Workspace, Library: core.Library, Settings: core.Settings,
+		Prepare: core.Prepare, Closed: core.Closed,
+	}))
 	if s.client.claimed {
-		s.hub.attach()
+		s.subscribe()
 		if s.client.claims.Editor.Reveal {
-			s.hub.watch = (&follower{s: s}).watch
+			s.sessions.host.Load().Watch((&follower{s: s}).watch)
 		}
 	} else {
 		s.servePlain()
@@ -239,7 +244,7 @@ func (s *server) workspaceCapabilities() map[string]any {
 // exit comes, or at the end of input.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.phase.Store(ending)
-	s.sessions.abortAll()
+	s.sessions.host.Load().AbortAll()
 	return nil, nil
 }
 
@@ -306,5 +311,5 @@ func (s *server) configured(section json.RawMessage) {
 	for _, n := range notices {
 		s.peer.Message(messageWarning, n)
 	}
-	s.sessions.reconfigured()
+	s.sessions.host.Load().Reconfigured()
 }

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -27,9 +27,6 @@ type Options struct {
 	// Start builds what answers, when initialize comes. It is called once, must be quick
 	// (the client waits for its answer) and may use Peer only after it has returned.
 	Start func(ctx context.Context, init Init) (*Core, error)
-	// WatchParent returns a channel that is closed when the process ends, nil if it does not run;
-	// nil: the system's way.
-	WatchParent func(ctx context.Context, pid int) <-chan struct{}
 }
 
 // Init is what initialize said.
@@ -72,12 +69,10 @@ type Core struct {
 	Expand func(ctx context.Context, sessionID, text string) (expanded string, ok bool)
 	Status func() (provider wire.ProviderStatus, sandbox string)
 	Files  func(ctx context.Context, query string, limit int) ([]wire.FileMatch, error)
-	// Compact reduces a session's context now; nil: the engine's own.
-	Compact func(ctx context.Context, s *agent.Session, instructions string) (wire.CompactResult, error)
-	Memory  Memory
-	Grants  Grants
-	Jobs    Jobs
-	Agents  Agents
+	Memory Memory
+	Grants Grants
+	Jobs   Jobs
+	Agents Agents
 
 	// Close ends what Core holds. It is called once, after every session was closed.
 	Close func(ctx context.Context) error
@@ -87,25 +82,11 @@ type Core struct {
 }
 
 // SessionInfo says which session Prepare is asked about.
-type SessionInfo struct {
-	ID     string
-	Cwd    string
-	Config func() wire.Config // in effect now; it changes with configure
-	Store  *session.Session
-	Loaded *session.Loaded // nil: the session is new
-	// Notice shows the user a line in this session.
-	Notice func(level, text string)
-	// Notify hands the session a message that nobody typed (a job's end).
-	Notify func(m *message.Message, wake bool)
-}
+type SessionInfo = host.SessionInfo
 
 // Settings merges the layers of configuration.
 type Settings interface {
-	// Session returns the Config in effect for a session whose own is given (nil: none), with
-	// notices for the user of what was ignored. The error names the field that is wrong.
-	Session(own json.RawMessage) (wire.Config, []string, error)
-	// Merge lays changes over a session's own config.
-	Merge(own, changes json.RawMessage) (json.RawMessage, error)
+	host.Settings
 	// ClientChanged takes over what workspace/didChangeConfiguration said (the section agentLsp).
 	ClientChanged(settings json.RawMessage) (notices []string, err error)
 }

@@ -15,11 +15,7 @@ func (s *server) watchParent(pid int) {
 	if pid <= 0 || pid == os.Getpid() {
 		return
 	}
-	watch := s.opts.WatchParent
-	if watch == nil {
-		watch = processEnd
-	}
-	ended := watch(s.ctx, pid)
+	ended := processEnd(s.ctx, pid)
 	if ended == nil {
 		return
 	}

@@ -54,7 +54,11 @@ func newPeer(s *server) *Peer {
 }
 
 // SettingsChanged puts settings that changed into effect: each session's, from the next model call on.
-func (p *Peer) SettingsChanged() { p.s.sessions.reconfigured() }
+func (p *Peer) SettingsChanged() {
+	if h := p.s.sessions.host.Load(); h != nil {
+		h.Reconfigured()
+	}
+}
 
 // call sends a request and reads its answer into result.
 func (p *Peer) call(ctx context.Context, method string, params, result any) error {
@@ -251,8 +255,8 @@ func (p *Peer) editorWithin(ctx context.Context, limit time.Duration, method str
 
 // ProposalChanged is workspace.Options.OnProposal.
 func (p *Peer) ProposalChanged(e workspace.ProposalEvent) {
-	if st := p.s.hub.stream(e.Proposal.SessionID); st != nil {
-		st.proposal(e)
+	if h := p.s.sessions.host.Load(); h != nil {
+		h.ProposalChanged(e)
 	}
 	p.s.hints.proposalChanged(e.Proposal)
 	p.s.views.changed(e.Proposal.ID)
@@ -262,7 +266,7 @@ func (p *Peer) ProposalChanged(e workspace.ProposalEvent) {
 func (p *Peer) Notice(level, text string) {
 	if l := p.s.sessions.loaded(p.s.sessions.currentID()); l != nil {
 		// A notice may come from within an event of the session; the engine must not be called then.
-		p.s.goRun("showing a notice", func() { l.engine.Notice(level, text) })
+		p.s.goRun("showing a notice", func() { l.Engine.Notice(level, text) })
 		return
 	}
 	p.Message(messageType(level), text)
@@ -271,7 +275,7 @@ func (p *Peer) Notice(level, text string) {
 // noticeIn tells the user something in a session.
 func (p *Peer) noticeIn(sessionID, level, text string) {
 	if l := p.s.sessions.loaded(sessionID); l != nil {
-		l.engine.Notice(level, text)
+		l.Engine.Notice(level, text)
 	}
 }
 

@@ -80,7 +80,7 @@ func untilGone(ctx context.Context, q policy.Question) (context.Context, context
 func permissionTo(q policy.Question) wire.RequestPermissionParams {
 	out := wire.RequestPermissionParams{
 		RequestID: newID("req_"), SessionID: q.SessionID, TurnID: q.TurnID, ItemID: q.ItemID,
-		Title: q.Title, Reason: q.Reason, Preview: q.Preview,
+		Title: q.Title, Reason: q.Reason, Preview: q.Preview, Sandbox: string(q.Sandbox),
 		Subject: wire.Subject{Kind: string(q.Subject.Kind), Command: q.Subject.Command, Cwd: pathToURI(q.Subject.Cwd), URIs: urisTo(q.Subject.Paths)},
 		Options: make([]wire.PermissionOption, 0, len(q.Options)),
 	}
@@ -153,8 +153,8 @@ func foldedMessage(questions []policy.Question) (text string, titles []string) {
 		texts = append(texts, permissionText(q))
 	}
 	for _, o := range questions[0].Options {
-		if inAll(questions, o.Kind) {
-			titles = append(titles, optionTitle(o.Kind, len(questions) > 1))
+		if inAll(questions, o) {
+			titles = append(titles, optionTitle(o, len(questions) > 1))
 		}
 	}
 	if len(questions) > 1 {
@@ -184,11 +184,13 @@ func permissionText(q policy.Question) string {
 	return strings.Join(lines, "\n")
 }
 
-func inAll(questions []policy.Question, kind policy.OptionKind) bool {
+// inAll reports whether every question has an option of the same kind, which leads to the same
+// side of the sandbox.
+func inAll(questions []policy.Question, want policy.Option) bool {
 	for _, q := range questions {
 		found := false
 		for _, o := range q.Options {
-			found = found || o.Kind == kind
+			found = found || o.Kind == want.Kind && o.Outside() == want.Outside()
 		}
 		if !found {
 			return false
@@ -198,12 +200,15 @@ func inAll(questions []policy.Question, kind policy.OptionKind) bool {
 }
 
 // optionTitle is what stands on the button; it begins with Allow or Reject.
-func optionTitle(kind policy.OptionKind, several bool) string {
+func optionTitle(o policy.Option, several bool) string {
 	all := ""
 	if several {
 		all = " all"
 	}
-	switch kind {
+	if o.Outside() {
+		return "Allow" + all + " outside the sandbox"
+	}
+	switch o.Kind {
 	case policy.AllowOnce:
 		return "Allow" + all
 	case policy.AllowSession:
@@ -219,7 +224,7 @@ func optionTitle(kind policy.OptionKind, several bool) string {
 // chosen finds the option of the pressed button; no button is a refusal.
 func chosen(options []policy.Option, title string) policy.Reply {
 	for _, o := range options {
-		if title != "" && (optionTitle(o.Kind, false) == title || optionTitle(o.Kind, true) == title) {
+		if title != "" && (optionTitle(o, false) == title || optionTitle(o, true) == title) {
 			return policy.Reply{OptionID: o.ID}
 		}
 	}

@@ -16,11 +16,11 @@ import (
 const settingsSection = "agentLsp"
 
 // plain says that the client knows nothing of agent/*, not even by having used it.
-func (s *server) plain() bool { return !s.client.claimed && !s.hub.attached.Load() }
+func (s *server) plain() bool { return !s.client.claimed && !s.notifier.attached.Load() }
 
 // servePlain switches on what a client gets that knows nothing of agent/*.
 func (s *server) servePlain() {
-	s.hub.watch = s.watchPlain
+	s.sessions.host.Load().Watch(s.watchPlain)
 	s.hints.enabled, s.hints.refresh = true, s.client.lenses
 }
 

@@ -153,7 +153,7 @@ func (p *progress) cancel(token string) {
 		return
 	}
 	if l := p.s.sessions.loaded(t.sessionID); l != nil {
-		_, _ = l.engine.Abort(agent.AbortRequest{TurnID: t.turnID}) // it may have ended meanwhile
+		_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: t.turnID}) // it may have ended meanwhile
 	}
 }
 

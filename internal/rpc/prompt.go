@@ -10,8 +10,10 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // maxAttached bounds the bytes of one attached resource that go into a prompt; what is
@@ -36,18 +38,18 @@ func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptR
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
-	s.sessions.setCurrent(l.id)
+	s.sessions.setCurrent(l.ID)
 	blocks = s.expand(ctx, l, blocks)
 	blocks = append(s.attach(ctx, l, blocks), s.contextBlocks(ctx, l, p.Context)...)
-	s.hub.hold(inboundFrom(ctx), l.id)
+	s.sessions.holdFor(ctx, l.ID)
 	if err := s.ready(l); err != nil {
 		return wire.PromptResult{}, err
 	}
-	acc, err := l.engine.Prompt(agent.Prompt{Content: blocks, Delivery: delivery, ClientMessageID: p.ClientMessageID, Pin: p.Pin})
+	acc, err := l.Engine.Prompt(agent.Prompt{Content: blocks, Delivery: delivery, ClientMessageID: p.ClientMessageID, Pin: p.Pin})
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
-	return wire.PromptResult{SessionID: l.id, MessageID: acc.MessageID, TurnID: acc.TurnID, Disposition: string(acc.Disposition)}, nil
+	return wire.PromptResult{SessionID: l.ID, MessageID: acc.MessageID, TurnID: acc.TurnID, Disposition: string(acc.Disposition)}, nil
 }
 
 // isEmpty reports whether a prompt says nothing.
@@ -71,11 +73,11 @@ func deliveryFrom(d string) (agent.Delivery, error) {
 }
 
 // expand replaces a slash command by what it stands for.
-func (s *server) expand(ctx context.Context, l *live, blocks []message.Block) []message.Block {
+func (s *server) expand(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
 	if s.core.Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text || !strings.HasPrefix(blocks[0].Text, "/") {
 		return blocks
 	}
-	if text, ok := s.core.Expand(ctx, l.id, blocks[0].Text); ok {
+	if text, ok := s.core.Expand(ctx, l.ID, blocks[0].Text); ok {
 		blocks[0].Text = text
 	}
 	return blocks
@@ -83,7 +85,7 @@ func (s *server) expand(ctx context.Context, l *live, blocks []message.Block) []
 
 // attach fills resources that came without text with what the user sees: the editor's
 // buffer, else the file.
-func (s *server) attach(ctx context.Context, l *live, blocks []message.Block) []message.Block {
+func (s *server) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
 	for i, b := range blocks {
 		if b.Type == message.Resource && b.Text == "" {
 			blocks[i].Text = s.resourceText(ctx, l, b)
@@ -92,9 +94,9 @@ func (s *server) attach(ctx context.Context, l *live, blocks []message.Block) []
 	return blocks
 }
 
-func (s *server) resourceText(ctx context.Context, l *live, b message.Block) string {
+func (s *server) resourceText(ctx context.Context, l *host.Session, b message.Block) string {
 	r := workspaceRange(b.Range)
-	ref, err := s.core.Workspace.Resolve(l.cwd, b.URI)
+	ref, err := s.core.Workspace.Resolve(l.Cwd, b.URI)
 	if err != nil { // what the user has open may be attached wherever it lies
 		if text, _, ok := s.core.Workspace.TextAt(b.URI, r); ok {
 			return bounded(text)
@@ -106,14 +108,14 @@ func (s *server) resourceText(ctx context.Context, l *live, b message.Block) str
 		return fmt.Sprintf("(not attached: %v)", err)
 	}
 	// What is attached is read: an edit need not read it again.
-	s.core.Workspace.Stamp(l.id, f, r == nil && len(f.Text.Data) <= maxAttached)
+	s.core.Workspace.Stamp(l.ID, f, r == nil && len(f.Text.Data) <= maxAttached)
 	if r == nil {
 		return bounded(string(f.Text.Data))
 	}
-	text := f.Text.Data
-	x, enc := workspace.NewLineIndex(text), s.core.Workspace.Encoding()
-	from, to := x.Offset(text, r.Start, enc), x.Offset(text, r.End, enc)
-	return bounded(string(text[min(from, to):max(from, to)]))
+	body := f.Text.Data
+	x, enc := text.NewLineIndex(body), s.core.Workspace.Encoding()
+	from, to := x.Offset(body, r.Start, enc), x.Offset(body, r.End, enc)
+	return bounded(string(body[min(from, to):max(from, to)]))
 }
 
 func bounded(text string) string {
@@ -131,7 +133,7 @@ func workspaceRange(r *message.Range) *workspace.Range {
 }
 
 // contextBlocks say what the user has before them: file, selection and diagnostics.
-func (s *server) contextBlocks(ctx context.Context, l *live, c *wire.PromptContext) []message.Block {
+func (s *server) contextBlocks(ctx context.Context, l *host.Session, c *wire.PromptContext) []message.Block {
 	if c == nil || c.URI == "" {
 		return nil
 	}
@@ -163,18 +165,18 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 		return wire.SteerResult{}, err
 	}
 	r.Content = s.attach(ctx, l, r.Content)
-	s.hub.hold(inboundFrom(ctx), l.id)
+	s.sessions.holdFor(ctx, l.ID)
 	var out agent.SteerOutcome
 	if p.ItemID != "" {
 		if s.core.Agents == nil {
-			return wire.SteerResult{}, fmt.Errorf("steering %s: no sub-agent runs there: %w", p.ItemID, ErrNotFound)
+			return wire.SteerResult{}, fmt.Errorf("steering %s: no sub-agent is running there: %w", p.ItemID, ErrNotFound)
 		}
-		out, err = s.core.Agents.Steer(l.id, p.ItemID, r)
+		out, err = s.core.Agents.Steer(l.ID, p.ItemID, r)
 	} else {
 		if err := s.ready(l); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
 			return wire.SteerResult{}, err
 		}
-		out, err = l.engine.Steer(r)
+		out, err = l.Engine.Steer(r)
 	}
 	if err != nil {
 		return wire.SteerResult{}, err
@@ -183,11 +185,11 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 }
 
 // ready returns why no turn can start in an idle session: no model provider is configured, as a rule.
-func (s *server) ready(l *live) error {
-	if s.core.Ready == nil || l.engine.State().TurnID != "" {
+func (s *server) ready(l *host.Session) error {
+	if s.core.Ready == nil || l.Engine.State().TurnID != "" {
 		return nil
 	}
-	return s.core.Ready(l.id)
+	return s.core.Ready(l.ID)
 }
 
 func startsTurn(i agent.IfIdle) bool { return i == "" || i == agent.IdleStartTurn }
@@ -197,7 +199,7 @@ func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 	switch r.IfIdle {
 	case "", agent.IdleStartTurn, agent.IdleQueue, agent.IdleError:
 	default:
-		return r, invalid("ifIdle", "%q is none of startTurn, queue, error", p.IfIdle)
+		return r, invalid("ifIdle", "%q is not one of startTurn, queue, error", p.IfIdle)
 	}
 	switch p.Role {
 	case "", "user":
@@ -213,7 +215,7 @@ func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 		return r, invalid("prompt", "is empty")
 	}
 	if r.Pin && r.OneShot {
-		return r, invalid("pin", "cannot go with persist false: what is not stored cannot stay")
+		return r, invalid("pin", "cannot be combined with persist false, because such a message is not stored")
 	}
 	var err error
 	r.Content, err = blocksFrom("prompt", p.Prompt)
@@ -232,9 +234,9 @@ func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResu
 	}
 	state := agent.AbortIdle
 	if l != nil {
-		s.hub.hold(inboundFrom(ctx), l.id)
+		s.sessions.holdFor(ctx, l.ID)
 		var err error
-		if state, err = l.engine.Abort(agent.AbortRequest{TurnID: p.TurnID, Silent: p.Silent}); err != nil {
+		if state, err = l.Engine.Abort(agent.AbortRequest{TurnID: p.TurnID, Silent: p.Silent}); err != nil {
 			return wire.AbortResult{}, err
 		}
 	}
@@ -257,16 +259,16 @@ func (s *server) abortLater(p *wire.AbortParams) {
 		place.enter()
 		defer place.leave()
 		if l := s.sessions.loaded(id); l != nil {
-			_, _ = l.engine.Abort(agent.AbortRequest{Silent: silent}) // nothing running is no error
+			_, _ = l.Engine.Abort(agent.AbortRequest{Silent: silent}) // nothing running is no error
 		}
 	})
 }
 
-func (s *server) abortAgent(l *live, p *wire.AbortParams) (wire.AbortResult, error) {
+func (s *server) abortAgent(l *host.Session, p *wire.AbortParams) (wire.AbortResult, error) {
 	if l == nil || s.core.Agents == nil {
 		return wire.AbortResult{State: agent.AbortIdle}, nil
 	}
-	state, err := s.core.Agents.Abort(l.id, p.ItemID, p.Silent)
+	state, err := s.core.Agents.Abort(l.ID, p.ItemID, p.Silent)
 	return wire.AbortResult{State: state}, err
 }
 
@@ -275,8 +277,8 @@ func (s *server) continueTurn(ctx context.Context, p *wire.SessionParams) (wire.
 	if err != nil {
 		return wire.TurnResult{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
-	id, err := l.engine.Continue()
+	s.sessions.holdFor(ctx, l.ID)
+	id, err := l.Engine.Continue()
 	return wire.TurnResult{TurnID: id}, err
 }
 
@@ -285,7 +287,7 @@ func (s *server) queueList(ctx context.Context, p *wire.QueueParams) (wire.Queue
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
-	return wire.QueueResult{Queue: queueTo(l.engine.Queue())}, nil
+	return wire.QueueResult{Queue: queueTo(l.Engine.Queue())}, nil
 }
 
 func (s *server) queueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
@@ -296,8 +298,8 @@ func (s *server) queueRemove(ctx context.Context, p *wire.QueueParams) (wire.Que
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
-	queue, err := l.engine.Unqueue(p.MessageID)
+	s.sessions.holdFor(ctx, l.ID)
+	queue, err := l.Engine.Unqueue(p.MessageID)
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
@@ -309,11 +311,11 @@ func (s *server) queueClear(ctx context.Context, p *wire.QueueParams) (wire.Queu
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
-	if err := l.engine.ClearQueue(); err != nil {
+	s.sessions.holdFor(ctx, l.ID)
+	if err := l.Engine.ClearQueue(); err != nil {
 		return wire.QueueResult{}, err
 	}
-	return wire.QueueResult{Queue: queueTo(l.engine.Queue())}, nil
+	return wire.QueueResult{Queue: queueTo(l.Engine.Queue())}, nil
 }
 
 // errTimeout is the cause of a wait that took longer than the client wanted.
@@ -340,7 +342,7 @@ func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Tur
 		wait, done = context.WithTimeoutCause(ctx, time.Duration(p.TimeoutMs)*time.Millisecond, errTimeout)
 	}
 	defer done()
-	t, err := l.engine.Wait(wait, p.TurnID, p.MessageID)
+	t, err := l.Engine.Wait(wait, p.TurnID, p.MessageID)
 	if errors.Is(err, errTimeout) {
 		return wire.Turn{TurnID: t.TurnID, Status: agent.TurnStatusRunning}, nil
 	}
@@ -348,7 +350,7 @@ func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Tur
 		return wire.Turn{}, err
 	}
 	select {
-	case <-l.stream.settled():
+	case <-l.Settled():
 	case <-ctx.Done():
 	}
 	return turnTo(t), nil
@@ -359,12 +361,6 @@ func (s *server) compact(ctx context.Context, p *wire.CompactParams) (wire.Compa
 	if err != nil {
 		return wire.CompactResult{}, err
 	}
-	if s.core.Compact == nil {
-		c, err := l.engine.Compact(ctx, p.Instructions)
-		return wire.CompactResult{TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, Strategy: c.Strategy}, err
-	}
-	if busy(l) {
-		return wire.CompactResult{}, agent.ErrNotIdle
-	}
-	return s.core.Compact(ctx, l.engine, p.Instructions)
+	c, err := l.Engine.Compact(ctx, p.Instructions)
+	return wire.CompactResult{TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, Strategy: c.Strategy}, err
 }

@@ -18,7 +18,7 @@ var proposalStates = map[workspace.State]bool{
 func (s *server) proposalList(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
 	state := workspace.State(p.State)
 	if !proposalStates[state] {
-		return wire.ProposalListResult{}, invalid("state", "%q is no state of a proposal", p.State)
+		return wire.ProposalListResult{}, invalid("state", "%q is not a proposal state", p.State)
 	}
 	if p.SessionID != "" {
 		if _, err := s.sessions.get(ctx, p.SessionID); err != nil {
@@ -51,10 +51,9 @@ func (s *server) proposalResolve(ctx context.Context, p *wire.ProposalResolvePar
 			return wire.ProposalResolveResult{}, err
 		}
 	}
-	req := inboundFrom(ctx)
 	done, err := s.core.Workspace.Decide(ctx, workspace.DecideRequest{
 		ProposalID: p.ProposalID, Revision: p.Revision, Decisions: decisions, Comment: p.Comment,
-		Answer: func(r workspace.DecideResult) { s.hub.hold(req, r.Proposal.SessionID) },
+		Answer: func(r workspace.DecideResult) { s.sessions.holdFor(ctx, r.Proposal.SessionID) },
 	})
 	if err != nil {
 		return wire.ProposalResolveResult{}, err

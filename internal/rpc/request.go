@@ -6,6 +6,7 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
@@ -37,6 +38,15 @@ func (r *inbound) answerLater() {
 }
 
 type inboundKey struct{}
+
+// withInbound returns a context that belongs to a request; nil: to none, also where ctx does.
+func withInbound(ctx context.Context, r *inbound) context.Context {
+	var whenAnswered func(func())
+	if r != nil {
+		whenAnswered = r.whenAnswered
+	}
+	return host.WithAnswer(context.WithValue(ctx, inboundKey{}, r), whenAnswered)
+}
 
 // inboundFrom returns the request that ctx belongs to, nil outside of one.
 func inboundFrom(ctx context.Context) *inbound {

@@ -6,6 +6,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 )
 
 // Requests are done with when what waited for their answers has been told: who waits for them, as the end of the
@@ -52,21 +53,23 @@ func TestSettledRequestsAreNotWaitedFor(t *testing.T) {
 
 // What a request causes is told after its answer, and only then is it settled, which the answer to a wait comes after.
 func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
-	h, st, sent := slowHub(t)
+	h, id, _, sent := slowClient(t)
+	delivered := 0
+	h.Watch(func(string, agent.Event) { delivered++ })
 	var all inbounds
 	r := &inbound{}
 	all.add(jsonrpc2.NewNumberID(1), r)
-	h.hold(r, st.id)
-	h.Emit(st.id, agent.TurnStarted{TurnID: "t"})
-	h.Emit(st.id, agent.TurnCompleted{Turn: agent.Turn{TurnID: "t"}})
-	settled := st.settled()
+	h.HoldFor(host.WithAnswer(t.Context(), r.whenAnswered), id)
+	h.Emit(id, agent.TurnStarted{TurnID: "t"})
+	h.Emit(id, agent.TurnCompleted{Turn: agent.Turn{TurnID: "t"}})
+	settled := h.Settled(id)
 	select {
 	case <-settled:
 		t.Error("told before the answer")
 	default:
 	}
-	if st.last != 0 {
-		t.Errorf("%d notifications before the answer", st.last)
+	if delivered != 0 {
+		t.Errorf("%d notifications before the answer", delivered)
 	}
 	all.sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`))
 	<-settled

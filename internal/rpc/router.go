@@ -104,7 +104,7 @@ func (s *server) answer(ctx context.Context, r *inbound, method string, release 
 		return nil, err
 	}
 	if rt.attach {
-		s.hub.attach()
+		s.subscribe()
 	}
 	switch rt.order {
 	case queued:
@@ -117,7 +117,7 @@ func (s *server) answer(ctx context.Context, r *inbound, method string, release 
 		release()
 		place.enter()
 	}
-	result, err = run(&rt, context.WithValue(ctx, inboundKey{}, r))
+	result, err = run(&rt, withInbound(ctx, r))
 	if err != nil {
 		return nil, wireError(cancelled(ctx, err))
 	}
@@ -144,9 +144,9 @@ func (s *server) begin(id jsonrpc2.ID) (r *inbound, ctx context.Context, done fu
 func (s *server) refusal(method string, known bool) error {
 	switch st := s.phase.Load(); {
 	case st == fresh && method != methodInitialize:
-		return fail(wire.CodeNotInitialized, "%s came before initialize: send initialize first", method)
+		return fail(wire.CodeNotInitialized, "received %s before initialize: send initialize first", method)
 	case st == ending:
-		return fail(wire.CodeInvalidRequest, "%s came after shutdown: only exit may follow", method)
+		return fail(wire.CodeInvalidRequest, "received %s after shutdown: only exit may follow", method)
 	case !known:
 		return fail(wire.CodeMethodNotFound, "unknown method %q: see capabilities.experimental.agentLsp.methods", method)
 	}

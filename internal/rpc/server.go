@@ -25,11 +25,11 @@ const (
 )
 
 // ErrNotFound says that a memory, grant, job or sub-agent does not exist.
-var ErrNotFound = errors.New("there is no such thing")
+var ErrNotFound = errors.New("not found")
 
 // ErrNoShutdown is what Serve returns where exit came without shutdown before it: the
 // process ends with 1.
-var ErrNoShutdown = errors.New("exit came without shutdown")
+var ErrNoShutdown = errors.New("received exit without shutdown")
 
 // phase is where the lifecycle stands.
 type phase = int32
@@ -60,8 +60,8 @@ type server struct {
 	quitOnce sync.Once
 	exited   atomic.Bool // by exit
 
-	hub      *hub
-	sessions *registry
+	notifier *notifier
+	sessions *sessions
 	peer     *Peer
 	progress *progress
 	hints    *hints
@@ -92,7 +92,7 @@ func Serve(ctx context.Context, opts Options) error {
 	select {
 	case <-s.quit:
 	case <-s.out.Lost():
-		s.log.Info("the client does not read any more", "error", s.out.Err())
+		s.log.Info("the client has stopped reading", "error", s.out.Err())
 	case <-ctx.Done():
 	}
 	s.shutdown()
@@ -111,11 +111,11 @@ func newServer(ctx context.Context, opts Options) *server {
 	s.out = jsonrpc.NewOutbox(opts.Out)
 	s.stream = jsonrpc.NewStream(opts.In, s.out)
 	s.conn = jsonrpc2.NewConn(s.stream, jsonrpc2.WithCodec(codec))
-	s.hub = newHub(s.out, s.log)
+	s.notifier = &notifier{out: s.out}
 	if opts.Local != nil {
-		s.hub.listener = opts.Local.listener
+		s.notifier.listener = opts.Local.listener
 	}
-	s.sessions = newRegistry(s)
+	s.sessions = &sessions{s: s}
 	s.peer = newPeer(s)
 	s.hints = &hints{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
 	s.views = &views{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
@@ -134,18 +134,22 @@ var errGone = errors.New("the connection has ended")
 // without bound, because the client may hang.
 func (s *server) shutdown() {
 	s.finishQueued()
-	s.peer.close()
 	closing, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()
-	if err := s.sessions.close(closing); err != nil {
-		s.log.Warn("closing sessions", "error", err)
+	h := s.sessions.host.Load()
+	if h != nil {
+		if err := h.Close(closing); err != nil {
+			s.log.Warn("closing sessions", "error", err)
+		}
 	}
 	s.await(s.inbounds.wait(), answerGrace)
 	s.cancel(errGone)
 	s.await(s.inbounds.wait(), flushGrace)
-	s.hub.detach()
-	if err := s.sessions.closeStores(); err != nil {
-		s.log.Warn("closing the stored sessions", "error", err)
+	s.unsubscribe()
+	if h != nil {
+		if err := h.CloseStores(); err != nil {
+			s.log.Warn("closing the stored sessions", "error", err)
+		}
 	}
 	if s.core != nil && s.core.Close != nil {
 		if err := s.core.Close(closing); err != nil {

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -55,7 +58,7 @@ func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 			m.Author, m.Stop = "agent", message.StopEnd
 		case message.RoleSystem:
 		default:
-			return nil, invalid(at+".role", "%q is none of user, assistant, system", seed.Role)
+			return nil, invalid(at+".role", "%q is not one of user, assistant, system", seed.Role)
 		}
 		out = append(out, m)
 	}
@@ -67,8 +70,8 @@ func (s *server) sessionNew(ctx context.Context, p *wire.SessionNewParams) (wire
 	if err != nil {
 		return wire.SessionNewResult{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
-	return wire.SessionNewResult{SessionID: l.id, Config: encode(l.Config())}, nil
+	s.sessions.holdFor(ctx, l.ID)
+	return wire.SessionNewResult{SessionID: l.ID, Config: encode(l.Config())}, nil
 }
 
 func (s *server) sessionList(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
@@ -99,7 +102,7 @@ func (s *server) describe(e session.Entry) wire.Session {
 	if l == nil {
 		return s.describeStored(w, e)
 	}
-	st := l.engine.State()
+	st := l.Engine.State()
 	w.Status, w.Usage = string(st.Status), usageTo(st.Usage)
 	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow, queueTo(st.Queue), st.Pinned
 	w.Config = encode(l.Config())
@@ -136,19 +139,19 @@ func (s *server) sessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wi
 	if err != nil {
 		return wire.SessionLoadResult{}, err
 	}
-	s.sessions.setCurrent(l.id)
-	s.hub.hold(inboundFrom(ctx), l.id)
-	out := wire.SessionLoadResult{Session: s.describe(l.store.Entry()), LastSeq: int64(l.store.Entry().LastSeq)}
+	s.sessions.setCurrent(l.ID)
+	s.sessions.holdFor(ctx, l.ID)
+	out := wire.SessionLoadResult{Session: s.describe(l.Store.Entry()), LastSeq: int64(l.Store.Entry().LastSeq)}
 	if !p.Replay {
 		return out, nil
 	}
-	items, err := l.store.Items(uint64(max(p.SinceSeq, 0)))
+	items, err := l.Store.Items(uint64(max(p.SinceSeq, 0)))
 	if err != nil {
 		return wire.SessionLoadResult{}, err
 	}
-	markPinned(items, l.engine.State().Pinned)
-	out.LastSeq = l.stream.replay(items, p.SinceSeq, s.pendingProposals(l.id))
-	s.peer.askAgain(l.id)
+	markPinned(items, l.Engine.State().Pinned)
+	out.LastSeq = l.Replay(s.notifier, items, p.SinceSeq, s.pendingProposals(l.ID))
+	s.peer.askAgain(l.ID)
 	return out, nil
 }
 
@@ -160,11 +163,11 @@ func markPinned(items []session.Item, pinned []string) {
 }
 
 // pendingProposals are the session's open proposals with their diffs.
-func (s *server) pendingProposals(sessionID string) []wire.ProposalCreated {
-	var out []wire.ProposalCreated
+func (s *server) pendingProposals(sessionID string) []workspace.ProposalEvent {
+	var out []workspace.ProposalEvent
 	for _, p := range s.core.Workspace.Undecided(sessionID, "") {
 		if p, diff, err := s.core.Workspace.Get(p.ID); err == nil {
-			out = append(out, wire.ProposalCreated{Proposal: proposalTo(p), Diff: diff})
+			out = append(out, workspace.ProposalEvent{Kind: workspace.Created, Proposal: p, Diff: diff})
 		}
 	}
 	return out
@@ -175,24 +178,24 @@ func (s *server) sessionUpdate(ctx context.Context, p *wire.SessionUpdateParams)
 	if err != nil {
 		return wire.SessionUpdateResult{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
+	s.sessions.holdFor(ctx, l.ID)
 	if p.Title != nil {
-		if err := l.store.SetTitle(*p.Title); err != nil {
+		if err := l.Store.SetTitle(*p.Title); err != nil {
 			return wire.SessionUpdateResult{}, err
 		}
-		l.engine.SetTitle(*p.Title)
+		l.Engine.SetTitle(*p.Title)
 	}
 	if p.Archived != nil {
-		if err := l.store.SetArchived(*p.Archived); err != nil {
+		if err := l.Store.SetArchived(*p.Archived); err != nil {
 			return wire.SessionUpdateResult{}, err
 		}
 	}
 	if len(p.Pin)+len(p.Unpin) > 0 {
-		if err := l.engine.SetPins(p.Pin, p.Unpin); err != nil {
+		if err := l.Engine.SetPins(p.Pin, p.Unpin); err != nil {
 			return wire.SessionUpdateResult{}, err
 		}
 	}
-	return wire.SessionUpdateResult{Session: s.describe(l.store.Entry())}, nil
+	return wire.SessionUpdateResult{Session: s.describe(l.Store.Entry())}, nil
 }
 
 func (s *server) sessionConfigure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
@@ -203,25 +206,25 @@ func (s *server) sessionConfigure(ctx context.Context, p *wire.SessionConfigureP
 	if objectFrom(p.Config) == nil {
 		return wire.SessionConfigureResult{}, invalid("config", "must be an object")
 	}
-	var config wire.Config
+	var effective config.Config
 	var notices []string
-	err = l.configure(func(own json.RawMessage) (json.RawMessage, wire.Config, error) {
+	err = l.Configure(func(own json.RawMessage) (json.RawMessage, config.Config, error) {
 		own, err := s.core.Settings.Merge(own, p.Config)
 		if err == nil {
-			config, notices, err = s.core.Settings.Session(own)
+			effective, notices, err = s.core.Settings.Session(own)
 		}
 		if err != nil {
-			return nil, config, invalid("config", "%v", err)
+			return nil, effective, invalid("config", "%v", err)
 		}
-		return own, config, l.store.SetConfig(own)
+		return own, effective, l.Store.SetConfig(own)
 	})
 	if err != nil {
 		return wire.SessionConfigureResult{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
-	l.tellConfig()
-	l.warn(notices)
-	return wire.SessionConfigureResult{Config: encode(config)}, nil
+	s.sessions.holdFor(ctx, l.ID)
+	l.TellConfig()
+	l.Warn(notices)
+	return wire.SessionConfigureResult{Config: encode(effective)}, nil
 }
 
 func (s *server) sessionPause(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
@@ -238,11 +241,11 @@ func (s *server) pause(ctx context.Context, id string, on bool, do func(*agent.S
 	if err != nil {
 		return wire.Empty{}, err
 	}
-	s.hub.hold(inboundFrom(ctx), l.id)
-	if err := l.store.SetPaused(on); err != nil {
+	s.sessions.holdFor(ctx, l.ID)
+	if err := l.Store.SetPaused(on); err != nil {
 		return wire.Empty{}, err
 	}
-	return wire.Empty{}, do(l.engine)
+	return wire.Empty{}, do(l.Engine)
 }
 
 func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
@@ -250,7 +253,7 @@ func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire
 	if err != nil {
 		return wire.Empty{}, err
 	}
-	if busy(l) {
+	if l.Busy() {
 		return wire.Empty{}, agent.ErrNotIdle
 	}
 	// What the session had to tell comes first, or a client that leaves after the answer would never hear it. What
@@ -259,7 +262,7 @@ func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire
 		in.answerLater()
 	}
 	select {
-	case <-l.stream.settled():
+	case <-l.Settled():
 	case <-ctx.Done():
 		return wire.Empty{}, context.Cause(ctx)
 	}

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
+
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -274,7 +277,7 @@ func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 		return strings.Contains(string(m.Params), "another agent-lsp was writing this session when it was read here: close it there")
 	})
 	for _, m := range d.messages() {
-		if strings.Contains(string(m.Params), "agent-lsp ended in the middle") {
+		if strings.Contains(string(m.Params), "agent-lsp stopped in the middle") {
 			t.Errorf("told %s", m)
 		}
 	}
@@ -328,12 +331,12 @@ func TestProgressOfPlainClients(t *testing.T) {
 func TestDeletingASessionLosesNoNews(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()
-	st := c.peer.s.hub.stream(id)
-	st.hold()
-	c.peer.s.hub.Emit(id, agent.TurnStarted{TurnID: "turn_late"})
+	h := c.peer.s.sessions.host.Load()
+	release := heldBack(h, id)
+	h.Emit(id, agent.TurnStarted{TurnID: "turn_late"})
 	deletion := c.request(wire.MethodSessionDelete, map[string]any{"sessionId": id})
 	c.refused(wire.CodeMethodNotFound, "agent/nonesuch", nil) // whatever the deletion would do at once is done
-	st.release()
+	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, told := c.wait("the news", isMethod(wire.MethodTurnStarted))
 	if told > answered {
@@ -410,12 +413,12 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	r := c.peer.s.sessions
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := r.reload(ctx, r.loaded(id)); err != nil {
+	if _, err := r.host.Load().Reload(ctx, r.loaded(id)); err != nil {
 		t.Errorf("read anew for a request that was cancelled: %v", err)
 	}
 	c.turnEnd(c.prompt(id, "second").TurnID)
 	fails = true
-	if _, err := r.reload(context.Background(), r.loaded(id)); err == nil {
+	if _, err := r.host.Load().Reload(context.Background(), r.loaded(id)); err == nil {
 		t.Error("read anew without an engine")
 	}
 	fails = false
@@ -439,7 +442,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 			if ending {
 				closing, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
-				if err := c.peer.s.sessions.close(closing); err != nil {
+				if err := c.peer.s.sessions.host.Load().Close(closing); err != nil {
 					t.Error(err)
 				}
 				closed = nil // those that were there
@@ -450,7 +453,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 		core.Closed = func(id string, _ bool) { closed = append(closed, id) }
 	}})
 	id, r := c.newSession(), c.peer.s.sessions
-	var l *live
+	var l *host.Session
 	var err error
 	switch ending = how == "read anew"; how {
 	case "made":
@@ -463,13 +466,13 @@ func madeAtTheEnd(t *testing.T, how string) {
 		ending = true
 		l, err = r.get(t.Context(), id)
 	default:
-		l, err = r.reload(t.Context(), r.loaded(id))
+		l, err = r.host.Load().Reload(t.Context(), r.loaded(id))
 	}
-	if l != nil || !errors.Is(err, errCancelled) || len(closed) != 1 {
+	if l != nil || !errors.Is(err, host.ErrClosing) || len(closed) != 1 {
 		t.Errorf("a session that was %s came as %v, %v, and those closed are %v", how, l, err, closed)
 	}
 	wakes()
-	if l := r.loaded(id); l != nil && l.engine.State().Status != agent.SessionIdle {
+	if l := r.loaded(id); l != nil && l.Engine.State().Status != agent.SessionIdle {
 		t.Error("the session runs on")
 	}
 }
@@ -504,7 +507,7 @@ type meeting struct {
 	meet func() // runs once, while a session's settings are made
 }
 
-func (m *meeting) Session(own json.RawMessage) (wire.Config, []string, error) {
+func (m *meeting) Session(own json.RawMessage) (config.Config, []string, error) {
 	m.mu.Lock()
 	mode, meet := m.mode, m.meet
 	m.meet = nil

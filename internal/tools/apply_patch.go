@@ -27,40 +27,58 @@ func (e *sessionEnv) patchTool() agent.Tool {
 			Aliases:      []string{"applypatch", "patch", "apply_diff", "patch_file"},
 			ParamAliases: map[string]string{"file_path": "path", "file": "path", "filename": "path", "target_file": "path", "input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
 		},
-		run:     saysUnchanged(e.patch),
-		label:   func(a patchArgs) string { return "Patch " + oneLine(strings.Join(a.files(), ", "), 80) },
-		locks:   func(a patchArgs) []string { return e.editLocks(a.files()...) },
-		subject: func(a patchArgs) *agent.Subject { return e.editSubject("Patch", a.files()...) },
-		places:  func(a patchArgs) []agent.Location { return e.locations(a.files(), 0) },
+		prepare: func(call *agent.Call, a patchArgs) agent.Prepared {
+			patch := a.parse()
+			files := e.resolve(call, patch.names...)
+			return agent.Prepared{
+				Label:     "Patch " + oneLine(strings.Join(patch.names, ", "), 80),
+				Locations: files.locations(0),
+				Subject:   files.subject(agent.SubjectEdit, "Patch"),
+				Locks:     files.locks(),
+				Run: saysUnchanged(func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+					return e.patch(ctx, call, patch, files)
+				}),
+			}
+		},
 	})
 }
 
-func (a patchArgs) parse() ([]edit.FilePatch, error) {
-	if a.Path != "" {
-		return edit.ParseFilePatch(a.Path, a.Patch)
-	}
-	return edit.ParsePatch(a.Patch)
+// parsedPatch is a patch that was read.
+type parsedPatch struct {
+	files []edit.FilePatch
+	names []string // of the files that it may change, or seems to where it cannot be applied
+	err   error    // why it cannot be applied
 }
 
-// files are all that the patch may change.
-func (a patchArgs) files() (paths []string) {
-	files, err := a.parse()
-	if err != nil {
-		files, _ = edit.ParsePatch(a.Patch) // it will be refused, but what it names is shown
+func (a patchArgs) parse() *parsedPatch {
+	p := &parsedPatch{}
+	if a.Path != "" {
+		p.files, p.err = edit.ParseFilePatch(a.Path, a.Patch)
+	} else {
+		p.files, p.err = edit.ParsePatch(a.Patch)
 	}
-	for _, f := range files {
-		if paths = append(paths, f.Path); f.NewPath != "" {
-			paths = append(paths, f.NewPath)
+	named := p.files
+	if p.err != nil {
+		named, _ = edit.ParsePatch(a.Patch)
+	}
+	for _, f := range named {
+		if p.names = append(p.names, f.Path); f.NewPath != "" {
+			p.names = append(p.names, f.NewPath)
 		}
 	}
-	return paths
+	return p
 }
 
-func (e *sessionEnv) patch(ctx context.Context, call *agent.Call, a patchArgs) (*agent.Result, error) {
-	files, err := a.parse()
-	if err != nil {
-		return nil, err
+func (e *sessionEnv) patch(
+	ctx context.Context,
+	call *agent.Call,
+	patch *parsedPatch,
+	resolved paths,
+) (*agent.Result, error) {
+	if patch.err != nil {
+		return nil, patch.err
 	}
+	files := patch.files
 	if len(files) > maxPatchFiles {
 		return nil, fmt.Errorf("the patch has %d files; at most %d go in one call", len(files), maxPatchFiles)
 	}
@@ -69,7 +87,7 @@ func (e *sessionEnv) patch(ctx context.Context, call *agent.Call, a patchArgs) (
 	var names []string
 	var unread error // of all files, so that the model need not find them one by one
 	for _, p := range files {
-		c, s, name, err := e.patchFile(ctx, call, p)
+		c, s, name, err := e.patchFile(ctx, call, p, resolved)
 		if isUnread(err) {
 			unread = errors.Join(unread, err)
 			continue
@@ -96,8 +114,8 @@ func (e *sessionEnv) patch(ctx context.Context, call *agent.Call, a patchArgs) (
 }
 
 // patchFile plans one file's part; no change where it already stands.
-func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.FilePatch) (*workspace.Change, string, string, error) {
-	t, err := e.target(ctx, call, p.Path)
+func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.FilePatch, resolved paths) (*workspace.Change, string, string, error) {
+	t, err := e.target(ctx, call, resolved.of(p.Path))
 	missing := errors.Is(err, fs.ErrNotExist) && t != nil
 	switch {
 	case missing && p.Op == edit.OpCreate:
@@ -121,22 +139,22 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.Fil
 		}
 	}
 	e.forgive(t.ref)
-	c, summary, err := e.patchChange(ctx, call, t, p, plan)
+	c, summary, err := e.patchChange(ctx, call, t, p, plan, resolved.of(p.NewPath))
 	if note != "" {
 		summary += "note: " + note + "\n"
 	}
 	return c, summary, t.name, err
 }
 
-func (e *sessionEnv) patchChange(ctx context.Context, call *agent.Call, t *target, p edit.FilePatch, plan *edit.Plan) (*workspace.Change, string, error) {
+func (e *sessionEnv) patchChange(ctx context.Context, call *agent.Call, t *target, p edit.FilePatch, plan *edit.Plan, newName named) (*workspace.Change, string, error) {
 	switch p.Op {
 	case edit.OpDelete:
 		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted", nil
 	case edit.OpRename:
-		to, err := e.Workspace.Resolve(call.Cwd, p.NewPath)
-		if err != nil {
-			return nil, "", err
+		if newName.err != nil {
+			return nil, "", newName.err
 		}
+		to := newName.ref
 		if _, err := e.Workspace.ReadFor(ctx, e.owner(), to); !errors.Is(err, fs.ErrNotExist) && to.IsFile() {
 			return nil, "", fmt.Errorf("it cannot be renamed to %s, which exists already. Choose another name, or delete that file first", e.shown(call, to.Path))
 		}

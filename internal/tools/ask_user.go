@@ -55,8 +55,12 @@ func (e *sessionEnv) askTool() agent.Tool {
 			BareItems:    map[string]string{"options": "label"},
 			ParamAliases: map[string]string{"text": "question", "prompt": "question", "message": "question", "choices": "options", "follow_up": "options", "multi_select": "multi", "multiple": "multi"},
 		},
-		run:   e.ask,
-		label: func(a askArgs) string { return "Ask: " + oneLine(a.Question, 80) },
+		prepare: func(_ *agent.Call, a askArgs) agent.Prepared {
+			return agent.Prepared{
+				Label: "Ask: " + oneLine(a.Question, 80),
+				Run:   bind(e.ask, a),
+			}
+		},
 	})
 }
 

@@ -45,10 +45,7 @@ func (e *sessionEnv) bashTool() agent.Tool {
 				"timeout_ms": "timeout", "timeout_seconds": "timeout", "timeout_sec": "timeout", "run_in_background": "background", "is_background": "background", "isbackground": "background",
 				"unsandboxed": "outside_sandbox", "dangerouslydisablesandbox": "outside_sandbox", "with_escalated_permissions": "outside_sandbox"},
 		},
-		run:     e.bash,
-		effect:  e.bashEffect,
-		label:   func(a bashArgs) string { return "Run " + oneLine(a.Command, bashLabel) },
-		subject: e.bashSubject,
+		prepare: e.prepareBash,
 	})
 }
 
@@ -60,32 +57,38 @@ func (e *sessionEnv) bashEffect(a bashArgs) agent.Effect {
 	return e.Classify(a.Command)
 }
 
-// bashSubject names the folder that the command would run in, none where that is refused.
-func (e *sessionEnv) bashSubject(a bashArgs) *agent.Subject {
-	s := &agent.Subject{Kind: agent.SubjectCommand, Title: "Run " + oneLine(a.Command, bashLabel), Command: a.Command, Unboxed: a.Unboxed}
-	if dir, err := e.workDir(e.Cwd, a.Cwd); err == nil {
-		s.Cwd = dir
+func (e *sessionEnv) prepareBash(call *agent.Call, a bashArgs) agent.Prepared {
+	title := "Run " + oneLine(a.Command, bashLabel)
+	dir, err := e.workDir(call.Cwd, a.Cwd)
+	if strings.TrimSpace(a.Command) == "" {
+		err = errors.New("the command is empty")
 	}
-	return s
+	return agent.Prepared{
+		Label: title, Effect: e.bashEffect(a),
+		Subject: &agent.Subject{
+			Kind: agent.SubjectCommand, Title: title, Command: a.Command, Cwd: dir, Unboxed: a.Unboxed,
+		},
+		Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+			if err != nil {
+				return nil, err
+			}
+			return e.bash(ctx, call, dir, a)
+		},
+	}
 }
 
-func (e *sessionEnv) bash(ctx context.Context, call *agent.Call, a bashArgs) (*agent.Result, error) {
-	if strings.TrimSpace(a.Command) == "" {
-		return nil, errors.New("the command is empty")
-	}
-	dir, err := e.workDir(call.Cwd, a.Cwd)
-	if err != nil {
-		return nil, err
-	}
+func (e *sessionEnv) bash(ctx context.Context, call *agent.Call, dir string, a bashArgs) (*agent.Result, error) {
 	o := e.shellOptions()
 	cmd := shell.Command{Script: a.Command, Shell: o.Program, Dir: dir, HeadBytes: bashHead, TailBytes: bashTail, SpillDir: e.spillDir(call)}
 	if e.Env != nil {
 		cmd.Env = e.Env(call)
 	}
 	if e.Sandbox != nil {
-		if cmd.Sandbox, err = e.Sandbox(call); err != nil {
+		plan, err := e.Sandbox(call)
+		if err != nil {
 			return nil, err
 		}
+		cmd.Sandbox = plan
 	}
 	notes, err := e.beforeCommand(ctx, call, dir)
 	if err == nil && ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
@@ -126,7 +127,7 @@ func TestBashAbort(t *testing.T) {
 	call.Output = func(string) { begun <- struct{}{} }
 	done := make(chan error, 1)
 	go func() {
-		_, err := h.tool("bash").Run(ctx, call)
+		_, err := agenttest.Run(ctx, h.tool("bash"), call)
 		done <- err
 	}()
 	<-begun
@@ -172,7 +173,7 @@ func TestSubjects(t *testing.T) {
 		{"grep", `{"pattern":"x","path":".env"}`, ".env"},
 		{"edit", `{"path":"a","patch":"*** Begin Patch\n*** Delete File: .git/config\n*** End Patch\n"}`, "a .git/config"},
 	} {
-		s := h.tool(c.tool).(agent.SubjectTool).Subject([]byte(c.args))
+		s := h.prepared(c.tool, c.args).Subject
 		var want []string
 		for _, p := range strings.Fields(c.want) {
 			want = append(want, filepath.Join(h.root, p))
@@ -196,11 +197,10 @@ func TestBashEffect(t *testing.T) {
 		d.Classify = func(string) agent.Effect { return agent.ReadOnly }
 		d.Env = func(*agent.Call) []string { return []string{"PATH=" + os.Getenv("PATH"), "GREETING=hi"} }
 	})
-	bash := h.tool("bash").(*tool[bashArgs])
-	if bash.EffectOf([]byte(`{"command":"ls"}`)) != agent.ReadOnly || bash.EffectOf([]byte(`{"command":"ls","background":true}`)) != agent.Dangerous {
+	if h.prepared("bash", `{"command":"ls"}`).Effect != agent.ReadOnly || h.prepared("bash", `{"command":"ls","background":true}`).Effect != agent.Dangerous {
 		t.Error("effect")
 	}
-	if s := bash.Subject([]byte(`{"command":"go test","cwd":"x"}`)); s.Kind != agent.SubjectCommand || s.Command != "go test" || s.Cwd != filepath.Join(h.root, "x") {
+	if s := h.prepared("bash", `{"command":"go test","cwd":"x"}`).Subject; s.Kind != agent.SubjectCommand || s.Command != "go test" || s.Cwd != filepath.Join(h.root, "x") {
 		t.Errorf("subject %+v", s)
 	}
 	want(t, h.run("bash", args{"command": "echo $GREETING$HOME"}), "hi")

@@ -79,40 +79,54 @@ func (e *sessionEnv) editTool() agent.Tool {
 			Name: "edit", Label: "Edit", Effect: agent.Mutates, MaxResult: -1, ParamAliases: aliases,
 			Aliases: []string{"edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit", "multiedit", "replace", "replace_in_file", "search_replace", "string_replace"},
 		},
-		run:     saysUnchanged(e.edit),
-		label:   func(a editArgs) string { return "Edit " + a.Path },
-		locks:   func(a editArgs) []string { return e.editLocks(a.files()...) },
-		subject: func(a editArgs) *agent.Subject { return e.editSubject("Edit", a.files()...) },
-		places:  func(a editArgs) []agent.Location { return e.locations([]string{a.Path}, a.NearLine) },
+		prepare: e.prepareEdit,
 	})
 }
 
-// files are all that the call may change: a patch names its own.
-func (a editArgs) files() []string {
-	var paths []string
+func (e *sessionEnv) prepareEdit(call *agent.Call, a editArgs) agent.Prepared {
+	patch, files := a.files()
+	resolved := e.resolve(call, files...)
+	do := bindFile(e.edit, resolved.of(a.Path), a)
+	if patch != nil && a.OldString == nil && len(a.Edits) == 0 {
+		do = func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+			return e.patch(ctx, call, patch, resolved)
+		}
+	}
+	p := agent.Prepared{
+		Label:   "Edit " + a.Path,
+		Subject: resolved.subject(agent.SubjectEdit, "Edit"),
+		Locks:   resolved.locks(),
+		Run:     saysUnchanged(do),
+	}
 	if a.Path != "" {
-		paths = append(paths, a.Path)
+		p.Locations = resolved[:1].locations(a.NearLine)
 	}
-	if a.Patch != "" {
-		paths = append(paths, patchArgs{Patch: a.Patch, Path: a.Path}.files()...)
-	}
-	return paths
+	return p
 }
 
-func (e *sessionEnv) edit(ctx context.Context, call *agent.Call, a editArgs) (*agent.Result, error) {
-	if a.Patch != "" && a.OldString == nil && len(a.Edits) == 0 {
-		return e.patch(ctx, call, patchArgs{Patch: a.Patch, Path: a.Path})
+// files are all that the call may change: a patch names its own.
+func (a editArgs) files() (patch *parsedPatch, names []string) {
+	if a.Path != "" {
+		names = append(names, a.Path)
 	}
+	if a.Patch != "" {
+		patch = patchArgs{Patch: a.Patch, Path: a.Path}.parse()
+		names = append(names, patch.names...)
+	}
+	return patch, names
+}
+
+func (e *sessionEnv) edit(ctx context.Context, call *agent.Call, file named, a editArgs) (*agent.Result, error) {
 	if a.Content != nil && a.OldString == nil && len(a.Edits) == 0 {
-		return e.write(ctx, call, writeArgs{Path: a.Path, Content: *a.Content})
+		return e.write(ctx, call, file, *a.Content)
 	}
 	pairs, err := a.pairs()
 	if err != nil {
 		return nil, err
 	}
-	t, err := e.target(ctx, call, a.Path)
+	t, err := e.target(ctx, call, file)
 	if fresh(pairs) && t != nil && (errors.Is(err, fs.ErrNotExist) || err == nil && len(t.file.Text.Data) == 0) {
-		return e.write(ctx, call, writeArgs{Path: a.Path, Content: pairs[0].New})
+		return e.write(ctx, call, file, pairs[0].New)
 	}
 	if errors.Is(err, fs.ErrNotExist) && t != nil {
 		return nil, fmt.Errorf("%s does not exist.%s A new file is made with write", t.name, e.similar(call, t.ref))

@@ -72,6 +72,7 @@ func TestForeignEditFormats(t *testing.T) {
 		{"Cline, part of a line", "replace_in_file", args{"path": "main.go", "diff": "------- SEARCH\nprintln(\n=======\nprint(\n+++++++ REPLACE\n"}, []string{"ERROR: ", "only as a part of a line", "Nothing was changed"}, mainGo, mainGo},
 		{"Roo", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:4\n-------\n\tprintln(\"hello\")\n=======\n\tprintln(\"bye\")\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, mainGo, bye},
 		{"Roo, the line tells two places apart", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:7\n:end_line:7\n-------\nsame\n=======\nother\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, twice, "a\nsame\nb\nc\nd\ne\nother\n"},
+		{"Roo, a line beside the place", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:6\n-------\nsame\n=======\nother\n>>>>>>> REPLACE\n"}, []string{"ERROR: ", "2 places", "Nothing was changed"}, twice, twice},
 		{"Roo, no line", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\nsame\n=======\nother\n>>>>>>> REPLACE\n"}, []string{"ERROR: ", "2 places", "Nothing was changed"}, twice, twice},
 		{"Roo, escaped marker", "apply_diff", args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:1\n-------\n\\=======\n=======\n\\-------\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, "=======\nx\n", "-------\nx\n"},
 		{"hunks without a header", "apply_diff", args{"path": "main.go", "diff": "@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"}, []string{"applied 1/1"}, mainGo, bye},
@@ -311,12 +312,43 @@ func TestEditCollects(t *testing.T) {
 
 func TestEditTellsBeforeItRuns(t *testing.T) {
 	h := newHarness(t).files("a.go: x")
-	tool := h.tool("edit").(*tool[editArgs])
-	raw := []byte(`{"path":"a.go","old_string":"x","new_string":"y"}`)
-	if s := tool.Subject(raw); s == nil || s.Kind != agent.SubjectEdit || s.Paths[0] != h.root+"/a.go" {
+	p := h.prepared("edit", `{"path":"a.go","old_string":"x","new_string":"y"}`)
+	if s := p.Subject; s == nil || s.Kind != agent.SubjectEdit || s.Paths[0] != h.root+"/a.go" {
 		t.Errorf("subject %+v", s)
 	}
-	if l := tool.Locks(raw); len(l) != 1 || tool.Label(raw) != "Edit a.go" || len(tool.Locations(raw)) != 1 {
+	if l := p.Locks; len(l) != 1 || p.Label != "Edit a.go" || len(p.Locations) != 1 {
 		t.Errorf("locks %v", l)
+	}
+}
+
+// TestRefusalsFromBelow checks that the refusals of edits name files as the model sees them from its cwd, and say that
+// nothing was changed.
+func TestRefusalsFromBelow(t *testing.T) {
+	const rename = "*** Begin Patch\n*** Update File: a.go\n*** Move to: b.go\n*** End Patch\n"
+	for _, c := range []struct {
+		name, tool string
+		args       args
+		want       string
+	}{
+		{"unread", "edit", args{"path": "a.go", "old_string": "package a", "new_string": "package c"}, "changing a.go: read it first"},
+		{"written over unread", "write", args{"path": "a.go", "content": "x"}, "changing a.go: read it first"},
+		{"renamed onto a file", "apply_patch", args{"patch": rename}, "it cannot be renamed to b.go, which exists already"},
+		{"read-only", "edit", args{"path": "locked.go", "old_string": "package l", "new_string": "package c"}, "changing locked.go: it is read-only"},
+		{"not text", "edit", args{"path": "bin", "old_string": "a", "new_string": "b"}, "reading bin:"},
+		{"a notebook", "write", args{"path": "n.ipynb", "content": "{}"}, "n.ipynb"},
+		{"above the cwd", "edit", args{"path": "../top.go", "old_string": "package a", "new_string": "package c"}, "/top.go: read it first"},
+		{"no file", "edit", args{"path": "none.go", "old_string": "a", "new_string": "b"}, "none.go does not exist"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t).files("sub/a.go: package a\n", "sub/b.go: package b\n", "sub/locked.go: package l\n", "sub/bin: a\x00b", "top.go: package a\n")
+			h.cwd = filepath.Join(h.root, "sub")
+			if err := os.Chmod(filepath.Join(h.cwd, "locked.go"), 0o400); err != nil {
+				t.Fatal(err)
+			}
+			if c.name == "read-only" {
+				h.run("read", args{"path": "locked.go"})
+			}
+			want(t, h.run(c.tool, c.args), "ERROR: ", c.want, "!sub/", "Nothing was changed.")
+		})
 	}
 }

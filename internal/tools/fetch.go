@@ -34,18 +34,20 @@ type fetchArgs struct {
 
 func (e *sessionEnv) fetchTool() agent.Tool {
 	f := &fetcher{options: e.Fetch}
-	f.client = newFetchClient(e.Fetch().Private, f.checkHost)
+	f.client = newFetchClient(e.Fetch().private, f.checkHost)
 	return newTool(tool[fetchArgs]{
 		spec: agent.Spec{
 			Name: "fetch", Label: "Fetch", Effect: agent.Mutates, Deferred: true, MaxResult: -1,
 			Aliases:      []string{"web_fetch", "webfetch", "fetch_url", "read_url", "http_get"},
 			ParamAliases: map[string]string{"uri": "url", "link": "url", "href": "url"},
 		},
-		run: func(ctx context.Context, _ *agent.Call, a fetchArgs) (*agent.Result, error) {
-			return f.fetch(ctx, a)
+		prepare: func(_ *agent.Call, a fetchArgs) agent.Prepared {
+			return agent.Prepared{
+				Label:   "Fetch " + oneLine(a.URL, 80),
+				Subject: networkSubject("Fetch "+a.URL, a.URL),
+				Run:     func(ctx context.Context, _ *agent.Call) (*agent.Result, error) { return f.fetch(ctx, a) },
+			}
 		},
-		label:   func(a fetchArgs) string { return "Fetch " + oneLine(a.URL, 80) },
-		subject: func(a fetchArgs) *agent.Subject { return networkSubject("Fetch "+a.URL, a.URL) },
 	})
 }
 

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,23 +34,29 @@ func (e *sessionEnv) globTool() agent.Tool {
 			Aliases:      []string{"find_files", "file_search", "glob_file_search", "find", "search_files_by_name"},
 			ParamAliases: map[string]string{"glob": "pattern", "glob_pattern": "pattern", "query": "pattern", "directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "max_results": "limit", "head_limit": "limit", "no_ignore": "all", "hidden": "all"},
 		},
-		run:   e.glob,
-		label: func(a globArgs) string { return "Find " + oneLine(a.Pattern, 60) },
+		prepare: func(call *agent.Call, a globArgs) agent.Prepared {
+			label := "Find " + oneLine(a.Pattern, 60)
+			if filepath.IsAbs(a.Pattern) && len(search.SplitGlobs(a.Pattern)) == 1 {
+				a.Path, a.Pattern = splitGlob(a.Pattern)
+			}
+			where := e.resolve(call, cmp.Or(a.Path, "."))
+			return agent.Prepared{Label: label, Run: bindFile(e.glob, where[0], a)}
+		},
 	})
 }
 
-func (e *sessionEnv) glob(ctx context.Context, call *agent.Call, a globArgs) (*agent.Result, error) {
+func (e *sessionEnv) glob(ctx context.Context, call *agent.Call, where named, a globArgs) (*agent.Result, error) {
 	if a.Pattern == "" {
 		return nil, errors.New("the pattern is empty: use **/* for all files")
 	}
-	if filepath.IsAbs(a.Pattern) {
-		a.Path, a.Pattern = splitGlob(a.Pattern)
+	if filepath.IsAbs(a.Pattern) && len(search.SplitGlobs(a.Pattern)) > 1 {
+		return nil, errors.New("several patterns must be relative: give the folder as path")
 	}
 	g, err := search.CompileGlob(a.Pattern)
 	if err != nil {
 		return nil, err
 	}
-	root, err := e.searchRoot(call, a.Path)
+	root, err := e.searchRoot(where)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ const (
 type grepArgs struct {
 	Pattern    string `json:"pattern" jsonschema:"RE2 regular expression"`
 	Path       string `json:"path,omitempty" jsonschema:"folder or file; default: working directory"`
-	Glob       string `json:"glob,omitempty" jsonschema:"only these files, e.g. *.{ts,tsx}"`
+	Glob       string `json:"glob,omitempty" jsonschema:"only these files, e.g. *.ts,*.tsx,!*.d.ts"`
 	IgnoreCase bool   `json:"ignore_case,omitempty"`
 	Literal    bool   `json:"literal,omitempty" jsonschema:"pattern is plain text"`
 	Context    int    `json:"context,omitempty" jsonschema:"lines around each match"`
@@ -43,19 +43,22 @@ func (e *sessionEnv) grepTool() agent.Tool {
 				"include": "glob", "file_pattern": "glob", "include_pattern": "glob", "case_insensitive": "ignore_case", "-i": "ignore_case", "fixed_strings": "literal", "-F": "literal",
 				"-C": "context", "context_lines": "context", "-A": "context", "-B": "context", "output_mode": "mode", "head_limit": "limit", "max_results": "limit", "max_count": "limit", "no_ignore": "all", "hidden": "all"},
 		},
-		run:     e.grep,
-		subject: func(a grepArgs) *agent.Subject { return e.readSubject("Search", cmp.Or(a.Path, ".")) },
-		label:   func(a grepArgs) string { return "Search " + oneLine(a.Pattern, 60) },
-		places:  func(a grepArgs) []agent.Location { return nil },
+		prepare: func(call *agent.Call, a grepArgs) agent.Prepared {
+			where := e.resolve(call, cmp.Or(a.Path, "."))
+			return agent.Prepared{
+				Label: "Search " + oneLine(a.Pattern, 60), Subject: where.subject(agent.SubjectRead, "Search"),
+				Run: bindFile(e.grep, where[0], a),
+			}
+		},
 	})
 }
 
-func (e *sessionEnv) grep(ctx context.Context, call *agent.Call, a grepArgs) (*agent.Result, error) {
+func (e *sessionEnv) grep(ctx context.Context, call *agent.Call, where named, a grepArgs) (*agent.Result, error) {
 	mode, err := grepMode(a.Mode)
 	if err != nil {
 		return nil, err
 	}
-	root, err := e.searchRoot(call, a.Path)
+	root, err := e.searchRoot(where)
 	if err != nil {
 		return nil, err
 	}
@@ -105,22 +108,18 @@ func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
 	return before - len(found.Files)
 }
 
-// searchRoot resolves the folder or file to search; the session's folder by default.
-func (e *sessionEnv) searchRoot(call *agent.Call, path string) (string, error) {
-	if path == "" {
-		path = "."
-	}
-	if spill, ok := e.spillPath(path); ok {
+// searchRoot is the path of the folder or file to search.
+func (e *sessionEnv) searchRoot(where named) (string, error) {
+	if spill, ok := e.spillPath(where.path); ok {
 		return spill, nil
 	}
-	ref, err := e.Workspace.Resolve(call.Cwd, path)
-	if err != nil {
-		return "", err
+	if where.err != nil {
+		return "", where.err
 	}
-	if !ref.IsFile() {
-		return "", fmt.Errorf("%s is only open in the editor: use read", path)
+	if !where.ref.IsFile() {
+		return "", fmt.Errorf("%s is only open in the editor: use read", where.path)
 	}
-	return ref.Path, nil
+	return where.ref.Path, nil
 }
 
 func grepMode(mode string) (string, error) {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 type harness struct {
 	t      testing.TB
 	root   string
+	cwd    string // of calls; "": root
 	ws     *workspace.Workspace
 	set    *Set
 	tools  []agent.Tool
@@ -68,7 +71,7 @@ func newHarness(t testing.TB, with ...func(*Deps)) *harness {
 
 // session makes the tools again, for another kind of session.
 func (h *harness) session(with func(*Session)) *harness {
-	s := Session{ID: "s1", Cwd: h.root, Policy: func() workspace.Policy { return h.policy }}
+	s := Session{ID: "s1", Policy: func() workspace.Policy { return h.policy }}
 	with(&s)
 	h.tools = h.set.For(s)
 	return h
@@ -123,13 +126,27 @@ func (h *harness) tool(name string) agent.Tool {
 	return nil
 }
 
+// prepared prepares a call; a string is taken as the JSON of its arguments.
+func (h *harness) prepared(tool string, a any) *agent.Prepared {
+	h.t.Helper()
+	call := h.call(a)
+	if raw, ok := a.(string); ok {
+		call.Args = json.RawMessage(raw)
+	}
+	p, err := h.tool(tool).Prepare(context.Background(), call)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
 func (h *harness) call(args any) *agent.Call {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return &agent.Call{
-		ID: "c1", ItemID: "i1", SessionID: "s1", TurnID: "t1", Args: raw, Cwd: h.root,
+		ID: "c1", ItemID: "i1", SessionID: "s1", TurnID: "t1", Args: raw, Cwd: cmp.Or(h.cwd, h.root),
 		Output: func(s string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -188,7 +205,7 @@ func (h *harness) result(name string, a args) (*agent.Result, error) {
 		}
 		a = renamed
 	}
-	return tool.Run(context.Background(), h.call(a))
+	return agenttest.Run(context.Background(), tool, h.call(a))
 }
 
 // want checks that a result holds each of the pieces; one that begins with "!" must not be there.

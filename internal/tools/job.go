@@ -28,12 +28,12 @@ func (e *sessionEnv) jobTool() agent.Tool {
 			Aliases:      []string{"jobs", "bash_output", "bashoutput", "kill_shell", "killshell", "task_output", "taskoutput"},
 			ParamAliases: map[string]string{"job_id": "id", "jobid": "id", "bash_id": "id", "shell_id": "id", "task_id": "id"},
 		},
-		run: e.job,
-		effect: func(a jobArgs) agent.Effect {
+		prepare: func(_ *agent.Call, a jobArgs) agent.Prepared {
+			p := agent.Prepared{Run: bind(e.job, a)}
 			if a.Action == "kill" {
-				return agent.Mutates
+				p.Effect = agent.Mutates
 			}
-			return agent.ReadOnly
+			return p
 		},
 	})
 }
@@ -54,6 +54,9 @@ func (e *sessionEnv) startJob(call *agent.Call, a bashArgs, cmd shell.Command, n
 			end.Failed, end.Text = true, err.Error()
 		} else {
 			end.Failed, end.Text = r.ExitCode != 0, bashEnd(cmd, 0, r)
+			if r.ExitCode >= 0 {
+				end.Code = &r.ExitCode
+			}
 		}
 		return end
 	})

@@ -32,6 +32,7 @@ type Job struct {
 	Cwd       string    `json:"cwd,omitempty"`
 	Status    string    `json:"status"` // running, completed, failed, killed
 	End       string    `json:"end,omitempty"`
+	ExitCode  *int      `json:"exitCode,omitempty"` // of a command that has ended by itself
 	StartedAt time.Time `json:"startedAt"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
 }
@@ -41,6 +42,7 @@ type JobEnd struct {
 	Failed bool
 	Text   string // "exit code 1"
 	Note   string // what else the model is told
+	Code   *int   // a command's exit code; nil: it has none
 }
 
 // Jobs holds the jobs of all sessions. They outlive a turn, but not EndSession or Close.
@@ -107,6 +109,13 @@ func (j *Jobs) countLocked(sessionID string) (n int) {
 	return n
 }
 
+// Running reports whether a job of the session runs.
+func (j *Jobs) Running(sessionID string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.countLocked(sessionID) > 0
+}
+
 func (j *Jobs) write(b *job, p []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,7 +128,7 @@ func (j *Jobs) write(b *job, p []byte) {
 
 func (j *Jobs) ended(b *job, end JobEnd) {
 	j.mu.Lock()
-	b.EndedAt, b.End = time.Now(), end.Text
+	b.EndedAt, b.End, b.ExitCode = time.Now(), end.Text, end.Code
 	switch {
 	case b.killed:
 		b.Status = "killed"

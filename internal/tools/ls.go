@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,20 +33,24 @@ func (e *sessionEnv) lsTool() agent.Tool {
 			Aliases:      []string{"list_dir", "list_directory", "list_files", "dir", "tree"},
 			ParamAliases: map[string]string{"directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "levels": "depth"},
 		},
-		run:   e.ls,
-		label: func(a lsArgs) string { return strings.TrimSpace("List " + a.Path) },
+		prepare: func(call *agent.Call, a lsArgs) agent.Prepared {
+			where := e.resolve(call, cmp.Or(a.Path, "."))[0]
+			label := strings.TrimSpace("List " + a.Path)
+			return agent.Prepared{Label: label, Run: bindFile(e.ls, where, a.Depth)}
+		},
 	})
 }
 
-func (e *sessionEnv) ls(ctx context.Context, call *agent.Call, a lsArgs) (*agent.Result, error) {
-	if a.Path == "" {
-		a.Path = "."
+func (e *sessionEnv) ls(
+	ctx context.Context,
+	call *agent.Call,
+	where named,
+	depth int,
+) (*agent.Result, error) {
+	if where.err != nil {
+		return nil, where.err
 	}
-	ref, err := e.Workspace.Resolve(call.Cwd, a.Path)
-	if err != nil {
-		return nil, err
-	}
-	return e.listFolder(ctx, call, ref, min(max(a.Depth, 1), lsDepth))
+	return e.listFolder(ctx, call, where.ref, min(max(depth, 1), lsDepth))
 }
 
 // listFolder lists everything in a folder, ignored files too: who lists wants to see.

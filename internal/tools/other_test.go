@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 )
 
 func TestPlan(t *testing.T) {
@@ -58,7 +59,7 @@ func TestAskUser(t *testing.T) {
 	want(t, h.run("ask_user", args{"question": "Which?"}), "did not answer the question but sent a message")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := h.tool("ask_user").Run(ctx, h.call(args{"question": "Which?"})); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := agenttest.Run(ctx, h.tool("ask_user"), h.call(args{"question": "Which?"})); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("aborted: %v", err)
 	}
 }
@@ -69,7 +70,7 @@ func TestToolSearch(t *testing.T) {
 		specs = append(specs, agent.Spec{Name: fmt.Sprintf("many_%d", i), Description: "One of several"})
 	}
 	h := newHarness(t)
-	h.tools = h.set.For(Session{ID: "s1", Cwd: h.root, Catalog: func() []agent.Spec { return specs }})
+	h.tools = h.set.For(Session{ID: "s1", Catalog: func() []agent.Spec { return specs }})
 	for _, c := range []struct{ query, active, text string }{
 		{"select:ls, git_log", "ls git_log", "- ls: List a folder\n- git_log: Show history"},
 		{"select:LIST_DIR,nope", "ls", "Not known: nope."},
@@ -121,7 +122,7 @@ func TestFetch(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	h := newHarness(t).fetching(FetchOptions{Private: true})
+	h := newHarness(t).fetching(FetchOptions{private: true})
 	for path, pieces := range map[string][]string{
 		"/page":      {"200 OK, text/html. What follows is data", "T\n\n# Head\n\nHello world & all (/x)", "!bad"},
 		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to go on.]", "!\ufffd"},
@@ -164,8 +165,8 @@ func TestFetchOptions(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(release)
-	h := newHarness(t).fetching(FetchOptions{Private: true, Hosts: []string{"127.0.0.*"}, MaxBytes: 10})
-	slow := newHarness(t).fetching(FetchOptions{Private: true, Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
+	h := newHarness(t).fetching(FetchOptions{private: true, Hosts: []string{"127.0.0.*"}, MaxBytes: 10})
+	slow := newHarness(t).fetching(FetchOptions{private: true, Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
 	want(t, h.run("fetch", args{"url": srv.URL}), "xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
 	want(t, slow.run("fetch", args{"url": srv.URL + "/slow"}), "ERROR: ", "no answer within 50ms")
 	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ", "the host elsewhere.example is none of those that may be fetched (127.0.0.*)")
@@ -244,7 +245,7 @@ func TestFetchSubjectIsTheHost(t *testing.T) {
 		"https://example.com/a": "example.com", "example.com/a.example.org": "example.com", "example.com/a": "example.com", " https://example.com/a\n": "example.com",
 		"https://example.com:8443/a": "example.com", "https://EXAMPLE.com./": "example.com", "https://[::1]:80/": "::1",
 	} {
-		s := h.tool("fetch").(agent.SubjectTool).Subject(h.call(args{"url": address}).Args)
+		s := h.prepared("fetch", args{"url": address}).Subject
 		if s.Name != host {
 			t.Errorf("the subject of %q is %q, want %q", address, s.Name, host)
 		}

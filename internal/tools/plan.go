@@ -53,7 +53,9 @@ func (e *sessionEnv) planTool() agent.Tool {
 			BareItems:    map[string]string{"entries": "content"},
 			ParamAliases: map[string]string{"todos": "entries", "plan": "entries", "items": "entries", "steps": "entries", "tasks": "entries"},
 		},
-		run: runPlan,
+		prepare: func(_ *agent.Call, a planArgs) agent.Prepared {
+			return agent.Prepared{Run: bind(runPlan, a)}
+		},
 	})
 }
 

@@ -58,7 +58,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 	call.Report(update)
 	out, err := e.Workspace.Await(wait, p.ID)
 	if err != nil {
-		return nil, &uncertainError{err}
+		return nil, &workspace.UncertainError{Err: err}
 	}
 	if out.CutOff {
 		return &agent.Result{Text: out.Text, IsError: true, CutOff: true}, nil
@@ -69,38 +69,16 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 	return outcomeResult(p, out, summary), nil
 }
 
-// uncertainError is a failure behind which the files may have changed.
-type uncertainError struct{ error }
-
-func (e *uncertainError) Unwrap() error { return e.error }
-
-// saysUnchanged makes every refusal of an edit say that nothing was changed: a model that is not told reads the file
-// again, or believes that a part was done.
-func saysUnchanged[A any](run func(context.Context, *agent.Call, A) (*agent.Result, error)) func(context.Context, *agent.Call, A) (*agent.Result, error) {
-	return func(ctx context.Context, call *agent.Call, args A) (*agent.Result, error) {
-		res, err := run(ctx, call, args)
-		var uncertain *uncertainError
-		if err == nil || ctx.Err() != nil || errors.As(err, &uncertain) || strings.Contains(strings.ToLower(err.Error()), "nothing was changed") {
+// saysUnchanged makes every refusal of an edit say that nothing was changed.
+func saysUnchanged(do run) run {
+	return func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		res, err := do(ctx, call)
+		if ctx.Err() != nil {
 			return res, err
 		}
-		return res, &unchangedError{err}
+		return res, workspace.SayUnchanged(err)
 	}
 }
-
-// unchangedError is a refusal of an edit whose own text does not say that the file is as before. The model reads it as
-// prose, so its text ends with a full stop.
-type unchangedError struct{ error }
-
-func (e *unchangedError) Error() string {
-	sep := ". "
-	text := e.error.Error()
-	if strings.Contains(text, "\n") {
-		sep = "\n"
-	}
-	return text + sep + "Nothing was changed."
-}
-
-func (e *unchangedError) Unwrap() error { return e.error }
 
 // proposedPlaces are the files of a proposal, each with the place of its first hunk.
 func proposedPlaces(p *workspace.Proposal) (locs []agent.Location) {
@@ -160,14 +138,14 @@ type target struct {
 	name string
 }
 
-func (e *sessionEnv) target(ctx context.Context, call *agent.Call, path string) (*target, error) {
-	if strings.TrimSpace(path) == "" {
-		return nil, errors.New("no path is given: say which file to change")
+func (e *sessionEnv) target(ctx context.Context, call *agent.Call, file named) (*target, error) {
+	if strings.TrimSpace(file.path) == "" {
+		return nil, errNoPath
 	}
-	ref, err := e.Workspace.Resolve(call.Cwd, path)
-	if err != nil {
-		return nil, err
+	if file.err != nil {
+		return nil, file.err
 	}
+	ref := file.ref
 	t := &target{ref: ref, name: ref.Rel}
 	if ref.IsFile() {
 		t.name = e.shown(call, ref.Path)
@@ -175,6 +153,7 @@ func (e *sessionEnv) target(ctx context.Context, call *agent.Call, path string) 
 			return nil, fmt.Errorf("%s is a folder, not a file", t.name)
 		}
 	}
+	var err error
 	t.file, err = e.Workspace.ReadFor(ctx, e.owner(), ref)
 	return t, err
 }
@@ -306,27 +285,4 @@ func (e *sessionEnv) forgive(ref workspace.Ref) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.failures, ref.Key)
-}
-
-// editSubject is what a permission for a change of files is about.
-func (e *sessionEnv) editSubject(verb string, paths ...string) *agent.Subject {
-	s := &agent.Subject{Kind: agent.SubjectEdit, Title: verb + " " + oneLine(strings.Join(paths, ", "), 120)}
-	for _, p := range paths {
-		if ref, err := e.Workspace.Resolve(e.Cwd, p); err == nil && ref.IsFile() {
-			p = ref.Path
-		}
-		s.Paths = append(s.Paths, p)
-	}
-	return s
-}
-
-// editLocks are the canonical names of the files that a call changes.
-func (e *sessionEnv) editLocks(paths ...string) (keys []string) {
-	for _, p := range paths {
-		if ref, err := e.Workspace.Resolve(e.Cwd, p); err == nil {
-			keys = append(keys, ref.Key)
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
@@ -40,18 +39,18 @@ func (e *sessionEnv) readTool() agent.Tool {
 			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "absolute_path": "path", "target_file": "path", "uri": "path", "files": "paths", "file_paths": "paths",
 				"start_line": "offset", "line": "offset", "start": "offset", "line_start": "offset", "max_lines": "limit", "num_lines": "limit", "lines": "limit"},
 		},
-		run:     e.read,
-		subject: func(a readArgs) *agent.Subject { return e.readSubject("Read", a.all()...) },
-		label:   func(a readArgs) string { return "Read " + oneLine(strings.Join(a.all(), ", "), 80) },
-		places:  func(a readArgs) []agent.Location { return e.locations(a.all(), a.Offset) },
+		prepare: func(call *agent.Call, a readArgs) agent.Prepared {
+			files := e.resolve(call, a.all()...)
+			return agent.Prepared{
+				Label:     "Read " + oneLine(strings.Join(a.all(), ", "), 80),
+				Locations: files.locations(a.Offset),
+				Subject:   files.subject(agent.SubjectRead, "Read"),
+				Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+					return e.read(ctx, call, a, files)
+				},
+			}
+		},
 	})
-}
-
-// readSubject names the files that a call reads: some ask before they are.
-func (e *sessionEnv) readSubject(verb string, paths ...string) *agent.Subject {
-	s := e.editSubject(verb, paths...)
-	s.Kind = agent.SubjectRead
-	return s
 }
 
 func (a readArgs) all() []string {
@@ -61,48 +60,30 @@ func (a readArgs) all() []string {
 	return append([]string{a.Path}, a.Paths...)
 }
 
-// locations are what clients that follow along show; line counts from 1, 0 is unknown.
-func (e *sessionEnv) locations(paths []string, line int) (locs []agent.Location) {
-	for _, p := range paths {
-		ref, err := e.Workspace.Resolve(e.Cwd, p)
-		if err != nil {
-			continue
-		}
-		loc := agent.Location{URI: ref.URI}
-		if line > 0 {
-			at := message.Position{Line: uint32(line - 1)}
-			loc.Range = &message.Range{Start: at, End: at}
-		}
-		locs = append(locs, loc)
-	}
-	return locs
-}
-
-func (e *sessionEnv) read(ctx context.Context, call *agent.Call, a readArgs) (*agent.Result, error) {
-	paths := a.all()
+func (e *sessionEnv) read(ctx context.Context, call *agent.Call, a readArgs, files paths) (*agent.Result, error) {
 	switch {
-	case len(paths) == 0:
+	case len(files) == 0:
 		return nil, errors.New("no path is given: say which file or folder to read")
-	case len(paths) == 1:
-		return e.readOne(ctx, call, paths[0], a, readBytes)
-	case len(paths) > readFiles:
-		return nil, fmt.Errorf("%d files are asked for; at most %d can be read at once", len(paths), readFiles)
+	case len(files) == 1:
+		return e.readOne(ctx, call, files[0], a, readBytes)
+	case len(files) > readFiles:
+		return nil, fmt.Errorf("%d files are asked for; at most %d can be read at once", len(files), readFiles)
 	}
-	return e.readSeveral(ctx, call, paths, a)
+	return e.readSeveral(ctx, call, files, a)
 }
 
 // readSeveral reads files one after the other; one that cannot be read does not keep the
 // others from it, and what one leaves of the room the next ones have.
-func (e *sessionEnv) readSeveral(ctx context.Context, call *agent.Call, paths []string, a readArgs) (*agent.Result, error) {
+func (e *sessionEnv) readSeveral(ctx context.Context, call *agent.Call, files paths, a readArgs) (*agent.Result, error) {
 	all := &agent.Result{}
 	var b strings.Builder
 	failed := 0
-	for i, p := range paths {
-		res, err := e.readOne(ctx, call, p, a, (readBytes-b.Len())/(len(paths)-i))
+	for i, f := range files {
+		res, err := e.readOne(ctx, call, f, a, (readBytes-b.Len())/(len(files)-i))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		fmt.Fprintf(&b, "== %s ==\n", p)
+		fmt.Fprintf(&b, "== %s ==\n", f.path)
 		if err != nil {
 			failed++
 			fmt.Fprintf(&b, "%v\n\n", err)
@@ -112,18 +93,18 @@ func (e *sessionEnv) readSeveral(ctx context.Context, call *agent.Call, paths []
 		all.Content = append(all.Content, res.Content...)
 		all.Locations = append(all.Locations, res.Locations...)
 	}
-	all.Text, all.IsError = strings.TrimSpace(b.String()), failed == len(paths)
+	all.Text, all.IsError = strings.TrimSpace(b.String()), failed == len(files)
 	return all, nil
 }
 
-func (e *sessionEnv) readOne(ctx context.Context, call *agent.Call, path string, a readArgs, room int) (*agent.Result, error) {
-	if spill, ok := e.spillPath(path); ok {
+func (e *sessionEnv) readOne(ctx context.Context, call *agent.Call, file named, a readArgs, room int) (*agent.Result, error) {
+	if spill, ok := e.spillPath(file.path); ok {
 		return e.readSpill(ctx, spill, a, room)
 	}
-	ref, err := e.Workspace.Resolve(call.Cwd, path)
-	if err != nil {
-		return nil, err
+	if file.err != nil {
+		return nil, file.err
 	}
+	ref := file.ref
 	info, err := e.Workspace.Stat(ref)
 	switch {
 	case err == nil && info.IsDir():

@@ -57,8 +57,8 @@ type FetchOptions struct {
 	Hosts    []string // globs of the hosts that may be reached; empty: all public ones
 	MaxBytes int      // of an answer
 	Timeout  time.Duration
-	// Private allows addresses of private networks and of this machine.
-	Private bool
+
+	private bool // for tests: addresses of private networks and of this machine are allowed
 }
 
 // Session is what differs between sessions.
@@ -67,8 +67,6 @@ type Session struct {
 	// Owner and OwnerTurn are the session and turn that a sub-agent's proposals and jobs belong to,
 	// its user's; "": ID, and the call's turn.
 	Owner, OwnerTurn string
-	// Cwd is the session's folder, for what is told of a call before it runs.
-	Cwd string
 	// Policy is the edit policy as it is now; nil: ask.
 	Policy func() workspace.Policy
 	// Shell says how commands run now; nil: the defaults.

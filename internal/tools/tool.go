@@ -21,22 +21,11 @@ var descriptions embed.FS
 // tool is a tool whose arguments are an A.
 type tool[A any] struct {
 	spec    agent.Spec
-	run     func(ctx context.Context, call *agent.Call, args A) (*agent.Result, error)
-	effect  func(args A) agent.Effect
-	label   func(args A) string
-	locks   func(args A) []string
-	subject func(args A) *agent.Subject
-	places  func(args A) []agent.Location
+	prepare func(call *agent.Call, args A) agent.Prepared
 }
 
-var _ interface {
-	agent.Tool
-	agent.EffectTool
-	agent.LabelTool
-	agent.LockTool
-	agent.SubjectTool
-	agent.LocationTool
-} = (*tool[struct{}])(nil)
+// run is what carries a prepared call out.
+type run = func(ctx context.Context, call *agent.Call) (*agent.Result, error)
 
 // newTool completes a tool: description, schema, source.
 func newTool[A any](t tool[A]) *tool[A] {
@@ -103,45 +92,32 @@ func simplify(s *jsonschema.Schema) {
 
 func (t *tool[A]) Spec() agent.Spec { return t.spec }
 
-func (t *tool[A]) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	args, err := decode[A](call.Args)
-	if err != nil {
-		return nil, err
-	}
-	return t.run(ctx, call, args)
-}
-
-func decode[A any](raw json.RawMessage) (A, error) {
+func (t *tool[A]) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
 	var args A
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return args, fmt.Errorf("reading the arguments: %w", err)
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return args, nil
+	p := t.prepare(call, args)
+	return &p, nil
 }
 
-// of calls f with the decoded arguments; what cannot be decoded gives the fallback.
-func of[A, R any](raw json.RawMessage, f func(A) R, fallback R) R {
-	if f == nil {
-		return fallback
+// bind gives the function that carries calls of a tool out the arguments of one call.
+func bind[A any](f func(context.Context, *agent.Call, A) (*agent.Result, error), a A) run {
+	return func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		return f(ctx, call, a)
 	}
-	args, err := decode[A](raw)
-	if err != nil {
-		return fallback
-	}
-	return f(args)
 }
 
-func (t *tool[A]) EffectOf(raw json.RawMessage) agent.Effect {
-	return of(raw, t.effect, t.spec.Effect)
+// bindFile is bind for a call that is about a file.
+func bindFile[A any](
+	f func(context.Context, *agent.Call, named, A) (*agent.Result, error),
+	file named,
+	a A,
+) run {
+	return func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		return f(ctx, call, file, a)
+	}
 }
-
-func (t *tool[A]) Label(raw json.RawMessage) string { return of(raw, t.label, t.spec.Label) }
-
-func (t *tool[A]) Locks(raw json.RawMessage) []string { return of(raw, t.locks, nil) }
-
-func (t *tool[A]) Subject(raw json.RawMessage) *agent.Subject { return of(raw, t.subject, nil) }
-
-func (t *tool[A]) Locations(raw json.RawMessage) []agent.Location { return of(raw, t.places, nil) }
 
 // text is a plain result.
 func text(format string, args ...any) *agent.Result {

@@ -34,7 +34,9 @@ func (e *sessionEnv) toolSearchTool() agent.Tool {
 			Name: "tool_search", Label: "Find tools", Effect: agent.ReadOnly, Hidden: true,
 			Aliases: []string{"search_tools", "find_tools", "toolsearch"},
 		},
-		run: e.toolSearch,
+		prepare: func(_ *agent.Call, a toolSearchArgs) agent.Prepared {
+			return agent.Prepared{Run: bind(e.toolSearch, a)}
+		},
 	})
 	if names := append(specNames(e.own), e.More...); len(names) > 0 {
 		t.spec.Description += " Also built in: " + strings.Join(names, ", ") + "."

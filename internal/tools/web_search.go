@@ -41,16 +41,18 @@ func (e *sessionEnv) webSearchTool() agent.Tool {
 			Aliases:      []string{"websearch", "google", "search_web", "google_web_search"},
 			ParamAliases: map[string]string{"q": "query", "search_term": "query", "search": "query"},
 		},
-		run: func(ctx context.Context, _ *agent.Call, a webSearchArgs) (*agent.Result, error) {
-			opt := e.WebSearch()
+		prepare: func(_ *agent.Call, a webSearchArgs) agent.Prepared {
+			opt := e.WebSearch() // once: the host that the user allows is the one that is asked
 			if opt.Client == nil {
 				opt.Client = client
 			}
-			return webSearch(ctx, opt, a.Query, e.Fetch != nil && e.Fetch().Enabled)
-		},
-		label: func(a webSearchArgs) string { return "Search the web: " + oneLine(a.Query, 60) },
-		subject: func(a webSearchArgs) *agent.Subject {
-			return networkSubject("Search the web for "+a.Query, e.WebSearch().Endpoint)
+			return agent.Prepared{
+				Label:   "Search the web: " + oneLine(a.Query, 60),
+				Subject: networkSubject("Search the web for "+a.Query, opt.Endpoint),
+				Run: func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+					return webSearch(ctx, opt, a.Query, e.Fetch != nil && e.Fetch().Enabled)
+				},
+			}
 		},
 	})
 }

@@ -25,18 +25,23 @@ func (e *sessionEnv) writeTool() agent.Tool {
 			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "uri": "path",
 				"contents": "content", "text": "content", "file_text": "content", "data": "content", "code": "content"},
 		},
-		run:     saysUnchanged(e.write),
-		label:   func(a writeArgs) string { return "Write " + a.Path },
-		locks:   func(a writeArgs) []string { return e.editLocks(a.Path) },
-		subject: func(a writeArgs) *agent.Subject { return e.editSubject("Write", a.Path) },
-		places:  func(a writeArgs) []agent.Location { return e.locations([]string{a.Path}, 0) },
+		prepare: func(call *agent.Call, a writeArgs) agent.Prepared {
+			files := e.resolve(call, a.Path)
+			return agent.Prepared{
+				Label:     "Write " + a.Path,
+				Locations: files.locations(0),
+				Subject:   files.subject(agent.SubjectEdit, "Write"),
+				Locks:     files.locks(),
+				Run:       saysUnchanged(bindFile(e.write, files[0], a.Content)),
+			}
+		},
 	})
 }
 
-func (e *sessionEnv) write(ctx context.Context, call *agent.Call, a writeArgs) (*agent.Result, error) {
-	t, err := e.target(ctx, call, a.Path)
+func (e *sessionEnv) write(ctx context.Context, call *agent.Call, file named, content string) (*agent.Result, error) {
+	t, err := e.target(ctx, call, file)
 	if errors.Is(err, fs.ErrNotExist) && t != nil {
-		return e.create(ctx, call, t, a.Content)
+		return e.create(ctx, call, t, content)
 	}
 	if err != nil {
 		return nil, err
@@ -47,7 +52,7 @@ func (e *sessionEnv) write(ctx context.Context, call *agent.Call, a writeArgs) (
 			return nil, err
 		}
 	}
-	plan, err := edit.Whole(t.file.Text.Data, []byte(a.Content), e.options(t))
+	plan, err := edit.Whole(t.file.Text.Data, []byte(content), e.options(t))
 	if err != nil {
 		return nil, err
 	}

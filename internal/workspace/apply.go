@@ -7,6 +7,10 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // How a decision reaches the files.
@@ -30,20 +34,19 @@ type want struct {
 
 // target is one file of a decision. Fields below c are written under Workspace.mu.
 type target struct {
-	c       *change
-	wants   []want
-	lost    []want // those whose text is gone
-	status  targetStatus
-	reason  string
-	watch   *bufferWatch
-	base    []byte
-	after   []byte
-	spans   []splice // of the wants, in base
-	staged  *staged
-	broken  bool    // some hunks stand, others do not
-	needs   *target // what has to be done first
-	from    string  // of a file that a restore brings back from another name: that one's key
-	touched []touch // what the checkpoint keeps of it
+	c      *change
+	wants  []want
+	lost   []want // those whose text is gone
+	status targetStatus
+	reason string
+	watch  *bufferWatch
+	base   []byte
+	after  []byte
+	spans  []splice // of the wants, in base
+	staged *files.Staged
+	needs  *target            // what has to be done first
+	from   string             // of a file that a restore brings back from another name: that one's key
+	kept   *checkpoint.Change // what the checkpoint keeps of it
 }
 
 type targetStatus int
@@ -51,6 +54,7 @@ type targetStatus int
 const (
 	todo targetStatus = iota
 	done
+	divided  // some hunks are in the file, others are not
 	skipped  // the file stands as before: try again
 	stale    // nothing was tried: the texts to change are gone
 	conflict // the file holds something else
@@ -60,7 +64,10 @@ const (
 func (t *target) end(s targetStatus, reason string) { t.status, t.reason = s, reason }
 
 // inConflict reports whether the file holds, somewhere, another text than it shall.
-func (t *target) inConflict() bool { return t.status == conflict || t.broken }
+func (t *target) inConflict() bool { return t.status == conflict || t.status == divided }
+
+// made reports whether the file was changed as it shall be, or in part.
+func (t *target) made() bool { return t.status == done || t.status == divided }
 
 func (t *target) unresolved() bool { return t.status == todo || t.status == skipped }
 
@@ -89,14 +96,14 @@ func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range targets {
-		if t.status == done && !t.broken {
+		if t.status == done {
 			t.c.left = t.after
 		}
 		if t.unresolved() {
 			t.end(conflict, orElse(t.reason, "the editor did not make the change, twice"))
 		}
 		for _, wt := range t.wants {
-			wt.h.applying = false
+			wt.h.on(hunkRelease)
 		}
 	}
 	return nil
@@ -143,18 +150,18 @@ func (w *Workspace) attempt(ctx context.Context, p *proposal, targets []*target)
 	}
 	w.flush()
 	w.keepAll(p, slices.Concat(open, closed, ops))
-	step("intent kept")
+	files.AtStep("intent kept")
 	w.stageAll(live(closed))
 	w.applyBuffers(ctx, p, live(open))
 	w.commitAll(live(closed))
 	for _, t := range live(ops) {
-		if t.needs != nil && t.needs.status != done {
+		if t.needs != nil && !t.needs.made() {
 			t.end(failed, keepsNewName)
 			continue
 		}
 		w.carryOutFileOp(ctx, p, t)
 	}
-	w.keepAfter(p, slices.Concat(open, closed, ops))
+	w.keepAfter(slices.Concat(open, closed, ops))
 }
 
 // keepAll keeps the pre-images and the intent before anything is touched, side by side: what takes
@@ -185,7 +192,10 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	wt := &t.wants[0]
 	h := wt.h
 	switch mere := bytes.Equal(h.old, h.new) && bytes.Equal(wt.text, h.old); {
-	case h.state != HunkPending:
+	case w.shownElsewhere(t.c):
+		t.end(failed, beingConfirmed)
+		return
+	case h.state() != HunkPending:
 		t.lose(orElse(h.reason, "the file was changed"))
 		return
 	case known && mere: // whatever the file holds by now goes along
@@ -194,10 +204,11 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 		t.lose("the file was changed")
 		return
 	}
-	h.applying = true
+	h.on(hunkBegin)
 }
 
-// toRename is what a file that is to get another name holds; not known of other changes, or where it cannot be read.
+// toRename is what a file that is to get another name holds; not known of other changes, or where
+// it cannot be read.
 func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known bool) {
 	if c.op != Rename {
 		return nil, false
@@ -223,6 +234,9 @@ func (w *Workspace) prepare(t *target) (open bool) {
 	switch {
 	case c.doc != nil:
 		open = true
+	case w.shownElsewhere(c):
+		t.end(failed, beingConfirmed)
+		return false
 	case errors.Is(err, fs.ErrNotExist):
 		t.lose("the file was deleted")
 		return false
@@ -246,17 +260,17 @@ func (w *Workspace) ontoDisk(c *change, disk *File) {
 		w.emit(c.p, Updated)
 	}
 	if !bytes.Equal(c.text, disk.Text.Data) {
-		c.text, c.index = disk.Text.Data, NewLineIndex(disk.Text.Data)
+		c.text, c.index = disk.Text.Data, text.NewLineIndex(disk.Text.Data)
 	}
 	c.rawSHA, c.enc, c.mode, c.base.SHA256 = disk.SHA256, disk.Text, disk.Mode, disk.SHA256
 }
 
 // build computes what the file shall hold. Caller holds mu.
 func (t *target) build() {
-	text, _ := t.c.current()
-	t.exact(text)
+	body, _ := t.c.current()
+	t.exact(body)
 	t.wants = slices.DeleteFunc(t.wants, func(wt want) bool {
-		if lost := wt.h.state != HunkPending; lost {
+		if lost := wt.h.state() != HunkPending; lost {
 			t.lost = append(t.lost, wt)
 			return true
 		}
@@ -272,29 +286,30 @@ func (t *target) build() {
 		}
 		return a.h.end - b.h.end
 	})
-	t.base = slices.Clone(text)
+	t.base = slices.Clone(body)
 	t.spans = t.splices()
-	t.after = applySplices(t.base, t.spans)
+	t.after = text.Apply(t.base, t.spans)
 	for _, wt := range t.wants {
-		wt.h.applying = true
+		wt.h.on(hunkBegin)
 	}
 }
 
-// exact holds each wanted hunk against the text. While an apply was under way its range followed loosely
-// and may have taken in what the user typed at its border; nothing but the hunk's own text may be replaced.
+// exact holds each wanted hunk against the text. While an apply was under way its range followed
+// loosely and may have taken in what the user typed at its border; nothing but the hunk's own text
+// may be replaced.
 func (t *target) exact(text []byte) {
 	for _, wt := range t.wants {
 		h := wt.h
-		h.applying = false
+		h.on(hunkRelease)
 		own := h.basis(t.c.applied)
-		if h.state != HunkPending || bytes.Equal(text[h.start:h.end], own) {
+		if h.state() != HunkPending || bytes.Equal(text[h.start:h.end], own) {
 			continue
 		}
 		if at := bytes.Index(text[h.start:h.end], own); len(own) > 0 && at >= 0 && bytes.Count(text[h.start:h.end], own) == 1 {
 			h.start, h.end = h.start+at, h.start+at+len(own)
 			continue
 		}
-		h.state, h.reason = HunkStale, "its text was changed"
+		h.because(hunkLost, "its text was changed")
 		t.c.refind(h, text)
 	}
 }
@@ -302,7 +317,7 @@ func (t *target) exact(text []byte) {
 // lose ends a target whose file is gone. Caller holds mu.
 func (t *target) lose(reason string) {
 	for _, wt := range t.wants {
-		wt.h.state, wt.h.reason = HunkStale, reason
+		wt.h.because(hunkLost, reason)
 	}
 	t.lost, t.wants = append(t.lost, t.wants...), nil
 	t.end(stale, reason)
@@ -311,7 +326,7 @@ func (t *target) lose(reason string) {
 func (t *target) splices() []splice {
 	out := make([]splice, len(t.wants))
 	for i, wt := range t.wants {
-		out[i] = splice{wt.h.start, wt.h.end, wt.text}
+		out[i] = splice{Start: wt.h.start, End: wt.h.end, Text: wt.text}
 	}
 	return out
 }
@@ -321,9 +336,9 @@ func (t *target) place(spans []splice) {
 	delta := 0
 	for i, s := range spans {
 		h := t.wants[i].h
-		h.start = s.start + delta
-		h.end = h.start + len(s.text)
-		delta += len(s.text) - (s.end - s.start)
+		h.start = s.Start + delta
+		h.end = h.start + len(s.Text)
+		delta += len(s.Text) - (s.End - s.Start)
 	}
 }
 
@@ -335,7 +350,7 @@ func (w *Workspace) stageAll(closed []*target) {
 		enc := t.c.enc
 		enc.Data = t.after
 		if data, err = enc.Encode(); err == nil {
-			t.staged, err = stage(t.c.ref, data, t.c.rawSHA, 0)
+			t.staged, err = files.Stage(t.c.ref, data, t.c.rawSHA, 0)
 		}
 		if err != nil {
 			break
@@ -350,7 +365,7 @@ func (w *Workspace) stageAll(closed []*target) {
 	for _, t := range closed {
 		t.end(failed, err.Error())
 		if t.staged != nil {
-			t.staged.discard()
+			t.staged.Discard()
 			t.staged = nil
 		}
 	}
@@ -362,15 +377,15 @@ func (w *Workspace) commitAll(closed []*target) {
 		opened := t.c.doc != nil
 		w.mu.Unlock()
 		if opened {
-			t.staged.discard()
+			t.staged.Discard()
 			t.end(skipped, "it was opened in the editor meanwhile")
 			continue
 		}
-		err := t.staged.commit()
-		step("committed")
+		err := t.staged.Commit()
+		files.AtStep("committed")
 		w.mu.Lock()
 		switch {
-		case errors.Is(err, errChangedOnDisk):
+		case errors.Is(err, files.ErrChanged):
 			t.end(skipped, err.Error())
 			t.release()
 		case err != nil:
@@ -385,7 +400,7 @@ func (w *Workspace) commitAll(closed []*target) {
 // release lets the hunks follow typing again. Caller holds mu.
 func (t *target) release() {
 	for _, wt := range t.wants {
-		wt.h.applying = false
+		wt.h.on(hunkRelease)
 	}
 }
 
@@ -411,16 +426,16 @@ func (w *Workspace) shiftOwn(t *target, spans []splice) {
 		t.c.move(spans[i], false)
 	}
 	t.place(spans)
-	t.c.text, t.c.index = t.after, NewLineIndex(t.after)
+	t.c.text, t.c.index = t.after, text.NewLineIndex(t.after)
 }
 
 // shiftOther moves another proposal's hunks; those that overlap become stale.
-func (w *Workspace) shiftOther(c *change, spans []splice, text []byte) {
+func (w *Workspace) shiftOther(c *change, spans []splice, body []byte) {
 	changed := false
 	for i := len(spans) - 1; i >= 0; i-- {
 		changed = c.move(spans[i], true) || changed
 	}
-	c.text, c.index = text, NewLineIndex(text)
+	c.text, c.index = body, text.NewLineIndex(body)
 	if changed {
 		c.p.revision++
 		w.emit(c.p, Updated)

@@ -30,10 +30,10 @@ type steered interface{ SteerText() string }
 // restarts is a cause that means the end of the process, not a decision.
 type restarts interface{ Restarts() bool }
 
-// Await waits until an Ask proposal is decided, or lets a Confirm one be confirmed; for the
-// other policies it returns at once. If ctx ends first, what is undecided is withdrawn, or,
-// if its cause has a SteerText, rejected with that text as comment; the outcome then tells
-// so and there is no error. A cause that Restarts leaves an Ask proposal pending, for after the restart.
+// Await waits until an Ask proposal is decided, or lets a Confirm one be confirmed; for the other
+// policies it returns at once. If ctx ends first, what is undecided is withdrawn, or, if its cause
+// has a SteerText, rejected with that text as comment; the outcome then tells so and there is no
+// error. A cause that Restarts leaves an Ask proposal pending, for after the restart.
 func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, error) {
 	w.mu.Lock()
 	p := w.proposals[proposalID]
@@ -64,7 +64,7 @@ func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, erro
 func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Outcome{ProposalID: p.id, State: p.state, Text: "interrupted by a restart; proposal " + p.id + " is still pending", CutOff: true}, !p.closed
+	return Outcome{ProposalID: p.id, State: p.state(), Text: "interrupted by a restart; proposal " + p.id + " is still pending", CutOff: true}, !p.closed()
 }
 
 // endWait settles a proposal whose waiting call ends: after the decision under way, if that
@@ -81,16 +81,16 @@ func (w *Workspace) endWait(ctx context.Context, p *proposal) {
 	}
 	var s steered
 	if errors.As(context.Cause(ctx), &s) {
-		w.withdraw(p, s.SteerText(), StateRejected)
+		w.withdraw(p, s.SteerText(), proposalRejected)
 	} else {
-		w.withdraw(p, "", StateWithdrawn)
+		w.withdraw(p, "", proposalWithdrawn)
 	}
 }
 
 // withdraw closes a proposal with its undecided hunks rejected.
-func (w *Workspace) withdraw(p *proposal, comment string, state State) {
+func (w *Workspace) withdraw(p *proposal, comment string, phase proposalPhase) {
 	w.mu.Lock()
-	if p.closed {
+	if p.closed() {
 		w.mu.Unlock()
 		return
 	}
@@ -98,15 +98,16 @@ func (w *Workspace) withdraw(p *proposal, comment string, state State) {
 	for _, c := range p.changes {
 		for _, h := range c.hunks {
 			if h.open() {
-				h.state, h.comment = HunkRejected, comment
+				h.on(hunkReject)
+				h.comment = comment
 			}
 		}
 	}
 	if accepted {
-		state = StatePartial
+		phase = proposalPartial
 	}
 	p.revision++
-	w.close(p, state)
+	w.close(p, phase)
 	w.mu.Unlock()
 	w.persist(p)
 	w.deliver()
@@ -116,9 +117,9 @@ func (w *Workspace) withdraw(p *proposal, comment string, state State) {
 // stored of it. Text that stands in the files stays there.
 func (w *Workspace) DropSession(sessionID string) {
 	for _, p := range w.open(sessionID) {
-		w.withdraw(p, "", StateWithdrawn)
+		w.withdraw(p, "", proposalWithdrawn)
 	}
-	w.stamps.dropSession(sessionID)
+	w.reads.DropSession(sessionID)
 	w.forgetSession(sessionID)
 }
 
@@ -127,7 +128,7 @@ func (w *Workspace) open(sessionID string) []*proposal {
 	defer w.mu.Unlock()
 	var out []*proposal
 	for _, p := range w.order {
-		if p.session == sessionID && !p.closed {
+		if p.session == sessionID && !p.closed() {
 			out = append(out, p)
 		}
 	}
@@ -137,14 +138,17 @@ func (w *Workspace) open(sessionID string) []*proposal {
 func (w *Workspace) outcome(p *proposal) Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := Outcome{ProposalID: p.id, State: p.state, Text: p.report()}
-	p.told, p.withheld = o.Text, false
+	o := Outcome{ProposalID: p.id, State: p.state(), Text: p.report()}
+	p.told = o.Text
+	if p.teller == tellByCall {
+		p.teller = tellByOutcomes
+	}
 	rejected := 0
 	for _, c := range p.changes {
 		touched := c.applied
 		for _, h := range c.hunks {
 			o.Total++
-			switch h.state {
+			switch h.state() {
 			case HunkAccepted:
 				o.Accepted++
 				touched = true
@@ -158,7 +162,7 @@ func (w *Workspace) outcome(p *proposal) Outcome {
 			o.Changed = append(o.Changed, c.ref)
 		}
 	}
-	o.Denied = o.Total > 0 && rejected == o.Total && p.state == StateRejected
+	o.Denied = o.Total > 0 && rejected == o.Total && p.state() == StateRejected
 	w.stampOwn(p)
 	return o
 }
@@ -179,7 +183,7 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 			w.stampOwn(p)
 			out = append(out, fmt.Sprintf("%s (%s): %s", orElse(p.title, "edit"), p.id, p.told))
 			told = append(told, p)
-		case p.closed && p.kept && !p.withheld:
+		case p.closed() && p.kept && p.teller != tellByCall:
 			told = append(told, p) // by its call, whose result is kept by now
 		}
 	}
@@ -193,7 +197,7 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 // untold reports whether the model does not know how the proposal stands and no waiting
 // call is going to tell it. Caller holds mu.
 func (p *proposal) untold() bool {
-	return !p.withheld && p.decided && (p.policy != Auto || p.lateNews) && p.report() != p.told
+	return p.teller == tellByOutcomes && p.decided && p.report() != p.told
 }
 
 // report is the outcome in words: terse, exact, with the user's own text as a diff.
@@ -204,7 +208,7 @@ func (p *proposal) report() string {
 	for _, c := range p.changes {
 		for _, h := range c.hunks {
 			total++
-			switch h.state {
+			switch h.state() {
 			case HunkAccepted:
 				accepted++
 			case HunkPending:
@@ -222,9 +226,9 @@ func (p *proposal) report() string {
 	head := fmt.Sprintf("applied %d/%d hunks", accepted, total)
 	if pending > 0 {
 		head = p.pendingHead(accepted, pending, total)
-	} else if p.state == StateWithdrawn {
+	} else if p.state() == StateWithdrawn {
 		head += "; the rest was withdrawn before the user decided"
-	} else if p.state == StateConflict {
+	} else if p.state() == StateConflict {
 		head += "; conflict"
 	}
 	text := strings.Join(append([]string{head}, append(parts, diffs...)...), "; ")
@@ -260,23 +264,23 @@ func hunks(n int) string {
 func (p *proposal) reportHunk(c *change, h *hunk) (part, diff string) {
 	name := fmt.Sprintf("hunk %d", h.ordinal)
 	if len(p.changes) > 1 {
-		name = fmt.Sprintf("hunk %d (%s)", h.ordinal, c.ref.Rel)
+		name = fmt.Sprintf("hunk %d (%s)", h.ordinal, c.ref)
 	}
 	quote := ""
 	if h.comment != "" {
 		quote = fmt.Sprintf(": %q", h.comment)
 	}
 	switch {
-	case h.state == HunkRejected && p.state == StateWithdrawn:
+	case h.state() == HunkRejected && p.state() == StateWithdrawn:
 		return "", ""
-	case h.state == HunkRejected:
+	case h.state() == HunkRejected:
 		return name + " rejected" + quote, ""
-	case h.state == HunkStale:
+	case h.state() == HunkStale:
 		return name + " not applied: " + orElse(h.reason, "its text was changed"), ""
-	case h.state == HunkAccepted && h.hasByUser:
+	case h.state() == HunkAccepted && h.byUser != nil:
 		d := edit.Unified("proposed", "user", h.new, h.byUser, diffContext)
 		return "", name + " changed by the user" + quote + ":\n" + string(bytes.TrimRight([]byte(d), "\n")) + "\n"
-	case h.state == HunkAccepted && quote != "":
+	case h.state() == HunkAccepted && quote != "":
 		return name + " accepted" + quote, ""
 	}
 	return "", ""

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // lines makes n distinct lines of about 80 bytes, some of them not ASCII.
@@ -31,7 +33,7 @@ func BenchmarkDidChange(b *testing.B) {
 			for b.Loop() {
 				i++
 				p := Position{Line: uint32(i*7919) % uint32(n), Character: 20}
-				must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{p, p}, Text: []byte("x")}}))
+				must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
 			}
 		})
 		b.Run(fmt.Sprintf("%d_lines_read_between", n), func(b *testing.B) {
@@ -45,7 +47,7 @@ func BenchmarkDidChange(b *testing.B) {
 				w.docs["untitled:x"].snapshot() // a reader holds it: the next change copies
 				w.mu.Unlock()
 				p := Position{Line: uint32(i*7919) % uint32(n), Character: 20}
-				must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{p, p}, Text: []byte("x")}}))
+				must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
 			}
 		})
 		b.Run(fmt.Sprintf("%d_lines_full_text", n), func(b *testing.B) {
@@ -69,7 +71,7 @@ func BenchmarkDidChange(b *testing.B) {
 		for b.Loop() {
 			i++
 			p := Position{Character: 2_000_000}
-			must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{p, p}, Text: []byte("x")}}))
+			must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
 		}
 	})
 }
@@ -95,7 +97,7 @@ func BenchmarkProposeOneMegabyte(b *testing.B) {
 					p, err := be.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{ch}})
 					must(b, err)
 					b.StopTimer()
-					be.withdraw(be.proposals[p.ID], "", StateWithdrawn)
+					be.withdraw(be.proposals[p.ID], "", proposalWithdrawn)
 					b.StartTimer()
 				}
 			})
@@ -153,9 +155,9 @@ func BenchmarkKeystrokeOverThousandHunks(b *testing.B) {
 
 // BenchmarkCheckpoint shows that the cost is that of the bytes touched, not of the tree.
 func BenchmarkCheckpoint(b *testing.B) {
-	sync := syncFile
-	syncFile = func(*os.File) error { return nil } // the disk's own time varies more than ours
-	defer func() { syncFile = sync }()
+	sync := files.SyncFile
+	files.SyncFile = func(*os.File) error { return nil } // the disk's time varies
+	defer func() { files.SyncFile = sync }()
 	for _, files := range []int{10, bigTree()} {
 		b.Run(fmt.Sprintf("tree_of_%d", files), func(b *testing.B) {
 			be := newBench(b, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) { o.OnProposal = nil })

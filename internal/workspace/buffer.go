@@ -81,8 +81,8 @@ func (w *Workspace) request(ctx context.Context, label string, targets []*target
 	}
 }
 
-// rebuild computes the new text again if the user typed since it was prepared; where that took the hunks'
-// texts away the target ends. Caller holds mu.
+// rebuild computes the new text again if the user typed since it was prepared; where that took the
+// hunks' texts away the target ends. Caller holds mu.
 func (t *target) rebuild() {
 	if !bytes.Equal(t.base, t.c.doc.text) {
 		t.build()
@@ -187,8 +187,8 @@ func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 	t.release()
 }
 
-// divide settles a change that the editor made otherwise than asked, hunk by hunk: what stands is done, what
-// is as it was stays undecided, and only the rest is in conflict. Caller holds mu.
+// divide settles a change that the editor made otherwise than asked, hunk by hunk: what stands is
+// done, what is as it was stays undecided, and only the rest is in conflict. Caller holds mu.
 func (t *target) divide(text []byte) {
 	const reason = "the editor left another text than the accepted one"
 	var stand, lost []want
@@ -198,7 +198,7 @@ func (t *target) divide(text []byte) {
 			stand = append(stand, wt)
 			continue
 		case !wt.h.holds(text, wt.h.stands(t.c.applied)):
-			wt.h.state, wt.h.reason = HunkStale, reason
+			wt.h.because(hunkLost, reason)
 		}
 		lost = append(lost, wt)
 	}
@@ -206,8 +206,8 @@ func (t *target) divide(text []byte) {
 		t.end(conflict, reason)
 		return
 	}
-	t.wants, t.lost, t.after, t.broken = stand, append(t.lost, lost...), text, true
-	t.end(done, reason)
+	t.wants, t.lost, t.after = stand, append(t.lost, lost...), text
+	t.end(divided, reason)
 }
 
 // stands reports whether every hunk's place holds exactly the text it shall hold.

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 func (b *bench) turn(turn, name, text string) {
 	b.t.Helper()
 	ref := b.ref(name)
 	ch := Change{Op: Modify, Ref: ref, Data: []byte(text)}
-	if !exists(ref) {
+	if !files.Exists(ref) {
 		ch.Op = Create
 	}
 	_, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s", TurnID: turn, MessageID: "m-" + turn, Title: "edit", Policy: Auto, Changes: []Change{ch}})
@@ -88,7 +90,8 @@ func (b *bench) session(id string) string {
 	return s
 }
 
-// TestCheckpointCountsARetryOnce: an edit that the editor made only when it was asked again counts as one.
+// TestCheckpointCountsARetryOnce: an edit that the editor made only when it was asked again counts
+// as one.
 func TestCheckpointCountsARetryOnce(t *testing.T) {
 	inBubble(t, "skips the second edit once", func(t *testing.T, b *bench, uri string) {
 		b.propose(Auto, "a.txt", strings.Replace(ten, "two", "2", 1))
@@ -127,7 +130,8 @@ func TestRestoreConflicts(t *testing.T) {
 	}
 }
 
-// TestRestoreTellsOfOtherProposals: a restore that takes away what another proposal was made for says so at once.
+// TestRestoreTellsOfOtherProposals: a restore that takes away what another proposal was made for
+// says so at once.
 func TestRestoreTellsOfOtherProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.propose(Auto, "a.txt", strings.Replace(ten, "two", "TWO", 1))
@@ -197,7 +201,8 @@ func TestLongCommand(t *testing.T) {
 	equal(t, "the others do not", len(list[1].NotCovered), 0)
 }
 
-// TestChattyWatcher: what a command that runs for days remembers is bounded by the files, not by what it does to them.
+// TestChattyWatcher: what a command that runs for days remembers is bounded by the files, not by
+// what it does to them.
 func TestChattyWatcher(t *testing.T) {
 	b := newBench(t, map[string]string{"log.txt": ten})
 	c := b.BeginCommand("s", "t1")
@@ -225,7 +230,7 @@ func TestCollectGarbage(t *testing.T) {
 		return len(names)
 	}
 	equal(t, "contents", blobs(), 3)
-	b.collectGarbage(now.Add(age/2 + time.Minute))
+	b.checkpoints.Collect(now.Add(age/2 + time.Minute))
 	equal(t, "the old one is gone", len(b.Checkpoints("s")), 1)
 	equal(t, "its content too", blobs(), 2)
 	r := b.undo()
@@ -245,12 +250,12 @@ func TestCollectGarbageBySize(t *testing.T) {
 		b.turn(fmt.Sprint("t", i), "a.txt", text)
 	}
 	b.wg.Wait()
-	b.collectGarbage(now.Add(1000 * 24 * time.Hour))
+	b.checkpoints.Collect(now.Add(1000 * 24 * time.Hour))
 	equal(t, "all are kept for ever", len(b.Checkpoints("s")), 3)
 	b.KeepCheckpoints(Retention{MaxBytes: 150})
 	b.wg.Wait()
 	equal(t, "the setting counts at once", len(b.Checkpoints("s")), 1)
-	b.collectGarbage(now.Add(2 * blobGrace))
+	b.checkpoints.Collect(now.Add(2 * time.Hour))
 	equal(t, "the newest fits", len(b.Checkpoints("s")), 1)
 	equal(t, "it works", len(b.undo().Conflicts), 0)
 	equal(t, "text", b.disk("a.txt"), ten+"more\n")
@@ -265,7 +270,7 @@ func TestStateDirThatCannotBeWritten(t *testing.T) {
 
 func TestDiskThatCannotBeWritten(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten})
-	step = func(at string) {
+	files.AtStep = func(at string) {
 		if at == "temp created" {
 			names, _ := filepath.Glob(b.path(".b.txt.*"))
 			if len(names) > 0 {
@@ -274,7 +279,7 @@ func TestDiskThatCannotBeWritten(t *testing.T) {
 			}
 		}
 	}
-	defer func() { step = func(string) {} }()
+	defer func() { files.AtStep = func(string) {} }()
 	p := b.propose(Ask, "a.txt", edited, "b.txt", edited)
 	b.decide(p, accept("*"))
 	names, _ := filepath.Glob(b.path(".*"))
@@ -307,7 +312,8 @@ func TestDropSession(t *testing.T) {
 	equal(t, "stored", len(names), 0)
 }
 
-// TestUndoOfSome: a file that cannot be brought back is listed; the others are brought back all the same.
+// TestUndoOfSome: a file that cannot be brought back is listed; the others are brought back all
+// the same.
 func TestUndoOfSome(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "c.txt": ten})
 	b.propose(Auto, "a.txt", edited, "b.txt", edited)
@@ -321,8 +327,8 @@ func TestUndoOfSome(t *testing.T) {
 	equal(t, "conflicts of all", len(b.undo().Conflicts), 1)
 }
 
-// TestUndoOfARenameByHalf: a renamed file whose old name cannot be brought back keeps its new one, or its text would be
-// nowhere in the workspace.
+// TestUndoOfARenameByHalf: a renamed file whose old name cannot be brought back keeps its new one,
+// or its text would be nowhere in the workspace.
 func TestUndoOfARenameByHalf(t *testing.T) {
 	for name, taken := range map[string]func(b *bench){
 		"a folder has the name":                               func(b *bench) { must(t, os.Mkdir(b.path("d/a.txt"), 0o755)) },
@@ -330,7 +336,7 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 		"a file stands where it lay":                          func(b *bench) { must(t, os.Remove(b.path("d"))); must(t, os.WriteFile(b.path("d"), nil, 0o644)) },
 		"you made another of the name":                        func(b *bench) { must(t, os.WriteFile(b.path("d/a.txt"), []byte("mine\n"), 0o644)) },
 		"a folder is made meanwhile": func(b *bench) {
-			step = func(at string) {
+			files.AtStep = func(at string) {
 				if at == "intent kept" {
 					must(t, os.MkdirAll(b.path("d/a.txt"), 0o755))
 				}
@@ -338,7 +344,7 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() { step = func(string) {} }()
+			defer func() { files.AtStep = func(string) {} }()
 			b := newBench(t, map[string]string{"d/a.txt": ten})
 			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
 			must(t, err)
@@ -357,8 +363,8 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 	}
 }
 
-// TestRedoOfARenameByHalf: what an undo brought back to its old name keeps that one where the new one cannot be had again,
-// however often it went to and fro.
+// TestRedoOfARenameByHalf: what an undo brought back to its old name keeps that one where the new
+// one cannot be had again, however often it went to and fro.
 func TestRedoOfARenameByHalf(t *testing.T) {
 	for rounds := range 3 {
 		for _, again := range []bool{false, true} {

@@ -38,7 +38,7 @@ func (w *Workspace) collecting(sessionID string) *proposal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range slices.Backward(w.order) {
-		if p.session == sessionID && p.policy == Collect && !p.closed {
+		if p.session == sessionID && p.policy == Collect && !p.closed() {
 			return p
 		}
 	}
@@ -76,7 +76,7 @@ func (w *Workspace) composed(ctx context.Context, p *proposal, req ProposeReques
 			return nil, err
 		}
 		if c == nil && (old == nil || !slices.ContainsFunc(old.hunks, (*hunk).open)) {
-			return nil, fmt.Errorf("proposing a change of %s: %w", ch.Ref.Rel, ErrNoChange)
+			return nil, fmt.Errorf("proposing a change of %s: %w", ch.Ref, ErrNoChange)
 		}
 		next[ch.Ref.Key] = c
 	}
@@ -100,7 +100,7 @@ func (w *Workspace) compose(ctx context.Context, p *proposal, old *change, ch Ch
 	}
 	switch {
 	case old.op == Rename || old.op == Delete || ch.Op == Rename:
-		return nil, fmt.Errorf("changing %s: %w", ch.Ref.Rel, errPendingMove)
+		return nil, fmt.Errorf("changing %s: %w", ch.Ref, errPendingMove)
 	case old.op == Create && ch.Op == Delete:
 		return nil, nil
 	case old.op == Create:
@@ -114,15 +114,16 @@ func (w *Workspace) compose(ctx context.Context, p *proposal, old *change, ch Ch
 		return nil, err
 	}
 	if pending := w.pendingOver(old, f); ch.Base != "" && ch.Base != HashOf(pending) {
-		return nil, &ChangedError{Path: ch.Ref.Rel}
+		return nil, &ChangedError{Path: ch.Ref.String()}
 	}
 	ch.Base, ch.Op = "", Modify
 	ch.Hunks = retier(edit.Hunks(f.Text.Data, ch.Data), ch)
 	return w.newModify(ctx, p, ch, f)
 }
 
-// pendingOver is what the file shall hold by a change, over the text that was just read: what others changed
-// since the last edit is in both, so that a difference between the two never takes it back.
+// pendingOver is what the file shall hold by a change, over the text that was just read: what
+// others changed since the last edit is in both, so that a difference between the two never takes
+// it back.
 func (w *Workspace) pendingOver(c *change, f *File) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +168,7 @@ func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequ
 	p.number()
 	p.revision++
 	if len(p.changes) == 0 {
-		w.close(p, StateSuperseded)
+		w.close(p, proposalSuperseded)
 		return true
 	}
 	p.diff = unified(w.sides(p))
@@ -197,7 +198,7 @@ func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 	old := p.changes[at]
 	w.untrack(old)
 	for _, h := range old.hunks {
-		if old.op == Modify && c.op == Modify && h.state != HunkPending {
+		if old.op == Modify && c.op == Modify && h.state() != HunkPending {
 			c.hunks = append(c.hunks, h)
 		}
 	}
@@ -210,11 +211,11 @@ func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range w.order {
-		if p.session != sessionID || p.policy != Collect || p.closed {
+		if p.session != sessionID || p.policy != Collect || p.closed() {
 			continue
 		}
 		c := p.changeOf(ref.Key)
-		if c == nil || !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state == HunkPending }) {
+		if c == nil || !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() == HunkPending }) {
 			continue
 		}
 		out := &File{Ref: ref, Source: FromPending, Mode: 0o644}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
 // Command watches what a shell command changes, which no checkpoint covers: the files that
@@ -54,13 +57,11 @@ func (w *Workspace) knownPaths(sessionID string) []string {
 		}
 	}
 	w.mu.Unlock()
-	w.stamps.mu.Lock()
-	for k := range w.stamps.m {
-		if k.session == sessionID && uriScheme(k.key) == "" {
-			out = append(out, k.key)
+	for _, key := range w.reads.Keys(sessionID) {
+		if path.Scheme(key) == "" {
+			out = append(out, key)
 		}
 	}
-	w.stamps.mu.Unlock()
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -83,7 +84,7 @@ func (c *Command) End() []string {
 	paths, changed := c.look()
 	w.onDisk(paths)
 	if len(changed) > 0 {
-		w.noteNotCovered(c, changed)
+		w.checkpoints.NotCovered(checkpoint.Turn{Session: c.session, ID: c.turn}, c.began, changed)
 	}
 	return changed
 }
@@ -145,7 +146,7 @@ func (w *Workspace) wrote(targets []*target) {
 	marks := map[string]fileMark{}
 	for _, t := range targets {
 		for _, ref := range []Ref{t.c.ref, t.c.newRef} {
-			if t.status == done && ref.IsFile() {
+			if t.made() && ref.IsFile() {
 				marks[ref.Path] = markOf(ref.Path)
 			}
 		}
@@ -160,35 +161,12 @@ func (w *Workspace) wrote(targets []*target) {
 // isOwnWrite reports whether the file is as the session's own edit left it: a watcher's
 // report about that may come late.
 func (w *Workspace) isOwnWrite(sessionID string, ref Ref) bool {
-	s, ok := w.stamps.get(stampKey{sessionID, ref.Key})
-	if !ok || !s.own || !ref.IsFile() {
+	r, ok := w.reads.Get(sessionID, ref.Key)
+	if !ok || !r.Own || !ref.IsFile() {
 		return false
 	}
 	f, err := readDisk(ref)
-	return err == nil && HashOf(f.Text.Data) == s.sha
-}
-
-func (w *Workspace) noteNotCovered(c *Command, changed []string) {
-	w.checkpoints.mu.Lock()
-	defer w.checkpoints.mu.Unlock()
-	cp := w.checkpointSince(c)
-	for _, name := range changed {
-		if !slices.Contains(cp.NotCovered, name) {
-			cp.NotCovered = append(cp.NotCovered, name)
-		}
-	}
-	w.reportState(w.saveCheckpoint(cp))
-}
-
-// checkpointSince is the checkpoint that names what a command changed: its turn's, or the newest,
-// if the command ran on beside later turns. Caller holds checkpoints.mu.
-func (w *Workspace) checkpointSince(c *Command) *checkpoint {
-	if l := w.log(c.session); len(l.list) > 0 {
-		if cp := l.list[len(l.list)-1]; !cp.Restore && !cp.Undone && cp.Turn != c.turn && !cp.Created.Before(c.began) {
-			return cp
-		}
-	}
-	return w.currentCheckpoint(&proposal{session: c.session, turn: c.turn})
+	return err == nil && HashOf(f.Text.Data) == r.SHA
 }
 
 // FileEvent is one event of workspace/didChangeWatchedFiles.
@@ -204,16 +182,16 @@ func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	var open, all []string
 	w.mu.Lock()
 	for _, e := range events {
-		_, path := lexicalKey(e.URI)
-		if path == "" {
+		_, file := path.LexicalKey(e.URI)
+		if file == "" {
 			continue
 		}
-		all = append(all, path)
+		all = append(all, file)
 		for c := range w.commands {
-			c.watched[path] = true
+			c.watched[file] = true
 		}
 		if w.document(e.URI) != nil {
-			open = append(open, path)
+			open = append(open, file)
 		}
 	}
 	w.mu.Unlock()

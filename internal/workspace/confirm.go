@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // confirm lets the editor ask: one applyEdit in which every hunk bears an annotation that
@@ -22,19 +25,10 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 		return
 	}
 	targets := p.targets(func(_ *change, h *hunk) (want, bool) { return want{h, h.new}, h.open() })
-	unlock, err := w.locks.lock(ctx, targetKeys(targets))
-	if err == nil {
-		defer unlock()
-		for _, t := range targets {
-			if t.c.op != Modify {
-				w.prepareOp(ctx, t)
-			} else {
-				w.prepare(t)
-			}
-		}
-		w.keepAll(p, targets)
+	if shown, err := w.prepareConfirm(ctx, p, targets); err == nil {
 		w.confirmWith(ctx, p, live(targets))
-		w.keepAfter(p, targets)
+		shown()
+		w.keepAfter(targets)
 	}
 	if err := ctx.Err(); err != nil && w.undecided(p) {
 		w.leaveConfirm(ctx, p)
@@ -42,6 +36,84 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 	}
 	w.concludeConfirm(ctx, p, targets)
 }
+
+// prepareConfirm readies the targets under their files' locks, which are released before the user
+// is asked. Until shown is called the targets that are on disk are marked: another change of
+// theirs would move the text below the positions that the editor shows. An editor protects its
+// open documents itself, by their versions.
+func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal, targets []*target) (shown func(), err error) {
+	unlock, err := w.lockUnshown(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var onDisk []*target
+	for _, t := range targets {
+		if t.c.op != Modify {
+			w.prepareOp(ctx, t)
+		} else if w.prepare(t) {
+			continue
+		}
+		onDisk = append(onDisk, t)
+	}
+	w.keepAll(p, targets)
+	keys := targetKeys(onDisk)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range keys {
+		w.confirming[k] = append(w.confirming[k], p)
+	}
+	return func() { w.confirmed(p, keys) }, nil
+}
+
+// lockUnshown locks the targets' files when the editor shows no other change of those on disk:
+// previews of one file come one after the other.
+func (w *Workspace) lockUnshown(ctx context.Context, targets []*target) (unlock func(), err error) {
+	for {
+		over := w.docEvents.wait()
+		if unlock, err = w.locks.lock(ctx, targetKeys(targets)); err != nil {
+			return nil, err
+		}
+		w.mu.Lock()
+		busy := slices.ContainsFunc(targets, func(t *target) bool { return t.c.doc == nil && w.shownElsewhere(t.c) })
+		w.mu.Unlock()
+		if !busy {
+			return unlock, nil
+		}
+		unlock()
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (w *Workspace) confirmed(p *proposal, keys []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range keys {
+		w.confirming[k] = slices.DeleteFunc(w.confirming[k], func(o *proposal) bool { return o == p })
+		if len(w.confirming[k]) == 0 {
+			delete(w.confirming, k)
+		}
+	}
+	w.docEvents.notify()
+}
+
+// shownElsewhere reports whether the editor shows another proposal's change of the file on disk.
+// Caller holds mu.
+func (w *Workspace) shownElsewhere(c *change) bool {
+	for _, k := range targetKeys([]*target{{c: c}}) {
+		if slices.ContainsFunc(w.confirming[k], func(o *proposal) bool { return o != c.p }) {
+			return true
+		}
+	}
+	return false
+}
+
+// beingConfirmed is why a file is not changed that the editor shows.
+const beingConfirmed = "the editor shows another change of it for confirmation; try again when that is decided"
 
 func (w *Workspace) undecided(p *proposal) bool {
 	w.mu.Lock()
@@ -53,13 +125,16 @@ func (w *Workspace) undecided(p *proposal) bool {
 func (w *Workspace) leaveConfirm(ctx context.Context, p *proposal) {
 	var s steered
 	if errors.As(context.Cause(ctx), &s) {
-		w.withdraw(p, s.SteerText(), StateRejected)
+		w.withdraw(p, s.SteerText(), proposalRejected)
 	} else {
-		w.withdraw(p, "", StateWithdrawn)
+		w.withdraw(p, "", proposalWithdrawn)
 	}
 }
 
 func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*target) {
+	if len(targets) == 0 {
+		return // nothing can be shown: the texts to change are gone
+	}
 	w.mu.Lock()
 	e := WorkspaceEdit{Annotations: map[string]Annotation{}}
 	for _, t := range targets {
@@ -113,7 +188,7 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 		doc.URI, doc.Version = d.uri, &v
 	}
 	for _, wt := range t.wants {
-		for _, te := range w.textEdits(d, []splice{{wt.h.start, wt.h.end, wt.text}}).Edits {
+		for _, te := range w.textEdits(d, []splice{{Start: wt.h.start, End: wt.h.end, Text: wt.text}}).Edits {
 			te.AnnotationID = note(wt.h)
 			doc.Edits = append(doc.Edits, te)
 		}
@@ -123,15 +198,15 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 
 // opText is what gives a file its text, once it was made or has its new name.
 func (w *Workspace) opText(c *change) DocumentEdit {
-	h, d := c.hunks[0], &document{uri: c.resultURI(), index: NewLineIndex(nil)}
+	h, d := c.hunks[0], &document{uri: c.resultURI(), index: text.NewLineIndex(nil)}
 	var splices []splice
 	switch c.op {
 	case Create:
-		splices = []splice{{0, 0, h.new}}
+		splices = []splice{{Start: 0, End: 0, Text: h.new}}
 	case Rename:
-		d.text, d.index = h.old, NewLineIndex(h.old)
+		d.text, d.index = h.old, text.NewLineIndex(h.old)
 		for _, part := range edit.Hunks(h.old, h.new) {
-			splices = append(splices, splice{part.BaseStart, part.BaseEnd, part.New})
+			splices = append(splices, splice{Start: part.BaseStart, End: part.BaseEnd, Text: part.New})
 		}
 	}
 	text := w.textEdits(d, splices)
@@ -182,11 +257,11 @@ func (w *Workspace) truth(ref Ref) ([]byte, error) {
 func (t *target) opHappened() bool {
 	switch t.c.op {
 	case Create:
-		return exists(t.c.ref)
+		return files.Exists(t.c.ref)
 	case Delete:
-		return !exists(t.c.ref)
+		return !files.Exists(t.c.ref)
 	}
-	return exists(t.c.newRef) && !exists(t.c.ref)
+	return files.Exists(t.c.newRef) && !files.Exists(t.c.ref)
 }
 
 // textCame reports whether a file that was made, or renamed and changed, holds its text.
@@ -220,10 +295,9 @@ func (w *Workspace) readBack(t *target) {
 	}
 	diff := edit.Hunks(t.base, now)
 	for i, wt := range t.wants {
-		wt.h.applying = false
-		wt.h.state = tookHunk(diff, wt.h, t.spans[i])
-		if wt.h.state == HunkStale {
-			wt.h.reason, t.c.reason = otherText, otherText
+		e := tookHunk(diff, wt.h, t.spans[i])
+		if wt.h.because(e, otherText); e == hunkLost {
+			t.c.reason = otherText
 		}
 	}
 }
@@ -238,30 +312,31 @@ func (w *Workspace) readBackOp(t *target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := t.wants[0].h
-	h.applying, t.status = false, done
+	t.status = done
 	switch {
 	case came:
-		h.state = HunkAccepted
+		h.on(hunkAccept)
 	case happened:
-		h.state, h.reason, t.c.reason = HunkStale, otherText, otherText
+		h.because(hunkLost, otherText)
+		t.c.reason = otherText
 	default:
-		h.state = HunkRejected
+		h.on(hunkReject)
 		t.end(skipped, "")
 	}
 }
 
-// tookHunk compares a hunk, whose place in the base is at, with what changed in the base.
-func tookHunk(diff []edit.Hunk, h *hunk, at splice) HunkState {
-	state := HunkRejected
+// tookHunk compares a hunk, whose position in the base is at, with what changed in the base.
+func tookHunk(diff []edit.Hunk, h *hunk, at splice) hunkEvent {
+	took := hunkReject
 	for _, d := range diff {
 		switch {
-		case d.BaseStart == at.start && d.BaseEnd == at.end && bytes.Equal(d.New, h.new):
-			return HunkAccepted
-		case d.BaseStart < at.end && at.start < d.BaseEnd, d.BaseStart == at.start:
-			state = HunkStale
+		case d.BaseStart == at.Start && d.BaseEnd == at.End && bytes.Equal(d.New, h.new):
+			return hunkAccept
+		case d.BaseStart < at.End && at.Start < d.BaseEnd, d.BaseStart == at.Start:
+			took = hunkLost
 		}
 	}
-	return state
+	return took
 }
 
 func (w *Workspace) concludeConfirm(ctx context.Context, p *proposal, targets []*target) {
@@ -269,7 +344,7 @@ func (w *Workspace) concludeConfirm(ctx context.Context, p *proposal, targets []
 	w.mu.Lock()
 	p.revision++
 	p.decided = true
-	w.close(p, p.finalState())
+	w.close(p, p.closedPhase())
 	w.mu.Unlock()
 	w.persist(p)
 	w.deliver()

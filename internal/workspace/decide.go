@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // Action is what a decision does with a hunk.
@@ -100,7 +102,7 @@ func (w *Workspace) decide(ctx context.Context, p *proposal, req DecideRequest) 
 	}
 	w.conclude(p, req, ds, targets, &res)
 	w.persistDone(p)
-	step("decision kept")
+	files.AtStep("decision kept")
 	w.deliver()
 	return res, nil
 }
@@ -135,7 +137,7 @@ func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision,
 	}
 	for _, c := range p.changes {
 		for _, h := range c.hunks {
-			if rest != nil && h.state == HunkPending && !named(h) {
+			if rest != nil && h.state() == HunkPending && !named(h) {
 				ds[h] = &decision{c, *rest}
 			}
 		}
@@ -157,16 +159,16 @@ func (p *proposal) find(hunkID string) (*change, *hunk) {
 // refuse says why a hunk cannot be decided so, or "". Caller holds mu.
 func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	switch {
-	case h.state == HunkAccepted && d.Action == Reject, h.state == HunkRejected && d.Action == Accept:
-		return "it was already " + string(h.state)
-	case h.state != HunkStale:
+	case h.state() == HunkAccepted && d.Action == Reject, h.state() == HunkRejected && d.Action == Accept:
+		return "it was already " + string(h.state())
+	case h.state() != HunkStale:
 		return ""
 	case c.op == Modify:
 		text, _ := c.current()
 		c.refind(h, text)
 	}
-	writes := (d.Action == Accept) != (c.applied && !h.missing) || d.NewText != nil
-	if h.state == HunkStale && writes {
+	writes := (d.Action == Accept) != (c.applied && h.phase != hunkMissing) || d.NewText != nil
+	if h.state() == HunkStale && writes {
 		return orElse(h.reason, "its text was changed")
 	}
 	return ""
@@ -174,7 +176,7 @@ func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 
 // wanted says what a decision would write at the hunk's place, if anything.
 func (c *change) wanted(h *hunk, d *decision) (want, bool) {
-	if d == nil || h.missing {
+	if d == nil || h.phase == hunkMissing {
 		return want{}, false
 	}
 	text := h.new
@@ -206,13 +208,13 @@ func (c *change) userText(s string) []byte {
 func (h *hunk) take(c *change, text []byte) {
 	switch {
 	case bytes.Equal(text, h.new):
-		h.state = HunkAccepted
+		h.on(hunkAccept)
 	case bytes.Equal(text, h.old):
-		h.state = HunkRejected
+		h.on(hunkReject)
 	default:
-		h.state, h.byUser, h.hasByUser = HunkAccepted, text, true
+		h.acceptAs(text)
 	}
-	h.reason, h.competed = "", false
+	h.reason = ""
 }
 
 // conclude records what became of each decision and tells everybody.
@@ -236,15 +238,15 @@ func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decis
 	}
 	w.answer(p, req, targets, res)
 	switch {
-	case p.closed:
-		p.state = p.finalState()
+	case p.closed():
+		p.become(p.closedPhase())
 		w.emit(p, Updated)
 	case broken && !p.anyIn(HunkPending):
-		w.close(p, StateConflict)
+		w.close(p, proposalFailed)
 	case any:
 		w.finish(p)
 	}
-	if !p.closed {
+	if !p.closed() {
 		res.Proposal = w.view(p)
 	}
 }
@@ -259,13 +261,12 @@ func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target, re
 			d := ds[wt.h]
 			delete(ds, wt.h)
 			switch t.status {
-			case done:
-				wt.h.state = HunkPending
+			case done, divided:
 				wt.h.decideWith(d)
 				p.decided = true
 				continue
 			case conflict:
-				wt.h.state, wt.h.reason = HunkStale, t.reason
+				wt.h.because(hunkLost, t.reason)
 			}
 			res.Conflicts = append(res.Conflicts, Conflict{wt.h.id, t.reason})
 		}
@@ -280,36 +281,40 @@ func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target, re
 // decideWith sets the hunk's state as decided.
 func (h *hunk) decideWith(d *decision) {
 	h.comment = d.Comment
-	h.reason, h.competed = "", false
+	h.reason = ""
 	if d.Action == Reject {
-		h.state = HunkRejected
+		h.on(hunkReject)
 		return
 	}
-	h.state = HunkAccepted
 	if d.NewText != nil {
 		if text := d.c.userText(*d.NewText); !bytes.Equal(text, h.new) {
-			h.byUser, h.hasByUser = text, true
+			h.acceptAs(text)
+			return
 		}
 	}
+	h.on(hunkAccept)
+}
+
+// acceptAs accepts a hunk with the user's own text, which may be empty.
+func (h *hunk) acceptAs(text []byte) {
+	h.on(hunkAccept)
+	h.byUser = append([]byte{}, text...)
 }
 
 // answer completes the result and queues it before the events that follow. Caller holds mu.
 func (w *Workspace) answer(p *proposal, req DecideRequest, targets []*target, res *DecideResult) {
 	for _, t := range targets {
-		if t.status == done {
+		if t.made() {
 			res.Applied = append(res.Applied, AppliedFile{URI: t.c.resultURI(), SHA256: t.resultSHA()})
 		}
 	}
-	closes := !p.closed && p.ends()
-	state := p.state
-	if closes {
-		p.state = p.finalState()
+	res.Proposal = w.view(p)
+	if !p.closed() && p.ends() {
+		res.Proposal.State = proposalShown[p.closedPhase()]
 	}
 	if slices.ContainsFunc(targets, (*target).inConflict) {
-		p.state = StateConflict
+		res.Proposal.State = StateConflict
 	}
-	res.Proposal = w.view(p)
-	p.state = state
 	if req.Answer != nil {
 		r := *res
 		w.events.put(func() { req.Answer(r) })
@@ -340,7 +345,7 @@ func (p *proposal) ends() bool {
 func (p *proposal) anyIn(s HunkState) bool {
 	for _, c := range p.changes {
 		for _, h := range c.hunks {
-			if h.state == s {
+			if h.state() == s {
 				return true
 			}
 		}
@@ -351,59 +356,28 @@ func (p *proposal) anyIn(s HunkState) bool {
 // finish closes a proposal that has ended, else tells that it changed. Caller holds mu.
 func (w *Workspace) finish(p *proposal) {
 	if p.ends() {
-		w.close(p, p.finalState())
+		w.close(p, p.closedPhase())
 		return
 	}
-	p.state = p.openState()
+	p.become(p.openPhase())
 	w.emit(p, Updated)
 }
 
-// openState is the state while something is undecided.
-func (p *proposal) openState() State {
-	if slices.ContainsFunc(p.changes, (*change).inConflict) {
-		return StateConflict
-	}
-	return StateProposed
-}
-
-// inConflict reports whether the file holds another text than the one that was accepted, and nobody has settled that.
+// inConflict reports whether the file holds another text than the one that was accepted, and
+// nobody has settled that.
 func (c *change) inConflict() bool {
-	return c.reason != "" && slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state == HunkStale })
-}
-
-// finalState is the state that the hunks' decisions amount to.
-func (p *proposal) finalState() State {
-	count := map[HunkState]int{}
-	total, broken := 0, false
-	for _, c := range p.changes {
-		broken = broken || c.inConflict()
-		for _, h := range c.hunks {
-			count[h.state]++
-			total++
-		}
-	}
-	switch {
-	case count[HunkAccepted] == total:
-		return StateApplied
-	case broken && count[HunkAccepted] == 0:
-		return StateConflict
-	case count[HunkAccepted] > 0:
-		return StatePartial
-	case count[HunkRejected] == 0 && count[HunkStale] > 0:
-		return StateConflict
-	}
-	return StateRejected
+	return c.reason != "" && slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() == HunkStale })
 }
 
 // close ends a proposal: its last event, then whoever awaits it. Caller holds mu.
-func (w *Workspace) close(p *proposal, state State) {
-	if p.closed {
+func (w *Workspace) close(p *proposal, phase proposalPhase) {
+	if p.closed() {
 		return
 	}
 	if p.policy != Confirm {
 		p.diff = unified(w.finalSides(p))
 	}
-	p.state, p.closed = state, true
+	p.become(phase)
 	for _, c := range p.changes {
 		if !slices.ContainsFunc(c.hunks, (*hunk).open) {
 			w.untrack(c)
@@ -417,7 +391,7 @@ func (w *Workspace) close(p *proposal, state State) {
 // finalSides are the sides of a proposal that closes: what it changed. Caller holds mu.
 func (w *Workspace) finalSides(p *proposal) []side {
 	sides := w.sides(p)
-	accepted := func(h *hunk) bool { return h.state == HunkAccepted }
+	accepted := func(h *hunk) bool { return h.state() == HunkAccepted }
 	for i, c := range p.changes {
 		text, _ := c.current()
 		if c.op == Modify && apart(c.inOrder(accepted), len(text)) {
@@ -443,12 +417,12 @@ func apart(hunks []*hunk, size int) bool {
 func (w *Workspace) trim(session string) {
 	closed := 0
 	for _, p := range w.order {
-		if p.session == session && p.closed {
+		if p.session == session && p.closed() {
 			closed++
 		}
 	}
 	w.order = slices.DeleteFunc(w.order, func(p *proposal) bool {
-		if p.session != session || !p.closed || closed <= maxClosed || p.untold() {
+		if p.session != session || !p.closed() || closed <= maxClosed || p.untold() {
 			return false
 		}
 		closed--

@@ -74,7 +74,8 @@ func (d *document) diverged(disk *File) bool {
 	return hash != d.synced
 }
 
-// remember notes the text that the buffer holds now, as one that the editor may be writing. Caller holds mu.
+// remember notes the text that the buffer holds now, as one that the editor may be writing. Caller
+// holds mu.
 func (d *document) remember() {
 	if len(d.text) > rememberedBytes {
 		return
@@ -152,7 +153,7 @@ func (w *Workspace) reload(ref Ref, text []byte) {
 	}
 	var splices []splice
 	for _, h := range edit.Hunks(d.text, text) {
-		splices = append(splices, splice{h.BaseStart, h.BaseEnd, h.New})
+		splices = append(splices, splice{Start: h.BaseStart, End: h.BaseEnd, Text: h.New})
 	}
 	e := WorkspaceEdit{Documents: []DocumentEdit{w.textEdits(d, splices)}}
 	w.mu.Unlock()

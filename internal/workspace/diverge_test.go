@@ -58,7 +58,8 @@ func TestNoAnswerLeavesBothAlone(t *testing.T) {
 	equal(t, "asked again", len(asked), 0)
 }
 
-// TestTypingWhileSaved types on while the editor writes what was there before, as autosave does: nobody else changed the file.
+// TestTypingWhileSaved types on while the editor writes what was there before, as autosave does:
+// nobody else changed the file.
 func TestTypingWhileSaved(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "one\n"})
 	b.ed.open(b.uri("a.txt"), "one\n")

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // ErrRefused means that the editor does not let a file be read.
@@ -41,7 +44,7 @@ type document struct {
 	version    int32
 	text       []byte
 	shared     bool // text was handed out: the next change copies
-	index      *LineIndex
+	index      *text.LineIndex
 	synced     uint64    // hash of the text that the editor last loaded or saved
 	unsaved    []uint64  // hashes of what the buffer held since then, oldest first: the editor may have written any of it
 	opened     time.Time // zero once the disk was looked at: an editor may open a document that is unsaved already
@@ -68,7 +71,7 @@ func (d *document) replace(start, end int, with []byte) {
 	} else {
 		d.text = slices.Replace(d.text, start, end, with...)
 	}
-	d.index.splice(d.text, start, end, len(with))
+	d.index.Splice(d.text, start, end, len(with))
 }
 
 // SetEncoding sets the negotiated position encoding; call it before any document opens.
@@ -87,18 +90,18 @@ func (w *Workspace) Encoding() Encoding {
 
 // DidOpen records an opened document and takes ownership of text. Like all notifications
 // it is called in arrival order and never waits for the disk or for another caller.
-func (w *Workspace) DidOpen(uri, languageID string, version int32, text []byte) error {
+func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) error {
 	uri = strings.Clone(uri)
-	key, path := lexicalKey(uri)
+	key, file := path.LexicalKey(uri)
 	d := &document{
-		uri: uri, path: path, lexical: key, languageID: strings.Clone(languageID), version: version,
-		text: text, index: NewLineIndex(text), synced: maphash.Bytes(docSeed, text), opened: time.Now(),
+		uri: uri, path: file, lexical: key, languageID: strings.Clone(languageID), version: version,
+		text: body, index: text.NewLineIndex(body), synced: maphash.Bytes(docSeed, body), opened: time.Now(),
 	}
 	w.mu.Lock()
 	w.dropDocument(key)
 	d.touched = w.nextTouch()
 	w.docs[key] = d
-	if path == "" || w.tracked[key] != nil {
+	if file == "" || w.tracked[key] != nil {
 		w.linkDocument(d, key)
 	}
 	w.mu.Unlock()
@@ -150,12 +153,18 @@ func (w *Workspace) change(d *document, c ContentChange) {
 			start, end = end, start
 		}
 	}
-	s := trimSplice(d.text, splice{start: start, end: end, text: c.Text})
-	if s.start == s.end && len(s.text) == 0 {
+	s := text.Trim(d.text, splice{Start: start, End: end, Text: c.Text})
+	if s.Start == s.End && len(s.Text) == 0 {
 		return
 	}
-	d.replace(s.start, s.end, s.text)
-	w.trackChange(d, s)
+	splices := []splice{s}
+	if c.Range == nil && slices.ContainsFunc(w.tracked[d.key], func(c *change) bool { return c.doc == d && c.touched(s) }) {
+		splices = text.Lines(d.text, c.Text)
+	}
+	for _, s := range splices {
+		d.replace(s.Start, s.End, s.Text)
+	}
+	w.trackChange(d, splices)
 }
 
 // DidSave records that the buffer was written to disk.
@@ -203,7 +212,7 @@ func (w *Workspace) DidClose(uri string) error {
 
 // document finds an open document by a client's URI. Caller holds mu.
 func (w *Workspace) document(uri string) *document {
-	key, _ := lexicalKey(uri)
+	key, _ := path.LexicalKey(uri)
 	return w.docs[key]
 }
 
@@ -239,8 +248,8 @@ func (w *Workspace) canonicalizeDocs() {
 	w.mu.Unlock()
 	for _, d := range open {
 		key := d.lexical
-		if real, err := canonicalPath(d.path); err == nil {
-			key = pathKey(real, onWindows)
+		if real, err := path.Canonical(d.path); err == nil {
+			key = path.Key(real)
 		}
 		w.mu.Lock()
 		if d.key == "" && w.docs[d.lexical] == d {
@@ -254,10 +263,11 @@ func (w *Workspace) canonicalizeDocs() {
 	w.followRenames()
 }
 
-// Documents lists the open documents, the last touched first. Text is shared and must not be changed.
+// Documents lists the open documents, the last touched first. Text is shared and must not be
+// changed.
 func (w *Workspace) Documents() []DocInfo {
 	w.canonicalizeDocs()
-	roots := w.rootsFor("")
+	roots := w.roots.For("")
 	w.mu.Lock()
 	docs := make([]*document, 0, len(w.docs))
 	for _, d := range w.docs {

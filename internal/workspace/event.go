@@ -66,11 +66,15 @@ func (w *Workspace) deliver() {
 }
 
 // emit queues an event with the proposal as it is now. Caller holds mu.
-func (w *Workspace) emit(p *proposal, kind EventKind) {
-	if w.opt.OnProposal == nil || p.restore {
+func (w *Workspace) emit(p *proposal, kind EventKind) { w.emitAs(p, kind, p.phase) }
+
+// emitAs is emit for a proposal that is about to enter a phase. Caller holds mu.
+func (w *Workspace) emitAs(p *proposal, kind EventKind, phase proposalPhase) {
+	if w.opt.OnProposal == nil || p.kind == restoreProposal {
 		return
 	}
 	e := ProposalEvent{Kind: kind, Proposal: w.view(p)}
+	e.Proposal.State = proposalShown[phase]
 	if kind == Created {
 		e.Diff = p.diff
 	}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // carryOutFileOp creates, deletes or renames a file, or takes that back where it is applied
@@ -31,14 +31,15 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	case err == nil:
 		t.after = t.wants[0].text
 		t.end(done, "")
-	case errors.Is(err, errMoved), errors.Is(err, errChangedOnDisk), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotCreated):
+	case errors.Is(err, errMoved), errors.Is(err, files.ErrChanged), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotCreated):
 		t.end(conflict, err.Error())
 	default:
 		t.end(failed, err.Error())
 	}
 }
 
-// renaming is where the next step of a rename leads: to the new name, or back where that is applied already.
+// renaming is where the next step of a rename leads: to the new name, or back where that is
+// applied already.
 func (c *change) renaming() (from, to Ref) {
 	if c.applied {
 		return c.newRef, c.ref
@@ -46,20 +47,20 @@ func (c *change) renaming() (from, to Ref) {
 	return c.ref, c.newRef
 }
 
-func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, text []byte) error {
+func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, body []byte) error {
 	if w.isOpen(c.ref.Key) {
-		return fmt.Errorf("creating %s: it is open in the editor meanwhile: %w", c.ref.Rel, fs.ErrExist)
+		return fmt.Errorf("creating %s: it is open in the editor meanwhile: %w", c.ref, fs.ErrExist)
 	}
 	enc := c.enc
-	enc.Data = text
+	enc.Data = body
 	data, err := enc.Encode()
 	if err != nil {
-		return fmt.Errorf("creating %s: %w", c.ref.Rel, err)
+		return fmt.Errorf("creating %s: %w", c.ref, err)
 	}
-	if w.opt.Client.Features().WritesNew && !c.applied && c.mode == 0 && bytes.Equal(data, text) {
+	if w.opt.Client.Features().WritesNew && !c.applied && c.mode == 0 && bytes.Equal(data, body) {
 		err = w.createByEditor(ctx, p, c.ref, data)
 	} else {
-		err = writeFile(c.ref, data, "", c.mode)
+		err = files.Write(c.ref, data, "", c.mode)
 	}
 	if err != nil {
 		return err
@@ -68,21 +69,22 @@ func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, text
 	defer w.mu.Unlock()
 	c.rawSHA = HashOf(data)
 	c.base.SHA256 = ""
-	c.hunks[0].start, c.hunks[0].end = 0, len(text)
-	c.text, c.index = text, NewLineIndex(text)
+	c.hunks[0].start, c.hunks[0].end = 0, len(body)
+	c.text, c.index = body, text.NewLineIndex(body)
 	return nil
 }
 
-// createByEditor has the editor write a new file. Whether it did is seen on the disk, or in its buffer.
+// createByEditor has the editor write a new file. Whether it did is seen on the disk, or in its
+// buffer.
 func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, data []byte) error {
-	if exists(ref) {
-		return fmt.Errorf("creating %s: %w", ref.Rel, fs.ErrExist)
+	if files.Exists(ref) {
+		return fmt.Errorf("creating %s: %w", ref, fs.ErrExist)
 	}
 	there := func() bool {
 		if f := w.readBuffer(ref); f != nil {
 			return bytes.Equal(f.Text.Data, data)
 		}
-		raw, _, err := readRaw(ref)
+		raw, _, err := files.Read(ref)
 		return err == nil && bytes.Equal(raw, data)
 	}
 	if err := w.viaEditor(ctx, p, FileOp{Op: Create, URI: ref.URI, Text: string(data)}, there, there); err != nil {
@@ -91,7 +93,8 @@ func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, da
 	return nil
 }
 
-// errNotCreated ends the proposal: the user has decided already, and an editor that refuses a file is not asked again.
+// errNotCreated ends the proposal: the user has decided already, and an editor that refuses a file
+// is not asked again.
 var errNotCreated = errors.New("the editor did not create the file")
 
 func (w *Workspace) isOpen(key string) bool {
@@ -102,24 +105,15 @@ func (w *Workspace) isOpen(key string) bool {
 
 func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *hunk) error {
 	if w.isOpen(c.ref.Key) && w.opt.Client.Features().Delete {
-		gone := func() bool { return !exists(c.ref) }
+		gone := func() bool { return !files.Exists(c.ref) }
 		return w.viaEditor(ctx, p, FileOp{Op: Delete, URI: c.ref.URI}, gone, gone)
 	}
-	return removeFile(c.ref, c.rawSHA)
+	return files.Remove(c.ref, c.rawSHA)
 }
 
-func exists(ref Ref) bool {
-	root, err := ref.openRoot()
-	if err != nil {
-		return false
-	}
-	defer root.Close()
-	_, err = root.Lstat(ref.rel())
-	return err == nil
-}
-
-// viaEditor asks the editor for a file operation and looks whether it happened and was told of to the end: when the
-// editor answers, and at each document event up to the contract's second after that, when it is enough that it happened.
+// viaEditor asks the editor for a file operation and looks whether it happened and was told of to
+// the end: when the editor answers, and at each document event up to the contract's second after
+// that, when it is enough that it happened.
 func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened, told func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
 	timer := time.NewTimer(replyWait)
@@ -174,20 +168,20 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 // errMoved means that a rename was done by half, and could not be undone.
 var errMoved = errors.New("it has its new name, but not its new text")
 
-// move gives a file another name: through the editor, where it is open and the editor can do that. With toldOf the
-// editor has told what it has open by then: what that holds matters.
+// move gives a file another name: through the editor, where it is open and the editor can do that.
+// With toldOf the editor has told what it has open by then: what that holds matters.
 func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, toldOf bool) error {
 	from := f.Ref
 	var err error
 	if f.Source == FromBuffer && w.opt.Client.Features().Rename {
 		op := FileOp{Op: Rename, URI: from.URI, NewURI: to.URI}
-		moved := func() bool { return exists(to) && !exists(from) }
-		// An editor renames on disk first and says later that the new file is open, with the old text: what was written
-		// there meanwhile would be undone by its next save.
+		moved := func() bool { return files.Exists(to) && !files.Exists(from) }
+		// An editor renames on disk first and says later that the new file is open, with the old
+		// text: what was written there meanwhile would be undone by its next save.
 		told := func() bool { return !toldOf || w.isOpen(to.Key) && !w.isOpen(from.Key) }
 		err = w.viaEditor(ctx, p, op, moved, told)
 	} else {
-		err = moveFile(from, to)
+		err = files.Move(from, to)
 	}
 	if err != nil {
 		return err
@@ -204,7 +198,7 @@ func (w *Workspace) rewrite(ctx context.Context, p *proposal, ref Ref, text []by
 	if err != nil {
 		return err
 	}
-	sub := &proposal{id: p.id, title: p.title, unformatted: true}
+	sub := &proposal{id: p.id, title: p.title, kind: partProposal}
 	c, err := w.newModify(ctx, sub, Change{Op: Modify, Ref: f.Ref, Data: text, Hunks: edit.Hunks(f.Text.Data, text)}, f)
 	if err != nil || c == nil {
 		return err
@@ -228,74 +222,8 @@ func (w *Workspace) rewrite(ctx context.Context, p *proposal, ref Ref, text []by
 		w.stageAll([]*target{t})
 		w.commitAll(live([]*target{t}))
 	}
-	if t.status != done {
-		return fmt.Errorf("changing %s: %s", ref.Rel, t.reason)
+	if !t.made() {
+		return fmt.Errorf("changing %s: %s", ref, t.reason)
 	}
 	return nil
-}
-
-// moveFile renames a closed file without ever replacing another.
-func moveFile(from, to Ref) error {
-	if from.root != to.root {
-		return copyAcross(from, to)
-	}
-	root, err := from.openRoot()
-	if err != nil {
-		return err
-	}
-	s := &staged{root: root, name: to.rel()}
-	defer s.discard()
-	if err := s.makeDirs(filepath.Dir(s.name)); err != nil {
-		return fmt.Errorf("renaming %s: %w", from.Rel, plain(err))
-	}
-	if err := s.take(from.rel()); err != nil {
-		return fmt.Errorf("renaming %s to %s: %w", from.Rel, to.Rel, plainLink(err))
-	}
-	s.sealed = true
-	syncDir(root, filepath.Dir(s.name))
-	return nil
-}
-
-// take gives a file the target's name instead of its own.
-func (s *staged) take(from string) error {
-	err := s.root.Link(from, s.name)
-	step("linked")
-	if err != nil {
-		if _, there := s.root.Lstat(s.name); errors.Is(err, fs.ErrExist) || there == nil {
-			return err
-		}
-		return s.root.Rename(from, s.name)
-	}
-	return orElseUndo(s.root.Remove(from), func() { _ = s.root.Remove(s.name) })
-}
-
-// orElseUndo takes a file's new name away again where its old one could not be. If the old one was gone already, the new
-// one is the only one, and stays.
-func orElseUndo(err error, undo func()) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		undo()
-	}
-	return err
-}
-
-func plainLink(err error) error {
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
-	}
-	return plain(err)
-}
-
-func copyAcross(from, to Ref) error {
-	data, st, err := readRaw(from)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(to, data, "", st.Mode()); err != nil {
-		return err
-	}
-	return orElseUndo(removeFile(from, HashOf(data)), func() { _ = removeFile(to, HashOf(data)) })
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // The kill tests run this test binary again as a daemon that dies, without a chance to tidy
@@ -31,7 +33,7 @@ func killHere() {
 	w := New(Options{StateDir: filepath.Join(dir, "state")})
 	w.SetRoots([]string{"file://" + filepath.Join(dir, "ws")})
 	arm := func() {
-		step = func(name string) {
+		files.AtStep = func(name string) {
 			if n--; n == 0 {
 				fmt.Print(name)
 				os.Exit(3)
@@ -104,7 +106,7 @@ func (w *Workspace) killProposal(policy Policy) (*Proposal, error) {
 	}
 	req := ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Edit", Policy: policy}
 	req.Changes = []Change{{Op: Modify, Ref: a, Data: []byte(edited)}, {Op: Create, Ref: made, Data: []byte("new\n")}}
-	if policy == Auto && step != nil {
+	if policy == Auto && files.AtStep != nil {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(a.Path), "warm")); err != nil {
 			warm, _ := w.Resolve("", "warm")
 			req.Changes = []Change{{Op: Create, Ref: warm, Data: []byte("warm\n")}}
@@ -202,8 +204,8 @@ func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	equal(t, "the model is told", len(b.Outcomes("s", true)), 1)
 }
 
-// TestKilledInRename: a daemon that dies while it renames a file and changes it leaves one file, whole, of which the
-// proposal says what became of it.
+// TestKilledInRename: a daemon that dies while it renames a file and changes it leaves one file,
+// whole, of which the proposal says what became of it.
 func TestKilledInRename(t *testing.T) {
 	for _, policy := range []Policy{Ask, Review} {
 		seen := map[string]bool{}
@@ -287,8 +289,8 @@ func TestPendingSurvivesRestart(t *testing.T) {
 	equal(t, "nothing stored any more", len(names), 0)
 }
 
-// TestToldOnce: what the waiting call told the model is not told again after a restart, unless the process
-// may have died before the call's result was kept.
+// TestToldOnce: what the waiting call told the model is not told again after a restart, unless the
+// process may have died before the call's result was kept.
 func TestToldOnce(t *testing.T) {
 	for _, boundary := range []bool{true, false} {
 		b := newBench(t, map[string]string{"a.txt": ten})

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A review of many hunks, in a process that is killed at a random moment: not at one of its own steps, but by SIGKILL
-// while it works on. What it answered counts.
+// A review of many hunks, in a process that is killed at a random moment: not at one of its own
+// steps, but by SIGKILL while it works on. What it answered counts.
 
 const (
 	reviewEnv   = "WORKSPACE_TEST_REVIEW"
@@ -89,7 +89,8 @@ func TestKilledInReview(t *testing.T) {
 	}
 }
 
-// reviewAndKill kills the process after so many answers, wherever it is by then, and returns all that it answered.
+// reviewAndKill kills the process after so many answers, wherever it is by then, and returns all
+// that it answered.
 func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[string]Action {
 	exe, err := os.Executable()
 	must(t, err)
@@ -113,8 +114,8 @@ func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[strin
 	return answered
 }
 
-// checkReview starts again: each answered decision stands, each file is what the states of its hunks say, and the
-// rest can be decided.
+// checkReview starts again: each answered decision stands, each file is what the states of its
+// hunks say, and the rest can be decided.
 func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Action) {
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
 	b.start(Options{Client: b.ed, StateDir: filepath.Join(dir, "state")})

@@ -3,6 +3,8 @@ package workspace
 import (
 	"bytes"
 	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // lateChanges is for how many changes of its document a given-up apply is still recognised.
@@ -36,31 +38,22 @@ func (w *Workspace) doubledWatch(d *document) bool {
 
 // open reports whether the hunks of the apply are still undecided.
 func (b *bufferWatch) open() bool {
-	return !slices.ContainsFunc(b.t.wants, func(wt want) bool { return !wt.h.open() || wt.h.applying })
+	return !slices.ContainsFunc(b.t.wants, func(wt want) bool { return !wt.h.open() || wt.h.phase == hunkApplying })
 }
 
 // isDoubled reports whether text is what the edits make when they are made twice at the
 // same positions.
-func (b *bufferWatch) isDoubled(text []byte) bool {
+func (b *bufferWatch) isDoubled(body []byte) bool {
 	grown := len(b.expected) - len(b.t.base)
-	if len(text) != len(b.expected)+grown || grown == 0 {
+	if len(body) != len(b.expected)+grown || grown == 0 {
 		return false
 	}
-	return bytes.Equal(text, applyClamped(b.expected, b.spans))
-}
-
-func applyClamped(text []byte, spans []splice) []byte {
-	n := len(text)
-	cut := make([]splice, len(spans))
-	for i, s := range spans {
-		cut[i] = splice{min(s.start, n), min(s.end, n), s.text}
-	}
-	return applySplices(text, cut)
+	return bytes.Equal(body, text.ApplyClamped(b.expected, b.spans))
 }
 
 // takeBack asks the editor to undo a change that it made twice. Caller holds mu.
 func (w *Workspace) takeBack(d *document, expected []byte) {
-	s := trimSplice(d.text, splice{0, len(d.text), expected})
+	s := text.Trim(d.text, splice{Start: 0, End: len(d.text), Text: expected})
 	e := WorkspaceEdit{Documents: []DocumentEdit{w.textEdits(d, []splice{s})}}
 	_ = w.send("agent: take back a change that was made twice", e)
 }
@@ -74,10 +67,13 @@ func (w *Workspace) arrived(b *bufferWatch) {
 	c.reason = ""
 	p := c.p
 	p.revision++
-	p.decided, p.lateNews = true, true
+	p.decided = true
+	if p.teller == tellByResult {
+		p.teller = tellByOutcomes
+	}
 	w.spawn(func() { w.keepLate(p, b) })
-	if p.closed {
-		p.state = p.finalState()
+	if p.closed() {
+		p.become(p.closedPhase())
 		w.emit(p, Updated)
 		return
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // LoadSession brings back a session's stored proposals after a restart: those still pending
@@ -54,28 +56,34 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 
 // sweep removes the temporary files that a crash left beside what the session last touched.
 func (w *Workspace) sweep(sessionID string) {
-	w.checkpoints.mu.Lock()
-	var paths []string
-	if list := w.log(sessionID).list; len(list) > 0 {
-		for _, f := range list[len(list)-1].Files {
-			paths = append(paths, f.Path)
+	for _, name := range w.checkpoints.LastPaths(sessionID) {
+		if ref, err := w.Resolve("", name); err == nil && ref.IsFile() {
+			files.Sweep(ref)
 		}
 	}
-	w.checkpoints.mu.Unlock()
-	for _, path := range paths {
-		if ref, err := w.Resolve("", path); err == nil && ref.IsFile() {
-			sweepBeside(ref)
-		}
+}
+
+// userText is the text that the user accepted the hunk with; nil if that is the proposed one.
+func (h *storedHunk) userText() []byte {
+	if !h.HasByUser {
+		return nil
 	}
+	return append([]byte{}, h.ByUser...)
+}
+
+// fileState is what a file holds after a restart; absent means that it does not exist.
+type fileState struct {
+	text   []byte
+	absent bool
 }
 
 func (w *Workspace) fromStored(ctx context.Context, s *storedProposal) *proposal {
 	p := &proposal{
 		id: s.ID, session: s.Session, reader: s.Session, turn: s.Turn, item: s.Item, message: s.Message, title: s.Title, policy: s.Policy,
-		created: s.Created, revision: s.Revision, state: s.State, closed: s.Closed, decided: s.Decided, comment: s.Comment,
+		created: s.Created, revision: s.Revision, phase: storedProposalPhase(s.State, s.Closed), decided: s.Decided, comment: s.Comment,
 		notes: s.Notes, told: s.Told, diff: s.Diff, sem: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	if p.closed {
+	if p.closed() {
 		close(p.done)
 	}
 	for i := range s.Changes {
@@ -102,12 +110,12 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 	}
 	for _, h := range s.Hunks {
 		c.hunks = append(c.hunks, &hunk{
-			id: h.ID, tier: h.Tier, start: h.Start, end: h.End, old: h.Old, new: h.New, state: h.State,
-			byUser: h.ByUser, hasByUser: h.HasByUser, comment: h.Comment, reason: h.Reason, missing: h.Missing,
+			id: h.ID, tier: h.Tier, start: h.Start, end: h.End, old: h.Old, new: h.New,
+			phase: storedPhase(h.State, h.Missing), byUser: h.userText(), comment: h.Comment, reason: h.Reason,
 		})
 	}
 	now, err := w.resolveStored(ctx, c, s)
-	c.text, c.index = now.text, NewLineIndex(now.text)
+	c.text, c.index = now.text, text.NewLineIndex(now.text)
 	if err != nil {
 		c.loseAll(err.Error())
 		return c
@@ -139,7 +147,7 @@ func (w *Workspace) resolveStored(ctx context.Context, c *change, s *storedChang
 			return now, err
 		}
 		if s.Intent != "" {
-			c.oneName()
+			files.DropSecondName(c.renaming())
 		}
 	}
 	f, err := w.Read(ctx, c.ref)
@@ -157,7 +165,7 @@ func (w *Workspace) resolveStored(ctx context.Context, c *change, s *storedChang
 func (c *change) loseAll(reason string) {
 	for _, h := range c.hunks {
 		if h.open() {
-			h.state, h.reason = HunkStale, reason
+			h.because(hunkLost, reason)
 		}
 	}
 }
@@ -177,7 +185,7 @@ func (c *change) relocate(s *storedChange, now fileState) {
 		return
 	}
 	for i, h := range c.hunks {
-		if h.open() && !h.missing {
+		if h.open() && h.phase != hunkMissing {
 			c.locate(h, s.Hunks[i], now.text)
 		}
 	}
@@ -214,10 +222,11 @@ func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 			continue
 		}
 		h.start = bytes.Index(text, needle) + len(around.before)
-		h.end, h.state, h.reason = h.start+len(body), HunkPending, ""
+		h.end, h.reason = h.start+len(body), ""
+		h.on(hunkFound)
 		return
 	}
-	h.state, h.reason = HunkStale, "the file changed while the agent was not running"
+	h.because(hunkLost, "the file changed while the agent was not running")
 }
 
 // recognise finds out whether a file operation happened before the restart.
@@ -231,44 +240,35 @@ func (w *Workspace) recognise(ctx context.Context, c *change, s *storedChange, n
 	case Create:
 		applied, asProposed = !now.absent && bytes.Equal(now.text, h.new), now.absent
 	case Rename:
-		applied = now.absent && exists(c.newRef)
+		applied = now.absent && files.Exists(c.newRef)
 	}
 	switch {
 	case c.op == Rename && s.Intent != "" && w.movedOnly(ctx, c, s.Hunks[0].Want):
-		h.state, h.reason, c.reason, c.p.decided = HunkStale, errMoved.Error(), errMoved.Error(), true
+		h.because(hunkLost, errMoved.Error())
+		c.reason, c.p.decided = errMoved.Error(), true
 	case applied && !c.applied && s.Intent != "":
-		h.state, c.p.decided = HunkAccepted, true
+		c.p.decided = true
 		if c.p.policy == Review {
-			h.state, c.applied = HunkPending, true
+			h.on(hunkFound)
+			c.applied = true
+		} else {
+			h.on(hunkAccept)
 		}
 	case asProposed && c.applied && s.Intent != "":
-		h.state, c.p.decided = HunkRejected, true
+		h.on(hunkReject)
+		c.p.decided = true
 	case asProposed == c.applied:
-		h.state, h.reason = HunkStale, "the file changed while the agent was not running"
+		h.because(hunkLost, "the file changed while the agent was not running")
 	}
 }
 
-// oneName takes away the new name of a file that still has its old one: the rename was broken off in between.
-func (c *change) oneName() {
-	from, to := c.renaming()
-	root, err := to.openRoot()
-	if err != nil || from.root != to.root {
-		return
-	}
-	defer root.Close()
-	old, errOld := root.Lstat(from.rel())
-	now, errNow := root.Lstat(to.rel())
-	if errOld == nil && errNow == nil && os.SameFile(old, now) {
-		_ = root.Remove(to.rel())
-	}
-}
-
-// movedOnly reports whether a file that was to be renamed and to hold text has its new name with its old text.
+// movedOnly reports whether a file that was to be renamed and to hold text has its new name with
+// its old text.
 func (w *Workspace) movedOnly(ctx context.Context, c *change, text []byte) bool {
 	from, to := c.renaming()
 	was := c.hunks[0].basis(c.applied)
 	f, err := w.Read(ctx, to)
-	return err == nil && !exists(from) && !bytes.Equal(was, text) && bytes.Equal(f.Text.Data, was)
+	return err == nil && !files.Exists(from) && !bytes.Equal(was, text) && bytes.Equal(f.Text.Data, was)
 }
 
 // adopt registers a loaded proposal and closes it if nothing is left to decide.
@@ -286,7 +286,7 @@ func (w *Workspace) adopt(p *proposal) {
 			w.track(c)
 		}
 	}
-	if !p.closed && p.ends() {
-		w.close(p, p.finalState())
+	if !p.closed() && p.ends() {
+		w.close(p, p.closedPhase())
 	}
 }

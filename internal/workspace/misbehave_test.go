@@ -12,22 +12,23 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 func TestMain(m *testing.M) {
 	killHere()
 	reviewHere()
 	// The coders keep channels: made inside one bubble of synctest they would fail in the next.
-	s := newBlobStore("")
-	sha, err := s.put([]byte("warm"))
+	s := files.NewBlobs("")
+	sha, err := s.Put([]byte("warm"))
 	if err == nil {
-		_, err = s.get(sha)
+		_, err = s.Get(sha)
 	}
 	if err != nil {
 		panic(err)
 	}
 	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" {
-		syncFile = func(*os.File) error { return nil }
+		files.SyncFile = func(*os.File) error { return nil }
 	}
 	os.Exit(testspeed.Run(m))
 }
@@ -326,10 +327,11 @@ func states(p Proposal) string {
 }
 
 // TestVersionCheckLostAfterFirst plays Neovim: it checks the first document's version only.
-// TestTypingWhileApplied lets the user type at every place, beside and within each line, while an edit is prepared
-// and again while its request is under way. Nothing that was typed is lost, and no line is torn.
+// TestTypingWhileApplied lets the user type at every place, beside and within each line, while an
+// edit is prepared and again while its request is under way. Nothing that was typed is lost, and
+// no line is torn.
 func TestTypingWhileApplied(t *testing.T) {
-	defer func() { step = func(string) {} }()
+	defer func() { files.AtStep = func(string) {} }()
 	for at := range len(ten) + 1 {
 		for _, moment := range []string{"intent kept", "request"} {
 			inBubble(t, fmt.Sprintf("at %d, %s", at, moment), func(t *testing.T, b *bench, uri string) {
@@ -340,7 +342,7 @@ func TestTypingWhileApplied(t *testing.T) {
 						b.ed.type_(uri, at, at, "TYPED\n")
 					}
 				}
-				step = typing
+				files.AtStep = typing
 				b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 					typing("request")
 					return b.ed.honest(e), nil

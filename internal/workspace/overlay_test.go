@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // pieces are what random texts are made of: every line end, and characters of each width in
@@ -72,33 +74,33 @@ func onBorder(text string, i int) int {
 }
 
 func checkIndex(rt *rapid.T, d *document) {
-	fresh := NewLineIndex(d.text)
-	if len(fresh.starts) != len(d.index.starts) {
-		rt.Fatalf("index %v, fresh %v of %q", d.index.starts, fresh.starts, d.text)
+	fresh := text.NewLineIndex(d.text)
+	if fresh.Lines() != d.index.Lines() {
+		rt.Fatalf("the index has %d lines, a fresh one %d of %q", d.index.Lines(), fresh.Lines(), d.text)
 	}
-	for i := range fresh.starts {
-		if fresh.starts[i] != d.index.starts[i] {
-			rt.Fatalf("index %v, fresh %v of %q", d.index.starts, fresh.starts, d.text)
+	for i := range len(d.text) + 1 {
+		if want, got := fresh.Position(d.text, i, UTF8), d.index.Position(d.text, i, UTF8); got != want {
+			rt.Fatalf("offset %d is at %v, by a fresh index at %v of %q", i, got, want, d.text)
 		}
 	}
 }
 
 func TestPositionsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		text := genText(60).Draw(rt, "text")
-		x := NewLineIndex([]byte(text))
+		body := genText(60).Draw(rt, "text")
+		x := text.NewLineIndex([]byte(body))
 		f := &fakeEditor{enc: rapid.SampledFrom([]Encoding{UTF8, UTF16}).Draw(rt, "encoding")}
-		at := onBorder(text, rapid.IntRange(0, len(text)).Draw(rt, "offset"))
-		p := x.Position([]byte(text), at, f.enc)
-		if want := f.position(text, at); p != want {
-			rt.Fatalf("position of %d in %q: %v, want %v", at, text, p, want)
+		at := onBorder(body, rapid.IntRange(0, len(body)).Draw(rt, "offset"))
+		p := x.Position([]byte(body), at, f.enc)
+		if want := f.position(body, at); p != want {
+			rt.Fatalf("position of %d in %q: %v, want %v", at, body, p, want)
 		}
-		if got := x.Offset([]byte(text), p, f.enc); got != at {
-			rt.Fatalf("offset of %v in %q: %d, want %d", p, text, got, at)
+		if got := x.Offset([]byte(body), p, f.enc); got != at {
+			rt.Fatalf("offset of %v in %q: %d, want %d", p, body, got, at)
 		}
-		wild := Position{rapid.Uint32Range(0, 30).Draw(rt, "line"), rapid.Uint32Range(0, 30).Draw(rt, "character")}
-		if got, want := x.Offset([]byte(text), wild, f.enc), f.offset(text, wild); got != want {
-			rt.Fatalf("offset of %v in %q: %d, want %d", wild, text, got, want)
+		wild := Position{Line: rapid.Uint32Range(0, 30).Draw(rt, "line"), Character: rapid.Uint32Range(0, 30).Draw(rt, "character")}
+		if got, want := x.Offset([]byte(body), wild, f.enc), f.offset(body, wild); got != want {
+			rt.Fatalf("offset of %v in %q: %d, want %d", wild, body, got, want)
 		}
 	})
 }
@@ -114,7 +116,7 @@ func TestBadNotifications(t *testing.T) {
 	}
 	must(t, w.DidOpen("untitled:1", "", 1, []byte("one\ntwo\n")))
 	big := Position{Line: 1 << 31, Character: 1 << 31}
-	must(t, w.DidChange("untitled:1", 2, []ContentChange{{Range: &Range{big, Position{1, 0}}, Text: []byte("x")}}))
+	must(t, w.DidChange("untitled:1", 2, []ContentChange{{Range: &Range{Start: big, End: Position{Line: 1, Character: 0}}, Text: []byte("x")}}))
 	f := w.readBuffer(Ref{Key: "untitled:1"})
 	equal(t, "text", string(f.Text.Data), "one\nx")
 }
@@ -194,7 +196,8 @@ func TestEmptyFileInEditor(t *testing.T) {
 	}
 }
 
-// TestOpenedUnsaved opens a document that was changed before: only a later change of the disk is told.
+// TestOpenedUnsaved opens a document that was changed before: only a later change of the disk is
+// told.
 func TestOpenedUnsaved(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "disk\n"})
 	must(t, os.Chtimes(b.path("a.txt"), time.Time{}, time.Now().Add(-time.Minute)))
@@ -206,4 +209,47 @@ func TestOpenedUnsaved(t *testing.T) {
 	if f := b.read("a.txt"); !f.Diverged || len(b.notes) != 1 {
 		t.Fatalf("diverged %v, notes %q", f.Diverged, b.notes)
 	}
+}
+
+// TestWholeTextMovesHunks checks that an editor that sends the whole document for each change
+// raises a revision only when a hunk's text changed.
+func TestWholeTextMovesHunks(t *testing.T) {
+	const text = "a\n}\nb\n}\nc\nd\n}\n"
+	const wanted = "a\n}\nb\n};\nc\nd\n}\n" // the hunk's old text, "}\n", is there three times
+	for _, c := range []struct {
+		name, text string
+		revision   int
+		state      HunkState
+		line       uint32
+	}{
+		{"a line before", "zero\n" + text, 1, HunkPending, 4},
+		{"a line before and one behind", "zero\n" + text + "last\n", 1, HunkPending, 4},
+		{"lines around", "a\n}\nB\n}\nC\nd\n}\n", 1, HunkPending, 3},
+		{"the hunk's line", "a\n}\nb\n)\nc\nd\n}\nlast\n", 2, HunkStale, 3},
+		{"nothing", text, 1, HunkPending, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, map[string]string{"a.txt": text})
+			uri := b.uri("a.txt")
+			b.ed.open(uri, text)
+			p := b.propose(Ask, "a.txt", wanted)
+			b.ed.setAll(uri, c.text)
+			got := b.get(p.ID)
+			equal(t, "revision", got.Revision, c.revision)
+			equal(t, "state", got.Files[0].Hunks[0].State, c.state)
+			equal(t, "line", got.Files[0].Hunks[0].Range.Start.Line, c.line)
+			if c.state == HunkPending {
+				b.decide(p, accept("*"))
+				at := strings.Index(strings.ToLower(c.text), "b\n}") + len("b\n}")
+				equal(t, "text", b.ed.text(uri), c.text[:at]+";"+c.text[at:])
+			}
+		})
+	}
+	b := newBench(t, map[string]string{"a.txt": text})
+	uri := b.uri("a.txt")
+	b.ed.open(uri, text)
+	p := b.propose(Ask, "a.txt", strings.Replace(text, "b", "B", 1))
+	f := b.ed.docs[uri]
+	must(t, b.DidChange(uri, f.version+1, []ContentChange{{Text: []byte("gone\n")}, {Text: []byte(text)}}))
+	equal(t, "a message that takes the text away and brings it back", b.get(p.ID).Revision, 1)
 }

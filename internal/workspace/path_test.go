@@ -11,6 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
 // attackTree builds a workspace with traps, and a folder outside with what they want.
@@ -96,7 +99,7 @@ func attackPath(t *testing.T, b *bench, a string) {
 	if err != nil {
 		return
 	}
-	if _, in := within(b.dir, ref.Path, false); !in {
+	if _, in := path.Within(b.dir, ref.Path); !in {
 		t.Fatalf("%q resolves to %q", a, ref.Path)
 	}
 	if f, err := b.Read(context.Background(), ref); err == nil {
@@ -111,7 +114,7 @@ func attackPath(t *testing.T, b *bench, a string) {
 	if err == nil && p.State == StateApplied {
 		real, err := filepath.EvalSymlinks(ref.Path)
 		must(t, err)
-		if _, in := within(b.dir, real, false); !in {
+		if _, in := path.Within(b.dir, real); !in {
 			t.Fatalf("%q was written to %q", a, real)
 		}
 		must(t, os.Remove(real))
@@ -152,8 +155,8 @@ func TestRaceBetweenCheckAndUse(t *testing.T) {
 		if f, err := readDisk(ref); err == nil && string(f.Text.Data) == "SECRET\n" {
 			t.Fatal("the race led a read outside")
 		}
-		_ = writeFile(ref, []byte("b\n"), HashOf([]byte("b\n")), 0)
-		_ = removeFile(ref, HashOf([]byte("SECRET\n")))
+		_ = files.Write(ref, []byte("b\n"), HashOf([]byte("b\n")), 0)
+		_ = files.Remove(ref, HashOf([]byte("SECRET\n")))
 	}
 	stop.Store(true)
 	wg.Wait()
@@ -169,7 +172,7 @@ func TestNoFolderOpen(t *testing.T) {
 		b := newBench(t, nil, func(o *Options, _ *fakeEditor) { o.WorkingDir, o.Home = wd, home })
 		b.SetRoots(nil)
 		uri := "file://" + filepath.Join(home, "x.txt")
-		if _, err := b.Resolve("", filepath.Join(home, "x.txt")); !errors.Is(err, ErrOutside) {
+		if _, err := b.Resolve("", filepath.Join(home, "x.txt")); !errors.Is(err, path.ErrOutside) {
 			t.Fatalf("%s: %v", wd, err)
 		}
 		b.ed.open(uri, "buffer\n")
@@ -191,33 +194,6 @@ func TestNoFolderOpen(t *testing.T) {
 	equal(t, "rel", ref.Rel, "y.txt")
 }
 
-func TestWindowsPaths(t *testing.T) {
-	for uri, want := range map[string]string{
-		"file:///c%3A/proj/a.txt": `C:\proj\a.txt`, "file:///C:/proj/a.txt": `C:\proj\a.txt`, "file:///c:/proj/%C3%A4.txt": `C:\proj\ä.txt`, "file://server/share/a": `\\server\share\a`,
-		"file://localhost/d:/x": `D:\x`, "file:///c:": `C:\`, "file:///proj/a.txt": "error", "file:///c:/a%00": "error", "file:c:/x": "error", "file://": "error",
-	} {
-		got, err := pathFromURI(uri, true)
-		if err != nil {
-			got = "error"
-		}
-		equal(t, uri, got, want)
-	}
-	for path, want := range map[string]string{
-		`C:\proj\a b.txt`: "file:///c%3A/proj/a%20b.txt", `\\server\share\a`: "file://server/share/a", `D:\ü`: "file:///d%3A/%C3%BC",
-	} {
-		equal(t, path, uriFromPath(path, true), want)
-	}
-	equal(t, "drive case", pathKey(`c:\Proj\A.TXT`, true), pathKey(`C:/proj/a.txt`, true))
-	for _, c := range []struct {
-		dir, path string
-		ok        bool
-	}{{`C:\proj`, `c:\proj\a`, true}, {`C:\proj`, `C:\project\a`, false}, {`C:\`, `c:\x`, true}, {`C:\proj`, `D:\proj\a`, false}, {`C:\Proj`, `C:\proj`, true}} {
-		_, ok := within(c.dir, c.path, true)
-		equal(t, c.dir+" holds "+c.path, ok, c.ok)
-	}
-	equal(t, "no scheme in a drive", uriScheme(`C:\x`), "")
-}
-
 // FuzzResolve looks for a spelling that leads out of the root or makes Resolve panic.
 func FuzzResolve(f *testing.F) {
 	dir := realDir(f)
@@ -229,13 +205,13 @@ func FuzzResolve(f *testing.F) {
 	w := New(Options{Home: "/root"})
 	f.Cleanup(w.Close)
 	w.SetRoots([]string{"file://" + dir})
-	f.Fuzz(func(t *testing.T, path string) {
-		ref, err := w.Resolve(dir, path)
+	f.Fuzz(func(t *testing.T, name string) {
+		ref, err := w.Resolve(dir, name)
 		if err != nil {
 			return
 		}
-		if _, in := within(dir, ref.Path, false); !in || !ref.IsFile() {
-			t.Fatalf("%q leads to %q", path, ref.Path)
+		if _, in := path.Within(dir, ref.Path); !in || !ref.IsFile() {
+			t.Fatalf("%q leads to %q", name, ref.Path)
 		}
 	})
 }

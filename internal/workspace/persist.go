@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // What is stored of a proposal, one file each. It is written when the proposal is made, with
@@ -78,8 +79,8 @@ const anchorSize = 120
 // persist writes a proposal as it is, or removes it once nobody needs it any more.
 func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p)) }
 
-// persistIntent writes what is about to be done with targets, which are live. It stays in what is written of p
-// meanwhile, until persistDone.
+// persistIntent writes what is about to be done with targets, which are live. It stays in what is
+// written of p meanwhile, until persistDone.
 func (w *Workspace) persistIntent(p *proposal, targets []*target) {
 	intent := make([]intended, len(targets))
 	for i, t := range targets {
@@ -102,16 +103,16 @@ func (p *proposal) intend(intent []intended) {
 }
 
 func (w *Workspace) store(p *proposal) error {
-	if w.opt.StateDir == "" || p.policy == Auto || p.restore {
+	if w.opt.StateDir == "" || p.policy == Auto || p.kind == restoreProposal {
 		return nil
 	}
 	p.stored.Lock()
 	defer p.stored.Unlock()
 	w.mu.Lock()
-	p.kept = w.proposals[p.id] == p && (!p.closed || p.decided && p.report() != p.told)
+	p.kept = w.proposals[p.id] == p && (!p.closed() || p.decided && p.report() != p.told)
 	if !p.kept {
 		w.mu.Unlock()
-		return removeIfThere(w.storedPath(p))
+		return files.RemoveState(w.storedPath(p))
 	}
 	s := p.toStored()
 	w.mu.Unlock()
@@ -122,7 +123,7 @@ func (w *Workspace) store(p *proposal) error {
 	if err != nil {
 		return err
 	}
-	return writeState(w.storedPath(p), data)
+	return files.WriteState(w.storedPath(p), data)
 }
 
 func (w *Workspace) storedPath(p *proposal) string {
@@ -133,10 +134,10 @@ func (w *Workspace) storedPath(p *proposal) string {
 func (p *proposal) toStored() *storedProposal {
 	s := &storedProposal{
 		ID: p.id, Session: p.session, Turn: p.turn, Item: p.item, Message: p.message, Title: p.title,
-		Policy: p.policy, Created: p.created, Revision: p.revision, State: p.state, Closed: p.closed,
+		Policy: p.policy, Created: p.created, Revision: p.revision, State: p.state(), Closed: p.closed(),
 		Decided: p.decided, Comment: p.comment, Notes: slices.Clone(p.notes), Told: p.told,
 	}
-	if p.closed {
+	if p.closed() {
 		s.Diff = p.diff
 	}
 	for _, c := range p.changes {
@@ -148,8 +149,8 @@ func (p *proposal) toStored() *storedProposal {
 		for _, h := range c.hunks {
 			before, after := anchors(text, h)
 			sc.Hunks = append(sc.Hunks, storedHunk{
-				ID: h.id, Tier: h.tier, Start: h.start, End: h.end, Old: h.old, New: h.new, State: h.state, ByUser: h.byUser,
-				HasByUser: h.hasByUser, Comment: h.comment, Reason: h.reason, Before: before, After: after, Missing: h.missing,
+				ID: h.id, Tier: h.tier, Start: h.start, End: h.end, Old: h.old, New: h.new, State: h.state(), ByUser: h.byUser,
+				HasByUser: h.byUser != nil, Comment: h.comment, Reason: h.reason, Before: before, After: after, Missing: h.phase == hunkMissing,
 			})
 		}
 		s.Changes = append(s.Changes, sc)
@@ -196,7 +197,8 @@ func (s *storedProposal) intend(p *proposal, intent intended) {
 	}
 }
 
-// StoredPending names the stored proposal of a call's item that nobody has decided yet, "" for none. It changes nothing.
+// StoredPending names the stored proposal of a call's item that nobody has decided yet, "" for
+// none. It changes nothing.
 func (w *Workspace) StoredPending(sessionID, itemID string) string {
 	if w.opt.StateDir == "" {
 		return ""
@@ -225,11 +227,8 @@ func (w *Workspace) forgetSession(sessionID string) {
 		return p.session == sessionID
 	})
 	w.mu.Unlock()
-	w.checkpoints.mu.Lock()
-	delete(w.checkpoints.sessions, sessionID)
-	w.checkpoints.mu.Unlock()
+	w.checkpoints.DropSession(sessionID)
 	if w.opt.StateDir != "" {
 		w.reportState(os.RemoveAll(w.sessionDir("proposals", sessionID)))
-		w.reportState(os.RemoveAll(w.sessionDir("checkpoints", sessionID)))
 	}
 }

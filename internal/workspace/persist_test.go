@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// What is written of a proposal while a decision is carried out still says what is about to be done: a crash then finds
-// out what came of it.
+// What is written of a proposal while a decision is carried out still says what is about to be
+// done: a crash then finds out what came of it.
 func TestIntentStaysWhileOthersStore(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)
@@ -23,9 +25,9 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 	}
 	b.decide(p, accept(hs[0].ID))
 	equal(t, "intent of what is done", intent(), "")
-	defer func() { step = func(string) {} }()
+	defer func() { files.AtStep = func(string) {} }()
 	met := 0
-	step = func(at string) {
+	files.AtStep = func(at string) {
 		if at != "intent kept" {
 			return
 		}
@@ -52,7 +54,8 @@ func TestCancelledLoadKeepsProposals(t *testing.T) {
 	equal(t, "hunks", states(b.get(p.ID)), "pending pending pending")
 }
 
-// A review is not over because its file holds, after a restart, what it was made to hold: only the user ends it.
+// A review is not over because its file holds, after a restart, what it was made to hold: only the
+// user ends it.
 func TestReviewOutlivesARestart(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)

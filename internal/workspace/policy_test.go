@@ -7,6 +7,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 func (b *bench) change(policy Policy, chs ...Change) (*Proposal, error) {
@@ -227,14 +230,14 @@ func TestDiskWriteKeepsModeAndLink(t *testing.T) {
 func TestWriteComparesAndSwaps(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	n := 0
-	step = func(at string) {
+	files.AtStep = func(at string) {
 		if at == "temp written" {
 			if n++; n == 1 {
 				must(t, os.WriteFile(b.path("a.txt"), []byte("zero\n"+ten), 0o644))
 			}
 		}
 	}
-	defer func() { step = func(string) {} }()
+	defer func() { files.AtStep = func(string) {} }()
 	p := b.propose(Auto, "a.txt", edited)
 	equal(t, "state", p.State, StateApplied)
 	equal(t, "both changes", b.disk("a.txt"), "zero\n"+edited)
@@ -274,10 +277,59 @@ func TestEndOfText(t *testing.T) {
 	b.ed.open(b.uri("a.txt"), "one\ntwo\n")
 	b.propose(Auto, "a.txt", "one\ntwo\nthree\n")
 	e := b.ed.requests[0].Documents[0].Edits[0]
-	equal(t, "place", e.Range, Range{Position{1, 3}, Position{1, 3}})
+	equal(t, "place", e.Range, Range{Start: Position{Line: 1, Character: 3}, End: Position{Line: 1, Character: 3}})
 	equal(t, "text", e.NewText, "\nthree")
 	b.propose(Auto, "a.txt", "one\n")
 	e = b.ed.requests[1].Documents[0].Edits[0]
-	equal(t, "place", e.Range, Range{Position{0, 3}, Position{2, 5}})
+	equal(t, "place", e.Range, Range{Start: Position{Line: 0, Character: 3}, End: Position{Line: 2, Character: 5}})
 	equal(t, "buffer", b.ed.text(b.uri("a.txt")), "one\n")
+}
+
+// TestConfirmHoldsNoLock checks that a proposal about a file is made, and where that is safe
+// applied, while the editor asks the user about another one.
+func TestConfirmHoldsNoLock(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{true, false} {
+		b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+		uri := b.uri("a.txt")
+		if open {
+			b.ed.open(uri, ten)
+		}
+		asked, answer := make(chan struct{}), make(chan struct{})
+		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+			if len(e.Annotations) == 0 {
+				return b.ed.honest(e), nil
+			}
+			close(asked)
+			<-answer
+			return ApplyReply{}, nil
+		}
+		p := b.propose(Confirm, "a.txt", edited)
+		ended := make(chan Outcome)
+		go func() {
+			o, _ := b.Await(context.Background(), p.ID)
+			ended <- o
+		}()
+		<-asked
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		other, err := b.Propose(ctx, ProposeRequest{SessionID: "other", Policy: Auto, Changes: []Change{{Op: Modify, Ref: b.ref("a.txt"), Data: []byte(strings.Replace(ten, "ten", "zehn", 1))}}})
+		must(t, err)
+		o, err := b.Await(ctx, other.ID)
+		must(t, err)
+		cancel()
+		if open {
+			equal(t, "the other session's change", o.State, StateApplied)
+			equal(t, "text", b.ed.text(uri), strings.Replace(ten, "ten", "zehn", 1))
+		} else {
+			equal(t, "the file that the editor shows", b.disk("a.txt"), ten)
+			if !strings.Contains(o.Text, beingConfirmed) {
+				t.Errorf("the outcome does not say why: %s", o.Text)
+			}
+		}
+		close(answer)
+		equal(t, "the confirmation", (<-ended).State, StateRejected)
+		if len(b.confirming) != 0 {
+			t.Errorf("marks are left: %v", b.confirming)
+		}
+	}
 }

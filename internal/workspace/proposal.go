@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // Op is what a change does to a file.
@@ -38,7 +40,8 @@ const (
 type State string
 
 // The states of a proposal. StateProposed waits, and so does StateConflict while a hunk is
-// pending; the others are final, except that a stale hunk of a closed proposal can still be decided.
+// pending; the others are final, except that a stale hunk of a closed proposal can still be
+// decided.
 const (
 	StateProposed   State = "proposed"
 	StateApplied    State = "applied"
@@ -84,21 +87,6 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("proposal %s has changed: its revision is now %d; look at it again and decide", e.Proposal.ID, e.Proposal.Revision)
 }
 
-// ChangedError means that a file is not what an edit was computed from. Since is a diff of what
-// changed, "" where that is not known; Complete says that it shows all.
-type ChangedError struct {
-	Path, Since string
-	Complete    bool
-}
-
-func (e *ChangedError) Error() string {
-	msg := e.Path + " has changed since it was read; read it again"
-	if e.Since != "" {
-		msg += ". What changed:\n" + e.Since
-	}
-	return msg
-}
-
 // Proposal is a snapshot of a proposal in the shape of the contract.
 type Proposal struct {
 	ID        string       `json:"proposalId"`
@@ -111,13 +99,6 @@ type Proposal struct {
 	Stat      Stat         `json:"stat"`
 	Files     []FileChange `json:"files"`
 	Policy    Policy       `json:"-"`
-}
-
-// Stat counts a proposal's files and lines.
-type Stat struct {
-	Files   int `json:"files"`
-	Added   int `json:"added"`
-	Removed int `json:"removed"`
 }
 
 // FileChange is one file of a proposal.
@@ -154,29 +135,25 @@ type proposal struct {
 	id, session, turn, item, message, title string
 	reader                                  string // whose stamps follow what it leaves
 	policy                                  Policy
+	kind                                    proposalKind
 	created                                 time.Time
 	sem                                     chan struct{} // held by the one decision under way
 	seen                                    any           // what Options.Before has seen; under sem
 	done                                    chan struct{} // closed after the closing event went out
 
-	stored      sync.Mutex // orders writes of the stored form
-	intent      []intended // what is being carried out; under stored
-	kept        bool       // it has a stored form
-	revision    int
-	state       State
-	closed      bool
-	decided     bool // somebody decided something
-	lateNews    bool // its apply came after the model was told otherwise
-	restore     bool // made by a restore: no events, not listed, its own checkpoint
-	unformatted bool // the texts are final: no formatter
-	withheld    bool // its call still waits and will tell the model the outcome itself
-	dirty       bool // a hunk changed in the notification being handled
-	changes     []*change
-	comment     string
-	notes       []string  // for the model: formatted, check results
-	diff        string    // as last shown
-	told        string    // outcome that the model knows
-	refused     []refusal // of a restore: files that cannot be changed; the others are all the same
+	stored   sync.Mutex // orders writes of the stored form
+	intent   []intended // what is being carried out; under stored
+	kept     bool       // it has a stored form
+	revision int
+	phase    proposalPhase
+	decided  bool // somebody decided something
+	teller   teller
+	changes  []*change
+	comment  string
+	notes    []string  // for the model: formatted, check results
+	diff     string    // as last shown
+	told     string    // outcome that the model knows
+	refused  []refusal // of a restore: files that cannot be changed; the others are all the same
 }
 
 // change is one file of a proposal. Its offsets refer to the text of doc, or to text while
@@ -192,23 +169,20 @@ type change struct {
 	mode        fs.FileMode
 	doc         *document
 	text        []byte
-	index       *LineIndex
+	index       *text.LineIndex
 	hunks       []*hunk
-	reason      string // why it is in conflict
-	version     *int32 // of the document when the change was over
-	left        []byte // what its last apply left, until the model is told
+	reason      string      // why it is in conflict
+	version     *int32      // of the document when the change was over
+	left        []byte      // what its last apply left, until the model is told
+	was         []HunkState // of the hunks before the current notification; nil: no change
 }
 
 type hunk struct {
 	id, tier   string
 	start, end int
 	old, new   []byte
-	state      HunkState
-	applying   bool
-	competed   bool // went stale by another proposal: only a change at its place brings it back
-	missing    bool // its text never came into the file although the rest of the change did
-	byUser     []byte
-	hasByUser  bool
+	phase      hunkPhase
+	byUser     []byte // the user's own text, nil if the hunk was accepted as it is
 	comment    string
 	reason     string // why it went stale or could not be applied
 	place      Range  // where it was when its change was over
@@ -226,11 +200,11 @@ func (h *hunk) basis(applied bool) []byte {
 // stands is the text that is in the file now.
 func (h *hunk) stands(applied bool) []byte {
 	switch {
-	case h.state == HunkAccepted && h.hasByUser:
+	case h.state() == HunkAccepted && h.byUser != nil:
 		return h.byUser
-	case h.state == HunkAccepted:
+	case h.state() == HunkAccepted:
 		return h.new
-	case h.state == HunkRejected:
+	case h.state() == HunkRejected:
 		return h.old
 	case applied:
 		return h.new
@@ -238,10 +212,8 @@ func (h *hunk) stands(applied bool) []byte {
 	return h.old
 }
 
-func (h *hunk) open() bool { return h.state == HunkPending || h.state == HunkStale }
-
 // current returns the text that the offsets refer to, and its index. Caller holds mu.
-func (c *change) current() ([]byte, *LineIndex) {
+func (c *change) current() ([]byte, *text.LineIndex) {
 	if c.doc != nil {
 		return c.doc.text, c.doc.index
 	}
@@ -252,13 +224,13 @@ func (c *change) current() ([]byte, *LineIndex) {
 func (w *Workspace) view(p *proposal) Proposal {
 	v := Proposal{
 		ID: p.id, Revision: p.revision, SessionID: p.session, TurnID: p.turn, ItemID: p.item,
-		Title: p.title, State: p.state, Policy: p.policy, Files: make([]FileChange, 0, len(p.changes)),
+		Title: p.title, State: p.state(), Policy: p.policy, Files: make([]FileChange, 0, len(p.changes)),
 	}
 	for _, c := range p.changes {
 		v.Files = append(v.Files, w.viewFile(c))
 		for _, h := range c.hunks {
-			v.Stat.Added += countLines(h.new)
-			v.Stat.Removed += countLines(h.old)
+			v.Stat.Added += text.CountLines(h.new)
+			v.Stat.Removed += text.CountLines(h.old)
 		}
 	}
 	v.Stat.Files = len(p.changes)
@@ -266,7 +238,10 @@ func (w *Workspace) view(p *proposal) Proposal {
 }
 
 func (w *Workspace) viewFile(c *change) FileChange {
-	f := FileChange{Op: c.op, URI: c.ref.URI, Placement: Proposed, Base: c.base, Version: c.version, Ref: c.ref, Hunks: make([]Hunk, 0, len(c.hunks))}
+	f := FileChange{
+		Op: c.op, URI: c.ref.URI, Placement: Proposed, Base: c.base, Version: c.version, Ref: c.ref,
+		Hunks: make([]Hunk, 0, len(c.hunks)),
+	}
 	if c.applied || c.allTaken() {
 		f.Placement = Applied
 	}
@@ -279,8 +254,11 @@ func (w *Workspace) viewFile(c *change) FileChange {
 	}
 	text, index := c.current()
 	for _, h := range c.hunks {
-		s := Hunk{ID: h.id, OldText: string(h.old), NewText: string(h.new), State: h.state, MatchTier: h.tier, Range: h.place}
-		if h.hasByUser && h.state == HunkAccepted {
+		s := Hunk{
+			ID: h.id, OldText: string(h.old), NewText: string(h.new), State: h.state(), MatchTier: h.tier,
+			Range: h.place,
+		}
+		if h.byUser != nil && h.state() == HunkAccepted {
 			s.NewText = string(h.byUser)
 		}
 		if index != nil {
@@ -293,19 +271,19 @@ func (w *Workspace) viewFile(c *change) FileChange {
 
 // allTaken reports whether all of the change was accepted, so that its text stands.
 func (c *change) allTaken() bool {
-	return !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state != HunkAccepted })
+	return !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() != HunkAccepted })
 }
 
 // List returns the proposals that match; empty arguments match all.
 func (w *Workspace) List(sessionID, uri string, state State) []Proposal {
-	return w.list(sessionID, uri, func(p *proposal) bool { return state == "" || p.state == state })
+	return w.list(sessionID, uri, func(p *proposal) bool { return state == "" || p.state() == state })
 }
 
 func (w *Workspace) list(sessionID, uri string, wanted func(*proposal) bool) []Proposal {
 	w.canonicalizeDocs()
 	key := ""
 	if uri != "" {
-		key, _ = lexicalKey(uri)
+		key, _ = path.LexicalKey(uri)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -321,7 +299,7 @@ func (w *Workspace) list(sessionID, uri string, wanted func(*proposal) bool) []P
 func (p *proposal) touches(lexical string) bool {
 	for _, c := range p.changes {
 		for _, u := range []string{c.ref.URI, c.newRef.URI} {
-			if k, _ := lexicalKey(u); k == lexical {
+			if k, _ := path.LexicalKey(u); k == lexical {
 				return true
 			}
 		}
@@ -353,7 +331,7 @@ func (w *Workspace) Get(proposalID string) (Proposal, string, error) {
 	}
 	v, sides := w.view(p), w.sides(p)
 	diff := p.diff
-	closed := p.closed
+	closed := p.closed()
 	w.mu.Unlock()
 	if !closed {
 		diff = unified(sides)
@@ -364,7 +342,7 @@ func (w *Workspace) Get(proposalID string) (Proposal, string, error) {
 // Undecided returns the proposals that still wait for a decision, those among them too in which
 // a hunk is in conflict; empty arguments match all.
 func (w *Workspace) Undecided(sessionID, uri string) []Proposal {
-	return w.list(sessionID, uri, func(p *proposal) bool { return !p.closed })
+	return w.list(sessionID, uri, func(p *proposal) bool { return !p.closed() })
 }
 
 // PendingAt returns the pending hunks of a document for lenses, diagnostics and actions.
@@ -373,7 +351,7 @@ func (w *Workspace) PendingAt(uri string) []Proposal {
 	for _, p := range w.Undecided("", uri) {
 		var files []FileChange
 		for _, f := range p.Files {
-			if k, _ := lexicalKey(uri); f.Ref.Key == k || f.URI == uri {
+			if k, _ := path.LexicalKey(uri); f.Ref.Key == k || f.URI == uri {
 				files = append(files, f)
 			}
 		}

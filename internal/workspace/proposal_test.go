@@ -69,8 +69,8 @@ func TestAutoAndReview(t *testing.T) {
 	}
 }
 
-// TestMovedHunk: the user moves a hunk's lines behind those of another by cutting and pasting them. It is the same
-// hunk there; the views and the decision follow.
+// TestMovedHunk: the user moves a hunk's lines behind those of another by cutting and pasting
+// them. It is the same hunk there; the views and the decision follow.
 func TestMovedHunk(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	uri := b.uri("a.txt")
@@ -96,7 +96,7 @@ func TestMovedHunk(t *testing.T) {
 func TestChangedAcceptedHunksAreShown(t *testing.T) {
 	text := []byte("one\nTWO and more\nthree\nFOUR\n")
 	accepted := func(start, end int, old, new string) *hunk {
-		return &hunk{start: start, end: end, old: []byte(old), new: []byte(new), state: HunkAccepted}
+		return &hunk{start: start, end: end, old: []byte(old), new: []byte(new), phase: hunkAccepted}
 	}
 	for name, c := range map[string]*change{
 		"longer": {op: Modify, applied: true, text: text, hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"), accepted(23, 28, "four\n", "FOUR\n")}},

@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // Change is what an edit would do to one file.
@@ -78,11 +80,11 @@ func checkRequest(req ProposeRequest) error {
 				continue
 			}
 			if seen[r.Key] {
-				return fmt.Errorf("proposing %s: %s is changed twice in one call; make it one change", req.Title, r.Rel)
+				return fmt.Errorf("proposing %s: %s is changed twice in one call; make it one change", req.Title, r)
 			}
 			seen[r.Key] = true
-			if isNotebook(r.Rel) {
-				return fmt.Errorf("proposing %s: %s: %w", req.Title, r.Rel, errNotebook)
+			if path.IsNotebook(r.Rel) {
+				return fmt.Errorf("proposing %s: %s: %w", req.Title, r, path.ErrNotebook)
 			}
 		}
 	}
@@ -99,9 +101,9 @@ func (r *ProposeRequest) reader() string {
 func newProposal(req ProposeRequest, w *Workspace) *proposal {
 	return &proposal{
 		id: newID("p"), session: req.SessionID, reader: req.reader(), turn: req.TurnID, item: req.ItemID, message: req.MessageID,
-		title: req.Title, policy: req.Policy, created: w.opt.Now(), revision: 1, state: StateProposed,
+		title: req.Title, policy: req.Policy, created: w.opt.Now(), revision: 1,
 		sem: make(chan struct{}, 1), done: make(chan struct{}),
-		withheld: req.Policy == Ask || req.Policy == Confirm,
+		teller: firstTeller(req.Policy),
 	}
 }
 
@@ -118,7 +120,7 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 		for _, ch := range req.Changes {
 			c, err := w.newChange(ctx, p, ch)
 			switch {
-			case err != nil && p.restore && ctx.Err() == nil:
+			case err != nil && p.kind == restoreProposal && ctx.Err() == nil:
 				p.refused = append(p.refused, refusal{ch.Ref, err.Error()})
 			case err != nil:
 				return nil, err
@@ -130,7 +132,7 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 			return nil, fmt.Errorf("proposing %s: %w", req.Title, ErrNoChange)
 		}
 		if w.register(p) {
-			if !p.restore {
+			if p.kind != restoreProposal {
 				w.persist(p)
 			}
 			w.deliver()
@@ -160,7 +162,7 @@ func (w *Workspace) register(p *proposal) bool {
 		}
 		w.track(c)
 	}
-	if p.restore {
+	if p.kind == restoreProposal {
 		return true
 	}
 	w.proposals[p.id] = p
@@ -213,7 +215,7 @@ func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*cha
 		}
 		return w.newModify(ctx, p, ch, f)
 	}
-	return nil, fmt.Errorf("proposing a change of %s: unknown operation %q", ch.Ref.Rel, ch.Op)
+	return nil, fmt.Errorf("proposing a change of %s: unknown operation %q", ch.Ref, ch.Op)
 }
 
 func (w *Workspace) newModify(ctx context.Context, p *proposal, ch Change, f *File) (*change, error) {
@@ -221,7 +223,7 @@ func (w *Workspace) newModify(ctx context.Context, p *proposal, ch Change, f *Fi
 		return nil, err
 	}
 	if f.Source == FromDisk && f.Mode.Perm()&0o200 == 0 {
-		return nil, fmt.Errorf("changing %s: it is read-only", ch.Ref.Rel)
+		return nil, fmt.Errorf("changing %s: it is read-only", ch.Ref)
 	}
 	data, formatted := w.format(ctx, p, ch.Ref, ch.Data)
 	c := changeOf(p, ch, f)
@@ -231,7 +233,7 @@ func (w *Workspace) newModify(ctx context.Context, p *proposal, ch Change, f *Fi
 	}
 	for _, h := range hunks {
 		c.hunks = append(c.hunks, &hunk{
-			start: h.BaseStart, end: h.BaseEnd, old: bytes.Clone(h.Old), new: bytes.Clone(h.New), state: HunkPending, tier: tierOf(ch, h),
+			start: h.BaseStart, end: h.BaseEnd, old: bytes.Clone(h.Old), new: bytes.Clone(h.New), tier: tierOf(ch, h),
 		})
 	}
 	if len(c.hunks) == 0 {
@@ -249,7 +251,7 @@ func tierOf(ch Change, h edit.Hunk) string {
 
 func checkBase(ch Change, f *File) error {
 	if ch.Base != "" && ch.Base != f.SHA256 && ch.Base != HashOf(f.Text.Data) {
-		return &ChangedError{Path: ch.Ref.Rel}
+		return &ChangedError{Path: ch.Ref.String()}
 	}
 	return nil
 }
@@ -260,7 +262,7 @@ func changeOf(p *proposal, ch Change, f *File) *change {
 		p: p, op: ch.Op, ref: f.Ref, newRef: ch.NewRef, text: f.Text.Data, enc: f.Text, mode: f.Mode,
 		base: Base{SHA256: f.SHA256, EOL: edit.EOL(f.Text.Data), BOM: f.Text.BOM},
 	}
-	c.index = NewLineIndex(c.text)
+	c.index = text.NewLineIndex(c.text)
 	c.enc.Data = nil
 	if f.Source == FromDisk {
 		c.rawSHA = f.SHA256
@@ -278,16 +280,16 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 		ch.Op = Modify
 		return w.newModify(ctx, p, ch, f)
 	case err == nil:
-		return nil, fmt.Errorf("creating %s: it exists already; edit it, or read it and write it whole", ch.Ref.Rel)
+		return nil, fmt.Errorf("creating %s: it exists already; edit it, or read it and write it whole", ch.Ref)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !ch.Ref.IsFile():
-		return nil, fmt.Errorf("creating %s: %w", ch.Ref.Rel, ErrOutside)
+		return nil, fmt.Errorf("creating %s: %w", ch.Ref, path.ErrOutside)
 	}
 	data, _ := w.format(ctx, p, ch.Ref, ch.Data)
 	c := &change{
-		p: p, op: Create, ref: ch.Ref, base: Base{EOL: edit.EOL(data)}, index: NewLineIndex(nil),
-		hunks: []*hunk{{new: data, state: HunkPending, tier: orElse(ch.Tier, "T0")}},
+		p: p, op: Create, ref: ch.Ref, base: Base{EOL: edit.EOL(data)}, index: text.NewLineIndex(nil),
+		hunks: []*hunk{{new: data, tier: orElse(ch.Tier, "T0")}},
 	}
 	return c, nil
 }
@@ -298,13 +300,13 @@ func (w *Workspace) newFileOp(ctx context.Context, p *proposal, ch Change) (*cha
 		return nil, err
 	}
 	if !f.Ref.IsFile() {
-		return nil, fmt.Errorf("%s %s: it is no file on disk", ch.Op, ch.Ref.Rel)
+		return nil, fmt.Errorf("%s %s: it is no file on disk", ch.Op, ch.Ref)
 	}
 	if err := checkBase(ch, f); err != nil {
 		return nil, err
 	}
 	c := changeOf(p, ch, f)
-	h := &hunk{end: len(c.text), old: c.text, state: HunkPending, tier: orElse(ch.Tier, "T0")}
+	h := &hunk{end: len(c.text), old: c.text, tier: orElse(ch.Tier, "T0")}
 	if ch.Op == Rename {
 		if err := w.checkRename(ctx, ch); err != nil {
 			return nil, err
@@ -319,24 +321,24 @@ func (w *Workspace) newFileOp(ctx context.Context, p *proposal, ch Change) (*cha
 
 func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
 	if !ch.NewRef.IsFile() {
-		return fmt.Errorf("renaming %s: the new place is %w", ch.Ref.Rel, ErrOutside)
+		return fmt.Errorf("renaming %s: the new place is %w", ch.Ref, path.ErrOutside)
 	}
 	if _, err := w.Read(ctx, ch.NewRef); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("renaming %s: %s exists already", ch.Ref.Rel, ch.NewRef.Rel)
+		return fmt.Errorf("renaming %s: %s exists already", ch.Ref, ch.NewRef)
 	}
 	return nil
 }
 
 // format runs the user's formatter over a new text, so that a format on save undoes nothing.
 func (w *Workspace) format(ctx context.Context, p *proposal, ref Ref, text []byte) (out []byte, changed bool) {
-	if w.opt.Format == nil || ref.Path == "" || p.unformatted {
+	if w.opt.Format == nil || ref.Path == "" || p.kind.final() {
 		return text, false
 	}
 	out, err := w.opt.Format(ctx, ref.Path, text)
 	if err != nil || out == nil || bytes.Equal(out, text) {
 		return text, false
 	}
-	p.notes = append(p.notes, ref.Rel+" was formatted before it was proposed.")
+	p.notes = append(p.notes, ref.String()+" was formatted before it was proposed.")
 	return out, true
 }
 
@@ -356,14 +358,12 @@ func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error
 	p.decided = p.policy == Auto
 	closes := p.policy == Auto || !p.anyIn(HunkPending)
 	if closes {
-		p.state = p.finalState()
-	}
-	if !closes {
-		p.state = p.openState()
-	}
-	w.emit(p, Created)
-	if closes {
-		w.close(p, p.state)
+		w.emitAs(p, Created, p.closedPhase())
+		w.close(p, p.closedPhase())
+		p.become(p.closedPhase()) // a late change may have closed it already
+	} else {
+		p.become(p.openPhase())
+		w.emit(p, Created)
 	}
 	v := w.view(p)
 	w.mu.Unlock()
@@ -374,28 +374,28 @@ func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error
 
 // appliedNow notes the end of one file of applyNow. Caller holds mu.
 func (w *Workspace) appliedNow(p *proposal, t *target) {
-	if t.status != done {
+	if !t.made() {
 		t.c.reason = t.reason
 		for _, wt := range slices.Concat(t.wants, t.lost) {
-			wt.h.state, wt.h.reason = HunkStale, t.reason
+			wt.h.because(hunkLost, t.reason)
 		}
 		return
 	}
-	if t.broken {
+	if t.status == divided {
 		t.c.reason = t.reason
 	}
 	for _, wt := range t.lost {
-		wt.h.state, wt.h.reason = HunkStale, orElse(wt.h.reason, t.reason)
+		wt.h.because(hunkLost, orElse(wt.h.reason, t.reason))
 	}
 	if p.policy == Review {
 		t.c.applied = true
 		for _, wt := range t.lost {
-			wt.h.missing = true
+			wt.h.on(hunkMissed)
 		}
 		return
 	}
 	for _, wt := range t.wants {
-		wt.h.state = HunkAccepted
+		wt.h.on(hunkAccept)
 	}
 }
 
@@ -437,7 +437,7 @@ func (w *Workspace) runCheck(ctx context.Context, p *proposal, targets []*target
 	}
 	var paths []string
 	for _, t := range targets {
-		if t.status == done && t.c.ref.Path != "" {
+		if t.made() && t.c.ref.Path != "" {
 			paths = append(paths, t.c.ref.Path)
 		}
 	}

@@ -3,15 +3,13 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // Source says where a text came from.
@@ -23,9 +21,6 @@ const (
 	FromBuffer  Source = "buffer"
 	FromPending Source = "pending" // with the session's own changes that are not applied yet
 )
-
-// ErrTooLarge means that a file is too large to be read whole; OpenDisk streams it.
-var ErrTooLarge = errors.New("the file is too large to be read whole")
 
 // File is the content of a file at one moment. Text.Data is shared and must not be changed.
 type File struct {
@@ -51,12 +46,6 @@ func (f *File) SourceLabel() string {
 	return string(f.Source)
 }
 
-// HashOf is the hash that the contract calls sha256.
-func HashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // Read returns the truth about a file: the editor's buffer if it is open, else the disk.
 // A file that does not exist is fs.ErrNotExist.
 func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
@@ -65,7 +54,7 @@ func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 	}
 	if w.opt.Look != nil && ref.IsFile() {
 		if err := w.opt.Look(ctx, ref.URI); err != nil {
-			return nil, fmt.Errorf("reading %s: %w: %w", ref.Rel, ErrRefused, err)
+			return nil, fmt.Errorf("reading %s: %w: %w", ref, ErrRefused, err)
 		}
 	}
 	w.canonicalizeDocs()
@@ -74,7 +63,7 @@ func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 		return f, nil
 	}
 	if !ref.IsFile() {
-		return nil, fmt.Errorf("reading %s: it is not open in the editor: %w", ref.Rel, fs.ErrNotExist)
+		return nil, fmt.Errorf("reading %s: it is not open in the editor: %w", ref, fs.ErrNotExist)
 	}
 	return readDisk(ref)
 }
@@ -84,7 +73,7 @@ func (w *Workspace) ReadFor(ctx context.Context, sessionID string, ref Ref) (*Fi
 	f, err := w.Read(ctx, ref)
 	if pending, ok := w.pendingText(sessionID, ref, f); ok {
 		if pending == nil {
-			return nil, fmt.Errorf("reading %s: a pending change deletes it: %w", ref.Rel, fs.ErrNotExist)
+			return nil, fmt.Errorf("reading %s: a pending change deletes it: %w", ref, fs.ErrNotExist)
 		}
 		return pending, nil
 	}
@@ -113,36 +102,20 @@ func (w *Workspace) dirty(ref Ref, text []byte) bool {
 
 // readDisk reads a file below its root.
 func readDisk(ref Ref) (*File, error) {
-	data, st, err := readRaw(ref)
+	data, st, err := files.Read(ref)
 	if err != nil {
 		return nil, err
 	}
 	text, err := edit.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", ref.Rel, err)
+		return nil, fmt.Errorf("reading %s: %w", ref, err)
 	}
 	return &File{Ref: ref, Text: text, Source: FromDisk, SHA256: HashOf(data), Mode: st.Mode(), modified: st.ModTime()}, nil
 }
 
 // ReadDiskRaw returns a file's bytes on disk, whatever the editor shows. At most MaxFileSize.
-func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return readRaw(ref) }
-
-func readRaw(ref Ref) ([]byte, fs.FileInfo, error) {
-	f, st, err := openDisk(ref)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	if st.Size() > MaxFileSize {
-		return nil, nil, fmt.Errorf("reading %s (%d bytes): %w", ref.Rel, st.Size(), ErrTooLarge)
-	}
-	data, err := readAll(f, st.Size())
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", ref.Rel, err)
-	}
-	return data, st, nil
-}
+func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return files.Read(ref) }
 
 // OpenDisk opens a regular file below its root for streaming. Devices, pipes and sockets are
 // refused, and so is whatever a race put in the file's place.
-func (w *Workspace) OpenDisk(ref Ref) (*os.File, fs.FileInfo, error) { return openDisk(ref) }
+func (w *Workspace) OpenDisk(ref Ref) (*os.File, fs.FileInfo, error) { return files.Open(ref) }

@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// What may not be written. Permissions bind no superuser, so where the test runs as one it runs itself again as
-// nobody; a read-only mount needs namespaces of its own, and is tried where the system gives those.
+// What may not be written. Permissions bind no superuser, so where the test runs as one it runs
+// itself again as nobody; a read-only mount needs namespaces of its own, and is tried where the
+// system gives those.
 
 const readOnlyEnv = "WORKSPACE_TEST_READ_ONLY"
 
@@ -65,7 +66,8 @@ func TestAsNobody(t *testing.T) {
 	t.Run("rename", notRenamed)
 }
 
-// notRenamed: a file that may not be taken out of its folder does not get a second name, here or in another root.
+// notRenamed: a file that may not be taken out of its folder does not get a second name, here or
+// in another root.
 func notRenamed(t *testing.T) {
 	b := newBench(t, map[string]string{"d/a.txt": ten})
 	other := realDir(t)
@@ -89,8 +91,9 @@ func notRenamed(t *testing.T) {
 	}
 }
 
-// notWritten takes the right to write away after a proposal was made: the decision fails with the reason, no file of
-// the same decision is touched, nothing is left beside them, and it can be decided again once the right is back.
+// notWritten takes the right to write away after a proposal was made: the decision fails with the
+// reason, no file of the same decision is touched, nothing is left beside them, and it can be
+// decided again once the right is back.
 func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
 	p := b.propose(Ask, "d/a.txt", edited, "b.txt", edited)

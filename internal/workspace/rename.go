@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
 // A pending change is about a text, not about a name: when the user, or another proposal, gives
@@ -21,8 +23,8 @@ type rename struct{ from, to string } // absolute paths
 func (w *Workspace) FilesRenamed(renames []FileRename) {
 	w.mu.Lock()
 	for _, r := range renames {
-		_, from := lexicalKey(strings.Clone(r.OldURI))
-		_, to := lexicalKey(strings.Clone(r.NewURI))
+		_, from := path.LexicalKey(strings.Clone(r.OldURI))
+		_, to := path.LexicalKey(strings.Clone(r.NewURI))
 		if from != "" && to != "" && from != to {
 			w.renames = append(w.renames, &rename{from, to})
 		}
@@ -42,8 +44,8 @@ func (w *Workspace) followRenames() {
 		}
 		r := w.renames[0]
 		w.mu.Unlock()
-		from, errFrom := canonicalPath(r.from)
-		to, errTo := canonicalPath(r.to)
+		from, errFrom := path.Canonical(r.from)
+		to, errTo := path.Canonical(r.to)
 		done := true
 		if errFrom == nil && errTo == nil {
 			done = w.followRename(r, from, to)
@@ -98,7 +100,7 @@ func (w *Workspace) followRename(r *rename, from, to string) bool {
 	}
 	w.renames = slices.DeleteFunc(w.renames, func(o *rename) bool { return o == r })
 	w.mu.Unlock()
-	w.stamps.rename(from, to)
+	w.reads.Rename(from, to)
 	for _, p := range told {
 		w.persist(p)
 	}
@@ -111,13 +113,13 @@ func (w *Workspace) movesOf(from, to string) (moves []moved) {
 	var all []moved
 	for _, list := range w.tracked {
 		for _, c := range list {
-			if c.p.sem != nil && !c.p.restore {
+			if c.p.kind == editProposal {
 				all = append(all, moved{c: c, was: c.ref, wasNew: c.newRef})
 			}
 		}
 	}
 	w.mu.Unlock()
-	roots := w.rootsFor("")
+	roots := w.roots.For("")
 	for _, m := range all {
 		m.ref, m.newRef = w.movedRef(roots, m.was, from, to), w.movedRef(roots, m.wasNew, from, to)
 		if (m.ref != nil || m.newRef != nil) && !m.itself() {
@@ -128,16 +130,16 @@ func (w *Workspace) movesOf(from, to string) (moves []moved) {
 }
 
 // movedRef is a place's new name, nil if it stays or the new one cannot be used.
-func (w *Workspace) movedRef(roots []root, ref Ref, from, to string) *Ref {
-	rel, ok := within(from, ref.Path, onWindows)
+func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
+	rel, ok := path.Within(from, ref.Path)
 	if !ok || !ref.IsFile() {
 		return nil
 	}
 	if len(roots) == 0 {
-		roots = []root{{path: ref.root, real: ref.root}}
+		roots = []path.Root{path.RootAt(ref.Root)}
 	}
-	path := filepath.Join(to, rel)
-	r, err := w.refOfPath(roots, path, path)
+	name := filepath.Join(to, rel)
+	r, err := w.refOf(path.Located{Path: name, Real: name, Roots: roots})
 	if err != nil || r.Key == ref.Key {
 		return nil
 	}
@@ -184,24 +186,5 @@ func (w *Workspace) moveChange(m moved) {
 	if d := w.byKey(c.ref.Key); d != nil && d.key != "" {
 		c.rebase(d.text)
 		c.doc, c.text, c.index = d, nil, nil
-	}
-}
-
-// rename moves what sessions have seen of a file, or of all below a folder, to its new name.
-func (s *stamps) rename(from, to string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	gone := map[stampKey]stamp{}
-	for k, st := range s.m {
-		if _, ok := within(from, k.key, onWindows); ok {
-			gone[k] = st
-		}
-	}
-	for k := range gone {
-		s.drop(k)
-	}
-	for k, st := range gone {
-		rel, _ := within(from, k.key, onWindows)
-		s.keep(stampKey{k.session, pathKey(filepath.Join(to, rel), onWindows)}, st)
 	}
 }

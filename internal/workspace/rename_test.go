@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // moved renames a file or folder as an editor does: on disk, with its document, and by telling.
@@ -117,8 +119,9 @@ func TestRenamedByHand(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), ten)
 }
 
-// TestRenameKeepsWhatTheUserChanged: since a rename was proposed, or made for review, the user has changed its file. The
-// text goes along; a rename that brings a text of its own is a conflict, not a loss.
+// TestRenameKeepsWhatTheUserChanged: since a rename was proposed, or made for review, the user has
+// changed its file. The text goes along; a rename that brings a text of its own is a conflict, not
+// a loss.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten
 	for _, open := range []bool{false, true} {
@@ -158,7 +161,8 @@ func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	}
 }
 
-// TestRenameWithoutItsText: a rename whose new text cannot be written is undone, and can be decided again.
+// TestRenameWithoutItsText: a rename whose new text cannot be written is undone, and can be
+// decided again.
 func TestRenameWithoutItsText(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		for _, policy := range []Policy{Ask, Review} {
@@ -190,7 +194,8 @@ func TestRenameWithoutItsText(t *testing.T) {
 	}
 }
 
-// TestRenameByHalf: where a rename without its new text cannot be undone either, that is said, and nothing is lost.
+// TestRenameByHalf: where a rename without its new text cannot be undone either, that is said, and
+// nothing is lost.
 func TestRenameByHalf(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)
@@ -209,7 +214,8 @@ func TestRenameByHalf(t *testing.T) {
 	equal(t, "files", strings.Join(b.files(), " "), "b.txt")
 }
 
-// refuseTexts lets no text be written: the closed file is read-only, the editor refuses to change the open one.
+// refuseTexts lets no text be written: the closed file is read-only, the editor refuses to change
+// the open one.
 func (b *bench) refuseTexts(name string, open bool) (allow func()) {
 	if !open {
 		must(b.t, os.Chmod(b.path(name), 0o444))
@@ -239,8 +245,8 @@ func (b *bench) files() (out []string) {
 	return out
 }
 
-// TestRenameIsFormatted: the new text of a rename is formatted as its new name says before it is proposed, and not when it
-// is written: what was shown is what is written, also on the way back.
+// TestRenameIsFormatted: the new text of a rename is formatted as its new name says before it is
+// proposed, and not when it is written: what was shown is what is written, also on the way back.
 func TestRenameIsFormatted(t *testing.T) {
 	const unformatted = "one\ntwo\n"
 	b := newBench(t, map[string]string{"a.txt": unformatted}, func(o *Options, _ *fakeEditor) {
@@ -259,7 +265,8 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
 
-// TestConfirmedRename: an editor that asks its user about a rename is given the new text too, and what it left is told.
+// TestConfirmedRename: an editor that asks its user about a rename is given the new text too, and
+// what it left is told.
 func TestConfirmedRename(t *testing.T) {
 	t.Parallel()
 	for state, text := range map[State]string{StateApplied: edited, StateConflict: ten} {
@@ -288,7 +295,8 @@ func TestConfirmedRename(t *testing.T) {
 	}
 }
 
-// TestConfirmedCreation: a file that the editor made without its text is not told of as if it held it.
+// TestConfirmedCreation: a file that the editor made without its text is not told of as if it held
+// it.
 func TestConfirmedCreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
@@ -304,13 +312,13 @@ func TestConfirmedCreation(t *testing.T) {
 
 // TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
 func TestRenameWhileDeciding(t *testing.T) {
-	defer func() { step = func(string) {} }()
+	defer func() { files.AtStep = func(string) {} }()
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
 	h := p.Files[0].Hunks
-	step = func(name string) {
+	files.AtStep = func(name string) {
 		if name == "intent kept" {
-			step = func(string) {}
+			files.AtStep = func(string) {}
 			b.moved("r", "a.txt", "b.txt")
 		}
 	}
@@ -336,8 +344,9 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	equal(t, "a", b.disk("a.txt"), edited)
 }
 
-// TestRenameIsToldLate: an editor renames an open file on disk and says later that the new one is open, with the text
-// that it has, or never. The change that comes with the rename is made where it lasts.
+// TestRenameIsToldLate: an editor renames an open file on disk and says later that the new one is
+// open, with the text that it has, or never. The change that comes with the rename is made where
+// it lasts.
 func TestRenameIsToldLate(t *testing.T) {
 	for name, reopens := range map[string]bool{"opens the new file late": true, "opens it never": false} {
 		inBubble(t, name, func(t *testing.T, b *bench, uri string) {

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
@@ -32,32 +31,18 @@ type RestoreConflict struct {
 	Reason string `json:"reason"`
 }
 
-// fileState is a file's content on the way back; absent is no file.
-type fileState struct {
-	text   []byte
-	absent bool
-}
-
 // Restore takes back what the agent did since the checkpoint's turn began, that turn
 // included. What the user did since is merged; where both changed the same lines the file
 // stays as it is and is listed. The restore is a checkpoint too.
 func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreResult, error) {
-	w.checkpoints.mu.Lock()
-	l, at := w.findCheckpoint(checkpointID)
-	if at < 0 {
-		w.checkpoints.mu.Unlock()
-		return RestoreResult{}, fmt.Errorf("restoring checkpoint %s: %w", checkpointID, ErrUnknownCheckpoint)
+	undo, err := w.checkpoints.Undo(checkpointID)
+	if err != nil {
+		return RestoreResult{}, err
 	}
-	first := l.list[at]
-	undo := slices.Clone(l.list[at:])
-	logs := unwinding(undo)
-	notCovered := notCoveredBy(undo)
-	u := unwound{steps: map[string]*fileStep{}, from: renamedFrom(undo), stuck: map[string]bool{}}
-	w.checkpoints.mu.Unlock()
-
-	res := RestoreResult{MessageID: first.Message}
+	u := unwound{steps: map[string]*checkpoint.Step{}, from: undo.From, stuck: map[string]bool{}}
+	res := RestoreResult{MessageID: undo.Message}
 	var changes []Change
-	for _, f := range logs {
+	for _, f := range undo.Files {
 		ch, err := w.unwind(ctx, f)
 		if err != nil {
 			u.stuck[f.Key] = true
@@ -68,155 +53,59 @@ func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreRe
 		}
 	}
 	if len(changes) > 0 {
-		if err := w.applyRestore(ctx, first, changes, u, &res); err != nil {
+		if err := w.applyRestore(ctx, undo.Session, changes, u, &res); err != nil {
 			return res, err
 		}
 	}
 	if len(res.Changes) > 0 || len(res.Conflicts) == 0 {
-		w.markUndone(undo, res.UndoCheckpointID)
+		w.checkpoints.MarkUndone(undo, res.UndoCheckpointID)
 	}
-	if len(notCovered) > 0 {
-		w.notice("warning", "changed by commands too, which no checkpoint covers: "+strings.Join(notCovered, ", "))
+	if names := undo.NotCovered; len(names) > 0 {
+		w.notice("warning", "changed by commands too, which no checkpoint covers: "+strings.Join(names, ", "))
 	}
 	return res, nil
 }
 
-// notCoveredBy lists what commands changed in the turns that are taken back.
-func notCoveredBy(undo []*checkpoint) (names []string) {
-	for _, cp := range undo {
-		names = append(names, cp.NotCovered...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// unwinding collects each file's steps over the checkpoints, oldest first, without those
-// that a later one took back exactly. Caller holds checkpoints.mu.
-func unwinding(list []*checkpoint) []*fileLog {
-	var out []*fileLog
-	byKey := map[string]*fileLog{}
-	for _, cp := range list {
-		for _, f := range cp.Files {
-			g := byKey[f.Key]
-			if g == nil {
-				g = &fileLog{Key: f.Key, URI: f.URI, Path: f.Path}
-				byKey[f.Key] = g
-				out = append(out, g)
-			}
-			for _, s := range f.Steps {
-				c := *s
-				if n := len(g.Steps); n > 0 && g.Steps[n-1].Pre == c.Post && g.Steps[n-1].Post == c.Pre {
-					g.Steps = g.Steps[:n-1]
-					continue
-				}
-				g.Steps = append(g.Steps, &c)
-			}
-		}
-	}
-	return slices.DeleteFunc(out, func(f *fileLog) bool { return len(f.Steps) == 0 })
-}
-
 // unwind computes what a file becomes; nil if it stays. The error is a conflict.
-func (w *Workspace) unwind(ctx context.Context, f *fileLog) (*Change, error) {
-	path := f.Path
-	if path == "" {
-		path = f.URI
-	}
-	ref, err := w.Resolve("", path)
+func (w *Workspace) unwind(ctx context.Context, f *checkpoint.File) (*Change, error) {
+	ref, err := w.Resolve("", orElse(f.Path, f.URI))
 	if err != nil {
 		return nil, err
 	}
-	now := fileState{}
+	now := checkpoint.Content{}
 	file, err := w.Read(ctx, ref)
 	switch {
 	case err == nil:
-		now.text = file.Text.Data
+		now.Text = file.Text.Data
 	case errors.Is(err, fs.ErrNotExist):
-		now.absent = true
+		now.Absent = true
 	default:
 		return nil, err
 	}
-	then := now
-	for _, s := range slices.Backward(f.Steps) {
-		if then, err = w.undoStep(then, s); err != nil {
-			return nil, err
-		}
+	then, err := w.checkpoints.Unwind(now, f)
+	if err != nil {
+		return nil, err
 	}
 	return restoreChange(ref, file, now, then), nil
 }
 
-func restoreChange(ref Ref, file *File, now, then fileState) *Change {
+func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 	switch {
-	case now.absent == then.absent && bytes.Equal(now.text, then.text):
+	case now.Absent == then.Absent && bytes.Equal(now.Text, then.Text):
 		return nil
-	case now.absent:
-		return &Change{Op: Create, Ref: ref, Data: then.text}
-	case then.absent && ref.IsFile():
+	case now.Absent:
+		return &Change{Op: Create, Ref: ref, Data: then.Text}
+	case then.Absent && ref.IsFile():
 		return &Change{Op: Delete, Ref: ref, Base: file.SHA256}
 	}
-	return &Change{Op: Modify, Ref: ref, Data: then.text, Base: file.SHA256}
+	return &Change{Op: Modify, Ref: ref, Data: then.Text, Base: file.SHA256}
 }
-
-var (
-	errUserChanged = errors.New("you changed the same lines since; it was left as it is")
-	errUserDeleted = errors.New("you deleted it since; it was left so")
-	errUserRemade  = errors.New("you made it anew since; it was left as it is")
-	errUserAdded   = errors.New("the agent created it and you changed it since; it was not deleted")
-)
-
-// undoStep takes one step of the agent out of a state.
-func (w *Workspace) undoStep(now fileState, s *fileStep) (fileState, error) {
-	pre, err := w.content(s.Pre)
-	if err != nil {
-		return now, err
-	}
-	post, err := w.content(s.Post)
-	if err != nil {
-		return now, err
-	}
-	before, after := fileState{pre, s.Pre == ""}, fileState{post, s.Post == ""}
-	switch {
-	case now.same(after):
-		return before, nil
-	case now.same(before):
-		return now, nil
-	case now.absent:
-		return now, errUserDeleted
-	case after.absent:
-		return now, errUserRemade
-	case before.absent:
-		return now, errUserAdded
-	}
-	merged, conflicts := edit.Merge3(post, now.text, pre)
-	if len(conflicts) > 0 {
-		return now, errUserChanged
-	}
-	return fileState{text: merged}, nil
-}
-
-func (a fileState) same(b fileState) bool { return a.absent == b.absent && bytes.Equal(a.text, b.text) }
 
 // unwound is what a restore knows of its files, by their keys.
 type unwound struct {
-	steps map[string]*fileStep // the first of each
-	from  map[string]string    // the old names of renamed files
-	stuck map[string]bool      // those that are not brought back
-}
-
-// renamedFrom finds the renames of checkpoints. Where a file was renamed again, its first name is found step by step.
-// Caller holds checkpoints.mu.
-func renamedFrom(undo []*checkpoint) map[string]string {
-	from := map[string]string{}
-	for _, cp := range undo {
-		for _, f := range cp.Files {
-			for _, s := range f.Steps {
-				if s.From != "" {
-					from[f.Key] = s.From
-				}
-			}
-		}
-	}
-	return from
+	steps map[string]*checkpoint.Step // the first of each
+	from  map[string]string           // the old names of renamed files
+	stuck map[string]bool             // those that are not brought back
 }
 
 // refusal is a file of a restore that cannot be changed, and why.
@@ -226,10 +115,10 @@ type refusal struct {
 }
 
 // applyRestore makes the changes as one silent proposal, which keeps its own checkpoint.
-func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes []Change, u unwound, res *RestoreResult) error {
-	req := ProposeRequest{SessionID: first.Session, Title: "restore", Policy: Auto, Changes: changes}
+func (w *Workspace) applyRestore(ctx context.Context, session string, changes []Change, u unwound, res *RestoreResult) error {
+	req := ProposeRequest{SessionID: session, Title: "restore", Policy: Auto, Changes: changes}
 	p := newProposal(req, w)
-	p.id, p.restore, p.unformatted = newID("c"), true, true
+	p.id, p.kind = checkpoint.NewID(), restoreProposal
 	p, err := w.draft(ctx, req, p)
 	if err != nil {
 		return err
@@ -251,7 +140,7 @@ func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes
 	for _, t := range targets {
 		switch {
 		case err != nil:
-		case t.status != done:
+		case !t.made():
 			res.Conflicts = append(res.Conflicts, RestoreConflict{t.c.ref.URI, t.reason})
 		default:
 			res.Changes = append(res.Changes, RestoreChange{t.c.ref.URI, t.c.op})
@@ -268,10 +157,12 @@ func (w *Workspace) applyRestore(ctx context.Context, first *checkpoint, changes
 	return err
 }
 
-// keepsNewName is why a renamed file keeps its new name: else its text would be nowhere in the workspace.
+// keepsNewName is why a renamed file keeps its new name: else its text would be nowhere in the
+// workspace.
 const keepsNewName = "its old name could not be brought back; it keeps this one"
 
-// withOldNames lets a renamed file's new name go only once its old one is back; where that is known not to come, it stays.
+// withOldNames lets a renamed file's new name go only once its old one is back; where that is
+// known not to come, it stays.
 func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (ordered []*target) {
 	byKey := map[string]*target{}
 	for _, t := range targets {
@@ -302,43 +193,4 @@ func (u unwound) oldName(key string, byKey map[string]*target) string {
 		}
 	}
 	return old
-}
-
-// markUndone notes which turns a restore took back and which it brought back.
-func (w *Workspace) markUndone(list []*checkpoint, restoreID string) {
-	w.checkpoints.mu.Lock()
-	defer w.checkpoints.mu.Unlock()
-	was := map[*checkpoint]bool{}
-	l := w.log(list[0].Session)
-	for _, cp := range l.list {
-		was[cp] = cp.Undone
-	}
-	for _, cp := range slices.Backward(list) {
-		cp.Undone = true
-		for _, o := range l.list {
-			if slices.Contains(cp.Undid, o.ID) {
-				o.Undone = false
-			} else if slices.Contains(cp.Redid, o.ID) {
-				o.Undone = true
-			}
-		}
-	}
-	var undid, redid []string
-	for _, cp := range l.list {
-		switch {
-		case cp.Undone && !was[cp]:
-			undid = append(undid, cp.ID)
-		case !cp.Undone && was[cp]:
-			redid = append(redid, cp.ID)
-		default:
-			continue
-		}
-		w.reportState(w.saveCheckpoint(cp))
-	}
-	for _, cp := range l.list {
-		if cp.ID == restoreID && restoreID != "" {
-			cp.Undid, cp.Redid = undid, redid
-			w.reportState(w.saveCheckpoint(cp))
-		}
-	}
 }

@@ -7,22 +7,24 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // Sides returns both texts of one file of a proposal, for a side-by-side view.
 func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err error) {
-	key, _ := lexicalKey(uri)
+	key, _ := path.LexicalKey(uri)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.proposals[proposalID]
 	if p == nil {
 		return nil, nil, fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
 	}
-	if p.closed {
-		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed", proposalID, p.state)
+	if p.closed() {
+		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed", proposalID, p.state())
 	}
 	for _, s := range w.sides(p) {
-		if k, _ := lexicalKey(s.uri); k == key || s.key == key {
+		if k, _ := path.LexicalKey(s.uri); k == key || s.key == key {
 			return s.old, s.text(), nil
 		}
 	}
@@ -58,7 +60,7 @@ func (w *Workspace) sides(p *proposal) []side {
 		switch c.op {
 		case Modify:
 			s.byHunks = true
-			s.old, s.hunks = c.without(func(h *hunk) bool { return h.state == HunkPending })
+			s.old, s.hunks = c.without(func(h *hunk) bool { return h.state() == HunkPending })
 		default:
 			s.old, s.new = c.hunks[0].old, c.hunks[0].new
 			if c.op == Create {
@@ -75,18 +77,18 @@ func (w *Workspace) sides(p *proposal) []side {
 
 // without returns the file without the hunks that are wanted, and what they would make of it.
 // Caller holds mu.
-func (c *change) without(wanted func(*hunk) bool) (text []byte, hunks []edit.Hunk) {
-	text = c.snapshot()
+func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hunk) {
+	body = c.snapshot()
 	var back []splice
 	delta, at := 0, 0
 	for _, h := range c.inOrder(wanted) {
-		if h.start < at || h.end > len(text) {
+		if h.start < at || h.end > len(body) {
 			continue // what was done since laid it over another: it cannot be shown beside that
 		}
 		at = h.end
 		start := h.start + delta
-		if c.applied || h.state == HunkAccepted {
-			back = append(back, splice{h.start, h.end, h.old})
+		if c.applied || h.state() == HunkAccepted {
+			back = append(back, splice{Start: h.start, End: h.end, Text: h.old})
 			delta += len(h.old) - (h.end - h.start) // what is there may be longer than what was accepted
 			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old), New: h.stands(c.applied)})
 		} else {
@@ -94,12 +96,13 @@ func (c *change) without(wanted func(*hunk) bool) (text []byte, hunks []edit.Hun
 		}
 	}
 	if len(back) > 0 {
-		text = applySplices(text, back)
+		body = text.Apply(body, back)
 	}
-	return text, hunks
+	return body, hunks
 }
 
-// inOrder are the wanted hunks by their places: one whose text was moved stands elsewhere than it did.
+// inOrder are the wanted hunks by their places: one whose text was moved stands elsewhere than it
+// did.
 func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
 	out := make([]*hunk, 0, len(c.hunks))
 	for _, h := range c.hunks {
@@ -126,7 +129,7 @@ func (c *change) snapshot() []byte {
 
 // texts returns the file without and with its open hunks. Caller holds mu.
 func (c *change) texts() (without, with []byte) {
-	text, hunks := c.without(func(h *hunk) bool { return h.state == HunkPending })
+	text, hunks := c.without(func(h *hunk) bool { return h.state() == HunkPending })
 	return text, edit.ApplyHunks(text, hunks, nil)
 }
 

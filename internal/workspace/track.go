@@ -3,6 +3,8 @@ package workspace
 import (
 	"bytes"
 	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // How a hunk follows the user's typing.
@@ -17,71 +19,36 @@ import (
 // Typing at the border of a hunk is outside it. A hunk without bytes (an insertion) stays in
 // front of what is typed at its place, so that it keeps standing at a line's start.
 
-// splice replaces text[start:end] by text.
-type splice struct {
-	start, end int
-	text       []byte
-}
-
-// trimSplice cuts off what a splice leaves as it was.
-func trimSplice(text []byte, s splice) splice {
-	old := text[s.start:s.end]
-	n := commonPrefix(old, s.text)
-	old, s.text, s.start = old[n:], s.text[n:], s.start+n
-	m := commonSuffix(old, s.text)
-	s.text, s.end = s.text[:len(s.text)-m], s.end-m
-	return s
-}
-
-// chunks are the steps in which equal bytes are skipped: bytes.Equal is much faster than a loop.
-var chunks = []int{4096, 64, 1}
-
-func commonPrefix(a, b []byte) int {
-	n, i := min(len(a), len(b)), 0
-	for _, c := range chunks {
-		for i+c <= n && bytes.Equal(a[i:i+c], b[i:i+c]) {
-			i += c
-		}
-	}
-	return i
-}
-
-func commonSuffix(a, b []byte) int {
-	n, i := min(len(a), len(b)), 0
-	for _, c := range chunks {
-		for i+c <= n && bytes.Equal(a[len(a)-i-c:len(a)-i], b[len(b)-i-c:len(b)-i]) {
-			i += c
-		}
-	}
-	return i
-}
-
-// applySplices returns text with sorted, non-overlapping splices made, in fresh memory.
-func applySplices(text []byte, splices []splice) []byte {
-	n := len(text)
-	for _, s := range splices {
-		n += len(s.text) - (s.end - s.start)
-	}
-	out := make([]byte, 0, n)
-	at := 0
-	for _, s := range splices {
-		out = append(append(out, text[at:s.start]...), s.text...)
-		at = s.end
-	}
-	return append(out, text[at:]...)
+// touched reports whether a splice touches the text of a pending hunk.
+func (c *change) touched(s splice) bool {
+	return slices.ContainsFunc(c.hunks, func(h *hunk) bool {
+		return h.still() && s.Start < h.end && s.End > h.start
+	})
 }
 
 // trackChange moves the hunks of every change that lives in d. Caller holds mu; d.text is
-// the text after the splice.
-func (w *Workspace) trackChange(d *document, s splice) {
+// the text after the splices, which were made one after the other.
+func (w *Workspace) trackChange(d *document, splices []splice) {
 	if d.key == "" {
 		return
 	}
 	for _, c := range w.tracked[d.key] {
-		if c.doc == d && c.follow(s, d.text, w.competitor(d, c.p)) {
-			c.p.dirty = true
+		if c.doc != d {
+			continue
 		}
+		if c.was == nil {
+			c.was = c.states()
+		}
+		c.follow(splices, d.text, w.competitor(d, c.p))
 	}
+}
+
+func (c *change) states() []HunkState {
+	out := make([]HunkState, len(c.hunks))
+	for i, h := range c.hunks {
+		out[i] = h.state()
+	}
+	return out
 }
 
 // competitor reports whether an apply of another proposal is under way in d.
@@ -98,30 +65,33 @@ func (w *Workspace) competitor(d *document, p *proposal) bool {
 // looked for when somebody decides about them.
 const refindBudget = 4 << 20
 
-// follow moves the change's hunks over a splice and reports whether a state changed.
-func (c *change) follow(s splice, text []byte, competed bool) (changed bool) {
+// follow moves the change's hunks over splices that were made one after the other.
+func (c *change) follow(splices []splice, text []byte, competed bool) {
 	if c.op == Delete || c.op == Rename {
-		return c.followWhole(text)
+		c.followWhole(text)
+		return
 	}
 	before := c.staleSet()
-	changed = c.move(s, competed)
+	for _, s := range splices {
+		c.move(s, competed)
+	}
 	budget := refindBudget
 	for i, h := range c.hunks {
-		fresh := h.state == HunkStale && (i >= len(before) || !before[i])
-		if h.state != HunkStale || h.competed && (fresh || !touches(h, s)) || budget <= 0 {
+		fresh := h.state() == HunkStale && (i >= len(before) || !before[i])
+		if h.state() != HunkStale || budget <= 0 ||
+			h.phase == hunkOutdone && (fresh || !touchesAny(h, splices)) {
 			continue
 		}
 		budget -= len(text)
-		changed = c.refind(h, text) || changed
+		c.refind(h, text)
 	}
-	return changed
 }
 
 // staleSet says which hunks are stale; nil if none is.
 func (c *change) staleSet() []bool {
 	var set []bool
 	for i, h := range c.hunks {
-		if h.state == HunkStale {
+		if h.state() == HunkStale {
 			if set == nil {
 				set = make([]bool, len(c.hunks))
 			}
@@ -131,42 +101,50 @@ func (c *change) staleSet() []bool {
 	return set
 }
 
-// touches reports whether a splice just made lies at the hunk's place.
-func touches(h *hunk, s splice) bool { return s.start <= h.end && s.start+len(s.text) >= h.start }
+// touchesAny reports whether one of the splices just made lies at the hunk's place.
+func touchesAny(h *hunk, splices []splice) bool {
+	return slices.ContainsFunc(splices, func(s splice) bool {
+		return s.Start <= h.end && s.Start+len(s.Text) >= h.start
+	})
+}
 
 // move shifts the hunks over a splice and makes stale what it touches.
 func (c *change) move(s splice, competed bool) (changed bool) {
-	delta := len(s.text) - (s.end - s.start)
+	delta, e := len(s.Text)-(s.End-s.Start), hunkTyped
+	if competed {
+		e = hunkCompeted
+	}
 	for _, h := range c.hunks {
-		if h.follow(s, delta) && h.state == HunkPending && !h.applying {
-			h.state, h.competed, h.reason, changed = HunkStale, competed, "its text was changed", true
+		if h.follow(s, delta) && h.on(e) {
+			h.reason, changed = "its text was changed", true
 		}
 	}
 	return changed
 }
 
 // followWhole keeps a hunk about a whole file: it is stale while the file is another.
-func (c *change) followWhole(text []byte) bool {
+func (c *change) followWhole(text []byte) {
 	h := c.hunks[0]
-	if !h.open() || c.applied || h.applying || c.op == Rename && bytes.Equal(h.old, h.new) {
-		return false
+	if !h.open() || c.applied || h.phase == hunkApplying ||
+		c.op == Rename && bytes.Equal(h.old, h.new) {
+		return
 	}
-	was := h.state
-	h.state, h.start, h.end = HunkPending, 0, len(text)
-	if !bytes.Equal(text, h.old) {
-		h.state, h.reason = HunkStale, "the file was changed"
+	h.start, h.end = 0, len(text)
+	if bytes.Equal(text, h.old) {
+		h.on(hunkFound)
+	} else {
+		h.because(hunkLost, "the file was changed")
 	}
-	return h.state != was
 }
 
 // follow moves one hunk and reports whether the splice touched its bytes.
 func (h *hunk) follow(s splice, delta int) (touched bool) {
-	switch exact := h.state == HunkPending && !h.applying; {
-	case !exact:
+	switch {
+	case !h.still():
 		return h.followLoosely(s, delta)
-	case s.start >= h.end:
+	case s.Start >= h.end:
 		return false
-	case s.end <= h.start:
+	case s.End <= h.start:
 		h.start, h.end = h.start+delta, h.end+delta
 		return false
 	}
@@ -177,19 +155,19 @@ func (h *hunk) follow(s splice, delta int) (touched bool) {
 // followLoosely keeps the range that holds whatever became of the hunk's bytes. Text put in
 // at its borders counts as its own: an apply under way looks like that.
 func (h *hunk) followLoosely(s splice, delta int) (touched bool) {
-	touched = s.start <= h.end && s.end >= h.start
+	touched = s.Start <= h.end && s.End >= h.start
 	switch {
-	case h.end >= s.end:
+	case h.end >= s.End:
 		h.end += delta
-	case h.end > s.start:
-		h.end = s.start + len(s.text)
+	case h.end > s.Start:
+		h.end = s.Start + len(s.Text)
 	}
 	switch {
-	case h.start <= s.start:
-	case h.start >= s.end:
+	case h.start <= s.Start:
+	case h.start >= s.End:
 		h.start += delta
 	default:
-		h.start = s.start
+		h.start = s.Start
 	}
 	h.end = max(h.end, h.start)
 	return touched
@@ -198,32 +176,38 @@ func (h *hunk) followLoosely(s splice, delta int) (touched bool) {
 // refind looks for a stale hunk's text and makes it pending where it stands exactly once.
 func (c *change) refind(h *hunk, text []byte) bool {
 	want := h.basis(c.applied)
-	if len(want) == 0 || h.missing {
+	if len(want) == 0 || h.phase == hunkMissing {
 		return false
 	}
 	i := bytes.Index(text, want)
 	if i < 0 || bytes.Contains(text[i+1:], want) || c.taken(h, i, i+len(want)) {
 		return false
 	}
-	h.start, h.end, h.state, h.competed, h.reason = i, i+len(want), HunkPending, false, ""
+	h.start, h.end, h.reason = i, i+len(want), ""
+	h.on(hunkFound)
 	return true
 }
 
 // taken reports whether another pending hunk stands in the range.
 func (c *change) taken(h *hunk, start, end int) bool {
 	return slices.ContainsFunc(c.hunks, func(o *hunk) bool {
-		return o != h && o.state == HunkPending && o.start < end && start < o.end
+		return o != h && o.state() == HunkPending && o.start < end && start < o.end
 	})
 }
 
-// rebase moves the hunks from the text that they refer to onto another. Caller holds mu.
-func (c *change) rebase(text []byte) (changed bool) {
+// rebase moves the hunks from the text that they refer to onto another, and reports whether a
+// state changed. Caller holds mu.
+func (c *change) rebase(body []byte) (changed bool) {
 	old, _ := c.current()
-	if bytes.Equal(old, text) {
+	if bytes.Equal(old, body) {
 		return false
 	}
-	s := trimSplice(old, splice{start: 0, end: len(old), text: text})
-	return c.follow(s, text, false)
+	before, splices := c.states(), []splice{text.Trim(old, splice{Start: 0, End: len(old), Text: body})}
+	if c.touched(splices[0]) {
+		splices = text.Lines(old, body)
+	}
+	c.follow(splices, body, false)
+	return !slices.Equal(before, c.states())
 }
 
 // track adds a change to those that follow their document. Caller holds mu.
@@ -252,7 +236,7 @@ func (c *change) freeze() {
 		return
 	}
 	c.text = c.doc.snapshot()
-	c.index = &LineIndex{starts: slices.Clone(c.doc.index.starts)}
+	c.index = c.doc.index.Clone()
 	c.doc = nil
 }
 
@@ -280,9 +264,10 @@ func (w *Workspace) linkDocument(d *document, key string) {
 		if c.doc != nil {
 			continue
 		}
-		if c.rebase(d.text) {
-			c.p.dirty = true
+		if c.was == nil {
+			c.was = c.states()
 		}
+		c.rebase(d.text)
 		c.doc, c.text, c.index = d, nil, nil
 	}
 	w.announce(d)
@@ -311,22 +296,21 @@ func (w *Workspace) settle(d *document) {
 
 // announce queues an update for each proposal whose hunks changed state. Caller holds mu.
 func (w *Workspace) announce(d *document) {
+	var changed []*proposal
 	for _, c := range w.tracked[d.key] {
-		if c.p.dirty {
-			c.p.dirty = false
-			c.p.revision++
-			if !c.p.closed {
-				c.p.state = c.p.openState()
+		// A hunk that went stale and was found again within one message has only moved.
+		if c.was != nil && !slices.Equal(c.was, c.states()) {
+			if !slices.Contains(changed, c.p) {
+				changed = append(changed, c.p)
 			}
-			w.emit(c.p, Updated)
 		}
+		c.was = nil
 	}
-}
-
-func countLines(text []byte) int {
-	n := bytes.Count(text, []byte{'\n'})
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		n++
+	for _, p := range changed {
+		p.revision++
+		if !p.closed() {
+			p.become(p.openPhase())
+		}
+		w.emit(p, Updated)
 	}
-	return n
 }

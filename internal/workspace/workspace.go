@@ -4,12 +4,15 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/readset"
 )
 
 // Limits and times. The times of the contract are protocol section 5's.
 const (
-	// MaxFileSize is the largest file that is read whole; a larger one can be streamed, not edited.
-	MaxFileSize = 64 << 20
 	// verifyWait is how long after its reply a client's didChange is awaited.
 	verifyWait = time.Second
 	// idleVerifyWait is the same for a client that sends didChange only when it is idle.
@@ -43,7 +46,8 @@ type ClientFeatures struct {
 	// IdleChanges marks clients known to send didChange only when their user's command is over
 	// and they are idle (eglot): it is awaited longer.
 	IdleChanges bool
-	// WritesNew marks the client that new files are written by: the ACP front end, whose editor may hold them back.
+	// WritesNew marks the client that new files are written by: the ACP front end, whose editor may
+	// hold them back.
 	WritesNew bool
 }
 
@@ -68,10 +72,11 @@ type Options struct {
 	// Format, if set, formats a new text before it is proposed; an error leaves it as it is.
 	Format func(ctx context.Context, path string, text []byte) ([]byte, error)
 	// Look, if set, runs before a file is read, so that an editor which tells of no changes can
-	// bring its document up to date. It may wait for the editor and heeds ctx. An error says that the editor refuses
-	// the file: it is not read then.
+	// bring its document up to date. It may wait for the editor and heeds ctx. An error says that
+	// the editor refuses the file: it is not read then.
 	Look func(ctx context.Context, uri string) error
-	// Before, if set, runs before files change. It must not take long. What it has seen is given to Check.
+	// Before, if set, runs before files change. It must not take long. What it has seen is given to
+	// Check.
 	Before func(ctx context.Context, paths []string) (seen any)
 	// AskReload, if set, asks the user about a document with unsaved changes whose file somebody
 	// else changed. It runs in a goroutine of its own and ends with ctx.
@@ -90,9 +95,10 @@ type Workspace struct {
 	opt    Options
 	locks  keyLocks
 	events eventQueue
-	blobs  *blobStore
-	stamps stamps
-	// docEvents tells of documents opened and closed and of watched files.
+	roots  *path.Roots
+	reads  *readset.Set
+	// docEvents tells of documents opened and closed, of watched files and of confirmations that
+	// ended.
 	docEvents broadcast
 
 	ctx    context.Context // ends with Close; parent of what outlives a call
@@ -102,7 +108,6 @@ type Workspace struct {
 
 	mu        sync.Mutex
 	encoding  Encoding
-	roots     []root
 	docs      map[string]*document // by lexical key
 	touches   uint64
 	tracked   map[string][]*change // by canonical key: what has hunks that follow typing
@@ -110,8 +115,11 @@ type Workspace struct {
 	order     []*proposal // by creation
 	commands  map[*Command]bool
 	renames   []*rename // that the pending changes have not followed yet
+	// confirming are the files on disk that an editor shows for confirmation, with the proposals
+	// that it shows. The positions in its preview refer to the text of then.
+	confirming map[string][]*proposal
 
-	checkpoints checkpointLog
+	checkpoints *checkpoint.Log // has a guard of its own
 }
 
 // New returns a Workspace. Close it.
@@ -124,12 +132,16 @@ func New(opt Options) *Workspace {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Workspace{
-		opt: opt, ctx: ctx, cancel: cancel, blobs: newBlobStore(opt.StateDir),
-		docs: map[string]*document{}, tracked: map[string][]*change{}, proposals: map[string]*proposal{},
+		opt: opt, ctx: ctx, cancel: cancel,
+		roots: path.NewRoots(opt.WorkingDir, opt.Home), reads: readset.New(),
+		docs: map[string]*document{}, tracked: map[string][]*change{},
+		proposals: map[string]*proposal{}, confirming: map[string][]*proposal{},
 		commands: map[*Command]bool{},
 	}
-	w.checkpoints.sessions = map[string]*sessionLog{}
-	w.stamps.m = map[stampKey]stamp{}
+	w.checkpoints = checkpoint.NewLog(checkpoint.Options{
+		StateDir: opt.StateDir, Blobs: files.NewBlobs(opt.StateDir), Now: opt.Now,
+		Go: w.spawn, Report: w.reportState,
+	})
 	return w
 }
 

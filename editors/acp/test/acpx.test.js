@@ -108,7 +108,7 @@ describe("acpx", { concurrency: true }, () => {
     assert.match((await run("set", "thinking", "high")).text, /thinking=high/);
     const wrong = await run("set-mode", "none");
     assert.equal(wrong.status, 1);
-    assert.match(wrong.text, /"none" is no value of the option mode/);
+    assert.match(wrong.text, /"none" is not a value of the option mode/);
     await stop();
     const third = await run("prompt", "third");
     assert.equal(third.status, 0, third.text);

@@ -11,6 +11,9 @@ const slowly = { text: "x".repeat(1500), chunks: 1500, delayMs: 40 };
 // What escapes from a command as far as a command can: another session, another parent, signals that are ignored.
 const escape = "setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c 'trap \"\" TERM HUP; sleep 300' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300";
 
+// In a sandbox a command would write process ids that mean nothing outside it.
+const seen = { AGENT_LSP_SANDBOX: "off" };
+
 function alive(pid) {
   try {
     return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -35,7 +38,7 @@ for (const [what, script, begun, past] of [
 ]) {
   test(`an agent that is killed ${what} leaves a session that loads and goes on, and no process`, async (t) => {
     const w = world(t, { files: { "a.txt": "a\n" }, script: [...script, { text: "never" }] });
-    const c = await connect(t, w, { permission: () => new Promise(() => {}) });
+    const c = await connect(t, w, { permission: () => new Promise(() => {}), env: seen });
     const id = await c.session();
     await c.set(id, "permissions", "trust");
     const running = c.prompt(id, "go").catch(() => {});

@@ -141,7 +141,7 @@ for (const [what, step] of [["a permission is open", call("bash", { command: "to
 
 test("the end of input ends a command with all its children", async (t) => {
   const w = world(t, { script: [call("bash", { command: "setsid sleep 300 & echo $! > pid; nohup sleep 300 & echo $! >> pid; wait" }), { text: "never" }] });
-  const c = await connect(t, w);
+  const c = await connect(t, w, { env: { AGENT_LSP_SANDBOX: "off" } });
   const id = await c.session();
   await c.set(id, "permissions", "trust");
   const running = c.prompt(id, "run").catch(() => {});

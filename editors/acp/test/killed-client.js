@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 
 const w = JSON.parse(process.env.ACP_TEST_CLIENT);
-const agent = spawn(process.env.AGENT_LSP_BIN, ["acp", "--state-dir", w.state], { cwd: w.dir, stdio: ["pipe", "pipe", "inherit"], env: { PATH: process.env.PATH, HOME: w.base, AGENT_LSP_SCRIPT: w.script } });
+const agent = spawn(process.env.AGENT_LSP_BIN, ["acp", "--state-dir", w.state], { cwd: w.dir, stdio: ["pipe", "pipe", "inherit"], env: { PATH: process.env.PATH, HOME: w.base, AGENT_LSP_SCRIPT: w.script, AGENT_LSP_SANDBOX: "off" } });
 let rest = "", sessionId;
 const send = (id, method, params) => agent.stdin.write(JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\n");
 agent.stdout.on("data", (d) => {

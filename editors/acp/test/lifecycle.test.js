@@ -54,7 +54,7 @@ test("/compact shortens the conversation, by the user's words, and is a command 
   await c.until("the command", () => c.of("available_commands_update").some((u) => u.availableCommands.some((x) => x.name === "compact" && x.input?.hint)));
   for (const text of ["one", "two", "three"]) assert.equal((await c.prompt(id, text)).stopReason, "end_turn");
   assert.equal((await c.prompt(id, "/compact keep the goal")).stopReason, "end_turn");
-  const [, now, before] = c.text().match(/has (\d+) tokens for the model now, (\d+) before/);
+  const [, now, before] = c.text().match(/now has (\d+) tokens instead of (\d+)/);
   assert.ok(Number(now) < Number(before) / 4, `${now} of ${before}`);
   assert.equal((await c.prompt(id, "go on")).stopReason, "end_turn");
   assert.match(c.text(), /On\.$/);

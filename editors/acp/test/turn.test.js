@@ -86,7 +86,7 @@ test("cancelling the request itself is a cancel too", async (t) => {
 
 test("cancel while a command runs leaves no child behind", async (t) => {
   const w = world(t, { script: [bash("trap '' TERM; echo $$ > pid; (setsid sleep 300 & echo $! > pid2); sleep 300"), { text: "never" }] });
-  const c = await connect(t, w);
+  const c = await connect(t, w, { env: { AGENT_LSP_SANDBOX: "off" } });
   const id = await c.session();
   await c.set(id, "permissions", "trust");
   const running = c.prompt(id, "run");

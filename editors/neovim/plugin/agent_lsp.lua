@@ -7,7 +7,7 @@ vim.g.loaded_agent_lsp = 1
 --- Commands by name: the function of agent_lsp.commands, what nargs, range, bang it takes, and its description.
 local commands = {
   AgentPrompt = { 'prompt', nargs = '*', range = true, desc = 'Prompt the agent (with a range: about the selection)' },
-  AgentSteer = { 'steer', nargs = '*', desc = 'Speak into the running turn' },
+  AgentSteer = { 'steer', nargs = '*', desc = 'Steer the running turn' },
   AgentQueue = { 'queue', nargs = '*', desc = 'Queue a prompt for after the turn, or show the queue' },
   AgentAbort = { 'abort', desc = 'Stop the running turn' },
   AgentAnswer = { 'answer', desc = 'Open the question that the agent waits for' },

@@ -174,7 +174,7 @@ scene('permission', {
     { text = 'I clean up.', toolCalls = { call('bash', { command = 'rm -rf build/ && mkdir -p build/out\ncp -r docs build/out' }) } },
   },
   ':AgentPrompt clean up the build folder<CR>',
-  { see = 'refuse and say why' },
+  { see = 'reject and give a reason' },
 })
 scene('permission-select', {
   script = { { text = 'I clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } } },
@@ -251,8 +251,8 @@ scene('crash', {
   ':AgentPrompt run the tests<CR>',
   { see = 'go test' },
   { lua = "require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end) return true" },
-  { see = 'started again' },
-  { see = 'c  go on where it stopped' },
+  { see = 'being restarted' },
+  { see = 'c  continue where it stopped' },
 })
 scene('retry', {
   script = { { error = { status = 529, message = 'Overloaded', retryAfter = 30 } }, done },

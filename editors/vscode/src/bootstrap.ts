@@ -34,7 +34,7 @@ export function findBinary(places: Places): Found {
   }
   throw new Error(
     'The agent-lsp program was not found. Put it into a folder on the PATH of your login shell, or name it in the setting agentLsp.server.path, ' +
-      'and press Restart. The .vsix that is made for your system has it inside.',
+      'and press Restart. The .vsix for your system includes it.',
   );
 }
 

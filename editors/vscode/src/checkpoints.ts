@@ -27,7 +27,7 @@ export class Checkpoints {
     this.redoId = result.undoCheckpointId;
     this.restored.fire();
     const left = result.conflicts.map((c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`);
-    const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Left alone: ${left.join('; ')}` : ''}`;
+    const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
     if (choice) await this.redo();
   }

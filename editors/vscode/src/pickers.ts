@@ -5,17 +5,17 @@ import type { Config } from './protocol';
 import type { SessionControl } from './session';
 
 const policies: [NonNullable<Config['editPolicy']>, string][] = [
-  ['ask', 'Each edit waits until you have decided on every hunk'],
-  ['review', 'Edits are applied at once; you keep or undo each hunk'],
-  ['collect', 'Edits are gathered and applied when you accept them'],
+  ['ask', 'You decide on each hunk before it is applied'],
+  ['review', 'Edits are applied immediately; you keep or undo each hunk'],
+  ['collect', 'Edits are collected and applied when you accept them'],
   ['auto', 'Edits are applied; checkpoints undo them'],
 ];
 
 const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
-  ['readOnly', 'No edits, only commands that read'],
-  ['ask', 'Commands that read run, every other one asks'],
-  ['workspace', 'Commands run in the sandbox; outside of it they ask'],
-  ['trust', 'Nothing asks'],
+  ['readOnly', 'No edits, only read-only commands'],
+  ['ask', 'Read-only commands run, all others ask'],
+  ['workspace', 'Commands run in the sandbox; leaving it asks'],
+  ['trust', 'Nothing asks for permission'],
 ];
 
 export class Pickers {

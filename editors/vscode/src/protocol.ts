@@ -11,27 +11,26 @@ export interface AbortParams {
 
 /** AbortResult says whether there was something to abort. */
 export interface AbortResult {
-  /** aborting, idle */
-  state: string;
+  state: "aborting" | "idle";
 }
 
 /** Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents. */
 export interface Agent {
-  /** Name by which it is called. */
+  /** Name by which the model calls the agent. */
   name?: string;
-  /** What the model is told of it. */
+  /** Description of the agent for the model. */
   description?: string;
-  /** Its instructions. */
+  /** The agent's instructions. */
   prompt?: string;
-  /** Its model. Absent: the parent's. */
+  /** The agent's model. Default: the parent's model. */
   model?: string;
-  /** Its thinking level. */
+  /** The agent's thinking level. */
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
-  /** Its tools (names or globs), at most the parent's. Absent: all of them. */
+  /** The agent's tools (names or globs), limited to the parent's tools. Default: all of them. */
   tools?: Array<string>;
-  /** Its permissions, at most the parent's. */
+  /** The agent's permissions, limited to the parent's permissions. */
   permissions?: Permissions;
-  /** Its model calls. Absent: the parent's limit. */
+  /** Maximum number of the agent's model calls. Default: the parent's limit. */
   maxModelCalls?: number;
 }
 
@@ -64,9 +63,9 @@ export interface AskResult {
 
 /** Budget limits a turn; zero is no limit. */
 export interface Budget {
-  /** Most tokens. */
+  /** Maximum number of tokens. */
   tokens?: number;
-  /** Most money, in the currency of the price table. */
+  /** Maximum cost, in the currency of the price table. */
   cost?: number;
 }
 
@@ -74,7 +73,7 @@ export interface Budget {
 export interface Check {
   /** Command line, run by the shell in the workspace root. ${files} is replaced by the changed files. */
   command?: string;
-  /** Globs of files after whose change it runs. Absent: all. */
+  /** Globs of files whose change triggers the command. Default: all files. */
   files?: Array<string>;
   /** Time limit in milliseconds. */
   timeoutMs?: number;
@@ -109,7 +108,7 @@ export interface CheckpointParams {
 /** CheckpointRestoreParams goes back; Scope is files (default), conversation or both. */
 export interface CheckpointRestoreParams {
   checkpointId: string;
-  scope?: string;
+  scope?: "files" | "conversation" | "both";
 }
 
 /** CheckpointRestoreResult says what was changed, and how to undo it. */
@@ -117,6 +116,12 @@ export interface CheckpointRestoreResult {
   changes: Array<RestoreChange>;
   conflicts: Array<RestoreConflict>;
   undoCheckpointId: string;
+}
+
+/** ChildEnvironment says what child processes inherit. */
+export interface ChildEnvironment {
+  /** Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains. */
+  pass?: Array<string>;
 }
 
 /** ClientCapability is capabilities.experimental.agentLsp of the initialize params. The booleans choose how the server asks, not whether; absent is false. */
@@ -129,11 +134,11 @@ export interface ClientCapability {
 
 /** Command is a program with arguments; no shell reads it. */
 export interface Command {
-  /** Program. */
+  /** Program to run. */
   command?: string;
-  /** Arguments. */
+  /** Arguments of the program. */
   args?: Array<string>;
-  /** More environment variables. */
+  /** Additional environment variables. */
   env?: Record<string, string>;
   /** Working directory, relative to the workspace root. */
   cwd?: string;
@@ -172,105 +177,109 @@ export interface Compaction {
   messagesAfter: number;
 }
 
-/** Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; internal/settings merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
+/** Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
 export interface Config {
-  /** Id of the model. Without it gpt-5 is used where the provider lists it, else the first model that it lists for conversations. */
+  /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
-  /** Models tried in order when the first cannot answer for a reason that another one may heal. */
+  /** Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers. */
   fallbackModels?: Array<string>;
-  /** The OpenAI-compatible endpoint that answers. */
+  /** Model endpoint for models whose id has no provider name. */
   provider?: Provider;
-  /** Context windows in tokens by model id or glob, over the built-in table. */
+  /** More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them. */
+  providers?: Record<string, Provider>;
+  /** Context window in tokens, by model id or glob. Overrides the built-in table. */
   windows?: Record<string, number>;
-  /** Prices by model id or glob, over the built-in table. */
+  /** Prices by model id or glob. Overrides the built-in table. */
   prices?: Record<string, Price>;
-  /** Sampling parameters. What is 0 or absent is not sent. */
+  /** Sampling parameters. Parameters that are 0 or absent are not sent. */
   sampling?: Sampling;
-  /** How much the model thinks. Absent leaves it to the provider. */
+  /** How much the model thinks. Default: the provider decides. */
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
-  /** Tokens for thinking, by level. */
+  /** Thinking budget in tokens, by level. */
   thinkingBudgets?: Record<string, number>;
-  /** auto, none, required, or the name of a tool that must be called. */
+  /** auto, none, required, or the name of a tool that the model must call. */
   toolChoice?: string;
-  /** Key of the provider's prompt cache. Absent: one per session. */
+  /** Key for the provider's prompt cache. Default: one key per session. */
   cacheKey?: string;
   /** Replaces the built-in system prompt. */
   systemPrompt?: string;
-  /** Added to the system prompt. */
+  /** Text to append to the system prompt. */
   instructions?: string;
-  /** Which tools the model gets. */
+  /** Which tools are offered to the model. */
   tools?: Tools;
-  /** What happens with an edit: ask waits for each hunk, review applies at once and keeps the hunks to decide, collect gathers without applying, auto applies, confirm uses the editor's own confirmation. */
+  /** What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog. */
   editPolicy?: "ask" | "review" | "collect" | "auto" | "confirm";
-  /** What commands and tools may do without asking. */
+  /** What commands and tools may do without asking the user. */
   permissions?: Permissions;
-  /** Whether commands run in the system's sandbox: where there is one, always (else they are refused), or never. */
+  /** Whether commands run in a sandbox. auto: if the system has one. require: always; commands are refused if there is none. off: never. */
   sandbox?: "auto" | "require" | "off";
-  /** More folders that commands in the sandbox may write to, such as build caches. */
+  /** Additional folders that sandboxed commands may write to, such as build caches. */
   sandboxPaths?: Array<string>;
-  /** Name of the mode that is in force, such as plan. */
+  /** Name of the active mode, such as plan. */
   mode?: string;
-  /** Named sets of model, tools, policies and prompt. */
+  /** Modes by name. A mode sets the model, tools, policies and prompt together. */
   modes?: Record<string, Mode>;
-  /** Commands to run at points of the loop, by point; docs/hooks.md says what each reads and may decide. */
+  /** Commands to run when an event occurs, by event. See docs/hooks.md for their input and for what they can decide. */
   hooks?: Record<string, Array<Hook>>;
-  /** Model calls in one turn. Negative: no limit. */
+  /** Maximum number of model calls in one turn. Negative: no limit. */
   maxModelCalls?: number;
-  /** Limits of one turn, its sub-agents included; what is spent beyond ends it at the next boundary. */
+  /** Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call. */
   budget?: Budget;
-  /** Time limit for one tool call in milliseconds; a shorter limit of the tool itself comes first. Waiting for the user is not counted. */
+  /** Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count. */
   toolTimeoutMs?: number;
-  /** Bytes of a tool's result that the model gets; head and tail are kept, the whole stands in a file. */
+  /** Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file. */
   maxToolResultBytes?: number;
-  /** When a failed model call is tried again. */
+  /** When to retry a failed model call. */
   retry?: Retry;
-  /** Mending of what models send. */
+  /** Repair of malformed model output. */
   repair?: Repair;
-  /** Whether all waiting steering messages are delivered together. */
+  /** Whether waiting steering messages are delivered all together or one at a time. */
   steeringMode?: "all" | "oneAtATime";
-  /** Whether all waiting follow-ups start one turn together. */
+  /** Whether waiting follow-up prompts start one turn together or one turn each. */
   followUpMode?: "all" | "oneAtATime";
-  /** Messages that may wait in one session. */
+  /** Maximum number of messages waiting in one session. */
   maxQueue?: number;
-  /** How a long history is fitted into the model's window. */
+  /** How a long history is reduced to fit the model's context window. */
   context?: Context;
   /** What the agent remembers between sessions. */
   memory?: Memory;
-  /** Instructions, commands and agents that a repository brings along. */
+  /** Instructions, commands and agents that a repository contains. */
   project?: Project;
-  /** How long stored sessions are kept. */
+  /** How long to keep stored sessions. */
   sessions?: Retention;
-  /** How long checkpoints of files are kept. */
+  /** How long to keep file checkpoints. */
   checkpoints?: Retention;
-  /** MCP servers by name, in the shape that other clients use. */
+  /** MCP servers by name, in the format that other MCP clients use. */
   mcpServers?: Record<string, MCP>;
-  /** Language servers that the daemon starts itself where the editor does not answer, by name, over the built-in table. */
+  /** Language servers by name. The daemon starts them when the editor cannot answer. Overrides the built-in table. */
   languageServers?: Record<string, LSP>;
-  /** Diagnostics after an edit. */
+  /** How diagnostics are reported after an edit. */
   diagnostics?: Diagnostics;
   /** Sub-agents that the model can call. */
   agents?: Array<Agent>;
   /** Limits of sub-agents. */
   subagents?: Subagents;
-  /** Whether saving a file prompts with its comments that end in AI! (do it) or AI? (answer it). */
+  /** Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt. */
   aiComments?: "off" | "save";
-  /** Whether an editor with the plugin shows the files that the agent looks at and changes; the focus stays where it is. */
+  /** Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move. */
   follow?: boolean;
-  /** A command that runs after edits; what it prints goes to the model. */
+  /** A command to run after edits. Its output is sent to the model. */
   check?: Check;
-  /** Formatters by glob of file names; they read a file's text on stdin and print it formatted. */
+  /** Formatters by file name glob. A formatter reads a file on stdin and prints the formatted text. */
   formatters?: Record<string, Command>;
-  /** The endpoint of the web_search tool. Without it there is no such tool. */
+  /** Search endpoint for the web_search tool. Without it the tool is not offered. */
   webSearch?: WebSearch;
   /** The fetch tool. */
   fetch?: Fetch;
-  /** How commands run. */
+  /** How shell commands run. */
   shell?: Shell;
+  /** Environment variables that child processes inherit. */
+  environment?: ChildEnvironment;
 }
 
 /** ContentBlock is a piece of a prompt or of a message. Type is text, image, file or resource and says which other fields are set. Data is base64. */
 export interface ContentBlock {
-  type: string;
+  type: "text" | "image" | "file" | "resource";
   text?: string;
   mimeType?: string;
   data?: string;
@@ -282,29 +291,36 @@ export interface ContentBlock {
 
 /** Context says how a long history is fitted into the window. */
 export interface Context {
-  /** Context window in tokens. Absent: the provider's word, then the table of models. Negative: never reduce. */
+  /** Context window in tokens. Default: the size that the provider reports, otherwise the table of models. Negative: never reduce the history. */
   window?: number;
-  /** Tokens kept free for the reply; at most a quarter of the window. Absent: derived from the window. */
+  /** Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window. */
   reserve?: number;
-  /** Share of the window beyond which the history is reduced. */
+  /** Fraction of the window above which the history is reduced. */
   trigger?: number;
-  /** Share of the window to which it is reduced. */
+  /** Fraction of the window to which the history is reduced. */
   target?: number;
-  /** Named list of reducers; docs/context.md says what each holds. */
+  /** Named list of reducers. See docs/context.md. */
   strategy?: "none" | "sliding_window" | "importance" | "hybrid" | "adaptive";
-  /** Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
+  /** Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
   reducers?: Array<string>;
-  /** Tokens of the newest messages that summaries and dropping leave alone. Absent: a third of the target, 2,000 to 20,000. */
+  /** Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000. */
   keepRecent?: number;
-  /** Model that writes summaries. Absent: the session's. */
+  /** Model that writes summaries. Default: the session's model. */
   summaryModel?: string;
+}
+
+/** Costs are the parts of a cost, which they add up to. Input is the cost of input that was neither read from nor written to a cache. */
+export interface Costs {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
 }
 
 /** Decision decides one hunk, or with "*" every pending hunk that is not named. */
 export interface Decision {
   hunkId: string;
-  /** accept, reject */
-  action: string;
+  action: "accept" | "reject";
   newText?: string;
   comment?: string;
 }
@@ -316,8 +332,7 @@ export interface Delta {
   replay?: boolean;
   turnId: string;
   itemId: string;
-  /** text, reasoning, toolInput, toolOutput */
-  kind: string;
+  kind: "text" | "reasoning" | "toolInput" | "toolOutput";
   text: string;
 }
 
@@ -333,9 +348,9 @@ export interface Diagnostic {
 
 /** Diagnostics sets what the model is told after an edit. */
 export interface Diagnostics {
-  /** Whether new diagnostics go into the result of an edit. */
+  /** Whether to add new diagnostics to the result of an edit. */
   afterEdit?: boolean;
-  /** Longest wait for them in milliseconds. */
+  /** Maximum time to wait for diagnostics in milliseconds. */
   waitMs?: number;
 }
 
@@ -360,8 +375,7 @@ export interface EditorOpenResult {
 
 /** EditorQueryParams asks the editor's own language servers. */
 export interface EditorQueryParams {
-  /** diagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls */
-  operation: string;
+  operation: "diagnostics" | "definition" | "references" | "implementation" | "hover" | "documentSymbol" | "workspaceSymbol" | "incomingCalls" | "outgoingCalls";
   uri?: string;
   position?: Position;
   query?: string;
@@ -411,11 +425,11 @@ export interface EditorShowDiffResult {
 
 /** Embeddings names the model that embeds memories. */
 export interface Embeddings {
-  /** Embeddings model of the provider. Absent: full text only. What was remembered with another model, or none, is found by its words until it is saved again. */
+  /** Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again. */
   model?: string;
-  /** Another endpoint than the provider's. It is not sent the provider's key. */
+  /** Endpoint for embeddings, if it is not the provider's. The provider's key is not sent to it. */
   baseUrl?: string;
-  /** Environment variable that holds the key of that other endpoint. */
+  /** Environment variable that contains the key of that endpoint. */
   apiKeyEnv?: string;
 }
 
@@ -425,11 +439,11 @@ export interface Empty {
 
 /** Fetch sets the fetch tool. */
 export interface Fetch {
-  /** Whether the fetch tool exists. */
+  /** Whether to offer the fetch tool. */
   enabled?: boolean;
-  /** Hosts (globs) that it may reach. Absent: all public ones. */
+  /** Hosts (globs) that the tool may connect to. Default: all public hosts. */
   hosts?: Array<string>;
-  /** Most bytes of an answer. */
+  /** Maximum size of a response in bytes. */
   maxBytes?: number;
   /** Time limit in milliseconds. */
   timeoutMs?: number;
@@ -463,7 +477,7 @@ export interface FilesSearchResult {
 export interface Grant {
   grantId: string;
   pattern: string;
-  scope: string;
+  scope: "session" | "always";
   uses: number;
 }
 
@@ -474,13 +488,13 @@ export interface HintData {
 
 /** Hook is a command at a point of the loop: JSON on stdin, a decision on stdout. */
 export interface Hook {
-  /** Glob of tool names, for tool hooks. Absent: all. */
+  /** For tool hooks: glob of tool names. Default: all tools. */
   matcher?: string;
-  /** Program. */
+  /** Program to run. */
   command?: string;
-  /** Arguments. */
+  /** Arguments of the program. */
   args?: Array<string>;
-  /** More environment variables. */
+  /** Additional environment variables. */
   env?: Record<string, string>;
   /** Time limit in milliseconds. */
   timeoutMs?: number;
@@ -492,8 +506,7 @@ export interface Hunk {
   range: Range;
   oldText: string;
   newText: string;
-  /** pending, accepted, rejected, stale */
-  state: string;
+  state: "pending" | "accepted" | "rejected" | "stale";
   matchTier: string;
 }
 
@@ -506,21 +519,20 @@ export interface HunkConflict {
 /** Item is one thing of a turn that a client shows. Type says which fields are set. */
 export interface Item {
   itemId: string;
-  /** userMessage, assistantMessage, reasoning, toolCall, plan, notice */
-  type: string;
+  type: "userMessage" | "assistantMessage" | "reasoning" | "toolCall" | "plan" | "notice";
   parentItemId?: string;
   createdAt: string;
   /** Messages, reasoning and notices. Always sent with them, empty or not. */
   text?: string;
   /** also images of a tool's result */
   content?: Array<ContentBlock>;
-  /** userMessage: prompt, steer, followUp, job */
-  source?: string;
-  /** toolCall always; messages: retracted, aborted */
-  status?: string;
-  /** notice: info, warning, error */
-  level?: string;
-  /** userMessage: stays in the model's view, whatever is reduced */
+  /** Source is set for userMessage. */
+  source?: "prompt" | "steer" | "followUp" | "job";
+  /** Status is always set for toolCall. A message has retracted or aborted, or none. */
+  status?: "pending" | "awaitingPermission" | "awaitingReview" | "running" | "completed" | "failed" | "denied" | "skipped" | "cancelled" | "retracted" | "aborted";
+  /** Level is set for notice. */
+  level?: "info" | "warning" | "error";
+  /** Pinned is set for a userMessage that stays in the model's view, whatever is reduced. */
   pinned?: boolean;
   /** plan */
   entries?: Array<PlanEntry>;
@@ -549,11 +561,9 @@ export interface ItemEvent {
 /** Job is a background command or sub-agent. */
 export interface Job {
   jobId: string;
-  /** command, agent */
-  kind: string;
+  kind: "command" | "agent";
   title: string;
-  /** running, completed, failed, killed */
-  status: string;
+  status: "running" | "completed" | "failed" | "killed";
   exitCode?: number;
   startedAt: string;
 }
@@ -571,28 +581,28 @@ export interface JobParams {
 /** JobReadResult is a job's output so far. */
 export interface JobReadResult {
   output: string;
-  status: string;
+  status: "running" | "completed" | "failed" | "killed";
 }
 
 /** LSP is one language server that the daemon may start. */
 export interface LSP {
-  /** Program. */
+  /** Program to run. */
   command?: string;
-  /** Arguments. */
+  /** Arguments of the program. */
   args?: Array<string>;
-  /** More environment variables. */
+  /** Additional environment variables. */
   env?: Record<string, string>;
-  /** File name extensions with their dot. */
+  /** File name extensions, with the dot. */
   extensions?: Array<string>;
-  /** Language id sent to the server. Absent: by extension. */
+  /** Language id sent to the server. Default: chosen by extension. */
   languageId?: string;
-  /** Files that mark a root, such as go.mod. */
+  /** Files that mark a project root, such as go.mod. */
   rootMarkers?: Array<string>;
-  /** Sent with initialize. */
+  /** Options sent with initialize. */
   initializationOptions?: unknown;
   /** Answer to workspace/configuration. */
   settings?: unknown;
-  /** Not started, also where the built-in table has it. */
+  /** Do not start this server, even if it is in the built-in table. */
   disabled?: boolean;
 }
 
@@ -604,35 +614,35 @@ export interface Location {
 
 /** MCP is one MCP server. */
 export interface MCP {
-  /** How it is reached. Absent: stdio with a command, http with a url. */
+  /** Transport of the server. Default: stdio if it has a command, http if it has a URL. */
   type?: "stdio" | "http" | "streamable-http";
-  /** Program of a stdio server. */
+  /** Program of a stdio server to run. */
   command?: string;
   /** Arguments of a stdio server. */
   args?: Array<string>;
-  /** Environment variables of a stdio server. ${NAME} is replaced from the environment. */
+  /** Environment variables of a stdio server. ${NAME} is replaced by that environment variable. */
   env?: Record<string, string>;
   /** Working directory of a stdio server. */
   cwd?: string;
   /** Address of an HTTP server. */
   url?: string;
-  /** HTTP headers. ${NAME} is replaced from the environment. */
+  /** HTTP headers. ${NAME} is replaced by that environment variable. */
   headers?: Record<string, string>;
-  /** Not started. */
+  /** Do not start this server. */
   disabled?: boolean;
-  /** Which of its tools are offered. */
+  /** Which of the server's tools to offer. */
   tools?: ToolFilter;
-  /** Time for one call in milliseconds. */
+  /** Time limit of one call in milliseconds. */
   timeoutMs?: number;
 }
 
 /** Memory sets what is remembered between sessions. */
 export interface Memory {
-  /** Whether the tools remember and recall exist. */
+  /** Whether to offer the tools remember and recall. */
   enabled?: boolean;
-  /** Memories that are told the model with each prompt by themselves: those that fit it best, each once until the context is reduced. */
+  /** Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced. */
   inject?: number;
-  /** Search by meaning beside full text. */
+  /** Search by meaning in addition to full-text search. */
   embeddings?: Embeddings;
 }
 
@@ -641,7 +651,7 @@ export interface MemoryEntry {
   key: string;
   content: string;
   tags: Array<string>;
-  scope: string;
+  scope: "workspace" | "user";
   score?: number;
   createdAt: string;
   updatedAt: string;
@@ -655,7 +665,7 @@ export interface MemoryGetResult {
 /** MemoryKeyParams names a memory. */
 export interface MemoryKeyParams {
   key: string;
-  scope?: string;
+  scope?: "workspace" | "user";
 }
 
 /** MemorySaveParams keeps something across sessions. */
@@ -663,7 +673,7 @@ export interface MemorySaveParams {
   key: string;
   content: string;
   tags?: Array<string>;
-  scope?: string;
+  scope?: "workspace" | "user";
 }
 
 /** MemorySearchParams finds memories. */
@@ -671,7 +681,7 @@ export interface MemorySearchParams {
   query: string;
   topK?: number;
   tagsInclude?: Array<string>;
-  scope?: string;
+  scope?: "workspace" | "user";
 }
 
 /** MemorySearchResult lists what was found, best first. */
@@ -681,31 +691,51 @@ export interface MemorySearchResult {
 
 /** Mode is a named set of settings that a session can switch to. */
 export interface Mode {
-  /** Shown where a mode is chosen. */
+  /** Description shown when the user chooses a mode. */
   description?: string;
-  /** Model of the mode. */
+  /** Model of this mode. */
   model?: string;
-  /** Thinking level of the mode. */
+  /** Thinking level of this mode. */
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
-  /** Tools of the mode. */
+  /** Tools of this mode. */
   tools?: Tools;
-  /** Edit policy of the mode. */
+  /** Edit policy of this mode. */
   editPolicy?: "ask" | "review" | "collect" | "auto" | "confirm";
-  /** Permissions of the mode. */
+  /** Permissions of this mode. */
   permissions?: Permissions;
-  /** Added to the system prompt in the mode. */
+  /** Text to append to the system prompt in this mode. */
   instructions?: string;
 }
 
 /** Model is one model; absent facts are unknown. */
 export interface Model {
+  /** usable as a model reference */
   id: string;
+  /** its name, or the host */
+  provider: string;
+  name?: string;
+  /** tokens */
   contextWindow?: number;
+  /** tokens */
+  maxOutput?: number;
   vision?: boolean;
   tools?: boolean;
+  /** levels */
+  thinking?: Array<string>;
+  cost?: ModelCost;
+  /** of the figures */
+  source: "server" | "catalog" | "settings";
 }
 
-/** ModelsResult lists the models that the provider offers. */
+/** ModelCost is the price of a model in US dollars per million tokens. */
+export interface ModelCost {
+  input: number;
+  output: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+}
+
+/** ModelsResult lists the models of all providers that can be used. */
 export interface ModelsResult {
   models: Array<Model>;
 }
@@ -719,8 +749,7 @@ export interface PermissionListResult {
 export interface PermissionOption {
   optionId: string;
   name: string;
-  /** allow_once, allow_session, allow_always, reject_once, reject_always */
-  kind: string;
+  kind: "allow_once" | "allow_session" | "allow_always" | "reject_once" | "reject_always";
   pattern?: string;
 }
 
@@ -731,17 +760,16 @@ export interface PermissionRevokeParams {
 
 /** Permissions decides what runs without asking. */
 export interface Permissions {
-  /** readOnly: no edits, only read-only commands; ask: every other command asks; workspace: commands run in the sandbox without asking; trust: nothing asks. */
+  /** readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks. */
   profile?: "readOnly" | "ask" | "workspace" | "trust";
-  /** Rules such as "allow bash(go test *)", "deny read(** /secrets/**)" or "ask bash(git push*)". deny wins over ask, ask over allow. */
+  /** Rules such as "allow bash(go test *)", "deny read(** /secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow. */
   rules?: Array<string>;
 }
 
 /** PlanEntry is one line of a plan item. */
 export interface PlanEntry {
   content: string;
-  /** pending, inProgress, completed */
-  status: string;
+  status: "pending" | "inProgress" | "completed";
 }
 
 /** Position is a zero-based line and character, in the negotiated encoding. */
@@ -752,21 +780,21 @@ export interface Position {
 
 /** Price is what a million tokens cost. */
 export interface Price {
-  /** Price of a million input tokens. */
+  /** Price per million input tokens. */
   input?: number;
-  /** Price of a million output tokens. */
+  /** Price per million output tokens. */
   output?: number;
-  /** Price of a million input tokens read from the provider's cache. */
+  /** Price per million input tokens read from the provider's cache. */
   cached?: number;
-  /** Price of a million input tokens written to the provider's cache. */
+  /** Price per million input tokens written to the provider's cache. */
   cacheWrite?: number;
 }
 
 /** Project sets what a repository may bring along. */
 export interface Project {
-  /** Names of instruction files; in each folder the first that exists counts, from the root down to the working directory. */
+  /** Names of instruction files. In each folder from the root down to the working directory, the first existing one is used. */
   instructions?: Array<string>;
-  /** Most bytes of all instruction files together; the nearest are kept. */
+  /** Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept. */
   maxBytes?: number;
 }
 
@@ -782,8 +810,7 @@ export interface PromptParams {
   sessionId?: string;
   prompt: string | ContentBlock[];
   context?: PromptContext;
-  /** auto, queue */
-  delivery?: string;
+  delivery?: "auto" | "queue";
   clientMessageId?: string;
   /** stays in the model's view, whatever is reduced */
   pin?: boolean;
@@ -794,8 +821,7 @@ export interface PromptResult {
   sessionId: string;
   messageId: string;
   turnId?: string;
-  /** started, queued */
-  disposition: string;
+  disposition: "started" | "queued";
 }
 
 /** Proposal is an edit that the user decides on, hunk by hunk. */
@@ -806,8 +832,7 @@ export interface Proposal {
   turnId: string;
   itemId: string;
   title: string;
-  /** proposed, applied, partiallyApplied, rejected, withdrawn, conflict, superseded */
-  state: string;
+  state: "proposed" | "applied" | "partiallyApplied" | "rejected" | "withdrawn" | "conflict" | "superseded";
   stat: Stat;
   files: Array<ProposalFile>;
 }
@@ -831,12 +856,11 @@ export interface ProposalCreated {
 
 /** ProposalFile is what a proposal does to one file. Version is null for a file that is not open. */
 export interface ProposalFile {
-  /** modify, create, delete, rename */
-  op: string;
+  op: "modify" | "create" | "delete" | "rename";
   uri: string;
   newUri?: string;
-  /** proposed, applied: whether pending text already stands in the buffer */
-  placement: string;
+  /** whether pending text is already in the buffer */
+  placement: "proposed" | "applied";
   version: number | null;
   base: FileBase;
   hunks: Array<Hunk>;
@@ -852,7 +876,7 @@ export interface ProposalGetResult {
 export interface ProposalListParams {
   sessionId?: string;
   uri?: string;
-  state?: string;
+  state?: "proposed" | "applied" | "partiallyApplied" | "rejected" | "withdrawn" | "conflict" | "superseded";
 }
 
 /** ProposalListResult lists proposals, oldest first. */
@@ -880,29 +904,29 @@ export interface ProposalResolveResult {
   conflicts: Array<HunkConflict>;
 }
 
-/** Provider names an OpenAI-compatible endpoint and where its key comes from. */
+/** Provider names a model endpoint and where its key comes from. */
 export interface Provider {
-  /** Base URL, such as https://api.openai.com/v1. */
+  /** Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta. */
   baseUrl?: string;
-  /** Environment variable that holds the key. Default: OPENAI_API_KEY. */
+  /** Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API. */
   apiKeyEnv?: string;
-  /** Command that prints the key, as an argument list; asked before each call, kept for a minute; asked anew once when the provider refuses what was kept. */
+  /** Command that prints the API key, as a list of arguments. Its output is cached for one minute, and the command runs again if the provider rejects the key. */
   apiKeyCommand?: Array<string>;
-  /** More HTTP headers. ${NAME} is replaced from the environment. */
+  /** Additional HTTP headers. ${NAME} is replaced by that environment variable. */
   headers?: Record<string, string>;
-  /** More query parameters, such as api-version. */
+  /** Additional query parameters, such as api-version. */
   query?: Record<string, string>;
   /** OpenAI organization id. */
   organization?: string;
-  /** Which API of the provider is used. */
-  api?: "chat" | "responses";
-  /** Whether the responses API of the provider knows tool_search and defer_loading, for tools that are loaded on demand. Absent: OpenAI itself from gpt-5.4 on. */
+  /** API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own. */
+  api?: "chat" | "responses" | "anthropic" | "gemini";
+  /** Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later. */
   deferLoading?: boolean;
-  /** Whether replies are streamed. */
+  /** Whether to stream replies. */
   stream?: boolean;
-  /** Silence of a stream after which the call counts as failed, in milliseconds. */
+  /** Time in milliseconds without data after which a stream counts as failed. */
   idleTimeoutMs?: number;
-  /** Whether a local server is looked for on the usual loopback ports when nothing is set. */
+  /** Whether to look for a local model server on the usual ports when no provider is set. */
   probe?: boolean;
 }
 
@@ -919,8 +943,7 @@ export interface ProviderStatus {
 /** QueueEntry is a message that waits to be delivered. */
 export interface QueueEntry {
   messageId: string;
-  /** steer, followUp */
-  delivery: string;
+  delivery: "steer" | "followUp";
   prompt: string | ContentBlock[];
 }
 
@@ -943,13 +966,13 @@ export interface Range {
 
 /** Repair switches the parts that mend what models send. */
 export interface Repair {
-  /** Mends names, ids and arguments of tool calls. */
+  /** Repairs names, ids and arguments of tool calls. */
   normalizer?: boolean;
-  /** Takes terminal escapes out of the model's text. */
+  /** Removes terminal escape sequences from the model's text. */
   stripAnsi?: boolean;
-  /** Reads tool calls that a model wrote as text; auto: only for models without tool support. */
+  /** Reads tool calls that a model wrote as text. auto: only for models without tool support. */
   fallbackParser?: "auto" | "on" | "off";
-  /** Kinds of bad replies that are asked for again: blank, truncated, tentative, repetitive, reasoningOnly. */
+  /** Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly. */
   validator?: Array<string>;
 }
 
@@ -962,6 +985,8 @@ export interface RequestPermissionParams {
   title: string;
   reason: string;
   subject: Subject;
+  /** of a command: where it runs if it is allowed */
+  sandbox?: "inside" | "outside" | "none";
   preview?: string;
   options: Array<PermissionOption>;
 }
@@ -984,7 +1009,7 @@ export interface RequestResolved {
 /** RestoreChange is one file that a restore changed. */
 export interface RestoreChange {
   uri: string;
-  op: string;
+  op: "modify" | "create" | "delete" | "rename";
 }
 
 /** RestoreConflict is one file that a restore left alone. */
@@ -995,25 +1020,25 @@ export interface RestoreConflict {
 
 /** Retention bounds what is stored; zero is no limit. */
 export interface Retention {
-  /** Age in days beyond which it is removed. 0: never. */
+  /** Maximum age in days. 0: no limit. */
   maxAgeDays?: number;
-  /** Bytes of one workspace beyond which the oldest are removed. 0: never. */
+  /** Maximum size in bytes for one workspace. The oldest entries are removed first. 0: no limit. */
   maxBytes?: number;
 }
 
 /** Retry says when a failed model call is tried again. */
 export interface Retry {
-  /** Tries after the first. */
+  /** Maximum number of retries. */
   maxRetries?: number;
-  /** First delay in milliseconds; doubled each time, with jitter. */
+  /** Delay before the first retry in milliseconds. It doubles with each retry, with jitter. */
   initialDelayMs?: number;
-  /** Longest delay in milliseconds, also for what the provider asks for. */
+  /** Maximum delay in milliseconds, also for a delay that the provider requests. */
   maxDelayMs?: number;
 }
 
 /** RetryError is why a model call is tried again. */
 export interface RetryError {
-  kind: string;
+  kind: "auth" | "rate_limit" | "quota" | "overloaded" | "context_overflow" | "content_filter" | "client" | "transient" | "blank" | "stream_idle" | "truncated" | "script";
   message: string;
 }
 
@@ -1031,26 +1056,25 @@ export interface RetryScheduled {
 
 /** Sampling holds sampling parameters; zero is not sent. */
 export interface Sampling {
-  /** Most tokens of a reply. Absent: derived from the model and the free window; OpenAI, Azure, Gemini, Mistral and local servers are left to their own. */
+  /** Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window. */
   maxTokens?: number;
-  /** Temperature. */
+  /** Sampling temperature. */
   temperature?: number;
-  /** Nucleus sampling. */
+  /** Nucleus sampling (top-p). */
   topP?: number;
-  /** Top-k sampling, where the provider knows it. */
+  /** Top-k sampling, if the provider supports it. */
   topK?: number;
-  /** Min-p sampling, where the provider knows it. */
+  /** Min-p sampling, if the provider supports it. */
   minP?: number;
   /** Presence penalty. */
   presencePenalty?: number;
-  /** Repetition penalty, where the provider knows it. */
+  /** Repetition penalty, if the provider supports it. */
   repetitionPenalty?: number;
 }
 
 /** SeedMessage is a message of a history that a client brings along. */
 export interface SeedMessage {
-  /** user, assistant, system */
-  role: string;
+  role: "user" | "assistant" | "system";
   content: string | ContentBlock[];
 }
 
@@ -1060,7 +1084,7 @@ export interface ServerCapability {
   methods: Array<string>;
   notifications: Array<string>;
   serverRequests: Array<string>;
-  editPolicies: Array<string>;
+  editPolicies: Array<"ask" | "review" | "collect" | "auto" | "confirm">;
   limits: Record<string, number>;
 }
 
@@ -1071,8 +1095,7 @@ export interface Session {
   cwd: string;
   createdAt: string;
   updatedAt: string;
-  /** idle, running, awaiting, paused */
-  status: string;
+  status: "idle" | "running" | "awaiting" | "paused";
   messages: number;
   usage: Usage;
   contextTokens?: number;
@@ -1098,7 +1121,7 @@ export interface SessionConfigureResult {
 /** SessionExportParams asks for a session as json (importable) or markdown. */
 export interface SessionExportParams {
   sessionId: string;
-  format?: string;
+  format?: "json" | "markdown";
 }
 
 /** SessionExportResult is the exported text. */
@@ -1172,7 +1195,7 @@ export interface SessionResult {
 export interface SessionStatus {
   sessionId: string;
   title: string;
-  status: string;
+  status: "idle" | "running" | "awaiting" | "paused";
   turnId?: string;
 }
 
@@ -1195,7 +1218,7 @@ export interface SessionUpdated {
   sessionId: string;
   seq: number;
   replay?: boolean;
-  status: string;
+  status: "idle" | "running" | "awaiting" | "paused";
   title?: string;
   usage?: Usage;
   contextTokens?: number;
@@ -1208,13 +1231,13 @@ export interface SessionUpdated {
 
 /** Shell sets how commands run. */
 export interface Shell {
-  /** Shell that runs commands. Absent: the system's. */
+  /** Shell that runs commands. Default: the system's shell. */
   program?: string;
-  /** Time for a command that names none, in milliseconds. */
+  /** Default time limit of a command in milliseconds. */
   timeoutMs?: number;
-  /** Most time that a command may ask for, in milliseconds. */
+  /** Maximum time limit that a command may request, in milliseconds. */
   maxTimeoutMs?: number;
-  /** Variables that are passed on although their names look like secrets. */
+  /** Older name of environment.pass. Both lists apply. */
   passEnv?: Array<string>;
 }
 
@@ -1260,12 +1283,11 @@ export interface SteerParams {
   sessionId: string;
   prompt: string | ContentBlock[];
   expectedTurnId?: string;
-  /** startTurn, queue, error */
-  ifIdle?: string;
+  ifIdle?: "startTurn" | "queue" | "error";
   /** absent: true */
   persist?: boolean;
-  /** user, system (only with persist false) */
-  role?: string;
+  /** system only with persist false */
+  role?: "user" | "system";
   itemId?: string;
   /** stays in the model's view, whatever is reduced */
   pin?: boolean;
@@ -1273,26 +1295,24 @@ export interface SteerParams {
 
 /** SteerResult says what became of a steer. */
 export interface SteerResult {
-  /** injected, startedTurn, queued */
-  outcome: string;
+  outcome: "injected" | "startedTurn" | "queued";
   messageId: string;
   turnId?: string;
 }
 
 /** Subagents bounds sub-agents. */
 export interface Subagents {
-  /** How deep sub-agents may call sub-agents. */
+  /** How deeply sub-agents may be nested. */
   maxDepth?: number;
-  /** Tasks of one parallel call. */
+  /** Maximum number of tasks in one parallel call. */
   maxTasks?: number;
-  /** Tasks that run at once. */
+  /** Maximum number of tasks that run in parallel. */
   concurrency?: number;
 }
 
 /** Subject is what a permission is about. */
 export interface Subject {
-  /** command, edit, read, mcp, network, trust */
-  kind: string;
+  kind: "command" | "edit" | "read" | "mcp" | "network" | "trust";
   command?: string;
   cwd?: string;
   uris?: Array<string>;
@@ -1304,31 +1324,30 @@ export interface Tool {
   label: string;
   description: string;
   schema: unknown;
-  /** read_only, mutates, dangerous */
-  effect: string;
+  effect: "read_only" | "mutates" | "dangerous";
   source: string;
   deferred?: boolean;
 }
 
 /** ToolFilter chooses among the tools of an MCP server, by the server's own names. */
 export interface ToolFilter {
-  /** Only these tools (names or globs). */
+  /** Offer only these tools (names or globs). */
   enable?: Array<string>;
-  /** Not these tools (names or globs). */
+  /** Do not offer these tools (names or globs). */
   disable?: Array<string>;
 }
 
 /** Tools chooses the model's tools. */
 export interface Tools {
-  /** Only these tools (names or globs), and those that are off by default. */
+  /** Offer only these tools (names or globs). This also enables tools that are off by default. */
   enable?: Array<string>;
-  /** Not these tools (names or globs). */
+  /** Do not offer these tools (names or globs). */
   disable?: Array<string>;
-  /** Bytes of tool descriptions in a request beyond which tools are announced by name only. Negative: never. */
+  /** Size in bytes of tool descriptions in a request above which further tools are listed by name only. Negative: never. */
   deferBytes?: number;
-  /** Tools (names or globs) whose results end the turn without another model call; errors do not. */
+  /** Tools (names or globs) whose successful result ends the turn without another model call. */
   stopAfter?: Array<string>;
-  /** Read-only calls that run at once. */
+  /** Maximum number of read-only calls that run in parallel. */
   maxParallel?: number;
 }
 
@@ -1340,12 +1359,9 @@ export interface ToolsListResult {
 /** Turn is a turn's summary. EndReason is absent while the turn runs. */
 export interface Turn {
   turnId: string;
-  /** completed, aborted, failed, running */
-  status: string;
-  /** stop, max_model_calls, budget, aborted, error, length, content_filter */
-  endReason?: string;
-  /** inference, tool_execution */
-  abortPhase?: string;
+  status: "running" | "completed" | "aborted" | "failed";
+  endReason?: "stop" | "max_model_calls" | "budget" | "aborted" | "error" | "length" | "content_filter";
+  abortPhase?: "inference" | "tool_execution";
   modelCalls: number;
   toolCalls: number;
   toolErrors: number;
@@ -1364,7 +1380,7 @@ export interface TurnCompleted {
 
 /** TurnError is why a turn failed. */
 export interface TurnError {
-  kind: string;
+  kind: "auth" | "rate_limit" | "quota" | "overloaded" | "context_overflow" | "content_filter" | "client" | "transient" | "blank" | "stream_idle" | "truncated" | "script";
   message: string;
   retryable: boolean;
 }
@@ -1401,15 +1417,16 @@ export interface Usage {
   total: number;
   cost?: number;
   costEstimated?: boolean;
+  costs?: Costs;
 }
 
 /** WebSearch names the endpoint of the web_search tool. */
 export interface WebSearch {
-  /** Address; {query} is replaced by the query, else it is sent as parameter q. It answers JSON. */
+  /** URL of an endpoint that returns JSON. {query} is replaced by the query; without it the query is sent as parameter q. */
   url?: string;
   /** Environment variable whose value is sent as a bearer token. */
   apiKeyEnv?: string;
-  /** HTTP headers. ${NAME} is replaced from the environment. */
+  /** HTTP headers. ${NAME} is replaced by that environment variable. */
   headers?: Record<string, string>;
 }
 

@@ -235,10 +235,19 @@ export class Driver {
   /** Lays the model's replies for a daemon that is started anew, and begins a session. */
   async play(...replies) {
     fs.writeFileSync(this.script, replies.map((reply) => JSON.stringify(reply) + '\n').join(''));
-    const old = this.daemons();
-    await this.command('agentLsp.restartServer');
-    this.daemon = await until('another daemon runs', () => this.daemons().find((pid) => !old.includes(pid)));
+    await this.restartDaemon();
     await this.newSession();
+  }
+
+  async restartDaemon() {
+    await this.daemonReplacedBy(() => this.command('agentLsp.restartServer'));
+  }
+
+  /** Does what makes the extension start another daemon, and waits for that one. */
+  async daemonReplacedBy(act) {
+    const old = this.daemons();
+    await act();
+    this.daemon = await until('another daemon runs', () => this.daemons().find((pid) => !old.includes(pid)));
   }
 
   /** The session that the panel shows; none while no daemon answers. */

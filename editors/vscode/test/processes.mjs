@@ -12,6 +12,4 @@ export function about(pid, look) {
 
 export const program = (pid) => about(pid, () => fs.realpathSync(`/proc/${pid}/exe`));
 
-export const environment = (pid) => about(pid, () => fs.readFileSync(`/proc/${pid}/environ`, 'utf8'));
-
 export const parent = (pid) => about(pid, () => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/^PPid:\t(\d+)$/m)[1]));

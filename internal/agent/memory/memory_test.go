@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
 func clock() func() time.Time {
@@ -25,7 +26,7 @@ func clock() func() time.Time {
 }
 
 func newStore(t testing.TB, change func(*Options)) *Store {
-	opts := Options{Path: filepath.Join(t.TempDir(), "state", "memory.db"), Root: "/w", Now: clock()}
+	opts := Options{Path: filepath.Join(t.TempDir(), "state", "memory.db"), Root: "/w", now: clock()}
 	if change != nil {
 		change(&opts)
 	}
@@ -284,7 +285,7 @@ func meaning(_ context.Context, texts []string) ([][]float32, error) {
 }
 
 func TestMeaning(t *testing.T) {
-	s := newStore(t, func(o *Options) { o.Embed, o.EmbedModel = meaning, "m1" })
+	s := newStore(t, func(o *Options) { o.Embedder = embedder("m1", meaning) })
 	save(t, s, Memory{Key: "cat", Content: "The cat sleeps."})
 	save(t, s, Memory{Key: "tower", Content: "A tower of stone, with a long description that goes on and on about very many things which are not the same. The pet."})
 	save(t, s, Memory{Key: "none", Content: "fail to embed, house"})
@@ -295,10 +296,10 @@ func TestMeaning(t *testing.T) {
 	if saved := save(t, s, Memory{Key: "dog", Content: "The dogs sleeps"}); saved.Duplicate != "cat" {
 		t.Errorf("means the same: %+v", saved)
 	}
-	other := Open(Options{Path: s.opts.Path, Root: "/w", Embed: meaning, EmbedModel: "m2"})
+	other := Open(Options{Path: s.opts.Path, Root: "/w", Embedder: embedder("m2", meaning)})
 	defer other.Close()
 	check(t, other, Query{Text: "animal"}, "") // vectors of another model are not compared
-	elsewhere := Open(Options{Path: s.opts.Path, Root: "/elsewhere", Embed: meaning, EmbedModel: "m1"})
+	elsewhere := Open(Options{Path: s.opts.Path, Root: "/elsewhere", Embedder: embedder("m1", meaning)})
 	defer elsewhere.Close()
 	check(t, elsewhere, Query{Text: "animal"}, "") // nor those of another workspace
 	if err := s.Delete(t.Context(), "tower", ""); err != nil {
@@ -322,7 +323,15 @@ func TestCosine(t *testing.T) {
 
 func run(t *testing.T, tool agent.Tool, args string) string {
 	t.Helper()
-	res, err := tool.Run(t.Context(), &agent.Call{SessionID: "s", Args: json.RawMessage(args)})
+	said := func() []*message.Message {
+		return []*message.Message{message.NewText(message.RoleUser, "the fox says x")}
+	}
+	call := &agent.Call{SessionID: "s", Args: json.RawMessage(args), History: said}
+	p, err := tool.Prepare(t.Context(), call)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	res, err := p.Run(t.Context(), call)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -331,10 +340,7 @@ func run(t *testing.T, tool agent.Tool, args string) string {
 
 func TestTools(t *testing.T) {
 	s := newStore(t, nil)
-	history := func(_ context.Context, id, query string, n int) ([]string, error) {
-		return []string{id + ":" + query, fmt.Sprint(n)}, nil
-	}
-	list := Tools(s, history)
+	list := Tools(s)
 	remember, recall := list[0], list[1]
 	for _, tool := range list {
 		if !json.Valid(tool.Spec().Schema) || tool.Spec().Description == "" {
@@ -352,7 +358,9 @@ func TestTools(t *testing.T) {
 		{recall, `{"key":"build"}`, "build (workspace, 2026-03-01) [ci]: Build with make."},
 		{recall, `{"key":"nope"}`, `error: there is no memory "nope"; search with query instead`},
 		{recall, `{"query":"zebra","where":"memory"}`, "Nothing is remembered about that."},
-		{recall, `{"query":"x","where":"session"}`, "s:x\n---\n5"},
+		{recall, `{"query":"FOX x","where":"session"}`, "[1] user: the fox says x"},
+		{recall, `{"query":"fox"}`, "[1] user: the fox says x"},
+		{recall, `{"query":"wolf"}`, "Nothing is remembered about that, and no earlier message of this session holds it."},
 		{recall, `{"where":"session"}`, "error: query is empty: say what to look for"},
 	} {
 		if got := run(t, c.tool, c.args); got != c.want {
@@ -413,6 +421,11 @@ func best(near []likeness) []int64 {
 	return ids
 }
 
+// embedder is an Options.Embedder that never changes.
+func embedder(model string, embed Embed) func() (string, Embed) {
+	return func() (string, Embed) { return model, embed }
+}
+
 func BenchmarkSearch10000(b *testing.B) {
 	for name, query := range map[string]string{
 		"words": "the project uses component number 4711 with workers", "common": "project workers", "embed": "component 4711",
@@ -421,15 +434,15 @@ func BenchmarkSearch10000(b *testing.B) {
 		embed := name == "embed"
 		b.Run(name, func(b *testing.B) {
 			s := newStore(b, func(o *Options) {
-				o.Now = time.Now
+				o.now = time.Now
 				if embed {
-					o.Embed = func(_ context.Context, texts []string) ([][]float32, error) {
+					o.Embedder = embedder("", func(_ context.Context, texts []string) ([][]float32, error) {
 						v := make([]float32, 768)
 						for i, c := range texts[0] {
 							v[(i*31+int(c)*7)%768] += float32(c % 13)
 						}
 						return [][]float32{v}, nil
-					}
+					})
 				}
 			})
 			fillStore(b, s, 10_000)
@@ -502,14 +515,13 @@ func TestSavedAtOnce(t *testing.T) {
 	const rounds, writers = 30, 8
 	round, arrived := 0, new(sync.WaitGroup)
 	s := newStore(t, func(o *Options) {
-		o.EmbedModel = "m1"
-		o.Embed = func(context.Context, []string) ([][]float32, error) {
+		o.Embedder = embedder("m1", func(context.Context, []string) ([][]float32, error) {
 			arrived.Done()
 			arrived.Wait()
 			v := make([]float32, rounds)
 			v[round] = 1
 			return [][]float32{v}, nil
-		}
+		})
 	})
 	for ; round < rounds; round++ {
 		var fresh atomic.Int32
@@ -544,7 +556,7 @@ func TestTwinThatChanges(t *testing.T) {
 		"deleted": func(s *Store) error { return s.Delete(t.Context(), "cat", "") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, func(o *Options) { o.Embed, o.EmbedModel = meaning, "m1" })
+			s := newStore(t, func(o *Options) { o.Embedder = embedder("m1", meaning) })
 			save(t, s, Memory{Key: "cat", Content: "The cat sleeps."})
 			m := Memory{Key: "dog", Content: "The dogs sleep", Scope: Workspace, Tags: []string{}}
 			owner, _ := s.owner(m.Scope)

@@ -64,19 +64,20 @@ type Saved struct {
 	Duplicate string // the key of the memory that said the same; "" if it is new
 }
 
+// Embed turns texts into vectors, one for each.
+type Embed func(ctx context.Context, texts []string) ([][]float32, error)
+
 // Options of a Store.
 type Options struct {
 	Path string // the database file; its folder is made when it is needed
 	Root string // workspace root: memories of scope workspace belong to it
-	// Embed turns texts into vectors. nil: full text only. EmbedModel names what made them:
-	// vectors of another model are not compared.
-	Embed      func(ctx context.Context, texts []string) ([][]float32, error)
-	EmbedModel string
-	// Embedder, where set, is asked before each use for both instead: settings change.
-	Embedder func() (model string, embed func(ctx context.Context, texts []string) ([][]float32, error))
+	// Embedder is asked before each use, since settings change, for what turns texts into vectors and the name of
+	// its model: vectors of another model are not compared. nil, or a nil embed: full text only.
+	Embedder func() (model string, embed Embed)
 	Redact   func([]byte) []byte // removes secrets before anything is stored; nil: nothing
-	Now      func() time.Time    // nil: time.Now
 	Log      *slog.Logger        // nil: nowhere
+
+	now func() time.Time // a test's clock; nil: time.Now
 }
 
 // Store keeps memories. Safe for concurrent use.
@@ -96,8 +97,8 @@ type Store struct {
 func Open(opts Options) *Store { return &Store{opts: opts} }
 
 func (s *Store) now() time.Time {
-	if s.opts.Now != nil {
-		return s.opts.Now()
+	if s.opts.now != nil {
+		return s.opts.now()
 	}
 	return time.Now()
 }

@@ -20,19 +20,9 @@ var recallText string
 // maxShown bounds one of several memories in a result for the model, in bytes.
 const maxShown = 4000
 
-// History finds passages of a session's own history that hold words, newest first: what a
-// compaction took out of the model's sight can be looked up with it.
-type History func(ctx context.Context, sessionID, query string, limit int) ([]string, error)
-
-// Tools returns the tools remember and recall over a store. history may be nil.
-func Tools(s *Store, history History) []agent.Tool {
-	return []agent.Tool{&rememberTool{s}, &recallTool{s, history}}
-}
-
-var (
-	_ agent.LabelTool = (*rememberTool)(nil)
-	_ agent.LabelTool = (*recallTool)(nil)
-)
+// Tools returns the tools remember and recall over a store. recall also finds passages of the
+// calling session's own history, which a compaction leaves whole.
+func Tools(s *Store) []agent.Tool { return []agent.Tool{&rememberTool{s}, &recallTool{s}} }
 
 type rememberTool struct{ store *Store }
 
@@ -50,22 +40,25 @@ func (t *rememberTool) Spec() agent.Spec {
 	}
 }
 
-func (t *rememberTool) Label(args json.RawMessage) string {
-	var a struct{ Key string }
-	if json.Unmarshal(args, &a) != nil || a.Key == "" {
-		return "Remember"
-	}
-	return "Remember " + a.Key
+type rememberArgs struct {
+	Content, Key, Scope string
+	Tags                []string
 }
 
-func (t *rememberTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	var a struct {
-		Content, Key, Scope string
-		Tags                []string
-	}
+func (t *rememberTool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+	var a rememberArgs
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
+	return &agent.Prepared{
+		Label: strings.TrimSpace("Remember " + a.Key),
+		Run: func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+			return t.remember(ctx, a)
+		},
+	}, nil
+}
+
+func (t *rememberTool) remember(ctx context.Context, a rememberArgs) (*agent.Result, error) {
 	saved, err := t.store.Save(ctx, Memory{Key: a.Key, Content: a.Content, Tags: a.Tags, Scope: a.Scope, Author: "agent"})
 	if err != nil {
 		return nil, err
@@ -76,10 +69,7 @@ func (t *rememberTool) Run(ctx context.Context, call *agent.Call) (*agent.Result
 	return &agent.Result{Text: fmt.Sprintf("Remembered as %q.", saved.Key)}, nil
 }
 
-type recallTool struct {
-	store   *Store
-	history History
-}
+type recallTool struct{ store *Store }
 
 func (t *recallTool) Spec() agent.Spec {
 	return agent.Spec{
@@ -95,25 +85,30 @@ func (t *recallTool) Spec() agent.Spec {
 	}
 }
 
-func (t *recallTool) Label(args json.RawMessage) string {
-	var a struct{ Key, Query string }
-	if json.Unmarshal(args, &a) != nil || a.Key+a.Query == "" {
-		return "Recall"
-	}
-	return fmt.Sprintf("Recall %q", a.Key+a.Query)
+type recallArgs struct {
+	Query, Key, Where string
+	Tags              []string
+	Limit             int
 }
 
-func (t *recallTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	var a struct {
-		Query, Key, Where string
-		Tags              []string
-		Limit             int
-	}
+func (t *recallTool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+	var a recallArgs
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
+	p := &agent.Prepared{}
+	p.Run = func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		return t.recall(ctx, call, a)
+	}
+	if what := a.Key + a.Query; what != "" {
+		p.Label = fmt.Sprintf("Recall %q", what)
+	}
+	return p, nil
+}
+
+func (t *recallTool) recall(ctx context.Context, call *agent.Call, a recallArgs) (*agent.Result, error) {
 	if a.Where == "session" {
-		return t.session(ctx, call.SessionID, a.Query, a.Limit)
+		return fromSession(call, a)
 	}
 	if a.Key != "" {
 		m, err := t.store.Get(ctx, a.Key, "")
@@ -129,8 +124,8 @@ func (t *recallTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, 
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 && a.Where == "" && t.history != nil && strings.TrimSpace(a.Query) != "" {
-		return t.session(ctx, call.SessionID, a.Query, a.Limit)
+	if len(found) == 0 && a.Where == "" && call.History != nil && strings.TrimSpace(a.Query) != "" {
+		return fromSession(call, a)
 	}
 	if len(found) == 0 {
 		return &agent.Result{Text: "Nothing is remembered about that."}, nil
@@ -142,24 +137,22 @@ func (t *recallTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, 
 	return &agent.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-func (t *recallTool) session(ctx context.Context, id, query string, limit int) (*agent.Result, error) {
-	if t.history == nil {
+// fromSession finds passages of the calling session's history.
+func fromSession(call *agent.Call, a recallArgs) (*agent.Result, error) {
+	if call.History == nil {
 		return nil, errors.New("this session's history cannot be searched")
 	}
-	if strings.TrimSpace(query) == "" {
+	if strings.TrimSpace(a.Query) == "" {
 		return nil, errors.New("query is empty: say what to look for")
 	}
-	if limit <= 0 {
-		limit = DefaultTopK
+	if a.Limit <= 0 {
+		a.Limit = DefaultTopK
 	}
-	found, err := t.history(ctx, id, query, min(limit, MaxTopK))
-	if err != nil {
-		return nil, err
+	found := agent.FindInHistory(call.History(), a.Query, min(a.Limit, MaxTopK))
+	if found == "" {
+		found = "Nothing is remembered about that, and no earlier message of this session holds it."
 	}
-	if len(found) == 0 {
-		return &agent.Result{Text: "Nothing is remembered about that, and no earlier message of this session holds it."}, nil
-	}
-	return &agent.Result{Text: strings.Join(found, "\n---\n")}, nil
+	return &agent.Result{Text: found}, nil
 }
 
 // Line shows a memory to the model, its content cut at limit bytes.

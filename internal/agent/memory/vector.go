@@ -29,10 +29,10 @@ type embedding struct {
 
 // embed returns the embedding of a text.
 func (s *Store) embed(ctx context.Context, text string) embedding {
-	model, embed := s.opts.EmbedModel, s.opts.Embed
-	if s.opts.Embedder != nil {
-		model, embed = s.opts.Embedder()
+	if s.opts.Embedder == nil {
+		return embedding{}
 	}
+	model, embed := s.opts.Embedder()
 	if embed == nil {
 		return embedding{}
 	}

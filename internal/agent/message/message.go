@@ -104,14 +104,31 @@ type Usage struct {
 	Total         int     `json:"total"`
 	Cost          float64 `json:"cost,omitempty"`
 	CostEstimated bool    `json:"costEstimated,omitempty"`
+	Costs         Costs   `json:"costs,omitzero"`
 }
+
+// Costs are the parts of a cost. They add up to Usage.Cost; zero where no price is known.
+type Costs struct {
+	Input      float64 `json:"input"` // for input that was neither read from nor written to a cache
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+}
+
+// Add returns the sum of both.
+func (c Costs) Add(d Costs) Costs {
+	return Costs{c.Input + d.Input, c.Output + d.Output, c.CacheRead + d.CacheRead, c.CacheWrite + d.CacheWrite}
+}
+
+// Total is what the parts add up to.
+func (c Costs) Total() float64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
 
 // Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
 		CacheWrite: u.CacheWrite + v.CacheWrite, Reasoning: u.Reasoning + v.Reasoning, Total: u.Total + v.Total,
-		Cost: u.Cost + v.Cost, CostEstimated: u.CostEstimated || v.CostEstimated,
+		Cost: u.Cost + v.Cost, CostEstimated: u.CostEstimated || v.CostEstimated, Costs: u.Costs.Add(v.Costs),
 	}
 }
 

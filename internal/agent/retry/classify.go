@@ -34,6 +34,11 @@ func Classify(status int, header map[string][]string, body []byte, err error) *E
 	}
 	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err, Message: clip(Redact(text))}
 	e.Kind = e.classify(d, strings.ToLower(text+" "+d.Code+" "+d.Type), err)
+	if e.Kind == ContextOverflow {
+		if e.Window = windowIn(text); e.Window == 0 {
+			e.Window = windowIn(string(body)) // some servers name it beside the message
+		}
+	}
 	e.Hint = Hint(e.Kind)
 	if e.Message == "" {
 		e.Message = defaultMessage(status)
@@ -96,6 +101,11 @@ func kindOfStatus(status int, text string, mayRetry bool) (Kind, bool) {
 			return ContentFilter, true
 		}
 		return Auth, true
+	case status == 413:
+		if k := kindOfClientError(text); k != Client {
+			return k, true
+		}
+		return ContextOverflow, true
 	case status == 529 || status == 503:
 		return Overloaded, true
 	case status == 408 || status == 425:
@@ -331,7 +341,23 @@ func retryAfter(header map[string][]string, d detail) time.Duration {
 			return max(time.Until(t), 0)
 		}
 	}
+	if wait := windowReset(header); wait > 0 {
+		return wait
+	}
 	return d.Retry
+}
+
+// windowReset reads when the last of Anthropic's exhausted limits is filled again.
+func windowReset(header map[string][]string) (wait time.Duration) {
+	for _, limit := range []string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
+		if get(header, "Anthropic-Ratelimit-"+limit+"-Remaining") != "0" {
+			continue
+		}
+		if t, err := time.Parse(time.RFC3339, get(header, "Anthropic-Ratelimit-"+limit+"-Reset")); err == nil {
+			wait = max(wait, time.Until(t))
+		}
+	}
+	return wait
 }
 
 func get(header map[string][]string, name string) string {

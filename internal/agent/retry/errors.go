@@ -33,6 +33,7 @@ type Error struct {
 	Kind       Kind
 	Status     int           // HTTP status, 0 where there was none
 	RetryAfter time.Duration // what the provider asked for, 0 where it did not
+	Window     int           // of a ContextOverflow: the model's window in tokens, if the provider names it
 	Message    string
 	Hint       string // what the user can do
 	Err        error
@@ -46,6 +47,14 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// ErrReplyTooLong is the cause of an Error of a reply that passed a limit on its size. What arrived
+// of the reply before is worth keeping, and the same request would pass the limit again.
+var ErrReplyTooLong = errors.New("longer than allowed")
+
+// ErrSkipped is the cause of an Error of a call that was not made because its provider keeps
+// failing or cannot be used. The call is not retried; a fallback may answer.
+var ErrSkipped = errors.New("the provider is skipped")
 
 // As returns the typed error within err, or nil.
 func As(err error) *Error {

@@ -4,7 +4,7 @@ package retry
 func Hint(k Kind) string { return hints[k] }
 
 var hints = map[Kind]string{
-	Auth:            "check the API key: provider.apiKeyEnv, provider.apiKeyCommand or OPENAI_API_KEY",
+	Auth:            "check the API key: provider.apiKeyEnv, provider.apiKeyCommand, or the provider's variable such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
 	RateLimit:       "wait a moment, or set fallbackModels",
 	Quota:           "top up the provider's account, or choose another model",
 	Overloaded:      "the provider is overloaded: try again later, or set fallbackModels",

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -33,7 +34,7 @@ func Default() Policy {
 // Next says whether retry number attempt (from 1) is made after err, and after which delay.
 func (p Policy) Next(attempt int, err error) (time.Duration, bool) {
 	e := As(err)
-	if attempt > p.MaxRetries || e == nil || !Retryable(e.Kind) {
+	if attempt > p.MaxRetries || e == nil || !Retryable(e.Kind) || errors.Is(e, ErrSkipped) {
 		return 0, false
 	}
 	return p.Delay(attempt, err), true

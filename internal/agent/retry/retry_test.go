@@ -31,7 +31,7 @@ func TestTaxonomy(t *testing.T) {
 		{529, ``, retry.Overloaded},
 		{400, `{"error":{"message":"bad"}}`, retry.Client},
 		{404, `{"error":{"message":"The model x does not exist"}}`, retry.Client},
-		{413, ``, retry.Client},
+		{413, ``, retry.ContextOverflow},
 		{422, `{"detail":[{"msg":"extra"}]}`, retry.Client},
 		{302, ``, retry.Client},
 		// The machine-readable code.

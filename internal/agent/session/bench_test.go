@@ -105,7 +105,7 @@ func BenchmarkList1000(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if name == "cold" {
-					l = OpenWith(l.dir, Options{Now: time.Now})
+					l = OpenWith(l.dir, Options{now: time.Now})
 				}
 				if list, _, err := l.List(Query{Limit: -1}); err != nil || len(list) != 1000 {
 					b.Fatal(len(list), err)

@@ -140,7 +140,7 @@ func TestUnknownAndOddIDs(t *testing.T) {
 }
 
 func TestFullLog(t *testing.T) {
-	l := OpenWith(t.TempDir(), Options{Now: clock(), MaxBytes: 2000})
+	l := OpenWith(t.TempDir(), Options{now: clock(), maxBytes: 2000})
 	s := create(t, l)
 	defer s.Close()
 	wantErr(t, s.Append(messageRecord(msg("u1", message.RoleUser, strings.Repeat("x", 3000)))), ErrFull)
@@ -187,7 +187,7 @@ func TestFolderIsAFile(t *testing.T) {
 func TestSecretsAreNotStored(t *testing.T) {
 	const secret = `sk-live-"1234`
 	redact := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "sk-live", `[red"acted]`)) }
-	l := OpenWith(t.TempDir(), Options{Now: clock(), Redact: redact})
+	l := OpenWith(t.TempDir(), Options{now: clock(), Redact: redact})
 	s := create(t, l)
 	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "my key is "+secret))))
 	must(t, s.SetTitle("about "+secret))
@@ -291,7 +291,7 @@ func TestSpareFolder(t *testing.T) {
 	must(t, old.Close())
 	none := filepath.Join(l.dir, "a-file", "sessions") // not to be made by root either
 	put(t, filepath.Dir(none), nil)
-	broken := OpenWith(none, Options{Now: clock(), Spare: t.TempDir()})
+	broken := OpenWith(none, Options{now: clock(), Spare: t.TempDir()})
 	t.Cleanup(func() { broken.Close() })
 	s := create(t, broken)
 	story(t, s)

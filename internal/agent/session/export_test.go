@@ -15,7 +15,7 @@ import (
 )
 
 func TestExportAndImport(t *testing.T) {
-	l := OpenWith(t.TempDir(), Options{Now: clock(), ImportConfig: func(raw json.RawMessage) json.RawMessage { return json.RawMessage(`{"clean":true}`) }})
+	l := OpenWith(t.TempDir(), Options{now: clock(), ImportConfig: func(raw json.RawMessage) json.RawMessage { return json.RawMessage(`{"clean":true}`) }})
 	defer l.Close()
 	s := create(t, l)
 	story(t, s)
@@ -137,7 +137,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"type":"session","data":{"version":1,"id":"x"}}` + "\n" + `{"type":"branch","data":{"through":"u9"}}` + "\n"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l := OpenWith(dir, Options{Now: clock()})
+		l := OpenWith(dir, Options{now: clock()})
 		defer l.Close()
 		put(t, l.logPath("s1"), data)
 		in, err := l.Load("s1")
@@ -170,7 +170,7 @@ func TestLoadedWhileCopied(t *testing.T) {
 			var l *Library
 			var id string
 			var in *Loaded
-			l = OpenWith(t.TempDir(), Options{Now: clock(), Redact: func(b []byte) []byte {
+			l = OpenWith(t.TempDir(), Options{now: clock(), Redact: func(b []byte) []byte {
 				if id != "" && in == nil && bytes.Contains(b, []byte(c.at)) {
 					in = &Loaded{}
 					in = load(t, l, id)

@@ -14,7 +14,7 @@ import (
 const MaxImport = 64 << 20
 
 // ErrForeign says that a text is no session in a form that Import knows.
-var ErrForeign = errors.New("it is no session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} as model APIs take them")
+var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} as model APIs take them")
 
 // Import makes a session of a text: an export, a session's file, or a list of chat messages of
 // another program. What only the user may set is taken out of its config (Options.ImportConfig);
@@ -92,7 +92,7 @@ func (r *reader) valid(ms []*message.Message) []*message.Message {
 	var out []*message.Message
 	for i, m := range ms {
 		if m == nil || m.Role != message.RoleUser && m.Role != message.RoleAssistant && m.Role != message.RoleTool {
-			r.problem(0, 0, fmt.Sprintf("message %d is of no user, assistant or tool and is left out", i+1))
+			r.problem(0, 0, fmt.Sprintf("message %d has no role user, assistant or tool and is skipped", i+1))
 			continue
 		}
 		for n := i; m.ID == "" || seen[m.ID]; n++ {
@@ -149,7 +149,7 @@ func chatMessages(text []byte) ([]*message.Message, []Problem, error) {
 			m, err = c.message()
 		}
 		if err != nil {
-			problems = append(problems, Problem{Text: fmt.Sprintf("message %d is left out: %s", i+1, brief(err))})
+			problems = append(problems, Problem{Text: fmt.Sprintf("message %d is skipped: %s", i+1, brief(err))})
 			continue
 		}
 		out = append(out, m)

@@ -88,7 +88,7 @@ func TestItemsWithoutMessages(t *testing.T) {
 
 // A failed write loses no item.
 func TestItemsOfAFailedWrite(t *testing.T) {
-	l := OpenWith(t.TempDir(), Options{Now: clock(), MaxBytes: 3000})
+	l := OpenWith(t.TempDir(), Options{now: clock(), maxBytes: 3000})
 	defer l.Close()
 	s := create(t, l)
 	s.AddItem(Item{Seq: s.NextSeq(), Item: agent.Item{ID: "u1", Type: agent.ItemUser, Text: "hi", MessageID: "u1"}})

@@ -33,10 +33,6 @@ var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 type Options struct {
 	// Redact removes secrets from each line before it is written. nil: nothing is removed.
 	Redact func([]byte) []byte
-	// Now is the clock. nil: time.Now.
-	Now func() time.Time
-	// MaxBytes bounds one log. 0: MaxBytes of the package.
-	MaxBytes int64
 	// ImportConfig takes out of an imported session's config what only the user may set. nil: the
 	// config of an import is not taken over.
 	ImportConfig func(json.RawMessage) json.RawMessage
@@ -47,6 +43,10 @@ type Options struct {
 	Spare string
 	// Log gets what could not be done and does not matter much. nil: nowhere.
 	Log *slog.Logger
+
+	// For tests: the clock, nil for time.Now, and the bound of one log, 0 for MaxBytes.
+	now      func() time.Time
+	maxBytes int64
 }
 
 // ErrUnknownItem says that a session has no such completed item.
@@ -97,15 +97,15 @@ func (l *Library) logPath(id string) string   { return filepath.Join(l.dirOf(id)
 func (l *Library) indexPath(id string) string { return filepath.Join(l.dirOf(id), id+indexSuffix) }
 
 func (l *Library) now() time.Time {
-	if l.opts.Now != nil {
-		return l.opts.Now()
+	if l.opts.now != nil {
+		return l.opts.now()
 	}
 	return time.Now()
 }
 
 func (l *Library) maxBytes() int64 {
-	if l.opts.MaxBytes > 0 {
-		return l.opts.MaxBytes
+	if l.opts.maxBytes > 0 {
+		return l.opts.maxBytes
 	}
 	return MaxBytes
 }

@@ -137,7 +137,7 @@ func after(all []Entry, cursor string) ([]Entry, error) {
 	at, id, ok := strings.Cut(cursor, ".")
 	nanos, err := strconv.ParseInt(at, 36, 64)
 	if !ok || err != nil {
-		return nil, fmt.Errorf("listing sessions: %q is no cursor of a list", cursor)
+		return nil, fmt.Errorf("listing sessions: %q is not a cursor of this list", cursor)
 	}
 	last := Entry{Meta: Meta{ID: id}, UpdatedAt: time.Unix(0, nanos)}
 	i, _ := slices.BinarySearchFunc(all, last, newestFirst)

@@ -201,7 +201,7 @@ func (r *reader) lines(data []byte) error {
 		r.size = int64(off)
 	}
 	if r.size == 0 {
-		return errors.New("its file holds no whole line, so that nothing can be read")
+		return errors.New("its file has no complete line to read")
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (r *reader) line(line []byte, n int, off int64) (bool, error) {
 		if m := migrations[v]; m != nil {
 			var err error
 			if text, err = m(text); err != nil {
-				return r.damaged(n, off, "it cannot be brought to the present format: "+err.Error()), nil
+				return r.damaged(n, off, "it cannot be converted to the current format: "+err.Error()), nil
 			}
 		}
 	}
@@ -242,10 +242,10 @@ func (r *reader) line(line []byte, n int, off int64) (bool, error) {
 	}
 	var rec agent.Record
 	if err := decode(text, &rec); err != nil {
-		return r.damaged(n, off, "it is damaged ("+brief(err)+") and left out"), nil
+		return r.damaged(n, off, "it is damaged ("+brief(err)+") and skipped"), nil
 	}
 	if rec.Type == "" || rec.Type == agent.RecordMessage && rec.Message == nil {
-		return r.damaged(n, off, "it is no record of a session and left out"), nil
+		return r.damaged(n, off, "it is not a session record and is skipped"), nil
 	}
 	r.record(&rec, off, len(line))
 	return true, nil

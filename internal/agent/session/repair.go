@@ -35,7 +35,7 @@ func (r *reader) pair(history []*message.Message) []*message.Message {
 		}
 	}
 	if orphans > 0 {
-		r.problem(0, 0, fmt.Sprintf("%d results without a call are left out", orphans))
+		r.problem(0, 0, fmt.Sprintf("%d results without a call are skipped", orphans))
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func Record(in *Loaded, rec Recording) ([]byte, error) {
 	if rec.Root != "" {
 		title = strings.ReplaceAll(title, rec.Root, "the workspace")
 	}
-	comment := fmt.Sprintf("Recorded from a session: %s.\nSay here what should have happened.\n", title)
+	comment := fmt.Sprintf("Recorded from a session: %s.\nDescribe here what should have happened.\n", title)
 	for _, note := range rec.Notes {
 		comment += note + "\n"
 	}

@@ -20,7 +20,7 @@ func clock() func() time.Time {
 }
 
 func newLibrary(t testing.TB) *Library {
-	l := OpenWith(t.TempDir(), Options{Now: clock()})
+	l := OpenWith(t.TempDir(), Options{now: clock()})
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -166,7 +166,7 @@ func TestCrashInTool(t *testing.T) {
 	crash(s)
 
 	pending := true
-	other := OpenWith(l.dir, Options{Now: clock(), PendingProposal: func(_, item string) string {
+	other := OpenWith(l.dir, Options{now: clock(), PendingProposal: func(_, item string) string {
 		if !pending {
 			return ""
 		}
@@ -226,7 +226,7 @@ func TestCrashAfterPrompt(t *testing.T) {
 
 // TestCrashWithPendingProposal asks who keeps the proposals about those that nobody told the session of.
 func TestCrashWithPendingProposal(t *testing.T) {
-	l := OpenWith(t.TempDir(), Options{Now: clock(), PendingProposal: func(_, item string) string { return strings.Replace(item, "item", "p", 1) }})
+	l := OpenWith(t.TempDir(), Options{now: clock(), PendingProposal: func(_, item string) string { return strings.Replace(item, "item", "p", 1) }})
 	s := create(t, l)
 	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "go")), messageRecord(msg("a1", message.RoleAssistant, "", "k1")),
 		agent.Record{Type: agent.RecordToolStart, Data: json.RawMessage(`{"callId":"k1","itemId":"item9"}`)}))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 )
 
 // BenchmarkParallel is a call with one task and one with eight, by a model that answers at once (the contract: eight take at
@@ -17,7 +18,7 @@ func BenchmarkParallel(b *testing.B) {
 			s := setup()
 			args := `{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"task":"hello"},`, n), ",") + `]}`
 			for b.Loop() {
-				res, err := s.tool.Run(b.Context(), &agent.Call{ItemID: "i", Args: json.RawMessage(args)})
+				res, err := agenttest.Run(b.Context(), s.tool, &agent.Call{ItemID: "i", Args: json.RawMessage(args)})
 				if err != nil || res.IsError {
 					b.Fatal(res, err)
 				}

@@ -43,7 +43,8 @@ func (c *child) run(ctx context.Context, call *agent.Call, task string) (out out
 			out.Output = fmt.Sprintf("the sub-agent panicked: %v\n%s", r, firstLines(string(debug.Stack()), 5))
 		}
 	}()
-	if ctx.Err() != nil { // aborted while it waited for its turn
+	// The call may have been aborted while this task waited for its turn.
+	if ctx.Err() != nil || c.tool.running.stopped(call.ItemID) {
 		out.Status = "aborted"
 		return withError(out, agent.Turn{})
 	}
@@ -215,30 +216,36 @@ func details(out []outcome) json.RawMessage {
 }
 
 // abortable is work that an abort of its call ends, tasks that have not begun included.
-func (t *Tool) abortable(work job) job {
+func (t *Tool) abortable(do job) job {
 	return func(ctx context.Context, call *agent.Call) *agent.Result {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer t.running.begin(call.ItemID, cancel)()
-		return work(ctx, call)
+		return do(ctx, call)
 	}
 }
 
 // running knows the calls that are at work and the sub-agents that run for them, by the item of the call.
 type running struct {
 	mu       sync.Mutex
-	calls    map[string]context.CancelFunc
+	calls    map[string]*work
 	children map[string][]*agent.Session
 }
 
+// work is a call that is at work.
+type work struct {
+	cancel  context.CancelFunc
+	stopped bool // no further task may begin
+}
+
 func newRunning() *running {
-	return &running{calls: map[string]context.CancelFunc{}, children: map[string][]*agent.Session{}}
+	return &running{calls: map[string]*work{}, children: map[string][]*agent.Session{}}
 }
 
 func (r *running) begin(itemID string, cancel context.CancelFunc) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.calls[itemID] = cancel
+	r.calls[itemID] = &work{cancel: cancel}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -246,15 +253,22 @@ func (r *running) begin(itemID string, cancel context.CancelFunc) (end func()) {
 	}
 }
 
-// cancel ends a call's work, and reports whether it was at work.
-func (r *running) cancel(itemID string) bool {
+// stop lets no further task of a call begin, and returns the sub-agents that run for it and the
+// end of its work, which is nil if the call is not at work.
+func (r *running) stop(itemID string) (list []*agent.Session, end context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	cancel := r.calls[itemID]
-	if cancel != nil {
-		cancel()
+	if w := r.calls[itemID]; w != nil {
+		w.stopped, end = true, w.cancel
 	}
-	return cancel != nil
+	return append([]*agent.Session(nil), r.children[itemID]...), end
+}
+
+func (r *running) stopped(itemID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.calls[itemID]
+	return w != nil && w.stopped
 }
 
 func (r *running) add(itemID string, s *agent.Session) (remove func()) {
@@ -294,10 +308,16 @@ func (t *Tool) Steer(itemID string, req agent.SteerRequest) (out agent.SteerOutc
 	return out, len(list) > 0, nil
 }
 
-// Abort ends the work of a call, the sub-agents that run below its item first; ok is false where there is none.
+// Abort ends the work of a call, the sub-agents that run below its item first; ok is false where
+// there is none.
 func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
-	for _, s := range t.running.of(itemID) {
+	list, end := t.running.stop(itemID)
+	for _, s := range list { // its end makes room for the next task, which must not begin
 		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
 	}
-	return t.running.cancel(itemID)
+	if end == nil {
+		return false
+	}
+	end()
+	return true
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
@@ -91,7 +92,7 @@ func (b *bench) run(ctx context.Context, t *testing.T, args string) (*agent.Resu
 				b.seen = append(b.seen, e)
 			}
 		}, Spent: func(u message.Usage) { b.spent = b.spent.Add(u) }}
-	return b.tool.Run(ctx, call)
+	return agenttest.Run(ctx, b.tool, call)
 }
 
 func TestSubagentModes(t *testing.T) {
@@ -127,7 +128,7 @@ func TestSubagentParallel(t *testing.T) {
 	var nested atomic.Int32
 	call := &agent.Call{ItemID: "i", Args: json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
 		Nested: func(agent.Event) { nested.Add(1) }}
-	res, err := b.tool.Run(t.Context(), call)
+	res, err := agenttest.Run(t.Context(), b.tool, call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestSubagentAbort(t *testing.T) {
 	ready := make(chan struct{}, 8)
 	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { ready <- struct{}{} }}
 	go func() {
-		res, _ := b.tool.Run(t.Context(), call)
+		res, _ := agenttest.Run(t.Context(), b.tool, call)
 		done <- res
 	}()
 	<-ready
@@ -196,7 +197,7 @@ func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
 	var res *agent.Result
 	synctest.Test(t, func(t *testing.T) {
-		go func() { res, _ = b.tool.Run(t.Context(), call) }()
+		go func() { res, _ = agenttest.Run(t.Context(), b.tool, call) }()
 		synctest.Wait()
 		if n := waits.Load(); n != Concurrency {
 			t.Errorf("%d wait", n)
@@ -216,7 +217,7 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 	b := setup()
 	ctx, cancel := context.WithCancel(t.Context())
 	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { cancel() }}
-	res, err := b.tool.Run(ctx, call)
+	res, err := agenttest.Run(ctx, b.tool, call)
 	if err != nil || !res.IsError {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -96,10 +96,7 @@ type Tool struct {
 	running *running
 }
 
-var (
-	_ agent.Tool      = (*Tool)(nil)
-	_ agent.LabelTool = (*Tool)(nil)
-)
+var _ agent.Tool = (*Tool)(nil)
 
 // New returns the tool for the user's sessions.
 func New(o Options) *Tool {
@@ -185,10 +182,8 @@ type arguments struct {
 	Description string `json:"description"`
 }
 
-// Label says what is handed over.
-func (t *Tool) Label(args json.RawMessage) string {
-	var a arguments
-	_ = json.Unmarshal(args, &a)
+// label says what is handed over.
+func (a arguments) label() string {
 	what := a.Description
 	if what == "" {
 		what = firstWords(a.Task)
@@ -210,12 +205,22 @@ func firstWords(s string) string {
 	return strings.Join(f, " ")
 }
 
-// Run does what the arguments ask for.
-func (t *Tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+// Prepare reads what to hand over.
+func (t *Tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
 	var a arguments
 	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
+	return &agent.Prepared{
+		Label: a.label(),
+		Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+			return t.run(ctx, call, a)
+		},
+	}, nil
+}
+
+// run does what the arguments ask for.
+func (t *Tool) run(ctx context.Context, call *agent.Call, a arguments) (*agent.Result, error) {
 	job, err := t.plan(a, call)
 	if err != nil {
 		return nil, err
@@ -300,8 +305,7 @@ func (t *Tool) background(a arguments, call *agent.Call, work job) (*agent.Resul
 	if t.depth > 0 {
 		return nil, fmt.Errorf("a sub-agent cannot start one in the background: it would outlive it; run it without background")
 	}
-	title := t.Label(call.Args)
-	id, file, err := t.opts.Background.Start(call.SessionID, title, func(ctx context.Context, out io.Writer) (string, error) {
+	id, file, err := t.opts.Background.Start(call.SessionID, a.label(), func(ctx context.Context, out io.Writer) (string, error) {
 		quiet := &agent.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID, TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
 			Output: func(s string) { _, _ = io.WriteString(out, s) }}
 		res := work(ctx, quiet)

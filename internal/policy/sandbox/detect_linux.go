@@ -4,53 +4,104 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
 // probeTimeout bounds each probe process.
 const probeTimeout = 10 * time.Second
 
-// detect prefers bubblewrap: it covers the most and is the most looked at.
-func detect() Support {
-	s := Support{Kind: None}
-	if abi, err := ll.LandlockGetABIVersion(); err == nil {
-		s.ABI = abi
+// detect tries our own sandbox first, because it alone protects files that do not exist, and then
+// what protects less. Why collects the reasons on the way.
+func detect() Support { return choose(probes()) }
+
+// probe is one kind of sandbox: support with its Kind, or the reason why the machine lacks it.
+type probe struct {
+	kind Kind
+	try  func() (s Support, why string)
+}
+
+// probes are the kinds of this system, the best first.
+func probes() []probe {
+	return []probe{
+		{Own, probeOwn},
+		{Bubblewrap, probeBubblewrap},
+		{Namespace, probeNamespaces},
+		{Landlock, probeLandlock},
 	}
-	bwrap, version, noBwrap := probeBwrap()
-	if noBwrap == "" {
-		s.Kind, s.Bwrap, s.Version = Bubblewrap, bwrap, version
-		return s
+}
+
+// choose returns the first kind that works, with the reasons why those before it do not.
+func choose(all []probe) Support {
+	var why []string
+	for _, p := range all {
+		s, reason := p.try()
+		if reason == "" {
+			s.Kind, s.Why = p.kind, strings.Join(why, "; ")
+			return s
+		}
+		if !slices.Contains(why, reason) {
+			why = append(why, reason)
+		}
 	}
-	if s.ABI == 0 {
-		s.Why = noBwrap + "; the kernel has no Landlock"
-		return s
+	return Support{Kind: None, Why: strings.Join(why, "; ")}
+}
+
+func probeOwn() (Support, string) {
+	exe, err := os.Executable()
+	if err != nil {
+		return Support{}, "agent-lsp's own sandbox: " + err.Error()
 	}
-	s.Kind, s.Why = Namespace, noBwrap
-	if noNamespace := probeNamespace(); noNamespace != "" {
-		s.Kind, s.Why = Landlock, noBwrap+"; "+noNamespace
+	if err := launcher.Probe(exe); err != nil {
+		return Support{}, "agent-lsp's own sandbox: " + err.Error()
 	}
-	return s
+	return Support{Exe: exe, ABI: landlockABI()}, ""
+}
+
+func probeBubblewrap() (Support, string) {
+	path, version, why := probeBwrap()
+	return Support{Bwrap: path, Version: version, ABI: landlockABI()}, why
+}
+
+func probeNamespaces() (Support, string) {
+	s, why := probeLandlock()
+	if why == "" {
+		why = probeNamespace()
+	}
+	return s, why
+}
+
+func probeLandlock() (Support, string) {
+	abi := landlockABI()
+	if abi == 0 {
+		return Support{}, "the kernel has no Landlock"
+	}
+	return Support{ABI: abi}, ""
+}
+
+// landlockABI is 0 on a kernel without Landlock.
+func landlockABI() int {
+	abi, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	return abi
 }
 
 // Kinds are all the ways that this machine has, the best first, each usable by itself.
 func Kinds() []Support {
 	var out []Support
-	abi, err := ll.LandlockGetABIVersion()
-	if err != nil {
-		abi = 0
-	}
-	if bwrap, version, why := probeBwrap(); why == "" {
-		out = append(out, Support{Kind: Bubblewrap, Bwrap: bwrap, Version: version, ABI: abi})
-	}
-	if abi > 0 && probeNamespace() == "" {
-		out = append(out, Support{Kind: Namespace, ABI: abi})
-	}
-	if abi > 0 {
-		out = append(out, Support{Kind: Landlock, ABI: abi})
+	for _, p := range probes() {
+		if s, why := p.try(); why == "" {
+			s.Kind = p.kind
+			out = append(out, s)
+		}
 	}
 	return out
 }

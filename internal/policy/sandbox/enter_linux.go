@@ -8,6 +8,8 @@ import (
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
 const (
@@ -22,12 +24,27 @@ const (
 )
 
 // devices may be written though they lie outside: they keep nothing.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
+var devices = []string{
+	"/dev/null",
+	"/dev/zero",
+	"/dev/full",
+	"/dev/tty",
+	"/dev/ptmx",
+	"/dev/pts",
+	"/dev/shm",
+}
 
 // Attr sets what the helper process itself must be started with. Call it in the daemon.
 func (p *Plan) Attr(a *syscall.SysProcAttr) {
 	if p != nil && p.Kind == Namespace && !p.Network {
 		namespaceAttr(a)
+	}
+}
+
+// CommandAttr sets what the command, with the plan's prefix, must be started with.
+func (p *Plan) CommandAttr(a *syscall.SysProcAttr) {
+	if p != nil && p.Kind == Own {
+		launcher.Attr(a)
 	}
 }
 
@@ -39,7 +56,7 @@ func (p *Plan) Enter() error {
 		return nil
 	}
 	if p.Kind == Namespace && !p.Network {
-		if err := loopbackUp(); err != nil {
+		if err := launcher.LoopbackUp(); err != nil {
 			return err
 		}
 	}
@@ -70,7 +87,7 @@ func (p *Plan) restrict() error {
 			return err
 		}
 	}
-	if err := dropPrivileges(); err != nil {
+	if err := launcher.DropPrivileges(); err != nil {
 		return err
 	}
 	if err := ll.LandlockRestrictSelf(fd, 0); err != nil {
@@ -114,24 +131,6 @@ func allowBelow(ruleset int, path string, rights uint64) error {
 	}
 	if err := ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
 		return fmt.Errorf("allowing writes below %s: %w", path, err)
-	}
-	return nil
-}
-
-// loopbackUp gives the new network namespace its loopback, which tests of servers need.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("opening a socket for loopback: %w", err)
-	}
-	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
-	if err != nil {
-		return fmt.Errorf("naming loopback: %w", err)
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr); err != nil {
-		return fmt.Errorf("bringing loopback up: %w", err)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import "syscall"
 // Attr sets what the helper process itself must be started with: nothing here.
 func (p *Plan) Attr(*syscall.SysProcAttr) {}
 
+// CommandAttr sets what the command itself must be started with: nothing here.
+func (p *Plan) CommandAttr(*syscall.SysProcAttr) {}
+
 // Enter walls the calling thread in: nothing here, sandbox-exec works by its prefix.
 func (p *Plan) Enter() error { return nil }
 

@@ -23,6 +23,7 @@ type Kind string
 
 // The kinds, from the strongest to nothing.
 const (
+	Own         Kind = "agent-lsp" // see package launcher
 	Bubblewrap  Kind = "bubblewrap"
 	Namespace   Kind = "namespace" // network namespace and Landlock
 	Landlock    Kind = "landlock"
@@ -33,16 +34,25 @@ const (
 // Support is what this machine gives.
 type Support struct {
 	Kind    Kind
+	Exe     string // path of this binary, for Own
 	Bwrap   string // path of bubblewrap
 	Version string // of bubblewrap
 	ABI     int    // of Landlock, 0 if the kernel has none
-	Why     string // why nothing stronger is there
+	Why     string // why nothing stronger is there; "" for the strongest
 }
 
-// Spec says what a walled command may do. Reading is never limited.
+// Spec says what a walled command may do. Reading is limited by our own sandbox only.
 type Spec struct {
-	Writable  []string // folders and files, absolute; what does not exist is left out
-	Readable  []string // folders that must stay visible though they lie in /tmp or /run
+	// Writable are folders and files, absolute; missing ones are skipped. Without any, the command
+	// only reads.
+	Writable []string
+	Readable []string // folders that must stay visible though they are in /tmp, /run or the home
+	// Caches are package caches. Our own sandbox gives each a private layer. In another sandbox a
+	// command that may write changes them.
+	Caches []string
+	Layer  string // folder of these layers, made if missing; "": they end with the command
+	// Secrets are secret files that stay readable, links resolved. Only our own sandbox hides any.
+	Secrets   []string
 	Protected []string // below Writable and still read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; made if missing
 	Network   bool     // leave the network as it is
@@ -76,6 +86,12 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Kind == Own {
+		return ownPlan(s.Exe, spec)
+	}
+	if len(spec.Writable) > 0 {
+		spec.Writable = append(spec.Writable, spec.Caches...)
+	}
 	p := &Plan{Kind: s.Kind, Network: spec.Network, ABI: s.ABI}
 	if spec.Tmp != "" {
 		p.Env = []string{"TMPDIR=" + spec.Tmp, "TMP=" + spec.Tmp, "TEMP=" + spec.Tmp}
@@ -96,26 +112,39 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 
 // resolved follows symlinks (the wall is about real places) and drops what is not there.
 func (s Spec) resolved() (Spec, error) {
-	out := Spec{Network: s.Network}
-	if s.Tmp != "" {
-		if err := os.MkdirAll(s.Tmp, 0o700); err != nil {
-			return out, fmt.Errorf("making the sandbox's temporary folder: %w", err)
-		}
-		tmp, err := filepath.EvalSymlinks(s.Tmp)
-		if err != nil {
-			return out, fmt.Errorf("resolving the sandbox's temporary folder: %w", err)
-		}
-		out.Tmp = tmp
-	}
+	out := Spec{Network: s.Network, Secrets: s.Secrets}
 	var err error
+	if out.Tmp, err = madeFolder(s.Tmp); err != nil {
+		return out, fmt.Errorf("making the sandbox's temporary folder: %w", err)
+	}
 	if out.Writable, err = realPaths(s.Writable); err != nil {
 		return out, err
 	}
 	if out.Readable, err = realPaths(s.Readable); err != nil {
 		return out, err
 	}
-	out.Protected, err = realPaths(s.Protected)
-	return out, err
+	if out.Protected, err = realPaths(s.Protected); err != nil {
+		return out, err
+	}
+	for _, c := range s.Caches {
+		if real, err := filepath.EvalSymlinks(c); err == nil {
+			c = real
+		}
+		out.Caches = append(out.Caches, c)
+	}
+	out.Layer = s.Layer
+	return out, nil
+}
+
+// madeFolder makes a private folder and returns its real path; "" stays "".
+func madeFolder(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 func realPaths(paths []string) ([]string, error) {
@@ -139,24 +168,39 @@ func (p *Plan) Wrap(argv []string) []string {
 	return append(append([]string(nil), p.Prefix...), argv...)
 }
 
-// Describe is the line of `agent-lsp doctor` and agent/status: what the sandbox covers and what not.
+// Describe is the line of `agent-lsp doctor` and agent/status: what the sandbox covers and what it
+// does not.
 func (s Support) Describe() string {
 	const write = "writes only in the workspace, its temporary folder and named caches"
 	switch s.Kind {
+	case Own:
+		return "agent-lsp's own: writes only in the workspace and in private folders; no network, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
 	case Bubblewrap:
-		return "bubblewrap " + s.Version + ": " + write + "; own network, process and IPC namespaces; does not cover: reading files, Unix sockets outside /run and /tmp"
+		return "bubblewrap " + s.Version + ": " + write + "; own network, process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
 	case Namespace:
-		return fmt.Sprintf("network namespace and Landlock ABI %d: %s; no network; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)", s.ABI, write, s.Why)
+		return fmt.Sprintf(
+			"network namespace and Landlock ABI %d: %s; no network; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)",
+			s.ABI,
+			write,
+			s.Why,
+		)
 	case Landlock:
 		network, gap := "no network", ""
 		if !filtersSockets() {
 			network, gap = tcpWords(s.ABI), " UDP, MPTCP and raw sockets,"
 		}
-		return fmt.Sprintf("Landlock ABI %d: %s; %s, not even loopback; does not cover: reading files, chmod and timestamps outside,%s Unix sockets by path (%s)", s.ABI, write, network, gap, s.Why)
+		return fmt.Sprintf(
+			"Landlock ABI %d: %s; %s, not even loopback; does not cover: reading files, chmod and timestamps outside,%s Unix sockets by path (%s)",
+			s.ABI,
+			write,
+			network,
+			gap,
+			s.Why,
+		)
 	case SandboxExec:
 		return "sandbox-exec: " + write + "; no network; does not cover: reading files, processes that leave their group"
 	}
-	return "none: commands run without a wall (" + s.Why + ")"
+	return "none: commands run without a sandbox (" + s.Why + ")"
 }
 
 func tcpWords(abi int) string {

@@ -12,7 +12,9 @@ func seatbeltPrefix(s Spec) []string {
 func seatbeltProfile(s Spec) string {
 	var b strings.Builder
 	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n")
-	b.WriteString("(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (regex #\"^/dev/fd/\") (literal \"/dev/stdout\") (literal \"/dev/stderr\"))\n")
+	b.WriteString(
+		"(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (regex #\"^/dev/fd/\") (literal \"/dev/stdout\") (literal \"/dev/stderr\"))\n",
+	)
 	for _, w := range append(append([]string(nil), s.Writable...), s.Tmp) {
 		if w != "" {
 			b.WriteString("(allow file-write* (subpath " + seatbeltString(w) + "))\n")

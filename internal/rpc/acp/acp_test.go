@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -174,7 +176,7 @@ func TestFoldersAndServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := mcpConfig(servers)
-	want := map[string]wire.MCP{"a": {Command: "/bin/a", Args: []string{"-x"}, Env: map[string]string{"K": "v"}},
+	want := map[string]config.MCP{"a": {Command: "/bin/a", Args: []string{"-x"}, Env: map[string]string{"K": "v"}},
 		"b": {Type: "http", URL: "http://b", Headers: map[string]string{"H": "w"}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"go.uber.org/goleak"
 
 	store "github.com/agent-lsp/agent-lsp/internal/agent/session"
@@ -27,8 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // refusing are settings that refuse every session, so that what asks for one is seen to be asked, and no more is needed.
 type refusing struct{ root string }
 
-func (r refusing) Session(json.RawMessage) (wire.Config, []string, error) {
-	return wire.Config{}, nil, errors.New("asked " + r.root)
+func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {
+	return config.Config{}, nil, errors.New("asked " + r.root)
 }
 func (refusing) Merge(own, _ json.RawMessage) (json.RawMessage, error)     { return own, nil }
 func (refusing) ClientChanged(json.RawMessage) (notices []string, _ error) { return nil, nil }

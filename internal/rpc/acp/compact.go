@@ -54,7 +54,7 @@ func compacted(e *wire.Compaction) string {
 	if e.TokensAfter < e.TokensBefore {
 		return fmt.Sprintf("The context was reduced from %d to %d tokens.", e.TokensBefore, e.TokensAfter)
 	}
-	return fmt.Sprintf("The context was summed up, and is no smaller by that: %d tokens before, %d after.", e.TokensBefore, e.TokensAfter)
+	return fmt.Sprintf("The context was summarized, but it is not smaller: %d tokens before, %d after.", e.TokensBefore, e.TokensAfter)
 }
 
 // compact answers the prompt when the conversation is shorter, and says what that brought.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"github.com/coder/acp-go-sdk"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -28,28 +30,28 @@ const (
 type choice struct{ value, name, description string }
 
 var thinkingChoices = []choice{
-	{unset, "Default", "What the provider does by itself"}, {"off", "Off", ""}, {"minimal", "Minimal", ""},
+	{unset, "Default", "The provider's default"}, {"off", "Off", ""}, {"minimal", "Minimal", ""},
 	{"low", "Low", ""}, {"medium", "Medium", ""}, {"high", "High", ""}, {"xhigh", "Extra high", ""},
 }
 
 // confirm is missing: it is for editors that show a preview of their own.
 var editChoices = []choice{
-	{"ask", "Ask", "Each edit waits for you, hunk by hunk"},
-	{"review", "Review", "Edits are made at once; at the end you keep or undo them"},
-	{"collect", "Collect", "Edits are gathered and put to you at the end of the turn"},
-	{"auto", "Auto", "Edits are made without asking"},
+	{"ask", "Ask", "You decide on each hunk before it is applied"},
+	{"review", "Review", "Edits are applied immediately; you keep or undo them at the end"},
+	{"collect", "Collect", "Edits are collected for you to decide at the end of the turn"},
+	{"auto", "Auto", "Edits are applied without asking"},
 }
 
 var permissionChoices = []choice{
-	{"readOnly", "Read only", "No edits, and only commands that read"},
-	{"ask", "Ask", "Commands that do more than read ask first"},
+	{"readOnly", "Read only", "No edits, and only read-only commands"},
+	{"ask", "Ask", "Commands ask first unless they are read-only"},
 	{"workspace", "Workspace", "Commands run in the sandbox without asking"},
-	{"trust", "Trust", "Nothing asks"},
+	{"trust", "Trust", "Nothing asks for permission"},
 }
 
 // configured takes over the settings in effect.
 func (s *session) configured(raw json.RawMessage) {
-	var c wire.Config
+	var c config.Config
 	if len(raw) == 0 || json.Unmarshal(raw, &c) != nil {
 		return
 	}
@@ -86,7 +88,7 @@ func (s *session) tellOptions() {
 
 // modeChoices are the built-in modes and those of the settings.
 func (s *session) modeChoices() []choice {
-	out := []choice{{"default", "Default", "Works as the settings say"}, {"plan", "Plan", "Reads and plans, and changes nothing before you approve"}}
+	out := []choice{{"default", "Default", "Follows the settings"}, {"plan", "Plan", "Reads and plans, and changes nothing until you approve"}}
 	for _, name := range slices.Sorted(maps.Keys(s.config.Modes)) {
 		if name != "default" && name != "plan" {
 			out = append(out, choice{name, name, s.config.Modes[name].Description})
@@ -105,7 +107,7 @@ func (s *session) modes() *acp.SessionModeState {
 
 // modelChoices are the provider's models and the one in use.
 func (s *session) modelChoices() []choice {
-	out := []choice{{unset, "Default", "The provider's first model, or that of the settings"}}
+	out := []choice{{unset, "Default", "The provider's first model, or the model in the settings"}}
 	for _, id := range append([]string{s.config.Model}, s.models...) {
 		if id != "" && !slices.ContainsFunc(out, func(c choice) bool { return c.value == id }) {
 			out = append(out, choice{id, id, ""})
@@ -158,7 +160,7 @@ func (a *adapter) setMode(ctx context.Context, p *acp.SetSessionModeRequest) (an
 
 func (a *adapter) setConfigOption(ctx context.Context, p *acp.SetSessionConfigOptionRequest) (any, error) {
 	if p.ValueId == nil {
-		return nil, fail(codeInvalidParams, "value: every option takes the id of a value")
+		return nil, fail(codeInvalidParams, "value: must be the id of one of the option's values")
 	}
 	s, err := a.session(string(p.ValueId.SessionId))
 	if err != nil {
@@ -202,7 +204,7 @@ func (s *session) checkOption(id, value string) error {
 				return nil
 			}
 		}
-		return fail(codeInvalidParams, "value: %q is no value of the option %s", value, id)
+		return fail(codeInvalidParams, "value: %q is not a value of the option %s", value, id)
 	}
 	return fail(codeInvalidParams, "configId: there is no option %q", id)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
@@ -71,13 +73,13 @@ func (a *adapter) coreFor(ctx context.Context, cwd string, more []string, server
 
 // coreKey says which sessions share a server. What the folders are called counts, not what they are: sessions are
 // stored, and files named, by what the client says.
-func coreKey(roots []string, mcp map[string]wire.MCP) string {
+func coreKey(roots []string, mcp map[string]config.MCP) string {
 	return string(encode([]any{roots, mcp}))
 }
 
 // claim returns the server of that key for somebody who needs it, nil when the connection ends. The first who comes
 // decides about the one that was started ahead: it is that server, or it goes.
-func (a *adapter) claim(key string, roots []string, mcp map[string]wire.MCP) *core {
+func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *core {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
@@ -97,7 +99,7 @@ func (a *adapter) claim(key string, roots []string, mcp map[string]wire.MCP) *co
 }
 
 // launch starts a server. The caller holds mu.
-func (a *adapter) launch(key string, roots []string, mcp map[string]wire.MCP) *core {
+func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) *core {
 	c := a.newCore(key, roots)
 	a.cores[key] = c
 	go c.start(mcp, func() { a.forgetCore(key, c) })
@@ -110,7 +112,7 @@ func (a *adapter) startAhead(context.Context) {
 	if err != nil {
 		return
 	}
-	none := map[string]wire.MCP{}
+	none := map[string]config.MCP{}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.ended && len(a.cores) == 0 {
@@ -140,18 +142,18 @@ func folders(cwd string, more []string) ([]string, error) {
 }
 
 // mcpConfig writes the client's MCP servers as settings.
-func mcpConfig(servers []acp.McpServer) (map[string]wire.MCP, error) {
-	out := map[string]wire.MCP{}
+func mcpConfig(servers []acp.McpServer) (map[string]config.MCP, error) {
+	out := map[string]config.MCP{}
 	for i, s := range servers {
 		switch {
 		case s.Stdio != nil:
-			m := wire.MCP{Command: s.Stdio.Command, Args: s.Stdio.Args, Env: map[string]string{}}
+			m := config.MCP{Command: s.Stdio.Command, Args: s.Stdio.Args, Env: map[string]string{}}
 			for _, e := range s.Stdio.Env {
 				m.Env[e.Name] = e.Value
 			}
 			out[s.Stdio.Name] = m
 		case s.Http != nil:
-			m := wire.MCP{Type: "http", URL: s.Http.Url, Headers: map[string]string{}}
+			m := config.MCP{Type: "http", URL: s.Http.Url, Headers: map[string]string{}}
 			for _, h := range s.Http.Headers {
 				m.Headers[h.Name] = h.Value
 			}
@@ -173,7 +175,7 @@ func (a *adapter) newCore(key string, roots []string) *core {
 	go func() {
 		defer close(c.done)
 		if err := a.opts.Core(a.ctx, rpc.Options{In: inR, Out: outW, Log: a.log, Version: a.opts.Version, Local: c.local}, a); err != nil {
-			a.log.Error("the server within ended", "error", err)
+			a.log.Error("the internal server stopped", "error", err)
 		}
 		inR.Close()
 		outW.Close()
@@ -184,7 +186,7 @@ func (a *adapter) newCore(key string, roots []string) *core {
 }
 
 // start does the handshake. A server that cannot start, or has ended, is forgotten.
-func (c *core) start(mcp map[string]wire.MCP, forget func()) {
+func (c *core) start(mcp map[string]config.MCP, forget func()) {
 	c.err = c.initialize(mcp)
 	close(c.ready)
 	if c.err != nil {
@@ -204,11 +206,11 @@ func (a *adapter) forgetCore(key string, c *core) {
 }
 
 // initialize tells the server who we are. What it answers is known: nothing of it crosses the pipe.
-func (c *core) initialize(mcp map[string]wire.MCP) error {
+func (c *core) initialize(mcp map[string]config.MCP) error {
 	select {
 	case <-c.local.Served():
 	case <-c.done:
-		return fail(codeInternal, "the server within did not start; see the log")
+		return fail(codeInternal, "the internal server did not start; see the log")
 	}
 	var list []any
 	for _, dir := range c.roots {

@@ -248,7 +248,7 @@ func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
 		return textedit.Stale
 	}
 	if !d.c.a.client.Fs.WriteTextFile {
-		return "the editor has unsaved changes in this file and lets us only read it: save it first"
+		return "the editor has unsaved changes in this file and allows only reading: save it first"
 	}
 	text, err := textedit.Apply(doc.text, ch.Edits)
 	if err != nil {
@@ -295,7 +295,7 @@ func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 	if saved {
 		d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
 	} else {
-		d.c.a.log.Warn("the client wrote a file, and the disk does not have it", "path", doc.path)
+		d.c.a.log.Warn("the client reported a write, but the file is not on the disk", "path", doc.path)
 	}
 }
 

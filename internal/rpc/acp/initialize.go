@@ -83,7 +83,7 @@ func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, e
 
 func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) (any, error) {
 	if p.MethodId != authMethod {
-		return nil, fail(codeInvalidParams, "methodId: there is no way to authenticate named %q", p.MethodId)
+		return nil, fail(codeInvalidParams, "methodId: unknown authentication method %q", p.MethodId)
 	}
 	c, err := a.coreFor(ctx, launchDir(), nil, nil)
 	if err != nil {

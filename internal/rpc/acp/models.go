@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -25,13 +27,19 @@ type listing struct {
 }
 
 // offered returns the listing for a session with that configuration, and asks the provider where there is none.
-func (c *core) offered(config *wire.Config) *listing {
-	provider := string(encodeWire(config.Provider))
+func (c *core) offered(effective *config.Config) *listing {
+	provider := string(
+		encodeWire([]any{effective.Provider, effective.Providers, effective.DefaultProvider()}),
+	)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.listed
 	if l == nil || l.provider != provider || time.Now().After(l.until) {
-		l = &listing{provider: provider, until: time.Now().Add(modelsFresh), done: make(chan struct{})}
+		l = &listing{
+			provider: provider,
+			until:    time.Now().Add(modelsFresh),
+			done:     make(chan struct{}),
+		}
 		c.listed = l
 		c.a.background(func(ctx context.Context) { c.list(ctx, l) })
 	}

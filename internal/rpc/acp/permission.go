@@ -120,9 +120,9 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (any, error) {
 	return a.askEach(ctx, p)
 }
 
-// askEach puts each answer that is offered as a permission of its own, until one is allowed; of several all that are.
-// As options of one permission they would be of one kind, and a client that has one button a kind would choose for
-// its user.
+// askEach puts each answer that is offered as a permission of its own, until one is allowed; of
+// several all that are. As options of one permission they would be of one kind, and a client that
+// has one button a kind would choose for its user.
 func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (any, error) {
 	id := p.RequestID
 	if s, err := a.session(p.SessionID); err == nil {
@@ -191,10 +191,9 @@ func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (any, error) {
 		return map[string]any{"answer": list}, nil
 	}
 	var text string
-	if json.Unmarshal(res.Content.Answer, &text) != nil || text == "" {
-		return wire.AskResult{Declined: true}, nil
-	}
-	return wire.AskResult{Answer: text}, nil
+	// an accepted form without an answer is an empty answer
+	_ = json.Unmarshal(res.Content.Answer, &text)
+	return map[string]any{"answer": text}, nil
 }
 
 // answerSchema is a text field, or a choice of the options.

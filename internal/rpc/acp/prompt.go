@@ -48,7 +48,7 @@ func (s *session) claim(ctx context.Context) (*prompting, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
-		return nil, fail(codeInvalidRequest, "a prompt of this session is still running: cancel it, or speak into it with %s", methodSteering)
+		return nil, fail(codeInvalidRequest, "a prompt of this session is still running: cancel it, or steer it with %s", methodSteering)
 	}
 	s.turn = &prompting{request: inboundFrom(ctx), cancelled: make(chan struct{})}
 	return s.turn, nil

@@ -85,7 +85,7 @@ func Serve(ctx context.Context, opts Options) error {
 	select {
 	case <-quit:
 	case <-a.out.Lost():
-		a.log.Info("the client does not read any more", "error", a.out.Err())
+		a.log.Info("the client has stopped reading", "error", a.out.Err())
 	case <-ctx.Done():
 	}
 	a.shutdown()
@@ -182,7 +182,7 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	case !ok:
 		return nil, fail(codeMethodNotFound, "unknown method %q", req.Method())
 	case !a.ready.Load() && req.Method() != acp.AgentMethodInitialize:
-		return nil, fail(codeInvalidRequest, "%s came before initialize: send initialize first", req.Method())
+		return nil, fail(codeInvalidRequest, "received %s before initialize: send initialize first", req.Method())
 	}
 	reqCtx, done := a.requests.begin(a.ctx, req.ID())
 	defer done()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
@@ -28,9 +30,9 @@ type session struct {
 	mu        sync.Mutex
 	turn      *prompting // the prompt that is being answered, nil: none
 	items     map[string]*item
-	config    wire.Config // in effect
-	models    []string    // that the provider offers
-	options   string      // what the client was last told, encoded
+	config    config.Config // in effect
+	models    []string      // that the provider offers
+	options   string        // what the client was last told, encoded
 	title     string
 	usage     usage                         // that the client was last told
 	planned   string                        // the plan that the client was last told, encoded

@@ -371,7 +371,7 @@ func (s *session) note(level, text string) {
 }
 
 func (s *session) retried(e *wire.RetryScheduled) {
-	s.note("", fmt.Sprintf("The model call failed (%s); attempt %d of %d follows in %d ms.", e.Error.Message, e.Attempt, e.MaxRetries, e.DelayMs))
+	s.note("", fmt.Sprintf("The model call failed (%s). Retry %d of %d starts in %d ms.", e.Error.Message, e.Attempt, e.MaxRetries, e.DelayMs))
 }
 
 func (s *session) plan(w *wire.Item) {

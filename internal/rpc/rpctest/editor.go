@@ -30,22 +30,26 @@ type Editor struct {
 	conn conn
 	in   io.Closer
 
-	mu      sync.Mutex
-	changed *sync.Cond
-	log     []*Message
-	answers map[string]*Message
-	calls   map[string]string // open requests of ours: id -> method
-	pending map[string]*Message
-	ended   error // why reading ended
-	nextID  int
+	mu        sync.Mutex
+	changed   *sync.Cond
+	log       []*Message
+	answers   map[string]*Message
+	calls     map[string]string // open requests of ours: id -> method
+	pending   map[string]*Message
+	ended     error // why reading ended
+	nextID    int
+	nextProbe int
 
 	buffers map[string]*Buffer
 	auto    map[string]json.RawMessage
 	once    map[string][]json.RawMessage
 	behave  string // how workspace/applyEdit is answered; see Behave
 	held    []func()
-	turns   map[string]bool // turns that were begun and not yet completed
-	queued  bool            // the last session/updated showed a queue
+	turns   map[string]bool          // turns that were begun and not yet completed
+	queued  bool                     // the last session/updated showed a queue
+	status  map[string]string        // of sessions, by id
+	working map[string]bool          // items that are at work: neither ended nor waiting for the client
+	probes  map[string]chan struct{} // probes that were sent and not yet answered
 	utf8    bool
 	grease  bool
 }
@@ -55,7 +59,8 @@ func NewEditor(r io.Reader, w io.WriteCloser) *Editor {
 	e := &Editor{
 		conn: conn{w: w}, in: w, answers: map[string]*Message{}, calls: map[string]string{}, pending: map[string]*Message{},
 		buffers: map[string]*Buffer{}, auto: map[string]json.RawMessage{}, once: map[string][]json.RawMessage{},
-		turns: map[string]bool{}, grease: true,
+		turns: map[string]bool{}, status: map[string]string{}, working: map[string]bool{},
+		probes: map[string]chan struct{}{}, grease: true,
 	}
 	e.changed = sync.NewCond(&e.mu)
 	go e.read(bufio.NewReader(r))
@@ -88,8 +93,13 @@ func (e *Editor) finish(err error) {
 // take files a message, and answers it where an answer is known.
 func (e *Editor) take(m *Message) {
 	e.mu.Lock()
+	if e.probed(m) {
+		e.mu.Unlock()
+		return
+	}
 	e.log = append(e.log, m)
 	e.follow(m)
+	e.followItem(m)
 	var act func()
 	switch {
 	case m.isAnswer():
@@ -344,8 +354,12 @@ func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message,
 		return false
 	}
 	hopeless := func() string {
-		if !patient && ofTurn(method) && e.quiet() {
+		switch {
+		case patient:
+		case ofTurn(method) && e.quiet():
 			return "it can no longer come: no turn runs"
+		case (ofTurn(method) || strings.HasPrefix(method, "agent/proposal/")) && e.stalled():
+			return "it can no longer come: every call of the turn waits for the client"
 		}
 		return ""
 	}
@@ -405,7 +419,7 @@ func (e *Editor) Withdrawn() []*Message {
 // wait blocks until done, called under the lock, holds.
 func (e *Editor) wait(done func() bool, hopeless func() string) error {
 	expired := false
-	var since time.Time
+	var watch vigil
 	timer := time.AfterFunc(Patience, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -422,39 +436,12 @@ func (e *Editor) wait(done func() bool, hopeless func() string) error {
 		if expired {
 			return errors.New("nothing came in time")
 		}
-		if why := e.given(hopeless, &since); why != "" {
+		if why := e.given(hopeless, &watch); why != "" {
 			return errors.New(why)
 		}
 		e.changed.Wait()
 	}
 	return nil
-}
-
-// settle is how long nothing must be under way before what is waited for counts as lost: between two turns of a queue there
-// is a moment without any, and on a machine under load a long one.
-const settle = 30 * time.Second
-
-// given returns why the wait is hopeless, once it has been for as long as settle. It is called
-// under the lock; since is when it first was.
-func (e *Editor) given(hopeless func() string, since *time.Time) string {
-	if hopeless == nil {
-		return ""
-	}
-	why := hopeless()
-	switch {
-	case why == "":
-		*since = time.Time{}
-	case since.IsZero():
-		*since = time.Now()
-		time.AfterFunc(settle, func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.changed.Broadcast()
-		})
-	case time.Since(*since) >= settle:
-		return why
-	}
-	return ""
 }
 
 // Ended waits until the daemon's output has ended.

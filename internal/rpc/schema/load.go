@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -38,6 +39,9 @@ func Load() (*Schema, error) {
 		return nil, err
 	}
 	s := &Schema{types: map[string]*structure{}}
+	if err := s.parse("types.go", config.Source); err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), "_test.go") {
 			continue
@@ -46,14 +50,22 @@ func Load() (*Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), src, parser.ParseComments)
-		if err != nil {
-			return nil, fmt.Errorf("parsing the wire's source: %w", err)
+		if err := s.parse(e.Name(), src); err != nil {
+			return nil, err
 		}
-		s.addFile(file)
 	}
 	sort.Strings(s.order)
 	return s, s.check()
+}
+
+// parse adds the types of one file, whose source is a string or bytes.
+func (s *Schema) parse(name string, src any) error {
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments)
+	if err != nil {
+		return fmt.Errorf("parsing the source of the wire's types: %w", err)
+	}
+	s.addFile(file)
+	return nil
 }
 
 func (s *Schema) addFile(file *ast.File) {

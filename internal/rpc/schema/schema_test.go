@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -26,16 +28,27 @@ func TestEncodedMessagesFitTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, text := int32(1), "hello"
+	hunks := []wire.Hunk{{HunkID: "h", State: "stale"}}
+	capability := func(policies ...string) wire.ServerCapability {
+		none := []string{}
+		return wire.ServerCapability{Methods: none, Notifications: none, ServerRequests: none,
+			EditPolicies: policies, Limits: map[string]int{}}
+	}
 	for name, v := range map[string]any{
 		"PromptParams": wire.PromptParams{Prompt: wire.Prompt{{Type: "text", Text: "x"}}},
-		"Proposal":     wire.Proposal{Files: []wire.ProposalFile{{Version: &one, Hunks: []wire.Hunk{{HunkID: "h"}}}, {Hunks: []wire.Hunk{}}}},
-		"ItemEvent":    wire.ItemEvent{Item: wire.Item{Type: "assistantMessage", Text: &text}},
-		"Config":       wire.Config{EditPolicy: "ask"},
+		"Proposal": wire.Proposal{State: "proposed", Files: []wire.ProposalFile{
+			{Op: "modify", Placement: "proposed", Version: &one, Hunks: hunks},
+			{Op: "create", Placement: "applied", Hunks: []wire.Hunk{}}}},
+		"ServerCapability": capability("ask", "auto"),
+		"ItemEvent":        wire.ItemEvent{Item: wire.Item{Type: "assistantMessage", Text: &text}},
+		"Config":           config.Config{EditPolicy: "ask"},
 	} {
 		check(t, raw, name, v, true)
 	}
 	check(t, raw, "Config", map[string]any{"editPolicy": "sometimes"}, false)
 	check(t, raw, "PromptParams", map[string]any{"prompt": 5}, false)
+	check(t, raw, "Decision", wire.Decision{HunkID: "h", Action: "perhaps"}, false)
+	check(t, raw, "ServerCapability", capability("never"), false)
 }
 
 func check(t *testing.T, raw []byte, name string, v any, fits bool) {
@@ -67,13 +80,17 @@ func check(t *testing.T, raw []byte, name string, v any, fits bool) {
 
 func TestClientTypes(t *testing.T) {
 	s := load(t)
-	for _, want := range []string{"export interface Proposal {", "  version: number | null;", `  "agent/prompt": { params: PromptParams; result: PromptResult };`,
-		"  prompt: string | ContentBlock[];", "  seq: number;"} {
+	for _, want := range []string{"export interface Proposal {", "  version: number | null;",
+		`  "agent/prompt": { params: PromptParams; result: PromptResult };`,
+		"  prompt: string | ContentBlock[];", "  seq: number;", `  action: "accept" | "reject";`,
+		`  editPolicies: Array<"ask" | "review" | "collect" | "auto" | "confirm">;`} {
 		if !strings.Contains(s.TypeScript(), want) {
 			t.Errorf("the TypeScript lacks %q", want)
 		}
 	}
-	for _, want := range []string{"---@meta", "---@class agent_lsp.Hunk", "---@field hunks agent_lsp.Hunk[]", "---@field version number|nil"} {
+	for _, want := range []string{"---@meta", "---@class agent_lsp.Hunk", "---@field hunks agent_lsp.Hunk[]",
+		"---@field version number|nil", `---@field action "accept"|"reject"`,
+		`---@field editPolicies ("ask"|"review"|"collect"|"auto"|"confirm")[]`} {
 		if !strings.Contains(s.Lua(), want) {
 			t.Errorf("the Lua lacks %q", want)
 		}

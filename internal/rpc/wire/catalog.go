@@ -5,17 +5,31 @@ import (
 	"time"
 )
 
-// ModelsResult lists the models that the provider offers.
+// ModelsResult lists the models of all providers that can be used.
 type ModelsResult struct {
 	Models []Model `json:"models"`
 }
 
 // Model is one model; absent facts are unknown.
 type Model struct {
-	ID            string `json:"id"`
-	ContextWindow int    `json:"contextWindow,omitzero"`
-	Vision        *bool  `json:"vision,omitzero"`
-	Tools         *bool  `json:"tools,omitzero"`
+	ID            string     `json:"id"`       // usable as a model reference
+	Provider      string     `json:"provider"` // its name, or the host
+	Name          string     `json:"name,omitzero"`
+	ContextWindow int        `json:"contextWindow,omitzero"` // tokens
+	MaxOutput     int        `json:"maxOutput,omitzero"`     // tokens
+	Vision        *bool      `json:"vision,omitzero"`
+	Tools         *bool      `json:"tools,omitzero"`
+	Thinking      []string   `json:"thinking,omitzero"` // levels
+	Cost          *ModelCost `json:"cost,omitzero"`
+	Source        string     `json:"source" enum:"server,catalog,settings"` // of the figures
+}
+
+// ModelCost is the price of a model in US dollars per million tokens.
+type ModelCost struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead,omitzero"`
+	CacheWrite float64 `json:"cacheWrite,omitzero"`
 }
 
 // ToolsListResult lists the tools that the model has.
@@ -29,7 +43,7 @@ type Tool struct {
 	Label       string          `json:"label"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
-	Effect      string          `json:"effect"` // read_only, mutates, dangerous
+	Effect      string          `json:"effect" enum:"read_only,mutates,dangerous"`
 	Source      string          `json:"source"`
 	Deferred    bool            `json:"deferred,omitzero"`
 }
@@ -70,7 +84,7 @@ type ProviderStatus struct {
 type SessionStatus struct {
 	SessionID string `json:"sessionId"`
 	Title     string `json:"title"`
-	Status    string `json:"status"`
+	Status    string `json:"status" enum:"idle,running,awaiting,paused"`
 	TurnID    string `json:"turnId,omitzero"`
 }
 
@@ -99,9 +113,9 @@ type JobListResult struct {
 // Job is a background command or sub-agent.
 type Job struct {
 	JobID     string    `json:"jobId"`
-	Kind      string    `json:"kind"` // command, agent
+	Kind      string    `json:"kind" enum:"command,agent"`
 	Title     string    `json:"title"`
-	Status    string    `json:"status"` // running, completed, failed, killed
+	Status    string    `json:"status" enum:"running,completed,failed,killed"`
 	ExitCode  *int      `json:"exitCode,omitzero"`
 	StartedAt time.Time `json:"startedAt"`
 }
@@ -114,5 +128,5 @@ type JobParams struct {
 // JobReadResult is a job's output so far.
 type JobReadResult struct {
 	Output string `json:"output"`
-	Status string `json:"status"`
+	Status string `json:"status" enum:"running,completed,failed,killed"`
 }

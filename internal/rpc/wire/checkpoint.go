@@ -30,7 +30,7 @@ type CheckpointDiffResult struct {
 // CheckpointRestoreParams goes back; Scope is files (default), conversation or both.
 type CheckpointRestoreParams struct {
 	CheckpointID string `json:"checkpointId"`
-	Scope        string `json:"scope,omitzero"`
+	Scope        string `json:"scope,omitzero" enum:"files,conversation,both"`
 }
 
 // CheckpointRestoreResult says what was changed, and how to undo it.
@@ -43,7 +43,7 @@ type CheckpointRestoreResult struct {
 // RestoreChange is one file that a restore changed.
 type RestoreChange struct {
 	URI string `json:"uri"`
-	Op  string `json:"op"`
+	Op  string `json:"op" enum:"modify,create,delete,rename"`
 }
 
 // RestoreConflict is one file that a restore left alone.

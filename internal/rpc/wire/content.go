@@ -22,7 +22,7 @@ type Range struct {
 // ContentBlock is a piece of a prompt or of a message. Type is text, image, file or
 // resource and says which other fields are set. Data is base64.
 type ContentBlock struct {
-	Type     string `json:"type"`
+	Type     string `json:"type" enum:"text,image,file,resource"`
 	Text     string `json:"text,omitzero"`
 	MimeType string `json:"mimeType,omitzero"`
 	Data     []byte `json:"data,omitzero"`

@@ -2,7 +2,7 @@ package wire
 
 // EditorQueryParams asks the editor's own language servers.
 type EditorQueryParams struct {
-	Operation string    `json:"operation"` // diagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls
+	Operation string    `json:"operation" enum:"diagnostics,definition,references,implementation,hover,documentSymbol,workspaceSymbol,incomingCalls,outgoingCalls"`
 	URI       string    `json:"uri,omitzero"`
 	Position  *Position `json:"position,omitzero"`
 	Query     string    `json:"query,omitzero"`

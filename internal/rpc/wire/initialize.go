@@ -9,7 +9,7 @@ type ServerCapability struct {
 	Methods        []string       `json:"methods"`
 	Notifications  []string       `json:"notifications"`
 	ServerRequests []string       `json:"serverRequests"`
-	EditPolicies   []string       `json:"editPolicies"`
+	EditPolicies   []string       `json:"editPolicies" enum:"ask,review,collect,auto,confirm"`
 	Limits         map[string]int `json:"limits"`
 }
 

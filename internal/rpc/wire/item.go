@@ -8,17 +8,21 @@ import (
 // Item is one thing of a turn that a client shows. Type says which fields are set.
 type Item struct {
 	ItemID       string    `json:"itemId"`
-	Type         string    `json:"type"` // userMessage, assistantMessage, reasoning, toolCall, plan, notice
+	Type         string    `json:"type" enum:"userMessage,assistantMessage,reasoning,toolCall,plan,notice"`
 	ParentItemID string    `json:"parentItemId,omitzero"`
 	CreatedAt    time.Time `json:"createdAt"`
 
 	// Messages, reasoning and notices. Always sent with them, empty or not.
 	Text    *string        `json:"text,omitzero"`
 	Content []ContentBlock `json:"content,omitzero"` // also images of a tool's result
-	Source  string         `json:"source,omitzero"`  // userMessage: prompt, steer, followUp, job
-	Status  string         `json:"status,omitzero"`  // toolCall always; messages: retracted, aborted
-	Level   string         `json:"level,omitzero"`   // notice: info, warning, error
-	Pinned  bool           `json:"pinned,omitzero"`  // userMessage: stays in the model's view, whatever is reduced
+	// Source is set for userMessage.
+	Source string `json:"source,omitzero" enum:"prompt,steer,followUp,job"`
+	// Status is always set for toolCall. A message has retracted or aborted, or none.
+	Status string `json:"status,omitzero" enum:"pending,awaitingPermission,awaitingReview,running,completed,failed,denied,skipped,cancelled,retracted,aborted"`
+	// Level is set for notice.
+	Level string `json:"level,omitzero" enum:"info,warning,error"`
+	// Pinned is set for a userMessage that stays in the model's view, whatever is reduced.
+	Pinned bool `json:"pinned,omitzero"`
 
 	Entries []PlanEntry `json:"entries,omitzero"` // plan
 
@@ -38,5 +42,5 @@ type Item struct {
 // PlanEntry is one line of a plan item.
 type PlanEntry struct {
 	Content string `json:"content"`
-	Status  string `json:"status"` // pending, inProgress, completed
+	Status  string `json:"status" enum:"pending,inProgress,completed"`
 }

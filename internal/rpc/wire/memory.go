@@ -7,13 +7,13 @@ type MemorySaveParams struct {
 	Key     string   `json:"key"`
 	Content string   `json:"content"`
 	Tags    []string `json:"tags,omitzero"`
-	Scope   string   `json:"scope,omitzero"`
+	Scope   string   `json:"scope,omitzero" enum:"workspace,user"`
 }
 
 // MemoryKeyParams names a memory.
 type MemoryKeyParams struct {
 	Key   string `json:"key"`
-	Scope string `json:"scope,omitzero"`
+	Scope string `json:"scope,omitzero" enum:"workspace,user"`
 }
 
 // MemoryGetResult is one memory.
@@ -26,7 +26,7 @@ type MemorySearchParams struct {
 	Query       string   `json:"query"`
 	TopK        int      `json:"topK,omitzero"`
 	TagsInclude []string `json:"tagsInclude,omitzero"`
-	Scope       string   `json:"scope,omitzero"`
+	Scope       string   `json:"scope,omitzero" enum:"workspace,user"`
 }
 
 // MemorySearchResult lists what was found, best first.
@@ -39,7 +39,7 @@ type MemoryEntry struct {
 	Key       string    `json:"key"`
 	Content   string    `json:"content"`
 	Tags      []string  `json:"tags"`
-	Scope     string    `json:"scope"`
+	Scope     string    `json:"scope" enum:"workspace,user"`
 	Score     float64   `json:"score,omitzero"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`

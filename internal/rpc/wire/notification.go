@@ -13,7 +13,7 @@ type Stamp struct {
 // SessionUpdated tells what changed of a session beside its turns; absent fields did not.
 type SessionUpdated struct {
 	Stamp
-	Status        string          `json:"status"`
+	Status        string          `json:"status" enum:"idle,running,awaiting,paused"`
 	Title         string          `json:"title,omitzero"`
 	Usage         *Usage          `json:"usage,omitzero"`
 	ContextTokens int             `json:"contextTokens,omitzero"`
@@ -49,7 +49,7 @@ type Delta struct {
 	Stamp
 	TurnID string `json:"turnId"`
 	ItemID string `json:"itemId"`
-	Kind   string `json:"kind"` // text, reasoning, toolInput, toolOutput
+	Kind   string `json:"kind" enum:"text,reasoning,toolInput,toolOutput"`
 	Text   string `json:"text"`
 }
 
@@ -65,7 +65,7 @@ type RetryScheduled struct {
 
 // RetryError is why a model call is tried again.
 type RetryError struct {
-	Kind    string `json:"kind"`
+	Kind    string `json:"kind" enum:"auth,rate_limit,quota,overloaded,context_overflow,content_filter,client,transient,blank,stream_idle,truncated,script"`
 	Message string `json:"message"`
 }
 

@@ -9,13 +9,14 @@ type RequestPermissionParams struct {
 	Title     string             `json:"title"`
 	Reason    string             `json:"reason"`
 	Subject   Subject            `json:"subject"`
+	Sandbox   string             `json:"sandbox,omitzero" enum:"inside,outside,none"` // of a command: where it runs if it is allowed
 	Preview   string             `json:"preview,omitzero"`
 	Options   []PermissionOption `json:"options"`
 }
 
 // Subject is what a permission is about.
 type Subject struct {
-	Kind    string   `json:"kind"` // command, edit, read, mcp, network, trust
+	Kind    string   `json:"kind" enum:"command,edit,read,mcp,network,trust"`
 	Command string   `json:"command,omitzero"`
 	Cwd     string   `json:"cwd,omitzero"`
 	URIs    []string `json:"uris,omitzero"`
@@ -25,7 +26,7 @@ type Subject struct {
 type PermissionOption struct {
 	OptionID string `json:"optionId"`
 	Name     string `json:"name"`
-	Kind     string `json:"kind"` // allow_once, allow_session, allow_always, reject_once, reject_always
+	Kind     string `json:"kind" enum:"allow_once,allow_session,allow_always,reject_once,reject_always"`
 	Pattern  string `json:"pattern,omitzero"`
 }
 
@@ -66,7 +67,7 @@ type PermissionListResult struct {
 type Grant struct {
 	GrantID string `json:"grantId"`
 	Pattern string `json:"pattern"`
-	Scope   string `json:"scope"`
+	Scope   string `json:"scope" enum:"session,always"`
 	Uses    int    `json:"uses"`
 }
 

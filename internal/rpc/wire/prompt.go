@@ -1,12 +1,12 @@
 package wire
 
-// PromptParams starts a turn, or queues a follow-up. Without SessionID the connection's
-// current session is meant. The same ClientMessageID again gets the same answer and runs nothing twice.
+// PromptParams starts a turn, or queues a follow-up. Without SessionID the connection's current
+// session is meant. The same ClientMessageID again gets the same answer and runs nothing twice.
 type PromptParams struct {
 	SessionID       string         `json:"sessionId,omitzero"`
 	Prompt          Prompt         `json:"prompt"`
 	Context         *PromptContext `json:"context,omitzero"`
-	Delivery        string         `json:"delivery,omitzero"` // auto, queue
+	Delivery        string         `json:"delivery,omitzero" enum:"auto,queue"`
 	ClientMessageID string         `json:"clientMessageId,omitzero"`
 	Pin             bool           `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
 }
@@ -16,7 +16,7 @@ type PromptResult struct {
 	SessionID   string `json:"sessionId"`
 	MessageID   string `json:"messageId"`
 	TurnID      string `json:"turnId,omitzero"`
-	Disposition string `json:"disposition"` // started, queued
+	Disposition string `json:"disposition" enum:"started,queued"`
 }
 
 // SteerParams speaks into a running turn. ItemID steers a sub-agent by its tool call.
@@ -24,16 +24,16 @@ type SteerParams struct {
 	SessionID      string `json:"sessionId"`
 	Prompt         Prompt `json:"prompt"`
 	ExpectedTurnID string `json:"expectedTurnId,omitzero"`
-	IfIdle         string `json:"ifIdle,omitzero"`  // startTurn, queue, error
-	Persist        *bool  `json:"persist,omitzero"` // absent: true
-	Role           string `json:"role,omitzero"`    // user, system (only with persist false)
+	IfIdle         string `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
+	Persist        *bool  `json:"persist,omitzero"`                 // absent: true
+	Role           string `json:"role,omitzero" enum:"user,system"` // system only with persist false
 	ItemID         string `json:"itemId,omitzero"`
 	Pin            bool   `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
 }
 
 // SteerResult says what became of a steer.
 type SteerResult struct {
-	Outcome   string `json:"outcome"` // injected, startedTurn, queued
+	Outcome   string `json:"outcome" enum:"injected,startedTurn,queued"`
 	MessageID string `json:"messageId"`
 	TurnID    string `json:"turnId,omitzero"`
 }
@@ -48,7 +48,7 @@ type AbortParams struct {
 
 // AbortResult says whether there was something to abort.
 type AbortResult struct {
-	State string `json:"state"` // aborting, idle
+	State string `json:"state" enum:"aborting,idle"`
 }
 
 // TurnResult names a turn that was started.
@@ -70,7 +70,7 @@ type QueueResult struct {
 // QueueEntry is a message that waits to be delivered.
 type QueueEntry struct {
 	MessageID string `json:"messageId"`
-	Delivery  string `json:"delivery"` // steer, followUp
+	Delivery  string `json:"delivery" enum:"steer,followUp"`
 	Prompt    Prompt `json:"prompt"`
 }
 

@@ -8,7 +8,7 @@ type Proposal struct {
 	TurnID     string         `json:"turnId"`
 	ItemID     string         `json:"itemId"`
 	Title      string         `json:"title"`
-	State      string         `json:"state"` // proposed, applied, partiallyApplied, rejected, withdrawn, conflict, superseded
+	State      string         `json:"state" enum:"proposed,applied,partiallyApplied,rejected,withdrawn,conflict,superseded"`
 	Stat       Stat           `json:"stat"`
 	Files      []ProposalFile `json:"files"`
 }
@@ -22,10 +22,10 @@ type Stat struct {
 
 // ProposalFile is what a proposal does to one file. Version is null for a file that is not open.
 type ProposalFile struct {
-	Op        string   `json:"op"` // modify, create, delete, rename
+	Op        string   `json:"op" enum:"modify,create,delete,rename"`
 	URI       string   `json:"uri"`
 	NewURI    string   `json:"newUri,omitzero"`
-	Placement string   `json:"placement"` // proposed, applied: whether pending text already stands in the buffer
+	Placement string   `json:"placement" enum:"proposed,applied"` // whether pending text is already in the buffer
 	Version   *int32   `json:"version"`
 	Base      FileBase `json:"base"`
 	Hunks     []Hunk   `json:"hunks"`
@@ -44,7 +44,7 @@ type Hunk struct {
 	Range     Range  `json:"range"`
 	OldText   string `json:"oldText"`
 	NewText   string `json:"newText"`
-	State     string `json:"state"` // pending, accepted, rejected, stale
+	State     string `json:"state" enum:"pending,accepted,rejected,stale"`
 	MatchTier string `json:"matchTier"`
 }
 
@@ -52,7 +52,7 @@ type Hunk struct {
 type ProposalListParams struct {
 	SessionID string `json:"sessionId,omitzero"`
 	URI       string `json:"uri,omitzero"`
-	State     string `json:"state,omitzero"`
+	State     string `json:"state,omitzero" enum:"proposed,applied,partiallyApplied,rejected,withdrawn,conflict,superseded"`
 }
 
 // ProposalListResult lists proposals, oldest first.
@@ -82,7 +82,7 @@ type ProposalResolveParams struct {
 // Decision decides one hunk, or with "*" every pending hunk that is not named.
 type Decision struct {
 	HunkID  string  `json:"hunkId"`
-	Action  string  `json:"action"` // accept, reject
+	Action  string  `json:"action" enum:"accept,reject"`
 	NewText *string `json:"newText,omitzero"`
 	Comment string  `json:"comment,omitzero"`
 }

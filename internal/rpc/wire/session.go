@@ -16,7 +16,7 @@ type SessionNewParams struct {
 
 // SeedMessage is a message of a history that a client brings along.
 type SeedMessage struct {
-	Role    string `json:"role"` // user, assistant, system
+	Role    string `json:"role" enum:"user,assistant,system"`
 	Content Prompt `json:"content"`
 }
 
@@ -48,7 +48,7 @@ type Session struct {
 	Cwd           string          `json:"cwd"`
 	CreatedAt     time.Time       `json:"createdAt"`
 	UpdatedAt     time.Time       `json:"updatedAt"`
-	Status        string          `json:"status"` // idle, running, awaiting, paused
+	Status        string          `json:"status" enum:"idle,running,awaiting,paused"`
 	Messages      int             `json:"messages"`
 	Usage         Usage           `json:"usage"`
 	ContextTokens int             `json:"contextTokens,omitzero"`
@@ -117,7 +117,7 @@ type SessionResult struct {
 // SessionExportParams asks for a session as json (importable) or markdown.
 type SessionExportParams struct {
 	SessionID string `json:"sessionId"`
-	Format    string `json:"format,omitzero"`
+	Format    string `json:"format,omitzero" enum:"json,markdown"`
 }
 
 // SessionExportResult is the exported text.

@@ -3,9 +3,9 @@ package wire
 // Turn is a turn's summary. EndReason is absent while the turn runs.
 type Turn struct {
 	TurnID     string     `json:"turnId"`
-	Status     string     `json:"status"`              // completed, aborted, failed, running
-	EndReason  string     `json:"endReason,omitzero"`  // stop, max_model_calls, budget, aborted, error, length, content_filter
-	AbortPhase string     `json:"abortPhase,omitzero"` // inference, tool_execution
+	Status     string     `json:"status" enum:"running,completed,aborted,failed"`
+	EndReason  string     `json:"endReason,omitzero" enum:"stop,max_model_calls,budget,aborted,error,length,content_filter"`
+	AbortPhase string     `json:"abortPhase,omitzero" enum:"inference,tool_execution"`
 	ModelCalls int        `json:"modelCalls"`
 	ToolCalls  int        `json:"toolCalls"`
 	ToolErrors int        `json:"toolErrors"`
@@ -15,7 +15,7 @@ type Turn struct {
 
 // TurnError is why a turn failed.
 type TurnError struct {
-	Kind      string `json:"kind"`
+	Kind      string `json:"kind" enum:"auth,rate_limit,quota,overloaded,context_overflow,content_filter,client,transient,blank,stream_idle,truncated,script"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
@@ -30,4 +30,14 @@ type Usage struct {
 	Total         int     `json:"total"`
 	Cost          float64 `json:"cost,omitzero"`
 	CostEstimated bool    `json:"costEstimated,omitzero"`
+	Costs         *Costs  `json:"costs,omitzero"`
+}
+
+// Costs are the parts of a cost, which they add up to. Input is the cost of input that was neither
+// read from nor written to a cache.
+type Costs struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
 }

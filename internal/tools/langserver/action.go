@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // maxActions bounds a list of code actions.
@@ -95,14 +96,14 @@ func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, err
 			return workspace.Range{Start: start, End: start}, nil
 		}
 	}
-	text := at.file.Text.Data
-	index := workspace.NewLineIndex(text)
+	body := at.file.Text.Data
+	index := text.NewLineIndex(body)
 	last := max(a.Line, a.EndLine)
 	if last > index.Lines() {
-		return workspace.Range{}, fmt.Errorf("line %d is past the end: %s has %d lines", last, at.file.Ref.Rel, index.Lines())
+		return workspace.Range{}, fmt.Errorf("line %d is past the end: %s has %d lines", last, at.file.Ref, index.Lines())
 	}
-	end := index.Offset(text, workspace.Position{Line: uint32(last - 1), Character: 1<<31 - 1}, workspace.UTF8)
-	return workspace.Range{Start: start, End: index.Position(text, end, enc)}, nil
+	end := index.Offset(body, workspace.Position{Line: uint32(last - 1), Character: 1<<31 - 1}, workspace.UTF8)
+	return workspace.Range{Start: start, End: index.Position(body, end, enc)}, nil
 }
 
 func decodeActions(raw json.RawMessage) []action {
@@ -153,7 +154,7 @@ func (h *Hub) act(ctx context.Context, call *agent.Call, a args, propose Propose
 	if err != nil {
 		return nil, err
 	}
-	changes, err := s.changes(ctx, raw)
+	changes, err := s.changes(ctx, call.Cwd, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // The operations of the tool; those of the contract but workspaceDiagnostics (agent/editor/query).
@@ -54,7 +55,7 @@ type place struct {
 }
 
 func (p place) position(enc workspace.Encoding) workspace.Position {
-	return workspace.NewLineIndex(p.file.Text.Data).Position(p.file.Text.Data, p.offset, enc)
+	return text.NewLineIndex(p.file.Text.Data).Position(p.file.Text.Data, p.offset, enc)
 }
 
 // ask puts an operation about a place to the editor, else to the server for that file.
@@ -97,7 +98,7 @@ func (h *Hub) askEditor(ctx context.Context, q Question) (answer, error) {
 // ready is the server for a file, started and in step.
 func (h *Hub) ready(ctx context.Context, f *workspace.File) (*server, error) {
 	if !f.Ref.IsFile() {
-		return nil, fmt.Errorf("no data: %s is no file, and the editor's language servers do not answer for it", f.Ref.Rel)
+		return nil, fmt.Errorf("no data: %s is no file, and the editor's language servers do not answer for it", f.Ref)
 	}
 	s, err := h.serverFor(f.Ref.Path, true)
 	if err != nil {

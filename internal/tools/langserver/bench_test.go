@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 )
 
 // BenchmarkThroughEditor is a question that the editor answers at once: what the tool adds to the editor's own time (the
@@ -23,7 +24,7 @@ func BenchmarkThroughEditor(b *testing.B) {
 	tool := h.hub.Tools(nil)[0]
 	call := &agent.Call{SessionID: "s", Cwd: h.root, Args: json.RawMessage(`{"operation":"references","path":"b.fk","line":1,"column":6}`)}
 	for b.Loop() {
-		if _, err := tool.Run(b.Context(), call); err != nil {
+		if _, err := agenttest.Run(b.Context(), tool, call); err != nil {
 			b.Fatal(err)
 		}
 	}

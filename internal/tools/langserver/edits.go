@@ -10,6 +10,7 @@ import (
 	"sort"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // wireEdit is a WorkspaceEdit, read leniently.
@@ -48,17 +49,18 @@ type draft struct {
 type drafts struct {
 	s    *server
 	ctx  context.Context
+	cwd  string // for the names in messages
 	list []*draft
 	by   map[string]*draft // by the key of where it is by then; nil: nothing is there any more
 }
 
 // changes turns a server's edit into changes to propose, all or none. The errors are for the model.
-func (s *server) changes(ctx context.Context, raw json.RawMessage) ([]workspace.Change, error) {
+func (s *server) changes(ctx context.Context, cwd string, raw json.RawMessage) ([]workspace.Change, error) {
 	var e wireEdit
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("reading the server's edit: %w", err)
 	}
-	d := &drafts{s: s, ctx: ctx, by: map[string]*draft{}}
+	d := &drafts{s: s, ctx: ctx, cwd: cwd, by: map[string]*draft{}}
 	if len(e.DocumentChanges) == 0 { // a server sends one of the two
 		var uris []string
 		for u := range e.Changes {
@@ -97,7 +99,7 @@ func (d *drafts) step(c *wireChange) error {
 // at is the file at a place as it is by now; nil where there is none.
 func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	w := d.s.hub.opt.Workspace
-	ref, err := w.Resolve("", uri)
+	ref, err := w.Resolve(d.cwd, uri)
 	if err != nil {
 		return nil, ref, fmt.Errorf("the server's edit reaches out of the workspace: %w", err)
 	}
@@ -112,7 +114,7 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 		return nil, ref, err
 	}
 	if !d.s.knows(f) {
-		return nil, ref, fmt.Errorf("%s changed while the server worked; ask again", ref.Rel)
+		return nil, ref, fmt.Errorf("%s changed while the server worked; ask again", ref)
 	}
 	out := &draft{ref: ref, to: ref, file: f, data: f.Text.Data}
 	d.list, d.by[ref.Key] = append(d.list, out), out
@@ -133,10 +135,10 @@ func (d *drafts) edit(uri string, edits []textEdit) error {
 		return err
 	}
 	if f == nil {
-		return fmt.Errorf("the server's edit changes %s, which does not exist", ref.Rel)
+		return fmt.Errorf("the server's edit changes %s, which does not exist", ref)
 	}
 	if f.data, err = applyEdits(f.data, edits, d.s.encoding()); err != nil {
-		return fmt.Errorf("%s: %w", ref.Rel, err)
+		return fmt.Errorf("%s: %w", ref, err)
 	}
 	return nil
 }
@@ -152,7 +154,7 @@ func (d *drafts) create(c *wireChange) error {
 	case c.Options.Overwrite:
 		f.data = nil
 	case !c.Options.IgnoreIfExists:
-		return fmt.Errorf("the server's edit creates %s, which exists", ref.Rel)
+		return fmt.Errorf("the server's edit creates %s, which exists", ref)
 	}
 	return nil
 }
@@ -163,7 +165,7 @@ func (d *drafts) rename(c *wireChange) error {
 		return err
 	}
 	if f == nil {
-		return fmt.Errorf("the server's edit renames %s, which is no file; do it with the shell and ask again", from.Rel)
+		return fmt.Errorf("the server's edit renames %s, which is no file; do it with the shell and ask again", from)
 	}
 	there, to, err := d.at(c.NewURI)
 	switch {
@@ -172,7 +174,7 @@ func (d *drafts) rename(c *wireChange) error {
 	case there != nil && c.Options.IgnoreIfExists && !c.Options.Overwrite:
 		return nil
 	case there != nil:
-		return fmt.Errorf("the server's edit renames %s to %s, which exists", from.Rel, to.Rel)
+		return fmt.Errorf("the server's edit renames %s to %s, which exists", from, to)
 	}
 	f.to, f.renamed = to, f.file != nil
 	if !f.renamed {
@@ -190,7 +192,7 @@ func (d *drafts) delete(c *wireChange) error {
 	case f != nil:
 		f.deleted, d.by[ref.Key] = true, nil
 	case !c.Options.IgnoreIfNotExists:
-		return fmt.Errorf("the server's edit deletes %s, which is no file; do it with the shell", ref.Rel)
+		return fmt.Errorf("the server's edit deletes %s, which is no file; do it with the shell", ref)
 	}
 	return nil
 }
@@ -214,8 +216,8 @@ func (d *drafts) changes() (out []workspace.Change) {
 }
 
 // applyEdits applies text edits, which all refer to the text as it is.
-func applyEdits(text []byte, edits []textEdit, enc workspace.Encoding) ([]byte, error) {
-	index := workspace.NewLineIndex(text)
+func applyEdits(body []byte, edits []textEdit, enc workspace.Encoding) ([]byte, error) {
+	index := text.NewLineIndex(body)
 	edits = append([]textEdit(nil), edits...)
 	sort.SliceStable(edits, func(i, j int) bool {
 		a, b := edits[i].Range.Start, edits[j].Range.Start
@@ -224,12 +226,12 @@ func applyEdits(text []byte, edits []textEdit, enc workspace.Encoding) ([]byte, 
 	var out []byte
 	at := 0
 	for _, e := range edits {
-		start, end := index.Offset(text, e.Range.Start, enc), index.Offset(text, e.Range.End, enc)
+		start, end := index.Offset(body, e.Range.Start, enc), index.Offset(body, e.Range.End, enc)
 		if start < at || end < start || int(e.Range.Start.Line) >= index.Lines() {
 			return nil, errors.New("the server's edits do not fit the text as it is now; ask again")
 		}
-		out = append(append(out, text[at:start]...), e.NewText...)
+		out = append(append(out, body[at:start]...), e.NewText...)
 		at = end
 	}
-	return append(out, text[at:]...), nil
+	return append(out, body[at:]...), nil
 }

@@ -14,12 +14,14 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/langservertest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 type harness struct {
+	cwd  string // of calls, below the root
 	t    testing.TB
 	root string
 	ws   *workspace.Workspace
@@ -102,7 +104,7 @@ func (h *harness) run(name string, a object) string {
 	raw, _ := json.Marshal(a)
 	for _, t := range h.hub.Tools(h.propose) {
 		if t.Spec().Name == name {
-			res, err := t.Run(context.Background(), &agent.Call{SessionID: "s", TurnID: "t", ItemID: "i", Cwd: h.root, Args: raw})
+			res, err := agenttest.Run(context.Background(), t, &agent.Call{SessionID: "s", TurnID: "t", ItemID: "i", Cwd: filepath.Join(h.root, h.cwd), Args: raw})
 			if err != nil {
 				return "ERROR: " + err.Error()
 			}
@@ -351,9 +353,19 @@ func TestCodeActions(t *testing.T) {
 	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "b.fk: call missing\nfunc fine\n")
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "declare"}), "ERROR: no one action is titled", "- Declare it here\n- Declare it in")
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "run the tests"}), "ERROR: ", "may do more than change text")
-	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}), "ERROR: the server's edit renames old.fk, which is no file")
+	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}), "ERROR: the server's edit renames old.fk, which is no file", "Nothing was changed.")
 	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 2}), "- Run the tests", "!Declare")
 	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1, "end_line": 99}), "ERROR: line 99 is past the end")
+}
+
+// TestRefusalsFromBelow checks that refusals name files as the model sees them from its cwd.
+func TestRefusalsFromBelow(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "sub/b.fk: call missing\n")
+	h.cwd = "sub"
+	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}),
+		"ERROR: the server's edit renames old.fk, which is no file", "!sub/old.fk", "Nothing was changed.")
+	check(t, h.run("lsp_rename", object{"path": "b.fk", "line": 9, "new_name": "x"}), "ERROR: line 9 is past the end: b.fk has", "Nothing was changed.")
 }
 
 // TestEditorAnswers asks an editor first, and a server where the editor has none.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // place finds where the model's arguments point. The errors are for the model.
@@ -37,20 +38,20 @@ func (h *Hub) place(ctx context.Context, call *agent.Call, r *render, a args) (p
 
 // offsetAt is the offset of a 1-based line and column, the latter in characters.
 func offsetAt(f *workspace.File, a args) (int, error) {
-	text := f.Text.Data
-	index := workspace.NewLineIndex(text)
+	body := f.Text.Data
+	index := text.NewLineIndex(body)
 	lines := index.Lines()
 	if a.Line > lines {
-		return 0, fmt.Errorf("line %d is past the end: %s has %d lines", a.Line, f.Ref.Rel, lines)
+		return 0, fmt.Errorf("line %d is past the end: %s has %d lines", a.Line, f.Ref, lines)
 	}
-	start := index.Offset(text, workspace.Position{Line: uint32(a.Line - 1)}, workspace.UTF8)
-	end := index.Offset(text, workspace.Position{Line: uint32(a.Line - 1), Character: 1<<31 - 1}, workspace.UTF8)
-	line := text[start:end]
+	start := index.Offset(body, workspace.Position{Line: uint32(a.Line - 1)}, workspace.UTF8)
+	end := index.Offset(body, workspace.Position{Line: uint32(a.Line - 1), Character: 1<<31 - 1}, workspace.UTF8)
+	line := body[start:end]
 	switch {
 	case a.Column > 0:
 		n := utf8.RuneCount(line)
 		if a.Column > n+1 {
-			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s", a.Column, a.Line, f.Ref.Rel, n, clip(string(line)))
+			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s", a.Column, a.Line, f.Ref, n, clip(string(line)))
 		}
 		for range a.Column - 1 {
 			_, size := utf8.DecodeRune(line)
@@ -60,7 +61,7 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	case a.Symbol != "":
 		at := wordAt(line, lastName(a.Symbol))
 		if at < 0 {
-			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref.Rel, clip(string(line)))
+			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref, clip(string(line)))
 		}
 		return start + at, nil
 	}
@@ -88,7 +89,7 @@ func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File, name str
 	if at := wordAt(f.Text.Data, lastName(name)); at >= 0 {
 		return place{f, at}, nil
 	}
-	return place{}, fmt.Errorf("%s does not occur in %s; leave the path out to look in the whole workspace", name, f.Ref.Rel)
+	return place{}, fmt.Errorf("%s does not occur in %s; leave the path out to look in the whole workspace", name, f.Ref)
 }
 
 // anywhere finds a symbol by name in the workspace.
@@ -125,10 +126,10 @@ func (h *Hub) anywhere(ctx context.Context, r *render, name string) (place, erro
 
 // nameOffset is where a symbol's name stands: some servers give the whole declaration.
 func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
-	text := f.Text.Data
-	index := workspace.NewLineIndex(text)
-	start, end := index.Offset(text, s.at.Start, enc), index.Offset(text, s.at.End, enc)
-	if at := wordAt(text[start:max(start, end)], lastName(s.name)); at >= 0 {
+	body := f.Text.Data
+	index := text.NewLineIndex(body)
+	start, end := index.Offset(body, s.at.Start, enc), index.Offset(body, s.at.End, enc)
+	if at := wordAt(body[start:max(start, end)], lastName(s.name)); at >= 0 {
 		return start + at
 	}
 	return start

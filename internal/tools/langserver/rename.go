@@ -35,7 +35,7 @@ func (h *Hub) rename(ctx context.Context, call *agent.Call, a args, propose Prop
 	if err != nil {
 		return nil, err
 	}
-	changes, err := s.changes(ctx, raw)
+	changes, err := s.changes(ctx, call.Cwd, raw)
 	if err != nil {
 		return nil, err
 	}

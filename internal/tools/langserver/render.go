@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // Bounds of one result.
@@ -30,7 +31,7 @@ type render struct {
 
 type source struct {
 	file  *workspace.File
-	index *workspace.LineIndex
+	index *text.LineIndex
 	path  string
 }
 
@@ -43,7 +44,7 @@ func (r *render) source(uri string) *source {
 	if ref, err := r.h.opt.Workspace.Resolve(r.cwd, uri); err == nil {
 		s.path = r.shown(ref)
 		if f, err := r.h.opt.Workspace.Read(r.ctx, ref); err == nil {
-			s.file, s.index = f, workspace.NewLineIndex(f.Text.Data)
+			s.file, s.index = f, text.NewLineIndex(f.Text.Data)
 		}
 	}
 	if r.files == nil {

@@ -1,6 +1,7 @@
 package langserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,12 +47,14 @@ func (h *Hub) Tools(propose Propose) []agent.Tool {
 			Name: "lsp_rename", Label: "Rename", Effect: agent.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
 			Description: "Rename a symbol everywhere by the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
-			return h.rename(ctx, call, a, propose)
+			res, err := h.rename(ctx, call, a, propose)
+			return res, workspace.SayUnchanged(err)
 		}}, &tool{h, agent.Spec{
 			Name: "lsp_action", Label: "Code action", Effect: agent.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
 			Description: "Do a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
-			return h.act(ctx, call, a, propose)
+			res, err := h.act(ctx, call, a, propose)
+			return res, workspace.SayUnchanged(err)
 		}})
 	}
 	return out
@@ -64,53 +67,39 @@ type tool struct {
 	run  func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error)
 }
 
-var _ interface {
-	agent.Tool
-	agent.LabelTool
-	agent.SubjectTool
-} = (*tool)(nil)
+var _ agent.Tool = (*tool)(nil)
 
 func (t *tool) Spec() agent.Spec { return t.spec }
 
-func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+// Prepare reads the arguments; a question needs no permission.
+func (t *tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
 	var a args
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return t.run(ctx, call, a)
+	p := &agent.Prepared{Label: a.label()}
+	p.Run = func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		return t.run(ctx, call, a)
+	}
+	if t.spec.Effect != agent.ReadOnly {
+		p.Subject = &agent.Subject{Kind: agent.SubjectEdit, Title: p.Label}
+		ref, err := t.h.opt.Workspace.Resolve(call.Cwd, a.Path)
+		if a.Path != "" && err == nil && ref.IsFile() {
+			p.Subject.Paths = []string{ref.Path}
+		}
+	}
+	return p, nil
 }
 
-func (t *tool) Label(raw json.RawMessage) string {
-	var a args
-	_ = json.Unmarshal(raw, &a)
-	what := a.Symbol
-	if what == "" {
-		what = a.Query
-	}
-	if what == "" {
-		what = a.Path
-	}
-	if a.Title != "" {
+func (a args) label() string {
+	what := cmp.Or(a.Symbol, a.Query, a.Path)
+	switch {
+	case a.Title != "":
 		return "Code action: " + a.Title
-	}
-	if a.NewName != "" {
+	case a.NewName != "":
 		return "Rename " + what + " to " + a.NewName
 	}
 	return strings.TrimSpace("Language server: " + a.Operation + " " + what)
-}
-
-// Subject is what a permission for a rename is about; questions need none.
-func (t *tool) Subject(raw json.RawMessage) *agent.Subject {
-	if t.spec.Effect == agent.ReadOnly {
-		return nil
-	}
-	var a args
-	_ = json.Unmarshal(raw, &a)
-	s := &agent.Subject{Kind: agent.SubjectEdit, Title: t.Label(raw)}
-	if ref, err := t.h.opt.Workspace.Resolve("", a.Path); a.Path != "" && err == nil && ref.IsFile() {
-		s.Paths = []string{ref.Path}
-	}
-	return s
 }
 
 // run answers the lsp tool.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 )
 
 // Of what a server prints, the lines that are JSON objects or lists come through, whole and in order; no other does.
@@ -87,7 +88,7 @@ func FuzzServer(f *testing.F) {
 			}
 		}
 		server := scripted{"initialize": initialize, "tools/list": tools, "tools/call": call, "resources/list": call, "resources/read": call}
-		h := New(Options{HTTP: &http.Client{Transport: server}, Notice: func(string, string) {}, Changed: func() {}})
+		h := New(Options{http: &http.Client{Transport: server}, Notice: func(string, string) {}, Changed: func() {}})
 		defer h.Close()
 		h.opts.listTimeout = 5 * time.Second
 		h.Configure([]Config{{Name: "s p", URL: "http://server.invalid", Timeout: 5 * time.Second}})
@@ -104,7 +105,7 @@ func FuzzServer(f *testing.F) {
 			if i > 3 {
 				continue
 			}
-			res, err := tool.Run(ctx, &agent.Call{Args: json.RawMessage(`{"uri":"x"}`)})
+			res, err := agenttest.Run(ctx, tool, &agent.Call{Args: json.RawMessage(`{"uri":"x"}`)})
 			if ctx.Err() != nil || err == nil && res == nil {
 				t.Errorf("%s: %v, %v", s.Name, res, err)
 			}

@@ -2,15 +2,19 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestHeadersStayWithTheServer: what a server's settings send it, a token as a rule, goes to no host that it redirects to.
+// TestHeadersStayWithTheServer: what a server's settings send it, a token as a rule, goes to no
+// host that it redirects to.
 func TestHeadersStayWithTheServer(t *testing.T) {
 	var there []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -27,7 +31,13 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	}))
 	defer own.Close()
-	s := &server{hub: New(Options{}), conf: Config{URL: own.URL, Headers: map[string]string{"Authorization": "token", "X-Key": "key"}}}
+	s := &server{
+		hub: New(Options{}),
+		conf: Config{
+			URL:     own.URL,
+			Headers: map[string]string{"Authorization": "token", "X-Key": "key"},
+		},
+	}
 	transport, _, err := s.transport(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -53,5 +63,28 @@ func TestAdvice(t *testing.T) {
 		if told := c.advice(); !strings.Contains(told, want) {
 			t.Errorf("%+v: %q lacks %q", c, told, want)
 		}
+	}
+}
+
+// TestNotAuthorized checks that a server that answers 401 is asked once, and that the notice names
+// the setting.
+func TestNotAuthorized(t *testing.T) {
+	var asked atomic.Int32
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer own.Close()
+	s := &server{hub: New(Options{}), conf: Config{Name: "team", URL: own.URL}}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := s.serve(ctx, func() {})
+	http.DefaultClient.CloseIdleConnections()
+	var never *hopeless
+	if !errors.As(err, &never) || !strings.Contains(err.Error(), "mcpServers.team.headers") {
+		t.Errorf("the error is %v", err)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
 	}
 }

@@ -49,7 +49,6 @@ type Config struct {
 // Options is what a Hub needs from outside.
 type Options struct {
 	Runner *shell.Runner
-	HTTP   *http.Client    // nil: http.DefaultTransport
 	Roots  func() []string // URIs of the workspace folders as they are now; see RootsChanged
 	// Elicit asks the user for what a server wants to know; schema is the JSON Schema of the
 	// answer. ctx ends with the call that made the server ask. nil: servers are told that nobody
@@ -61,6 +60,8 @@ type Options struct {
 	Changed func()
 
 	listTimeout time.Duration // 0: ListTimeout
+
+	http *http.Client // for tests; nil: http.DefaultTransport
 }
 
 // Elicitation is a question of a server's.

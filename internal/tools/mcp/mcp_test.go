@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
@@ -91,7 +92,7 @@ func (w *world) call(t *testing.T, name, args string) (*agent.Result, error) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	return w.tool(t, name).Run(ctx, &agent.Call{Args: json.RawMessage(args)})
+	return agenttest.Run(ctx, w.tool(t, name), &agent.Call{Args: json.RawMessage(args)})
 }
 
 func TestMCPTools(t *testing.T) {
@@ -131,7 +132,7 @@ func TestMCPProgressAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.tool(t, "plain_echo").Run(ctx, &agent.Call{Args: json.RawMessage(`{"text":"wait"}`), Output: func(s string) { seen <- s }})
+		_, err := agenttest.Run(ctx, w.tool(t, "plain_echo"), &agent.Call{Args: json.RawMessage(`{"text":"wait"}`), Output: func(s string) { seen <- s }})
 		done <- err
 	}()
 	if got := <-seen; got != "0 waiting\n" {
@@ -200,7 +201,7 @@ func TestMCPRestart(t *testing.T) {
 	for time.Now().Before(deadline) {
 		for _, tl := range w.hub.Tools() {
 			if tl.Spec().Name == "plain_echo" {
-				if res, err := tl.Run(t.Context(), &agent.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil && res.Text == "again" {
+				if res, err := agenttest.Run(t.Context(), tl, &agent.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil && res.Text == "again" {
 					return
 				}
 			}
@@ -243,13 +244,21 @@ func TestMCPDocumentedLimits(t *testing.T) {
 	text := strings.Join(strings.Fields(string(page)), " ")
 	words := map[int]string{5: "five"}
 	for _, want := range []string{
-		fmt.Sprintf("They start %d at a time, the next at the latest %g s later, and %d ms after the session", maxStarting, startShare.Seconds(), startPause.Milliseconds()),
-		fmt.Sprintf("no server starts (for %.0f s at most)", holdLimit.Seconds()),
-		fmt.Sprintf("pauses of %.0f s to %.0f min, %s times at most", firstBackoff.Seconds(), maxBackoff.Minutes(), words[maxStarts]),
-		fmt.Sprintf("waits up to %.0f s for one that is being started again", restartWait.Seconds()),
-		fmt.Sprintf("it may take %.0f minutes (`timeoutMs`), a server's start and list of tools %.0f s", CallTimeout.Minutes(), ListTimeout.Seconds()),
-		fmt.Sprintf("one message of a server may have %d MiB", maxLine>>20),
-		fmt.Sprintf("a tool's description is cut at %d KB, a list of resources at %d, and a server that lists more than %d tools is left out", maxDescription>>10, maxResources, maxTools),
+		fmt.Sprintf("They start in the background, %d at a time", maxStarting),
+		fmt.Sprintf("no server starts (for at most %.0f s)", holdLimit.Seconds()),
+		fmt.Sprintf(
+			"restarted up to %s times, with pauses between %.0f s and %.0f min",
+			words[maxStarts], firstBackoff.Seconds(), maxBackoff.Minutes(),
+		),
+		fmt.Sprintf("a server that is restarting waits for up to %.0f s", restartWait.Seconds()),
+		fmt.Sprintf("A call may take %.0f minutes (`timeoutMs`).", CallTimeout.Minutes()),
+		fmt.Sprintf("listing its tools may take %.0f s.", ListTimeout.Seconds()),
+		fmt.Sprintf("A message may have %d MiB.", maxLine>>20),
+		fmt.Sprintf(
+			"A tool description is cut at %d KB, and a list of resources at %d.",
+			maxDescription>>10, maxResources,
+		),
+		fmt.Sprintf("A server with more than %d,%03d tools", maxTools/1000, maxTools%1000),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("docs/tools.md does not say: %s", want)

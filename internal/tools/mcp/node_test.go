@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -219,7 +220,7 @@ func everything(t *testing.T, c Config) {
 		t.Errorf("a wrong argument: %+v", res)
 	}
 	steps := make(chan string, 100)
-	res, err := w.tool(t, "all_trigger-long-running-operation").Run(t.Context(),
+	res, err := agenttest.Run(t.Context(), w.tool(t, "all_trigger-long-running-operation"),
 		&agent.Call{Args: json.RawMessage(`{"duration":0.3,"steps":3}`), Output: func(s string) { steps <- s }})
 	if err != nil || !strings.Contains(res.Text, "completed") {
 		t.Errorf("long: %+v, %v", res, err)
@@ -246,7 +247,7 @@ func everything(t *testing.T, c Config) {
 func abortsLong(t *testing.T, w *world) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := fmt.Errorf("the user aborted")
-	_, err := w.tool(t, "all_trigger-long-running-operation").Run(ctx, &agent.Call{
+	_, err := agenttest.Run(ctx, w.tool(t, "all_trigger-long-running-operation"), &agent.Call{
 		Args: json.RawMessage(`{"duration":600,"steps":6000}`), Output: func(string) { cancel(cause) }})
 	if err != cause {
 		t.Errorf("aborted: %v", err)

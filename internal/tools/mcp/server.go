@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -22,12 +23,13 @@ import (
 
 // server keeps one MCP server running.
 type server struct {
-	hub     *Hub
-	conf    Config
-	cancel  context.CancelFunc
-	ended   <-chan struct{} // closed when it is stopped for good
-	settled chan struct{}   // closed when it was ready or failed for the first time
-	once    sync.Once
+	unauthorized atomic.Bool // an HTTP server answered 401 since it was last started
+	hub          *Hub
+	conf         Config
+	cancel       context.CancelFunc
+	ended        <-chan struct{} // closed when it is stopped for good
+	settled      chan struct{}   // closed when it was ready or failed for the first time
+	once         sync.Once
 
 	mu       sync.Mutex // guards what follows
 	launched time.Time  // when it first began to start; zero: it waits for its turn
@@ -41,9 +43,10 @@ type server struct {
 	news     chan struct{}           // closed at the next change of session, err or over
 	progress map[string]func(string) // by progress token
 	calls    []*running              // calls under way, the newest last
-	listing  chan struct{}           // closed when the tools are listed anew; nil if they are not being listed
-	changes  int                     // how often the server said that its tools changed
-	changing connection              // where it last did
+	// closed when the tools are listed anew; nil if they are not being listed
+	listing  chan struct{}
+	changes  int        // how often the server said that its tools changed
+	changing connection // where it last did
 }
 
 // connection is a session of the server's; its ctx ends with it.
@@ -178,8 +181,12 @@ func (s *server) serve(ctx context.Context, started func()) error {
 	return s.explain(ctx, proc, err)
 }
 
-// explain adds what the server said on stderr to an error, and says where time ran out or nothing was reached.
+// explain adds what the server said on stderr to an error, and says where time ran out or nothing
+// was reached.
 func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
+	if s.unauthorized.Load() {
+		return &hopeless{fmt.Sprintf(`it answers 401 (not authorized): set mcpServers.%s.headers to what it wants, such as {"Authorization": "Bearer ..."}`, s.conf.Name)}
+	}
 	var unreached *url.Error
 	switch {
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
@@ -253,12 +260,13 @@ func (s *server) newest() *running {
 // transport starts the server's process, or prepares to reach it over HTTP.
 func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, error) {
 	if s.conf.URL != "" {
-		base := s.hub.opts.HTTP
+		base := s.hub.opts.http
 		if base == nil {
 			base = &http.Client{}
 		}
 		c := *base
-		c.Transport = withHeaders{s.conf.URL, s.conf.Headers, c.Transport}
+		s.unauthorized.Store(false)
+		c.Transport = withHeaders{s.conf.URL, s.conf.Headers, &s.unauthorized, c.Transport}
 		return &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: &c, MaxEventSize: maxLine}, nil, nil
 	}
 	if why := s.conf.Hopeless(); why != "" {
@@ -272,11 +280,12 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 	return &sdk.IOTransport{Reader: newLines(proc.Stdout), Writer: proc.Stdin, MaxLineLength: -1}, proc, nil
 }
 
-// withHeaders adds a server's configured headers to each request to it; they hold its token as a rule, so no host that
-// it redirects to gets them.
+// withHeaders adds a server's configured headers to each request to it; they hold its token as a
+// rule, so no host that it redirects to gets them.
 type withHeaders struct {
 	server  string // its URL
 	headers map[string]string
+	refused *atomic.Bool // set when the server answers 401
 	next    http.RoundTripper
 }
 
@@ -287,10 +296,18 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header.Set(k, v)
 		}
 	}
-	if w.next == nil {
-		return http.DefaultTransport.RoundTrip(r)
+	next := w.next
+	if next == nil {
+		next = http.DefaultTransport
 	}
-	return w.next.RoundTrip(r)
+	if w.refused.Load() {
+		return nil, errors.New("the server answered 401 before")
+	}
+	resp, err := next.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		w.refused.Store(true)
+	}
+	return resp, err
 }
 
 // ready returns the session once it is there and has the workspace folders of the time of the call.
@@ -305,7 +322,8 @@ func (s *server) ready(ctx context.Context) (*sdk.ClientSession, error) {
 // restartWait is how long a call waits for a server that is started again.
 const restartWait = 15 * time.Second
 
-// connected returns the session, or why there is none. A server that is starting, or started again, is waited for.
+// connected returns the session, or why there is none. A server that is starting, or started again,
+// is waited for.
 func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	ctx, stop := context.WithTimeout(ctx, restartWait)
 	defer stop()
@@ -317,7 +335,7 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 		case session != nil:
 			return session, nil
 		case over:
-			return nil, fmt.Errorf("the MCP server %s is down and not started again: %w; go on without it", s.conf.Name, err)
+			return nil, fmt.Errorf("the MCP server %s is down and not started again: %w; continue without it", s.conf.Name, err)
 		}
 		select {
 		case <-news:
@@ -327,7 +345,7 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 			if err == nil {
 				return nil, fmt.Errorf("the MCP server %s is still starting; try again", s.conf.Name)
 			}
-			return nil, fmt.Errorf("the MCP server %s is down: %w; it is started again, so try later or go on without it", s.conf.Name, err)
+			return nil, fmt.Errorf("the MCP server %s is down: %w; it is started again, so try later or continue without it", s.conf.Name, err)
 		}
 	}
 }

@@ -23,11 +23,7 @@ type tool struct {
 	spec   agent.Spec
 }
 
-var (
-	_ agent.Tool        = (*tool)(nil)
-	_ agent.SubjectTool = (*tool)(nil)
-	_ agent.LabelTool   = (*tool)(nil)
-)
+var _ agent.Tool = (*tool)(nil)
 
 func newTool(s *server, t *sdk.Tool) *tool {
 	schema, err := json.Marshal(t.InputSchema)
@@ -68,17 +64,22 @@ func clip(s string, n int) string {
 
 func (t *tool) Spec() agent.Spec { return t.spec }
 
-func (t *tool) Label(json.RawMessage) string { return t.spec.Label }
-
-func (t *tool) Subject(args json.RawMessage) *agent.Subject {
-	return &agent.Subject{Kind: agent.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
-		Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote, Command: clip(string(args), 2000)}
+// Prepare leaves the arguments to the server.
+func (t *tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+	return &agent.Prepared{
+		Subject: &agent.Subject{
+			Kind: agent.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
+			Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote,
+			Command: clip(string(call.Args), 2000),
+		},
+		Run: t.call,
+	}, nil
 }
 
 // tokens numbers the calls whose progress is watched.
 var tokens atomic.Int64
 
-func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+func (t *tool) call(ctx context.Context, call *agent.Call) (*agent.Result, error) {
 	session, err := t.server.ready(ctx)
 	if err != nil {
 		return nil, err
@@ -188,21 +189,31 @@ func newResources(s *server) *resources {
 
 func (r *resources) Spec() agent.Spec { return r.spec }
 
-func (r *resources) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+func (r *resources) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
 	var args struct{ URI string }
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	session, err := r.server.ready(ctx)
+	return &agent.Prepared{Run: func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+		session, err := r.server.ready(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if args.URI == "" {
+			return r.list(ctx, session)
+		}
+		return r.read(ctx, session, args.URI)
+	}}, nil
+}
+
+func (r *resources) read(
+	ctx context.Context,
+	session *sdk.ClientSession,
+	uri string,
+) (*agent.Result, error) {
+	res, err := session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 	if err != nil {
-		return nil, err
-	}
-	if args.URI == "" {
-		return r.list(ctx, session)
-	}
-	res, err := session.ReadResource(ctx, &sdk.ReadResourceParams{URI: args.URI})
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", args.URI, err)
+		return nil, fmt.Errorf("reading %s: %w", uri, err)
 	}
 	content := make([]sdk.Content, len(res.Contents))
 	for i, c := range res.Contents {

@@ -48,6 +48,7 @@ const (
 	stateMatch = -1
 	stateDead  = -2
 	endOfLine  = 128
+	endOfText  = rune(-1) // the line's end as a character
 )
 
 func newDFA(prog *syntax.Prog) *dfa {
@@ -100,13 +101,17 @@ func verdictOf(t int32) dfaAnswer {
 // step makes the state that follows from s by the byte c.
 func (d *dfa) step(s int32, c int) int32 {
 	from := &d.states[s]
-	word := c != endOfLine && syntax.IsWordChar(rune(c))
-	flags := borders(from, c, word)
+	r := rune(c)
+	if c == endOfLine {
+		r = endOfText
+	}
+	word := syntax.IsWordChar(r)
+	flags := borders(from, c == endOfLine, word)
 	set := slices.Clone(from.set)
 	if !d.anchor || !from.any {
 		set = append(set, uint32(d.prog.Start))
 	}
-	next, matched := d.closure(set, flags, c)
+	next, matched := d.closure(set, flags, r)
 	var t int32
 	flushes := d.flushes
 	switch {
@@ -123,7 +128,7 @@ func (d *dfa) step(s int32, c int) int32 {
 	return t
 }
 
-func borders(from *dfaState, c int, word bool) syntax.EmptyOp {
+func borders(from *dfaState, end, word bool) syntax.EmptyOp {
 	flags := syntax.EmptyNoWordBoundary
 	if from.word != word {
 		flags = syntax.EmptyWordBoundary
@@ -131,15 +136,15 @@ func borders(from *dfaState, c int, word bool) syntax.EmptyOp {
 	if !from.any {
 		flags |= syntax.EmptyBeginText | syntax.EmptyBeginLine
 	}
-	if c == endOfLine {
+	if end {
 		flags |= syntax.EmptyEndText | syntax.EmptyEndLine
 	}
 	return flags
 }
 
-// closure follows the empty steps from set as flags allow, then the byte c; it tells
-// whether a match was met before c.
-func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, c int) (next []uint32, matched bool) {
+// closure follows the empty steps from set as flags allow, then the character r; it reports
+// whether a match was met before r.
+func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, r rune) (next []uint32, matched bool) {
 	d.mark++
 	d.todo = append(d.todo[:0], set...)
 	for len(d.todo) > 0 {
@@ -161,7 +166,7 @@ func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, c int) (next []uint32,
 		case syntax.InstMatch:
 			return nil, true
 		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
-			if c != endOfLine && in.MatchRune(rune(c)) {
+			if r != endOfText && in.MatchRune(r) {
 				next = append(next, in.Out)
 			}
 		}

@@ -4,245 +4,185 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-lsp/agent-lsp/internal/globs"
 )
 
-// Limits of a glob.
-const (
-	maxGlobLen  = 1000 // bytes of the pattern
-	maxGlobAlts = 256  // alternatives after braces are expanded
-)
+// maxGlobLen bounds a glob, in bytes.
+const maxGlobLen = 1000
 
-// ErrGlobTooLong is returned for a glob that expands beyond the limits.
+// ErrGlobTooLong is returned for a glob beyond the limits.
 var ErrGlobTooLong = errors.New("the glob has too many alternatives or is too long: use a simpler one")
 
-// Glob matches slash-separated relative paths: *, ?, [set], {a,b} and ** for any folders.
-// A pattern without a slash matches the last element at any depth; a leading slash stands for the root. Matching takes
-// polynomial time. A Glob is immutable.
+// Glob is a list of patterns, separated by commas or spaces, over slash-separated relative paths. A pattern has the
+// syntax of doublestar, as the paths of permission rules have: *, ?, [set], {a,b} and ** for any folders. A pattern
+// without a slash matches the last element at any depth; a leading slash stands for the root; a final slash for all
+// that is below a folder. A pattern that begins with ! excludes what it matches and all that is below, wherever it is
+// in the list; a list of exclusions alone includes everything else. Matching takes polynomial time. A Glob is
+// immutable.
 type Glob struct {
-	alts [][]string // segments of each alternative
-	dots bool
+	include, exclude []pattern
+	dots             bool
 }
 
-// CompileGlob compiles a pattern.
-func CompileGlob(pattern string) (*Glob, error) {
-	if len(pattern) > maxGlobLen {
+// pattern is one pattern in doublestar's syntax.
+type pattern struct {
+	text   string
+	name   bool // matches the last element
+	suffix bool // text is what must follow a *
+	below  bool // an exclusion of what is in the folder, not of the folder's name
+}
+
+// CompileGlob compiles a list of patterns.
+func CompileGlob(glob string) (*Glob, error) {
+	if len(glob) > maxGlobLen {
 		return nil, ErrGlobTooLong
 	}
-	alts, err := expandBraces(strings.TrimPrefix(pattern, "./"))
-	if err != nil {
-		return nil, fmt.Errorf("reading glob %q: %w", pattern, err)
-	}
 	g := &Glob{}
-	for _, a := range alts {
-		a, anchored := strings.CutPrefix(a, "/")
-		if strings.HasSuffix(a, "/") {
-			a += "**"
+	for _, text := range SplitGlobs(glob) {
+		text, negated := strings.CutPrefix(text, "!")
+		p, err := compilePattern(text, negated)
+		if err != nil {
+			return nil, fmt.Errorf("reading glob %.80q: %w", text, err)
 		}
-		segs := strings.Split(a, "/")
-		if len(segs) == 1 && !anchored {
-			segs = []string{"**", a}
+		if negated {
+			g.exclude = append(g.exclude, p)
+			continue
 		}
-		for _, s := range segs {
-			g.dots = g.dots || strings.HasPrefix(s, ".")
-		}
-		g.alts = append(g.alts, segs)
+		g.include = append(g.include, p)
+		g.dots = g.dots || namesDot(text)
+	}
+	if len(g.include)+len(g.exclude) == 0 {
+		return nil, errors.New("the glob is empty")
 	}
 	return g, nil
 }
 
+func compilePattern(text string, negated bool) (p pattern, err error) {
+	text, anchored := strings.CutPrefix(strings.TrimPrefix(text, "./"), "/")
+	text, folder := strings.CutSuffix(text, "/")
+	p.text = globs.CloseSets(text)
+	p.name = !anchored && !strings.Contains(text, "/") && (negated || !folder)
+	switch {
+	case text == "":
+		return p, errors.New("it names no file; ** stands for all")
+	case !doublestar.ValidatePattern(p.text):
+		return p, errors.New(`a [ or { is not closed, or it ends with a \; put a \ before a character that is meant as it is`)
+	case globs.Alternatives(p.text) > globs.MaxAlternatives:
+		return p, ErrGlobTooLong
+	case folder && negated:
+		p.below = true
+	case folder:
+		p.text += "/**/*"
+	}
+	if rest, ok := strings.CutPrefix(p.text, "*"); ok && p.name && !strings.ContainsAny(rest, `*?[{\`) {
+		p.text, p.suffix = rest, true
+	}
+	return p, nil
+}
+
 // Match says whether path (relative, slash-separated) matches.
 func (g *Glob) Match(path string) bool {
-	for _, segs := range g.alts {
-		if matchSegments(segs, path) {
+	for i := range g.exclude {
+		if g.exclude[i].covers(path) {
+			return false
+		}
+	}
+	for i := range g.include {
+		if g.include[i].match(path) {
+			return true
+		}
+	}
+	return len(g.include) == 0
+}
+
+// Dots says whether the glob asks for names that begin with a dot.
+func (g *Glob) Dots() bool { return g.dots }
+
+func (p *pattern) match(path string) bool {
+	if p.name {
+		path = path[strings.LastIndexByte(path, '/')+1:]
+	}
+	if p.suffix {
+		return strings.HasSuffix(path, p.text)
+	}
+	return doublestar.MatchUnvalidated(p.text, path)
+}
+
+// covers says whether the pattern matches the path or a folder above it.
+func (p *pattern) covers(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] == '/' && p.match(path[:i]) {
+			return true
+		}
+	}
+	return !p.below && p.match(path)
+}
+
+// namesDot says whether an element of a pattern begins with a dot.
+func namesDot(text string) bool {
+	text = strings.TrimPrefix(text, "./")
+	for i := 0; i < len(text); i++ {
+		if text[i] == '.' && (i == 0 || strings.IndexByte("/{,", text[i-1]) >= 0) {
 			return true
 		}
 	}
 	return false
 }
 
-// Dots says whether the pattern asks for names that begin with a dot.
-func (g *Glob) Dots() bool { return g.dots }
-
-// matchSegments matches a path against segments. Where a ** fails to go on, only the
-// last ** need take one more element: what was matched before it stays good.
-func matchSegments(segs []string, path string) bool {
-	i, rest, more := 0, path, true
-	star, starRest := -1, ""
-	for {
-		switch {
-		case i < len(segs) && segs[i] == "**":
-			star, starRest = i, rest
-			if i++; i == len(segs) {
-				return more // a trailing ** wants at least one element
-			}
-			continue
-		case i == len(segs) && !more:
-			return true
-		case i < len(segs) && more:
-			name, tail, found := strings.Cut(rest, "/")
-			if matchName(segs[i], name) {
-				i, rest, more = i+1, tail, found
-				continue
-			}
-		}
-		if star < 0 || starRest == "" {
-			return false
-		}
-		_, tail, found := strings.Cut(starRest, "/")
-		if !found {
-			return false
-		}
-		i, starRest, rest, more = star+1, tail, tail, true
-	}
-}
-
-// matchName matches one path element; a failed * takes one more byte, the last one only.
-func matchName(pattern, name string) bool {
-	if !strings.ContainsAny(pattern, `*?[\`) {
-		return pattern == name
-	}
-	p, n := 0, 0
-	star, starN := -1, 0
-	for {
-		if p < len(pattern) && pattern[p] == '*' {
-			star, starN = p, n
-			p++
-			continue
-		}
-		if p == len(pattern) && n == len(name) {
-			return true
-		}
-		if p < len(pattern) && n < len(name) {
-			if pw, nw := matchOne(pattern[p:], name[n:]); pw > 0 {
-				p, n = p+pw, n+nw
-				continue
-			}
-		}
-		if star < 0 || starN >= len(name) {
-			return false
-		}
-		starN++
-		p, n = star+1, starN
-	}
-}
-
-// matchOne matches one character; it returns the widths taken, zero where it differs.
-func matchOne(pattern, name string) (int, int) {
-	switch c := pattern[0]; {
-	case c == '?':
-		_, w := utf8.DecodeRuneInString(name)
-		return 1, w
-	case c == '[':
-		return matchSet(pattern, name)
-	case c == '\\' && len(pattern) > 1:
-		if pattern[1] == name[0] {
-			return 2, 1
-		}
-	case c == name[0]:
-		return 1, 1
-	}
-	return 0, 0
-}
-
-func matchSet(pattern, name string) (int, int) {
-	r, w := utf8.DecodeRuneInString(name)
-	i := 1
-	negate := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
-	if negate {
-		i++
-	}
-	hit := false
-	for first := true; ; first = false {
-		if i >= len(pattern) { // no closing bracket: a plain one
-			if name[0] == '[' {
-				return 1, 1
-			}
-			return 0, 0
-		}
-		if pattern[i] == ']' && !first {
-			break
-		}
-		lo, hi, next := setRange(pattern, i)
-		hit = hit || lo <= r && r <= hi
-		i = next
-	}
-	if hit == negate {
-		return 0, 0
-	}
-	return i + 1, w
-}
-
-func setRange(pattern string, i int) (lo, hi rune, next int) {
-	lo, i = setRune(pattern, i)
-	if i+1 < len(pattern) && pattern[i] == '-' && pattern[i+1] != ']' {
-		hi, i = setRune(pattern, i+1)
-		return lo, hi, i
-	}
-	return lo, lo, i
-}
-
-func setRune(pattern string, i int) (rune, int) {
-	if pattern[i] == '\\' && i+1 < len(pattern) {
-		i++
-	}
-	r, w := utf8.DecodeRuneInString(pattern[i:])
-	return r, i + w
-}
-
-// expandBraces expands the first group and then what follows from it, up to maxGlobAlts.
-func expandBraces(pattern string) ([]string, error) {
-	open, end, commas := braceGroup(pattern)
-	if open < 0 {
-		return []string{pattern}, nil
-	}
+// SplitGlobs splits a list of patterns at commas outside of braces and sets, and at spaces where they cannot belong to
+// a name: before a !, or between parts that all have a wildcard. A \ keeps the character behind it.
+func SplitGlobs(list string) []string {
 	var out []string
-	from := open + 1
-	for _, at := range append(commas, end) {
-		more, err := expandBraces(pattern[:open] + pattern[from:at] + pattern[end+1:])
-		if err != nil {
-			return nil, err
+	for _, part := range splitOutside(list, ',') {
+		words := splitOutside(part, ' ')
+		if spacesSeparate(words) {
+			out = append(out, words...)
+		} else {
+			out = append(out, strings.TrimSpace(part))
 		}
-		if out = append(out, more...); len(out) > maxGlobAlts {
-			return nil, ErrGlobTooLong
-		}
-		from = at + 1
 	}
-	return out, nil
+	return out
 }
 
-// braceGroup finds the first balanced group with a comma; open is -1 where there is none.
-func braceGroup(pattern string) (open, end int, commas []int) {
-	for open = 0; open < len(pattern); open++ {
-		if pattern[open] == '\\' {
-			open++
-			continue
+func spacesSeparate(words []string) bool {
+	wild := 0
+	for i, w := range words {
+		if i > 0 && w[0] == '!' {
+			return true
 		}
-		if pattern[open] != '{' {
-			continue
-		}
-		depth := 0
-		commas = commas[:0]
-		for end = open; end < len(pattern); end++ {
-			switch pattern[end] {
-			case '\\':
-				end++
-			case '{':
-				depth++
-			case ',':
-				if depth == 1 {
-					commas = append(commas, end)
-				}
-			case '}':
-				depth--
-			}
-			if depth == 0 {
-				break
-			}
-		}
-		if end < len(pattern) && len(commas) > 0 {
-			return open, end, commas
+		if strings.ContainsAny(w, `*?[{!`) {
+			wild++
 		}
 	}
-	return -1, 0, nil
+	return wild == len(words)
+}
+
+// splitOutside splits at a character outside of braces and sets and drops empty parts.
+func splitOutside(s string, at byte) (parts []string) {
+	start, depth := 0, 0
+	add := func(end int) {
+		if part := strings.TrimSpace(s[start:end]); part != "" {
+			parts = append(parts, part)
+		}
+		start = end + 1
+	}
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == at && depth == 0:
+			add(i)
+		case s[i] == '\\':
+			i++
+		case s[i] == '{':
+			depth++
+		case s[i] == '}':
+			depth = max(depth-1, 0)
+		case s[i] == '[':
+			i = max(i, globs.SetEnd(s, i))
+		}
+	}
+	add(len(s))
+	return parts
 }

@@ -320,8 +320,11 @@ func (w *worker) read(f rawFile) (FileMatches, fileState, error) {
 		if err != nil {
 			return c.out, fileText, err
 		}
-		text := w.buf[:n]
+		text, bom := w.buf[:n], 0
 		if first {
+			if bytes.HasPrefix(text, utf8BOM) {
+				bom = len(utf8BOM)
+			}
 			if plain, ok := decodeUTF16(text, eof); ok {
 				c.chunk(plain)
 				return c.out, fileText, nil
@@ -336,7 +339,7 @@ func (w *worker) read(f rawFile) (FileMatches, fileState, error) {
 				cut = nl + 1
 			}
 		}
-		if c.chunk(text[:cut]); eof || c.full() {
+		if c.chunk(text[min(bom, cut):cut]); eof || c.full() {
 			return c.out, fileText, nil
 		}
 		have = copy(w.buf, text[cut:])
@@ -406,7 +409,10 @@ func (c *collector) chunk(text []byte) {
 	c.keepTail(text, line+bytes.Count(text[at:], newline))
 }
 
-var newline = []byte{'\n'}
+var (
+	newline = []byte{'\n'}
+	utf8BOM = []byte("\ufeff")
+)
 
 func nextLine(text []byte, end int) int {
 	if end < len(text) && text[end] == '\r' {

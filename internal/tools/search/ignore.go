@@ -4,6 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-lsp/agent-lsp/internal/globs"
 )
 
 // maxIgnoreFile bounds what is read of one ignore file.
@@ -32,8 +36,7 @@ type rules struct {
 
 type rule struct {
 	kind    ruleKind
-	text    string   // kind name: the name; kind suffix: what follows the star
-	segs    []string // kind path
+	text    string // kind name: the name; kind suffix: what follows the star; else in doublestar's syntax
 	negate  bool
 	dirOnly bool
 }
@@ -78,16 +81,31 @@ func parseRule(line string) (r rule, ok bool) {
 	}
 	switch {
 	case strings.Contains(line, "/"):
-		r.kind, r.segs = rulePath, strings.Split(strings.TrimPrefix(line, "/"), "/")
+		r.kind, r.text = rulePath, ignorePattern(strings.TrimPrefix(line, "/"))
 	case !strings.ContainsAny(line, `*?[\`):
 		r.kind, r.text = ruleName, line
 	case line[0] == '*' && !strings.ContainsAny(line[1:], `*?[\`):
 		r.kind, r.text = ruleSuffix, line[1:]
 	default:
-		r.kind, r.text = ruleGlob, line
+		r.kind, r.text = ruleGlob, ignorePattern(line)
+	}
+	if r.kind >= ruleGlob && !doublestar.ValidatePattern(r.text) {
+		return r, false // git takes it for a pattern that matches nothing
 	}
 	return r, true
 }
+
+// ignorePattern writes a pattern of an ignore file in doublestar's syntax: braces are no group there, and a ** at the
+// end stands for what is in the folder, not for the folder.
+func ignorePattern(line string) string {
+	line = braces.Replace(globs.CloseSets(line))
+	if strings.HasSuffix(line, "/**") {
+		line += "/*"
+	}
+	return line
+}
+
+var braces = strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, `\}`, `\}`, "{", `\{`, "}", `\}`)
 
 func (r *rule) match(rel, name string) bool {
 	switch r.kind {
@@ -96,9 +114,9 @@ func (r *rule) match(rel, name string) bool {
 	case ruleSuffix:
 		return strings.HasSuffix(name, r.text)
 	case ruleGlob:
-		return matchName(r.text, name)
+		return doublestar.MatchUnvalidated(r.text, name)
 	default:
-		return matchSegments(r.segs, rel)
+		return doublestar.MatchUnvalidated(r.text, rel)
 	}
 }
 
@@ -140,18 +158,18 @@ func (ig *ignores) inRepo() bool {
 	return false
 }
 
-// skip says whether the rules leave out the file abs.
-func (ig *ignores) skip(abs, name string, dir bool) bool {
+// decide says what the rules say about the file abs. A rule that re-includes a hidden file makes it wanted.
+func (ig *ignores) decide(abs, name string, dir bool) verdict {
 	if ig == nil {
-		return false
+		return undecided
 	}
 	if v := ig.chain(abs, name, dir, func(i *ignores) *rules { return i.agent }); v != undecided {
-		return v == ignored
+		return v
 	}
 	if v := ig.chain(abs, name, dir, func(i *ignores) *rules { return i.dot }); v != undecided {
-		return v == ignored
+		return v
 	}
-	return ig.gitSkip(abs, name, dir)
+	return ig.byGit(abs, name, dir)
 }
 
 func (ig *ignores) chain(abs, name string, dir bool, pick func(*ignores) *rules) verdict {
@@ -163,23 +181,23 @@ func (ig *ignores) chain(abs, name string, dir bool, pick func(*ignores) *rules)
 	return undecided
 }
 
-func (ig *ignores) gitSkip(abs, name string, dir bool) bool {
+func (ig *ignores) byGit(abs, name string, dir bool) verdict {
 	if !ig.inRepo() {
-		return false
+		return undecided
 	}
 	for ; ig != nil; ig = ig.parent {
 		if v := ig.git.decide(abs, name, dir); v != undecided {
-			return v == ignored
+			return v
 		}
 		if !ig.repo {
 			continue
 		}
 		if v := ig.exclude.decide(abs, name, dir); v != undecided {
-			return v == ignored
+			return v
 		}
-		return ig.global.decide(abs, name, dir) == ignored
+		return ig.global.decide(abs, name, dir)
 	}
-	return false
+	return undecided
 }
 
 // enter returns the ignores that apply in the folder dir, of which has says what it holds.

@@ -34,6 +34,7 @@ type Pattern struct {
 type Matcher struct {
 	re   *regexp.Regexp
 	prog *syntax.Prog
+	word bool      // prog asks for word borders, of which re knows only those of ASCII
 	lits []literal // every match holds one of them; empty: unknown
 	pure bool      // finding a literal is a match
 }
@@ -54,6 +55,10 @@ func Compile(p Pattern) (*Matcher, error) {
 	expr := p.Text
 	if p.Literal {
 		expr = regexp.QuoteMeta(expr)
+	} else if _, err := regexp.Compile(expr); err != nil {
+		return nil, err // which names the expression as it was given
+	} else {
+		expr = unicodeClasses(expr)
 	}
 	if p.Word {
 		expr = `\b(?:` + expr + `)\b`
@@ -76,6 +81,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	if m.prog, err = syntax.Compile(tree); err != nil {
 		return nil, err
 	}
+	m.word = hasBorders(m.prog)
 	if len(m.prog.Inst) > maxProgram {
 		return nil, fmt.Errorf("the pattern repeats too much (%d steps, at most %d): use smaller counts", len(m.prog.Inst), maxProgram)
 	}
@@ -279,6 +285,9 @@ func (s *scanner) matchPiece(line []byte) bool {
 		return true
 	case dfaNo:
 		return false
+	}
+	if s.m.word {
+		return s.dfa.simulate(line)
 	}
 	return s.m.re.Match(line)
 }

@@ -32,9 +32,13 @@ func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
 	default:
 		return nil, false
 	}
-	units := make([]uint16, 0, len(text)/2)
-	for t := text[2:]; len(t) >= 2; t = t[2:] {
+	units := make([]uint16, 0, len(text)/2+1)
+	t := text[2:]
+	for ; len(t) >= 2; t = t[2:] {
 		units = append(units, order.Uint16(t))
+	}
+	if len(t) > 0 {
+		units = append(units, utf8.RuneError) // half of a character
 	}
 	return []byte(string(utf16.Decode(units))), true
 }

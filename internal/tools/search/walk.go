@@ -21,13 +21,13 @@ const (
 )
 
 // Options say what a walk leaves out. The zero value does as ripgrep does: no hidden
-// files, none that ignore files name, no symbolic links.
+// files but those that an ignore file re-includes, none that ignore files name, no symbolic links.
 type Options struct {
-	Hidden   bool   // also names that begin with a dot; never .git
+	Hidden   bool   // also names that begin with a dot and that no ignore file re-includes; never .git
 	All      bool   // also what ignore files name
 	Symlinks bool   // also links that lead to a regular file
 	Global   string // the user's own git ignore file, "" for none
-	Workers  int    // 0: as many as there are processors, at most 4
+	forced   int    // workers, for tests; 0: as many as there are processors, at most 4
 }
 
 // ErrSkip as a visit's error ends the walk without an error.
@@ -60,8 +60,8 @@ func Walk(ctx context.Context, root string, opt Options, visit func(dir string, 
 }
 
 func (o Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
+	if o.forced > 0 {
+		return o.forced
 	}
 	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
@@ -212,10 +212,11 @@ func (o *Options) list(root, rel string, ig *ignores) (l listing) {
 
 // add puts an entry where it belongs: among the files, the sub-folders, or nowhere.
 func (l *listing) add(o *Options, path string, e entry) {
-	if e.name == ".git" || !o.Hidden && e.name[0] == '.' || e.kind == kindOther {
+	if e.name == ".git" || e.kind == kindOther {
 		return
 	}
-	if l.ignores != nil && l.ignores.skip(path+"/"+e.name, e.name, e.kind == kindDir) {
+	verdict := l.ignores.decide(path+"/"+e.name, e.name, e.kind == kindDir)
+	if verdict == ignored || verdict == undecided && !o.Hidden && e.name[0] == '.' {
 		return
 	}
 	switch e.kind {

@@ -63,6 +63,9 @@ func TestWalk(t *testing.T) {
 		{"parents count", []string{".git/HEAD", ".gitignore: x.log", "s/x.log", "s/y"}, "s", Options{}, "y"},
 		{"nested repository", []string{".git/HEAD", ".gitignore: a", "sub/.git/HEAD", "sub/a"}, "", Options{}, "sub/a"},
 		{"exclude", []string{".git/info/exclude: a", "a", "b"}, "", Options{}, "b"},
+		{"hidden file that an ignore file re-includes", []string{".ignore: !.env.example\n!.github/", ".env", ".env.example", ".github/w/ci.yml", ".github/.x", ".other/y"}, "", Options{}, ".env.example .github/w/ci.yml"},
+		{"hidden file that .gitignore re-includes", []string{".git/HEAD", ".gitignore: .*\n!.keep", ".keep", ".drop", "s/.keep"}, "", Options{}, ".keep s/.keep"},
+		{"re-included, but .git stays out", []string{".git/HEAD", ".gitignore: !.git", "a"}, "", Options{}, "a"},
 		{"anchored in a folder", []string{".git/HEAD", "s/.gitignore: /a", "s/a", "s/t/a", "a"}, "", Options{}, "a s/t/a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,17 +116,17 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// More folders than are read ahead, with more and fewer workers: the same order.
+// More folders than are read ahead, with more and fewer forced: the same order.
 func TestWalkDeterministic(t *testing.T) {
 	var files []string
 	for i := range 300 {
 		files = append(files, fmt.Sprintf("d%d/e%d/f%d", i%7, i%31, i))
 	}
 	root := tree(t, files...)
-	want := walk(t, root, Options{Workers: 1})
+	want := walk(t, root, Options{forced: 1})
 	for _, n := range []int{2, 4, 16} {
-		if got := walk(t, root, Options{Workers: n}); got != want {
-			t.Errorf("%d workers: another order", n)
+		if got := walk(t, root, Options{forced: n}); got != want {
+			t.Errorf("%d forced: another order", n)
 		}
 	}
 	if n := len(strings.Fields(want)); n != len(slices.Compact(files)) {

@@ -5,22 +5,34 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper makes orphans below this process its children.
-func becomeSubreaper() error {
+// becomeSubreaper makes orphans below this process its children. It fails under an emulator of user programs, which
+// does not know the call.
+var becomeSubreaper = sync.OnceValue(func() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the subreaper: %w", err)
 	}
 	return nil
-}
+})
 
-// signalGroup is for systems without a subreaper.
-func signalGroup(int, bool) {}
+// signalGroup reaches what left the tree by a double fork and stayed in its group, where this process did not become
+// the subreaper.
+func signalGroup(group int, kill bool) {
+	if becomeSubreaper() == nil {
+		return
+	}
+	sig := syscall.SIGTERM
+	if kill {
+		sig = syscall.SIGKILL
+	}
+	_ = syscall.Kill(-group, sig)
+}
 
 func dup2(from, to int) error { return unix.Dup3(from, to, 0) }
 

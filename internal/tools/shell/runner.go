@@ -45,10 +45,17 @@ func New(o Options) (*Runner, error) {
 	if o.SpillDir == "" {
 		o.SpillDir = os.TempDir()
 	}
-	if err := adopt(); err != nil {
-		return nil, err
-	}
+	_ = adopt() // Lacks reports it
 	return &Runner{helper: o.Helper, spillDir: o.SpillDir, linger: linger, helpers: map[*helper]struct{}{}}, nil
+}
+
+// Lacks says what the system lacks for ending every process of a command, and what that means; ""
+// where it lacks nothing.
+func Lacks() string {
+	if err := adopt(); err != nil {
+		return err.Error() + ": a process that a command starts and that leaves the command's process group may outlive the command"
+	}
+	return ""
 }
 
 // Run runs a command to its end, the end of ctx, or its timeout, whichever comes first, and
@@ -84,8 +91,8 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	return res, k.startError()
 }
 
-// begin starts the command, by a supervisor that serves several where it can, and returns the daemon's ends of its
-// output and input.
+// begin starts the command, by a supervisor that serves several where it can, and returns the
+// daemon's ends of its output and input.
 func (r *Runner) begin(c *Command) (*child, *os.File, *stdinPipe, error) {
 	outR, outW, err := os.Pipe()
 	if err != nil {
@@ -122,9 +129,9 @@ func (r *Runner) alone(c *Command, out *os.File) (*child, *stdinPipe, error) {
 	return k, feed, nil
 }
 
-// drainTime bounds the wait for the end of the output once the command's processes have ended; only one
-// that escaped, or is being ended in the background, can still hold the pipe. What lies in the pipe by then is
-// read in any case.
+// drainTime bounds the wait for the end of the output once the command's processes have ended; only
+// one that escaped, or is being ended in the background, can still hold the pipe. What lies in the
+// pipe by then is read in any case.
 const drainTime = 100 * time.Millisecond
 
 // stdinPipe is the daemon's end of a command's stdin; nil: the command has none.

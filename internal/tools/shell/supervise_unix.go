@@ -94,9 +94,7 @@ func (r *orderReader) fill() error {
 
 // start starts the command, walled in if ordered so. Caller holds mu.
 func (s *supervisor) start() error {
-	if err := becomeSubreaper(); err != nil {
-		return err
-	}
+	_ = becomeSubreaper() // without it, what leaves the command's group and session may outlive the command
 	fork := s.fork
 	if s.order.Sandbox.Enters() {
 		fork = s.forkApart
@@ -158,9 +156,9 @@ func (s *supervisor) fork() (int, error) {
 	if err := o.Sandbox.Enter(); err != nil {
 		return 0, err
 	}
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Env: env, Files: s.stdio(), Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	attr := &syscall.SysProcAttr{Setsid: true}
+	o.Sandbox.CommandAttr(attr)
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: s.stdio(), Sys: attr})
 	if err != nil {
 		return 0, fmt.Errorf("starting %s: %w", path, err)
 	}
@@ -206,6 +204,7 @@ func (s *supervisor) wait() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
+			signalGroup(s.main, true) // what is left there is no child of this process
 			s.over(exit)
 			return
 		case pid == 0:

@@ -94,8 +94,6 @@ func (c editCase) replaces(t testing.TB) ([]Replace, Options) {
 		switch word {
 		case "path":
 			opt.Path = arg
-		case "exact":
-			opt.ExactOnly = true
 		case "disk":
 			opt.Elsewhere = append(opt.Elsewhere, Elsewhere{Name: "the version on disk", Data: []byte(unmark(c.parts["disk"], true))})
 		case "", "all", "count", "near":

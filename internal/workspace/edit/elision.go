@@ -19,14 +19,15 @@ var (
 	plainWords  = regexp.MustCompile(`^[\pL\pN\s.,…'’:_-]*$`)
 )
 
-// dotsAreNoCode lists the extensions of languages in which a line of three dots alone is no valid code.
+// dotsAreNoCode lists the extensions of languages in which a line of three dots alone is no
+// valid code.
 var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".rs": true, ".cs": true, ".kt": true, ".swift": true, ".css": true, ".scss": true, ".json": true}
 
 // prose lists the extensions of texts in which a line may well begin with dots.
 var prose = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".rst": true, ".adoc": true, ".tex": true}
 
-// isElision reports whether a line stands for lines that the model left out: "// ... existing code ...",
-// "(rest of methods ...)", or dots alone where those cannot be code.
+// isElision reports whether a line stands for lines that the model left out: "// ... existing
+// code ...", "(rest of methods ...)", or dots alone where those cannot be code.
 func isElision(line, file string) bool {
 	t, ext := strings.TrimSpace(line), strings.ToLower(path.Ext(file))
 	if t == "" || len(t) > maxElision {
@@ -51,8 +52,8 @@ func uncommented(t string) string {
 	return t
 }
 
-// refuseElision fails where the new lines hold a placeholder that the file does not have: written as they
-// are, they would delete what it stands for.
+// refuseElision fails where the new lines hold a placeholder that the file does not have:
+// written as they are, they would delete what it stands for.
 func (m *matcher) refuseElision(i int, lines []string) error {
 	for n, l := range lines {
 		if !isElision(l, m.opt.Path) || m.hasLine(strings.TrimSpace(l)) {

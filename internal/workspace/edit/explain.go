@@ -107,7 +107,8 @@ func (m *matcher) notFound(i int, e Replace) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%sthe search text was not found%s. Nothing was changed.\n", m.name(i), inFile(m.opt.Path))
 	b.WriteString(m.elsewhere(e.Old))
-	b.WriteString(m.diagnose(err, contents(strings.Trim(e.Old, "\n"))))
+	trimmed := strings.Trim(e.Old, "\n")
+	b.WriteString(m.diagnose(err, contents(trimmed), m.whole || trimmed != e.Old))
 	err.Msg = b.String()
 	return err
 }
@@ -130,8 +131,9 @@ func (m *matcher) elsewhere(old string) string {
 	return ""
 }
 
-// diagnose tries the explaining tiers T5 to T7 and fills in the nearest region.
-func (m *matcher) diagnose(err *MatchError, old []string) string {
+// diagnose tries the explaining tiers T5 to T7 and fills in the nearest region. whole says that
+// the text was searched for as whole lines.
+func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 	text := strings.Join(old, "\n")
 	if un := unescape(text); un != text {
 		if at := m.exact(un, false, 1); len(at) > 0 {
@@ -142,13 +144,42 @@ func (m *matcher) diagnose(err *MatchError, old []string) string {
 		return m.pointOut(err, pl, fmt.Sprintf("It leaves out lines by \"...\" (tier %s). Every line must be sent; the full text is:\n", T6))
 	}
 	if at := bytes.Index(m.text, []byte(text)); at >= 0 {
-		return m.pointOut(err, place{start: at, end: at + len(text)}, "It stands there only as a part of a line. A block matches whole lines; send them whole:\n")
+		return m.pointOut(err, place{start: at, end: at + len(text)}, m.partOfLine())
 	}
-	at := bytes.Index(bytes.ToLower(m.text), []byte(strings.ToLower(text)))
-	if at >= 0 && len(bytes.ToLower(m.text)) == len(m.text) {
-		return m.pointOut(err, place{start: at, end: at + len(text)}, "It differs only in upper and lower case from:\n")
+	if pl, ok := m.otherCase(text, whole); ok {
+		return m.pointOut(err, pl, "It differs only in upper and lower case. Send it as the file has it:\n")
 	}
 	return m.nearestRegion(err, old)
+}
+
+// partOfLine explains why a text that the file contains was not found.
+func (m *matcher) partOfLine() string {
+	what := "It stands there only as a part of a line"
+	switch {
+	case m.noun == "hunk":
+		return what + ". A hunk has whole lines; send them whole:\n"
+	case m.whole:
+		return what + ". A block matches whole lines; send them whole:\n"
+	}
+	return what + ", but the search text begins or ends with a line break. Send the whole line, or leave the line break out:\n"
+}
+
+// otherCase finds the text in another case, where it could have matched but for the case.
+func (m *matcher) otherCase(text string, whole bool) (place, bool) {
+	lower, old := bytes.ToLower(m.text), bytes.ToLower([]byte(text))
+	if len(lower) != len(m.text) || len(old) == 0 {
+		return place{}, false // offsets in lower would not apply to the text
+	}
+	for from := 0; ; {
+		i := bytes.Index(lower[from:], old)
+		if i < 0 {
+			return place{}, false
+		}
+		if at := from + i; !whole || m.wholeLines(at, at+len(old)) {
+			return place{start: at, end: at + len(old)}, true
+		}
+		from += i + 1
+	}
 }
 
 func (m *matcher) pointOut(err *MatchError, pl place, what string) string {

@@ -14,15 +14,15 @@ type Replace struct {
 	Old, New      string
 	ReplaceAll    bool // replace every place, not the only one
 	ExpectedCount int  // when set, exactly so many places must match; above 1 it implies ReplaceAll
-	NearLine      int  // 1-based line that separates equal places, if one is at least twice as near as the next
-	WholeLines    bool // match only from the beginning of a line to the end of a line
+	// NearLine is a 1-based line that separates equal places, if one is at least twice as near to
+	// it as the next. With WholeLines it must be the first line of one of them.
+	NearLine   int
+	WholeLines bool // match only from the beginning of a line to the end of a line
 }
 
 // Options tune Match and MatchPatch; the zero value is the normal case.
 type Options struct {
 	Path      string      // chooses the parse guard and is named in messages; "" means neither
-	ExactOnly bool        // refuse every tier above T0
-	EOL       string      // ending for new lines in a text that has none yet; "" means "\n"
 	Elsewhere []Elsewhere // other states of the same file, to say where a missing text stands
 }
 
@@ -80,7 +80,7 @@ type matcher struct {
 
 func newMatcher(base []byte, opt Options, noun string) *matcher {
 	m := &matcher{view: newView(base), opt: opt, noun: noun}
-	m.plain = bytes.IndexByte(base, '\r') < 0 && (opt.EOL == "" || opt.EOL == "\n" || bytes.IndexByte(base, '\n') >= 0)
+	m.plain = bytes.IndexByte(base, '\r') < 0
 	return m
 }
 
@@ -102,6 +102,7 @@ type candidate struct {
 	tier     Tier
 	old, new string
 	places   []place
+	partly   bool // old was freed from line numbers, and new has them on some lines only
 }
 
 func (m *matcher) edit(p *Plan, i int, e Replace) error {
@@ -128,7 +129,15 @@ func (m *matcher) edit(p *Plan, i int, e Replace) error {
 	if err != nil {
 		return err
 	}
+	if c.partly {
+		msg := fmt.Sprintf("%sthe search text has line numbers, and the new text has them on some lines only. Nothing was changed. Send both without line numbers:\n%s",
+			m.name(i), m.region(chosen[0]))
+		return &MatchError{Kind: KindAmbiguous, Edit: i, Line: m.lineOf(chosen[0].start), Msg: msg}
+	}
 	if err := m.refuseElision(i, contents(c.new)); err != nil {
+		return err
+	}
+	if err := m.refuseSeams(i, c, chosen); err != nil {
 		return err
 	}
 	return m.addSpans(p, i, c, chosen)
@@ -174,8 +183,13 @@ func (m *matcher) find(e Replace) candidate {
 	} else if e.NearLine > 0 {
 		limit = max(maxPlaces, min(10_000, (50<<20)/len(e.Old)))
 	}
-	c := candidate{tier: T0, old: e.Old, new: e.New, places: m.exact(e.Old, all, limit)}
-	if len(c.places) > 0 || m.opt.ExactOnly {
+	c := candidate{tier: T0, old: e.Old, new: e.New, places: m.exactOrLast(e.Old, all, limit)}
+	if len(c.places) > 0 {
+		if !all && len(c.places) == 1 && m.endsBeforeSpace(c) {
+			if loose := m.normalized(T2, e.Old+"\n", limit); len(loose) > 0 {
+				c = candidate{tier: T2, old: e.Old + "\n", new: e.New + "\n", places: loose}
+			}
+		}
 		return c
 	}
 	if c = m.unwrapped(e, all, limit); len(c.places) > 0 {
@@ -186,7 +200,7 @@ func (m *matcher) find(e Replace) candidate {
 		if t == T3 {
 			c.places = m.shifted(c.old, limit)
 		} else {
-			c.places = m.normalized(t, c.old, limit)
+			c.places = append(m.normalized(t, c.old, limit), m.lastLines(t, c.old)...)
 		}
 		if all {
 			c.places = disjoint(c.places)
@@ -221,11 +235,62 @@ func (m *matcher) exact(old string, all bool, limit int) []place {
 	return out
 }
 
+// exactOrLast lists where old is, and the last line of a file without a final line ending if it
+// is one but for that ending.
+func (m *matcher) exactOrLast(old string, all bool, limit int) []place {
+	places := m.exact(old, all, limit)
+	if len(places) > 0 {
+		places = append(places, m.lastLine(old)...)
+	}
+	return places
+}
+
+// endsBeforeSpace reports whether lines are added behind a search text that leaves out the
+// white space at the end of its last line, which would move to the end of the new lines.
+func (m *matcher) endsBeforeSpace(c candidate) bool {
+	if strings.HasSuffix(c.old, "\n") {
+		return false
+	}
+	rest := m.text[c.places[0].end:]
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	more := strings.Count(c.new, "\n") > strings.Count(c.old, "\n")
+	return len(rest) > 0 && len(trimEnd(rest)) == 0 && more
+}
+
+// lastLine returns the end of a file that has no final line ending, if it equals old but for
+// old's own last line ending.
+func (m *matcher) lastLine(old string) []place {
+	body, ended := strings.CutSuffix(old, "\n")
+	start := len(m.text) - len(body)
+	if !ended || body == "" || !bytes.HasSuffix(m.text, []byte(body)) ||
+		!m.fits(start, len(m.text)) {
+		return nil
+	}
+	return []place{{start: start, end: len(m.text), noEOL: true}}
+}
+
+// lastLines is lastLine at tier T2 or T4.
+func (m *matcher) lastLines(t Tier, old string) []place {
+	body, ended := strings.CutSuffix(old, "\n")
+	if !ended || len(m.text) == 0 || m.text[len(m.text)-1] == '\n' {
+		return nil
+	}
+	places := m.normalized(t, body, maxPlaces)
+	if n := len(places); n > 0 && places[n-1].end == len(m.text) {
+		return []place{{start: places[n-1].start, end: len(m.text), noEOL: true}}
+	}
+	return nil
+}
+
 // fits reports whether text[start:end] may be a match: whole lines, where only those count.
 func (m *matcher) fits(start, end int) bool {
-	if !m.whole {
-		return true
-	}
+	return !m.whole || m.wholeLines(start, end)
+}
+
+// wholeLines reports whether text[start:end] begins and ends at the borders of lines.
+func (m *matcher) wholeLines(start, end int) bool {
 	begins := start == 0 || m.text[start-1] == '\n'
 	return begins && (end == len(m.text) || m.text[end] == '\n' || end > start && m.text[end-1] == '\n')
 }
@@ -250,7 +315,8 @@ func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 		return c.places, nil
 	}
 	if e.NearLine > 0 {
-		if pl, ok := m.nearest(c.places, e.NearLine); ok {
+		pl, ok := m.nearest(c.places, e.NearLine)
+		if ok && (!e.WholeLines || m.lineOf(pl.start) == e.NearLine) {
 			return []place{pl}, nil
 		}
 	}
@@ -309,6 +375,7 @@ func (m *matcher) covered(c candidate) bool {
 	default:
 		at = m.normalized(c.tier, c.new, limit)
 	}
+	at = slices.DeleteFunc(at, func(pl place) bool { return !m.hasAdded(c, pl) })
 	j := 0
 	for _, pl := range c.places {
 		for j < len(at) && at[j].end < pl.end {
@@ -319,6 +386,18 @@ func (m *matcher) covered(c candidate) bool {
 		}
 	}
 	return true
+}
+
+// hasAdded reports whether the lines that the new text adds to the old one are whole lines at
+// pl, not the line break or the beginning of a line that is there anyway.
+func (m *matcher) hasAdded(c candidate, pl place) bool {
+	if strings.Count(c.new, "\n") == strings.Count(c.old, "\n") {
+		return true
+	}
+	starts := pl.start == 0 || m.text[pl.start-1] == '\n' || strings.HasPrefix(c.new, c.old)
+	ends := pl.end == len(m.text) || m.text[pl.end] == '\n' || strings.HasSuffix(c.new, c.old)
+	ends = ends || strings.HasSuffix(c.new, "\n") && strings.HasSuffix(c.old, "\n")
+	return starts && ends
 }
 
 // finish proves that the spans are disjoint and that the result parses.

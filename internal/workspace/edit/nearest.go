@@ -31,7 +31,7 @@ func (m *matcher) nearestRegion(err *MatchError, old []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The nearest region is lines %d-%d (%d of %d lines equal). ", at+1, end, equal, len(old))
 	b.WriteString(m.firstDifference(old, at))
-	fmt.Fprintf(&b, "The region:\n%s", err.Region)
+	fmt.Fprintf(&b, "Send these lines as the file has them:\n%s", err.Region)
 	return b.String()
 }
 

@@ -28,6 +28,18 @@ func (n *normal) back(off int) int {
 	return n.to[i-1] + off - n.at[i-1]
 }
 
+// border maps an offset that begins or ends a match. Behind a line ending it is the beginning
+// of the next line, also where that line has only white space.
+func (n *normal) border(off int) int {
+	if off > 0 && n.text[off-1] == '\n' {
+		return n.back(off-1) + 1
+	}
+	if off == 0 {
+		return 0
+	}
+	return n.back(off)
+}
+
 func (n *normal) mark(to int) {
 	at := len(n.text)
 	for k := len(n.at); k > 0 && n.at[k-1] >= at; k-- {
@@ -130,7 +142,7 @@ func (m *matcher) normalized(t Tier, old string, limit int) []place {
 		if trimmed && end < len(n.text) && n.text[end] != '\n' || !wholeWords(n.text, start, end) {
 			continue
 		}
-		if s, e := n.back(start), n.back(end); m.fits(s, e) {
+		if s, e := n.border(start), n.border(end); m.fits(s, e) {
 			out = append(out, place{start: s, end: e})
 		}
 	}
@@ -166,16 +178,25 @@ func keepForm(old, new, file string, pair bool) string {
 	for _, c := range chunks {
 		equal -= c.a1 - c.a0
 	}
-	if !pair && 2*equal < max(len(ro), len(rn)) {
+	alike := 2*equal >= max(len(ro), len(rn))
+	if !pair && !alike {
 		return new
 	}
 	var b strings.Builder
+	// If the lines differ much, equal punctuation in the middle does not mean equal text.
+	keep := func(from, to int, border bool) {
+		run := ro[from:to]
+		if alike || border || slices.ContainsFunc(run, isWord) {
+			run = rf[from:to]
+		}
+		b.WriteString(string(run))
+	}
 	at := 0
-	for _, c := range chunks {
-		b.WriteString(string(rf[at:c.a0]))
+	for k, c := range chunks {
+		keep(at, c.a0, k == 0)
 		b.WriteString(string(rn[c.b0:c.b1]))
 		at = c.a1
 	}
-	b.WriteString(string(rf[at:len(ro)]))
+	keep(at, len(ro), true)
 	return b.String()
 }

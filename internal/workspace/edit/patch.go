@@ -49,9 +49,10 @@ type PatchLine struct {
 // is a *MatchError of KindPatch. A patch that seems cut off is refused.
 func ParsePatch(text string) ([]FilePatch, error) { return parsePatch(text, "") }
 
-// ParseFilePatch reads a patch that is given together with the path of a file. What names no file is for that one:
-// SEARCH/REPLACE blocks, among them those of Cline and Roo Code, and "@@" hunks without a header. A patch that names
-// its files is refused if that one is not among them.
+// ParseFilePatch reads a patch that is given together with the path of a file. What names no
+// file is for that one: SEARCH/REPLACE blocks, among them those of Cline and Roo Code, and "@@"
+// hunks without a header. A patch that names its files is refused if that one is not among
+// them.
 func ParseFilePatch(path, text string) ([]FilePatch, error) {
 	files, err := parsePatch(text, path)
 	if err != nil {
@@ -66,7 +67,8 @@ func ParseFilePatch(path, text string) ([]FilePatch, error) {
 	return files, nil
 }
 
-// sameFile reports whether two paths can mean one file: one may leave out folders before the other.
+// sameFile reports whether two paths can mean one file: one may leave out folders before the
+// other.
 func sameFile(a, b string) bool {
 	a, b = filepath.ToSlash(filepath.Clean(a)), filepath.ToSlash(filepath.Clean(b))
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
@@ -76,12 +78,12 @@ func parsePatch(text, path string) ([]FilePatch, error) {
 	lines := strings.Split(strings.TrimPrefix(toLF(text), "\ufeff"), "\n")
 	var files []FilePatch
 	var err error
-	switch {
+	switch first := slices.IndexFunc(lines, beginsFormat); {
 	case strings.TrimSpace(text) == "":
 		return nil, patchError(0, "the patch is empty")
-	case anyLine(lines, isBeginFormat):
+	case first >= 0 && isBeginFormat(lines[first]):
 		files, err = parseBegin(lines)
-	case anyLine(lines, isSearchMarker):
+	case first >= 0 && isSearchMarker(lines[first]):
 		files, err = parseBlocks(lines, path)
 	case anyLine(lines, isUnifiedHeader):
 		files, err = parseUnified(lines)
@@ -94,6 +96,13 @@ func parsePatch(text, path string) ([]FilePatch, error) {
 		return nil, err
 	}
 	return joinFiles(files)
+}
+
+// beginsFormat reports whether a line can only be the first marker of a format. The first such
+// line of a patch decides its format: the text that the patch changes may contain the markers
+// of the others.
+func beginsFormat(l string) bool {
+	return isBeginFormat(l) || isSearchMarker(l) || isUnifiedHeader(l)
 }
 
 func patchError(line int, format string, args ...any) error {
@@ -146,7 +155,7 @@ func joinFiles(files []FilePatch) ([]FilePatch, error) {
 
 func (f *FilePatch) check(index map[string]int) error {
 	if f.Op == OpModify && len(f.Hunks) == 0 && len(f.Edits) == 0 {
-		return patchError(0, "the section for %s has no hunk", f.Path)
+		return patchError(0, "the section for %s has no hunk. Send the lines to change", f.Path)
 	}
 	if f.Op != OpRename {
 		return nil
@@ -181,6 +190,14 @@ func (h *PatchHunk) added() (lines []string) {
 		}
 	}
 	return lines
+}
+
+// leavesTrace reports whether the outcome of the hunk proves that it was applied: it adds
+// lines, or the lines that it removes were between others.
+func (h *PatchHunk) leavesTrace() bool {
+	old, _ := h.sides()
+	fresh := slices.DeleteFunc(h.added(), func(l string) bool { return slices.Contains(old, l) })
+	return telling(fresh) || h.Lines[0].Kind == ' ' && h.Lines[len(h.Lines)-1].Kind == ' '
 }
 
 func (h *PatchHunk) changes() bool {

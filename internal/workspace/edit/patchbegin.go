@@ -48,6 +48,8 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		l := lines[p.at]
 		var err error
 		switch t := strings.TrimSpace(l); {
+		case t == endPatch && ended:
+			return nil, patchError(p.at+1, "the patch ends twice, so it is unclear what belongs to it. Send it with one %q line", endPatch)
 		case t == endPatch:
 			ended = true
 			p.at++
@@ -75,7 +77,8 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 	return p.files, nil
 }
 
-// outdented is a patch without the indent that all of its lines have, where "*** Begin Patch" has one.
+// outdented is a patch without the indent that all of its lines have, where "*** Begin Patch"
+// has one.
 func outdented(lines []string) []string {
 	begin := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) == beginPatch })
 	if begin < 0 || indentOf(lines[begin]) == "" {
@@ -101,16 +104,19 @@ func (p *beginParser) header(prefix string) string {
 	return path
 }
 
-// section reports whether a file's lines end here. A header that is further indented than the first one is a
-// line of context.
+// section reports whether a file's lines end here. A header that is further indented than the
+// first one is a line of context.
 func (p *beginParser) section() bool {
 	if p.at >= len(p.lines) {
 		return true
 	}
 	l := p.lines[p.at]
-	header := isBeginFormat(l) && (indentOf(l) == "" || indentOf(l) == p.indent)
-	return header || strings.TrimSpace(l) == endPatch
+	return p.marker(l) && (isBeginFormat(l) || strings.TrimSpace(l) == endPatch)
 }
+
+// marker reports whether a line is indented as the markers are. Others belong to the text of
+// the file.
+func (p *beginParser) marker(l string) bool { return indentOf(l) == "" || indentOf(l) == p.indent }
 
 func (p *beginParser) add() error {
 	f := FilePatch{Op: OpCreate, Path: p.header(addFile)}
@@ -160,7 +166,7 @@ func (p *beginParser) hunk() (PatchHunk, error) {
 				return h, nil
 			}
 			h.header(l)
-		case strings.TrimSpace(l) == endOfFile:
+		case p.marker(l) && strings.TrimSpace(l) == endOfFile:
 			h.AtEOF = true
 			p.at++
 			h.trimEmpty(empties)
@@ -200,7 +206,8 @@ func (h *PatchHunk) body(l string, lineNo int, empties *int) error {
 	case '\\':
 		h.noNewline()
 	default:
-		return patchError(lineNo, "%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space)", clip(l))
+		return patchError(lineNo,
+			"%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space). Send context lines with it, and no other text behind the patch", clip(l))
 	}
 	return nil
 }

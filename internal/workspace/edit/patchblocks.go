@@ -10,11 +10,11 @@ import (
 var (
 	searchMarker  = regexp.MustCompile(`^(<{5,9}|-{5,9}) ?SEARCH>?\s*$`)
 	divideMarker  = regexp.MustCompile(`^={5,9}\s*$`)
-	replaceMarker = regexp.MustCompile(`^(?:>{5,9}|\+{5,9}) ?REPLACE>?\s*$`)
+	replaceMarker = regexp.MustCompile(`^(>{5,9}|\+{5,9}) ?REPLACE>?\s*$`)
 )
 
-// What Roo Code writes between the first marker and the text, and the backslash that it puts before a line that
-// looks like a marker.
+// What Roo Code writes between the first marker and the text, and the backslash that it puts
+// before a line that looks like a marker.
 var (
 	lineHint  = regexp.MustCompile(`^:(start|end)_line:\s*(\d+)\s*$`)
 	hintsEnd  = regexp.MustCompile(`^-{5,9}\s*$`)
@@ -23,18 +23,22 @@ var (
 
 func isSearchMarker(l string) bool { return searchMarker.MatchString(l) }
 
-// parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or above its
-// fence; a block that changes the same file as the block before may leave the name out. An empty SEARCH
-// creates the file: it never appends and never replaces all. given is the file that the caller named, if any: every
-// block then belongs to it, and no name is looked for.
+// parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or
+// above its fence; a block that changes the same file as the block before may leave the name
+// out. An empty SEARCH creates the file: it never appends and never replaces all. given is the
+// file that the caller named, if any: every block then belongs to it, and no name is looked
+// for.
 func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 	var out []FilePatch
 	path, behind := given, 0 // the file of the block before, and the line behind that block
 	for i := 0; i < len(lines); i++ {
+		if replaceMarker.MatchString(lines[i]) {
+			return nil, patchError(i+1, "%q closes no SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", clip(lines[i]))
+		}
 		if !isSearchMarker(lines[i]) {
 			continue
 		}
-		b, err := readBlock(lines, i)
+		b, err := readBlock(lines, i, given != "")
 		if err != nil {
 			return nil, err
 		}
@@ -70,19 +74,25 @@ type searchBlock struct {
 	end             int
 }
 
-// readBlock reads the block whose first marker is lines[at]. The markers of a block have the same length, so a
-// line of another length that consists of "=" belongs to the text. A block that can be divided in two ways is refused.
-func readBlock(lines []string, at int) (searchBlock, error) {
+// readBlock reads the block whose first marker is lines[at]. The markers of a block have the
+// same length, so a line of another length that consists of "=" belongs to the text. A block
+// that can be divided in two ways is refused. hints says that the lines which Roo Code writes
+// before the text are read.
+func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 	end := at + 1
-	for end < len(lines) && !replaceMarker.MatchString(lines[end]) {
+	closes := closing(lines[at:])
+	for end < len(lines) && !closes(lines[end]) {
 		if isSearchMarker(lines[end]) {
-			return searchBlock{}, patchError(end+1, "a SEARCH block begins inside the block of line %d, which is not closed by \">>>>>>> REPLACE\"", at+1)
+			return searchBlock{}, patchError(end+1, "a SEARCH block begins inside the block of line %d, which is not closed by \">>>>>>> REPLACE\". Close that block first; if the text itself has such a line, use longer markers, all of the same length", at+1)
 		}
 		end++
 	}
-	line, from, err := lineHints(lines[:end], at+1)
-	if err != nil {
-		return searchBlock{}, err
+	line, from := 0, at+1
+	if hints && lines[at][0] == '<' {
+		var err error
+		if line, from, err = lineHints(lines[:end], at+1); err != nil {
+			return searchBlock{}, err
+		}
 	}
 	body := lines[from:end]
 	size := len(searchMarker.FindStringSubmatch(lines[at])[1])
@@ -100,7 +110,7 @@ func readBlock(lines []string, at int) (searchBlock, error) {
 		same = other
 	}
 	if end == len(lines) || len(same) == 0 {
-		return searchBlock{}, patchError(at+1, "the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\"")
+		return searchBlock{}, patchError(at+1, "the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\". Send the whole block")
 	}
 	if len(same) > 1 {
 		return searchBlock{}, patchError(at+1, "the SEARCH block has %d lines that could divide it (lines %d and %d). Use longer markers, all of the same length, such as \"<<<<<<<<< SEARCH\", \"=========\" and \">>>>>>>>> REPLACE\"",
@@ -112,7 +122,31 @@ func readBlock(lines []string, at int) (searchBlock, error) {
 	return searchBlock{search: joined(body[:same[0]]), replace: joined(body[same[0]+1:]), line: line, end: end}, nil
 }
 
-// lineHints reads ":start_line:12", ":end_line:14" and the line of dashes behind them. from is the first line of the text.
+// closing returns what recognizes the last marker of the block that begins with lines[0]: a
+// marker of the same kind and length, or any if the block lacks one like that.
+func closing(lines []string) func(string) bool {
+	first := searchMarker.FindStringSubmatch(lines[0])[1]
+	char := ">"
+	if first[0] == '-' {
+		char = "+"
+	}
+	same := func(l string) bool {
+		m := replaceMarker.FindStringSubmatch(l)
+		return m != nil && m[1] == strings.Repeat(char, len(first))
+	}
+	for _, l := range lines[1:] {
+		if same(l) {
+			return same
+		}
+		if isSearchMarker(l) {
+			break
+		}
+	}
+	return replaceMarker.MatchString
+}
+
+// lineHints reads ":start_line:12", ":end_line:14" and the line of dashes behind them. from is
+// the first line of the text. Without the dashes such lines are a part of the text.
 func lineHints(lines []string, at int) (start, from int, err error) {
 	from = at
 	for from < len(lines) {
@@ -129,7 +163,10 @@ func lineHints(lines []string, at int) (start, from int, err error) {
 		}
 		from++
 	}
-	if from > at && from < len(lines) && hintsEnd.MatchString(lines[from]) {
+	if from == len(lines) || !hintsEnd.MatchString(lines[from]) {
+		return 0, at, nil
+	}
+	if from > at {
 		from++
 	}
 	return start, from, nil

@@ -115,7 +115,7 @@ func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
 	old, _ = v.hunk.sides()
 	s, problem := pm.build(v.hunk, v.tier, at)
 	if problem != "" {
-		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1, Msg: fmt.Sprintf("%sit matches line %d only with another indent, and %s. Nothing was changed.\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
+		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1, Msg: fmt.Sprintf("%sit matches line %d only with another indent, and %s. Nothing was changed. Send the hunk with the file's indent:\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
 	}
 	s.Edit = i
 	if !sameText(pm.base, s) {
@@ -167,7 +167,7 @@ func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
 		return v, at, nil
 	}
 	_, new := h.sides()
-	if at := pm.starts(T0, new); len(at) == 1 && h.changes() && telling(new) {
+	if at := pm.starts(T0, new); len(at) == 1 && h.changes() && telling(new) && h.leavesTrace() {
 		return variant{hunk: h, note: fmt.Sprintf("its outcome already stands at line %d; nothing to change", at[0]+1), newLen: len(new)}, at[0], nil
 	}
 	return variant{}, 0, pm.hunkNotFound(i, h)
@@ -176,9 +176,6 @@ func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
 // variants are the hunk per tier; T1 drops blank context lines at its borders.
 func (pm *patchMatcher) variants(h PatchHunk) []variant {
 	out := []variant{{hunk: h, tier: T0}}
-	if pm.opt.ExactOnly {
-		return out
-	}
 	isBlank := func(l PatchLine) bool { return l.Kind == ' ' && strings.TrimSpace(l.Text) == "" }
 	n := len(h.Lines)
 	lead, trail := n > 1 && isBlank(h.Lines[0]), n > 1 && isBlank(h.Lines[n-1])
@@ -188,6 +185,9 @@ func (pm *patchMatcher) variants(h PatchHunk) []variant {
 		if old, _ := short.sides(); strings.TrimSpace(strings.Join(old, "")) != "" {
 			out = append(out, variant{hunk: short, tier: T1})
 		}
+	}
+	if old, _ := h.sides(); len(pm.starts(T2, old)) > 0 {
+		lead, trail = false, false // the blank lines are lines of white space
 	}
 	if trail {
 		cut(0, n-1)

@@ -11,8 +11,9 @@ import (
 // maxNameGap is how many blank lines may separate a file's name from its block.
 const maxNameGap = 1
 
-// nameAbove is the file name directly above a SEARCH marker or above the fence that opens around it. ok is
-// false where there is none; name is then the line in its position, if any, for the message.
+// nameAbove is the file name directly above a SEARCH marker or above the fence that opens
+// around it. ok is false where there is none; name is then the line in its position, if any,
+// for the message.
 func nameAbove(above []string) (name string, ok bool) {
 	i := len(above) - 1
 	blanks := func() {
@@ -53,9 +54,9 @@ func nameInFence(l string) (string, bool) {
 // nameLabel is what models put before a file's name.
 var nameLabel = regexp.MustCompile(`(?i)^(?:#{1,6}\s+|\*\*\s*|[-*]\s+|\d+\.\s+)*(?:(?:file ?name|file|path)\s*:\s*(?:\*\*)?\s*)?`)
 
-// fileName is the path that a line consists of, with the decoration that models add to it: a heading, bold
-// type, quotes, "File:" before it or a colon behind it. A line of prose has none. A name with spaces counts
-// only in backticks.
+// fileName is the path that a line consists of, with the decoration that models add to it: a
+// heading, bold type, quotes, "File:" before it or a colon behind it. A line of prose has none.
+// A name with spaces counts only in backticks.
 func fileName(l string) (string, bool) {
 	t := strings.TrimSpace(l)
 	t = t[len(nameLabel.FindString(t)):]
@@ -81,8 +82,9 @@ var plainNames = []string{
 	"pipfile", "podfile", "procfile", "rakefile", "readme", "tiltfile", "todo", "vagrantfile", "version", "workspace",
 }
 
-// looksLikePath reports whether a word is a file's path rather than prose: it has a folder, an extension or a
-// usual name, at least one letter or digit in its last element, and no character that only prose or markup has.
+// looksLikePath reports whether a word is a file's path rather than prose: it has a folder, an
+// extension or a usual name, at least one letter or digit in its last element, and no character
+// that only prose or markup has.
 func looksLikePath(s string) bool {
 	if s == "" || strings.ContainsAny(s, "<>|\"?*`{}") || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return false
@@ -97,8 +99,8 @@ func looksLikePath(s string) bool {
 	return base != s || strings.ContainsRune(s, '.') || slices.Contains(plainNames, strings.ToLower(s))
 }
 
-// namesOther reports whether the text between two blocks names a file other than that of the first one: the
-// second block may then be meant for it.
+// namesOther reports whether the text between two blocks names a file other than that of the
+// first one: the second block may then be meant for it.
 func namesOther(between []string, file string) bool {
 	for _, l := range between {
 		for _, w := range strings.Fields(l) {

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,13 +22,15 @@ func isUnifiedHeader(l string) bool {
 
 // unifiedParser reads unified diffs, of git or plain.
 type unifiedParser struct {
-	lines []string
-	at    int
-	files []FilePatch
+	lines  []string
+	at     int
+	files  []FilePatch
+	fenced bool // a fence was opened before the first file
 }
 
 func parseUnified(lines []string) ([]FilePatch, error) {
 	p := &unifiedParser{lines: lines}
+	p.fenced = anyLine(lines[:max(0, slices.IndexFunc(lines, isUnifiedHeader))], isFence)
 	for p.at < len(lines) {
 		var err error
 		switch l := lines[p.at]; {
@@ -95,7 +98,7 @@ func (p *unifiedParser) withoutHunks(f FilePatch, mode bool, lineNo int) error {
 		if mode {
 			return patchError(lineNo, "changing a file's mode is not supported; use a shell command")
 		}
-		return patchError(lineNo, "the section for %s has no hunk", f.Path)
+		return patchError(lineNo, "the section for %s has no hunk. Send the lines to change", f.Path)
 	}
 	if f.Op == OpCreate {
 		f.Content = []byte{}
@@ -177,8 +180,8 @@ func (p *unifiedParser) hunk() (PatchHunk, error) {
 	}
 	empties := 0
 	for ; p.at < len(p.lines) && !p.boundary(p.at); p.at++ {
-		if isFence(p.lines[p.at]) {
-			break
+		if l := p.lines[p.at]; p.fenced && indentOf(l) == "" && isFence(l) {
+			break // an indented fence is context
 		}
 		if err := h.body(p.lines[p.at], p.at+1, &empties); err != nil {
 			return h, err

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// reading is how the indent of a new text is meant where the search text matched with another indent than the file's.
+// reading is how the indent of a new text is meant where the search text matched with another
+// indent than the file's.
 type reading int
 
 const (
@@ -16,9 +17,10 @@ const (
 
 const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"
 
-// reindent fits text to the indent of the file at pl, where old matched by tier T3. side is the whole new
-// side, of which text is the part to be written; its indent tells the reading. Where both readings give the
-// same text there is nothing to decide. problem says why the text cannot be fitted.
+// reindent fits text to the indent of the file at pl, where old matched by tier T3. side is the
+// whole new side, of which text is the part to be written; its indent tells the reading. Where
+// both readings give the same text there is nothing to decide. problem says why the text cannot
+// be fitted.
 func (m *matcher) reindent(old, side, text string, pl place) (out, problem string) {
 	at := m.lineOf(pl.start) - 1
 	shifts := m.shifts(contents(old), at)
@@ -38,8 +40,8 @@ func (m *matcher) reindent(old, side, text string, pl place) (out, problem strin
 	return "", unclearIndent
 }
 
-// reading compares the indent of the new side with that of the search text and that of the file's lines from at
-// on. Old and file differ by a uniform shift, so no indent equals both.
+// reading compares the indent of the new side with that of the search text and that of the
+// file's lines from at on. Old and file differ by a uniform shift, so no indent equals both.
 func (m *matcher) reading(shifts []shift, old, side []string, at int) reading {
 	file := make([]string, len(old))
 	for i := range file {
@@ -75,7 +77,8 @@ func compare(n, o, f string) reading {
 	return unclear
 }
 
-// readUnits is the reading where old and file are indented by different characters: those of the new text tell it.
+// readUnits is the reading where old and file are indented by different characters: those of
+// the new text tell it.
 func readUnits(s shift, n, o, f indents) reading {
 	model, file := strings.ContainsAny(n.all, s.from[:1]), strings.ContainsAny(n.all, s.to[:1])
 	switch {

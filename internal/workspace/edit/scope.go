@@ -33,7 +33,7 @@ func (pm *patchMatcher) pick(h PatchHunk, starts []int, n int, scopes []block) (
 		return behind[0], true
 	}
 	if h.HasRange && h.OldLine > 0 {
-		if at, ok := nearestStart(behind, h.OldLine-1+pm.drift); ok {
+		if at, ok := pm.named(behind, h.OldLine-1); ok {
 			return at, true
 		}
 	}
@@ -68,18 +68,15 @@ func inBlocks(starts []int, blocks []block) []int {
 	return out
 }
 
-func nearestStart(starts []int, want int) (int, bool) {
-	best, second, pick := -1, -1, 0
-	for _, s := range starts {
-		d := max(s-want, want-s)
-		switch {
-		case best < 0 || d < best:
-			best, second, pick = d, best, s
-		case second < 0 || d < second:
-			second = d
-		}
+// named returns the position at the line of a header. If the header of the hunk before was
+// wrong, this one is taken to be wrong by as much, unless it names another of the starts as it
+// is: models count lines badly, and the nearest position would be a guess.
+func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
+	drifted := slices.Contains(starts, line+pm.drift)
+	if pm.drift != 0 && slices.Contains(starts, line) {
+		return 0, false
 	}
-	return pick, best >= 0 && best*2 <= second && best < second
+	return line + pm.drift, drifted
 }
 
 // scopes are the blocks of the hunk's "@@" lines. A scope that is not there is
@@ -100,7 +97,7 @@ func (pm *patchMatcher) scopes(i int, h PatchHunk) ([]block, error) {
 			break
 		}
 	}
-	err.Msg = fmt.Sprintf("%sthe line behind @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that stands above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clip(missing), pm.diagnose(err, []string{missing}))
+	err.Msg = fmt.Sprintf("%sthe line behind @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that stands above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clip(missing), pm.diagnose(err, []string{missing}, true))
 	return nil, err
 }
 
@@ -261,8 +258,10 @@ func (pm *patchMatcher) insertAt(i int, h PatchHunk) (int, error) {
 	switch {
 	case h.AtEOF, n == 0:
 		return n, nil
-	case h.HasRange && h.OldLine <= n:
+	case h.HasRange && h.OldLine <= n && pm.drift == 0:
 		return h.OldLine, nil
+	case h.HasRange && pm.drift != 0:
+		return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: fmt.Sprintf("%sit only adds lines, and the line numbers of this patch are wrong (by %d in the hunk before). Add the line above as context. Nothing was changed.", pm.name(i), pm.drift)}
 	}
 	return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: pm.name(i) + "it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + endOfFile + "\". Nothing was changed."}
 }
@@ -284,6 +283,6 @@ func (pm *patchMatcher) ambiguousHunk(i int, v variant, starts []int) error {
 func (pm *patchMatcher) hunkNotFound(i int, h PatchHunk) error {
 	err := &MatchError{Kind: KindNotFound, Edit: i}
 	old, _ := h.sides()
-	err.Msg = fmt.Sprintf("%sits context and removed lines were not found%s. Nothing was changed.\n%s%s", pm.name(i), inFile(pm.opt.Path), pm.elsewhere(strings.Join(old, "\n")), pm.diagnose(err, old))
+	err.Msg = fmt.Sprintf("%sits context and removed lines were not found%s. Nothing was changed.\n%s%s", pm.name(i), inFile(pm.opt.Path), pm.elsewhere(strings.Join(old, "\n")), pm.diagnose(err, old, true))
 	return err
 }

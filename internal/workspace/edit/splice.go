@@ -22,13 +22,18 @@ func pieces(s string) []piece {
 // the place but the new text cannot be fitted to it.
 func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 	s = Span{Start: m.orig(pl.start), End: m.orig(pl.end), Tier: c.tier}
-	if c.tier <= T1 && m.plain {
+	if c.tier <= T1 && m.plain && !pl.noEOL {
 		s.New = []byte(c.new)
 		return s, ""
 	}
 	old, new := c.old, c.new
-	if pl.noEOL {
-		old, new = strings.TrimSuffix(old, "\n"), strings.TrimSuffix(new, "\n")
+	if (c.tier == T2 || c.tier == T4) && m.asLines(old, new, pl) {
+		if old, new = old+"\n", new+"\n"; pl.end < len(m.text) {
+			pl.end++
+			s.End = m.orig(pl.end)
+		} else {
+			pl.noEOL = true
+		}
 	}
 	final := new
 	if c.tier == T3 {
@@ -36,10 +41,25 @@ func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 			return s, problem
 		}
 	}
-	w := &splicer{m: m, pl: pl, tier: c.tier, old: pieces(old), new: pieces(new), final: pieces(final)}
+	w := &splicer{
+		m: m, pl: pl, tier: c.tier, whole: pl.noEOL,
+		old: pieces(old), new: pieces(new), final: pieces(final),
+	}
 	ia, ib := intern(w.keys(w.old), w.keys(w.new))
-	s.New = w.run(diffIDs(ia, ib))
+	if s.New = w.run(diffIDs(ia, ib)); pl.noEOL {
+		s.New = cutEOL(s.New)
+	}
 	return s, ""
+}
+
+// asLines reports whether texts without a last line ending stand for whole lines at pl.
+// Compared with it, a line that both have is the same line also where it is the last one of
+// only one of them.
+func (m *matcher) asLines(old, new string, pl place) bool {
+	if new == "" || strings.HasSuffix(old, "\n") || strings.HasSuffix(new, "\n") {
+		return false
+	}
+	return m.wholeLines(pl.start, pl.end) && (pl.end == 0 || m.text[pl.end-1] != '\n')
 }
 
 // splicer writes the replacement of one place line by line: lines that the
@@ -130,11 +150,7 @@ func (m *matcher) orMajority(eol string) string {
 		return eol
 	}
 	if m.majority == "" {
-		fallback := m.opt.EOL
-		if fallback == "" {
-			fallback = "\n"
-		}
-		m.majority = majorityEOL(m.base, fallback)
+		m.majority = majorityEOL(m.base)
 	}
 	return m.majority
 }

@@ -199,12 +199,10 @@ func countEOL(data []byte) (lf, crlf, cr int) {
 	return lf - crlf, crlf, all - crlf
 }
 
-// majorityEOL is the ending that most lines of data use, or fallback if it has none.
-func majorityEOL(data []byte, fallback string) string {
+// majorityEOL is the ending that most lines of data use, "\n" if it has none.
+func majorityEOL(data []byte) string {
 	lf, crlf, cr := countEOL(data)
 	switch {
-	case lf+crlf+cr == 0:
-		return fallback
 	case lf >= crlf && lf >= cr:
 		return "\n"
 	case crlf >= cr:

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnifiedHunks applies a diff that was written from known hunks, some of them, with an applier of its own.
+// TestUnifiedHunks applies a diff that was written from known hunks, some of them, with an
+// applier of its own.
 func TestUnifiedHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := []string{"a", "b", "c", "", "d", "e e", "f"}

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,16 +13,26 @@ import (
 func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	c := candidate{tier: T1, old: e.Old, new: e.New}
 	fenced, fencedNew := stripFence(c.old, c.new)
-	for _, space := range []bool{true, false} {
+	if c.old, c.new = fenced, fencedNew; fenced != e.Old && strings.TrimSpace(fenced) != "" {
+		if c.places = m.exactOrLast(fenced, all, limit); len(c.places) > 0 {
+			return c
+		}
+	}
+	for _, space := range spaceReadings(fenced) {
 		c.old, c.new = stripNumbers(fenced, fencedNew, space)
+		c.partly = c.old != fenced && c.new == fencedNew &&
+			slices.ContainsFunc(contents(c.new), lineNumber.MatchString)
 		if strings.TrimSpace(c.old) == "" {
 			return candidate{old: e.Old, new: e.New}
 		}
 		if c.old != e.Old && len(c.places) == 0 {
-			if c.places = m.exact(c.old, all, limit); len(c.places) > 0 {
+			if c.places = m.exactOrLast(c.old, all, limit); len(c.places) > 0 {
 				return c
 			}
 		}
+	}
+	if len(m.normalized(T2, c.old, 1)) > 0 {
+		return c // the blank lines at its ends are lines of white space
 	}
 	m.dropBlank(&c, limit)
 	if all {
@@ -29,6 +40,18 @@ func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	}
 	return c
 }
+
+// spaceReadings returns whether a space behind the bar belongs to the number: always where
+// every bar has one before and one behind it, else either way.
+func spaceReadings(old string) []bool {
+	other := func(l string) bool { return !spacedNumber.MatchString(l) }
+	if !slices.ContainsFunc(contents(old), other) {
+		return []bool{true}
+	}
+	return []bool{true, false}
+}
+
+var spacedNumber = regexp.MustCompile(`^ *\d+ \|(?: |$)`)
 
 // dropBlank drops one blank line before, after, or around, whichever drops
 // least; but the loosest form must be unique for that, else it is ambiguous.

@@ -233,7 +233,7 @@ end
 local function on_exit(ws, id, ended)
   if ws.starting then
     ws.id = nil
-    return finish(ws, nil, ended.refused or ('it ended while it started (%s); :AgentLog says why'):format(process.ending(ended)))
+    return finish(ws, nil, ended.refused or ('it stopped while starting (%s); see :AgentLog'):format(process.ending(ended)))
   end
   if ws.id ~= id then
     return
@@ -245,9 +245,9 @@ local function on_exit(ws, id, ended)
   end
   ws.crashes = ws.crashes + 1
   if ws.crashes > max_crashes then
-    return log.tell('the daemon keeps ending, see :AgentLog', vim.log.levels.ERROR)
+    return log.tell('the daemon keeps stopping; see :AgentLog', vim.log.levels.ERROR)
   end
-  log.tell(('the daemon ended (%s); it is started again'):format(process.ending(ended)), vim.log.levels.WARN)
+  log.tell(('the daemon stopped (%s) and is being restarted'):format(process.ending(ended)), vim.log.levels.WARN)
   resume(ws)
 end
 
@@ -338,7 +338,7 @@ function M.request(method, params, fn, opts)
   fn = fn or report
   M.with(function(client, problem)
     if not client then
-      return fn(problem or 'the daemon does not run')
+      return fn(problem or 'the daemon is not running')
     end
     local function answer(err, result)
       if err then

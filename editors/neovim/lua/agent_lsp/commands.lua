@@ -96,7 +96,7 @@ function M.review(opts)
   elseif opts.args == 'diff' then
     return require('agent_lsp.diff').open()
   elseif opts.args ~= '' and opts.args ~= 'tab' then
-    return log.tell(('%s is none of tab, quickfix, diff'):format(opts.args), vim.log.levels.WARN)
+    return log.tell(('%s is not one of tab, quickfix, diff'):format(opts.args), vim.log.levels.WARN)
   end
   review.fill_quickfix()
   require('agent_lsp.overview').open()
@@ -164,14 +164,14 @@ local function restore(id, at)
       return log.tell(err, vim.log.levels.WARN)
     end
     if #res.changes + #res.conflicts == 0 then
-      return log.tell('nothing to change back: the files are as they were then')
+      return log.tell('nothing to undo: the files are already as they were then')
     end
-    local text = files(#res.changes) .. ' changed back'
+    local text = files(#res.changes) .. ' restored'
     if #res.conflicts > 0 then
-      text = text .. (', %d left alone: %s'):format(#res.conflicts, res.conflicts[1].reason)
+      text = text .. (', %d skipped: %s'):format(#res.conflicts, res.conflicts[1].reason)
     end
     vim.cmd.checktime()
-    log.tell(text .. '; :AgentUndo again brings it back')
+    log.tell(text .. '; :AgentUndo again restores it')
   end, at)
 end
 
@@ -254,7 +254,7 @@ function M.log()
     return vim.fn.getfsize(path) > 0
   end, { log.path, require('vim.lsp.log').get_filename() })
   if #paths == 0 then
-    return log.tell('nothing is logged in ' .. vim.fn.fnamemodify(log.path, ':~:h'))
+    return log.tell('there are no log entries in ' .. vim.fn.fnamemodify(log.path, ':~:h'))
   end
   for i, path in ipairs(paths) do
     vim.cmd[i == 1 and 'tabedit' or 'split'](vim.fn.fnameescape(path))

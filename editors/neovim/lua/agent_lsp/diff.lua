@@ -149,7 +149,7 @@ local function accept(proposal, file, buf, list, proposed)
   local now = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   local made, own = decisions(list, proposed, now)
   if not made then
-    return log.tell('a change reaches across the border of a hunk; accept first, then edit in the file', vim.log.levels.WARN)
+    return log.tell('a change crosses the border of a hunk; accept first, then edit in the file', vim.log.levels.WARN)
   end
   make_own(hunks.uri(file), own)
   vim.bo[buf].modified = false

@@ -49,7 +49,7 @@ function M.write(buf)
   look(buf)
   if differs[buf] then
     local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.')
-    log.tell(('%s changed in the buffer and on disk: it is not saved; :write! or :edit! decides'):format(name), vim.log.levels.WARN)
+    log.tell(('%s changed in the buffer and on disk and was not saved: use :write! or :edit!'):format(name), vim.log.levels.WARN)
     return false
   end
   local confirm = vim.o.confirm

@@ -10,7 +10,7 @@ local function tell(text, ready)
     if advice and i == #lines - 1 then
       h.warn(line, { advice })
     elseif ready and vim.startswith(line, 'next: ') then
-      h.ok('ready: `:AgentPrompt` says what you want') -- what it advises is for a shell
+      h.ok('ready: tell the agent what you want with `:AgentPrompt`') -- what it advises is for a shell
     elseif not advice or i < #lines then
       h.info(line)
     end

@@ -169,7 +169,7 @@ end
 local function finish()
   vim.cmd.bwipeout(buffer)
   buffer = nil
-  log.tell('no hunk waits for a decision any longer; the review is closed')
+  log.tell('there are no pending hunks left; the review is closed')
 end
 
 events.on('review', function()

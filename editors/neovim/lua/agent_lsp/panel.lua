@@ -104,11 +104,11 @@ local function footer()
     if permission.is_multi(entry) then
       add(' ↵  send the marked ones', 'Normal', 4)
     end
-    add(entry.kind == 'question' and ' a  answer in words' or ' f  refuse and say why', 'Normal', 2)
-    add('    by these keys in this window', 'AgentLspMeta')
+    add(entry.kind == 'question' and ' a  answer in words' or ' f  reject and give a reason', 'Normal', 2)
+    add('    use these keys in this window', 'AgentLspMeta')
     local more = #permission.list() - 1
     if more > 0 then
-      add(('   %d more behind this'):format(more), 'AgentLspMeta')
+      add(('   %d more after this'):format(more), 'AgentLspMeta')
     end
   end
   local hunks = require('agent_lsp.hunks').count()
@@ -122,13 +122,13 @@ local function footer()
     add(('» %s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery)), 'AgentLspMeta')
   end
   if state.status == 'idle' and (state.broken or #state.queue > 0) then
-    add(#state.queue > 0 and ' c  send the first of these now' or ' c  go on where it stopped', 'AgentLspMeta', 2)
+    add(#state.queue > 0 and ' c  send the first of these now' or ' c  continue where it stopped', 'AgentLspMeta', 2)
   end
   if #lines == 0 and transcript.is_empty() then
     add('Ask for a change, or about the code.', 'AgentLspMeta')
     add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
     add(' q  hide this panel', 'AgentLspMeta', 2)
-    add('    :help agent_lsp tells the rest', 'AgentLspMeta')
+    add('    :help agent_lsp has the details', 'AgentLspMeta')
   end
   if #lines > 0 then
     local fence = render.fence(lines)
@@ -264,11 +264,11 @@ local function map_keys(buf)
     end, 'answer the request')
   end
   map('a', permission.answer_in_words, 'answer in words')
-  map('f', permission.refuse, 'refuse and say why')
+  map('f', permission.refuse, 'reject and give a reason')
   map('gf', M.go_to_file, 'open the file under the cursor')
   map('x', stop_subagent, 'stop the sub-agent')
   map('p', pin, 'pin or unpin this message')
-  map('c', go_on, 'go on where the turn stopped, or with the queue')
+  map('c', go_on, 'continue where the turn stopped, or with the queue')
   map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end

@@ -10,18 +10,18 @@
 
 --- AbortResult says whether there was something to abort.
 ---@class agent_lsp.AbortResult
----@field state string aborting, idle
+---@field state "aborting"|"idle"
 
 --- Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents.
 ---@class agent_lsp.Agent
----@field name? string Name by which it is called.
----@field description? string What the model is told of it.
----@field prompt? string Its instructions.
----@field model? string Its model. Absent: the parent's.
----@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" Its thinking level.
----@field tools? string[] Its tools (names or globs), at most the parent's. Absent: all of them.
----@field permissions? agent_lsp.Permissions Its permissions, at most the parent's.
----@field maxModelCalls? number Its model calls. Absent: the parent's limit.
+---@field name? string Name by which the model calls the agent.
+---@field description? string Description of the agent for the model.
+---@field prompt? string The agent's instructions.
+---@field model? string The agent's model. Default: the parent's model.
+---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" The agent's thinking level.
+---@field tools? string[] The agent's tools (names or globs), limited to the parent's tools. Default: all of them.
+---@field permissions? agent_lsp.Permissions The agent's permissions, limited to the parent's permissions.
+---@field maxModelCalls? number Maximum number of the agent's model calls. Default: the parent's limit.
 
 --- AppliedFile is a file as it stands after a decision.
 ---@class agent_lsp.AppliedFile
@@ -48,13 +48,13 @@
 
 --- Budget limits a turn; zero is no limit.
 ---@class agent_lsp.Budget
----@field tokens? number Most tokens.
----@field cost? number Most money, in the currency of the price table.
+---@field tokens? number Maximum number of tokens.
+---@field cost? number Maximum cost, in the currency of the price table.
 
 --- Check is a command that runs after edits.
 ---@class agent_lsp.Check
 ---@field command? string Command line, run by the shell in the workspace root. ${files} is replaced by the changed files.
----@field files? string[] Globs of files after whose change it runs. Absent: all.
+---@field files? string[] Globs of files whose change triggers the command. Default: all files.
 ---@field timeoutMs? number Time limit in milliseconds.
 
 --- Checkpoint is a state of files that can be restored.
@@ -81,13 +81,17 @@
 --- CheckpointRestoreParams goes back; Scope is files (default), conversation or both.
 ---@class agent_lsp.CheckpointRestoreParams
 ---@field checkpointId string
----@field scope? string
+---@field scope? "files"|"conversation"|"both"
 
 --- CheckpointRestoreResult says what was changed, and how to undo it.
 ---@class agent_lsp.CheckpointRestoreResult
 ---@field changes agent_lsp.RestoreChange[]
 ---@field conflicts agent_lsp.RestoreConflict[]
 ---@field undoCheckpointId string
+
+--- ChildEnvironment says what child processes inherit.
+---@class agent_lsp.ChildEnvironment
+---@field pass? string[] Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains.
 
 --- ClientCapability is capabilities.experimental.agentLsp of the initialize params. The booleans choose how the server asks, not whether; absent is false.
 ---@class agent_lsp.ClientCapability
@@ -98,9 +102,9 @@
 
 --- Command is a program with arguments; no shell reads it.
 ---@class agent_lsp.Command
----@field command? string Program.
----@field args? string[] Arguments.
----@field env? table<string, string> More environment variables.
+---@field command? string Program to run.
+---@field args? string[] Arguments of the program.
+---@field env? table<string, string> Additional environment variables.
 ---@field cwd? string Working directory, relative to the workspace root.
 ---@field timeoutMs? number Time limit in milliseconds.
 
@@ -131,58 +135,60 @@
 ---@field messagesBefore number
 ---@field messagesAfter number
 
---- Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; internal/settings merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command.
+--- Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command.
 ---@class agent_lsp.Config
----@field model? string Id of the model. Without it gpt-5 is used where the provider lists it, else the first model that it lists for conversations.
----@field fallbackModels? string[] Models tried in order when the first cannot answer for a reason that another one may heal.
----@field provider? agent_lsp.Provider The OpenAI-compatible endpoint that answers.
----@field windows? table<string, number> Context windows in tokens by model id or glob, over the built-in table.
----@field prices? table<string, agent_lsp.Price> Prices by model id or glob, over the built-in table.
----@field sampling? agent_lsp.Sampling Sampling parameters. What is 0 or absent is not sent.
----@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Absent leaves it to the provider.
----@field thinkingBudgets? table<string, number> Tokens for thinking, by level.
----@field toolChoice? string auto, none, required, or the name of a tool that must be called.
----@field cacheKey? string Key of the provider's prompt cache. Absent: one per session.
+---@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
+---@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
+---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
+---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
+---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the built-in table.
+---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the built-in table.
+---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent.
+---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
+---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.
+---@field toolChoice? string auto, none, required, or the name of a tool that the model must call.
+---@field cacheKey? string Key for the provider's prompt cache. Default: one key per session.
 ---@field systemPrompt? string Replaces the built-in system prompt.
----@field instructions? string Added to the system prompt.
----@field tools? agent_lsp.Tools Which tools the model gets.
----@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" What happens with an edit: ask waits for each hunk, review applies at once and keeps the hunks to decide, collect gathers without applying, auto applies, confirm uses the editor's own confirmation.
----@field permissions? agent_lsp.Permissions What commands and tools may do without asking.
----@field sandbox? "auto"|"require"|"off" Whether commands run in the system's sandbox: where there is one, always (else they are refused), or never.
----@field sandboxPaths? string[] More folders that commands in the sandbox may write to, such as build caches.
----@field mode? string Name of the mode that is in force, such as plan.
----@field modes? table<string, agent_lsp.Mode> Named sets of model, tools, policies and prompt.
----@field hooks? table<string, agent_lsp.Hook[]> Commands to run at points of the loop, by point; docs/hooks.md says what each reads and may decide.
----@field maxModelCalls? number Model calls in one turn. Negative: no limit.
----@field budget? agent_lsp.Budget Limits of one turn, its sub-agents included; what is spent beyond ends it at the next boundary.
----@field toolTimeoutMs? number Time limit for one tool call in milliseconds; a shorter limit of the tool itself comes first. Waiting for the user is not counted.
----@field maxToolResultBytes? number Bytes of a tool's result that the model gets; head and tail are kept, the whole stands in a file.
----@field retry? agent_lsp.Retry When a failed model call is tried again.
----@field repair? agent_lsp.Repair Mending of what models send.
----@field steeringMode? "all"|"oneAtATime" Whether all waiting steering messages are delivered together.
----@field followUpMode? "all"|"oneAtATime" Whether all waiting follow-ups start one turn together.
----@field maxQueue? number Messages that may wait in one session.
----@field context? agent_lsp.Context How a long history is fitted into the model's window.
+---@field instructions? string Text to append to the system prompt.
+---@field tools? agent_lsp.Tools Which tools are offered to the model.
+---@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog.
+---@field permissions? agent_lsp.Permissions What commands and tools may do without asking the user.
+---@field sandbox? "auto"|"require"|"off" Whether commands run in a sandbox. auto: if the system has one. require: always; commands are refused if there is none. off: never.
+---@field sandboxPaths? string[] Additional folders that sandboxed commands may write to, such as build caches.
+---@field mode? string Name of the active mode, such as plan.
+---@field modes? table<string, agent_lsp.Mode> Modes by name. A mode sets the model, tools, policies and prompt together.
+---@field hooks? table<string, agent_lsp.Hook[]> Commands to run when an event occurs, by event. See docs/hooks.md for their input and for what they can decide.
+---@field maxModelCalls? number Maximum number of model calls in one turn. Negative: no limit.
+---@field budget? agent_lsp.Budget Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call.
+---@field toolTimeoutMs? number Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count.
+---@field maxToolResultBytes? number Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file.
+---@field retry? agent_lsp.Retry When to retry a failed model call.
+---@field repair? agent_lsp.Repair Repair of malformed model output.
+---@field steeringMode? "all"|"oneAtATime" Whether waiting steering messages are delivered all together or one at a time.
+---@field followUpMode? "all"|"oneAtATime" Whether waiting follow-up prompts start one turn together or one turn each.
+---@field maxQueue? number Maximum number of messages waiting in one session.
+---@field context? agent_lsp.Context How a long history is reduced to fit the model's context window.
 ---@field memory? agent_lsp.Memory What the agent remembers between sessions.
----@field project? agent_lsp.Project Instructions, commands and agents that a repository brings along.
----@field sessions? agent_lsp.Retention How long stored sessions are kept.
----@field checkpoints? agent_lsp.Retention How long checkpoints of files are kept.
----@field mcpServers? table<string, agent_lsp.MCP> MCP servers by name, in the shape that other clients use.
----@field languageServers? table<string, agent_lsp.LSP> Language servers that the daemon starts itself where the editor does not answer, by name, over the built-in table.
----@field diagnostics? agent_lsp.Diagnostics Diagnostics after an edit.
+---@field project? agent_lsp.Project Instructions, commands and agents that a repository contains.
+---@field sessions? agent_lsp.Retention How long to keep stored sessions.
+---@field checkpoints? agent_lsp.Retention How long to keep file checkpoints.
+---@field mcpServers? table<string, agent_lsp.MCP> MCP servers by name, in the format that other MCP clients use.
+---@field languageServers? table<string, agent_lsp.LSP> Language servers by name. The daemon starts them when the editor cannot answer. Overrides the built-in table.
+---@field diagnostics? agent_lsp.Diagnostics How diagnostics are reported after an edit.
 ---@field agents? agent_lsp.Agent[] Sub-agents that the model can call.
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
----@field aiComments? "off"|"save" Whether saving a file prompts with its comments that end in AI! (do it) or AI? (answer it).
----@field follow? boolean Whether an editor with the plugin shows the files that the agent looks at and changes; the focus stays where it is.
----@field check? agent_lsp.Check A command that runs after edits; what it prints goes to the model.
----@field formatters? table<string, agent_lsp.Command> Formatters by glob of file names; they read a file's text on stdin and print it formatted.
----@field webSearch? agent_lsp.WebSearch The endpoint of the web_search tool. Without it there is no such tool.
+---@field aiComments? "off"|"save" Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt.
+---@field follow? boolean Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move.
+---@field check? agent_lsp.Check A command to run after edits. Its output is sent to the model.
+---@field formatters? table<string, agent_lsp.Command> Formatters by file name glob. A formatter reads a file on stdin and prints the formatted text.
+---@field webSearch? agent_lsp.WebSearch Search endpoint for the web_search tool. Without it the tool is not offered.
 ---@field fetch? agent_lsp.Fetch The fetch tool.
----@field shell? agent_lsp.Shell How commands run.
+---@field shell? agent_lsp.Shell How shell commands run.
+---@field environment? agent_lsp.ChildEnvironment Environment variables that child processes inherit.
 
 --- ContentBlock is a piece of a prompt or of a message. Type is text, image, file or resource and says which other fields are set. Data is base64.
 ---@class agent_lsp.ContentBlock
----@field type string
+---@field type "text"|"image"|"file"|"resource"
 ---@field text? string
 ---@field mimeType? string
 ---@field data? string
@@ -193,19 +199,26 @@
 
 --- Context says how a long history is fitted into the window.
 ---@class agent_lsp.Context
----@field window? number Context window in tokens. Absent: the provider's word, then the table of models. Negative: never reduce.
----@field reserve? number Tokens kept free for the reply; at most a quarter of the window. Absent: derived from the window.
----@field trigger? number Share of the window beyond which the history is reduced.
----@field target? number Share of the window to which it is reduced.
----@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers; docs/context.md says what each holds.
----@field reducers? string[] Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
----@field keepRecent? number Tokens of the newest messages that summaries and dropping leave alone. Absent: a third of the target, 2,000 to 20,000.
----@field summaryModel? string Model that writes summaries. Absent: the session's.
+---@field window? number Context window in tokens. Default: the size that the provider reports, otherwise the table of models. Negative: never reduce the history.
+---@field reserve? number Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window.
+---@field trigger? number Fraction of the window above which the history is reduced.
+---@field target? number Fraction of the window to which the history is reduced.
+---@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers. See docs/context.md.
+---@field reducers? string[] Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
+---@field keepRecent? number Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000.
+---@field summaryModel? string Model that writes summaries. Default: the session's model.
+
+--- Costs are the parts of a cost, which they add up to. Input is the cost of input that was neither read from nor written to a cache.
+---@class agent_lsp.Costs
+---@field input number
+---@field output number
+---@field cacheRead number
+---@field cacheWrite number
 
 --- Decision decides one hunk, or with "*" every pending hunk that is not named.
 ---@class agent_lsp.Decision
 ---@field hunkId string
----@field action string accept, reject
+---@field action "accept"|"reject"
 ---@field newText? string
 ---@field comment? string
 
@@ -216,7 +229,7 @@
 ---@field replay? boolean
 ---@field turnId string
 ---@field itemId string
----@field kind string text, reasoning, toolInput, toolOutput
+---@field kind "text"|"reasoning"|"toolInput"|"toolOutput"
 ---@field text string
 
 --- Diagnostic is the part of an LSP diagnostic that the agent reads.
@@ -229,8 +242,8 @@
 
 --- Diagnostics sets what the model is told after an edit.
 ---@class agent_lsp.Diagnostics
----@field afterEdit? boolean Whether new diagnostics go into the result of an edit.
----@field waitMs? number Longest wait for them in milliseconds.
+---@field afterEdit? boolean Whether to add new diagnostics to the result of an edit.
+---@field waitMs? number Maximum time to wait for diagnostics in milliseconds.
 
 --- EditorCapability says which agent/editor/* requests the client answers.
 ---@class agent_lsp.EditorCapability
@@ -250,7 +263,7 @@
 
 --- EditorQueryParams asks the editor's own language servers.
 ---@class agent_lsp.EditorQueryParams
----@field operation string diagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls
+---@field operation "diagnostics"|"definition"|"references"|"implementation"|"hover"|"documentSymbol"|"workspaceSymbol"|"incomingCalls"|"outgoingCalls"
 ---@field uri? string
 ---@field position? agent_lsp.Position
 ---@field query? string
@@ -290,18 +303,18 @@
 
 --- Embeddings names the model that embeds memories.
 ---@class agent_lsp.Embeddings
----@field model? string Embeddings model of the provider. Absent: full text only. What was remembered with another model, or none, is found by its words until it is saved again.
----@field baseUrl? string Another endpoint than the provider's. It is not sent the provider's key.
----@field apiKeyEnv? string Environment variable that holds the key of that other endpoint.
+---@field model? string Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again.
+---@field baseUrl? string Endpoint for embeddings, if it is not the provider's. The provider's key is not sent to it.
+---@field apiKeyEnv? string Environment variable that contains the key of that endpoint.
 
 --- Empty is a result or params without fields.
 ---@class agent_lsp.Empty
 
 --- Fetch sets the fetch tool.
 ---@class agent_lsp.Fetch
----@field enabled? boolean Whether the fetch tool exists.
----@field hosts? string[] Hosts (globs) that it may reach. Absent: all public ones.
----@field maxBytes? number Most bytes of an answer.
+---@field enabled? boolean Whether to offer the fetch tool.
+---@field hosts? string[] Hosts (globs) that the tool may connect to. Default: all public hosts.
+---@field maxBytes? number Maximum size of a response in bytes.
 ---@field timeoutMs? number Time limit in milliseconds.
 
 --- FileBase is the text that the hunks were made against.
@@ -328,7 +341,7 @@
 ---@class agent_lsp.Grant
 ---@field grantId string
 ---@field pattern string
----@field scope string
+---@field scope "session"|"always"
 ---@field uses number
 
 --- HintData is the data of CodeProviderNotConfigured: what to set.
@@ -337,10 +350,10 @@
 
 --- Hook is a command at a point of the loop: JSON on stdin, a decision on stdout.
 ---@class agent_lsp.Hook
----@field matcher? string Glob of tool names, for tool hooks. Absent: all.
----@field command? string Program.
----@field args? string[] Arguments.
----@field env? table<string, string> More environment variables.
+---@field matcher? string For tool hooks: glob of tool names. Default: all tools.
+---@field command? string Program to run.
+---@field args? string[] Arguments of the program.
+---@field env? table<string, string> Additional environment variables.
 ---@field timeoutMs? number Time limit in milliseconds.
 
 --- Hunk is one decidable change. Range covers NewText when placed, else OldText.
@@ -349,7 +362,7 @@
 ---@field range agent_lsp.Range
 ---@field oldText string
 ---@field newText string
----@field state string pending, accepted, rejected, stale
+---@field state "pending"|"accepted"|"rejected"|"stale"
 ---@field matchTier string
 
 --- HunkConflict is a decision that could not be carried out.
@@ -360,15 +373,15 @@
 --- Item is one thing of a turn that a client shows. Type says which fields are set.
 ---@class agent_lsp.Item
 ---@field itemId string
----@field type string userMessage, assistantMessage, reasoning, toolCall, plan, notice
+---@field type "userMessage"|"assistantMessage"|"reasoning"|"toolCall"|"plan"|"notice"
 ---@field parentItemId? string
 ---@field createdAt string
 ---@field text? string Messages, reasoning and notices. Always sent with them, empty or not.
 ---@field content? agent_lsp.ContentBlock[] also images of a tool's result
----@field source? string userMessage: prompt, steer, followUp, job
----@field status? string toolCall always; messages: retracted, aborted
----@field level? string notice: info, warning, error
----@field pinned? boolean userMessage: stays in the model's view, whatever is reduced
+---@field source? "prompt"|"steer"|"followUp"|"job" Source is set for userMessage.
+---@field status? "pending"|"awaitingPermission"|"awaitingReview"|"running"|"completed"|"failed"|"denied"|"skipped"|"cancelled"|"retracted"|"aborted" Status is always set for toolCall. A message has retracted or aborted, or none.
+---@field level? "info"|"warning"|"error" Level is set for notice.
+---@field pinned? boolean Pinned is set for a userMessage that stays in the model's view, whatever is reduced.
 ---@field entries? agent_lsp.PlanEntry[] plan
 ---@field callId? string Tool calls. Result is the text that the model gets, Details is for the screen.
 ---@field name? string
@@ -392,9 +405,9 @@
 --- Job is a background command or sub-agent.
 ---@class agent_lsp.Job
 ---@field jobId string
----@field kind string command, agent
+---@field kind "command"|"agent"
 ---@field title string
----@field status string running, completed, failed, killed
+---@field status "running"|"completed"|"failed"|"killed"
 ---@field exitCode? number
 ---@field startedAt string
 
@@ -409,19 +422,19 @@
 --- JobReadResult is a job's output so far.
 ---@class agent_lsp.JobReadResult
 ---@field output string
----@field status string
+---@field status "running"|"completed"|"failed"|"killed"
 
 --- LSP is one language server that the daemon may start.
 ---@class agent_lsp.LSP
----@field command? string Program.
----@field args? string[] Arguments.
----@field env? table<string, string> More environment variables.
----@field extensions? string[] File name extensions with their dot.
----@field languageId? string Language id sent to the server. Absent: by extension.
----@field rootMarkers? string[] Files that mark a root, such as go.mod.
----@field initializationOptions? any Sent with initialize.
+---@field command? string Program to run.
+---@field args? string[] Arguments of the program.
+---@field env? table<string, string> Additional environment variables.
+---@field extensions? string[] File name extensions, with the dot.
+---@field languageId? string Language id sent to the server. Default: chosen by extension.
+---@field rootMarkers? string[] Files that mark a project root, such as go.mod.
+---@field initializationOptions? any Options sent with initialize.
 ---@field settings? any Answer to workspace/configuration.
----@field disabled? boolean Not started, also where the built-in table has it.
+---@field disabled? boolean Do not start this server, even if it is in the built-in table.
 
 --- Location is a place in a file.
 ---@class agent_lsp.Location
@@ -430,29 +443,29 @@
 
 --- MCP is one MCP server.
 ---@class agent_lsp.MCP
----@field type? "stdio"|"http"|"streamable-http" How it is reached. Absent: stdio with a command, http with a url.
----@field command? string Program of a stdio server.
+---@field type? "stdio"|"http"|"streamable-http" Transport of the server. Default: stdio if it has a command, http if it has a URL.
+---@field command? string Program of a stdio server to run.
 ---@field args? string[] Arguments of a stdio server.
----@field env? table<string, string> Environment variables of a stdio server. ${NAME} is replaced from the environment.
+---@field env? table<string, string> Environment variables of a stdio server. ${NAME} is replaced by that environment variable.
 ---@field cwd? string Working directory of a stdio server.
 ---@field url? string Address of an HTTP server.
----@field headers? table<string, string> HTTP headers. ${NAME} is replaced from the environment.
----@field disabled? boolean Not started.
----@field tools? agent_lsp.ToolFilter Which of its tools are offered.
----@field timeoutMs? number Time for one call in milliseconds.
+---@field headers? table<string, string> HTTP headers. ${NAME} is replaced by that environment variable.
+---@field disabled? boolean Do not start this server.
+---@field tools? agent_lsp.ToolFilter Which of the server's tools to offer.
+---@field timeoutMs? number Time limit of one call in milliseconds.
 
 --- Memory sets what is remembered between sessions.
 ---@class agent_lsp.Memory
----@field enabled? boolean Whether the tools remember and recall exist.
----@field inject? number Memories that are told the model with each prompt by themselves: those that fit it best, each once until the context is reduced.
----@field embeddings? agent_lsp.Embeddings Search by meaning beside full text.
+---@field enabled? boolean Whether to offer the tools remember and recall.
+---@field inject? number Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced.
+---@field embeddings? agent_lsp.Embeddings Search by meaning in addition to full-text search.
 
 --- MemoryEntry is something kept across sessions.
 ---@class agent_lsp.MemoryEntry
 ---@field key string
 ---@field content string
 ---@field tags string[]
----@field scope string
+---@field scope "workspace"|"user"
 ---@field score? number
 ---@field createdAt string
 ---@field updatedAt string
@@ -464,21 +477,21 @@
 --- MemoryKeyParams names a memory.
 ---@class agent_lsp.MemoryKeyParams
 ---@field key string
----@field scope? string
+---@field scope? "workspace"|"user"
 
 --- MemorySaveParams keeps something across sessions.
 ---@class agent_lsp.MemorySaveParams
 ---@field key string
 ---@field content string
 ---@field tags? string[]
----@field scope? string
+---@field scope? "workspace"|"user"
 
 --- MemorySearchParams finds memories.
 ---@class agent_lsp.MemorySearchParams
 ---@field query string
 ---@field topK? number
 ---@field tagsInclude? string[]
----@field scope? string
+---@field scope? "workspace"|"user"
 
 --- MemorySearchResult lists what was found, best first.
 ---@class agent_lsp.MemorySearchResult
@@ -486,22 +499,35 @@
 
 --- Mode is a named set of settings that a session can switch to.
 ---@class agent_lsp.Mode
----@field description? string Shown where a mode is chosen.
----@field model? string Model of the mode.
----@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" Thinking level of the mode.
----@field tools? agent_lsp.Tools Tools of the mode.
----@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" Edit policy of the mode.
----@field permissions? agent_lsp.Permissions Permissions of the mode.
----@field instructions? string Added to the system prompt in the mode.
+---@field description? string Description shown when the user chooses a mode.
+---@field model? string Model of this mode.
+---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" Thinking level of this mode.
+---@field tools? agent_lsp.Tools Tools of this mode.
+---@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" Edit policy of this mode.
+---@field permissions? agent_lsp.Permissions Permissions of this mode.
+---@field instructions? string Text to append to the system prompt in this mode.
 
 --- Model is one model; absent facts are unknown.
 ---@class agent_lsp.Model
----@field id string
----@field contextWindow? number
+---@field id string usable as a model reference
+---@field provider string its name, or the host
+---@field name? string
+---@field contextWindow? number tokens
+---@field maxOutput? number tokens
 ---@field vision? boolean
 ---@field tools? boolean
+---@field thinking? string[] levels
+---@field cost? agent_lsp.ModelCost
+---@field source "server"|"catalog"|"settings" of the figures
 
---- ModelsResult lists the models that the provider offers.
+--- ModelCost is the price of a model in US dollars per million tokens.
+---@class agent_lsp.ModelCost
+---@field input number
+---@field output number
+---@field cacheRead? number
+---@field cacheWrite? number
+
+--- ModelsResult lists the models of all providers that can be used.
 ---@class agent_lsp.ModelsResult
 ---@field models agent_lsp.Model[]
 
@@ -513,7 +539,7 @@
 ---@class agent_lsp.PermissionOption
 ---@field optionId string
 ---@field name string
----@field kind string allow_once, allow_session, allow_always, reject_once, reject_always
+---@field kind "allow_once"|"allow_session"|"allow_always"|"reject_once"|"reject_always"
 ---@field pattern? string
 
 --- PermissionRevokeParams ends a grant.
@@ -522,13 +548,13 @@
 
 --- Permissions decides what runs without asking.
 ---@class agent_lsp.Permissions
----@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, only read-only commands; ask: every other command asks; workspace: commands run in the sandbox without asking; trust: nothing asks.
----@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny wins over ask, ask over allow.
+---@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks.
+---@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow.
 
 --- PlanEntry is one line of a plan item.
 ---@class agent_lsp.PlanEntry
 ---@field content string
----@field status string pending, inProgress, completed
+---@field status "pending"|"inProgress"|"completed"
 
 --- Position is a zero-based line and character, in the negotiated encoding.
 ---@class agent_lsp.Position
@@ -537,15 +563,15 @@
 
 --- Price is what a million tokens cost.
 ---@class agent_lsp.Price
----@field input? number Price of a million input tokens.
----@field output? number Price of a million output tokens.
----@field cached? number Price of a million input tokens read from the provider's cache.
----@field cacheWrite? number Price of a million input tokens written to the provider's cache.
+---@field input? number Price per million input tokens.
+---@field output? number Price per million output tokens.
+---@field cached? number Price per million input tokens read from the provider's cache.
+---@field cacheWrite? number Price per million input tokens written to the provider's cache.
 
 --- Project sets what a repository may bring along.
 ---@class agent_lsp.Project
----@field instructions? string[] Names of instruction files; in each folder the first that exists counts, from the root down to the working directory.
----@field maxBytes? number Most bytes of all instruction files together; the nearest are kept.
+---@field instructions? string[] Names of instruction files. In each folder from the root down to the working directory, the first existing one is used.
+---@field maxBytes? number Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept.
 
 --- PromptContext is what the user sees while prompting.
 ---@class agent_lsp.PromptContext
@@ -558,7 +584,7 @@
 ---@field sessionId? string
 ---@field prompt string|agent_lsp.ContentBlock[]
 ---@field context? agent_lsp.PromptContext
----@field delivery? string auto, queue
+---@field delivery? "auto"|"queue"
 ---@field clientMessageId? string
 ---@field pin? boolean stays in the model's view, whatever is reduced
 
@@ -567,7 +593,7 @@
 ---@field sessionId string
 ---@field messageId string
 ---@field turnId? string
----@field disposition string started, queued
+---@field disposition "started"|"queued"
 
 --- Proposal is an edit that the user decides on, hunk by hunk.
 ---@class agent_lsp.Proposal
@@ -577,7 +603,7 @@
 ---@field turnId string
 ---@field itemId string
 ---@field title string
----@field state string proposed, applied, partiallyApplied, rejected, withdrawn, conflict, superseded
+---@field state "proposed"|"applied"|"partiallyApplied"|"rejected"|"withdrawn"|"conflict"|"superseded"
 ---@field stat agent_lsp.Stat
 ---@field files agent_lsp.ProposalFile[]
 
@@ -598,10 +624,10 @@
 
 --- ProposalFile is what a proposal does to one file. Version is null for a file that is not open.
 ---@class agent_lsp.ProposalFile
----@field op string modify, create, delete, rename
+---@field op "modify"|"create"|"delete"|"rename"
 ---@field uri string
 ---@field newUri? string
----@field placement string proposed, applied: whether pending text already stands in the buffer
+---@field placement "proposed"|"applied" whether pending text is already in the buffer
 ---@field version number|nil
 ---@field base agent_lsp.FileBase
 ---@field hunks agent_lsp.Hunk[]
@@ -615,7 +641,7 @@
 ---@class agent_lsp.ProposalListParams
 ---@field sessionId? string
 ---@field uri? string
----@field state? string
+---@field state? "proposed"|"applied"|"partiallyApplied"|"rejected"|"withdrawn"|"conflict"|"superseded"
 
 --- ProposalListResult lists proposals, oldest first.
 ---@class agent_lsp.ProposalListResult
@@ -638,19 +664,19 @@
 ---@field applied agent_lsp.AppliedFile[]
 ---@field conflicts agent_lsp.HunkConflict[]
 
---- Provider names an OpenAI-compatible endpoint and where its key comes from.
+--- Provider names a model endpoint and where its key comes from.
 ---@class agent_lsp.Provider
----@field baseUrl? string Base URL, such as https://api.openai.com/v1.
----@field apiKeyEnv? string Environment variable that holds the key. Default: OPENAI_API_KEY.
----@field apiKeyCommand? string[] Command that prints the key, as an argument list; asked before each call, kept for a minute; asked anew once when the provider refuses what was kept.
----@field headers? table<string, string> More HTTP headers. ${NAME} is replaced from the environment.
----@field query? table<string, string> More query parameters, such as api-version.
+---@field baseUrl? string Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta.
+---@field apiKeyEnv? string Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API.
+---@field apiKeyCommand? string[] Command that prints the API key, as a list of arguments. Its output is cached for one minute, and the command runs again if the provider rejects the key.
+---@field headers? table<string, string> Additional HTTP headers. ${NAME} is replaced by that environment variable.
+---@field query? table<string, string> Additional query parameters, such as api-version.
 ---@field organization? string OpenAI organization id.
----@field api? "chat"|"responses" Which API of the provider is used.
----@field deferLoading? boolean Whether the responses API of the provider knows tool_search and defer_loading, for tools that are loaded on demand. Absent: OpenAI itself from gpt-5.4 on.
----@field stream? boolean Whether replies are streamed.
----@field idleTimeoutMs? number Silence of a stream after which the call counts as failed, in milliseconds.
----@field probe? boolean Whether a local server is looked for on the usual loopback ports when nothing is set.
+---@field api? "chat"|"responses"|"anthropic"|"gemini" API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own.
+---@field deferLoading? boolean Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later.
+---@field stream? boolean Whether to stream replies.
+---@field idleTimeoutMs? number Time in milliseconds without data after which a stream counts as failed.
+---@field probe? boolean Whether to look for a local model server on the usual ports when no provider is set.
 
 --- ProviderStatus tells which provider is in use; never a key.
 ---@class agent_lsp.ProviderStatus
@@ -663,7 +689,7 @@
 --- QueueEntry is a message that waits to be delivered.
 ---@class agent_lsp.QueueEntry
 ---@field messageId string
----@field delivery string steer, followUp
+---@field delivery "steer"|"followUp"
 ---@field prompt string|agent_lsp.ContentBlock[]
 
 --- QueueParams names a session and, to remove, a queued message.
@@ -682,10 +708,10 @@
 
 --- Repair switches the parts that mend what models send.
 ---@class agent_lsp.Repair
----@field normalizer? boolean Mends names, ids and arguments of tool calls.
----@field stripAnsi? boolean Takes terminal escapes out of the model's text.
----@field fallbackParser? "auto"|"on"|"off" Reads tool calls that a model wrote as text; auto: only for models without tool support.
----@field validator? string[] Kinds of bad replies that are asked for again: blank, truncated, tentative, repetitive, reasoningOnly.
+---@field normalizer? boolean Repairs names, ids and arguments of tool calls.
+---@field stripAnsi? boolean Removes terminal escape sequences from the model's text.
+---@field fallbackParser? "auto"|"on"|"off" Reads tool calls that a model wrote as text. auto: only for models without tool support.
+---@field validator? string[] Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly.
 
 --- RequestPermissionParams asks the user whether a call may run.
 ---@class agent_lsp.RequestPermissionParams
@@ -696,6 +722,7 @@
 ---@field title string
 ---@field reason string
 ---@field subject agent_lsp.Subject
+---@field sandbox? "inside"|"outside"|"none" of a command: where it runs if it is allowed
 ---@field preview? string
 ---@field options agent_lsp.PermissionOption[]
 
@@ -715,7 +742,7 @@
 --- RestoreChange is one file that a restore changed.
 ---@class agent_lsp.RestoreChange
 ---@field uri string
----@field op string
+---@field op "modify"|"create"|"delete"|"rename"
 
 --- RestoreConflict is one file that a restore left alone.
 ---@class agent_lsp.RestoreConflict
@@ -724,18 +751,18 @@
 
 --- Retention bounds what is stored; zero is no limit.
 ---@class agent_lsp.Retention
----@field maxAgeDays? number Age in days beyond which it is removed. 0: never.
----@field maxBytes? number Bytes of one workspace beyond which the oldest are removed. 0: never.
+---@field maxAgeDays? number Maximum age in days. 0: no limit.
+---@field maxBytes? number Maximum size in bytes for one workspace. The oldest entries are removed first. 0: no limit.
 
 --- Retry says when a failed model call is tried again.
 ---@class agent_lsp.Retry
----@field maxRetries? number Tries after the first.
----@field initialDelayMs? number First delay in milliseconds; doubled each time, with jitter.
----@field maxDelayMs? number Longest delay in milliseconds, also for what the provider asks for.
+---@field maxRetries? number Maximum number of retries.
+---@field initialDelayMs? number Delay before the first retry in milliseconds. It doubles with each retry, with jitter.
+---@field maxDelayMs? number Maximum delay in milliseconds, also for a delay that the provider requests.
 
 --- RetryError is why a model call is tried again.
 ---@class agent_lsp.RetryError
----@field kind string
+---@field kind "auth"|"rate_limit"|"quota"|"overloaded"|"context_overflow"|"content_filter"|"client"|"transient"|"blank"|"stream_idle"|"truncated"|"script"
 ---@field message string
 
 --- RetryScheduled tells that a model call failed and is tried again after DelayMs.
@@ -751,17 +778,17 @@
 
 --- Sampling holds sampling parameters; zero is not sent.
 ---@class agent_lsp.Sampling
----@field maxTokens? number Most tokens of a reply. Absent: derived from the model and the free window; OpenAI, Azure, Gemini, Mistral and local servers are left to their own.
----@field temperature? number Temperature.
----@field topP? number Nucleus sampling.
----@field topK? number Top-k sampling, where the provider knows it.
----@field minP? number Min-p sampling, where the provider knows it.
+---@field maxTokens? number Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window.
+---@field temperature? number Sampling temperature.
+---@field topP? number Nucleus sampling (top-p).
+---@field topK? number Top-k sampling, if the provider supports it.
+---@field minP? number Min-p sampling, if the provider supports it.
 ---@field presencePenalty? number Presence penalty.
----@field repetitionPenalty? number Repetition penalty, where the provider knows it.
+---@field repetitionPenalty? number Repetition penalty, if the provider supports it.
 
 --- SeedMessage is a message of a history that a client brings along.
 ---@class agent_lsp.SeedMessage
----@field role string user, assistant, system
+---@field role "user"|"assistant"|"system"
 ---@field content string|agent_lsp.ContentBlock[]
 
 --- ServerCapability is capabilities.experimental.agentLsp of the initialize result.
@@ -770,7 +797,7 @@
 ---@field methods string[]
 ---@field notifications string[]
 ---@field serverRequests string[]
----@field editPolicies string[]
+---@field editPolicies ("ask"|"review"|"collect"|"auto"|"confirm")[]
 ---@field limits table<string, number>
 
 --- Session is a stored session as a client shows it.
@@ -780,7 +807,7 @@
 ---@field cwd string
 ---@field createdAt string
 ---@field updatedAt string
----@field status string idle, running, awaiting, paused
+---@field status "idle"|"running"|"awaiting"|"paused"
 ---@field messages number
 ---@field usage agent_lsp.Usage
 ---@field contextTokens? number
@@ -802,7 +829,7 @@
 --- SessionExportParams asks for a session as json (importable) or markdown.
 ---@class agent_lsp.SessionExportParams
 ---@field sessionId string
----@field format? string
+---@field format? "json"|"markdown"
 
 --- SessionExportResult is the exported text.
 ---@class agent_lsp.SessionExportResult
@@ -864,7 +891,7 @@
 ---@class agent_lsp.SessionStatus
 ---@field sessionId string
 ---@field title string
----@field status string
+---@field status "idle"|"running"|"awaiting"|"paused"
 ---@field turnId? string
 
 --- SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by their itemId.
@@ -884,7 +911,7 @@
 ---@field sessionId string
 ---@field seq number
 ---@field replay? boolean
----@field status string
+---@field status "idle"|"running"|"awaiting"|"paused"
 ---@field title? string
 ---@field usage? agent_lsp.Usage
 ---@field contextTokens? number
@@ -895,10 +922,10 @@
 
 --- Shell sets how commands run.
 ---@class agent_lsp.Shell
----@field program? string Shell that runs commands. Absent: the system's.
----@field timeoutMs? number Time for a command that names none, in milliseconds.
----@field maxTimeoutMs? number Most time that a command may ask for, in milliseconds.
----@field passEnv? string[] Variables that are passed on although their names look like secrets.
+---@field program? string Shell that runs commands. Default: the system's shell.
+---@field timeoutMs? number Default time limit of a command in milliseconds.
+---@field maxTimeoutMs? number Maximum time limit that a command may request, in milliseconds.
+---@field passEnv? string[] Older name of environment.pass. Both lists apply.
 
 --- SlashCommand is a template that a prompt may begin with, as /name.
 ---@class agent_lsp.SlashCommand
@@ -937,27 +964,27 @@
 ---@field sessionId string
 ---@field prompt string|agent_lsp.ContentBlock[]
 ---@field expectedTurnId? string
----@field ifIdle? string startTurn, queue, error
+---@field ifIdle? "startTurn"|"queue"|"error"
 ---@field persist? boolean absent: true
----@field role? string user, system (only with persist false)
+---@field role? "user"|"system" system only with persist false
 ---@field itemId? string
 ---@field pin? boolean stays in the model's view, whatever is reduced
 
 --- SteerResult says what became of a steer.
 ---@class agent_lsp.SteerResult
----@field outcome string injected, startedTurn, queued
+---@field outcome "injected"|"startedTurn"|"queued"
 ---@field messageId string
 ---@field turnId? string
 
 --- Subagents bounds sub-agents.
 ---@class agent_lsp.Subagents
----@field maxDepth? number How deep sub-agents may call sub-agents.
----@field maxTasks? number Tasks of one parallel call.
----@field concurrency? number Tasks that run at once.
+---@field maxDepth? number How deeply sub-agents may be nested.
+---@field maxTasks? number Maximum number of tasks in one parallel call.
+---@field concurrency? number Maximum number of tasks that run in parallel.
 
 --- Subject is what a permission is about.
 ---@class agent_lsp.Subject
----@field kind string command, edit, read, mcp, network, trust
+---@field kind "command"|"edit"|"read"|"mcp"|"network"|"trust"
 ---@field command? string
 ---@field cwd? string
 ---@field uris? string[]
@@ -968,22 +995,22 @@
 ---@field label string
 ---@field description string
 ---@field schema any
----@field effect string read_only, mutates, dangerous
+---@field effect "read_only"|"mutates"|"dangerous"
 ---@field source string
 ---@field deferred? boolean
 
 --- ToolFilter chooses among the tools of an MCP server, by the server's own names.
 ---@class agent_lsp.ToolFilter
----@field enable? string[] Only these tools (names or globs).
----@field disable? string[] Not these tools (names or globs).
+---@field enable? string[] Offer only these tools (names or globs).
+---@field disable? string[] Do not offer these tools (names or globs).
 
 --- Tools chooses the model's tools.
 ---@class agent_lsp.Tools
----@field enable? string[] Only these tools (names or globs), and those that are off by default.
----@field disable? string[] Not these tools (names or globs).
----@field deferBytes? number Bytes of tool descriptions in a request beyond which tools are announced by name only. Negative: never.
----@field stopAfter? string[] Tools (names or globs) whose results end the turn without another model call; errors do not.
----@field maxParallel? number Read-only calls that run at once.
+---@field enable? string[] Offer only these tools (names or globs). This also enables tools that are off by default.
+---@field disable? string[] Do not offer these tools (names or globs).
+---@field deferBytes? number Size in bytes of tool descriptions in a request above which further tools are listed by name only. Negative: never.
+---@field stopAfter? string[] Tools (names or globs) whose successful result ends the turn without another model call.
+---@field maxParallel? number Maximum number of read-only calls that run in parallel.
 
 --- ToolsListResult lists the tools that the model has.
 ---@class agent_lsp.ToolsListResult
@@ -992,9 +1019,9 @@
 --- Turn is a turn's summary. EndReason is absent while the turn runs.
 ---@class agent_lsp.Turn
 ---@field turnId string
----@field status string completed, aborted, failed, running
----@field endReason? string stop, max_model_calls, budget, aborted, error, length, content_filter
----@field abortPhase? string inference, tool_execution
+---@field status "running"|"completed"|"aborted"|"failed"
+---@field endReason? "stop"|"max_model_calls"|"budget"|"aborted"|"error"|"length"|"content_filter"
+---@field abortPhase? "inference"|"tool_execution"
 ---@field modelCalls number
 ---@field toolCalls number
 ---@field toolErrors number
@@ -1011,7 +1038,7 @@
 
 --- TurnError is why a turn failed.
 ---@class agent_lsp.TurnError
----@field kind string
+---@field kind "auth"|"rate_limit"|"quota"|"overloaded"|"context_overflow"|"content_filter"|"client"|"transient"|"blank"|"stream_idle"|"truncated"|"script"
 ---@field message string
 ---@field retryable boolean
 
@@ -1044,9 +1071,10 @@
 ---@field total number
 ---@field cost? number
 ---@field costEstimated? boolean
+---@field costs? agent_lsp.Costs
 
 --- WebSearch names the endpoint of the web_search tool.
 ---@class agent_lsp.WebSearch
----@field url? string Address; {query} is replaced by the query, else it is sent as parameter q. It answers JSON.
+---@field url? string URL of an endpoint that returns JSON. {query} is replaced by the query; without it the query is sent as parameter q.
 ---@field apiKeyEnv? string Environment variable whose value is sent as a bearer token.
----@field headers? table<string, string> HTTP headers. ${NAME} is replaced from the environment.
+---@field headers? table<string, string> HTTP headers. ${NAME} is replaced by that environment variable.

@@ -83,7 +83,7 @@ function M.compaction(c)
     return ('the context stays as it is, at %d tokens'):format(c.tokensAfter)
   end
   local what = c.tokensAfter < c.tokensBefore and 'context reduced from %d to %d tokens'
-    or 'context summed up, and no smaller by that: %d tokens before, %d after'
+    or 'context summarized, but not smaller: %d tokens before, %d after'
   return what:format(c.tokensBefore, c.tokensAfter)
 end
 
@@ -193,7 +193,7 @@ local function message(item)
   local out = M.lines(item.done and item.text:gsub('%s+$', '') or item.text)
   if d.status == 'retracted' then
     return {
-      lines = { ('(%d %s taken back, the answer begins again)'):format(#out, #out == 1 and 'line' or 'lines') },
+      lines = { ('(%d %s withdrawn, the answer starts again)'):format(#out, #out == 1 and 'line' or 'lines') },
       group = 'AgentLspMeta',
     }
   end

@@ -94,7 +94,7 @@ local function told(err, res, raw)
   if err then
     if raw and raw.code == stale_proposal and raw.data and raw.data.proposal then
       hunks.take(raw.data.proposal)
-      err = 'the proposal has changed meanwhile; look at it again'
+      err = 'the proposal has changed; review it again'
     end
     log.tell(err, vim.log.levels.WARN)
   elseif #(res.conflicts or {}) > 0 then
@@ -202,7 +202,7 @@ local function decide_all(action, comment)
   if next(left) then
     local where = vim.tbl_keys(left)
     table.sort(where)
-    log.tell(('hunks of another folder still wait: %s'):format(table.concat(where, ', ')))
+    log.tell(('hunks in another folder are still pending: %s'):format(table.concat(where, ', ')))
   elseif decided == 0 then
     log.tell('no pending hunks')
   end

@@ -70,7 +70,7 @@ end
 function M.pick(action)
   action = action ~= '' and action or 'resume'
   if not actions[action] then
-    return log.tell(('%s is none of resume, fork, rename, archive, export, delete'):format(action), vim.log.levels.WARN)
+    return log.tell(('%s is not one of resume, fork, rename, archive, export, delete'):format(action), vim.log.levels.WARN)
   end
   local at = { workspace = client.workspace() } -- whatever window the choice is made in
   client.request('agent/session/list', { limit = 100 }, function(err, res)

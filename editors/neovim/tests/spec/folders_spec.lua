@@ -143,7 +143,8 @@ H.case('! decides what belongs to the workspace that one is in; in the overview 
   H.equal({ H.hunks(1).count(), H.lines(a), H.lines(b) }, { 1, { 'one' }, { 'TWO' } })
   H.wait('the word about the other folder', function()
     return vim.iter(H.notices):find(function(n)
-      return n.text:find('another folder still wait: [^,]*' .. vim.pesc(vim.fs.basename(first)))
+      local where = 'another folder are still pending: [^,]*'
+      return n.text:find(where .. vim.pesc(vim.fs.basename(first)))
     end)
   end)
   vim.cmd('AgentPrompt once more')

@@ -41,7 +41,7 @@ H.case('commands, patterns and messages are shown letter by letter, whatever Mar
   })
   vim.cmd('AgentPrompt remove *a* and _b_')
   H.wait('the question', function()
-    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('f  refuse', 1, true)
+    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('f  reject', 1, true)
   end)
   local transcript = require('agent_lsp.transcript')
   --- What of a line is seen: conceal takes the rest away.
@@ -87,8 +87,8 @@ H.case('one line that was taken back, or is not shown, is told as one', function
   local function look(text)
     return require('agent_lsp.render').item({ data = { type = 'assistantMessage', status = 'retracted' }, text = text, depth = 0 }).lines
   end
-  H.equal(look('broke'), { '(1 line taken back, the answer begins again)' })
-  H.equal(look('broke\noff'), { '(2 lines taken back, the answer begins again)' })
+  H.equal(look('broke'), { '(1 line withdrawn, the answer starts again)' })
+  H.equal(look('broke\noff'), { '(2 lines withdrawn, the answer starts again)' })
   local result = ('x\n'):rep(401)
   local out = require('agent_lsp.render').item({
     data = { type = 'toolCall', name = 'bash', status = 'completed', result = result },
@@ -131,7 +131,7 @@ H.case('a low and narrow panel: the input keeps its height, its keys are told wh
   H.equal(#vim.trim(vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str) < 40, true)
   vim.cmd('AgentPrompt go')
   H.wait('the question', function()
-    return H.panel_text():find('by these keys', 1, true)
+    return H.panel_text():find('use these keys', 1, true)
   end)
   local top = vim.api.nvim_win_call(panel.window(), function()
     vim.cmd('redraw')
@@ -309,7 +309,7 @@ H.case('c goes on with what is queued, or where a turn was stopped', function()
   vim.cmd('AgentAbort')
   H.equal(H.turn(3).status, 'aborted')
   H.wait('the hint', function()
-    return H.panel_text():find(' c  go on where it stopped', 1, true)
+    return H.panel_text():find(' c  continue where it stopped', 1, true)
   end)
   press()
   H.equal(H.turn(4).status, 'completed')

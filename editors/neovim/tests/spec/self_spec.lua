@@ -23,7 +23,7 @@ H.case('this repository: an edit to one of its own files is proposed, and accept
         path = path,
         edits = {
           { old_string = 'func main() {\n', new_string = '// main runs the command line.\nfunc main() {\n' },
-          { old_string = 'os.Exit(run(', new_string = 'os.Exit(start(' },
+          { old_string = 'os.Exit(cli.Run(', new_string = 'os.Exit(cli.Start(' },
         },
       }),
       H.call('bash', { command = 'gofmt -l cmd/agent-lsp' }),
@@ -47,7 +47,7 @@ H.case('this repository: an edit to one of its own files is proposed, and accept
   at('func main() {')
   vim.cmd('AgentAccept')
   H.hunks(1)
-  at('os.Exit(run(')
+  at('os.Exit(cli.Run(')
   vim.cmd('AgentReject the name is good as it is')
   H.equal(H.turn().status, 'completed')
   local want = original:gsub('^[^\n]*', '// Command agent-lsp, unsaved.'):gsub('func main%(%) {', '// main runs the command line.\n%0')

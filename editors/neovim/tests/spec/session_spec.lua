@@ -108,7 +108,7 @@ H.case('the last turn is undone and redone, also in a buffer', function()
   H.wait('the word', function()
     return #H.notices > 0
   end)
-  H.equal(H.notices[1].text, 'agent-lsp: nothing to change back: the files are as they were then')
+  H.equal(H.notices[1].text, 'agent-lsp: nothing to undo: the files are already as they were then')
 end)
 
 H.case('a checkpoint is chosen and restored', function()

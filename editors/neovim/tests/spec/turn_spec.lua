@@ -440,7 +440,7 @@ H.case('an abort without a turn, before the daemon runs and after, and a way to 
   H.wait('the third', function()
     return #H.notices == 3
   end)
-  local said = { 'no turn is running', 'no turn is running', 'quickfx is none of tab, quickfix, diff' }
+  local said = { 'no turn is running', 'no turn is running', 'quickfx is not one of tab, quickfix, diff' }
   for i, want in ipairs(said) do
     H.equal(H.notices[i].text, 'agent-lsp: ' .. want)
   end

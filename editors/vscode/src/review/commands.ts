@@ -39,7 +39,7 @@ export class ReviewCommands {
   async comment(target: Target): Promise<void> {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
-    const text = isReply(target) ? target.text : await vscode.window.showInputBox({ prompt: 'Comment for the agent; it goes along with your decision', placeHolder: 'What should be different?' });
+    const text = isReply(target) ? target.text : await vscode.window.showInputBox({ prompt: 'Comment for the agent, sent with your decision', placeHolder: 'What should be different?' });
     if (text) this.threads.comment(refOf(pending), text);
   }
 

@@ -96,8 +96,8 @@ function userActions(entry: Entry, into: HTMLElement, context: Context, checkpoi
     checkpoint !== undefined && button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), { class: 'small', title: 'Put the files back as they were before this prompt' }),
     checkpoint !== undefined && button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
     entry.done && button('Resend', () => editMessage(entry, into, context), { class: 'small', 'aria-label': 'Edit and resend', title: 'Change the message and send it again, in a fork' }),
-    entry.done && button(entry.item?.pinned ? 'Unpin' : 'Pin', () => context.send({ type: 'pin', itemId: entry.id, on: !entry.item?.pinned }), { class: 'small', title: 'A pinned message stays before the model word by word, however long the conversation gets' }),
-    entry.done && button('Fork', () => context.send({ type: 'fork', itemId: entry.id }), { class: 'small', title: 'Go on from here in a new session' }),
+    entry.done && button(entry.item?.pinned ? 'Unpin' : 'Pin', () => context.send({ type: 'pin', itemId: entry.id, on: !entry.item?.pinned }), { class: 'small', title: 'A pinned message stays in the context unchanged, however long the conversation gets' }),
+    entry.done && button('Fork', () => context.send({ type: 'fork', itemId: entry.id }), { class: 'small', title: 'Continue from here in a new session' }),
   );
 }
 

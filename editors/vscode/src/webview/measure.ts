@@ -7,7 +7,7 @@ import { Transcript } from './transcript';
 
 const frame = () => new Promise<number>((resolve) => requestAnimationFrame(resolve));
 
-function item(itemId: string, type: string, text: string, more: Partial<Item> = {}): Item {
+function item(itemId: string, type: Item['type'], text: string, more: Partial<Item> = {}): Item {
   return { itemId, type, createdAt: '', text, ...more };
 }
 

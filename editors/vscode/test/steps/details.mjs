@@ -18,6 +18,7 @@ async function treeAndBadges(d) {
   assert.equal(await d.page.locator('.statusbar-item', { hasText: 'Ln 6, Col 1' }).count(), 1, 'the cursor stays');
   const widths = () => d.page.locator('.editor-instance .view-overlays .cdr').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width));
   await until('one word of each hunk is marked, not its line alone', async () => (await widths()).filter((width) => width > 4 && width < 16).length >= 2);
+  await d.run('File: Reveal Active File in Explorer View'); // the list draws only the rows in view
   await d.page.locator(`.explorer-folders-view [aria-label*="${d.at('calc.js')} • 2 pending changes"]`).waitFor();
   if ((await pendingView(d).getAttribute('aria-expanded')) !== 'true') await pendingView(d).click();
   const tree = d.page.locator('.pane', { has: pendingView(d) }).locator('.monaco-list-row');
@@ -130,7 +131,7 @@ async function errorsAndRetries(d) {
 }
 
 async function outputAndJobs(d) {
-  const go = path.join(d.dir, `go-${Date.now()}`);
+  const go = path.join(d.workspace, `.go-${Date.now()}`);
   const wait = (name) => `while [ ! -f '${name}' ]; do sleep 0.05; done`;
   await d.play(bash(`echo out-one; ${wait(go)}; echo out-two`), call('bash', { command: wait(`${go}-never`), background: true }), { text: 'It runs on.' });
   await trust(d);

@@ -78,7 +78,7 @@ async function streaming(d) {
 /** Tools in every state, one with output as it comes, a job, a plan. The end is in view, though it grew by itself. */
 async function toolCalls(d) {
   const file = await openCalc(d);
-  const go = path.join(d.dir, `go-${Date.now()}`);
+  const go = path.join(d.workspace, `.go-${Date.now()}`);
   const wait = `while [ ! -f '${go}' ]; do sleep 0.05; done`;
   await d.play(
     { text: 'Let me see.', toolCalls: [...call('read', { path: file }).toolCalls, ...call('read', { path: d.at('a/rather/long/way/down/to/nothing-with-a-long-name.js') }).toolCalls, ...call('grep', { pattern: 'return' }).toolCalls] },

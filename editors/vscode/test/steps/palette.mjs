@@ -7,7 +7,7 @@ import { bash, call, edits, lens, openCalc, pendingHunks, talk, trust } from './
 
 /** Said to a turn that runs: one message into it, one for after it. */
 async function steerAndQueue(d) {
-  const go = path.join(d.dir, `go-${Date.now()}`);
+  const go = path.join(d.workspace, `.go-${Date.now()}`);
   await d.play(
     bash(`while [ ! -f '${go}' ]; do sleep 0.05; done; echo was-run`),
     { expect: { lastUser: '^use the other name', sent: 'was-run' }, text: 'Under the other name, then.' },

@@ -137,13 +137,13 @@ async function severalFilesAndThemes(d) {
       reasoning: 'Two files are wrong.', text: 'Two things are wrong:\n\n1. `add` subtracts\n2. `greet` has a typo\n\n```js\nreturn a + b;\n```\n',
       toolCalls: [...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']).toolCalls, ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls],
     },
-    { text: 'Both are mended.' },
+    { text: 'Both bugs are fixed.' },
   );
   await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
   await d.choose('review');
   await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
-  await d.prompt('mend what is wrong');
-  await d.entry('assistantMessage', 'Both are mended').waitFor();
+  await d.prompt('fix what is wrong');
+  await d.entry('assistantMessage', 'Both bugs are fixed').waitFor();
   await d.bufferHas('return a + b;');
   await lens(d, 'Keep').first().waitFor();
   await until('the closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello "'));
@@ -264,7 +264,7 @@ async function changesBar(d) {
   await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
   await d.choose('review');
   await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
-  await d.prompt('mend what is wrong');
+  await d.prompt('fix what is wrong');
   await bar.locator('.label', { hasText: '3 changes in 2 files, +4 −3' }).waitFor();
   await d.entry('assistantMessage', 'All in').waitFor();
   await d.shot('changes-light');

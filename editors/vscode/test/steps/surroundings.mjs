@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { environment, parent, program } from '../processes.mjs';
+import { parent, program } from '../processes.mjs';
 import { until } from '../workbench.mjs';
 import { edit, review, talk } from './model.mjs';
 
@@ -134,10 +134,7 @@ async function localModel(d) {
   try {
     await d.play({ text: 'Scripted.' });
     await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '' });
-    await until('the daemon has no script', async () => {
-      await d.command('agentLsp.restartServer');
-      return d.daemons().some((pid) => /(^|\0)AGENT_LSP_SCRIPT=\0/.test(environment(pid)));
-    });
+    await d.restartDaemon();
     await d.newSession();
     await d.agent('First Steps');
     const step = d.page.locator('.getting-started-step', { hasText: 'Find a model' });
@@ -152,10 +149,9 @@ async function localModel(d) {
     server.close();
     await d.configure('agentLsp.server.env', null);
   }
-  await until('the daemon has its script again', async () => {
-    await d.command('agentLsp.restartServer');
-    return d.daemons().some((pid) => /AGENT_LSP_SCRIPT=\//.test(environment(pid)));
-  });
+  await d.play({ text: 'From the script again.' });
+  await d.prompt('who answers?');
+  await d.entry('assistantMessage', 'From the script again').waitFor();
 }
 
 /** The messages between editor and daemon, while the setting asks for them. */

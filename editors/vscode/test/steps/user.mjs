@@ -1,11 +1,11 @@
 // Steps: the extension's place in the window.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { environment } from '../processes.mjs';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, pendingHunks } from './model.mjs';
+import { bash, call, edit, edits, lens, openCalc, pendingHunks, trust } from './model.mjs';
 
 /** This repository as the workspace: an edit to one of its own files, one hunk taken, one left. */
 async function thisRepository(d) {
@@ -77,12 +77,13 @@ async function notice(d) {
   assert.equal(await toast.count(), 0, 'no notice while the panel is in view');
 }
 
+/** The key reaches the daemon and no file. A command to which the settings pass it shows its hash. */
 async function apiKey(d) {
-  await d.play({ text: 'Hello.' });
   const secret = `sk-${'very-secret-'.repeat(3)}${Date.now()}`;
-  await d.agent('Set API Key');
-  await d.answer(secret);
-  await until('the daemon has the key', () => d.daemons().some((pid) => pid !== d.daemon && environment(pid).includes(`OPENAI_API_KEY=${secret}`)));
+  await d.play({ text: 'Hello.' });
+  await d.configure('agentLsp.environment', { pass: ['OPENAI_API_KEY'] });
+  await setKey(d, secret);
+  await daemonHasKey(d, secret);
   const holds = () => {
     try {
       return execFileSync('grep', ['-rlF', '--devices=skip', secret, d.dir], { encoding: 'utf8' });
@@ -91,10 +92,24 @@ async function apiKey(d) {
     }
   };
   assert.equal(holds(), '', 'the key is in no file');
-  const [before] = d.daemons();
+  await setKey(d, '');
+  await daemonHasKey(d, '');
+  await d.configure('agentLsp.environment', null);
+}
+
+const setKey = (d, key) => d.daemonReplacedBy(async () => {
   await d.agent('Set API Key');
-  await d.answer('');
-  await until('the daemon has it no more', () => d.daemons().some((pid) => pid !== before && environment(pid) !== '' && !environment(pid).includes(secret)));
+  await d.answer(key);
+});
+
+async function daemonHasKey(d, key) {
+  await d.play(bash('printf %s "$OPENAI_API_KEY" | sha256sum'), { text: 'Over.' });
+  await trust(d);
+  await d.prompt('which key');
+  await d.entry('assistantMessage', 'Over').waitFor();
+  const tool = d.entry('toolCall').first();
+  await d.click(tool.locator('summary'));
+  await tool.locator('.output', { hasText: createHash('sha256').update(key).digest('hex') }).waitFor();
 }
 
 async function selections(d) {

@@ -79,8 +79,8 @@ test('the end of a text', () => {
   assert.deepEqual(endOf(at(1, 2), 'a\r\nbc'), at(2, 2));
 });
 
-const hunk = (hunkId: string, r: Hunk['range'], oldText: string, newText: string, state = 'pending'): Hunk => ({ hunkId, range: r, oldText, newText, state, matchTier: 'exact' });
-const file = (placement: string, ...hunks: Hunk[]): ProposalFile => ({ op: 'modify', uri: 'file:///a', placement, version: 1, base: { sha256: '', eol: '\n', bom: false }, hunks });
+const hunk = (hunkId: string, r: Hunk['range'], oldText: string, newText: string, state: Hunk['state'] = 'pending'): Hunk => ({ hunkId, range: r, oldText, newText, state, matchTier: 'exact' });
+const file = (placement: ProposalFile['placement'], ...hunks: Hunk[]): ProposalFile => ({ op: 'modify', uri: 'file:///a', placement, version: 1, base: { sha256: '', eol: '\n', bom: false }, hunks });
 
 test('both sides of what is proposed', () => {
   const f = file('proposed', hunk('1', range(1, 0, 2, 0), 'b\n', 'B\nB2\n'), hunk('2', range(3, 0, 3, 0), '', 'new\n'), hunk('3', range(0, 0, 1, 0), 'a\n', 'A\n', 'rejected'));

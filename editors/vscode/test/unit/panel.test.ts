@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Item, Turn } from '../../src/protocol';
+import type { ContentBlock, Delta, Item, Turn } from '../../src/protocol';
 import { keyAction, wordAt } from '../../src/webview/composer';
 import type { AgentEvent } from '../../src/webview/messages';
 import { Conversation, splitStable, wordsOf } from '../../src/webview/model';
 
 const stamp = { sessionId: 's', seq: 1, turnId: 't' };
-const item = (itemId: string, type: string, more: Partial<Item> = {}): Item => ({ itemId, type, createdAt: '', ...more });
+const item = (itemId: string, type: Item['type'], more: Partial<Item> = {}): Item => ({ itemId, type, createdAt: '', ...more });
 const started = (i: Item): AgentEvent => ({ method: 'agent/item/started', params: { ...stamp, item: i } });
 const completed = (i: Item): AgentEvent => ({ method: 'agent/item/completed', params: { ...stamp, item: i } });
-const delta = (itemId: string, text: string, kind = 'text'): AgentEvent => ({ method: 'agent/delta', params: { ...stamp, itemId, kind, text } });
+const delta = (itemId: string, text: string, kind: Delta['kind'] = 'text'): AgentEvent => ({ method: 'agent/delta', params: { ...stamp, itemId, kind, text } });
 const turn: Turn = { turnId: 't', status: 'completed', modelCalls: 1, toolCalls: 0, toolErrors: 0, usage: { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, total: 0 } };
 
 function told(...events: AgentEvent[]): Conversation {
@@ -49,7 +49,7 @@ test('a retry is shown until something comes', () => {
 });
 
 test('a waiting prompt is named by its words, else by what it holds', () => {
-  const file = { type: 'resource', uri: 'file:///a.go', text: '(open in the editor)' };
+  const file: ContentBlock = { type: 'resource', uri: 'file:///a.go', text: '(open in the editor)' };
   assert.equal(wordsOf('words'), 'words');
   assert.equal(wordsOf([{ type: 'text', text: 'explain' }, file, { type: 'text', text: 'this' }]), 'explain this');
   assert.equal(wordsOf([file, { type: 'image', data: 'AA==' }]), 'file:///a.go image');

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PermissionOption } from '../../src/protocol';
 import type { Waiting } from '../../src/webview/messages';
 import { answerOf, optionGroups, replyWith, visible } from '../../src/webview/typed';
 
-const option = (optionId: string, kind: string) => ({ optionId, name: optionId, kind });
+type Kind = PermissionOption['kind'];
+const option = (optionId: string, kind: Kind) => ({ optionId, name: optionId, kind });
 const options = [option('once', 'allow_once'), option('always', 'allow_always'), option('no', 'reject_once')];
 const stamp = { requestId: 'r', sessionId: 's', turnId: 't', itemId: 'i' };
 const permission: Waiting = { kind: 'permission', params: { ...stamp, title: '', reason: '', subject: { kind: 'shell', command: 'ls' }, options } as never };

@@ -1,5 +1,5 @@
-// Package mcptest is an MCP server in several tempers, for tests only: a test binary that finds Variable in its
-// environment is one.
+// Package mcptest is an MCP server in several tempers, for tests only: a test binary that finds
+// Variable in its environment is one.
 package mcptest
 
 import (
@@ -21,8 +21,8 @@ import (
 // Variable names the temper of the server that a test binary shall be.
 const Variable = "AGENT_LSP_TEST_MCP"
 
-// DialVariable names an address that the server connects to when it starts, and stays connected to: so a test waits for
-// its start. The temper waits ends when the connection does.
+// DialVariable names an address that the server connects to when it starts, and stays connected to:
+// so a test waits for its start. The temper waits ends when the connection does.
 const DialVariable = "AGENT_LSP_TEST_MCP_DIAL"
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
@@ -37,9 +37,12 @@ type echoArgs struct {
 	Text string `json:"text"`
 }
 
-// Serve is a server until stdin ends. The tempers: plain; exit and hang (before initialize is answered); greets (text
-// before the first message); garbage (lines that are no messages between those that are); many=N (that many tools); tool=NAME (one more of that name); builtin (a tool search, which makes tool_search of a server tool);
-// late=MS (it begins after that many milliseconds); unlisted (it answers initialize, and never lists its tools); fickle (it ends when it is to list them again).
+// Serve is a server until stdin ends. The tempers: plain; exit and hang (before initialize is
+// answered); greets (text before the first message); garbage (lines that are no messages between
+// those that are); many=N (that many tools); tool=NAME (one more of that name); builtin (a tool
+// search, which makes tool_search of a server tool); late=MS (it begins after that many
+// milliseconds); unlisted (it answers initialize, and never lists its tools); fickle (it ends when
+// it is to list them again).
 func Serve(temper string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)
@@ -111,8 +114,8 @@ func (s *server) listed(list func() (sdk.Result, error)) (sdk.Result, error) {
 	return list()
 }
 
-// waitForList changes the tools and waits until the client has asked for them again, so that a call's result comes
-// while it learns of them.
+// waitForList changes the tools and waits until the client has asked for them again, so that a
+// call's result comes while it learns of them.
 func (s *server) waitForList(ctx context.Context, change func()) {
 	s.mu.Lock()
 	change()
@@ -216,6 +219,6 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (
 }
 
 func question() *sdk.ElicitParams {
-	return &sdk.ElicitParams{Message: "which?", RequestedSchema: &jsonschema.Schema{Type: "object",
+	return &sdk.ElicitParams{Message: "which?", RequestedSchema: &jsonschema.Schema{Type: "object", Required: []string{"colour"},
 		Properties: map[string]*jsonschema.Schema{"colour": {Type: "string", Enum: []any{"red", "blue"}}}}}
 }

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// editTool changes the file that its argument names, and waits until the user decides unless it is
+// applied without a question.
+type editTool struct {
+	apply   bool
+	mu      sync.Mutex
+	waiting map[string]chan string // the decision, by call
+	running int
+	most    int
+	order   []string
+}
+
+func (e *editTool) Spec() Spec {
+	schema := `{"type":"object","properties":{"path":{"type":"string"}}}`
+	return Spec{Name: "edit", Effect: Mutates, Schema: json.RawMessage(schema)}
+}
+
+func (e *editTool) Prepare(_ context.Context, c *Call) (*Prepared, error) {
+	var args struct{ Path string }
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return nil, err
+	}
+	return &Prepared{Locks: []string{args.Path}, Run: e.run}, nil
+}
+
+func (e *editTool) run(ctx context.Context, c *Call) (*Result, error) {
+	decision := make(chan string, 1)
+	e.mu.Lock()
+	e.order = append(e.order, c.ID)
+	e.running++
+	e.most = max(e.most, e.running)
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.running--
+		delete(e.waiting, c.ID)
+	}()
+	if e.apply {
+		return &Result{Text: "applied"}, nil
+	}
+	ctx, done := c.WaitContext(ctx)
+	defer done()
+	e.mu.Lock()
+	e.waiting[c.ID] = decision
+	e.mu.Unlock()
+	select {
+	case d := <-decision:
+		return &Result{Text: d}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// waits returns the calls that wait for the user.
+func (e *editTool) waits() string {
+	synctest.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := []string{}
+	for id := range e.waiting {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func (e *editTool) decide(id, decision string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting[id] <- decision
+}
+
+func edit(id, path string) message.ToolCall {
+	return call(id, "edit", fmt.Sprintf(`{"path":%q}`, path))
+}
+
+// editRig is a session whose model makes these calls in one reply.
+func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.ToolCall) *rig {
+	e.waiting = map[string]chan string{}
+	m := script(step{calls: calls}, step{text: "ok"}, step{text: "ok"})
+	r := newRig(t, m, opts, e, tool("read", ReadOnly, nil))
+	t.Cleanup(r.close)
+	return r
+}
+
+// Consecutive edits of different files wait together, edits of one file follow each other, and any
+// other call starts when they have ended.
+func TestEditsWaitTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := &editTool{}
+		r := editRig(t, e, nil,
+			edit("1", "a"), edit("2", "b"), edit("3", "a"), edit("4", "c"), edit("5", "a"),
+			call("6", "read", ""), edit("7", "d"))
+		turn := r.prompt("go").TurnID
+		eq(t, "waiting", e.waits(), "1 2 4")
+		e.decide("2", "no")
+		eq(t, "waiting", e.waits(), "1 4")
+		eq(t, "results", r.results(), "")
+		e.decide("1", "yes")
+		eq(t, "waiting", e.waits(), "3 4")
+		eq(t, "results", r.results(), "1: yes\n2: no\n")
+		e.decide("3", "yes")
+		eq(t, "waiting", e.waits(), "4 5")
+		e.decide("4", "yes")
+		e.decide("5", "yes")
+		eq(t, "waiting", e.waits(), "7")
+		e.decide("7", "yes")
+		r.wait(turn)
+		eq(t, "results", r.results(),
+			"1: yes\n2: no\n3: yes\n4: yes\n5: yes\n6: read ran\n7: yes\n")
+	})
+}
+
+// Edits that wait for nobody run one after the other.
+func TestEditsWithoutAQuestionRunInOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := &editTool{apply: true}
+		r := editRig(t, e, nil, edit("1", "a"), edit("2", "b"), edit("3", "a"), edit("4", "c"))
+		r.run("go")
+		if eq(t, "order", strings.Join(e.order, " "), "1 2 3 4"); e.most != 1 {
+			t.Errorf("%d ran together", e.most)
+		}
+	})
+}
+
+// A call whose arguments are invalid gets its result and does not part the edits around it.
+func TestInvalidCallBetweenEdits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := &editTool{}
+		r := editRig(t, e, nil,
+			edit("1", "a"), call("2", "edit", `{"path":["x"]}`), edit("3", "b"))
+		turn := r.prompt("go").TurnID
+		eq(t, "waiting", e.waits(), "1 3")
+		e.decide("1", "yes")
+		e.decide("3", "yes")
+		r.wait(turn)
+		if got := r.results(); !strings.Contains(got, "2: Invalid arguments for edit") {
+			t.Error(got)
+		}
+	})
+}
+
+// An abort, a pause and a steer end all edits that wait; those behind them do not begin.
+func TestEditsThatWaitEndTogether(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(s *Session) error
+		want string
+	}{
+		"abort": {
+			func(s *Session) error { _, err := s.Abort(AbortRequest{}); return err },
+			"1: Tool execution cancelled.\n2: Tool execution cancelled.\n" +
+				"3: Tool execution cancelled.\n",
+		},
+		"steer": {
+			func(s *Session) error {
+				_, err := s.Steer(SteerRequest{Content: text("stop")})
+				return err
+			},
+			"1: the user sent a message instead: stop\n2: the user sent a message instead: stop\n" +
+				"3: Skipped due to queued user message.\n",
+		},
+	} {
+		bubble(t, func(t *testing.T) {
+			e := &editTool{}
+			r := editRig(t, e, nil, edit("1", "a"), edit("2", "b"), edit("3", "a"))
+			turn := r.prompt("go").TurnID
+			eq(t, name, e.waits(), "1 2")
+			if err := c.end(r.s); err != nil {
+				t.Fatal(err)
+			}
+			r.wait(turn)
+			eq(t, name, r.results(), c.want)
+			if got := strings.Join(e.order, " "); got != "1 2" {
+				t.Errorf("%s: %s ran", name, got)
+			}
+		})
+	}
+}
+
+// toA makes every edit one of file a.
+type toA struct{}
+
+func (toA) HookName() string { return "toA" }
+
+func (toA) BeforeTool(context.Context, *Call, Spec) (ToolOutcome, error) {
+	return ToolOutcome{Args: json.RawMessage(`{"path":"a"}`)}, nil
+}
+
+// The file that counts is that of the arguments that a hook has replaced.
+func TestEditsOfAFileThatAHookNames(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := &editTool{}
+		opts := func(o *Options) { withHooks(o, toA{}) }
+		r := editRig(t, e, opts, edit("1", "a"), edit("2", "b"))
+		turn := r.prompt("go").TurnID
+		eq(t, "waiting", e.waits(), "1")
+		e.decide("1", "yes")
+		eq(t, "waiting", e.waits(), "2")
+		e.decide("2", "yes")
+		r.wait(turn)
+	})
+}

@@ -1,0 +1,52 @@
+package retry
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// The sizes that a window can have, in tokens; another number in an error is something else.
+const (
+	minWindow = 256
+	maxWindow = 100_000_000
+)
+
+// windowWords find the size of the window in an error, the surest first. The number of tokens that
+// were sent, which most providers name too, must never be taken for it.
+var windowWords = []lazyregexp.Regexp{
+	lazyregexp.New(
+		`(?i)"n_ctx"\s*:\s*(\d+)`,
+	), // llama.cpp, beside the message
+	lazyregexp.New(
+		`(?i)\d\s*(?:tokens?)?\s*>\s*(\d[\d,]*)`,
+	), // "210000 tokens > 200000 maximum"
+	lazyregexp.New(
+		`(?i)(\d[\d,]*)(?:[ -]tokens?)?\s+(?:maximum|max\.?) context`,
+	), // "32768 maximum context length"
+	lazyregexp.New(
+		`(?i)(?:context|prompt|model|input)[ _](?:length|size|window|limit)\D{0,40}?(\d[\d,]*)`,
+	), // "maximum context length is 8192 tokens"
+	lazyregexp.New(
+		`(?i)(?:limit|maximum|at most|<=)\D{0,40}?(\d[\d,]*)`,
+	), // "exceeds the limit of 128000"
+}
+
+// windowIn is the size of the model's window that an error about an overflow names, 0 if it names
+// none.
+func windowIn(text string) int {
+	for _, find := range windowWords {
+		m := find().FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		if n, err := strconv.Atoi(
+			strings.ReplaceAll(m[1], ",", ""),
+		); err == nil && n >= minWindow &&
+			n <= maxWindow {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
+)
+
+// questions puts questions of tools, the policy and MCP servers to the user, in the session that
+// the client knows.
+type questions struct {
+	peer     *rpc.Peer
+	sessions *liveSessions
+	notices  *notices
+}
+
+// ask puts a question of the model's to the user.
+func (q *questions) ask(ctx context.Context, call *agent.Call, question tools.Question) (tools.Answer, error) {
+	session, _ := q.sessions.owner(call.SessionID, call.TurnID)
+	p := wire.AskParams{SessionID: session, Question: question.Text, Multi: question.Multi}
+	for _, o := range question.Options {
+		p.Options = append(p.Options, wire.AskOption{Label: o.Label, Description: o.Description})
+	}
+	res, err := q.peer.Question(ctx, p)
+	if errors.Is(err, rpc.ErrUnsupported) {
+		q.notices.send("warning", "The agent had a question, but this editor has no way to ask it: "+question.Text)
+		return tools.Answer{Declined: true}, nil
+	}
+	return tools.Answer{Text: res.Answer, Declined: res.Declined}, err
+}
+
+// save lets the editor save documents; offered is false if it cannot.
+func (q *questions) save(
+	ctx context.Context,
+	uris []string,
+) (failed []string, offered bool, err error) {
+	if !q.peer.Claims().Editor.Save {
+		return nil, false, nil
+	}
+	res, err := q.peer.EditorSave(ctx, uris)
+	return res.Failed, true, err
+}
+
+var _ policy.Separate = (*questions)(nil)
+
+// Separately implements policy.Separate.
+func (q *questions) Separately() bool { return q.peer.Separately() }
+
+// Ask asks for permissions.
+func (q *questions) Ask(ctx context.Context, list []policy.Question) []policy.Reply {
+	mine := append([]policy.Question(nil), list...)
+	for i := range mine {
+		mine[i].SessionID, mine[i].TurnID = q.sessions.owner(mine[i].SessionID, mine[i].TurnID)
+	}
+	return q.peer.Ask(ctx, mine)
+}
+
+// elicit asks the user what an MCP server wants to know.
+func (q *questions) elicit(ctx context.Context, e mcp.Elicitation) (string, map[string]any) {
+	session, _ := q.sessions.owner(firstOf(e.SessionID, q.sessions.any()), "")
+	return elicited(ctx, e, session, q.peer.Field)
+}
+
+// questioner puts one question to the user.
+type questioner func(ctx context.Context, q wire.AskParams) (wire.AskResult, error)
+
+// grants are the policy's grants on the wire.
+type grants struct{ engine *policy.Engine }
+
+var _ rpc.Grants = grants{}
+
+func (g grants) List() []wire.Grant {
+	out := []wire.Grant{}
+	for _, gr := range g.engine.Grants() {
+		out = append(out, wire.Grant{GrantID: gr.ID, Pattern: gr.Pattern(), Scope: string(gr.Scope), Uses: gr.Uses})
+	}
+	return out
+}
+
+func (g grants) Revoke(id string) error {
+	found, err := g.engine.Revoke(id)
+	if err == nil && !found {
+		return fmt.Errorf("no grant %s: %w", id, rpc.ErrNotFound)
+	}
+	return err
+}
+
+// jobs are the background jobs on the wire.
+type jobs struct {
+	jobs     *tools.Jobs
+	sessions *liveSessions
+	folders  *folders
+	redact   *policy.Redactor
+}
+
+var _ rpc.Jobs = jobs{}
+
+func (j jobs) List(sessionID string) []wire.Job {
+	out := []wire.Job{}
+	for _, job := range j.jobs.List(sessionID) {
+		out = append(out, wire.Job{JobID: job.ID, Kind: job.Kind, Title: job.Title, Status: job.Status, ExitCode: job.ExitCode, StartedAt: job.StartedAt})
+	}
+	return out
+}
+
+func (j jobs) Read(id string) (output, status string, err error) {
+	job, output, err := j.jobs.Read(id)
+	return output, job.Status, notFound(err)
+}
+
+func (j jobs) Kill(id string) error { return notFound(j.jobs.Kill(id)) }
+
+func notFound(err error) error {
+	if errors.Is(err, tools.ErrUnknownJob) {
+		return fmt.Errorf("%w: %w", err, rpc.ErrNotFound)
+	}
+	return err
+}
+
+// Start runs a sub-agent in the background as a job of its user's session. What it writes is also kept in a file that the
+// model's tools can read.
+func (j jobs) Start(sessionID, title string, work func(ctx context.Context, out io.Writer) (string, error)) (string, string, error) {
+	session, _ := j.sessions.owner(sessionID, "")
+	file, err := j.outputFile(session)
+	if err != nil {
+		return "", "", err
+	}
+	job, err := j.jobs.Start(tools.Job{SessionID: session, Kind: "agent", Title: title}, func(ctx context.Context, write func([]byte)) tools.JobEnd {
+		defer file.Close()
+		text, err := work(ctx, writerFunc(func(b []byte) {
+			write(b)
+			_, _ = file.Write(j.redact.Bytes(b))
+		}))
+		end := tools.JobEnd{Failed: err != nil, Text: text}
+		if err != nil {
+			end.Text = err.Error()
+		}
+		_, _ = file.Write(j.redact.Bytes([]byte(end.Text + "\n")))
+		return end
+	})
+	if err != nil {
+		file.Close()
+	}
+	return job.ID, file.Name(), err
+}
+
+func (j jobs) outputFile(session string) (*os.File, error) {
+	dir := j.folders.spill(session)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(dir, "agent-*.txt")
+}
+
+var _ subagent.Background = jobs{}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// agents reach running sub-agents.
+type agents struct{ tool *subagent.Tool }
+
+var _ rpc.Agents = agents{}
+
+func (a agents) Steer(_, itemID string, r agent.SteerRequest) (agent.SteerOutcome, error) {
+	out, ok, err := a.tool.Steer(itemID, r)
+	if !ok {
+		return out, fmt.Errorf("no sub-agent runs for item %s: %w", itemID, rpc.ErrNotFound)
+	}
+	return out, err
+}
+
+func (a agents) Abort(_, itemID string, silent bool) (string, error) {
+	if !a.tool.Abort(itemID, silent) {
+		return agent.AbortIdle, nil
+	}
+	return agent.AbortAborting, nil
+}

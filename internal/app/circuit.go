@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+const (
+	// circuitFailures is how many calls in a row a provider fails before it is skipped.
+	circuitFailures = 5
+	// circuitPause is how long it is then skipped.
+	circuitPause = 30 * time.Second
+)
+
+// circuits keeps one circuit breaker per provider. Safe for concurrent use.
+type circuits struct {
+	mu sync.Mutex
+	by map[string]*circuit
+}
+
+// circuit is the circuit breaker of a provider. Safe for concurrent use.
+type circuit struct {
+	name    string // of the provider, for the screen
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+
+	mu    sync.Mutex
+	until time.Time // when it is tried again; set when the circuit opens
+}
+
+// of returns the circuit of a provider. Each provider has its own key.
+func (c *circuits) of(key, name string) *circuit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = map[string]*circuit{}
+	}
+	if c.by[key] == nil {
+		c.by[key] = newCircuit(name)
+	}
+	return c.by[key]
+}
+
+func newCircuit(name string) *circuit {
+	c := &circuit{name: name}
+	c.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:        name,
+		MaxRequests: 1,
+		Timeout:     circuitPause,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= circuitFailures },
+		IsExcluded:  func(err error) bool { return saysNothing(err) },
+		IsSuccessful: func(err error) bool {
+			e := retry.As(err)
+			return err == nil || e != nil && !retry.Retryable(e.Kind)
+		},
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateOpen {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.until = time.Now().Add(circuitPause)
+			}
+		},
+	})
+	return c
+}
+
+// saysNothing reports whether an error says nothing about the health of a provider: the caller gave
+// up, or the account lacks a key or credit.
+func saysNothing(err error) bool {
+	e := retry.As(err)
+	return err != nil && (e == nil || e.Kind == retry.Auth || e.Kind == retry.Quota)
+}
+
+// skipped is the error of a call that is not made.
+func (c *circuit) skipped() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &retry.Error{
+		Kind: retry.Overloaded, Err: retry.ErrSkipped,
+		Message: fmt.Sprintf(
+			"the provider %s failed %d times in a row and is skipped until %s",
+			c.name, circuitFailures, c.until.Format(time.TimeOnly),
+		),
+	}
+}
+
+// guardedModel is a model behind the circuit breaker of its provider. Its id is its reference.
+type guardedModel struct {
+	agent.Model
+	ref     string
+	circuit *circuit
+	// otherwise says that a model of another provider can answer instead. If there is none, the
+	// model is called even if its provider keeps failing: the user has no other.
+	otherwise bool
+}
+
+// Info says what the model can do, under the name by which the user refers to it.
+func (m *guardedModel) Info() agent.ModelInfo {
+	i := m.Model.Info()
+	i.ID = m.ref
+	return i
+}
+
+// Generate makes the call, or fails with retry.ErrSkipped if the provider keeps failing.
+func (m *guardedModel) Generate(
+	ctx context.Context, req *agent.Request, on func(agent.Delta),
+) (*agent.Reply, error) {
+	done, err := m.circuit.breaker.Allow()
+	if err != nil {
+		if m.otherwise {
+			return nil, m.circuit.skipped()
+		}
+		return m.Model.Generate(ctx, req, on)
+	}
+	outcome := errors.New("the model panicked")
+	defer func() { done(outcome) }()
+	reply, err := m.Model.Generate(ctx, req, on)
+	outcome = err
+	return reply, err
+}

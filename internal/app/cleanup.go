@@ -1,0 +1,94 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// cleanup removes sessions, checkpoints and long outputs that are older or larger than the settings
+// allow. Safe for concurrent use.
+type cleanup struct {
+	log       *slog.Logger
+	folders   *folders
+	workspace *workspace.Workspace
+	library   *session.Library
+	config    func() *config.Config
+	later     func(func()) // runs a function after the first model requests
+
+	background sync.WaitGroup
+	closing    chan struct{} // closed by close: work that has not begun is dropped
+
+	mu   sync.Mutex
+	kept *config.Config // the settings at the last removal
+}
+
+// close waits for work that has begun.
+func (c *cleanup) close() {
+	close(c.closing)
+	c.background.Wait()
+}
+
+// retention is 0 for what is kept for ever.
+func retention(r *config.Retention) (age time.Duration, size int64) {
+	if r != nil && r.MaxAgeDays != nil {
+		age = time.Duration(*r.MaxAgeDays) * 24 * time.Hour
+	}
+	if r != nil && r.MaxBytes != nil {
+		size = *r.MaxBytes
+	}
+	return age, size
+}
+
+// sweep removes sessions and checkpoints that are older or larger than the settings allow, beside what the daemon
+// does: with the first model call, and when the settings were read anew. A daemon that is not used removes nothing.
+func (c *cleanup) sweep() {
+	now := c.config()
+	c.mu.Lock()
+	same, first := c.kept == now, c.kept == nil // each model call asks
+	c.kept = now
+	c.mu.Unlock()
+	if same {
+		return
+	}
+	age, size := retention(now.Checkpoints)
+	c.workspace.KeepCheckpoints(workspace.Retention{MaxAge: age, MaxBytes: size})
+	r := session.Retention{Keep: c.library.InUse()} // also when the run ends before it is their turn
+	r.MaxAge, r.MaxBytes = retention(now.Sessions)
+	calm := make(chan struct{})
+	if first {
+		c.later(func() { close(calm) }) // the model call goes first
+	} else {
+		close(calm)
+	}
+	c.background.Go(func() {
+		select {
+		case <-calm:
+		case <-c.closing: // the end waits for no sweep
+			return
+		}
+		if _, err := c.library.GC(r); err != nil {
+			c.log.Warn("removing old sessions", "error", err)
+		}
+		removeOlder(c.folders.file("spill"), spillAge)
+	})
+}
+
+// spillAge is how long outputs that were too long for the model are kept after the last one of their session.
+const spillAge = 14 * 24 * time.Hour
+
+// removeOlder removes what in a folder nobody has written to for that long.
+func removeOlder(dir string, age time.Duration) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > age {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}

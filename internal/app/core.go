@@ -1,0 +1,276 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/memory"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/project"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
+	"github.com/agent-lsp/agent-lsp/internal/tools/search"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// daemon is the parts that serve one connection.
+type daemon struct {
+	log       *slog.Logger
+	redact    *policy.Redactor
+	folders   *folders
+	peer      *rpc.Peer
+	settings  *settings
+	notices   *notices
+	sessions  *liveSessions
+	questions *questions
+	plans     *planApprovals
+	processes *processRunner
+	language  *languageServers
+	mcp       *mcpServers
+	cleanup   *cleanup
+	workspace *workspace.Workspace
+	policy    *policy.Engine
+	providers *providers
+	tools     *tools.Set
+	memory    *memory.Store
+	project   *project.Project
+	shared    shared
+}
+
+// shared is what all sessions of a connection share in the engine.
+type shared struct {
+	locks     *agent.Locks
+	starts    *agent.Starts
+	jobs      *tools.Jobs
+	scratch   *sandbox.Scratch // temporary folders of the sessions' commands
+	subagents *subagent.Tool
+	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
+}
+
+// coreOptions is what a connection is built of.
+type coreOptions struct {
+	log        *slog.Logger
+	redact     *policy.Redactor // of the log too, so that both know a key that a command prints
+	env        []string
+	scriptFile string
+	stateDir   string
+	terminal   acp.Terminal  // nil: there are none
+	starts     *agent.Starts // of all connections' sessions; nil: they start whenever they may
+	// wrapChild changes the engine's options of a sub-agent's session; nil: nothing is changed.
+	wrapChild func(agent.Options, subagent.Spawn) agent.Options
+}
+
+// newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
+func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
+	warn := newNotices(o.log, o.redact, init.Peer.Notice)
+	d := &daemon{
+		log: o.log, redact: o.redact, peer: init.Peer, notices: warn, plans: newPlanApprovals(),
+		sessions: newLiveSessions(), folders: openFolders(init, o, warn),
+		shared: shared{locks: new(agent.Locks), starts: o.starts, wrapChild: o.wrapChild},
+	}
+	d.settings = loadSettings(d.folders, o.env, init, warn)
+	for _, n := range d.settings.live.Set().Notices() {
+		d.log.Warn(d.redact.Text(n.String())) // each session tells its user
+	}
+	if err := d.build(init, o); err != nil {
+		return nil, errors.Join(err, d.folders.dropOwn())
+	}
+	return d.core(), nil
+}
+
+// openFolders finds the folders of a connection. Where the user's state directory cannot be
+// written, this run gets one of its own, with a warning.
+func openFolders(init rpc.Init, o coreOptions, warn *notices) *folders {
+	f := &folders{state: firstOf(o.stateDir, StateDir(o.env))}
+	f.sessions = f.state
+	if dir, why := writableState(f.state); why != nil {
+		warn.send("warning", fmt.Sprintf("%s cannot be written (%v): "+
+			"this run stores its data in %s and deletes it when it ends", f.state, why, dir))
+		f.state, f.own = dir, dir
+	}
+	if len(init.Roots) > 0 {
+		f.root, _ = workspace.PathOfURI(init.Roots[0])
+	}
+	return f
+}
+
+// build makes the parts. Each uses only those made before it.
+func (d *daemon) build(init rpc.Init, o coreOptions) error {
+	runner, err := shell.New(shell.Options{SpillDir: d.folders.file("spill")})
+	if err != nil {
+		return err
+	}
+	get := d.settings.config
+	d.processes = &processRunner{
+		env: o.env, root: d.folders.root, roots: d.rootPaths,
+		config: get, runner: runner, redact: d.redact,
+	}
+	resolver := &config.Resolver{Env: config.Lookup(o.env), Run: d.processes.runKeyCommand}
+	if d.providers, err = newProviders(resolver, o.scriptFile); err != nil {
+		return err
+	}
+	d.questions = &questions{peer: init.Peer, sessions: d.sessions, notices: d.notices}
+	d.openWorkspace(init)
+	d.openPolicy()
+	d.openTools(o.terminal)
+	d.mcp = &mcpServers{
+		env: o.env, inherited: d.processes.scrubbed,
+		root: d.folders.root, config: get, sessions: d.sessions,
+	}
+	d.mcp.hub = mcp.New(mcp.Options{
+		Runner: runner, Roots: d.rootURIs, Notice: d.notices.send, Elicit: d.questions.elicit,
+		Changed: d.weighServers,
+	})
+	d.memory, d.project = d.openMemory(), d.openProject()
+	d.shared.subagents = d.newSubagents()
+	d.cleanup = &cleanup{
+		log: d.log, folders: d.folders, workspace: d.workspace, config: get,
+		library: d.openLibrary(), later: d.mcp.hub.Later, closing: make(chan struct{}),
+	}
+	return nil
+}
+
+// openWorkspace makes the workspace and the language servers that look at its edits.
+func (d *daemon) openWorkspace(init rpc.Init) {
+	cwd, _ := os.Getwd()
+	d.language = &languageServers{
+		peer: init.Peer, config: d.settings.config, processes: d.processes,
+	}
+	d.workspace = workspace.New(workspace.Options{
+		Client: init.Peer, StateDir: d.folders.file("workspace"), WorkingDir: cwd,
+		Home: Lookup(d.processes.env, "HOME"), OnProposal: init.Peer.ProposalChanged,
+		OnNotice: init.Peer.Notice, Format: d.processes.format, Before: d.language.beforeEdit,
+		OnDisk: d.language.filesChanged, Check: d.language.afterEdit,
+		Look: init.Peer.EditorOpen, AskReload: init.Peer.AskReload,
+	})
+	d.language.open(d.workspace)
+}
+
+func (d *daemon) openLibrary() *session.Library {
+	cwd, _ := os.Getwd()
+	root := firstOf(d.folders.root, cwd)
+	return session.OpenWith(session.Dir(d.folders.sessions, root), session.Options{
+		Redact: d.redact.Bytes, PendingProposal: d.workspace.StoredPending, Log: d.log,
+		ImportConfig: config.Harmless, Spare: session.Dir(d.folders.state, root),
+	})
+}
+
+// openPolicy makes the policy, which works without the stored grants if they cannot be read.
+func (d *daemon) openPolicy() {
+	var err error
+	d.policy, err = policy.NewEngine(policy.Options{
+		Asker: hookedAsker{d.sessions, d.questions},
+		Store: policy.NewFileStore(d.folders.file("grants.json")),
+	})
+	if err != nil {
+		d.notices.send("warning", err.Error())
+	}
+}
+
+func (d *daemon) openTools(terminal acp.Terminal) {
+	d.shared.jobs = tools.NewJobs(d.jobEnded)
+	d.shared.scratch = sandbox.NewScratch(d.folders.file("scratch"))
+	unsaved := &tools.SaveQuestions{
+		Save: d.questions.save, Ask: d.questions.ask, Owner: d.sessions.owner,
+		Workspace: d.workspace,
+	}
+	d.tools = tools.New(tools.Deps{
+		Workspace: d.workspace, Runner: d.processes.runner, Jobs: d.shared.jobs,
+		Ask: d.questions.ask, SaveDirty: unsaved.SaveDirty, Terminal: inTerminal(terminal),
+		Env:     d.commandEnv,
+		Sandbox: d.sandboxPlan, Classify: classify, Secret: policy.Secret,
+		SpillDir: d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
+	})
+}
+
+// jobsOf returns the background jobs as the client and the sub-agents use them.
+func (d *daemon) jobsOf() jobs {
+	return jobs{d.shared.jobs, d.sessions, d.folders, d.redact}
+}
+
+// core hands the parts to the server.
+func (d *daemon) core() *rpc.Core {
+	return &rpc.Core{
+		ViewDir:   d.folders.file("views"),
+		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live, Prepare: d.prepare, Ready: d.ready, Closed: d.closed, FoldersChanged: d.mcp.hub.RootsChanged,
+		Models:   func(ctx context.Context) ([]wire.Model, error) { return d.providers.list(ctx, d.settings.config()) },
+		Tools:    d.listTools,
+		Commands: d.listCommands, Expand: d.expand,
+		Status: func() (wire.ProviderStatus, string) {
+			return d.providers.status(d.settings.config()), d.policy.Describe("")
+		},
+		Files:  d.searchFiles,
+		Memory: memories{d.memory}, Grants: grants{d.policy}, Jobs: d.jobsOf(), Agents: agents{d.shared.subagents},
+		Close: d.close,
+	}
+}
+
+// close ends everything that the connection started, within ctx.
+func (d *daemon) close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.cleanup.close()
+		d.mcp.hub.Close()
+		d.language.hub.Close()
+		d.shared.jobs.Close()
+		d.tools.Close()
+		d.processes.runner.Close()
+		d.workspace.Close()
+		d.providers.Close()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("shutting down: %w", context.Cause(ctx))
+	}
+	err := errors.Join(d.policy.Flush(), d.memory.Close(), d.cleanup.library.Close())
+	return errors.Join(err, d.shared.scratch.Close(), d.folders.dropOwn())
+}
+
+// jobEnded tells a session that a background job of its has ended.
+func (d *daemon) jobEnded(j tools.Job, text string) {
+	parts := d.sessions.get(j.SessionID)
+	if parts == nil {
+		return
+	}
+	m := message.NewText(message.RoleUser, text)
+	m.Source, m.Author = message.SourceJob, "job"
+	parts.info.Notify(m, true)
+}
+
+// StateDir is where the daemon keeps what it keeps.
+func StateDir(env []string) string {
+	if dir := Lookup(env, "AGENT_LSP_STATE_DIR"); dir != "" {
+		return dir
+	}
+	if dir := Lookup(env, "XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "agent-lsp")
+	}
+	return filepath.Join(xdg.StateHome, "agent-lsp")
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,7 @@
+// Package app builds the parts of one connection from the settings and connects them: models,
+// tools, policy, workspace, MCP and language servers, memory and hooks. It implements
+// agent.Environment.
+//
+// Start at newCore in core.go, which builds the parts, and at Next in session_env.go, which the
+// engine calls once before each model call. Only package cli imports app.
+package app

@@ -1,0 +1,36 @@
+package app
+
+import (
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/hooks"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+)
+
+// externalHooks are the commands that the settings name for the points of a session. They are made anew when those
+// change, so that what the user sets, or trusts, counts from the next point on.
+type externalHooks struct {
+	d    *daemon
+	info rpc.SessionInfo
+
+	mu   sync.Mutex
+	made bool
+	key  string
+	list []agent.Hook
+}
+
+// now returns the hooks of the settings in force.
+func (h *externalHooks) now() []agent.Hook {
+	c := h.info.Config()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if key := fingerprint(c.Hooks) + fingerprint(c.Shell); !h.made || key != h.key {
+		list, err := hooks.New(h.d.processes.runner, h.d.processes.hookConfigs(&c))
+		if err != nil {
+			h.d.notices.once(h.info, []string{err.Error()})
+		}
+		h.made, h.key, h.list = true, key, list
+	}
+	return h.list
+}

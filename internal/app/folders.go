@@ -1,0 +1,57 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// folders are the folders of one connection. They do not change once the core is built.
+type folders struct {
+	root  string // the first workspace folder, "" without one
+	state string // where this run stores its data
+	// sessions is the user's own state directory, whose sessions are listed. It differs from
+	// state if the user's directory cannot be written.
+	sessions string
+	own      string // a state directory for this run alone, deleted at its end, or ""
+}
+
+// file returns the path of a file or folder of the state directory.
+func (f *folders) file(name ...string) string {
+	return filepath.Join(append([]string{f.state}, name...)...)
+}
+
+// spill is the folder of a session's outputs that were too long for the model.
+func (f *folders) spill(session string) string { return f.file("spill", session) }
+
+// spillTo returns a function that stores a text that is too long for the model in a file that the
+// session's tools can read, without secrets.
+func (f *folders) spillTo(
+	session string,
+	redact func([]byte) []byte,
+) func(name, text string) (string, error) {
+	return func(name, text string) (string, error) {
+		dir := f.spill(session)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, strings.Map(fileRune, name)+".txt")
+		return path, os.WriteFile(path, redact([]byte(text)), 0o600)
+	}
+}
+
+// dropOwn deletes the state directory that was made for this run alone.
+func (f *folders) dropOwn() error {
+	if f.own == "" {
+		return nil
+	}
+	return os.RemoveAll(f.own)
+}
+
+func fileRune(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+		return r
+	}
+	return '_'
+}

@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/hooks"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// Redactor removes secrets from texts.
+type Redactor = policy.Redactor
+
+// NewRedactor returns a redactor that knows the secrets of an environment.
+func NewRedactor(env []string) *Redactor { return policy.NewRedactor(secretsIn(env)...) }
+
+// Secret reports whether a file probably holds secrets, by its path.
+func Secret(path string) bool { return policy.Secret(path) }
+
+// Lookup returns a variable of an environment, the last one if it is set twice.
+func Lookup(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// OpenLibrary opens the stored sessions of a workspace. The caller closes the library.
+func OpenLibrary(env []string, workspace string) *session.Library {
+	return session.OpenWith(session.Dir(StateDir(env), workspace),
+		session.Options{Redact: NewRedactor(env).Bytes})
+}
+
+// Faults lists what of the settings a session cannot use.
+func Faults(c config.Config, env []string, root string) []string {
+	c = inMode(c)
+	_, faults := policySettings(&c, nil)
+	faults = append(faults, unnamed(&c)...)
+	if err := hooks.Check(slices.Collect(maps.Keys(c.Hooks))); err != nil {
+		faults = append(faults, err.Error())
+	}
+	inherited := policy.Environment{Own: env, Pass: passedOn(&c)}.Child()
+	for _, name := range sortedKeys(c.MCPServers) {
+		s := c.MCPServers[name]
+		if why := mcpConfig(name, s, inherited, env, root).Hopeless(); why != "" && !s.Disabled {
+			faults = append(faults, "MCP server "+name+": "+why)
+		}
+	}
+	return faults
+}
+
+// unenforcedNote says what no sandbox means.
+const unenforcedNote = "only a short list of commands that read runs without a question"
+
+// DescribeSandbox returns lines for the user: which sandbox commands get, why no better one, and
+// what they see of the home folder.
+func DescribeSandbox(c *config.Config) []string {
+	if sandbox.Setting(c.Sandbox) == sandbox.Off {
+		return []string{"sandbox: off in the settings: " + unenforcedNote}
+	}
+	box := sandbox.Detect()
+	lines := []string{"sandbox: " + box.Describe()}
+	switch box.Kind {
+	case sandbox.Own:
+		visible := strings.Join(sandbox.HomeVisible(), ", ")
+		lines = append(lines, "commands see of the home folder only: "+visible)
+	case sandbox.None:
+		lines = append(lines, "notice: without a sandbox, "+unenforcedNote)
+	}
+	return lines
+}
+
+// ShellLacks says what the system lacks for commands, or returns "".
+func ShellLacks() string { return shell.Lacks() }
+
+// CheckState returns why nothing can be stored in a state directory, or nil. It makes no folder.
+func CheckState(dir string) error { return tryWriting(standing(dir)) }
+
+// Probe asks the provider of a configuration what it offers. The caller closes it.
+type Probe struct {
+	runner *shell.Runner
+	models *providers
+	redact *policy.Redactor
+}
+
+// Endpoint is a provider as the user is shown it. The URL holds no user name and no password.
+type Endpoint struct{ Name, URL, Model string }
+
+// NewProbe returns a probe. It starts no process and opens no connection.
+func NewProbe(env []string) (*Probe, error) {
+	runner, err := shell.New(shell.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := &Probe{runner: runner, redact: NewRedactor(env)}
+	commands := &processRunner{env: env, runner: runner, redact: p.redact}
+	resolver := &config.Resolver{Env: config.Lookup(env), Run: commands.runKeyCommand}
+	if p.models, err = newProviders(resolver, Lookup(env, "AGENT_LSP_SCRIPT")); err != nil {
+		runner.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Endpoint finds the provider. The error is a *config.NotConfiguredError if there is none; the text
+// of any other error holds no secret.
+func (p *Probe) Endpoint(ctx context.Context, c *config.Config) (Endpoint, error) {
+	e, err := p.models.endpoint(ctx, c)
+	var unset *config.NotConfiguredError
+	if err != nil && !errors.As(err, &unset) {
+		err = errors.New(p.redact.Text(err.Error()))
+	}
+	if err != nil {
+		return Endpoint{}, err
+	}
+	return Endpoint{Name: e.Name, URL: withoutUser(e.BaseURL), Model: e.Model}, nil
+}
+
+// AllModels lists the models of all providers that can be used, as agent/models does. The error is
+// a *config.NotConfiguredError if there is no provider; the text of any other error contains no
+// secret.
+func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, error) {
+	list, err := p.models.list(ctx, c)
+	var unset *config.NotConfiguredError
+	if err != nil && !errors.As(err, &unset) {
+		err = errors.New(p.redact.Text(err.Error()))
+	}
+	return list, err
+}
+
+// Models lists the models of the default provider. If they cannot be listed, it returns the
+// problem, and a hint at what to do.
+func (p *Probe) Models(ctx context.Context, c *config.Config) (ids []string, problem, hint string) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	list, err := p.models.listOne(ctx, c, c.DefaultProvider(), true)
+	if err != nil {
+		problem, hint = parted(err, "check that the server is running and that the key is correct")
+		return nil, p.redact.Text(problem), p.redact.Text(hint)
+	}
+	return idsOf(list, func(m wire.Model) string { return m.ID }), "", ""
+}
+
+// Close ends what the probe started.
+func (p *Probe) Close() {
+	p.models.Close()
+	p.runner.Close()
+}

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// diagnosticsWait is how long the result of an edit waits for diagnostics unless the settings say otherwise.
+const diagnosticsWait = 3 * time.Second
+
+// languageServers asks the editor's own language servers, or those that the daemon starts.
+type languageServers struct {
+	hub       *langserver.Hub // set by open
+	peer      *rpc.Peer
+	config    func() *config.Config
+	processes *processRunner
+}
+
+func (l *languageServers) open(w *workspace.Workspace) {
+	l.hub = langserver.New(langserver.Options{Workspace: w, Runner: l.processes.runner,
+		Query: l.editorQuery, Servers: l.servers, AfterEdit: l.diagnosticsAfterEdit})
+}
+
+// tools are a session's tools that ask language servers.
+func (l *languageServers) tools(set *tools.Set, sess tools.Session) []agent.Tool {
+	return l.hub.Tools(func(ctx context.Context, call *agent.Call, title string, changes []workspace.Change) (*agent.Result, error) {
+		return set.Propose(ctx, sess, call, title, changes)
+	})
+}
+
+// editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are asked.
+func (l *languageServers) editorQuery(ctx context.Context, ask langserver.Question) (json.RawMessage, error) {
+	q := wire.EditorQueryParams{Operation: ask.Operation, URI: ask.URI, Query: ask.Query}
+	if at := ask.Position; at != nil {
+		q.Position = &wire.Position{Line: at.Line, Character: at.Character}
+	}
+	if s := ask.Settle; s != nil {
+		q.Settle = &wire.EditorSettle{URIs: append([]string{}, s.URIs...), TimeoutMs: int(s.Timeout.Milliseconds())}
+	}
+	raw, err := l.peer.EditorQuery(ctx, q)
+	var answer *jsonrpc2.Error
+	if errors.Is(err, rpc.ErrUnsupported) || errors.As(err, &answer) && answer.Code == jsonrpc2.MethodNotFound {
+		return nil, langserver.ErrNotOffered
+	}
+	return raw, err
+}
+
+// diagnosticsAfterEdit says whether and how long an edit waits for diagnostics.
+func (l *languageServers) diagnosticsAfterEdit() (bool, time.Duration) {
+	c := l.config().Diagnostics
+	if c == nil {
+		return true, diagnosticsWait
+	}
+	return c.AfterEdit == nil || *c.AfterEdit, orDefault(c.WaitMs, diagnosticsWait)
+}
+
+// servers are the servers of the settings, then those of the built-in table that they do not name.
+func (l *languageServers) servers() []langserver.Config {
+	own := l.config().LanguageServers
+	env := l.processes.scrubbed()
+	builtin := map[string]langserver.Config{}
+	var out, rest []langserver.Config
+	for _, c := range langserver.Builtin() {
+		c.Env = env
+		builtin[c.Name] = c
+		if _, named := own[c.Name]; !named {
+			rest = append(rest, c)
+		}
+	}
+	for _, name := range sortedKeys(own) {
+		c, known := builtin[name]
+		if !known {
+			c = langserver.Config{Name: name, Env: env}
+		}
+		out = append(out, l.configured(c, own[name]))
+	}
+	return append(out, rest...)
+}
+
+// configured lays a server of the settings over what the built-in table has of that name.
+func (l *languageServers) configured(c langserver.Config, s config.LSP) langserver.Config {
+	if s.Command != "" {
+		c.Command, c.Args = s.Command, s.Args
+	} else if s.Args != nil {
+		c.Args = s.Args
+	}
+	c.Env = append([]string(nil), c.Env...)
+	c.Env = withEnv(c.Env, expandAll(s.Env, l.processes.env))
+	if len(s.Extensions) > 0 {
+		c.Languages = map[string]string{}
+		for _, ext := range s.Extensions {
+			ext = "." + strings.TrimPrefix(strings.ToLower(ext), ".")
+			c.Languages[ext] = firstOf(s.LanguageID, langserver.LanguageOf(ext), ext[1:])
+		}
+	}
+	if s.RootMarkers != nil {
+		c.RootMarkers = s.RootMarkers
+	}
+	if s.InitializationOptions != nil {
+		c.InitializationOptions = s.InitializationOptions
+	}
+	c.Settings, c.Disabled, c.Asked = s.Settings, s.Disabled, !s.Disabled
+	return c
+}
+
+// beforeEdit is what the editor shows before an edit is applied.
+func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
+	return l.hub.BeforeEdit(ctx)
+}
+
+// afterEdit is what the model is told of an applied edit: what it broke, and the settings' own check.
+func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
+	before, _ := seen.(langserver.Shown)
+	broken := l.hub.AfterEdit(ctx, paths, before)
+	checked, err := l.processes.check(ctx, paths)
+	return strings.TrimSpace(broken + "\n" + checked), err
+}
+
+// filesChanged passes on what a command or somebody else changed on disk.
+func (l *languageServers) filesChanged(paths []string) { l.hub.FilesChanged(paths) }

@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"net/http/httptrace"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
+)
+
+// mcpServers runs the MCP servers that the settings and the loaded sessions name.
+// Safe for concurrent use.
+type mcpServers struct {
+	hub       *mcp.Hub
+	env       []string        // the daemon's own
+	inherited func() []string // what each server gets of it
+	root      string
+	config    func() *config.Config
+	sessions  *liveSessions
+
+	due         atomic.Bool // sessions have come since the last start
+	definitions mcp.Definitions[config.MCP]
+}
+
+// later makes start run once nobody is in a hurry: a session's first prompt comes with it, and its request goes
+// before anything that has to do with servers.
+func (m *mcpServers) later() {
+	if !m.due.Swap(true) {
+		m.hub.Later(m.start)
+	}
+}
+
+// start makes the running MCP servers those of the settings and of the sessions that are loaded. They start in the
+// background. Where two sessions name different servers alike, the newer session's runs.
+func (m *mcpServers) start() {
+	m.due.Store(false) // a session that comes from here on asks again
+	m.definitions.Merge(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
+}
+
+// wanted lists the servers of the settings, then those of each session, the oldest first.
+func (m *mcpServers) wanted() []map[string]config.MCP {
+	lists := []map[string]config.MCP{m.config().MCPServers}
+	for _, p := range m.sessions.users() {
+		lists = append(lists, p.info.Config().MCPServers)
+	}
+	return lists
+}
+
+func (m *mcpServers) configure(defs map[string]config.MCP) {
+	var configs []mcp.Config
+	inherited := m.inherited()
+	for _, name := range sortedKeys(defs) {
+		configs = append(configs, mcpConfig(name, defs[name], inherited, m.env, m.root))
+	}
+	m.hub.Configure(configs)
+}
+
+// serversChanged says whether a session's settings name other MCP servers than at its last model call. Nothing else
+// changes them but a session that comes or goes, so that most model calls need not look at all sessions'.
+func (p *sessionParts) serversChanged(c *config.Config) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	same := mcp.SameMap(p.wanted, c.MCPServers)
+	p.wanted = c.MCPServers
+	return !same
+}
+
+// mcpConfig reads a server's settings. inherited is its environment without its own variables, and
+// env is the daemon's, in which names in the settings are looked up.
+func mcpConfig(name string, s config.MCP, inherited, env []string, root string) mcp.Config {
+	own := withEnv(inherited, expandAll(s.Env, env))
+	dir := s.Cwd
+	if dir == "" || !filepath.IsAbs(dir) {
+		dir = filepath.Join(firstOf(root, "."), dir)
+	}
+	out := mcp.Config{Name: name, Command: s.Command, Args: s.Args, Env: own, Dir: dir, URL: s.URL, Headers: expandAll(s.Headers, env),
+		Timeout: time.Duration(s.TimeoutMs) * time.Millisecond}
+	switch s.Type {
+	case "": // told by command and url
+	case "stdio":
+		out.URL = ""
+	default:
+		out.Command = ""
+	}
+	if s.Tools != nil {
+		list := &config.Tools{Enable: s.Tools.Enable, Disable: s.Tools.Disable}
+		out.Allowed = func(tool string) bool { return allowedBy(list, tool) }
+	}
+	return out
+}
+
+// mcpTools are the tools of the servers that a session's settings name.
+func (p *sessionParts) mcpTools(c *config.Config) (out []agent.Tool) {
+	mine := map[string]bool{}
+	for _, t := range p.d.mcp.hub.Tools() {
+		server := strings.TrimPrefix(t.Spec().Source, tools.SourceMCP)
+		on, known := mine[server]
+		if !known {
+			on = p.has(server, c)
+			mine[server] = on
+		}
+		if on {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// has says whether a running server is the one that a session's settings mean by that name.
+func (p *sessionParts) has(server string, c *config.Config) bool {
+	own, ok := c.MCPServers[server]
+	if !ok || own.Disabled {
+		return false
+	}
+	runs, same := p.d.mcp.definitions.Running(server, own)
+	if !runs || same {
+		return runs
+	}
+	if p.d.mcp.due.Load() { // what runs is not what is asked for by now
+		return false
+	}
+	p.d.notices.once(p.info, []string{"MCP server " + server + ": another session runs a different server with this name; rename one of them"})
+	return false
+}
+
+// holdServers keeps MCP servers from starting until the session's next request has been on its way for a moment: they
+// would take the time that the user waits for.
+func (p *sessionParts) holdServers() {
+	release := p.d.mcp.hub.Hold()
+	p.letServers() // of a prompt that led to no request
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release = release
+}
+
+// holding says whether the session's next request is one that servers wait for.
+func (p *sessionParts) holding() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.release != nil
+}
+
+// takeHold returns what ends holdServers, for the caller to call; nil: nothing is held.
+func (p *sessionParts) takeHold() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	release, p.release = p.release, nil
+	return release
+}
+
+// letServers ends holdServers.
+func (p *sessionParts) letServers() {
+	if release := p.takeHold(); release != nil {
+		release()
+	}
+}
+
+// beforeServers makes the next request of a session's models the end of holdServers; the requests after it are as they were.
+func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
+	if len(models) == 0 {
+		p.letServers()
+		return models
+	}
+	release := p.takeHold()
+	if release == nil {
+		return models
+	}
+	out := slices.Clone(models)
+	for i, m := range out {
+		out[i] = urgent{m, release}
+	}
+	return out
+}
+
+// urgent is a model that says when a request is written, or has failed.
+type urgent struct {
+	agent.Model
+	sent func()
+}
+
+func (m urgent) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+	defer m.sent()
+	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { m.sent() }}
+	return m.Model.Generate(httptrace.WithClientTrace(ctx, &trace), req, on)
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// list returns the models of all providers that can be used: the default provider, those of the
+// setting providers, and the hosted built-in ones that have a key. A provider that does not answer
+// is omitted. The error is that of the default provider, if no provider answers.
+func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, error) {
+	home := c.DefaultProvider()
+	names := []string{home}
+	for _, name := range p.usable(c) {
+		if name != home {
+			names = append(names, name)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	lists, errs := make([][]wire.Model, len(names)), make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { lists[i], errs[i] = p.listOne(ctx, c, name, name == home) })
+	}
+	wg.Wait()
+	all := slices.Concat(lists...)
+	if len(all) == 0 {
+		return nil, errs[0]
+	}
+	return all, nil
+}
+
+// usable are the names of providers that the user has set up, without the built-in one that is the
+// default provider under another name.
+func (p *providers) usable(c *config.Config) []string {
+	if p.script != nil {
+		return sortedKeys(c.Providers)
+	}
+	return slices.DeleteFunc(c.ProviderNames(), func(name string) bool {
+		_, configured := c.Providers[name]
+		twice := c.DefaultProvider() == "" && name == c.UnnamedBuiltin()
+		return !configured && (twice || !p.resolver.HasKey(c, name))
+	})
+}
+
+// listOne returns the models of one provider.
+func (p *providers) listOne(
+	ctx context.Context,
+	c *config.Config,
+	name string,
+	home bool,
+) ([]wire.Model, error) {
+	e, err := p.find(ctx, c, config.Reference{Provider: name})
+	if err != nil {
+		return nil, err
+	}
+	infos, err := p.model(e, c, "").Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.Model, 0, len(infos))
+	for _, m := range infos {
+		if config.Converses(m.ID) {
+			w := listedModel(e, c, m)
+			if !home {
+				w.ID = name + "/" + m.ID
+			}
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+// listedModel joins what the settings say of a model with what the server and the catalogue say.
+func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.Model {
+	known := catalog.Lookup(m.ID)
+	w := wire.Model{
+		ID: m.ID, Provider: e.Name, ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput,
+		Vision: m.Vision, Tools: m.Tools, Source: "server",
+	}
+	if known.Found && m.ContextWindow == known.Window {
+		w.Source = "catalog"
+	}
+	if n := windowOf(c, e.ID, m.ID); n > 0 {
+		w.ContextWindow, w.Source = n, "settings"
+	}
+	price, set := prices(c, e.ID, m.ID)[m.ID]
+	if set {
+		w.Source = "settings"
+	} else if !unpriced(e) {
+		price = known.Price
+	}
+	if price != (catalog.Price{}) {
+		w.Cost = &wire.ModelCost{
+			Input: price.Input, Output: price.Output,
+			CacheRead: price.CacheRead, CacheWrite: price.CacheWrite,
+		}
+	}
+	return w
+}
+
+// unpriced reports whether the prices of the catalogue do not apply to a provider: it is a local
+// server, whatever the names of its models.
+func unpriced(e *config.Endpoint) bool {
+	if config.Hosted(e.ID) {
+		return false
+	}
+	u, err := url.Parse(e.BaseURL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// status says what is configured, without touching the network.
+func (p *providers) status(c *config.Config) wire.ProviderStatus {
+	if p.script != nil {
+		return wire.ProviderStatus{
+			Configured: true,
+			BaseURL:    p.script.URL(),
+			Model:      "script",
+			Source:     "script",
+		}
+	}
+	name := c.DefaultProvider()
+	settings := c.ProviderSettings(name, p.resolver.Env)
+	p.mu.Lock()
+	e := p.endpoints[endpointKey(name, settings)]
+	p.mu.Unlock()
+	st := wire.ProviderStatus{Model: c.Model}
+	if e != nil {
+		st.Configured, st.BaseURL, st.Source = true, withoutUser(e.BaseURL), e.Name
+		st.Model = firstOf(st.Model, e.Model)
+		return st
+	}
+	if settings.BaseURL != "" {
+		st.Configured, st.BaseURL, st.Source = true, withoutUser(
+			settings.BaseURL,
+		), firstOf(
+			name,
+			"settings",
+		)
+	}
+	return st
+}

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// secretsIn are the values of an environment that must never be seen.
+func secretsIn(env []string) []string {
+	kept := map[string]bool{}
+	for _, kv := range policy.ScrubEnv(env) {
+		kept[kv] = true
+	}
+	var out []string
+	for _, kv := range env {
+		if _, v, _ := strings.Cut(kv, "="); !kept[kv] && len(v) >= 8 {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// sandboxPlan is the wall around one command.
+func (d *daemon) sandboxPlan(call *agent.Call) (*sandbox.Plan, error) {
+	tmp, layer, err := d.shared.scratch.Folders(call.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	own := policy.Folders{Tmp: tmp, Layer: layer}
+	return d.policy.SandboxPlan(call.SessionID, commandOf(call), own,
+		policy.Granted{Outside: call.Unboxed, Secrets: call.Secrets})
+}
+
+func commandOf(call *agent.Call) string {
+	var args struct{ Command string }
+	_ = json.Unmarshal(call.Args, &args)
+	return args.Command
+}
+
+// commandEnv is the environment of one command. One that only reads gets a home without the user's
+// settings, which can start programs. Our own sandbox empties the home itself, and its path stays, so
+// that caches of packages are found.
+func (d *daemon) commandEnv(call *agent.Call) []string {
+	e := d.processes.environment()
+	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {
+		return e.Child()
+	}
+	if d.policy.Sandbox(call.SessionID, call.Unboxed).Kind == sandbox.Own {
+		return e.Reading(Lookup(e.Own, "HOME"), "")
+	}
+	tmp, _, err := d.shared.scratch.Folders(call.SessionID)
+	if err == nil {
+		err = os.MkdirAll(tmp, 0o700)
+	}
+	if err != nil { // the command fails where it needs them
+		d.log.Warn("making the temporary folder of a session", "error", err)
+	}
+	return e.Reading(tmp, tmp)
+}
+
+// classify says what a command may do.
+func classify(command string) agent.Effect {
+	switch policy.Classify(command).Class {
+	case policy.ReadOnly:
+		return agent.ReadOnly
+	case policy.Mutates:
+		return agent.Mutates
+	}
+	return agent.Dangerous
+}
+
+func fetchOptions(c *config.Config) tools.FetchOptions {
+	f := c.Fetch
+	if f == nil {
+		return tools.FetchOptions{}
+	}
+	return tools.FetchOptions{Enabled: f.Enabled != nil && *f.Enabled, Hosts: f.Hosts, MaxBytes: f.MaxBytes, Timeout: orDefault(f.TimeoutMs, 0)}
+}
+
+func shellOptions(c *config.Config) tools.ShellOptions {
+	s := c.Shell
+	if s == nil {
+		return tools.ShellOptions{}
+	}
+	return tools.ShellOptions{Program: s.Program, Timeout: orDefault(s.TimeoutMs, 0), MaxTimeout: orDefault(s.MaxTimeoutMs, 0)}
+}
+
+// shellProgram is the shell that the settings name, "" for the machine's.
+func shellProgram(c *config.Config) string { return shellOptions(c).Program }
+
+func webSearchOptions(c *config.Config, env []string) tools.WebSearchOptions {
+	if c.WebSearch == nil {
+		return tools.WebSearchOptions{}
+	}
+	o := tools.WebSearchOptions{Endpoint: c.WebSearch.URL, Headers: expandAll(c.WebSearch.Headers, env)}
+	if key := Lookup(env, c.WebSearch.APIKeyEnv); c.WebSearch.APIKeyEnv != "" && key != "" {
+		if o.Headers == nil {
+			o.Headers = map[string]string{}
+		}
+		o.Headers["Authorization"] = "Bearer " + key
+	}
+	return o
+}
+
+// expandAll replaces ${NAME} in values.
+func expandAll(m map[string]string, env []string) map[string]string {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = config.Expand(v, config.Lookup(env))
+	}
+	return out
+}
+
+// withEnv lays own variables over an environment. Each name stands once: of two, programs differ in which they read.
+func withEnv(env []string, own map[string]string) []string {
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		_, replaced := own[name]
+		return replaced
+	})
+	for _, name := range sortedKeys(own) {
+		out = append(out, name+"="+own[name])
+	}
+	return out
+}
+
+func orDefault(ms int, d time.Duration) time.Duration {
+	if ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return d
+}
+
+// listTools lists the tools of a session with the settings in force.
+func (d *daemon) listTools(context.Context) ([]wire.Tool, error) {
+	p := d.parts(infoForListing(d), parentage{})
+	c := *d.settings.config()
+	reg, err := p.tools(&c)
+	if err != nil {
+		return nil, err
+	}
+	out := []wire.Tool{}
+	for _, name := range reg.Names() {
+		t, _ := reg.Get(name)
+		s := t.Spec()
+		out = append(out, wire.Tool{Name: s.Name, Label: firstOf(s.Label, s.Name), Description: s.Description, Schema: s.Schema,
+			Effect: string(s.Effect), Source: firstOf(s.Source, "builtin"), Deferred: s.Deferred})
+	}
+	return out, nil
+}
+
+func (d *daemon) searchFiles(ctx context.Context, query string, limit int) ([]wire.FileMatch, error) {
+	out := []wire.FileMatch{}
+	for _, m := range d.tools.FileSearch(ctx, query, limit) {
+		out = append(out, wire.FileMatch{URI: firstOf(m.URI, workspace.URIOfPath(m.Path)), Score: float64(m.Score)})
+	}
+	return out, nil
+}
+
+// rootURIs are the workspace folders, for MCP servers.
+func (d *daemon) rootURIs() []string {
+	var out []string
+	for _, p := range d.rootPaths() {
+		out = append(out, workspace.URIOfPath(p))
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// osEnviron is the process's environment where a program was given none.
+func osEnviron(env []string) []string {
+	if env == nil {
+		return os.Environ()
+	}
+	return env
+}
+
+// globMatch is path.Match, a bad pattern matching nothing.
+func globMatch(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/hooks"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+)
+
+// hookedAsker lets the hooks beforePermission answer before a person is asked.
+type hookedAsker struct {
+	sessions *liveSessions
+	next     policy.Separate
+}
+
+var _ policy.Separate = hookedAsker{}
+
+func (a hookedAsker) Separately() bool { return a.next.Separately() }
+
+// Ask asks the hooks, each question by itself, and the person what they left open.
+func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []policy.Reply {
+	replies := make([]policy.Reply, len(questions))
+	answered := make([]bool, len(questions))
+	var wg sync.WaitGroup
+	for i, q := range questions {
+		wg.Go(func() {
+			if replies[i], answered[i] = a.byHooks(ctx, q); answered[i] {
+				q.Answer(replies[i])
+			}
+		})
+	}
+	wg.Wait()
+	var open []policy.Question
+	var at []int
+	for i, q := range questions {
+		if !answered[i] {
+			open, at = append(open, q), append(at, i)
+		}
+	}
+	if len(open) == 0 {
+		return replies
+	}
+	for i, r := range a.next.Ask(ctx, open) {
+		replies[at[i]] = r
+	}
+	return replies
+}
+
+// byHooks asks the session's hooks in order; the first that decides counts. One that fails leaves the person to decide,
+// and trust, of a workspace or a plan, is a person's alone.
+func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
+	p := a.sessions.get(q.SessionID)
+	if p == nil || q.Subject.Kind == agent.SubjectTrust {
+		return policy.Reply{}, false
+	}
+	for _, h := range p.hooks.now() {
+		ph, ok := h.(hooks.PermissionHook)
+		if !ok {
+			continue
+		}
+		decision, reason, err := ph.BeforePermission(ctx, hooks.Permission{
+			SessionID: q.SessionID, TurnID: q.TurnID, Cwd: p.info.Cwd, Title: q.Title, Reason: q.Reason, Subject: q.Subject})
+		switch {
+		case err != nil:
+			p.info.Notice("warning", "hook "+h.HookName()+": "+err.Error())
+		case decision == "allow" && q.Sandbox == policy.Outside:
+			continue // only the user lets a command leave the sandbox
+		case decision != "":
+			return replyOf(q, decision == "allow", reason)
+		}
+	}
+	return policy.Reply{}, false
+}
+
+// replyOf chooses the option that allows, or refuses, this once.
+func replyOf(q policy.Question, allow bool, reason string) (policy.Reply, bool) {
+	want := policy.RejectOnce
+	if allow {
+		want = policy.AllowOnce
+	}
+	for _, o := range q.Options {
+		if o.Kind == want {
+			return policy.Reply{OptionID: o.ID, Feedback: reason}, true
+		}
+	}
+	return policy.Reply{}, false
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/hooks"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// processRunner starts the commands that the settings name: formatters, checks, key commands. It also
+// builds the environment of all child processes. Safe for concurrent use.
+type processRunner struct {
+	env    []string        // the daemon's own, with secrets
+	root   string          // the working directory of checks and hooks
+	roots  func() []string // of the workspace; nil: root alone
+	config func() *config.Config
+	runner *shell.Runner
+	redact *policy.Redactor
+}
+
+// environment is what children inherit.
+func (p *processRunner) environment() policy.Environment {
+	e := policy.Environment{Own: p.env, Pass: passedOn(p.config())}
+	switch {
+	case p.roots != nil:
+		e.Roots = p.roots()
+	case p.root != "":
+		e.Roots = []string{p.root}
+	}
+	return e
+}
+
+// scrubbed is the environment of children that may do more than read.
+func (p *processRunner) scrubbed() []string { return p.environment().Child() }
+
+// passedOn are the names of variables that the settings pass to children.
+func passedOn(c *config.Config) (names []string) {
+	if c.Environment != nil {
+		names = append(names, c.Environment.Pass...)
+	}
+	if c.Shell != nil {
+		names = append(names, c.Shell.PassEnv...)
+	}
+	return names
+}
+
+// hookConfigs are the external hooks of the settings.
+func (p *processRunner) hookConfigs(c *config.Config) map[string][]hooks.Config {
+	out := map[string][]hooks.Config{}
+	for point, list := range c.Hooks {
+		for _, h := range list {
+			env := withEnv(p.scrubbed(), h.Env)
+			out[point] = append(out[point], hooks.Config{Matcher: h.Matcher, Command: h.Command, Args: h.Args, Env: env, Dir: p.root,
+				Timeout: time.Duration(h.TimeoutMs) * time.Millisecond})
+		}
+	}
+	return out
+}
+
+// format formats a new text as the settings say for files of that name.
+func (p *processRunner) format(ctx context.Context, path string, text []byte) ([]byte, error) {
+	f, ok := lookupGlob(p.config().Formatters, filepath.Base(path))
+	if !ok {
+		return text, nil
+	}
+	res, err := p.runner.Run(ctx, shell.Command{Argv: append([]string{f.Command}, f.Args...), Dir: filepath.Dir(path), Env: p.scrubbed(),
+		Stdin: strings.NewReader(string(text)), Timeout: orDefault(f.TimeoutMs, 10*time.Second), HeadBytes: maxFormatted, SpillBytes: -1})
+	if err != nil {
+		return nil, err
+	}
+	if res.ExitCode != 0 || res.Truncated {
+		return nil, fmt.Errorf("formatting with %s: exit code %d", f.Command, res.ExitCode)
+	}
+	return res.Head, nil
+}
+
+// maxFormatted bounds a text that is formatted.
+const maxFormatted = 8 << 20
+
+// check runs the command that the settings name for after an edit.
+func (p *processRunner) check(ctx context.Context, paths []string) (string, error) {
+	c := p.config().Check
+	if c == nil || c.Command == "" || !anyMatches(c.Files, paths) {
+		return "", nil
+	}
+	quoted := make([]string, len(paths))
+	for i, path := range paths {
+		quoted[i] = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	script := strings.ReplaceAll(c.Command, "${files}", strings.Join(quoted, " "))
+	res, err := p.runner.Run(ctx, shell.Command{Script: script, Shell: shellProgram(p.config()), Dir: p.root, Env: p.scrubbed(), Timeout: orDefault(c.TimeoutMs, time.Minute), SpillBytes: -1})
+	if err != nil {
+		return "", err
+	}
+	out := strings.TrimSpace(string(res.Head) + string(res.Tail))
+	if res.ExitCode == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("check `%s` failed (exit code %d):\n%s", c.Command, res.ExitCode, out), nil
+}
+
+func anyMatches(globs, paths []string) bool {
+	for _, g := range globs {
+		for _, path := range paths {
+			if globMatch(g, filepath.Base(path)) {
+				return true
+			}
+		}
+	}
+	return len(globs) == 0
+}
+
+// keyCommandTimeout bounds the command that prints a provider's key.
+const keyCommandTimeout = 20 * time.Second
+
+// maxKey bounds what a key command may print, bytes.
+const maxKey = 64 << 10
+
+// runKeyCommand runs provider.apiKeyCommand. What it prints on stdout is a secret from then on; what
+// it says on stderr belongs to the error alone.
+func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout, fmt.Errorf("it did not end within %v", keyCommandTimeout))
+	defer cancel()
+	started, err := p.runner.Start(ctx, shell.Command{Argv: argv, Env: p.env})
+	if err != nil {
+		return "", err
+	}
+	started.Stdin.Close()
+	out, readErr := io.ReadAll(io.LimitReader(started.Stdout, maxKey))
+	started.Stdout.Close()
+	res, err := started.Wait()
+	switch {
+	case err != nil:
+		return "", err
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case res.ExitCode != 0:
+		return "", errors.New(strings.TrimSuffix(fmt.Sprintf("it ended with %s: %s", res.Status(), lastLine(started.Stderr())), ": "))
+	case readErr != nil:
+		return "", readErr
+	}
+	key := string(out)
+	p.redact.Add(key)
+	return key, nil
+}
+
+// lastLine is the last line of a text that says something.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/project"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// openProject returns the reader of what the repository and the user bring along.
+func (d *daemon) openProject() *project.Project {
+	return project.New(project.Options{Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env))})
+}
+
+// instructions are the project's, for the system prompt of a session.
+func (d *daemon) instructions(info rpc.SessionInfo) string {
+	var rules project.Rules
+	if c := info.Config(); c.Project != nil {
+		rules = project.Rules{Names: c.Project.Instructions, MaxBytes: c.Project.MaxBytes}
+	}
+	files, notices := d.project.Instructions(info.Cwd, rules)
+	d.notices.once(info, notices)
+	return project.System(files)
+}
+
+// listCommands lists the templates of the project and the prompts of its MCP servers.
+func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) {
+	out := []wire.SlashCommand{}
+	commands, _ := d.project.Commands()
+	for _, c := range commands {
+		out = append(out, wire.SlashCommand{Name: c.Name, Description: c.Description, Hint: c.Hint, Source: c.Source})
+	}
+	for _, p := range d.mcp.hub.Prompts(ctx) {
+		out = append(out, wire.SlashCommand{Name: p.Server + ":" + p.Name, Description: p.Description, Hint: strings.Join(p.Args, " "), Source: "mcp:" + p.Server})
+	}
+	return out, nil
+}
+
+// expand turns a prompt that begins with a command into what the model gets.
+func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
+	if expanded, ok := d.project.Expand(text); ok {
+		return expanded, true
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	server, prompt, ok := strings.Cut(name, ":")
+	if !ok || !strings.HasPrefix(text, "/") {
+		return "", false
+	}
+	d.mcp.start()
+	expanded, err := d.mcp.hub.Expand(ctx, server, prompt, strings.Fields(rest))
+	return expanded, err == nil
+}
+
+// fileAgents are the agents that Markdown files define. A file cannot widen what an agent may do: it has
+// at most its parent's permissions.
+func (d *daemon) fileAgents(info rpc.SessionInfo) []subagent.Agent {
+	files, _ := d.project.Agents()
+	var out []subagent.Agent
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f.Path), ".md")
+		a, err := subagent.ParseAgent(name, []byte(f.Text))
+		if err != nil {
+			d.notices.once(info, []string{"agent file " + f.Path + ": " + err.Error()})
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// infoForListing stands for a session where tools are listed without one.
+func infoForListing(d *daemon) rpc.SessionInfo {
+	return rpc.SessionInfo{ID: "listing", Cwd: d.folders.root, Config: func() config.Config { return *d.settings.config() },
+		Notice: func(string, string) {}}
+}

@@ -1,0 +1,229 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+)
+
+// asked keeps the first request and refuses it: nothing here may touch the network.
+type asked struct {
+	url    string
+	header http.Header
+	body   string
+}
+
+var errAsked = errors.New("the test answers nobody")
+
+func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.url == "" {
+		a.url, a.header = r.URL.String(), r.Header.Clone()
+		if r.Body != nil {
+			b, _ := io.ReadAll(r.Body)
+			a.body = string(b)
+		}
+	}
+	return nil, errAsked
+}
+
+// apiKeyEnv finds the variables that settings name for keys.
+var apiKeyEnv = regexp.MustCompile(`"(\w+)_API_KEY"`)
+
+// keysEnv holds every key that the settings name: k-mistral in MISTRAL_API_KEY.
+func keysEnv(text string) []string {
+	env := []string{
+		"TEAM=blue",
+		"OPENAI_API_KEY=k-openai",
+		"ANTHROPIC_API_KEY=k-anthropic",
+		"GEMINI_API_KEY=k-gemini",
+	}
+	for _, m := range apiKeyEnv.FindAllStringSubmatch(text, -1) {
+		env = append(env, m[1]+"_API_KEY=k-"+strings.ToLower(m[1]))
+	}
+	return env
+}
+
+// requestOf loads settings as the user's file, as the daemon does, and returns the first request that they lead to.
+func requestOf(t *testing.T, text string) asked {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set := config.Load(config.Sources{UserFile: file, Environ: keysEnv(text)})
+	for _, n := range set.Notices() {
+		t.Errorf("%s: %v", text, n)
+	}
+	c := set.Config()
+	e, err := (&config.Resolver{Env: config.Lookup(keysEnv(text))}).Resolve(
+		t.Context(),
+		c,
+		c.Reference(c.Model),
+	)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	var a asked
+	o := modelOptions(e, c, c.Reference(c.Model).Model)
+	o.Transport = &a
+	m := newAdapter(o)
+	defer m.Close()
+	_, err = m.Generate(
+		t.Context(),
+		&agent.Request{
+			Messages: []*message.Message{message.NewText(message.RoleUser, "hi")},
+			Sampling: sampling(c),
+			Thinking: agent.Thinking{Level: c.Thinking},
+		},
+		nil,
+	)
+	if err == nil || a.url == "" {
+		t.Fatalf("%s: no request was made: %v", text, err)
+	}
+	return a
+}
+
+// TestProviderSettings sends a request with the lines for each provider that the documentation gives: to the provider's
+// own address, with its key where it looks for it, and with the model.
+func TestProviderSettings(t *testing.T) {
+	providers := map[string]struct{ url, header, key string }{
+		"Several providers": {"https://api.anthropic.com/v1/messages", "X-Api-Key", "k-anthropic"},
+		"OpenAI":            {"https://api.openai.com/v1/", "Authorization", "Bearer k-openai"},
+		"Azure OpenAI":      {".openai.azure.com/openai/", "Api-Key", "k-azure_openai"},
+		"Azure": {
+			".openai.azure.com/openai/v1/chat/completions",
+			"Api-Key",
+			"k-azure_openai",
+		},
+		"Anthropic": {"/v1/messages", "X-Api-Key", "k-anthropic"},
+		"Gemini": {
+			"https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro-preview:",
+			"X-Goog-Api-Key",
+			"k-gemini",
+		},
+		"OpenRouter": {
+			"https://openrouter.ai/api/v1/chat/completions",
+			"Authorization",
+			"Bearer k-openrouter",
+		},
+		"DeepSeek": {
+			"https://api.deepseek.com/v1/chat/completions",
+			"Authorization",
+			"Bearer k-deepseek",
+		},
+		"Mistral": {
+			"https://api.mistral.ai/v1/chat/completions",
+			"Authorization",
+			"Bearer k-mistral",
+		},
+		"Ollama":       {":11434/v1/chat/completions", "", ""},
+		"llama-server": {":8080/v1/chat/completions", "", ""},
+		"vLLM":         {":8000/v1/chat/completions", "", ""},
+		"LM Studio":    {":1234/v1/chat/completions", "", ""},
+	}
+	for name, configs := range documentedProviders(t) {
+		want, known := providers[name]
+		if !known {
+			t.Errorf("the test does not know %s", name)
+		}
+		delete(providers, name)
+		for _, text := range configs {
+			a := requestOf(t, text)
+			var c config.Config
+			if err := json.Unmarshal(plainComments.ReplaceAll([]byte(text), nil), &c); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(a.url, want.url) ||
+				want.header != "" && a.header.Get(want.header) != want.key ||
+				!strings.Contains(a.url+a.body, c.Reference(c.Model).Model) &&
+					c.Model != "" {
+				t.Errorf("%s: asks %s with %v: %s", name, a.url, a.header, a.body)
+			}
+			if c.Provider != nil && c.Provider.Query["api-version"] != "" &&
+				!strings.Contains(
+					a.url,
+					"/deployments/"+c.Model+"/chat/completions?api-version="+c.Provider.Query["api-version"],
+				) {
+				t.Errorf("%s: asks %s", name, a.url)
+			}
+			if name == "Azure" && a.header.Get("X-Team") != "blue" {
+				t.Errorf("%s: headers %v", name, a.header)
+			}
+		}
+	}
+	for name := range providers {
+		t.Errorf("the documentation has no lines for %s", name)
+	}
+}
+
+var (
+	plainComments = regexp.MustCompile(`(?m)//[^"\n]*$`)
+	snippet       = regexp.MustCompile("(?s)```jsonc?\n(.*?)```")
+)
+
+// documentedProviders are the settings for each provider in the README, docs/providers.md and docs/configuration.md.
+func documentedProviders(t *testing.T) map[string][]string {
+	t.Helper()
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	out := map[string][]string{}
+	_, ollama, _ := strings.Cut(read("README.md"), "## Choose a model")
+	if m := snippet.FindStringSubmatch(ollama); m != nil {
+		out["Ollama"] = append(out["Ollama"], m[1])
+	} else {
+		t.Error("the README has no settings of a model")
+	}
+	page := read("docs/providers.md")
+	for _, part := range strings.Split(page, "\n## ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		for _, m := range snippet.FindAllStringSubmatch(text, -1) {
+			if !strings.HasPrefix(name, "Models that") {
+				out[name] = append(out[name], m[1])
+			}
+		}
+	}
+	_, azure, ok := strings.Cut(read("docs/configuration.md"), "\nAzure with ")
+	if m := snippet.FindStringSubmatch(azure); ok && m != nil {
+		out["Azure"] = []string{m[1]}
+	}
+	return out
+}
+
+// The prices and windows of the settings hold for the models that they name, by id or glob.
+func TestModelTables(t *testing.T) {
+	c := &config.Config{
+		Prices: map[string]config.Price{
+			"*":      {Input: 9},
+			"qwen/*": {Input: 1, Output: 2, Cached: 3, CacheWrite: 4},
+			"exact":  {Input: 5},
+		},
+		Windows: map[string]int{"qwen*": 1000, "qwen/qwen3": 2000},
+	}
+	for id, want := range map[string]catalog.Price{"qwen/qwen3": {Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, "exact": {Input: 5}, "openai/gpt-5": {Input: 9}} {
+		if got := prices(c, "", id)[id]; got != want {
+			t.Errorf("%s costs %+v, want %+v", id, got, want)
+		}
+	}
+	for id, want := range map[string]int{"qwen/qwen3": 2000, "qwen/qwen2": 1000, "other": 0} {
+		if got := windowOf(c, "", id); got != want {
+			t.Errorf("%s has a window of %d, want %d", id, got, want)
+		}
+	}
+}

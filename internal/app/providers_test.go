@@ -1,0 +1,194 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// endpoint is a provider of the test: it notes each request as path, key and model.
+type endpoint struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int // of the answers to requests for a reply; 0: 200
+	seen   []string
+}
+
+const (
+	chatReply = `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},` +
+		`"finish_reason":"stop"}]}`
+	modelList = `{"object":"list","data":[{"id":"chatty","object":"model"},` +
+		`{"id":"text-embedding-3","object":"model"}]}`
+)
+
+func newEndpoint(t *testing.T) *endpoint {
+	e := &endpoint{}
+	e.Server = httptest.NewServer(http.HandlerFunc(e.serve))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Model string }
+	b, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(b, &body)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen = append(
+		e.seen,
+		strings.Join(
+			[]string{
+				r.URL.Path,
+				r.Header.Get("Authorization") + r.Header.Get("X-Api-Key"),
+				body.Model,
+			},
+			" ",
+		),
+	)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.Method == http.MethodGet:
+		fmt.Fprint(w, modelList)
+	case e.status != 0:
+		w.WriteHeader(e.status)
+		fmt.Fprint(w, `{"error":{"message":"not now"}}`)
+	default:
+		fmt.Fprint(w, chatReply)
+	}
+}
+
+// requests returns what the endpoint was asked since the last call.
+func (e *endpoint) requests() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	seen := e.seen
+	e.seen = nil
+	return seen
+}
+
+func (e *endpoint) answer(status int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status = status
+}
+
+func testProviders(t *testing.T, env ...string) *providers {
+	t.Helper()
+	p, err := newProviders(
+		&config.Resolver{Env: config.Lookup(env), Client: &http.Client{Transport: &asked{}}},
+		"",
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func ask(t *testing.T, m agent.Model) error {
+	t.Helper()
+	_, err := m.Generate(
+		t.Context(),
+		&agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, "hi")}},
+		nil,
+	)
+	return err
+}
+
+// Each model of a chain goes to its own provider with that provider's key, also where the model id
+// has a slash. A provider without its key fails with the name of the variable, and nothing is sent.
+func TestEachProviderHasItsOwnKey(t *testing.T) {
+	one, two := newEndpoint(t), newEndpoint(t)
+	p := testProviders(t, "ONE=key-one", "TWO=key-two", "OPENAI_API_KEY=key-openai")
+	c := &config.Config{
+		Model: "one/a", FallbackModels: []string{"two/vendor/b", "plain", "gemini/g", "three/c"},
+		Providers: map[string]config.Provider{
+			"one":   {BaseURL: one.URL + "/v1", APIKeyEnv: "ONE"},
+			"two":   {BaseURL: two.URL + "/v1", APIKeyEnv: "TWO"},
+			"three": {BaseURL: two.URL + "/v1", APIKeyEnv: "THREE"},
+		},
+	}
+	chain, err := p.chain(t.Context(), c)
+	if err != nil || len(chain) != 5 {
+		t.Fatalf("%d models, %v", len(chain), err)
+	}
+	for _, m := range chain[:3] {
+		if err := ask(t, m); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := fmt.Sprint(one.requests()); got != "[/v1/chat/completions Bearer key-one a /v1/chat/completions Bearer key-one plain]" {
+		t.Errorf("the first provider was asked %s", got)
+	}
+	if got := fmt.Sprint(two.requests()); got != "[/v1/chat/completions Bearer key-two vendor/b]" {
+		t.Errorf("the second provider was asked %s", got)
+	}
+	for m, variable := range map[agent.Model]string{chain[3]: "GEMINI_API_KEY", chain[4]: "THREE"} {
+		e := retry.As(ask(t, m))
+		if e == nil || e.Kind != retry.Auth || !strings.Contains(e.Error(), variable) {
+			t.Errorf("%s: %v", m.Info().ID, e)
+		}
+	}
+	if n := len(two.requests()); n != 0 {
+		t.Errorf("%d requests without a key", n)
+	}
+}
+
+// The list has the models of all providers that can be used, bare for the default provider; a
+// provider that does not answer hides no other. Settings win over the server's figures.
+func TestModelListOfSeveralProviders(t *testing.T) {
+	one, two := newEndpoint(t), newEndpoint(t)
+	p := testProviders(t, "ONE=key-one")
+	c := &config.Config{
+		Provider: &config.Provider{BaseURL: one.URL + "/v1", APIKeyEnv: "ONE"},
+		Providers: map[string]config.Provider{
+			"two":  {BaseURL: two.URL + "/v1"},
+			"gone": {BaseURL: "http://127.0.0.1:1/v1"},
+		},
+		Windows: map[string]int{"two/*": 1234},
+		Prices:  map[string]config.Price{"two/chatty": {Input: 2, Output: 3}},
+	}
+	list, err := p.list(t.Context(), c)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if m := list[0]; m.ID != "chatty" || m.Provider != strings.TrimPrefix(one.URL, "http://") ||
+		m.Cost != nil ||
+		m.Source != "server" {
+		t.Errorf("%+v", m)
+	}
+	if m := list[1]; m.ID != "two/chatty" || m.Provider != "two" || m.ContextWindow != 1234 ||
+		m.Source != "settings" ||
+		m.Cost == nil ||
+		*m.Cost != (wire.ModelCost{Input: 2, Output: 3}) {
+		t.Errorf("%+v", m)
+	}
+}
+
+// The prices of the catalogue apply to hosted providers, not to a local server that calls its model
+// by the name of a hosted one.
+func TestLocalServersHaveNoListPrice(t *testing.T) {
+	for at, priced := range map[*config.Endpoint]bool{
+		{ID: "", BaseURL: "http://127.0.0.1:8080/v1"}:       false,
+		{ID: "ollama", BaseURL: "http://localhost:11434"}:   false,
+		{ID: "mine", BaseURL: "http://[::1]:9/v1"}:          false,
+		{ID: "mine", BaseURL: "https://gw.example/v1"}:      true,
+		{ID: "openai", BaseURL: "http://127.0.0.1:8080/v1"}: true,
+	} {
+		m := listedModel(at, &config.Config{}, agent.ModelInfo{ID: "gpt-4.1"})
+		if (m.Cost != nil) != priced || unpriced(at) == priced {
+			t.Errorf("%+v: %+v", at, m.Cost)
+		}
+	}
+}

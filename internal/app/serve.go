@@ -1,0 +1,142 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/environ"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// Options are what a daemon gets from outside. The caller owns the streams and closes them.
+type Options struct {
+	Version string
+	Env     []string // nil: the process's own
+	In      io.Reader
+	Out     io.Writer
+	Log     io.Writer // gets the log, without the secrets that the daemon knows
+	Verbose bool      // log more than warnings
+
+	Script   string // the file of a scripted model that replaces the provider, or ""
+	StateDir string // where sessions, checkpoints and grants are stored; "": see StateDir
+}
+
+// RunHelper runs this process as the supervisor of commands if its parent started it as that, and
+// does not return then. Otherwise it hides the environment of this process, which may contain keys,
+// from other processes. The program calls it before anything else.
+func RunHelper() {
+	shell.MaybeHelper()
+	if err := environ.Wipe(); err != nil {
+		fmt.Fprintf(os.Stderr,
+			"agent-lsp: other programs can read the environment of this process: %v\n", err)
+	}
+}
+
+// ServeLSP speaks LSP until the client leaves or ctx ends. It returns nil when ctx ends.
+func ServeLSP(ctx context.Context, o Options) error { return ServeLSPWith(ctx, o, nil) }
+
+// ServeLSPWith is ServeLSP with a function that changes the engine's options of the sessions of
+// sub-agents. It lets tests give them models and tools that fail.
+func ServeLSPWith(
+	ctx context.Context,
+	o Options,
+	wrapChild func(agent.Options, subagent.Spawn) agent.Options,
+) error {
+	c := o.core()
+	c.wrapChild = wrapChild
+	err := rpc.Serve(ctx, rpc.Options{
+		In: unblockedIn(o.In), Out: unblockedOut(o.Out), Log: c.log, Version: o.Version,
+		Start: func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
+			return newCore(init, c)
+		},
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// ServeACP speaks the Agent Client Protocol until the client leaves.
+func ServeACP(ctx context.Context, o Options) error {
+	c := o.core()
+	core := func(ctx context.Context, opts rpc.Options, terminal acp.Terminal) error {
+		c := c
+		c.terminal = terminal
+		opts.Start = func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
+			return newCore(init, c)
+		}
+		return rpc.Serve(ctx, opts)
+	}
+	return acp.Serve(ctx, acp.Options{
+		In: unblockedIn(o.In), Out: unblockedOut(o.Out), Log: c.log, Version: o.Version,
+		Ahead: launchFolder(o.Env), Core: core,
+	})
+}
+
+// core is what the connections of one process share.
+func (o Options) core() coreOptions {
+	redact := NewRedactor(o.Env)
+	level := slog.LevelWarn
+	if o.Verbose {
+		level = slog.LevelDebug
+	}
+	handler := slog.NewTextHandler(redacting{o.Log, redact}, &slog.HandlerOptions{Level: level})
+	return coreOptions{
+		log: slog.New(handler), redact: redact, env: osEnviron(o.Env), scriptFile: o.Script,
+		stateDir: o.StateDir, starts: agent.NewStarts(runtime.GOMAXPROCS(0)),
+	}
+}
+
+func unblockedIn(in io.Reader) io.Reader {
+	if file, ok := in.(*os.File); ok {
+		return rpc.UnblockedInput(file)
+	}
+	return in
+}
+
+func unblockedOut(out io.Writer) io.Writer {
+	if file, ok := out.(*os.File); ok {
+		return rpc.Unblocked(file)
+	}
+	return out
+}
+
+// redacting removes secrets from each line of the log.
+type redacting struct {
+	w io.Writer
+	r *policy.Redactor
+}
+
+func (r redacting) Write(b []byte) (int, error) {
+	if _, err := r.w.Write(r.r.Bytes(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// launchFolder is the working directory if it may be a project, or "". An editor that is started
+// from a menu runs in the home folder or in the file system's root, and starts its agents there.
+func launchFolder(env []string) string {
+	dir, err := os.Getwd()
+	if err != nil || dir == filepath.Dir(dir) || sameFolder(dir, Lookup(env, "HOME")) {
+		return ""
+	}
+	return dir
+}
+
+func sameFolder(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
+}

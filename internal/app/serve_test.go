@@ -1,0 +1,28 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A client that is started from a menu starts its agents in the home folder or in the root: there is no project there.
+func TestNoServerStartsAheadAtHome(t *testing.T) {
+	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(home, link); err != nil {
+		t.Skip("this system makes no links for us")
+	}
+	project := filepath.Join(home, "project")
+	if err := os.Mkdir(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{home: false, "/": false, project: true} {
+		t.Chdir(dir)
+		for _, env := range []string{home, link} {
+			if got := launchFolder([]string{"HOME=" + env}); (got != "") != want || want && !strings.HasSuffix(got, "project") {
+				t.Errorf("in %s with the home folder %s: %q", dir, env, got)
+			}
+		}
+	}
+}

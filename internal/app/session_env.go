@@ -1,0 +1,338 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/memory"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// sessionParts is what a session needs of the daemon between its model calls.
+type sessionParts struct {
+	d        *daemon
+	info     rpc.SessionInfo
+	started  time.Time
+	builtin  []agent.Tool
+	remember []agent.Tool
+	hooks    *externalHooks // a sub-agent's are its parent's
+	parentage
+
+	mu       sync.Mutex
+	release  func() // lets MCP servers start again; nil: nothing of this session's keeps them
+	budget   *tools.Budget
+	registry *agent.Registry
+	key      string                // what the registry was made of
+	wanted   map[string]config.MCP // of the settings, at the last model call
+	recalled map[string]bool       // memories that the model was told
+}
+
+// prepare makes the engine's options for a session.
+func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Options, error) {
+	set := info.Config
+	info.Config = func() config.Config { return inMode(set()) }
+	p := d.parts(info, parentage{})
+	d.sessions.add(p)
+	c := info.Config()
+	d.notices.once(info, d.configurePolicy(info.ID, "", &c))
+	d.mcp.later() // in the background, so that its tools are there when the first prompt comes
+	if info.Loaded != nil {
+		if err := d.workspace.LoadSession(ctx, info.ID); err != nil {
+			info.Notice("warning", "pending proposals could not be read: "+err.Error())
+		}
+	}
+	p.hooks = &externalHooks{d: d, info: info}
+	return agent.Options{
+		Environment: p, Approver: d.policy, Spill: d.folders.spillTo(info.ID, d.redact.Bytes), Locks: d.shared.locks, Starts: d.shared.starts,
+		Bug:        func(format string, args ...any) { d.log.Error("bug: " + fmt.Sprintf(format, args...)) },
+		QueueLimit: c.MaxQueue, Redact: d.redact.Text,
+	}, nil
+}
+
+// parentage is what a sub-agent's session has of its parent's; zero for a user's session.
+type parentage struct {
+	depth     int                    // 1: a user's session called it
+	caller    string                 // the session that called it
+	only      func(tool string) bool // nil: it has its parent's tools
+	user      string                 // the user's session above it
+	ownerTurn string                 // the turn of that session in which it began
+}
+
+// owner is the session that a client knows.
+func (p *sessionParts) owner() string { return firstOf(p.user, p.info.ID) }
+
+func (d *daemon) parts(info rpc.SessionInfo, parents parentage) *sessionParts {
+	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents, budget: tools.NewBudget(), recalled: map[string]bool{}}
+	sess := tools.Session{
+		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Catalog: p.catalog, Pending: p.pending, Missing: p.missing,
+		Policy:    func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
+		Shell:     func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
+		Fetch:     func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
+		WebSearch: func() tools.WebSearchOptions { c := info.Config(); return webSearchOptions(&c, d.processes.env) },
+	}
+	language := d.language.tools(d.tools, sess)
+	p.remember = memory.Tools(d.memory)
+	sess.More, sess.Servers = p.more(language), p.servers()
+	p.builtin = append(d.tools.For(sess), language...)
+	return p
+}
+
+// more names the deferred tools that the set of tools does not make.
+func (p *sessionParts) more(language []agent.Tool) (names []string) {
+	c := p.info.Config()
+	list := slices.Clone(language)
+	if sub := p.subagent(&c); sub != nil {
+		list = append(list, sub)
+	}
+	if memoryOn(&c) {
+		list = append(list, p.remember...)
+	}
+	for _, t := range p.enabled(list, &c) {
+		names = append(names, t.Spec().Name)
+	}
+	return names
+}
+
+// servers names the MCP servers that the session's settings have when it begins.
+func (p *sessionParts) servers() (names []string) {
+	c := p.info.Config()
+	for _, name := range sortedKeys(c.MCPServers) {
+		if !c.MCPServers[name].Disabled && p.may(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// closed is told that a session is no longer loaded.
+func (d *daemon) closed(id string, deleted bool) {
+	parts := d.sessions.remove(id)
+	d.policy.Forget(id)
+	if parts != nil && parts.user == "" {
+		d.mcp.start() // ends the servers that it alone wanted
+	}
+	if deleted {
+		d.shared.jobs.EndSession(id)
+		_ = os.RemoveAll(d.folders.spill(id))
+	}
+	if !d.shared.jobs.Running(id) { // one that runs keeps the folders until the daemon ends
+		if err := d.shared.scratch.Drop(id); err != nil {
+			d.log.Warn("removing the temporary files of a session", "error", err)
+		}
+	}
+}
+
+// ready returns why a turn cannot start in a session: it has no provider.
+func (d *daemon) ready(sessionID string) error {
+	p := d.sessions.get(sessionID)
+	if p == nil {
+		return nil // the session is being closed, which the engine reports
+	}
+	return p.ready()
+}
+
+func (p *sessionParts) ready() error {
+	p.d.notices.flush(p.info)
+	p.holdServers()
+	c := p.info.Config()
+	_, err := p.d.providers.endpoint(context.Background(), &c)
+	if err != nil {
+		p.letServers()
+	}
+	return err
+}
+
+// Next implements agent.Environment. A change of the settings takes effect at the next step. At the start of a
+// turn Next first asks the user about workspace settings that need trust, so that their hooks see the start too.
+func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
+	if turn.Begins && p.depth == 0 {
+		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
+	}
+	c := p.info.Config()
+	step, err := p.step(ctx, &c)
+	if p.depth == 0 {
+		step.Hooks = append(step.Hooks, p)
+	}
+	step.Hooks = append(step.Hooks, p.hooks.now()...)
+	if err == nil && turn.TurnID != "" {
+		step.Messages = p.boundaryMessages(turn.Begins)
+	}
+	return step, err
+}
+
+func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, error) {
+	if p.depth > 0 {
+		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent was told what is wrong with it
+		return p.stepWith(ctx, c)
+	}
+	if p.serversChanged(c) && (!p.holding() || !p.d.mcp.due.Load()) { // else the request goes first
+		p.d.mcp.start()
+	}
+	p.d.cleanup.sweep()
+	p.d.notices.once(p.info, p.d.configurePolicy(p.info.ID, "", c))
+	step, err := p.stepWith(ctx, c)
+	step.Models = p.beforeServers(step.Models)
+	return step, err
+}
+
+func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.Step, error) {
+	models, err := p.d.providers.chain(ctx, c)
+	if err != nil {
+		return agent.Step{}, err
+	}
+	reg, err := p.tools(c)
+	if err != nil {
+		return agent.Step{}, err
+	}
+	mode := modeOf(c)
+	e := agent.Step{
+		Models: models, Tools: reg, System: systemBlocks(c, p.info.Cwd, p.d.instructions(p.info), mode.Prompt, p.started),
+		Sampling: sampling(c), Thinking: agent.Thinking{Level: c.Thinking, Budget: c.ThinkingBudgets[c.Thinking]},
+		ToolChoice: c.ToolChoice, CacheKey: firstOf(c.CacheKey, p.info.ID), Retry: retryPolicy(c),
+		Limits:       agent.Limits{MaxModelCalls: c.MaxModelCalls},
+		SteeringMode: agent.QueueMode(c.SteeringMode), FollowUpMode: agent.QueueMode(c.FollowUpMode),
+		ToolTimeout: time.Duration(c.ToolTimeoutMs) * time.Millisecond, MaxResult: c.MaxToolResult,
+		Repair: repairOptions(c, models[0].Info()), Context: contextConfig(c),
+	}
+	if c.Tools != nil {
+		e.MaxParallel = c.Tools.MaxParallel
+		e.EndsTurn = func(tool string) bool {
+			return slices.ContainsFunc(c.Tools.StopAfter, func(p string) bool { return globMatch(p, tool) })
+		}
+	}
+	if c.Context != nil && c.Context.Model != "" {
+		if e.Context.Summary, err = p.d.providers.named(ctx, c, c.Context.Model); err != nil {
+			return agent.Step{}, err
+		}
+	}
+	if c.Budget != nil {
+		e.Limits.Tokens, e.Limits.Cost = c.Budget.Tokens, c.Budget.Cost
+	}
+	return e, nil
+}
+
+// tools is the session's registry, made again only when what it is made of changed.
+func (p *sessionParts) tools(c *config.Config) (*agent.Registry, error) {
+	list := append([]agent.Tool(nil), p.builtin...)
+	if memoryOn(c) {
+		list = append(list, p.remember...)
+	} else {
+		list = append(list, agent.RecallTool())
+	}
+	if inPlanMode(c) && p.depth == 0 && !p.d.plans.approved(p.info.ID, c.Mode) {
+		list = append(list, &tools.PresentPlan{
+			Approve: p.d.policy.ApprovePlan,
+			Approved: func(session string) {
+				p.d.plans.approve(session, p.info.Config().Mode)
+			},
+		})
+	}
+	list = append(list, p.mcpTools(c)...)
+	sub := p.subagent(c)
+	if sub != nil {
+		list = append(list, sub)
+	}
+	key := p.registryKey(list, sub, c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.registry != nil && p.key == key {
+		return p.registry, nil
+	}
+	reg, err := agent.NewRegistry(p.enabled(list, c)...)
+	if err != nil {
+		p.d.notices.once(p.info, []string{err.Error()})
+	}
+	room := 0
+	if c.Tools != nil {
+		room = c.Tools.DeferBytes
+	}
+	p.budget.Apply(reg, room)
+	p.registry, p.key = reg, key
+	return reg, nil
+}
+
+// registryKey tells one set of tools from another.
+func (p *sessionParts) registryKey(list []agent.Tool, sub *subagent.Tool, c *config.Config) string {
+	var key strings.Builder
+	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode, fingerprint(c.Modes[c.Mode].Tools))
+	if sub != nil {
+		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents come and go
+	}
+	for _, t := range list[len(p.builtin):] { // the built-in ones are always the same
+		s := t.Spec()
+		key.WriteString("\x00" + s.Name)
+		if strings.HasPrefix(s.Source, tools.SourceMCP) {
+			fmt.Fprintf(&key, "%p", t) // a server may change what is behind a name
+		}
+	}
+	return key.String()
+}
+
+// enabled leaves out the tools that the settings, the mode or the sub-agent's definition switch off.
+func (p *sessionParts) enabled(list []agent.Tool, c *config.Config) []agent.Tool {
+	mode := modeOf(c)
+	out := list[:0:0]
+	for _, t := range list {
+		name := t.Spec().Name
+		if name == "fetch" && !fetchOptions(c).Enabled || name == "web_search" && (c.WebSearch == nil || c.WebSearch.URL == "") {
+			continue
+		}
+		if (p.only == nil || p.only(name)) && allowedBy(c.Tools, name) && allowedBy(&config.Tools{Enable: mode.Enable, Disable: mode.Disable}, name) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// allowedBy says whether a list of tools to enable and to disable leaves a tool on.
+func allowedBy(t *config.Tools, name string) bool {
+	if t == nil {
+		return true
+	}
+	for _, pattern := range t.Disable {
+		if globMatch(pattern, name) {
+			return false
+		}
+	}
+	for _, pattern := range t.Enable {
+		if globMatch(pattern, name) {
+			return true
+		}
+	}
+	return len(t.Enable) == 0
+}
+
+// boundaryMessages report to the model what became of its proposals, and which tools it can load since its last call.
+func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
+	var out []*message.Message
+	for _, text := range p.d.workspace.Outcomes(p.info.ID, begins && p.depth == 0) {
+		m := message.NewText(message.RoleUser, text)
+		m.Source, m.Hidden, m.Author = message.SourceOutcome, true, "user"
+		out = append(out, m)
+	}
+	if text := p.budget.Announce(p.current()); text != "" {
+		m := message.NewText(message.RoleUser, text)
+		m.Source, m.Hidden, m.Author = message.SourceOutcome, true, "tools"
+		out = append(out, m)
+	}
+	return out
+}
+
+// current is the registry that was made for the latest model call, or nil.
+func (p *sessionParts) current() *agent.Registry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.registry
+}

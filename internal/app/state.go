@@ -1,0 +1,42 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// writableState returns the state directory, or, where nothing can be written there, a folder of this run's own and why.
+// It makes nothing that is not needed: where there is no such folder yet, what it would stand in is looked at.
+func writableState(dir string) (string, error) {
+	err := tryWriting(standing(dir))
+	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return dir, nil // what else is wrong is told by whoever meets it
+	}
+	own, failed := os.MkdirTemp("", "agent-lsp-state-")
+	if failed != nil {
+		return dir, nil
+	}
+	return own, err
+}
+
+// standing is the nearest folder at or above dir that exists.
+func standing(dir string) string {
+	for {
+		info, err := os.Stat(dir)
+		if above := filepath.Dir(dir); (err != nil || !info.IsDir()) && above != dir {
+			dir = above
+			continue
+		}
+		return dir
+	}
+}
+
+func tryWriting(dir string) error {
+	f, err := os.CreateTemp(dir, ".agent-lsp-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc"
+)
+
+// childIDs numbers the sessions of sub-agents; they are not stored.
+var childIDs atomic.Int64
+
+func (d *daemon) newSubagents() *subagent.Tool {
+	return subagent.New(subagent.Options{Child: d.childOptions, Background: d.jobsOf(), Ended: func(id string) { d.closed(id, false) }})
+}
+
+// subagent is the tool by which a session calls sub-agents, nil where it may call none.
+func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
+	var l subagent.Limits
+	if s := c.Subagents; s != nil {
+		l = subagent.Limits{MaxTasks: s.MaxTasks, Concurrency: s.Concurrency, MaxDepth: s.MaxDepth}
+	}
+	return p.d.shared.subagents.At(p.depth, l, func() []subagent.Agent { return p.d.agentList(p.info, c) })
+}
+
+// agentList are the agents of a session's settings and of the workspace's files; the settings' win.
+func (d *daemon) agentList(info rpc.SessionInfo, c *config.Config) []subagent.Agent {
+	byName := map[string]subagent.Agent{}
+	for _, a := range d.fileAgents(info) {
+		byName[strings.ToLower(a.Name)] = a
+	}
+	for _, a := range c.Agents {
+		if a.Name == "" {
+			continue // the user was told
+		}
+		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}
+		if a.Permissions != nil {
+			def.Profile, def.Rules = a.Permissions.Profile, a.Permissions.Rules
+		}
+		byName[strings.ToLower(a.Name)] = def
+	}
+	out := make([]subagent.Agent, 0, len(byName))
+	for _, a := range byName {
+		out = append(out, a)
+	}
+	return out
+}
+
+// childOptions derives a sub-agent's session from its parent's: same model unless named otherwise, the
+// parent's tools or fewer, and a policy that the parent's bounds.
+func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Options, error) {
+	parent := d.sessions.get(s.Parent)
+	if parent == nil {
+		return agent.Options{}, fmt.Errorf("the session that called the sub-agent is closed")
+	}
+	id := fmt.Sprintf("%s/%s-%d", s.Parent, s.Agent.Name, childIDs.Add(1))
+	info := rpc.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice, Notify: parent.info.Notify,
+		Config: func() config.Config { return childConfig(parent.info.Config(), s) }}
+	var only func(string) bool
+	if len(s.Agent.Tools) > 0 {
+		only = func(name string) bool { return allowedBy(&config.Tools{Enable: s.Agent.Tools}, name) }
+	}
+	p := d.parts(info, parentage{s.Depth, s.Parent, only, parent.owner(), firstOf(parent.ownerTurn, s.TurnID)})
+	p.hooks = parent.hooks
+	d.sessions.add(p)
+	o := agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Environment: p, Approver: d.policy, Spill: d.folders.spillTo(s.Parent, d.redact.Bytes), Locks: d.shared.locks, Starts: d.shared.starts}
+	if wrap := d.shared.wrapChild; wrap != nil {
+		o = wrap(o, s)
+	}
+	return o, nil
+}
+
+// childConfig is the parent's configuration with what the agent changes.
+func childConfig(c config.Config, s subagent.Spawn) config.Config {
+	if m := firstOf(s.Model, s.Agent.Model); m != "" {
+		c.Model = m
+	}
+	if s.Agent.Thinking != "" {
+		c.Thinking = s.Agent.Thinking
+	}
+	if s.Agent.MaxCalls != 0 {
+		c.MaxModelCalls = s.Agent.MaxCalls
+	}
+	if s.Agent.Profile != "" || len(s.Agent.Rules) > 0 { // what its rules allow counts only where its parent's do too
+		c.Permissions = withMore(c.Permissions, config.Permissions{Profile: s.Agent.Profile, Rules: s.Agent.Rules})
+	}
+	c.Instructions = strings.TrimSpace(c.Instructions + "\n\n" + s.Agent.Prompt)
+	return c
+}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// defaultPrompt is the built-in system prompt. It is short: every turn pays for it.
+const defaultPrompt = `You are a coding agent in the user's editor. You see the files as the editor shows them, unsaved changes included.
+
+- Look before you change: read what you edit, search rather than guess.
+- Edits are proposals. The user may accept, change or refuse each hunk; the result tells you what became of it. Go on from what was decided and do not propose a refused change again.
+- Make the smallest change that does the whole job, in the style of the code around it. Do not touch what was not asked for.
+- Check your work where the project has a way to: run its tests or build.
+- Use the file tools to read and edit, not the shell. Call independent tools together.
+- A command may be refused; then find another way or say what you need.
+- When you are done say in a few sentences what changed and what you could not verify. No filler.`
+
+// systemBlocks is the system prompt of a session: what never changes first, so that the provider's cache holds.
+func systemBlocks(c *config.Config, cwd, project, mode string, started time.Time) []agent.SystemBlock {
+	base := c.SystemPrompt
+	if base == "" {
+		base = defaultPrompt
+	}
+	blocks := []agent.SystemBlock{{Text: base + "\n\n" + environmentText(cwd, started)}}
+	for _, text := range []string{project, c.Instructions, mode} {
+		if text = strings.TrimSpace(text); text != "" {
+			blocks = append(blocks, agent.SystemBlock{Text: text})
+		}
+	}
+	blocks[len(blocks)-1].Cache = true
+	return blocks
+}
+
+// environmentText says where the agent works. The date is the session's start, so that it does not change within one.
+func environmentText(cwd string, started time.Time) string {
+	return "Working directory: " + cwd + "\nSystem: " + runtime.GOOS + "/" + runtime.GOARCH + "\nDate: " + started.Format("2006-01-02")
+}

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+// noTerminalYet is for the model: what was not answered may have been done.
+const noTerminalYet = "The editor did not say in time whether it made a terminal. The command may have begun there, and is ended if so: look at what it did before you run it again."
+
+// noTerminal is for the model, before the client's words. A refusal is the user's: the command does not run elsewhere.
+const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
+
+// inTerminal runs commands in the editor's terminals, which their user sees; nil where there are none.
+func inTerminal(terminal acp.Terminal) func(context.Context, *agent.Call, shell.Command) (shell.Result, bool) {
+	if terminal == nil {
+		return nil
+	}
+	return func(ctx context.Context, call *agent.Call, cmd shell.Command) (shell.Result, bool) {
+		if !terminal.Offered() {
+			return shell.Result{}, false
+		}
+		began := time.Now()
+		limited, done := context.WithCancel(ctx)
+		if cmd.Timeout > 0 {
+			limited, done = context.WithTimeout(ctx, cmd.Timeout)
+		}
+		defer done()
+		exit, err := terminal.Run(limited, acp.Command{
+			SessionID: call.SessionID, ItemID: call.ItemID, Argv: shell.Argv(cmd.Shell, cmd.Script), Dir: cmd.Dir, OutputBytes: cmd.HeadBytes + cmd.TailBytes,
+		})
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return shell.Result{ExitCode: -1, Aborted: true}, true
+		case errors.Is(err, acp.ErrNoTerminalYet):
+			return shell.Result{ExitCode: -1, TimedOut: limited.Err() != nil, Head: []byte(noTerminalYet), Total: int64(len(noTerminalYet))}, true
+		case errors.Is(err, acp.ErrNoTerminals):
+			return shell.Result{}, false
+		case err != nil:
+			said := noTerminal + err.Error()
+			return shell.Result{ExitCode: -1, Head: []byte(said), Total: int64(len(said))}, true
+		}
+		res := shell.Result{ExitCode: exit.Code, Signal: exit.Signal, Head: []byte(exit.Output), Total: int64(len(exit.Output)), Duration: time.Since(began)}
+		if exit.Truncated {
+			res.Head = append([]byte("[the beginning of the output is left out]\n"), res.Head...)
+		}
+		res.Aborted = ctx.Err() != nil
+		res.TimedOut = !res.Aborted && limited.Err() != nil
+		return res, true
+	}
+}

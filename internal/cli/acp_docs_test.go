@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// The JSON that the documentation tells users to paste is JSON, and starts what exists.
+func TestEditorsDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/editors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1) {
+		if !bytes.Contains(m[1], []byte("agent_servers")) && !bytes.Contains(m[1], []byte(`"agents"`)) {
+			continue // another editor's; TestJSONInDocs looks at it
+		}
+		type server struct {
+			Command string
+			Args    []string
+		}
+		var config struct {
+			Servers map[string]server `json:"agent_servers"`
+			Agents  map[string]server // acpx
+		}
+		if err := json.Unmarshal(m[1], &config); err != nil {
+			t.Errorf("%s: %v", m[1], err)
+		}
+		for _, s := range slices.Concat(slices.Collect(maps.Values(config.Servers)), slices.Collect(maps.Values(config.Agents))) {
+			found++
+			if s.Command != "agent-lsp" || len(s.Args) != 1 || find(s.Args[0]) == nil {
+				t.Errorf("%+v starts nothing", s)
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d set-ups were found", found)
+	}
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/app"
+)
+
+// bundleLog is how many bytes of the log's end go into a bundle.
+const bundleLog = 256 << 10
+
+// bundle is what a report of a mistake needs, without secrets, messages and titles.
+type bundle struct {
+	p      *program
+	redact *app.Redactor
+	home   string
+	parts  []bundlePart
+}
+
+type bundlePart struct {
+	name string
+	data []byte
+}
+
+// runBundle writes a bundle for a report of a mistake. Nothing is sent anywhere.
+func runBundle(ctx context.Context, p *program, args []string) int {
+	flags := p.flags("bundle")
+	log := flags.String("log", "", "add the end of this log of the daemon (the file of serve --log-file)")
+	id := flags.String("session", "", "add the messages of this session, without secrets (default: none)")
+	if err := p.parse(flags, args); err != nil {
+		return usageCode(err)
+	}
+	if flags.NArg() != 1 || !strings.HasSuffix(flags.Arg(0), ".tar.gz") {
+		fmt.Fprintln(p.stderr, "agent-lsp bundle: name one file that ends in .tar.gz")
+		return exitUsage
+	}
+	b := &bundle{p: p, redact: app.NewRedactor(p.env), home: app.Lookup(p.env, "HOME")}
+	b.gather(ctx)
+	if err := b.addLog(*log); err != nil {
+		return p.fail("bundle", err)
+	}
+	if err := b.addSession(*id); err != nil {
+		return p.fail("bundle", err)
+	}
+	if err := b.write(flags.Arg(0)); err != nil {
+		return p.fail("bundle", err)
+	}
+	for _, part := range b.parts {
+		fmt.Fprintf(p.stdout, "%8d %s\n", len(part.data), part.name)
+	}
+	fmt.Fprintf(p.stdout, "wrote %s; check its contents before you attach it to a report\n", flags.Arg(0))
+	return exitOK
+}
+
+// gather adds what every bundle holds.
+func (b *bundle) gather(ctx context.Context) {
+	b.add("version.txt", b.output(ctx, runVersion)+modules())
+	b.add("doctor.txt", b.output(ctx, runDoctor))
+	b.add("settings.txt", b.output(ctx, runDoctor, "--config"))
+	b.add("environment.txt", variables(b.p.env))
+	b.add("sessions.txt", b.sessions())
+}
+
+// output runs a command of ours and returns all it prints.
+func (b *bundle) output(ctx context.Context, run func(context.Context, *program, []string) int, args ...string) string {
+	var out bytes.Buffer
+	code := run(ctx, &program{version: b.p.version, env: b.p.env, stdin: strings.NewReader(""), stdout: &out, stderr: &out}, args)
+	if code != exitOK {
+		fmt.Fprintf(&out, "exit code %d\n", code)
+	}
+	return out.String()
+}
+
+// modules lists the versions of what is built in.
+func modules() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	var s strings.Builder
+	for _, m := range info.Deps {
+		fmt.Fprintf(&s, "%s %s\n", m.Path, m.Version)
+	}
+	return s.String()
+}
+
+// variables lists the names of the variables that matter here; their values stay out.
+func variables(env []string) string {
+	var names []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		for _, prefix := range []string{"AGENT_LSP_", "OPENAI_", "XDG_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "TERM", "LANG", "SHELL"} {
+			if strings.HasPrefix(name, prefix) {
+				names = append(names, name+"\n")
+				break
+			}
+		}
+	}
+	sort.Strings(names)
+	return strings.Join(names, "")
+}
+
+// sessions lists the stored sessions of every workspace without their titles and the workspaces' names, which are
+// the user's words.
+func (b *bundle) sessions() string {
+	dirs, err := os.ReadDir(filepath.Join(app.StateDir(b.p.env), "sessions"))
+	if err != nil {
+		return "no sessions are stored\n"
+	}
+	var s strings.Builder
+	for _, d := range dirs {
+		name := d.Name()
+		fmt.Fprintf(&s, "workspace %s\n", name[strings.LastIndexByte(name, '-')+1:])
+		library := session.Open(filepath.Join(app.StateDir(b.p.env), "sessions", name))
+		for _, archived := range []bool{false, true} {
+			b.listInto(&s, library, archived)
+		}
+	}
+	return s.String()
+}
+
+// maxBundled bounds the sessions of one workspace that a bundle lists.
+const maxBundled = 100
+
+func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived bool) {
+	entries, _, err := library.List(session.Query{Archived: archived, Limit: maxBundled})
+	if err != nil {
+		fmt.Fprintln(s, err)
+	}
+	for _, e := range entries {
+		fmt.Fprintf(s, "  %s %s %s, %d bytes, %d damaged lines", e.ID, e.UpdatedAt.UTC().Format(time.RFC3339), messageCount(e.Messages), e.Bytes, e.Damaged)
+		if archived {
+			s.WriteString(", archived")
+		}
+		s.WriteByte('\n')
+	}
+}
+
+// addLog adds the end of the daemon's log. It is cut when the secrets are out: half a secret is not known as one.
+func (b *bundle) addLog(path string) error {
+	if path == "" {
+		return nil
+	}
+	data, err := lastLines(path, 2*bundleLog)
+	if err != nil {
+		return fmt.Errorf("reading the log: %w", err)
+	}
+	b.add("log.txt", string(data))
+	log := &b.parts[len(b.parts)-1]
+	log.data = log.data[max(0, len(log.data)-bundleLog):]
+	return nil
+}
+
+// lastLines reads the whole lines among the last n bytes of a file.
+func lastLines(path string, n int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	cut := st.Size() > n
+	if cut {
+		if _, err := f.Seek(-n, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, n))
+	if cut {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	return data, err
+}
+
+// addSession adds the messages of a session that the user named.
+func (b *bundle) addSession(id string) error {
+	if id == "" {
+		return nil
+	}
+	library, err := b.p.library("")
+	if err != nil {
+		return err
+	}
+	defer library.Close()
+	text, err := library.Export(id, "json")
+	if err != nil {
+		return err
+	}
+	b.add("session.json", text)
+	return nil
+}
+
+// add adds a part, with secrets taken out and the home folder shown as ~.
+func (b *bundle) add(name, text string) {
+	text = b.redact.Text(text)
+	if len(b.home) > 1 {
+		text = strings.ReplaceAll(text, b.home, "~")
+	}
+	b.parts = append(b.parts, bundlePart{name, []byte(text)})
+}
+
+// write writes the bundle, readable by its owner only; a file that is there is not overwritten.
+func (b *bundle) write(path string) (err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing the bundle: %w", err)
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("writing the bundle: %w", cerr)
+		}
+	}()
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	for _, part := range b.parts {
+		h := &tar.Header{Name: "agent-lsp-bundle/" + part.name, Mode: 0o600, Size: int64(len(part.data)), ModTime: time.Now()}
+		if err := w.WriteHeader(h); err != nil {
+			return fmt.Errorf("writing the bundle: %w", err)
+		}
+		if _, err := w.Write(part.data); err != nil {
+			return fmt.Errorf("writing the bundle: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("writing the bundle: %w", err)
+	}
+	return z.Close()
+}

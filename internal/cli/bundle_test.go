@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/app"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+)
+
+// play runs the program in this process and returns what it printed.
+func play(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(context.Background(), args, env, strings.NewReader(""), &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+const secret = "sk-proj-0123456789abcdefghijklmnopqrstuvwx"
+
+// homeWithSecrets is an empty home whose settings, environment and log hold a key.
+func homeWithSecrets(t *testing.T) (home string, env []string) {
+	home = t.TempDir()
+	put(t, filepath.Join(home, "config.json"), `{"model": "m", "provider": {"headers": {"X-Key": "`+secret+`"}}}`)
+	put(t, filepath.Join(home, "model.jsonl"), `{"text":"hello"}`+"\n")
+	put(t, filepath.Join(home, "log"), strings.Repeat("a line of the log\n", 1<<15)+"key "+secret+" in "+home+"\n")
+	return home, []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "OPENAI_API_KEY=" + secret, "PATH=" + os.Getenv("PATH"),
+		"AGENT_LSP_CONFIG=" + filepath.Join(home, "config.json"), "AGENT_LSP_SCRIPT=" + filepath.Join(home, "model.jsonl")}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A bundle holds what a report needs, and neither a key nor the name of the home folder.
+func TestBundleHoldsNoSecret(t *testing.T) {
+	home, env := homeWithSecrets(t)
+	for _, root := range []string{"/w/secret-plans", home} {
+		storeSession(t, session.Dir(app.StateDir(env), root), "sell the company")
+	}
+	file := filepath.Join(t.TempDir(), "bug.tar.gz")
+	out, errs, code := play(t, env, "bundle", "--log", filepath.Join(home, "log"), file)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	parts := unpack(t, file)
+	for name, wants := range map[string]string{
+		"version.txt": version, "doctor.txt": "sandbox: ", "settings.txt": "provider.headers",
+		"environment.txt": "OPENAI_API_KEY\n", "log.txt": "a line of the log", "sessions.txt": " 1 message, ",
+	} {
+		text, there := parts["agent-lsp-bundle/"+name]
+		if !there || !strings.Contains(text, wants) {
+			t.Errorf("%s lacks %q:\n%.400s", name, wants, text)
+		}
+	}
+	if list := parts["agent-lsp-bundle/sessions.txt"]; strings.Count(list, "1 message,") != 2 || strings.Contains(list, "sell") || strings.Contains(list, "secret-plans") {
+		t.Errorf("the list of sessions lacks one, or tells titles or names:\n%s", list)
+	}
+	for name, text := range parts {
+		if strings.Contains(text, secret) || strings.Contains(text, home) {
+			t.Errorf("%s holds the key or the name of the home folder", name)
+		}
+	}
+	if st, err := os.Stat(file); err != nil || len(parts["agent-lsp-bundle/log.txt"]) > bundleLog || st.Size() > 1<<20 {
+		t.Errorf("the log is not bounded: %v", err)
+	}
+}
+
+// A secret that stands where the log is cut is not cut in two, after which nothing would know it as one.
+func TestBundleCutsNoSecret(t *testing.T) {
+	home, env := homeWithSecrets(t)
+	log := filepath.Join(home, "log")
+	for name, held := range map[string]string{"key": "key " + secret,
+		"lines": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQ\n", 20) + "-----END PRIVATE KEY-----"} {
+		for _, kept := range []int{1, 20, len(held) - 1} {
+			rest := "\n" + strings.Repeat("a", bundleLog-kept-len("\n\n")) + "\n"
+			put(t, log, strings.Repeat("b\n", bundleLog)+held+rest)
+			file := filepath.Join(t.TempDir(), "bug.tar.gz")
+			if _, errs, code := play(t, env, "bundle", "--log", log, file); code != exitOK {
+				t.Fatalf("exit code %d: %s", code, errs)
+			}
+			text := unpack(t, file)["agent-lsp-bundle/log.txt"]
+			if left := strings.Trim(strings.ReplaceAll(text, policy.Redacted, ""), "abkey \n]"); left != "" || len(text) > bundleLog {
+				t.Errorf("%s of which %d bytes are kept: %d bytes, with %q", name, kept, len(text), left)
+			}
+		}
+	}
+}
+
+// storeSession stores a session of one prompt.
+func storeSession(t *testing.T, dir, prompt string) {
+	t.Helper()
+	library := session.Open(dir)
+	defer library.Close()
+	s, err := library.Create(session.Meta{Cwd: "/w"})
+	if err == nil {
+		m := message.NewText(message.RoleUser, prompt)
+		m.ID = "msg_1"
+		err = s.Append(agent.Record{Type: agent.RecordMessage, Message: m})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unpack(t *testing.T, file string) map[string]string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return parts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[h.Name] = string(data)
+	}
+}
+
+func TestBundleRefuses(t *testing.T) {
+	home, env := homeWithSecrets(t)
+	there := filepath.Join(home, "there.tar.gz")
+	put(t, there, "mine")
+	for _, tc := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"bundle"}, exitUsage},
+		{[]string{"bundle", "x.zip"}, exitUsage},
+		{[]string{"bundle", there}, exitFailed},
+		{[]string{"bundle", "--log", filepath.Join(home, "none"), filepath.Join(home, "a.tar.gz")}, exitFailed},
+		{[]string{"bundle", "--session", "none", filepath.Join(home, "b.tar.gz")}, exitFailed},
+	} {
+		if _, errs, code := play(t, env, tc.args...); code != tc.code || errs == "" {
+			t.Errorf("%q: exit code %d, stderr %q; want %d and a word", tc.args, code, errs, tc.code)
+		}
+	}
+	if b, _ := os.ReadFile(there); string(b) != "mine" {
+		t.Error("a file that was there was overwritten")
+	}
+}
+
+// Every command and every flag that it parses stands in its help and in each completion.
+func TestCompletion(t *testing.T) {
+	for _, shell := range words["completion"] {
+		out, errs, code := play(t, nil, "completion", shell)
+		if code != exitOK {
+			t.Fatalf("%s: exit code %d: %s", shell, code, errs)
+		}
+		for _, c := range commands {
+			if !strings.Contains(out, c.name) {
+				t.Errorf("%s lacks the command %s", shell, c.name)
+			}
+			for _, f := range flagsOf(c) {
+				if !strings.Contains(out, "--"+f.name) && !strings.Contains(out, "-l "+f.name) {
+					t.Errorf("%s lacks %s --%s", shell, c.name, f.name)
+				}
+			}
+		}
+		checkSyntax(t, shell, out)
+	}
+	if _, _, code := play(t, nil, "completion", "tcsh"); code != exitUsage {
+		t.Errorf("an unknown shell: exit code %d", code)
+	}
+	if help, _, _ := play(t, nil, "help", "doctor"); !strings.Contains(help, "--config") {
+		t.Errorf("help of doctor lacks its flag:\n%s", help)
+	}
+}
+
+// checkSyntax has the shell itself read the script, where there is one.
+func checkSyntax(t *testing.T, shell, script string) {
+	path, err := exec.LookPath(shell)
+	if err != nil {
+		return // the words were checked; this machine has no such shell
+	}
+	cmd := exec.Command(path, "-n")
+	cmd.Stdin = strings.NewReader(script)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s -n: %v\n%s", shell, err, out)
+	}
+}
+
+// Bash offers what fits what was typed.
+func TestBashCompletes(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		return // bash is not on every system; checkSyntax says the same
+	}
+	script, _, _ := play(t, nil, "completion", "bash")
+	for typed, want := range map[string]string{"agent-lsp do": "doctor\n", "agent-lsp doctor --c": "--config\n", "agent-lsp sessions ex": "export\n",
+		"agent-lsp sessions export --format j": "json\n", "agent-lsp run --permissions tr": "trust\n", "agent-lsp run --log-file s": "\n"} {
+		fields := strings.Fields(typed)
+		last := string(rune('0' + len(fields) - 1))
+		cmd := exec.Command(bash, "-c", script+"COMP_WORDS=("+typed+"); COMP_CWORD="+last+"; _agent_lsp; printf '%s\\n' \"${COMPREPLY[@]}\"")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%q completes to %q (%v), want %q", typed, out, err, want)
+		}
+	}
+}

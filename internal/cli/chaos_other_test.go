@@ -1,0 +1,20 @@
+//go:build !linux
+
+package cli
+
+import "os/exec"
+
+// A small disk for one process alone needs mount namespaces.
+const (
+	canFillDisk  = false
+	envSmallDisk = "AGENT_LSP_TEST_SMALL_DISK"
+	envReadOnly  = "AGENT_LSP_TEST_READ_ONLY"
+)
+
+func onSmallDisk(*exec.Cmd) {}
+
+func seenFromOutside(string, string) string { return "" }
+
+func mountSmallDisk() error  { return nil }
+func (w *world) toggleDisk() {}
+func (w *world) freeDisk()   {}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// envChaos is how long the random runs last, envChaosSeed where they begin.
+	envChaos     = "AGENT_LSP_CHAOS"
+	envChaosSeed = "AGENT_LSP_CHAOS_SEED"
+	// envAtOnce is how many worlds live beside each other.
+	envAtOnce = "AGENT_LSP_CHAOS_AT_ONCE"
+	// chaosBrief is enough to keep the driver itself alive in the inner loop.
+	chaosBrief = 2 * time.Second
+	// chaosAtOnce is the number of worlds unless envAtOnce says another, chaosLeast how many runs a real campaign makes
+	// for each of its minutes at least, however long a slow machine takes for them.
+	chaosAtOnce = 4
+	chaosLeast  = 34
+)
+
+// TestOutsideChaos plays random turns against the real program while the daemon, the editor, commands and
+// MCP servers are killed, the disk fills, permissions are revoked, files are changed by others and the
+// user types, steers and aborts. What must hold is checked from the outside, with no code of the daemon's.
+func TestOutsideChaos(t *testing.T) {
+	budget, campaign := chaosBudget(t)
+	seeds := chaosSeeds(t)
+	began, least := time.Now(), 0
+	if campaign {
+		least = int(budget.Minutes() * chaosLeast)
+	}
+	tally := newTally()
+	var workers sync.WaitGroup
+	for range atOnce(t) {
+		workers.Go(func() {
+			for (time.Since(began) < budget || tally.get("runs") < least) && !t.Failed() {
+				playWorld(t, seeds(), tally)
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("chaos from outside: %s in %v", tally, time.Since(began).Round(time.Second))
+}
+
+func chaosBudget(t *testing.T) (budget time.Duration, campaign bool) {
+	text := os.Getenv(envChaos)
+	if text == "" {
+		return chaosBrief, false
+	}
+	budget, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s: %v", envChaos, err)
+	}
+	return budget, true
+}
+
+func atOnce(t *testing.T) int {
+	text := os.Getenv(envAtOnce)
+	if text == "" {
+		return chaosAtOnce
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s: %q is no number of worlds", envAtOnce, text)
+	}
+	return n
+}
+
+// chaosSeeds gives each run a seed of its own. A run is repeated by its seed, as far as timing allows.
+func chaosSeeds(t *testing.T) func() uint64 {
+	var next atomic.Uint64
+	next.Store(uint64(time.Now().UnixNano()))
+	if text := os.Getenv(envChaosSeed); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", envChaosSeed, err)
+		}
+		next.Store(n - 1)
+	}
+	return func() uint64 { return next.Add(1) }
+}
+
+// playWorld plays one run and reports what it found wrong, with the seed that repeats it.
+func playWorld(t *testing.T, seed uint64, tally *tally) {
+	w := newWorld(t, seed, tally)
+	defer w.cleanUp()
+	if err := w.play(); err != nil {
+		t.Errorf("seed %d: %v\n%s", seed, err, w.report())
+		w.failed = true
+	}
+	tally.add("runs")
+}
+
+// tally counts what happened.
+type tally struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func newTally() *tally { return &tally{n: map[string]int{}} }
+
+func (c *tally) add(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[what]++
+}
+
+func (c *tally) get(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[what]
+}
+
+// String lists what happened, in a fixed order.
+func (c *tally) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := fmt.Sprintf("%d runs", c.n["runs"])
+	for _, what := range []string{"turns", "daemon killed", "editor died", "disk full", "command killed", "MCP server killed", "revoked", "file changed", "typed", "steered", "aborted",
+		"restored", "accepted", "rejected"} {
+		s += fmt.Sprintf(", %d %s", c.n[what], what)
+	}
+	return s
+}
+
+// oneIn is true once in n times.
+func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// client is the small LSP client within the program itself: `run` speaks with it to a daemon
+// in the same process, `demo` to one that it started, both over the same wire as an editor.
+type client struct {
+	version string // of the program
+	conn    jsonrpc2.Conn
+	// notify takes each notification, in order, on the reading goroutine. It must not call the daemon.
+	notify func(method string, params json.RawMessage)
+	// request answers a server request; each runs in a goroutine of its own.
+	request func(ctx context.Context, method string, params json.RawMessage) (any, error)
+
+	mu   sync.Mutex
+	docs map[string]*document
+}
+
+// document is one open document, as an editor holds it.
+type document struct {
+	version int32
+	text    string
+}
+
+// duplex joins a daemon's stdout and stdin.
+type duplex struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// connect starts a client over a daemon's streams. It lives until ctx ends or the streams do.
+func connect(ctx context.Context, stdout io.Reader, stdin io.WriteCloser, c *client) *client {
+	c.docs = map[string]*document{}
+	c.conn = jsonrpc2.NewConn(jsonrpc2.NewHeaderStream(duplex{stdout, stdin}))
+	c.conn.Go(ctx, c.handle)
+	return c
+}
+
+func (c *client) handle(ctx context.Context, req *jsonrpc2.Request) (any, error) {
+	method, params := strings.Clone(req.Method()), append(json.RawMessage(nil), req.Params()...)
+	if !req.IsCall() {
+		c.notify(method, params)
+		return nil, nil
+	}
+	jsonrpc2.Async(ctx)
+	if method == "workspace/applyEdit" {
+		return c.applyEdit(ctx, params)
+	}
+	return c.request(ctx, method, params)
+}
+
+// call sends a request and waits for its result.
+func (c *client) call(ctx context.Context, method string, params, result any) error {
+	if _, err := c.conn.Call(ctx, method, params, result); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+// initialize does the handshake for one folder. capabilities.experimental.agentLsp is claimed with what the
+// caller answers.
+func (c *client) initialize(ctx context.Context, folder string, options any, permission, ask bool) error {
+	uri := workspace.URIOfPath(folder)
+	params := map[string]any{
+		"processId": os.Getpid(), "rootUri": uri, "clientInfo": map[string]any{"name": "agent-lsp", "version": c.version},
+		"workspaceFolders": []any{map[string]any{"uri": uri, "name": "workspace"}}, "initializationOptions": options,
+		"capabilities": map[string]any{
+			"general":   map[string]any{"positionEncodings": []string{"utf-8"}},
+			"workspace": map[string]any{"applyEdit": true, "workspaceEdit": map[string]any{"documentChanges": true}},
+			"experimental": map[string]any{"agentLsp": map[string]any{
+				"version": 1, "permission": permission, "ask": ask, "editor": map[string]any{"save": ask}}},
+		},
+	}
+	var result json.RawMessage
+	if err := c.call(ctx, "initialize", params, &result); err != nil {
+		return err
+	}
+	return c.conn.Notify(ctx, "initialized", struct{}{})
+}
+
+// shutdown ends the daemon as an editor does.
+func (c *client) shutdown(ctx context.Context) error {
+	var null json.RawMessage
+	if err := c.call(ctx, "shutdown", nil, &null); err != nil {
+		return err
+	}
+	return c.conn.Notify(ctx, "exit", nil)
+}
+
+// prompt prompts a session, a new one where session is empty, and returns its id. A new one whose first prompt is refused
+// is deleted: nothing was said in it.
+func (c *client) prompt(ctx context.Context, session, text string) (string, error) {
+	id := session
+	if id == "" {
+		var made wire.SessionNewResult
+		if err := c.call(ctx, wire.MethodSessionNew, wire.SessionNewParams{}, &made); err != nil {
+			return "", err
+		}
+		id = made.SessionID
+	}
+	err := c.call(ctx, wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": text}, new(wire.PromptResult))
+	if err != nil && session == "" {
+		bound, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer stop()
+		_ = c.call(bound, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, new(json.RawMessage))
+	}
+	return id, err
+}
+
+// open opens a document with text that need not be what the disk holds.
+func (c *client) open(ctx context.Context, uri, language, text string) error {
+	c.mu.Lock()
+	c.docs[uri] = &document{version: 1, text: text}
+	c.mu.Unlock()
+	return c.conn.Notify(ctx, "textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+		"uri": uri, "languageId": language, "version": 1, "text": text}})
+}
+
+// text returns an open document's text.
+func (c *client) text(uri string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.docs[uri]; d != nil {
+		return d.text
+	}
+	return ""
+}
+
+// save writes an open document's text to its file.
+func (c *client) save(uri string) error {
+	path, err := workspace.PathOfURI(uri)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(c.text(uri)), 0o644)
+}

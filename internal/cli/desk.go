@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// desk is where a person at a terminal answers. A question ends with a line, with the end of input, or
+// with its context: an interrupt, or the daemon that withdraws it.
+type desk struct{ lines <-chan string }
+
+// newDesk reads lines for as long as the process lives: a read of a terminal cannot be taken back.
+func newDesk(r io.Reader) *desk {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		in := bufio.NewReader(r)
+		for {
+			line, err := in.ReadString('\n')
+			if line != "" || err == nil {
+				lines <- strings.TrimSpace(line)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return &desk{lines}
+}
+
+// read returns the next line; ok is false where nobody answers any more.
+func (d *desk) read(ctx context.Context) (line string, ok bool) {
+	select {
+	case line, ok = <-d.lines:
+		return line, ok
+	case <-ctx.Done():
+		return "", false
+	}
+}
+
+// ask puts a question and returns the answer. Without a person the sample's own answer holds, and
+// outside the sample there is none: what nobody answers is not allowed.
+func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
+	if ctx.Err() != nil {
+		return "", false
+	}
+	d.view.question(question)
+	if d.desk == nil {
+		if !d.sample {
+			byItself = ""
+		}
+		d.view.answered(byItself)
+		return byItself, d.sample
+	}
+	if answer, answered = d.desk.read(ctx); !answered {
+		d.view.line("")
+	}
+	return answer, answered
+}
+
+// answerWords are what the keys stand for: "stop" is not "session", nor "abort" "always".
+var answerWords = []string{"yes", "session", "always", "no", "hunk by hunk"}
+
+// choose asks until the answer is one of keys, or begins its word. Where nobody answers it is no.
+func (d *demo) choose(ctx context.Context, question, keys, byItself string) string {
+	for {
+		answer, answered := d.ask(ctx, question, byItself)
+		answer = strings.ToLower(answer)
+		for _, word := range answerWords {
+			if answer != "" && strings.HasPrefix(word, answer) && strings.Contains(keys, word[:1]) {
+				return word[:1]
+			}
+		}
+		if !answered || d.desk == nil {
+			return "n"
+		}
+	}
+}
+
+func (d *demo) comment(ctx context.Context, def string) string {
+	answer, _ := d.ask(ctx, "reason for the model (Enter to skip)", def)
+	return answer
+}
+
+// permissionKeys are the keys of the kinds of options, in the order in which they are offered.
+var permissionKeys = []struct{ key, kind, label string }{
+	{"y", "allow_once", "[y]es"}, {"s", "allow_session", "yes, for this [s]ession"},
+	{"a", "allow_always", "[a]lways"}, {"n", "reject_once", "[n]o"},
+}
+
+// permit asks for a permission.
+func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.RequestPermissionResult {
+	d.view.note(strings.TrimSpace(p.Title + reasonOf(p)))
+	keys, question := "", "allow?"
+	byKey := map[string]string{}
+	for _, k := range permissionKeys {
+		for _, o := range p.Options {
+			if o.Kind != k.kind || byKey[k.key] != "" {
+				continue
+			}
+			keys, byKey[k.key] = keys+k.key, o.OptionID
+			question += " " + k.label
+			if o.Pattern != "" && k.key == "a" {
+				question += " " + o.Pattern
+			}
+		}
+	}
+	byItself := "y"
+	if p.Sandbox == "outside" {
+		byItself = "n" // only the user lets a command leave the sandbox
+	}
+	key := d.choose(ctx, question, keys+"n", byItself)
+	if id := byKey[key]; id != "" {
+		res := wire.RequestPermissionResult{OptionID: id}
+		if key == "n" && d.desk != nil && ctx.Err() == nil {
+			res.Feedback = d.comment(ctx, "")
+		}
+		return res
+	}
+	return wire.RequestPermissionResult{Cancelled: true}
+}
+
+func reasonOf(p wire.RequestPermissionParams) string {
+	if p.Reason == "" {
+		return ""
+	}
+	return " (" + p.Reason + ")"
+}
+
+// put puts the model's question; an option may be chosen by its number, several with commas.
+func (d *demo) put(ctx context.Context, p wire.AskParams) wire.AskResult {
+	for i, o := range p.Options {
+		d.view.note(strings.TrimRight(fmt.Sprintf("%d. %s  %s", i+1, o.Label, o.Description), " "))
+	}
+	text, _ := d.ask(ctx, p.Question, "")
+	if text == "" {
+		return wire.AskResult{Declined: true}
+	}
+	var chosen []string
+	for _, part := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 || n > len(p.Options) || len(chosen) > 0 && !p.Multi {
+			return wire.AskResult{Answer: text}
+		}
+		chosen = append(chosen, p.Options[n-1].Label)
+	}
+	return wire.AskResult{Answer: strings.Join(chosen, ", ")}
+}

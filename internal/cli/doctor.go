@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/app"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/near"
+)
+
+// doctorTimeout bounds what doctor asks of the network.
+const doctorTimeout = 10 * time.Second
+
+// runDoctor says what is configured, what answers, and what to do next.
+func runDoctor(ctx context.Context, p *program, args []string) int {
+	flags := p.flags("doctor")
+	explain := flags.Bool("config", false, "explain why each setting has its value")
+	if err := p.parse(flags, args); err != nil {
+		return usageCode(err)
+	}
+	if p.unexpected(flags) {
+		return exitUsage
+	}
+	root, err := workingFolder()
+	if err != nil {
+		fmt.Fprintln(p.stderr, "agent-lsp doctor:", err)
+		return exitFailed
+	}
+	state := app.StateDir(p.env)
+	set := p.settings(root)
+	if *explain {
+		if err := set.WriteExplanation(p.stdout); err != nil {
+			return exitFailed
+		}
+		return exitOK
+	}
+	w := p.stdout
+	fmt.Fprintf(w, "agent-lsp %s, %s/%s\n", p.version, runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(w, "settings: %s\n", present(app.UserFile(p.env)))
+	fmt.Fprintf(w, "workspace: %s (%s)\n", root, present(root+"/"+config.WorkspaceName))
+	fmt.Fprintf(w, "state: %s\n", state)
+	if err := app.CheckState(state); err != nil {
+		fmt.Fprintf(w, "notice: %s cannot be written (%v): what a run stores is lost when it ends; make it writable, or set XDG_STATE_HOME\n", state, err)
+	}
+	for _, n := range set.Notices() {
+		fmt.Fprintf(w, "notice: %s\n", n)
+	}
+	for _, fault := range app.Faults(*set.Config(), p.env, root) {
+		fmt.Fprintf(w, "notice: %s\n", fault)
+	}
+	for _, line := range app.DescribeSandbox(set.Config()) {
+		fmt.Fprintln(w, line)
+	}
+	if lack := app.ShellLacks(); lack != "" {
+		fmt.Fprintf(w, "notice: %s\n", lack)
+	}
+	code := p.doctorProvider(ctx, w, set.Config())
+	for _, n := range set.Notices() {
+		if n.Invalid && n.Path == "" {
+			fmt.Fprintf(w, "next: fix the %s first; until then it is ignored\n", n.Layer)
+		}
+	}
+	return code
+}
+
+func present(path string) string {
+	if _, err := os.Stat(path); err != nil {
+		return path + ", which does not exist"
+	}
+	return path
+}
+
+// doctorProvider asks the provider for its models.
+func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *config.Config) int {
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	probe, err := app.NewProbe(p.env)
+	if err != nil {
+		return p.fail("doctor", err)
+	}
+	defer probe.Close()
+	e, err := probe.Endpoint(ctx, c)
+	var unset *config.NotConfiguredError
+	if errors.As(err, &unset) {
+		fmt.Fprintf(w, "provider: none. %s\nnext: %s\n", unset.Reason, unset.Hint)
+		return exitNoProvider
+	}
+	if err != nil {
+		fmt.Fprintf(w, "provider: %s\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(w, "provider: %s at %s\n", e.Name, e.URL)
+	ids, problem, hint := probe.Models(ctx, c)
+	if problem != "" {
+		fmt.Fprintf(w, "models: no response: %s\nnext: %s\n", problem, hint)
+		return exitFailed
+	}
+	writeModels(w, ids, cmp.Or(c.Model, e.Model))
+	return exitOK
+}
+
+// writeModels says which model is used and whether the provider has it; some answer for more than they list.
+func writeModels(w io.Writer, ids []string, using string) {
+	using = cmp.Or(using, config.ChatModel(ids), "none")
+	fmt.Fprintf(w, "models: %d, using %s", len(ids), using)
+	if len(ids) == 0 || slices.Contains(ids, using) {
+		fmt.Fprintln(w, "\nnext: start an editor, or try `agent-lsp run \"say hello\"`")
+		return
+	}
+	fmt.Fprint(w, ", which is not one of them")
+	if near := near.Of(using, ids); near != "" {
+		fmt.Fprintf(w, "; %s is", near)
+	}
+	fmt.Fprintln(w, "\nnext: try `agent-lsp run \"say hello\"`; if the provider refuses the model, set \"model\" or OPENAI_MODEL to a listed one, such as", config.ChatModel(ids))
+}

@@ -1,0 +1,266 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// face is the program in this process, spoken with by one of its protocols. It looks at messages as
+// bytes, so that what is measured is the program.
+type face struct {
+	b       *testing.B
+	model   *model
+	acp     bool
+	in      io.Writer
+	out     *bufio.Reader
+	asked   int
+	session string
+	delta   []byte // marks a delta
+	ended   []byte // marks the end of a turn
+}
+
+func newFace(b *testing.B, m *model, acp bool) *face {
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := &face{b: b, model: m, acp: acp, in: inW, out: bufio.NewReaderSize(outR, 64<<10), delta: []byte(`"agent/delta"`), ended: []byte(`"agent/turn/completed"`)}
+	if acp {
+		f.delta, f.ended = []byte(`"agent_message_chunk"`), []byte(`"stopReason"`)
+	}
+	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + m.url, "OPENAI_MODEL=m"}
+	state := filepath.Join(b.TempDir(), "state")
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"serve", "--state-dir", state}
+		if acp {
+			args[0] = "acp"
+		}
+		code <- run(context.Background(), args, env, inR, outW, io.Discard)
+		outW.Close()
+	}()
+	b.Cleanup(func() {
+		inW.Close()
+		_, _ = io.Copy(io.Discard, outR)
+		<-code
+	})
+	f.begin(b.TempDir())
+	return f
+}
+
+func (f *face) begin(dir string) {
+	if f.acp {
+		f.ask("initialize", `{"protocolVersion":1}`)
+		f.session = between(f.ask("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, dir)), `"sessionId":"`)
+		return
+	}
+	f.ask("initialize", fmt.Sprintf(`{"rootUri":"file://%s","capabilities":{"experimental":{"agentLsp":{"version":1}}}}`, dir))
+	f.session = between(f.ask("agent/session/new", `{}`), `"sessionId":"`)
+}
+
+func between(body []byte, before string) string {
+	_, rest, _ := strings.Cut(string(body), before)
+	s, _, _ := strings.Cut(rest, `"`)
+	return s
+}
+
+func (f *face) send(body string) {
+	if f.acp {
+		body += "\n"
+	} else {
+		body = "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	}
+	if _, err := io.WriteString(f.in, body); err != nil {
+		f.b.Fatal(err)
+	}
+}
+
+func (f *face) request(method, params string) (id string) {
+	f.asked++
+	f.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, f.asked, method, params))
+	return fmt.Sprintf(`"id":%d,`, f.asked)
+}
+
+func (f *face) ask(method, params string) []byte {
+	id := []byte(f.request(method, params))
+	for {
+		if m := f.next(); bytes.Contains(m, id) {
+			return m
+		}
+	}
+}
+
+// next returns the next message, valid until the next call.
+func (f *face) next() []byte {
+	line, err := f.out.ReadSlice('\n')
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	if f.acp {
+		return line
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(string(line), "Content-Length: ")))
+	if err != nil {
+		f.b.Fatalf("%q: %v", line, err)
+	}
+	body := make([]byte, n+2)
+	if _, err := io.ReadFull(f.out, body); err != nil {
+		f.b.Fatal(err)
+	}
+	return body
+}
+
+func (f *face) prompt() time.Time {
+	began := time.Now()
+	if f.acp {
+		f.request("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"hello"}]}`, f.session))
+	} else {
+		f.request("agent/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":"hello"}`, f.session))
+	}
+	return began
+}
+
+func (f *face) until(mark []byte) time.Time {
+	for {
+		if bytes.Contains(f.next(), mark) {
+			return time.Now()
+		}
+	}
+}
+
+// toModel takes the time from a prompt to the request at the model.
+func (f *face) toModel() time.Duration {
+	began := f.prompt()
+	f.until(f.ended)
+	return time.Unix(0, f.model.asked.Load()).Sub(began)
+}
+
+// fromModel takes the time from the model's end to the turn's.
+func (f *face) fromModel() time.Duration {
+	f.prompt()
+	return f.until(f.ended).Sub(time.Unix(0, f.model.ended.Load()))
+}
+
+// stream takes the time from the first delta to the end.
+func (f *face) stream() time.Duration {
+	f.prompt()
+	first := f.until(f.delta)
+	return f.until(f.ended).Sub(first)
+}
+
+// abort takes the time from an abort to the turn's end.
+func (f *face) abort() time.Duration {
+	f.prompt()
+	f.until(f.delta)
+	began := time.Now()
+	if f.acp {
+		f.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, f.session))
+	} else {
+		f.request("agent/abort", fmt.Sprintf(`{"sessionId":%q}`, f.session))
+	}
+	return f.until(f.ended).Sub(began)
+}
+
+// model is a provider that notes when it was asked last, and when it had answered.
+type model struct {
+	url          string
+	asked, ended atomic.Int64 // Unix nanoseconds
+}
+
+// newModel answers each call with this many deltas, and hangs then where it is to be aborted.
+func newModel(b *testing.B, deltas int, hang bool) *model {
+	m := &model{}
+	var body bytes.Buffer
+	for i := range deltas {
+		fmt.Fprintf(&body, "data: {\"choices\":[{\"delta\":{\"content\":\"this is piece %08d of it; \"}}]}\n\n", i)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+			fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
+			return
+		}
+		m.asked.Store(time.Now().UnixNano())
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(body.Bytes())
+		if hang {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		m.ended.Store(time.Now().UnixNano())
+	}))
+	b.Cleanup(srv.Close)
+	m.url = srv.URL
+	return m
+}
+
+// facesBlock is how many turns in a row one face has, so that the processor's time of a turn is its own.
+const facesBlock = 10
+
+// The agent's protocol beside ours, by turns in one run: the same turns may take 10 % longer by it. The processor's time, of
+// the program with the model beside it, tells the faces apart where the clock cannot.
+func BenchmarkACPFace(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		deltas int
+		turns  int // that the session has had before
+		hang   bool
+		do     func(*face) time.Duration
+	}{
+		{"prompt", 5, 0, false, (*face).toModel},
+		{"grown", 200, 150, false, (*face).toModel},
+		{"end", 5, 0, false, (*face).fromModel},
+		{"stream", 2000, 0, false, (*face).stream},
+		{"abort", 1, 0, true, (*face).abort},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			m := newModel(b, c.deltas, c.hang)
+			faces := []*face{newFace(b, m, false), newFace(b, m, true)}
+			for _, f := range faces {
+				for range c.turns + 1 {
+					c.do(f)
+				}
+			}
+			var took, cpu [2][]time.Duration
+			for i := 0; b.Loop(); i++ {
+				for j := range 2 { // who comes first alternates
+					k := (i + j) % 2
+					began := processorTime()
+					for range facesBlock {
+						took[k] = append(took[k], c.do(faces[k]))
+					}
+					cpu[k] = append(cpu[k], (processorTime()-began)/facesBlock)
+				}
+			}
+			reportFaces(b, "", took)
+			if cpu[0][0] > 0 {
+				reportFaces(b, "cpu-", cpu)
+			}
+		})
+	}
+}
+
+// reportFaces reports both medians and their ratio.
+func reportFaces(b *testing.B, what string, took [2][]time.Duration) {
+	lsp, acp := median(took[0]), median(took[1])
+	b.ReportMetric(float64(lsp.Nanoseconds())/1000, what+"µs-lsp")
+	b.ReportMetric(float64(acp.Nanoseconds())/1000, what+"µs-acp")
+	b.ReportMetric(float64(acp)/float64(lsp), what+"acp/lsp")
+}

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// headless is one turn without an editor: a daemon in this process, spoken to over the same wire.
+// The answer goes to stdout, everything else to stderr (protocol section 16).
+type headless struct {
+	p      *program
+	json   bool
+	live   bool // stdout and stderr are one terminal, which shows the answer while it streams
+	view   *view
+	client *client
+	policy string
+	shown  *demo // shows progress, and asks the user if there is one
+	answer answer
+}
+
+// answer collects the final answer of a turn: the messages after its last tool call.
+type answer struct {
+	text   strings.Builder
+	parted bool // something came between the last message and the next one
+}
+
+// add processes a completed item. Messages of sub-agents and retracted ones are not part of it. A
+// reply that was continued after its length limit arrives as several messages without a gap.
+func (a *answer) add(it wire.Item) {
+	switch {
+	case it.ParentItemID != "":
+	case it.Type == "toolCall", it.Type == "userMessage":
+		a.text.Reset()
+		a.parted = false
+	case it.Type != "assistantMessage":
+		a.parted = true
+	case it.Status == "" && it.Text != nil && *it.Text != "":
+		if a.parted && a.text.Len() > 0 {
+			a.text.WriteString("\n\n")
+		}
+		a.text.WriteString(*it.Text)
+		a.parted = false
+	}
+}
+
+// print writes the answer with one line break at its end.
+func (a *answer) print(w io.Writer) {
+	if text := strings.TrimRight(a.text.String(), "\n"); text != "" {
+		fmt.Fprintln(w, text)
+	}
+}
+
+// runHeadless runs one turn and exits with a code that says how it ended.
+func runHeadless(ctx context.Context, p *program, args []string) int {
+	var f serveFlags
+	flags := p.flags("run")
+	asJSON := flags.Bool("json", false, "print the notifications as JSON Lines")
+	quiet := flags.Bool("quiet", false, "do not print progress, only the answer and errors")
+	policy := flags.String("edit-policy", "auto", "edit policy: "+strings.Join(values["edit-policy"], ", "))
+	model := flags.String("model", "", "model to use")
+	profile := flags.String("permissions", "", "permission profile: "+strings.Join(values["permissions"], ", "))
+	session := flags.String("session", "", "continue the session with this `ID`")
+	flags.BoolVar(&f.verbose, "verbose", false, "also write the log to stderr")
+	f.register(flags, p.env)
+	if err := p.parse(flags, args); err != nil {
+		return usageCode(err)
+	}
+	prompt := strings.Join(flags.Args(), " ")
+	if prompt == "-" {
+		b, err := io.ReadAll(p.stdin)
+		if err != nil {
+			fmt.Fprintln(p.stderr, "agent-lsp run: reading the prompt:", err)
+			return exitUsage
+		}
+		prompt = string(b)
+	}
+	if strings.TrimSpace(prompt) == "" {
+		fmt.Fprintln(p.stderr, `agent-lsp run: a prompt is missing: agent-lsp run "what to do" (or - to read it from stdin)`)
+		return exitUsage
+	}
+	for _, a := range flags.Args() {
+		if name := strings.TrimLeft(a, "-"); name != a && flags.Lookup(strings.SplitN(name, "=", 2)[0]) != nil {
+			fmt.Fprintf(p.stderr, "agent-lsp run: put %s before the prompt\n", a)
+			return exitUsage
+		}
+	}
+	if !slices.Contains(values["edit-policy"], *policy) {
+		return p.noneOf("run --edit-policy", *policy, values["edit-policy"])
+	}
+	if *profile != "" && !slices.Contains(values["permissions"], *profile) {
+		return p.noneOf("run --permissions", *profile, values["permissions"])
+	}
+	settings := map[string]any{"editPolicy": *policy}
+	if *model != "" {
+		settings["model"] = *model
+	}
+	if *profile != "" {
+		settings["permissions"] = map[string]any{"profile": *profile}
+	}
+	return newHeadless(p, *asJSON, *quiet, *policy).run(ctx, f, settings, prompt, *session)
+}
+
+func newHeadless(p *program, asJSON, quiet bool, policy string) *headless {
+	progress := p.stderr
+	if asJSON || quiet {
+		progress = io.Discard
+	}
+	h := &headless{p: p, json: asJSON, view: newView(progress, p.env), policy: policy}
+	h.live = isTerminal(p.stdout) && isTerminal(progress)
+	h.shown = &demo{view: h.view, policy: policy, alone: true, events: make(chan event, 1<<16)}
+	if isTerminal(p.stdin) && isTerminal(progress) {
+		h.shown.desk, h.shown.alone = newDesk(p.stdin), false
+	}
+	return h
+}
+
+// shutdownTime bounds the end of a headless run.
+const shutdownTime = 10 * time.Second
+
+func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]any, prompt, session string) int {
+	// The daemon outlives an interrupt by as long as it takes to abort the turn.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		err := serve(life, h.daemon(f), f, inR, outW)
+		outW.Close()
+		served <- err
+	}()
+	h.client = connect(life, outR, inW, &client{version: h.p.version, notify: h.enqueue, request: h.shown.answer})
+	code, err := h.turn(ctx, life, settings, prompt, session)
+	bound, stop := context.WithTimeout(life, shutdownTime)
+	defer stop()
+	_ = h.client.shutdown(bound)
+	inW.Close()
+	select {
+	case ended := <-served:
+		if err != nil && ended != nil {
+			err = ended // and what failed did so because the daemon had
+		}
+	case <-bound.Done():
+	}
+	if err != nil {
+		fmt.Fprintln(h.p.stderr, "agent-lsp run:", err)
+	}
+	return code
+}
+
+func (h *headless) turn(ctx, life context.Context, settings map[string]any, prompt, session string) (int, error) {
+	dir, err := workingFolder()
+	if err != nil {
+		return exitFailed, err
+	}
+	h.shown.dir = dir
+	if err := h.client.initialize(ctx, dir, settings, true, !h.shown.alone); err != nil {
+		return exitFailed, said(err)
+	}
+	h.shown.client = h.client
+	session, err = h.client.prompt(ctx, session, prompt)
+	if err != nil {
+		h.warnings(ctx)
+		return startCode(err), said(err)
+	}
+	code, err := h.watch(ctx, life, session)
+	h.leftOver(session)
+	return code, err
+}
+
+// warnings shows what the user was told before the prompt was refused, since it may be why.
+func (h *headless) warnings(ctx context.Context) {
+	for {
+		select {
+		case n := <-h.shown.events:
+			if n.reply == nil {
+				_, _, _ = h.show(ctx, n)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// said is a request's error for a person: without the method's name, and with what to do.
+func said(err error) error {
+	var e *jsonrpc2.Error
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case int(e.Code) == wire.CodeUnknownSession:
+		return errors.New(e.Message + "; `agent-lsp sessions list` lists the sessions of this folder")
+	}
+	return errors.New(e.Message)
+}
+
+// daemon is the program that the in-process daemon gets. Its warnings reach the user as notices, so
+// its log is written only if the user asked for one by --log-file or --verbose.
+func (h *headless) daemon(f serveFlags) *program {
+	if f.logFile != "" || f.verbose {
+		return h.p
+	}
+	p := *h.p
+	p.stderr = io.Discard
+	return &p
+}
+
+// leftOver reports what was refused and what still waits for a decision.
+func (h *headless) leftOver(session string) {
+	if n := h.shown.denied; n > 0 {
+		fmt.Fprintf(h.p.stderr, "agent-lsp run: refused, because no user was available to ask: %s; use a terminal, --permissions, a rule or `agent-lsp trust` to allow it\n", count(n, "action"))
+	}
+	if n := h.shown.waits; n > 0 {
+		fmt.Fprintf(h.p.stderr, "agent-lsp run: waiting in session %s: %s; resume the session in an editor to review them\n", session, count(n, "proposal"))
+	}
+}
+
+// count is a number of things in words: "1 action", "2 actions".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// startCode is the exit code of a prompt that was refused.
+func startCode(err error) int {
+	var e *jsonrpc2.Error
+	if errors.As(err, &e) && int(e.Code) == wire.CodeProviderNotConfigured {
+		return exitNoProvider
+	}
+	return exitFailed
+}
+
+// watch shows the turn until it ends; an interrupt aborts it first.
+func (h *headless) watch(ctx, life context.Context, session string) (int, error) {
+	interrupted := ctx.Done()
+	for {
+		n, err := h.shown.next(interrupted)
+		switch {
+		case err != nil:
+			return exitFailed, err
+		case n == nil:
+			interrupted = nil
+			var res json.RawMessage
+			if err := h.client.call(life, wire.MethodAbort, map[string]any{"sessionId": session}, &res); err != nil {
+				return exitAborted, err
+			}
+		default:
+			if done, code, err := h.show(ctx, *n); done || err != nil {
+				return code, err
+			}
+		}
+	}
+}
+
+func (h *headless) show(ctx context.Context, n event) (done bool, code int, err error) {
+	if h.json && n.reply == nil {
+		fmt.Fprintf(h.p.stdout, "%s\n", encodeArgs(map[string]any{"method": n.method, "params": n.params}))
+	}
+	if n.method == wire.MethodItemCompleted {
+		var p wire.ItemEvent
+		if err := json.Unmarshal(n.params, &p); err != nil {
+			return true, exitFailed, err
+		}
+		h.answer.add(p.Item)
+	}
+	if n.method != wire.MethodTurnCompleted {
+		if _, err := h.shown.show(ctx, n); err != nil {
+			return true, exitFailed, err
+		}
+		return false, 0, nil
+	}
+	var p wire.TurnCompleted
+	if err := json.Unmarshal(n.params, &p); err != nil {
+		return true, exitFailed, err
+	}
+	h.view.endLine()
+	switch p.Turn.Status {
+	case "completed":
+		if !h.json && !h.live {
+			h.answer.print(h.p.stdout)
+		}
+		return true, exitOK, nil
+	case "aborted":
+		return true, exitAborted, errors.New("aborted")
+	}
+	err = errors.New("the turn failed")
+	if p.Turn.Error != nil {
+		err = errors.New(p.Turn.Error.Message)
+	}
+	return true, exitFailed, err
+}
+
+func (h *headless) enqueue(method string, params json.RawMessage) {
+	if strings.HasPrefix(method, "agent/") {
+		h.shown.events <- event{method: method, params: params}
+	}
+}
+
+// encodeArgs is for what is sent as JSON and cannot fail to encode.
+func encodeArgs(v any) json.RawMessage {
+	b, _ := json.Marshal(v)
+	return b
+}

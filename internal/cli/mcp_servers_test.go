@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+)
+
+// dialled returns an address and the connections that come there.
+func dialled(t *testing.T) (addr string, conns chan net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	conns = make(chan net.Conn, 100)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			conns <- c
+		}
+	}()
+	return l.Addr().String(), conns
+}
+
+// Servers start when the first request has been sent, not while it is made: a hook before it waits for us.
+func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
+	hookAt, hook := dialled(t)
+	serversAt, started := dialled(t)
+	list := map[string]any{}
+	for i := range 3 {
+		list[fmt.Sprint("server", i)] = map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: "hang", mcptest.DialVariable: serversAt}}
+	}
+	waits := map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: "waits", mcptest.DialVariable: hookAt}}
+	r := newReach(t, map[string]any{"mcpServers": list, "hooks": map[string]any{"beforeModel": []any{waits}}})
+	var s struct{ SessionID string }
+	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // its session begins with it
+	held := <-hook
+	for began := time.Now(); time.Since(began) < 300*time.Millisecond; { // each takes as long as a server's start
+		one := exec.Command(os.Args[0])
+		one.Env = append(os.Environ(), mcptest.Variable+"=exit")
+		_ = one.Run()
+	}
+	if n := len(started); n > 0 {
+		t.Errorf("%d servers started while the request was made", n)
+	}
+	held.Close()
+	<-r.requests
+	for range 3 {
+		<-started
+	}
+	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
+}
+
+// A result of 50 MB lies in its file to the last byte, while the request that it leads to stays small.
+func TestBigResultOfAServer(t *testing.T) {
+	size := testspeed.Size(50_000_000)
+	config := servers(1, "plain")
+	config["permissions"] = map[string]any{"profile": "trust"}
+	r := newReach(t, config)
+	r.reply = func(body []byte) string {
+		switch strings.Count(string(body), `"role":"tool"`) {
+		case 0:
+			return toolCallOf("tool_search", `{"query": "select:server0_echo"}`)
+		case 1:
+			return toolCallOf("server0_echo", fmt.Sprintf(`{"text": "big %d"}`, size))
+		}
+		return replyTo(body)
+	}
+	var s struct{ SessionID string }
+	r.call("agent/prompt", map[string]any{"prompt": "how long can it be?"}, &s)
+	var end struct{ Status string }
+	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, &end)
+	<-r.requests
+	<-r.requests
+	request := <-r.requests
+	if end.Status != "completed" || len(request) > 100_000 {
+		t.Errorf("the turn is %s, the request that holds the result has %d bytes", end.Status, len(request))
+	}
+	path := regexp.MustCompile(`the whole is in ([^]"]+\.txt)`).FindSubmatch(request)
+	if path == nil {
+		t.Fatalf("the model is told of no file: %s", request)
+	}
+	whole, err := os.ReadFile(string(path[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(whole, []byte("x")); len(whole) != size || n != size {
+		t.Errorf("the file has %d bytes, %d of the result's", len(whole), n)
+	}
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/agent-lsp/agent-lsp/internal/app"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// runModels lists the models that the settings can name, with their window, price and abilities.
+func runModels(ctx context.Context, p *program, args []string) int {
+	flags := p.flags("models")
+	asJSON := flags.Bool("json", false, "print the list as agent/models does")
+	if err := p.parse(flags, args); err != nil {
+		return usageCode(err)
+	}
+	if p.unexpected(flags) {
+		return exitUsage
+	}
+	root, err := workingFolder()
+	if err != nil {
+		return p.fail("models", err)
+	}
+	set := p.settings(root)
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	probe, err := app.NewProbe(p.env)
+	if err != nil {
+		return p.fail("models", err)
+	}
+	defer probe.Close()
+	list, err := probe.AllModels(ctx, set.Config())
+	var unset *config.NotConfiguredError
+	if errors.As(err, &unset) {
+		p.fail("models", err)
+		return exitNoProvider
+	}
+	if err != nil {
+		return p.fail("models", err)
+	}
+	if *asJSON {
+		fmt.Fprintf(p.stdout, "%s\n", encodeArgs(map[string]any{"models": list}))
+		return exitOK
+	}
+	writeModelTable(p.stdout, list, configured(set.Config()))
+	return exitOK
+}
+
+// configured is the configured model as the list has it: the models of the default provider have no
+// provider's name.
+func configured(c *config.Config) string {
+	if ref := c.Reference(c.Model); ref.Provider == c.DefaultProvider() {
+		return ref.Model
+	}
+	return c.Model
+}
+
+// settings loads the settings that apply in a folder.
+func (p *program) settings(root string) *config.Set {
+	trust := config.NewTrustFile(app.StateDir(p.env) + "/trust.json")
+	trusted, _ := trust.Trusts(root)
+	return config.Load(config.Sources{
+		UserFile: app.UserFile(p.env), Root: root, Environ: p.env, Trusted: trusted,
+	})
+}
+
+// writeModelTable prints a row for each model. The configured one is marked.
+func writeModelTable(out io.Writer, list []wire.Model, using string) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  model\twindow\treply\t$ per million in/out\tcan")
+	for _, m := range list {
+		mark := " "
+		if m.ID == using {
+			mark = "*"
+		}
+		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\n",
+			mark, m.ID, tokens(m.ContextWindow), tokens(m.MaxOutput), price(m.Cost), abilities(m))
+	}
+	_ = w.Flush()
+}
+
+// tokens is a number of tokens in a short form; "-" is unknown.
+func tokens(n int) string {
+	switch {
+	case n == 0:
+		return "-"
+	case n >= 1_000_000:
+		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + "M"
+	case n >= 1000:
+		return strconv.Itoa(n/1000) + "k"
+	}
+	return strconv.Itoa(n)
+}
+
+func price(c *wire.ModelCost) string {
+	if c == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%g / %g", c.Input, c.Output)
+}
+
+// abilities are what a model can do, as far as that is known.
+func abilities(m wire.Model) string {
+	var can []string
+	if m.Tools != nil && *m.Tools {
+		can = append(can, "tools")
+	}
+	if m.Vision != nil && *m.Vision {
+		can = append(can, "images")
+	}
+	if len(m.Thinking) > 0 {
+		can = append(can, "thinking")
+	}
+	if m.Tools != nil && !*m.Tools {
+		can = append(can, "no tools")
+	}
+	if len(can) == 0 {
+		return "-"
+	}
+	return strings.Join(can, ", ")
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/app"
+)
+
+// servePanics is the program with sub-agents that panic when their task says so, for session scripts: its name stands in
+// their section args instead of serve. The rest is the program's own.
+const servePanics = "serve-panics"
+
+// runTested is run, and servePanics.
+func runTested(ctx context.Context, args, env []string, in io.Reader, out, errs io.Writer) int {
+	if len(args) == 0 || args[0] != servePanics {
+		return run(ctx, args, env, in, out, errs)
+	}
+	err := app.ServeLSPWith(ctx, app.Options{
+		Version: version, Env: env, In: in, Out: out, Log: errs,
+		Script: app.Lookup(env, "AGENT_LSP_SCRIPT"),
+	}, panickingChild)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(errs, err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// panickingChild gives a child a model that panics, a tool that panics and, for the agent "cursed",
+// nothing but a panic.
+func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
+	under := o.Environment
+	o.Environment = agent.EnvironmentFunc(func(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
+		e, err := under.Next(ctx, turn)
+		if err != nil {
+			return e, err
+		}
+		for i, m := range e.Models {
+			e.Models[i] = panickingModel{m}
+		}
+		if _, ok := e.Tools.Get("bomb"); !ok { // the same registry may come again
+			err = e.Tools.Add(bomb{})
+		}
+		return e, err
+	})
+	if s.Agent.Name == "cursed" {
+		panic("no such luck")
+	}
+	return o
+}
+
+// bomb is a tool that panics.
+type bomb struct{}
+
+func (bomb) Spec() agent.Spec {
+	return agent.Spec{Name: "bomb", Description: "Goes off.", Effect: agent.ReadOnly, Schema: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (bomb) Prepare(context.Context, *agent.Call) (*agent.Prepared, error) {
+	return &agent.Prepared{Run: func(context.Context, *agent.Call) (*agent.Result, error) { panic("the bomb went off") }}, nil
+}
+
+// panickingModel panics where it is told to.
+type panickingModel struct{ agent.Model }
+
+func (m panickingModel) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+	last := req.Messages[len(req.Messages)-1]
+	if last.Role == message.RoleUser && strings.Contains(last.TextContent(), "lose your head") {
+		panic("the model lost its head")
+	}
+	return m.Model.Generate(ctx, req, on)
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
+)
+
+// editorOf starts the program in this process and an editor with these capabilities.
+func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func()) {
+	url, came := provider(b)
+	go func() {
+		for range came {
+		}
+	}()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + url, "OPENAI_MODEL=m"}
+	code := make(chan int, 1)
+	go func() {
+		code <- run(context.Background(), []string{"serve", "--state-dir", filepath.Join(b.TempDir(), "state")}, env, inR, outW, io.Discard)
+		outW.Close()
+	}()
+	e = rpctest.NewEditor(outR, inW)
+	params := map[string]any{"rootUri": rpctest.URIOf(b.TempDir()), "capabilities": json.RawMessage(capabilities)}
+	if err := e.Call("initialize", params, nil); err != nil {
+		b.Fatal(err)
+	}
+	return e, func() {
+		_ = e.CloseStdin()
+		<-code
+	}
+}
+
+// turnBy returns what takes a turn by a face: a request, then the message that tells its end.
+func turnBy(b *testing.B, e *rpctest.Editor, method string, params any, ended string) func() time.Duration {
+	at := 0
+	return func() time.Duration {
+		began := time.Now()
+		if err := e.Call(method, params, nil); err != nil {
+			b.Fatal(err)
+		}
+		_, next, err := e.Next(at, ended, "", true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		at = next
+		return time.Since(began)
+	}
+}
+
+// A turn from its prompt to its end by the agent/* face and by plain LSP, by turns in one run:
+// the plain face may cost 5 % more.
+func BenchmarkFaces(b *testing.B) {
+	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
+	defer endRich()
+	plain, endPlain := editorOf(b, `{"window": {"workDoneProgress": true}, "textDocument": {"codeAction": {}}}`)
+	defer endPlain()
+	byAgent := turnBy(b, rich, "agent/prompt", map[string]any{"prompt": "hello"}, "agent/turn/completed")
+	command := map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hello"}}}
+	byPlain := turnBy(b, plain, "workspace/executeCommand", command, "window/showMessage")
+	var agent, lsp []time.Duration
+	for b.Loop() {
+		agent, lsp = append(agent, byAgent()), append(lsp, byPlain())
+	}
+	slices.Sort(agent)
+	slices.Sort(lsp)
+	b.ReportMetric(float64(agent[len(agent)/2].Microseconds()), "µs-agent/turn")
+	b.ReportMetric(float64(lsp[len(lsp)/2].Microseconds()), "µs-plain/turn")
+	b.ReportMetric(float64(lsp[len(lsp)/2])/float64(agent[len(agent)/2]), "plain/agent")
+}

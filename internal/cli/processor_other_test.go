@@ -1,0 +1,8 @@
+//go:build !linux
+
+package cli
+
+import "time"
+
+// processorTime is not told on this system.
+func processorTime() time.Duration { return 0 }

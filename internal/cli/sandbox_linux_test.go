@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// TestASessionsCommandsRunInOurSandbox runs commands of a session. They keep files in the session's
+// own folders from one command to the next, and none of these folders is left.
+func TestASessionsCommandsRunInOurSandbox(t *testing.T) {
+	if box := sandbox.Detect(); box.Kind != sandbox.Own {
+		t.Skip("this machine has another sandbox: " + box.Why)
+	}
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(dir)
+	put(
+		t,
+		"model.jsonl",
+		`{"toolCalls":[{"name":"bash","arguments":{"command":"echo kept > /tmp/kept; cp /tmp/kept ~; touch made .envrc"}}]}
+{"expect":{"lastTool":"envrc"},"toolCalls":[{"name":"bash","arguments":{"command":"cat /tmp/kept ~/kept; ls -A ~; touch .vscode"}}]}
+{"expect":{"lastTool":"kept\\nkept\\nkept"},"text":"done"}
+`,
+	)
+	env := []string{
+		"HOME=" + home,
+		"PATH=" + os.Getenv("PATH"),
+		"XDG_STATE_HOME=" + home + "/state",
+		"AGENT_LSP_SCRIPT=model.jsonl",
+	}
+	out, errs, code := play(t, env, "run", "--permissions", "workspace", "hello")
+	if code != exitOK || !strings.Contains(out, "done") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if left, err := filepath.Glob(home + "/state/agent-lsp/scratch/run-*"); err != nil ||
+		len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+	if _, err := os.Stat(home + "/state/agent-lsp/scratch"); err != nil {
+		t.Errorf("the commands used no scratch: %v; the test tests nothing", err)
+	}
+	for name, want := range map[string]bool{"made": true, ".envrc": false, ".vscode": false} {
+		if _, err := os.Lstat(name); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDoctorNamesTheSandbox(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(home+"/.cargo/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	out, _, _ := play(t, env, "doctor")
+	box := sandbox.Detect()
+	if !strings.Contains(out, "sandbox: "+box.Describe()) ||
+		box.Kind == sandbox.Own && !strings.Contains(out, "home folder only: .cargo/bin") {
+		t.Errorf("got %s", out)
+	}
+	if out, _, _ := play(t, append(env, "AGENT_LSP_SANDBOX=off"), "doctor"); !strings.Contains(
+		out,
+		"sandbox: off in the settings",
+	) {
+		t.Errorf("got %s", out)
+	}
+}
+
+// TestWhatCommandsInherit runs a command that only reads and one that may do more, with the sandbox
+// and without one.
+func TestWhatCommandsInherit(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(dir)
+	put(
+		t,
+		home+"/config.json",
+		`{"environment": {"pass": ["MY_FLAG"]}, "shell": {"passEnv": ["OLD_TOKEN"]}}`,
+	)
+	more := `sh -c 'echo $MY_FLAG.$OLD_TOKEN.$OTHER.$A_TOKEN.$GOPATH.$USER.$HOME; touch made'`
+	put(
+		t,
+		"model.jsonl",
+		`{"toolCalls":[{"name":"bash","arguments":{"command":"printenv GOPATH USER MY_FLAG OTHER OLD_TOKEN HOME"}}]}
+{"expect":{"lastTool":"^[^/]*flag\\nold\\n[^\\n]*(HOME)"},"toolCalls":[{"name":"bash","arguments":{"command":"`+more+`"}}]}
+{"expect":{"lastTool":"flag\\.old\\.\\.\\./go\\.me\\.`+home+`"},"text":"done"}
+`,
+	)
+	for _, setting := range []string{"auto", "off"} {
+		script, err := os.ReadFile("model.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, profile := "scratch", "trust"
+		if setting == "auto" {
+			profile = "workspace"
+			if sandbox.Detect().Kind == sandbox.Own {
+				own = home + `\n`
+			}
+		}
+		put(t, "now.jsonl", strings.Replace(string(script), "(HOME)", own, 1))
+		env := []string{
+			"HOME=" + home,
+			"PATH=" + os.Getenv("PATH"),
+			"XDG_STATE_HOME=" + home + "/state",
+			"AGENT_LSP_SCRIPT=now.jsonl",
+			"AGENT_LSP_CONFIG=" + home + "/config.json",
+			"AGENT_LSP_SANDBOX=" + setting,
+			"MY_FLAG=flag",
+			"OLD_TOKEN=old",
+			"OTHER=other",
+			"A_TOKEN=a",
+			"GOPATH=/go",
+			"USER=me",
+		}
+		out, errs, code := play(t, env, "run", "--permissions", profile, "hello")
+		if code != exitOK || !strings.Contains(out, "done") {
+			t.Errorf("sandbox %s: exit code %d\n%s%s", setting, code, out, errs)
+		}
+	}
+}

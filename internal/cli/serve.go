@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/agent-lsp/agent-lsp/internal/app"
+)
+
+// serveFlags are the flags of serve; run takes the same.
+type serveFlags struct {
+	logFile, script, stateDir string
+	verbose                   bool
+}
+
+// register adds the flags that every command has that is a daemon, or has one within.
+func (f *serveFlags) register(flags *flag.FlagSet, env []string) {
+	flags.StringVar(&f.logFile, "log-file", "", "write the log to this file instead of stderr")
+	flags.StringVar(&f.script, "script", app.Lookup(env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of calling a provider")
+	flags.StringVar(&f.stateDir, "state-dir", "", "store sessions, checkpoints and grants in this folder")
+}
+
+// sayWhoSpeaks tells a person who started the daemon by hand why it waits.
+func (p *program) sayWhoSpeaks(protocol string) {
+	if isTerminal(p.stdin) {
+		fmt.Fprintf(p.stderr, "agent-lsp is waiting for an editor that speaks %s on stdin. Press Ctrl-C to stop it. `agent-lsp help` lists the commands, and `agent-lsp demo` shows how it works.\n", protocol)
+	}
+}
+
+// runServe speaks LSP on stdio until the client leaves.
+func runServe(ctx context.Context, p *program, args []string) int {
+	var f serveFlags
+	flags := p.flags("serve")
+	f.register(flags, p.env)
+	flags.BoolVar(&f.verbose, "verbose", false, "log more")
+	flags.Bool("stdio", true, "accepted for clients that pass it; stdio is the only transport")
+	if err := p.parse(flags, args); err != nil {
+		return usageCode(err)
+	}
+	if p.unexpected(flags) {
+		return exitUsage
+	}
+	p.sayWhoSpeaks("LSP")
+	if err := serve(ctx, p, f, p.stdin, p.stdout); err != nil {
+		fmt.Fprintln(p.stderr, "agent-lsp:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// serve speaks LSP over in and out.
+func serve(ctx context.Context, p *program, f serveFlags, in io.Reader, out io.Writer) error {
+	return p.withLog(f, func(o app.Options) error {
+		o.In, o.Out = in, out
+		return app.ServeLSP(ctx, o)
+	})
+}
+
+// withLog runs a daemon with the options that the flags name, and its log opened.
+func (p *program) withLog(f serveFlags, run func(app.Options) error) error {
+	o := app.Options{
+		Version: p.version, Env: p.env, In: p.stdin, Out: p.stdout, Log: p.stderr,
+		Verbose: f.verbose, Script: f.script, StateDir: f.stateDir,
+	}
+	if f.logFile == "" {
+		return run(o)
+	}
+	file, err := os.OpenFile(f.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	defer file.Close()
+	o.Log = file
+	return run(o)
+}

@@ -1,0 +1,306 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/langservertest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
+	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts of the session scripts")
+
+const (
+	// envRunMain makes the test binary the program itself.
+	envRunMain = "AGENT_LSP_TEST_RUN_MAIN"
+	// envMark marks a daemon and, as they inherit it, all processes below it.
+	envMark = "AGENT_LSP_TEST_MARK"
+	// scriptsAtOnce is how many scripts run beside each other.
+	scriptsAtOnce = 8
+	// endPatience bounds how long a daemon and its children may take to go.
+	endPatience = 5 * time.Minute
+)
+
+// playEditor makes the test binary an editor where a test asks for it.
+var playEditor = func() {}
+
+// runMainHidden is the value of envRunMain with which the program hides its environment.
+const runMainHidden = "hidden"
+
+func TestMain(m *testing.M) {
+	shell.MaybeHelper()
+	if os.Getenv(envRunMain) == runMainHidden {
+		RunHelper() // other tests find the program by its environment
+	}
+	mcptest.MaybeServe()
+	playEditor()
+	langservertest.MaybeServe()
+	if os.Getenv(envRunMain) != "" {
+		if err := mountSmallDisk(); err != nil {
+			fmt.Fprintln(os.Stderr, "mounting a small disk:", err)
+			os.Exit(1)
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := runTested(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(code)
+	}
+	testspeed.Parallel(scriptsAtOnce)
+	os.Exit(testspeed.Run(m))
+}
+
+// TestSessions plays each session script against the program in this process and as a process of its own; the inner loop
+// plays each once.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "testdata", "session")
+	paths := sessionScripts(t, root)
+	if len(paths) == 0 {
+		t.Fatalf("there is no script below %s", root)
+	}
+	for _, path := range paths {
+		if slices.Contains(patient, sessionName(t, root, path)) {
+			continue
+		}
+		t.Run(sessionName(t, root, path), func(t *testing.T) {
+			t.Parallel()
+			script := loadSession(t, path)
+			if script.NeedsDisk() && !canFillDisk {
+				t.Skip("a process can be given a disk of its own on Linux only")
+			}
+			alone := script.NeedsKill() || script.NeedsDisk()
+			if alone || *update || testspeed.Full() {
+				t.Run("process", func(t *testing.T) { playSession(t, path, startProcess, *update) })
+			}
+			if !alone {
+				t.Run("pipe", func(t *testing.T) { playSession(t, path, startInProcess, false) })
+			}
+		})
+	}
+}
+
+// patient are the scripts that wait for seconds.
+var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall", "reach/mcp-hangs"}
+
+// TestSessionsThatWait is TestSessions for the patient scripts, all of them at once beside the others: they need no processor.
+func TestSessionsThatWait(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, name := range patient {
+		path := filepath.Join("..", "..", "testdata", "session", filepath.FromSlash(name)+".txtar")
+		if *update {
+			t.Run(name, func(t *testing.T) { playSession(t, path, startProcess, true) })
+		}
+		all.Go(func() {
+			t.Run(name+"/process", func(t *testing.T) { playSession(t, path, startProcess, false) })
+		})
+		all.Go(func() {
+			t.Run(name+"/pipe", func(t *testing.T) { playSession(t, path, startInProcess, false) })
+		})
+	}
+}
+
+// The scripted model of a script that names no window refuses what is longer than any script needs.
+func TestEveryScriptHasAWindow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "window.txtar")
+	text := "-- model.jsonl --\n{\"text\": \"Not reached.\"}\n-- script --\nprompt \"" + strings.Repeat("word ", 120000) +
+		"\"\nexpect agent/turn/completed {\"turn\": {\"status\": \"failed\", \"error\": {\"kind\": \"context_overflow\"}}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	playSession(t, path, startInProcess, false)
+}
+
+// sessionName is a script's path below the folder of all, without its ending.
+func sessionName(t *testing.T, root, path string) string {
+	t.Helper()
+	name, err := filepath.Rel(root, strings.TrimSuffix(path, ".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.ToSlash(name)
+}
+
+func sessionScripts(t *testing.T, root string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".txtar") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func loadSession(t *testing.T, path string) *rpctest.Script {
+	t.Helper()
+	script, err := rpctest.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+func playSession(t *testing.T, path string, start rpctest.Start, update bool) {
+	t.Helper()
+	loadSession(t, path).Run(t, start, update)
+}
+
+// startInProcess runs the program in this process, over pipes that are no files.
+func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	log := new(logBuffer)
+	code := make(chan int, 1)
+	go func() {
+		n := runTested(context.Background(), args, env, inR, outW, log)
+		outW.Close()
+		inR.Close()
+		code <- n
+	}()
+	return rpctest.Daemon{Stdin: inW, Stdout: outR, Log: log.String, Wait: func() int { return <-code }}
+}
+
+var marks atomic.Int64
+
+// startProcess runs the program as an editor does. When it has ended, no process below it may be left.
+func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
+	var disk string
+	for _, e := range env {
+		if dir, ok := strings.CutPrefix(e, envSmallDisk+"="); ok {
+			disk = dir
+		}
+	}
+	readOnly := slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, envReadOnly+"=") })
+	d, mark := startMarked(t, args, env, disk != "" || readOnly)
+	if disk != "" {
+		d.Disk = func() string { return seenFromOutside(mark, disk) }
+	}
+	return d
+}
+
+// startMarked is startProcess; it also returns the mark that all processes of the program bear. On a small
+// disk, the folder that envSmallDisk names is a file system of the program's own.
+func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daemon, string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := envMark + "=" + strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(marks.Add(1), 10)
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(env, envRunMain+"=1", mark)
+	if smallDisk {
+		onSmallDisk(cmd)
+	}
+	return startCommand(t, cmd, func() { wantNoneLeft(t, mark) }), mark
+}
+
+// startCommand starts a daemon and calls ended when it has gone.
+func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
+	t.Helper()
+	log := new(logBuffer)
+	cmd.Stderr = log
+	inR, inW := pipe(t)
+	outR, outW := pipe(t)
+	cmd.Stdin, cmd.Stdout = inR, outW
+	cmd.WaitDelay = endPatience // a child that holds stderr open is found by its mark
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inR.Close()
+	outW.Close()
+	wait := sync.OnceValue(func() int {
+		_ = cmd.Wait()
+		ended()
+		return cmd.ProcessState.ExitCode()
+	})
+	return rpctest.Daemon{Stdin: inW, Stdout: outR, Wait: wait, Log: log.String, Kill: func() { _ = cmd.Process.Kill() }}
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, w
+}
+
+// wantNoneLeft fails if a process that bears the mark outlives its daemon by more than its supervisor
+// may take to end it.
+func wantNoneLeft(t testing.TB, mark string) {
+	t.Helper()
+	var left []string
+	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if left = marked(mark); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("the daemon left processes behind: %s", strings.Join(left, "; "))
+}
+
+// marked lists the processes whose environment holds the mark, where the system shows that.
+func marked(mark string) (found []string) {
+	for _, pid := range processes() {
+		data, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
+		if err != nil || !bytes.Contains(append(data, 0), []byte(mark+"\x00")) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+		found = append(found, pid+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+	}
+	return found
+}
+
+// processes are the ids of all processes, where the system lists them. (A glob would read the folder of each.)
+func processes() (pids []string) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	return slices.DeleteFunc(names, func(name string) bool { return name[0] < '0' || name[0] > '9' })
+}
+
+// logBuffer takes a daemon's stderr.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

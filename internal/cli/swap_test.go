@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A session that is told of another provider and model asks there from the next call on, with its whole history; back again it
+// asks the first. A key goes to its own provider alone.
+func TestProviderIsSwappedAtRunTime(t *testing.T) {
+	type seen struct {
+		key  string
+		body sentTo
+	}
+	other := make(chan seen, 10)
+	second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var s seen
+		_ = json.NewDecoder(req.Body).Decode(&s.body)
+		s.key = req.Header.Get("Authorization")
+		other <- s
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(`data: {"choices":[{"index":0,"delta":{"content":"from the second"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"))
+	}))
+	t.Cleanup(second.Close)
+	r := newReach(t, nil, "SECOND_KEY=k-second")
+	id := r.session(nil)
+	if a := r.asked(id, "one"); a.Model != "m" {
+		t.Errorf("at first: %.300v", a)
+	}
+	configure := func(config map[string]any) {
+		r.call("agent/session/configure", map[string]any{"sessionId": id, "config": config}, nil)
+	}
+	configure(map[string]any{"model": "m2", "provider": map[string]any{"baseUrl": second.URL + "/v1", "apiKeyEnv": "SECOND_KEY"}})
+	var turn struct{ Status string }
+	r.call("agent/prompt", map[string]any{"sessionId": id, "prompt": "two"}, nil)
+	r.call("agent/turn/wait", map[string]any{"sessionId": id}, &turn)
+	if turn.Status != "completed" || len(other) != 1 {
+		t.Fatalf("with the second: %s after %d calls there and %d to the first", turn.Status, len(other), len(r.requests))
+	}
+	s := <-other
+	var said []string
+	for _, m := range s.body.Messages[1:] {
+		said = append(said, m.Content)
+	}
+	if s.key != "Bearer k-second" || s.body.Model != "m2" || len(said) != 3 || said[0] != "one" || said[1] != "ok" || said[2] != "two" {
+		t.Errorf("the second was asked as %s, for %s, with %q", s.key, s.body.Model, said)
+	}
+	configure(map[string]any{"model": "m", "provider": map[string]any{"baseUrl": nil, "apiKeyEnv": nil}})
+	if a := r.asked(id, "three"); a.Model != "m" || !strings.Contains(a.Messages[4].Content, "from the second") {
+		t.Errorf("back again: %.600v", a)
+	}
+}

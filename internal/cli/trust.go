@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"github.com/agent-lsp/agent-lsp/internal/app"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+)
+
+// runTrust shows or changes whether the settings in a workspace's own file may loosen what the agent does.
+func runTrust(_ context.Context, p *program, args []string) int {
+	flags := p.flags("trust")
+	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")
+	if err := p.parse(flags, reorder(args)); err != nil {
+		return usageCode(err)
+	}
+	root, err := workspaceRoot(*dir)
+	if err != nil {
+		return p.fail("trust", err)
+	}
+	file := config.NewTrustFile(filepath.Join(app.StateDir(p.env), "trust.json"))
+	switch answer := flags.Arg(0); {
+	case flags.NArg() > 1 || answer != "" && answer != "yes" && answer != "no" && answer != "ask":
+		fmt.Fprintln(p.stderr, "agent-lsp trust: pass yes, no or ask, or nothing to see the current state")
+		return exitUsage
+	case answer == "ask":
+		err = file.Forget(root)
+	case answer != "":
+		err = file.Set(root, answer == "yes")
+	}
+	if err != nil {
+		return p.fail("trust", err)
+	}
+	fmt.Fprintf(p.stdout, "%s: %s\n", root, trustWords(file.Trusts(root)))
+	return exitOK
+}
+
+func trustWords(trusted, asked bool) string {
+	switch {
+	case trusted:
+		return "trusted, its " + config.WorkspaceName + " may loosen settings"
+	case asked:
+		return "not trusted, settings that would loosen yours are ignored"
+	}
+	return "not decided, you are asked when its " + config.WorkspaceName + " would loosen settings"
+}
+
+func workspaceRoot(dir string) (string, error) {
+	if dir == "" {
+		return workingFolder()
+	}
+	return filepath.Abs(dir)
+}
+
+// workingFolder is the folder that the program was started in, which may be gone since.
+func workingFolder() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("the working directory does not exist, change to another one: %w", err)
+	}
+	return dir, nil
+}

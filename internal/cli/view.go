@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/agent-lsp/agent-lsp/internal/app"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// view writes what happens to a terminal, in colour where it is one.
+//
+// Its rules: a title opens a step; what the model says stands as it comes; calls, questions and
+// results are indented by two; no line of the view's own ends with a colon unless something follows.
+type view struct {
+	mu    sync.Mutex
+	out   io.Writer
+	color bool
+	kind  string   // what streams at the moment, "" at the start of a line
+	begun bool     // a line of it stands that has not ended
+	held  []string // what waits for its end
+}
+
+func newView(out io.Writer, env []string) *view {
+	return &view{out: out, color: isTerminal(out) && app.Lookup(env, "NO_COLOR") == ""}
+}
+
+// isTerminal says whether a stream is one that a person sits at.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// The colours of the view.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (v *view) paint(code, s string) string {
+	if !v.color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// line ends what streams and prints a line.
+func (v *view) line(s string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.endStream()
+	fmt.Fprintln(v.out, s)
+}
+
+func (v *view) endStream() {
+	if v.kind != "" {
+		fmt.Fprintln(v.out)
+		v.kind, v.begun = "", false
+	}
+	v.release()
+}
+
+// release prints what was held.
+func (v *view) release() {
+	for _, s := range v.held {
+		fmt.Fprintln(v.out, s)
+	}
+	v.held = nil
+}
+
+// endLine ends what streams.
+func (v *view) endLine() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.endStream()
+}
+
+func (v *view) title(s string) { v.line("\n" + v.paint(bold, s)) }
+func (v *view) note(s string)  { v.line("  " + v.paint(dim, s)) }
+
+// aside is a note that belongs to nothing that is shown: it waits until the line that streams has ended.
+func (v *view) aside(s string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held = append(v.held, "  "+v.paint(dim, s))
+	switch {
+	case v.begun:
+	case v.kind == "toolOutput":
+		v.endStream()
+	default:
+		v.release()
+	}
+}
+
+// delta shows a piece of what the model or a tool says.
+func (v *view) delta(kind, text string) {
+	if kind == "toolInput" {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.kind != kind {
+		v.endStream()
+		v.kind = kind
+		if kind == "toolOutput" {
+			fmt.Fprint(v.out, "    ")
+		}
+	}
+	if kind == "toolOutput" {
+		text = v.paint(dim, strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    "))
+		if text != "" {
+			text += "\n"
+			v.kind = ""
+		}
+		fmt.Fprint(v.out, text)
+		return
+	}
+	v.stream(text)
+}
+
+// stream prints a piece of a text, and at the end of a line what was held.
+func (v *view) stream(text string) {
+	line := strings.LastIndexByte(text, '\n') + 1
+	fmt.Fprint(v.out, v.said(text[:line]))
+	if line > 0 {
+		v.begun = false
+		v.release()
+	}
+	fmt.Fprint(v.out, v.said(text[line:]))
+	v.begun = v.begun || line < len(text)
+}
+
+// said is a piece of what the model says, its thoughts dim.
+func (v *view) said(text string) string {
+	if v.kind == "reasoning" {
+		return v.paint(dim, text)
+	}
+	return text
+}
+
+// call shows that a call begins.
+func (v *view) call(label string) { v.line("  " + v.paint(cyan, "● ") + label) }
+
+// callEnd shows how a call ended. Several may run at once, so it says which.
+func (v *view) callEnd(label string, it wire.Item) {
+	mark := v.paint(green, "✓")
+	if it.IsError || it.Status != "completed" {
+		mark = v.paint(red, "✗")
+	}
+	s := "  " + mark + " " + label
+	if it.Status != "completed" {
+		s += " " + it.Status
+	}
+	if it.Result != nil && (it.IsError || it.Name == "edit") {
+		s += v.paint(dim, " → "+firstLine(strings.TrimPrefix(*it.Result, label+": ")))
+	}
+	v.line(s)
+}
+
+func firstLine(s string) string {
+	line, rest, _ := strings.Cut(s, "\n")
+	if rest != "" {
+		line += " …"
+	}
+	return line
+}
+
+// diff shows a unified diff.
+func (v *view) diff(title, diff string) {
+	v.line("  " + v.paint(bold, title))
+	for _, l := range strings.Split(strings.TrimSuffix(diff, "\n"), "\n") {
+		v.diffLine(l)
+	}
+}
+
+func (v *view) diffLine(l string) {
+	code := ""
+	switch {
+	case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"):
+		code = bold
+	case strings.HasPrefix(l, "+"):
+		code = green
+	case strings.HasPrefix(l, "-"):
+		code = red
+	case strings.HasPrefix(l, "@@"):
+		code = cyan
+	}
+	if code != "" {
+		l = v.paint(code, l)
+	}
+	v.line("    " + l)
+}
+
+// hunk shows one hunk's old and new lines.
+func (v *view) hunk(n int, old, text string) {
+	v.line(fmt.Sprintf("  hunk %d", n))
+	for _, side := range []struct{ sign, text string }{{"-", old}, {"+", text}} {
+		if side.text == "" {
+			continue
+		}
+		for _, l := range strings.Split(strings.TrimSuffix(side.text, "\n"), "\n") {
+			v.diffLine(side.sign + l)
+		}
+	}
+}
+
+func (v *view) question(s string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.endStream()
+	fmt.Fprint(v.out, "  "+v.paint(yellow, s)+" ")
+}
+
+// answered shows an answer that the program gave by itself.
+func (v *view) answered(s string) { v.line(s + v.paint(dim, "  (automatic: no terminal)")) }
+
+// output shows what a program printed.
+func (v *view) output(s string) {
+	for _, l := range strings.Split(strings.TrimRight(s, "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(l, "FAIL"):
+			l = v.paint(red, l)
+		case strings.HasPrefix(l, "ok"):
+			l = v.paint(green, l)
+		}
+		v.line("    " + l)
+	}
+}
+
+func (v *view) verdict(ok bool) {
+	if ok {
+		v.line("  " + v.paint(green, "passes"))
+	} else {
+		v.line("  " + v.paint(red, "fails"))
+	}
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adrg/xdg"
+)
+
+const (
+	// WorkspaceName is the name of the workspace's file of settings, in its root.
+	WorkspaceName = ".agent-lsp.json"
+	// maxFile bounds a file of settings in bytes.
+	maxFile = 1 << 20
+)
+
+// Sources says where the lower layers come from. The zero value has none but the built-in one.
+type Sources struct {
+	UserFile string   // "" : none
+	Root     string   // workspace root; "" : no workspace file
+	Environ  []string // as os.Environ gives it
+	Trusted  bool     // the user trusts the workspace
+}
+
+// DefaultUserFile returns the path of the user's file: $AGENT_LSP_CONFIG, else
+// agent-lsp/config.json in the user's configuration folder.
+func DefaultUserFile() string {
+	if path := os.Getenv("AGENT_LSP_CONFIG"); path != "" {
+		return path
+	}
+	return filepath.Join(xdg.ConfigHome, "agent-lsp", "config.json")
+}
+
+// Load reads the layers that are there before a client says anything. It never fails: a file
+// that cannot be read becomes a notice.
+func Load(src Sources) *Set {
+	layers := []layer{{kind: Builtin, tree: builtin(), all: true}}
+	if src.UserFile != "" {
+		layers = append(layers, fileLayer(UserFile, src.UserFile))
+	}
+	if src.Root != "" {
+		layers = append(layers, fileLayer(WorkspaceFile, filepath.Join(src.Root, WorkspaceName)))
+	}
+	layers = append(layers, envLayer(src.Environ))
+	return build(layers, src.Trusted)
+}
+
+func fileLayer(kind Kind, path string) layer {
+	l := layer{kind: kind, source: path, all: kind == UserFile}
+	text, err := readBounded(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l
+	}
+	if err == nil {
+		l.tree, err = parse(text)
+	}
+	if err != nil {
+		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + place(text, err), Invalid: true}}
+	}
+	delete(l.tree, "$schema")
+	return l
+}
+
+func readBounded(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading %s: not a regular file", path)
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("reading %s: it has %d bytes, more than %d", path, info.Size(), maxFile)
+	}
+	return os.ReadFile(path)
+}
+
+// place adds the line to an error of the JSON decoder.
+func place(text []byte, err error) string {
+	off, ok := syntaxOffset(err)
+	if !ok || off > int64(len(text)) {
+		return err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:max(off-1, 0)]), "\n"), err) // the last byte read is the wrong one
+}

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The values of api in a provider's settings.
+const (
+	APIChat      = "chat"
+	APIResponses = "responses"
+	APIAnthropic = "anthropic"
+	APIGemini    = "gemini"
+)
+
+// builtinProviders are the providers that a model reference may name without any settings. An entry
+// with a key variable needs a key; Azure has no base URL of its own.
+var builtinProviders = map[string]Provider{
+	"openai": {BaseURL: "https://api.openai.com/v1", APIKeyEnv: "OPENAI_API_KEY"},
+	"anthropic": {
+		BaseURL:   "https://api.anthropic.com",
+		APIKeyEnv: "ANTHROPIC_API_KEY",
+		API:       APIAnthropic,
+	},
+	"gemini": {
+		BaseURL:   "https://generativelanguage.googleapis.com",
+		APIKeyEnv: "GEMINI_API_KEY",
+		API:       APIGemini,
+	},
+	"openrouter":   {BaseURL: "https://openrouter.ai/api/v1", APIKeyEnv: "OPENROUTER_API_KEY"},
+	"azure":        {APIKeyEnv: "AZURE_OPENAI_API_KEY"},
+	"ollama":       {BaseURL: "http://127.0.0.1:11434/v1"},
+	"llama-server": {BaseURL: "http://127.0.0.1:8080/v1"},
+	"vllm":         {BaseURL: "http://127.0.0.1:8000/v1"},
+	"lmstudio":     {BaseURL: "http://127.0.0.1:1234/v1"},
+}
+
+// Hosted reports whether a name is that of a built-in provider with published prices.
+func Hosted(name string) bool { return builtinProviders[name].APIKeyEnv != "" }
+
+// providerName is the form of a key of providers.
+var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// builtinName returns the built-in provider whose API an unnamed provider speaks.
+func builtinName(api string) string {
+	switch api {
+	case APIAnthropic, APIGemini:
+		return api
+	}
+	return "openai"
+}
+
+// UnnamedBuiltin is the built-in provider that the provider without a name equals as long as its base
+// URL is not set: both have the same base URL and key.
+func (c *Config) UnnamedBuiltin() string {
+	api := ""
+	if c.Provider != nil {
+		api = c.Provider.API
+	}
+	return builtinName(api)
+}
+
+// ProviderNames returns the names that a model reference may begin with, sorted.
+func (c *Config) ProviderNames() []string {
+	names := slices.Collect(maps.Keys(c.Providers))
+	if !c.hasBaseURL() {
+		for name := range builtinProviders {
+			if _, configured := c.Providers[name]; !configured {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (c *Config) hasBaseURL() bool { return c.Provider != nil && c.Provider.BaseURL != "" }
+
+// namesProvider reports whether a model reference may begin with the name.
+func (c *Config) namesProvider(name string) bool {
+	if _, ok := c.Providers[name]; ok {
+		return true
+	}
+	_, ok := builtinProviders[name]
+	return ok && !c.hasBaseURL()
+}
+
+// Reference is a model of a provider.
+type Reference struct {
+	Provider string // a key of providers or a built-in name; "" is the provider without a name
+	Model    string // "" is a model that the provider lists
+	// Unknown is the part before the slash if it names no provider. The reference is then a model
+	// of the default provider, if there is one.
+	Unknown string
+}
+
+// Reference reads a model reference, "model-id" or "NAME/model-id".
+func (c *Config) Reference(ref string) Reference {
+	name, model, slash := strings.Cut(ref, "/")
+	if slash && c.namesProvider(name) {
+		return Reference{Provider: name, Model: model}
+	}
+	r := Reference{Provider: c.DefaultProvider(), Model: ref}
+	if slash {
+		r.Unknown = name
+	}
+	return r
+}
+
+// DefaultProvider returns the name of the provider that answers for a model reference without one.
+// It is the one that the model names, unless provider has a base URL; "" is the provider without a
+// name.
+func (c *Config) DefaultProvider() string {
+	if c.hasBaseURL() {
+		return ""
+	}
+	if name, _, slash := strings.Cut(c.Model, "/"); slash && c.namesProvider(name) {
+		return name
+	}
+	return ""
+}
+
+// ProviderSettings returns the settings of a provider by name: the built-in ones, overridden
+// field by field by the entry in providers, or those of provider for "". env looks up a variable.
+func (c *Config) ProviderSettings(name string, env func(string) string) Provider {
+	var p, home Provider
+	if name == "" {
+		if c.Provider != nil {
+			p = *c.Provider
+		}
+		return p
+	}
+	p, home = c.Providers[name], builtinProviders[name]
+	if home.BaseURL != "" && name == "openai" {
+		home.BaseURL = first(env("OPENAI_BASE_URL"), home.BaseURL)
+	}
+	p.BaseURL, p.API = first(p.BaseURL, home.BaseURL), first(p.API, home.API, APIChat)
+	return p
+}
+
+// first returns the first string that is not empty.
+func first(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Kind names a layer, lowest first.
+type Kind int
+
+// The layers of protocol section 1.
+const (
+	Builtin Kind = iota
+	UserFile
+	WorkspaceFile
+	Environment
+	Flags
+	Initialization
+	ClientConfig // workspace/didChangeConfiguration
+	Session
+)
+
+var kindNames = [...]string{"built-in", "user file", "workspace file", "environment", "flags", "initializationOptions", "editor settings", "session"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// layer is one layer as it came: not yet checked.
+type layer struct {
+	kind   Kind
+	source string // a path, where there is one
+	tree   map[string]any
+	mine   map[string]any // the part that the client marks as the user's own
+	all    bool           // the whole layer is the user's own
+	broken []Notice
+}
+
+func (l *layer) name() string {
+	if l.source != "" {
+		return l.kind.String() + " " + l.source
+	}
+	return l.kind.String()
+}
+
+// Set is the layers put together. It does not change; With makes another one. Safe for
+// concurrent use.
+type Set struct {
+	layers  []layer
+	trusted bool
+
+	tree    map[string]any
+	origin  []applied
+	notices []Notice
+	held    []string
+	config  *Config
+}
+
+// applied is what a layer really contributed.
+type applied struct {
+	name string
+	kind Kind
+	tree map[string]any
+}
+
+// Config returns the settings in force. The caller must not change them.
+func (s *Set) Config() *Config { return s.config }
+
+// Notices returns what was left out and why, for the user.
+func (s *Set) Notices() []Notice { return s.notices }
+
+// NeedsTrust returns the keys that are set by a layer which is not the user's own and that would
+// be in force if the workspace were trusted. Empty: there is nothing to ask.
+func (s *Set) NeedsTrust() []string { return s.held }
+
+// With returns the set with one layer replaced by raw, a Config as the client sent it. A Config
+// of kind Initialization or ClientConfig may hold userSettings, a Config that is the user's own,
+// and may stand in a section agentLsp. Empty or null takes the layer away. What cannot be read
+// becomes a notice.
+func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
+	l := layer{kind: kind, all: kind == Flags || kind == Session}
+	tree, err := parse(raw)
+	if err != nil {
+		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + err.Error(), Invalid: true}}
+	}
+	if kind == Initialization || kind == ClientConfig {
+		tree = l.unwrap(tree)
+	}
+	l.tree = tree
+	layers := make([]layer, 0, len(s.layers)+1)
+	for _, old := range s.layers {
+		if old.kind < kind {
+			layers = append(layers, old)
+		}
+	}
+	layers = append(layers, l)
+	for _, old := range s.layers {
+		if old.kind > kind {
+			layers = append(layers, old)
+		}
+	}
+	return build(layers, s.trusted)
+}
+
+// unwrap takes the section and the user's own part out of what a client sent.
+func (l *layer) unwrap(tree map[string]any) map[string]any {
+	if section, ok := tree["agentLsp"].(map[string]any); ok {
+		tree = section
+	}
+	out := make(map[string]any, len(tree))
+	for k, v := range tree {
+		out[k] = v
+	}
+	mine, marked := out["userSettings"]
+	delete(out, "userSettings")
+	switch mine := mine.(type) {
+	case map[string]any:
+		l.mine = mine
+	case bool:
+		l.all = mine
+	}
+	if !marked && l.kind == Initialization {
+		l.all = true
+	}
+	return out
+}
+
+// build checks and merges layers.
+func build(layers []layer, trusted bool) *Set {
+	s := &Set{layers: layers, trusted: trusted, tree: map[string]any{}}
+	base := map[string]any{} // what the user's own layers say
+	for i := range layers {
+		l := &layers[i]
+		s.notices = append(s.notices, l.broken...)
+		c := checker{layer: l.name()}
+		tree := c.object(l.tree, configType, "")
+		mine := c.object(l.mine, configType, "")
+		base = merge(base, mine)
+		if l.all || trusted {
+			base = merge(base, tree)
+		} else {
+			s.held = append(s.held, c.restrict(tree, base)...)
+		}
+		tree = merge(mine, tree)
+		s.tree = merge(s.tree, tree)
+		s.origin = append(s.origin, applied{name: l.name(), kind: l.kind, tree: tree})
+		s.notices = append(s.notices, c.notices...)
+	}
+	s.config = s.decode()
+	return s
+}
+
+// decode turns the merged tree into the struct; what is in the tree was checked to fit.
+func (s *Set) decode() *Config {
+	config := new(Config)
+	b, err := json.Marshal(s.tree)
+	if err == nil {
+		err = json.Unmarshal(b, config)
+	}
+	if err != nil {
+		s.notices = append(s.notices, Notice{Layer: "settings", Text: fmt.Sprintf("cannot be put together: %v", err)})
+	}
+	return config
+}
+
+// Patch lays patch over a session's own config and returns the new one; a null takes a key away.
+func Patch(own, patch json.RawMessage) (json.RawMessage, error) {
+	low, err := parse(own)
+	if err != nil {
+		return nil, fmt.Errorf("reading the session's config: %w", err)
+	}
+	high, err := parse(patch)
+	if err != nil {
+		return nil, fmt.Errorf("reading config: %w", err)
+	}
+	merged := merge(low, high)
+	dropNull(merged)
+	return json.Marshal(merged)
+}
+
+func dropNull(tree map[string]any) {
+	for k, v := range tree {
+		if v == nil {
+			delete(tree, k)
+		} else if sub, ok := v.(map[string]any); ok {
+			dropNull(sub)
+		}
+	}
+}
+
+// Harmless returns a config without what only the user may set, for one that comes from
+// somebody else (an imported session).
+func Harmless(raw json.RawMessage) json.RawMessage {
+	tree, err := parse(raw)
+	if err != nil {
+		return nil
+	}
+	c := checker{layer: "import"}
+	clean := c.object(tree, configType, "")
+	c.restrict(clean, builtin())
+	b, err := json.Marshal(clean)
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,290 @@
+package config
+
+import "encoding/json"
+
+// Config is the one shape of all settings (protocol section 1), in every layer and per
+// session. A nil pointer or an empty value means "not set here"; this package merges
+// the layers. The tags doc, default, enum and min are the source of docs/configuration.md
+// and of the JSON Schema.
+//
+// Config holds no secret: keys stand in environment variables or come from a command.
+type Config struct {
+	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
+	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers."`
+	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
+	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them."`
+	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the built-in table."`
+	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the built-in table."`
+	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent."`
+	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"How much the model thinks. Default: the provider decides."`
+	ThinkingBudgets map[string]int      `json:"thinkingBudgets,omitzero" doc:"Thinking budget in tokens, by level."`
+	ToolChoice      string              `json:"toolChoice,omitzero" doc:"auto, none, required, or the name of a tool that the model must call."`
+	CacheKey        string              `json:"cacheKey,omitzero" doc:"Key for the provider's prompt cache. Default: one key per session."`
+	SystemPrompt    string              `json:"systemPrompt,omitzero" doc:"Replaces the built-in system prompt."`
+	Instructions    string              `json:"instructions,omitzero" doc:"Text to append to the system prompt."`
+	Tools           *Tools              `json:"tools,omitzero" doc:"Which tools are offered to the model."`
+	EditPolicy      string              `json:"editPolicy,omitzero" enum:"ask,review,collect,auto,confirm" default:"\"ask\"" doc:"What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog."`
+	Permissions     *Permissions        `json:"permissions,omitzero" doc:"What commands and tools may do without asking the user."`
+	Sandbox         string              `json:"sandbox,omitzero" enum:"auto,require,off" default:"\"auto\"" doc:"Whether commands run in a sandbox. auto: if the system has one. require: always; commands are refused if there is none. off: never."`
+	SandboxPaths    []string            `json:"sandboxPaths,omitzero" doc:"Additional folders that sandboxed commands may write to, such as build caches."`
+	Mode            string              `json:"mode,omitzero" doc:"Name of the active mode, such as plan."`
+	Modes           map[string]Mode     `json:"modes,omitzero" doc:"Modes by name. A mode sets the model, tools, policies and prompt together."`
+	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run when an event occurs, by event. See docs/hooks.md for their input and for what they can decide."`
+	MaxModelCalls   int                 `json:"maxModelCalls,omitzero" default:"200" doc:"Maximum number of model calls in one turn. Negative: no limit."`
+	Budget          *Budget             `json:"budget,omitzero" doc:"Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call."`
+	ToolTimeoutMs   int                 `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count."`
+	MaxToolResult   int                 `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file."`
+	Retry           *Retry              `json:"retry,omitzero" doc:"When to retry a failed model call."`
+	Repair          *Repair             `json:"repair,omitzero" doc:"Repair of malformed model output."`
+	SteeringMode    string              `json:"steeringMode,omitzero" enum:"all,oneAtATime" default:"\"all\"" doc:"Whether waiting steering messages are delivered all together or one at a time."`
+	FollowUpMode    string              `json:"followUpMode,omitzero" enum:"all,oneAtATime" default:"\"oneAtATime\"" doc:"Whether waiting follow-up prompts start one turn together or one turn each."`
+	MaxQueue        int                 `json:"maxQueue,omitzero" default:"100" min:"1" doc:"Maximum number of messages waiting in one session."`
+	Context         *Context            `json:"context,omitzero" doc:"How a long history is reduced to fit the model's context window."`
+	Memory          *Memory             `json:"memory,omitzero" doc:"What the agent remembers between sessions."`
+	Project         *Project            `json:"project,omitzero" doc:"Instructions, commands and agents that a repository contains."`
+	Sessions        *Retention          `json:"sessions,omitzero" doc:"How long to keep stored sessions."`
+	Checkpoints     *Retention          `json:"checkpoints,omitzero" doc:"How long to keep file checkpoints."`
+	MCPServers      map[string]MCP      `json:"mcpServers,omitzero" doc:"MCP servers by name, in the format that other MCP clients use."`
+	LanguageServers map[string]LSP      `json:"languageServers,omitzero" doc:"Language servers by name. The daemon starts them when the editor cannot answer. Overrides the built-in table."`
+	Diagnostics     *Diagnostics        `json:"diagnostics,omitzero" doc:"How diagnostics are reported after an edit."`
+	Agents          []Agent             `json:"agents,omitzero" doc:"Sub-agents that the model can call."`
+	Subagents       *Subagents          `json:"subagents,omitzero" doc:"Limits of sub-agents."`
+	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt."`
+	Follow          bool                `json:"follow,omitzero" doc:"Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move."`
+	Check           *Check              `json:"check,omitzero" doc:"A command to run after edits. Its output is sent to the model."`
+	Formatters      map[string]Command  `json:"formatters,omitzero" doc:"Formatters by file name glob. A formatter reads a file on stdin and prints the formatted text."`
+	WebSearch       *WebSearch          `json:"webSearch,omitzero" doc:"Search endpoint for the web_search tool. Without it the tool is not offered."`
+	Fetch           *Fetch              `json:"fetch,omitzero" doc:"The fetch tool."`
+	Shell           *Shell              `json:"shell,omitzero" doc:"How shell commands run."`
+	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
+}
+
+// Provider names a model endpoint and where its key comes from.
+type Provider struct {
+	BaseURL       string            `json:"baseUrl,omitzero" doc:"Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta."`
+	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API."`
+	APIKeyCommand []string          `json:"apiKeyCommand,omitzero" doc:"Command that prints the API key, as a list of arguments. Its output is cached for one minute, and the command runs again if the provider rejects the key."`
+	Headers       map[string]string `json:"headers,omitzero" doc:"Additional HTTP headers. ${NAME} is replaced by that environment variable."`
+	Query         map[string]string `json:"query,omitzero" doc:"Additional query parameters, such as api-version."`
+	Organization  string            `json:"organization,omitzero" doc:"OpenAI organization id."`
+	API           string            `json:"api,omitzero" enum:"chat,responses,anthropic,gemini" default:"\"chat\"" doc:"API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own."`
+	DeferLoading  *bool             `json:"deferLoading,omitzero" doc:"Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later."`
+	Stream        *bool             `json:"stream,omitzero" default:"true" doc:"Whether to stream replies."`
+	IdleTimeoutMs int               `json:"idleTimeoutMs,omitzero" default:"120000" min:"1" doc:"Time in milliseconds without data after which a stream counts as failed."`
+	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports when no provider is set."`
+}
+
+// Price is what a million tokens cost.
+type Price struct {
+	Input      float64 `json:"input,omitzero" doc:"Price per million input tokens."`
+	Output     float64 `json:"output,omitzero" doc:"Price per million output tokens."`
+	Cached     float64 `json:"cached,omitzero" doc:"Price per million input tokens read from the provider's cache."`
+	CacheWrite float64 `json:"cacheWrite,omitzero" doc:"Price per million input tokens written to the provider's cache."`
+}
+
+// Sampling holds sampling parameters; zero is not sent.
+type Sampling struct {
+	MaxTokens         int     `json:"maxTokens,omitzero" min:"0" doc:"Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window."`
+	Temperature       float64 `json:"temperature,omitzero" doc:"Sampling temperature."`
+	TopP              float64 `json:"topP,omitzero" doc:"Nucleus sampling (top-p)."`
+	TopK              int     `json:"topK,omitzero" doc:"Top-k sampling, if the provider supports it."`
+	MinP              float64 `json:"minP,omitzero" doc:"Min-p sampling, if the provider supports it."`
+	PresencePenalty   float64 `json:"presencePenalty,omitzero" doc:"Presence penalty."`
+	RepetitionPenalty float64 `json:"repetitionPenalty,omitzero" doc:"Repetition penalty, if the provider supports it."`
+}
+
+// Tools chooses the model's tools.
+type Tools struct {
+	Enable      []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs). This also enables tools that are off by default."`
+	Disable     []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
+	DeferBytes  int      `json:"deferBytes,omitzero" default:"8000" doc:"Size in bytes of tool descriptions in a request above which further tools are listed by name only. Negative: never."`
+	StopAfter   []string `json:"stopAfter,omitzero" doc:"Tools (names or globs) whose successful result ends the turn without another model call."`
+	MaxParallel int      `json:"maxParallel,omitzero" default:"8" min:"1" doc:"Maximum number of read-only calls that run in parallel."`
+}
+
+// ToolFilter chooses among the tools of an MCP server, by the server's own names.
+type ToolFilter struct {
+	Enable  []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs)."`
+	Disable []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
+}
+
+// Permissions decides what runs without asking.
+type Permissions struct {
+	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks."`
+	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
+}
+
+// Mode is a named set of settings that a session can switch to.
+type Mode struct {
+	Description  string       `json:"description,omitzero" doc:"Description shown when the user chooses a mode."`
+	Model        string       `json:"model,omitzero" doc:"Model of this mode."`
+	Thinking     string       `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"Thinking level of this mode."`
+	Tools        *Tools       `json:"tools,omitzero" doc:"Tools of this mode."`
+	EditPolicy   string       `json:"editPolicy,omitzero" enum:"ask,review,collect,auto,confirm" doc:"Edit policy of this mode."`
+	Permissions  *Permissions `json:"permissions,omitzero" doc:"Permissions of this mode."`
+	Instructions string       `json:"instructions,omitzero" doc:"Text to append to the system prompt in this mode."`
+}
+
+// Command is a program with arguments; no shell reads it.
+type Command struct {
+	Command   string            `json:"command,omitzero" doc:"Program to run."`
+	Args      []string          `json:"args,omitzero" doc:"Arguments of the program."`
+	Env       map[string]string `json:"env,omitzero" doc:"Additional environment variables."`
+	Cwd       string            `json:"cwd,omitzero" doc:"Working directory, relative to the workspace root."`
+	TimeoutMs int               `json:"timeoutMs,omitzero" min:"1" doc:"Time limit in milliseconds."`
+}
+
+// Hook is a command at a point of the loop: JSON on stdin, a decision on stdout.
+type Hook struct {
+	Matcher   string            `json:"matcher,omitzero" doc:"For tool hooks: glob of tool names. Default: all tools."`
+	Command   string            `json:"command,omitzero" doc:"Program to run."`
+	Args      []string          `json:"args,omitzero" doc:"Arguments of the program."`
+	Env       map[string]string `json:"env,omitzero" doc:"Additional environment variables."`
+	TimeoutMs int               `json:"timeoutMs,omitzero" default:"30000" min:"1" doc:"Time limit in milliseconds."`
+}
+
+// Budget limits a turn; zero is no limit.
+type Budget struct {
+	Tokens int     `json:"tokens,omitzero" min:"0" doc:"Maximum number of tokens."`
+	Cost   float64 `json:"cost,omitzero" min:"0" doc:"Maximum cost, in the currency of the price table."`
+}
+
+// Retry says when a failed model call is tried again.
+type Retry struct {
+	MaxRetries     *int `json:"maxRetries,omitzero" default:"3" min:"0" doc:"Maximum number of retries."`
+	InitialDelayMs int  `json:"initialDelayMs,omitzero" default:"1000" min:"1" doc:"Delay before the first retry in milliseconds. It doubles with each retry, with jitter."`
+	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, also for a delay that the provider requests."`
+}
+
+// Repair switches the parts that mend what models send.
+type Repair struct {
+	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Repairs names, ids and arguments of tool calls."`
+	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Removes terminal escape sequences from the model's text."`
+	FallbackParser string   `json:"fallbackParser,omitzero" enum:"auto,on,off" default:"\"auto\"" doc:"Reads tool calls that a model wrote as text. auto: only for models without tool support."`
+	Validator      []string `json:"validator,omitzero" default:"[\"blank\",\"truncated\"]" doc:"Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly."`
+}
+
+// Context says how a long history is fitted into the window.
+type Context struct {
+	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise the table of models. Negative: never reduce the history."`
+	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
+	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Fraction of the window above which the history is reduced."`
+	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`
+	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers. See docs/context.md."`
+	Reducers []string `json:"reducers,omitzero" doc:"Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
+	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000."`
+	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`
+}
+
+// Memory sets what is remembered between sessions.
+type Memory struct {
+	Enabled    *bool       `json:"enabled,omitzero" default:"true" doc:"Whether to offer the tools remember and recall."`
+	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced."`
+	Embeddings *Embeddings `json:"embeddings,omitzero" doc:"Search by meaning in addition to full-text search."`
+}
+
+// Embeddings names the model that embeds memories.
+type Embeddings struct {
+	Model     string `json:"model,omitzero" doc:"Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again."`
+	BaseURL   string `json:"baseUrl,omitzero" doc:"Endpoint for embeddings, if it is not the provider's. The provider's key is not sent to it."`
+	APIKeyEnv string `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the key of that endpoint."`
+}
+
+// Project sets what a repository may bring along.
+type Project struct {
+	Instructions []string `json:"instructions,omitzero" default:"[\"AGENTS.md\"]" doc:"Names of instruction files. In each folder from the root down to the working directory, the first existing one is used."`
+	MaxBytes     int      `json:"maxBytes,omitzero" default:"65536" min:"0" doc:"Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept."`
+}
+
+// Retention bounds what is stored; zero is no limit.
+type Retention struct {
+	MaxAgeDays *int   `json:"maxAgeDays,omitzero" default:"90" min:"0" doc:"Maximum age in days. 0: no limit."`
+	MaxBytes   *int64 `json:"maxBytes,omitzero" default:"1073741824" min:"0" doc:"Maximum size in bytes for one workspace. The oldest entries are removed first. 0: no limit."`
+}
+
+// MCP is one MCP server.
+type MCP struct {
+	Type      string            `json:"type,omitzero" enum:"stdio,http,streamable-http" doc:"Transport of the server. Default: stdio if it has a command, http if it has a URL."`
+	Command   string            `json:"command,omitzero" doc:"Program of a stdio server to run."`
+	Args      []string          `json:"args,omitzero" doc:"Arguments of a stdio server."`
+	Env       map[string]string `json:"env,omitzero" doc:"Environment variables of a stdio server. ${NAME} is replaced by that environment variable."`
+	Cwd       string            `json:"cwd,omitzero" doc:"Working directory of a stdio server."`
+	URL       string            `json:"url,omitzero" doc:"Address of an HTTP server."`
+	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
+	Disabled  bool              `json:"disabled,omitzero" doc:"Do not start this server."`
+	Tools     *ToolFilter       `json:"tools,omitzero" doc:"Which of the server's tools to offer."`
+	TimeoutMs int               `json:"timeoutMs,omitzero" default:"300000" min:"1" doc:"Time limit of one call in milliseconds."`
+}
+
+// LSP is one language server that the daemon may start.
+type LSP struct {
+	Command               string            `json:"command,omitzero" doc:"Program to run."`
+	Args                  []string          `json:"args,omitzero" doc:"Arguments of the program."`
+	Env                   map[string]string `json:"env,omitzero" doc:"Additional environment variables."`
+	Extensions            []string          `json:"extensions,omitzero" doc:"File name extensions, with the dot."`
+	LanguageID            string            `json:"languageId,omitzero" doc:"Language id sent to the server. Default: chosen by extension."`
+	RootMarkers           []string          `json:"rootMarkers,omitzero" doc:"Files that mark a project root, such as go.mod."`
+	InitializationOptions json.RawMessage   `json:"initializationOptions,omitzero" doc:"Options sent with initialize."`
+	Settings              json.RawMessage   `json:"settings,omitzero" doc:"Answer to workspace/configuration."`
+	Disabled              bool              `json:"disabled,omitzero" doc:"Do not start this server, even if it is in the built-in table."`
+}
+
+// Diagnostics sets what the model is told after an edit.
+type Diagnostics struct {
+	AfterEdit *bool `json:"afterEdit,omitzero" default:"true" doc:"Whether to add new diagnostics to the result of an edit."`
+	WaitMs    int   `json:"waitMs,omitzero" default:"3000" min:"0" doc:"Maximum time to wait for diagnostics in milliseconds."`
+}
+
+// Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents.
+type Agent struct {
+	Name          string       `json:"name,omitzero" doc:"Name by which the model calls the agent."`
+	Description   string       `json:"description,omitzero" doc:"Description of the agent for the model."`
+	Prompt        string       `json:"prompt,omitzero" doc:"The agent's instructions."`
+	Model         string       `json:"model,omitzero" doc:"The agent's model. Default: the parent's model."`
+	Thinking      string       `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"The agent's thinking level."`
+	Tools         []string     `json:"tools,omitzero" doc:"The agent's tools (names or globs), limited to the parent's tools. Default: all of them."`
+	Permissions   *Permissions `json:"permissions,omitzero" doc:"The agent's permissions, limited to the parent's permissions."`
+	MaxModelCalls int          `json:"maxModelCalls,omitzero" doc:"Maximum number of the agent's model calls. Default: the parent's limit."`
+}
+
+// Subagents bounds sub-agents.
+type Subagents struct {
+	MaxDepth    int `json:"maxDepth,omitzero" default:"2" min:"1" doc:"How deeply sub-agents may be nested."`
+	MaxTasks    int `json:"maxTasks,omitzero" default:"8" min:"1" doc:"Maximum number of tasks in one parallel call."`
+	Concurrency int `json:"concurrency,omitzero" default:"4" min:"1" doc:"Maximum number of tasks that run in parallel."`
+}
+
+// Check is a command that runs after edits.
+type Check struct {
+	Command   string   `json:"command,omitzero" doc:"Command line, run by the shell in the workspace root. ${files} is replaced by the changed files."`
+	Files     []string `json:"files,omitzero" doc:"Globs of files whose change triggers the command. Default: all files."`
+	TimeoutMs int      `json:"timeoutMs,omitzero" default:"60000" min:"1" doc:"Time limit in milliseconds."`
+}
+
+// WebSearch names the endpoint of the web_search tool.
+type WebSearch struct {
+	URL       string            `json:"url,omitzero" doc:"URL of an endpoint that returns JSON. {query} is replaced by the query; without it the query is sent as parameter q."`
+	APIKeyEnv string            `json:"apiKeyEnv,omitzero" doc:"Environment variable whose value is sent as a bearer token."`
+	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
+}
+
+// Fetch sets the fetch tool.
+type Fetch struct {
+	Enabled   *bool    `json:"enabled,omitzero" default:"false" doc:"Whether to offer the fetch tool."`
+	Hosts     []string `json:"hosts,omitzero" doc:"Hosts (globs) that the tool may connect to. Default: all public hosts."`
+	MaxBytes  int      `json:"maxBytes,omitzero" default:"5000000" min:"1" doc:"Maximum size of a response in bytes."`
+	TimeoutMs int      `json:"timeoutMs,omitzero" default:"30000" min:"1" doc:"Time limit in milliseconds."`
+}
+
+// Shell sets how commands run.
+type Shell struct {
+	Program      string   `json:"program,omitzero" doc:"Shell that runs commands. Default: the system's shell."`
+	TimeoutMs    int      `json:"timeoutMs,omitzero" default:"120000" min:"1" doc:"Default time limit of a command in milliseconds."`
+	MaxTimeoutMs int      `json:"maxTimeoutMs,omitzero" default:"600000" min:"1" doc:"Maximum time limit that a command may request, in milliseconds."`
+	PassEnv      []string `json:"passEnv,omitzero" doc:"Older name of environment.pass. Both lists apply."`
+}
+
+// ChildEnvironment says what child processes inherit.
+type ChildEnvironment struct {
+	Pass []string `json:"pass,omitzero" doc:"Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains."`
+}

@@ -1,0 +1,2 @@
+// Package environ removes the environment of this process from where other processes can read it.
+package environ

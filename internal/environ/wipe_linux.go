@@ -1,0 +1,55 @@
+package environ
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Wipe overwrites the block of memory that the kernel shows as /proc/PID/environ. os.Getenv and
+// os.Environ keep working, because the Go runtime copied the variables when it started. C libraries
+// see an empty environment afterwards. Call it first: a process started earlier could have read it.
+func Wipe() error {
+	start, end, err := block()
+	if err != nil {
+		return fmt.Errorf("finding the environment in memory: %w", err)
+	}
+	mem, err := os.OpenFile("/proc/self/mem", os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("opening the memory of this process: %w", err)
+	}
+	defer mem.Close()
+	if _, err := mem.WriteAt(make([]byte, end-start), start); err != nil {
+		return fmt.Errorf("overwriting the environment: %w", err)
+	}
+	return nil
+}
+
+// Fields of /proc/self/stat after the program's name, from 0: see proc_pid_stat(5).
+const (
+	envStartField = 47
+	envEndField   = 48
+)
+
+// block is where the environment is in memory.
+func block() (start, end int64, err error) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name may contain spaces
+	if len(fields) <= envEndField {
+		return 0, 0, fmt.Errorf("/proc/self/stat has %d fields", len(fields))
+	}
+	if start, err = strconv.ParseInt(string(fields[envStartField]), 10, 64); err != nil {
+		return 0, 0, err
+	}
+	if end, err = strconv.ParseInt(string(fields[envEndField]), 10, 64); err != nil {
+		return 0, 0, err
+	}
+	if start <= 0 || end < start {
+		return 0, 0, fmt.Errorf("the kernel reports the range %d to %d", start, end)
+	}
+	return start, end, nil
+}

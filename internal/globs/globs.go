@@ -1,0 +1,98 @@
+// Package globs holds what every user of doublestar patterns needs to know of their syntax: how
+// many patterns the braces of one stand for, and where its sets end. Permission rules and searches
+// share it, so that a pattern means the same to both. Its functions are pure.
+package globs
+
+import "strings"
+
+// MaxAlternatives bounds the patterns that the braces of one pattern may stand for, because
+// matching tries each.
+const MaxAlternatives = 256
+
+// Alternatives returns how many patterns the braces of a valid pattern stand for, nested ones
+// included, but at most MaxAlternatives+1.
+func Alternatives(text string) int {
+	n, _ := alternativesFrom(text, 0)
+	return n
+}
+
+// alternativesFrom counts up to the , or } that ends the part of a group, or to the end.
+func alternativesFrom(text string, i int) (n, end int) {
+	n = 1
+	for ; i < len(text) && text[i] != ',' && text[i] != '}'; i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			i = max(i, SetEnd(text, i))
+		case '{':
+			var sum int
+			if sum, i = groupFrom(text, i+1); i >= len(text) {
+				return n * sum, i
+			}
+			n = min(n*sum, MaxAlternatives+1)
+		}
+	}
+	return n, i
+}
+
+// groupFrom counts the alternatives of a group up to its }.
+func groupFrom(text string, i int) (sum, end int) {
+	for {
+		var n int
+		n, i = alternativesFrom(text, i)
+		sum = min(sum+n, MaxAlternatives+1)
+		if i >= len(text) || text[i] == '}' {
+			return sum, i
+		}
+		i++
+	}
+}
+
+// SetEnd returns the offset of the ] that closes the set at s[open], or -1 if none does. A ] that
+// comes first is a member.
+func SetEnd(s string, open int) int {
+	i := open + 1
+	if i < len(s) && (s[i] == '!' || s[i] == '^') {
+		i++
+	}
+	for first := i; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case s[i] == ']' && i > first:
+			return i
+		}
+	}
+	return -1
+}
+
+// CloseSets escapes a ] that comes first in a set, which doublestar takes for the end of the set.
+func CloseSets(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		b.WriteByte(text[i])
+		switch text[i] {
+		case '\\':
+			if i++; i < len(text) {
+				b.WriteByte(text[i])
+			}
+		case '[':
+			end := SetEnd(text, i)
+			if end < 0 {
+				continue
+			}
+			set := text[i+1 : end+1]
+			if set[0] == '!' || set[0] == '^' {
+				b.WriteByte(set[0])
+				set = set[1:]
+			}
+			if set[0] == ']' {
+				b.WriteByte('\\')
+			}
+			b.WriteString(set)
+			i = end
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,288 @@
+package host
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// feed is the sequence of one session's notifications. Everything passes through put, so that
+// there is one order; a number is given when the subscribers are called.
+// Nothing here blocks.
+type feed struct {
+	host  *Host
+	id    string
+	store *session.Session
+
+	mu        sync.Mutex
+	held      int
+	pending   []func()
+	last      int64                // the last number given
+	open      map[string]*openItem // started and not completed, as the subscribers know them
+	order     []string             // their ids, oldest first
+	proposals map[string]int64     // pending proposals: number of their creation
+}
+
+// openItem is an item that has started, with its text so far.
+type openItem struct {
+	turnID string
+	seq    int64
+	item   agent.Item
+	text   strings.Builder
+}
+
+// Emit passes an event of a session on. It never blocks. The engine calls it.
+func (h *Host) Emit(sessionID string, e agent.Event) {
+	if f := h.feed(sessionID); f != nil {
+		f.put(func() { f.deliver(e) })
+	}
+}
+
+func (h *Host) feed(sessionID string) *feed {
+	h.feedMu.RLock()
+	defer h.feedMu.RUnlock()
+	return h.feeds[sessionID]
+}
+
+func (h *Host) openFeed(store *session.Session) *feed {
+	f := &feed{
+		host: h, id: store.ID(), store: store,
+		open: map[string]*openItem{}, proposals: map[string]int64{},
+	}
+	h.feedMu.Lock()
+	defer h.feedMu.Unlock()
+	h.feeds[f.id] = f
+	return f
+}
+
+func (h *Host) closeFeed(f *feed) {
+	h.feedMu.Lock()
+	defer h.feedMu.Unlock()
+	if h.feeds[f.id] == f {
+		delete(h.feeds, f.id)
+	}
+}
+
+// barrier returns when the subscribers that are being called have returned.
+func (f *feed) barrier() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+}
+
+// put does something now, or once the feed is no longer held. do runs under mu.
+func (f *feed) put(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held > 0 {
+		f.pending = append(f.pending, do)
+		return
+	}
+	do()
+}
+
+// hold keeps everything back until release. Holds nest.
+func (f *feed) hold() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held++
+}
+
+func (f *feed) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held--; f.held > 0 {
+		return
+	}
+	for _, do := range f.pending {
+		do()
+	}
+	f.pending = nil
+}
+
+// settled returns a channel that is closed when everything put before is done.
+func (f *feed) settled() <-chan struct{} {
+	done := make(chan struct{})
+	f.put(func() { close(done) })
+	return done
+}
+
+// next gives the next number.
+func (f *feed) next() int64 {
+	f.last = int64(f.store.NextSeq())
+	return f.last
+}
+
+// tell notifies the subscribers and returns the number, 0 where there is none.
+func (f *feed) tell(event any) int64 {
+	subscribers := *f.host.subscribers.Load()
+	if len(subscribers) == 0 {
+		return 0
+	}
+	n := Notification{SessionID: f.id, Seq: f.next(), Event: event}
+	for _, s := range subscribers {
+		s.Notify(n)
+	}
+	return n.Seq
+}
+
+// deliver passes one event on. It runs under mu.
+func (f *feed) deliver(e agent.Event) {
+	switch e := e.(type) {
+	case agent.ItemDelta:
+		f.delta(e)
+		return
+	case agent.TurnCompleted:
+		// A client that saw the end of a turn finds all of it after a crash. An error is shown by
+		// the engine's writes.
+		_ = f.store.Flush()
+		f.tell(e)
+	case agent.ItemStarted:
+		f.started(e)
+	case agent.ItemUpdated:
+		if o := f.open[e.Item.ID]; o != nil {
+			o.item = e.Item
+		}
+		f.tell(e)
+	case agent.ItemCompleted:
+		f.completed(e)
+	case agent.StateChanged:
+		f.changed(e)
+	default:
+		f.tell(e)
+	}
+	for _, watch := range *f.host.watchers.Load() {
+		watch(f.id, e)
+	}
+}
+
+func (f *feed) started(e agent.ItemStarted) {
+	o := &openItem{turnID: e.TurnID, item: e.Item}
+	o.text.WriteString(e.Item.Text)
+	o.seq = f.tell(e)
+	f.open[e.Item.ID] = o
+	f.order = append(f.order, e.Item.ID)
+}
+
+// completed reports the end of an item and stores it with its number.
+func (f *feed) completed(e agent.ItemCompleted) {
+	delete(f.open, e.Item.ID)
+	for i, id := range f.order {
+		if id == e.Item.ID {
+			f.order = append(f.order[:i], f.order[i+1:]...)
+			break
+		}
+	}
+	seq := f.tell(e)
+	if seq == 0 {
+		seq = f.next() // there is no subscriber, but a later replay needs a number
+	}
+	f.store.AddItem(session.Item{Seq: uint64(seq), TurnID: e.TurnID, Item: e.Item})
+}
+
+// delta is the hot path. With several subscribers no delta merges: a number that one of them
+// would not see is a gap.
+func (f *feed) delta(d agent.ItemDelta) {
+	o := f.open[d.ItemID]
+	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {
+		o.text.WriteString(d.Text)
+	}
+	subscribers := *f.host.subscribers.Load()
+	switch len(subscribers) {
+	case 0:
+		return
+	case 1:
+		if subscribers[0].Merge(f.id, d) {
+			return
+		}
+	}
+	seq := f.next()
+	for _, s := range subscribers {
+		s.Delta(f.id, seq, d)
+	}
+}
+
+// changed reports the whole state of the session; one that has not been sent yet is replaced.
+func (f *feed) changed(e agent.StateChanged) {
+	subscribers := *f.host.subscribers.Load()
+	if len(subscribers) == 1 && subscribers[0].Replace(f.id, f.last, e.State) {
+		return
+	}
+	f.tell(e)
+}
+
+// proposal reports what happened to a proposal.
+func (f *feed) proposal(e workspace.ProposalEvent) {
+	f.put(func() {
+		if e.Kind == workspace.Closed {
+			delete(f.proposals, e.Proposal.ID)
+		}
+		seq := f.tell(e)
+		if e.Kind == workspace.Created {
+			f.proposals[e.Proposal.ID] = seq
+		}
+	})
+}
+
+// ProposalChanged notifies the subscribers of a change of a proposal. It never blocks; the
+// workspace calls it.
+func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
+	if f := h.feed(e.Proposal.SessionID); f != nil {
+		f.proposal(e)
+	}
+}
+
+// Settled returns a channel that is closed when the subscribers were notified of all that has
+// happened in a session up to now; nil where the session is not loaded.
+func (h *Host) Settled(sessionID string) <-chan struct{} {
+	if f := h.feed(sessionID); f != nil {
+		return f.settled()
+	}
+	return nil
+}
+
+// CloseQuestion notifies the subscribers of a session that a question needs no answer.
+func (h *Host) CloseQuestion(sessionID, requestID string) {
+	if f := h.feed(sessionID); f != nil {
+		f.put(func() { f.tell(QuestionClosed{RequestID: requestID}) })
+	}
+}
+
+// replay notifies one subscriber of the past: the completed items whose numbers are above since,
+// then the open items with their text so far, then pending proposals. It returns the last number
+// given. The caller holds the feed back (HoldFor), so that nothing new comes between.
+func (f *feed) replay(
+	to Subscriber,
+	items []session.Item,
+	since int64,
+	proposals []workspace.ProposalEvent,
+) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := int64(f.store.Entry().LastSeq)
+	again := func(seq int64, event any) {
+		if seq == 0 { // it has none: there was no subscriber, or it was another daemon
+			seq = last
+		}
+		to.Notify(Notification{SessionID: f.id, Seq: seq, Replay: true, Event: event})
+	}
+	for _, it := range items {
+		if int64(it.Seq) > since {
+			again(int64(it.Seq), agent.ItemCompleted{TurnID: it.TurnID, Item: it.Item})
+		}
+	}
+	for _, id := range f.order {
+		o := f.open[id]
+		it := o.item
+		if o.text.Len() > 0 {
+			it.Text = o.text.String()
+		}
+		again(o.seq, agent.ItemStarted{TurnID: o.turnID, Item: it})
+	}
+	for _, e := range proposals {
+		again(f.proposals[e.Proposal.ID], e)
+	}
+	return last
+}

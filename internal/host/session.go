@@ -1,0 +1,158 @@
+package host
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Session is a session that is loaded: its engine, its store and its notifications. Safe for
+// concurrent use; the exported fields do not change.
+type Session struct {
+	ID     string
+	Cwd    string // absolute
+	Engine *agent.Session
+	Store  *session.Session
+
+	feed *feed
+
+	mu     sync.Mutex
+	own    json.RawMessage // the session's own part of the configuration
+	config config.Config   // in effect
+	puts   int             // how often the two were put
+	warned map[string]bool // what the settings were warned of; said once
+}
+
+// Config returns the configuration in effect.
+func (s *Session) Config() config.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config
+}
+
+// Configure puts into effect what f makes of the session's own configuration; f runs again where
+// another change came meanwhile, which would be lost.
+func (s *Session) Configure(
+	f func(own json.RawMessage) (json.RawMessage, config.Config, error),
+) error {
+	for {
+		s.mu.Lock()
+		puts, own := s.puts, s.own
+		s.mu.Unlock()
+		own, effective, err := f(own)
+		if err != nil {
+			return err
+		}
+		if s.setConfigAfter(puts, own, effective) {
+			s.Engine.SetQueueLimit(effective.MaxQueue)
+			return nil
+		}
+	}
+}
+
+func (s *Session) setConfigAfter(puts int, own json.RawMessage, effective config.Config) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.puts != puts {
+		return false
+	}
+	s.own, s.config, s.puts = own, effective, puts+1
+	return true
+}
+
+// Warn shows the user what is wrong with the settings, each message once in a session.
+func (s *Session) Warn(notices []string) {
+	for _, n := range s.unsaid(notices) {
+		s.Engine.Notice("warning", n)
+	}
+}
+
+func (s *Session) unsaid(notices []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.warned == nil {
+		s.warned = map[string]bool{}
+	}
+	var out []string
+	for _, n := range notices {
+		if !s.warned[n] {
+			s.warned[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (s *Session) ownConfig() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own
+}
+
+// TellConfig notifies the subscribers of the configuration in effect.
+func (s *Session) TellConfig() {
+	changed := ConfigChanged{State: s.Engine.State(), Config: s.Config()}
+	s.feed.put(func() { s.feed.tell(changed) })
+}
+
+// TellState notifies the subscribers of the session's state, also where it has not changed.
+func (s *Session) TellState() {
+	changed := agent.StateChanged{State: s.Engine.State()}
+	s.feed.put(func() { s.feed.changed(changed) })
+}
+
+// Settled returns a channel that is closed when the subscribers were notified of all that has
+// happened up to now.
+func (s *Session) Settled() <-chan struct{} { return s.feed.settled() }
+
+// Replay notifies one subscriber of the past: the items completed since the number, those that are
+// open with their text so far, and the proposals, which are those that are pending. It returns
+// the last number given. The caller must have held the notifications back (Host.HoldFor).
+func (s *Session) Replay(
+	to Subscriber,
+	items []session.Item,
+	since int64,
+	pending []workspace.ProposalEvent,
+) int64 {
+	return s.feed.replay(to, items, since, pending)
+}
+
+// Busy says whether a turn runs, also one that waits for the user.
+func (s *Session) Busy() bool {
+	status := s.Engine.State().Status
+	return status == agent.SessionRunning || status == agent.SessionAwaiting
+}
+
+// coming is a session whose engine may still be on its way: calls for it, from any goroutine,
+// wait meanwhile.
+type coming struct {
+	mu     sync.Mutex
+	engine *agent.Session
+	later  []func(*agent.Session)
+}
+
+func (c *coming) tell(f func(*agent.Session)) {
+	c.mu.Lock()
+	engine := c.engine
+	if engine == nil {
+		c.later = append(c.later, f)
+	}
+	c.mu.Unlock()
+	if engine != nil {
+		f(engine)
+	}
+}
+
+func (c *coming) made(engine *agent.Session) {
+	c.mu.Lock()
+	later := c.later
+	c.engine, c.later = engine, nil
+	c.mu.Unlock()
+	for _, f := range later {
+		f(engine)
+	}
+}

@@ -1,0 +1,407 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+)
+
+// Loaded returns a session that is loaded, or nil.
+func (h *Host) Loaded(id string) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.byID[id]
+}
+
+// All returns the loaded sessions in no order.
+func (h *Host) All() []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]*Session, 0, len(h.byID))
+	for _, s := range h.byID {
+		out = append(out, s)
+	}
+	return out
+}
+
+// Get returns a session, loading it where it is only stored. The error is session.ErrUnknown where
+// there is none, and ErrClosing after Close.
+func (h *Host) Get(ctx context.Context, id string) (*Session, error) {
+	for {
+		h.mu.Lock()
+		s, busy, closed := h.byID[id], h.loading[id], h.closed
+		if s == nil && busy == nil && !closed {
+			h.loading[id] = make(chan struct{})
+		}
+		h.mu.Unlock()
+		switch {
+		case s != nil:
+			return s, nil
+		case closed:
+			return nil, ErrClosing
+		case busy == nil:
+			return h.load(ctx, id)
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Writable returns a session that this daemon may write. Where another one does, the error is
+// session.ErrLocked; where another one did since it was loaded, it is read again first.
+func (h *Host) Writable(ctx context.Context, id string) (*Session, error) {
+	s, err := h.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.Store.Lock(); errors.Is(err, session.ErrChanged) {
+		if s, err = h.Fresh(ctx, id); err == nil {
+			err = s.Store.Lock()
+		}
+	}
+	return s, err
+}
+
+// Fresh returns a session as it is stored: one that another daemon has written since it was
+// loaded is read again.
+func (h *Host) Fresh(ctx context.Context, id string) (*Session, error) {
+	h.refresh.Lock()
+	defer h.refresh.Unlock()
+	s, err := h.Get(ctx, id)
+	if err != nil || !s.Store.Stale() || s.Busy() {
+		return s, err
+	}
+	return h.Reload(ctx, s)
+}
+
+func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		close(h.loading[id])
+		delete(h.loading, id)
+	}()
+	loaded, err := h.opts.Library.Load(id)
+	if err != nil {
+		return nil, err
+	}
+	cwd, outside := h.opts.Workspace.Cwd(loaded.Entry.Cwd)
+	if outside != nil {
+		// The session was made in another folder: relative paths begin at this workspace now.
+		if cwd, err = h.opts.Workspace.Cwd(""); err != nil {
+			return nil, err
+		}
+	}
+	s, err = h.build(ctx, loaded.Session, cwd, loaded.Config, loaded)
+	if err != nil {
+		return nil, errors.Join(err, loaded.Session.Close())
+	}
+	if err := h.opts.Workspace.LoadSession(ctx, id); err != nil {
+		s.Engine.Notice("warning", "reading this session's proposals: "+err.Error())
+	}
+	if outside != nil {
+		s.Engine.Notice("warning",
+			"this session was created in "+loaded.Entry.Cwd+"; it now works in "+cwd)
+	}
+	h.tellProblems(s, loaded)
+	if err := h.admit(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// admit lists a session that was built. Where the host was closed meanwhile, the session is closed
+// too: nothing else would close it.
+func (h *Host) admit(ctx context.Context, s *Session) error {
+	h.mu.Lock()
+	closed := h.closed
+	if !closed {
+		h.byID[s.ID] = s
+	}
+	h.mu.Unlock()
+	if !closed {
+		return nil
+	}
+	return errors.Join(ErrClosing, h.end(ctx, s))
+}
+
+func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
+	for _, p := range loaded.Problems {
+		s.Engine.Notice("warning", "reading this session: "+p.String())
+	}
+	switch {
+	case loaded.InterruptedTurn == "":
+	case loaded.Session.WrittenElsewhere(): // it may well be running
+		s.Engine.Notice("warning", "another agent-lsp was writing this session when it was read here: "+
+			"close it there, fork it or start a new one")
+	default:
+		s.Engine.Notice("info", "agent-lsp stopped in the middle of this session's last turn: "+
+			"use continue to resume it")
+	}
+}
+
+// NewSession is what a session begins with.
+type NewSession struct {
+	Cwd      string // absolute
+	Title    string
+	Config   json.RawMessage    // the session's own; nil: none
+	Messages []*message.Message // the history that it begins with
+}
+
+// Create makes a session and loads it.
+func (h *Host) Create(ctx context.Context, n NewSession) (*Session, error) {
+	store, err := h.opts.Library.Create(session.Meta{Cwd: n.Cwd, Title: n.Title})
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.fill(ctx, store, n)
+	if err == nil {
+		err = h.admit(ctx, s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.opts.Library.Delete(store.ID()))
+	}
+	return s, nil
+}
+
+// fill stores what a new session begins with and builds it.
+func (h *Host) fill(ctx context.Context, store *session.Session, n NewSession) (*Session, error) {
+	if len(n.Config) > 0 {
+		if err := store.SetConfig(n.Config); err != nil {
+			return nil, err
+		}
+	}
+	if len(n.Messages) == 0 {
+		return h.build(ctx, store, n.Cwd, n.Config, nil)
+	}
+	records := make([]agent.Record, len(n.Messages))
+	for i, m := range n.Messages {
+		records[i] = agent.Record{Type: agent.RecordMessage, Message: m, Time: m.Time}
+	}
+	if err := store.Append(records...); err != nil {
+		return nil, err
+	}
+	loaded, err := h.opts.Library.Load(store.ID())
+	if err != nil {
+		return nil, err
+	}
+	return h.build(ctx, store, n.Cwd, n.Config, loaded)
+}
+
+// build makes the engine's session. loaded is nil for a new one.
+func (h *Host) build(
+	ctx context.Context,
+	store *session.Session,
+	cwd string,
+	own json.RawMessage,
+	loaded *session.Loaded,
+) (*Session, error) {
+	config, notices, err := h.opts.Settings.Session(own)
+	if err != nil {
+		// A stored configuration may have become invalid; the session is still of use.
+		notices = append(notices, "the session's own configuration is ignored: "+err.Error())
+		if config, _, err = h.opts.Settings.Session(nil); err != nil {
+			return nil, err
+		}
+	}
+	s := &Session{ID: store.ID(), Cwd: cwd, Store: store, own: own, config: config}
+	var coming coming
+	info := SessionInfo{
+		ID: s.ID, Cwd: cwd, Config: s.Config, Store: store, Loaded: loaded,
+		Notice: func(level, text string) {
+			coming.tell(func(s *agent.Session) { s.Notice(level, text) })
+		},
+		Notify: func(m *message.Message, wake bool) {
+			coming.tell(func(s *agent.Session) { s.Notify(m, wake) })
+		},
+	}
+	opts, err := h.opts.Prepare(ctx, info)
+	if err != nil {
+		return nil, fmt.Errorf("preparing session %s: %w", s.ID, err)
+	}
+	s.feed = h.openFeed(store)
+	h.HoldFor(ctx, s.ID)
+	opts.ID, opts.Cwd, opts.Sink, opts.Store = s.ID, cwd, h, store
+	opts.Restored = restored(opts.Restored, loaded, store.Entry())
+	s.Engine = agent.NewSession(opts)
+	if path, why := store.Elsewhere(); why != nil {
+		s.Engine.Notice("warning", fmt.Sprintf("the state directory cannot be written (%v): "+
+			"this session is stored in %s and deleted when this run ends; "+
+			"agent/session/export saves it", why, path))
+	}
+	s.Warn(notices)
+	coming.made(s.Engine)
+	return s, nil
+}
+
+// restored puts what the library knows into what the engine begins with.
+func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) agent.Restored {
+	if loaded == nil {
+		prepared.Title = e.Title
+		return prepared
+	}
+	r := loaded.Restored()
+	r.ResultFor, r.Activated = prepared.ResultFor, prepared.Activated
+	return r
+}
+
+// Reload builds a session again after its history was branched. It must not be busy. Closing does
+// not stop when ctx ends; a session that could not be built is loaded again when it is next asked
+// for. Its notifications are held back as in HoldFor.
+func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
+	h.mu.Lock()
+	back := h.takeLocked(old)
+	h.mu.Unlock()
+	defer back()
+	ctx = context.WithoutCancel(ctx)
+	if err := closeEngine(ctx, old); err != nil {
+		return nil, err
+	}
+	h.closeFeed(old.feed)
+	loaded, err := h.opts.Library.Load(old.ID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.build(ctx, loaded.Session, old.Cwd, old.ownConfig(), loaded)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.admit(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// closeEngine ends what runs in a session that is being taken out, also where the request for that
+// was cancelled: half a session would be left.
+func closeEngine(ctx context.Context, s *Session) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer done()
+	return s.Engine.Close(ctx)
+}
+
+// Delete removes a session that is not busy, and what is stored of it.
+func (h *Host) Delete(ctx context.Context, s *Session) error {
+	h.mu.Lock()
+	back := h.takeLocked(s)
+	h.mu.Unlock()
+	defer back()
+	err := closeEngine(ctx, s)
+	if h.opts.Workspace != nil {
+		h.opts.Workspace.DropSession(s.ID)
+	}
+	h.closeFeed(s.feed)
+	h.tellClosed(s, true)
+	return errors.Join(err, h.opts.Library.Delete(s.ID))
+}
+
+// Release unloads a session, which stays stored: what runs is aborted and waited for, and another
+// daemon may write it then.
+func (h *Host) Release(ctx context.Context, id string) error {
+	h.mu.Lock()
+	s := h.byID[id]
+	if s == nil || h.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	back := h.takeLocked(s)
+	h.mu.Unlock()
+	defer back()
+	return h.end(ctx, s)
+}
+
+// end closes a session that is not listed and stays stored.
+func (h *Host) end(ctx context.Context, s *Session) error {
+	err := closeEngine(ctx, s)
+	h.closeFeed(s.feed)
+	s.feed.barrier()
+	h.tellClosed(s, false)
+	return errors.Join(err, s.Store.Close())
+}
+
+// takeLocked takes a session out; requests for it wait until back is
+// called. The caller holds mu.
+func (h *Host) takeLocked(s *Session) (back func()) {
+	if h.byID[s.ID] != s {
+		return func() {} // another call took it out
+	}
+	gone := make(chan struct{})
+	delete(h.byID, s.ID)
+	h.loading[s.ID] = gone
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.loading, s.ID)
+		close(gone)
+	}
+}
+
+func (h *Host) tellClosed(s *Session, deleted bool) {
+	if h.opts.Closed != nil {
+		h.opts.Closed(s.ID, deleted)
+	}
+}
+
+// AbortAll aborts what runs anywhere, because the process ends.
+func (h *Host) AbortAll() {
+	for _, s := range h.All() {
+		_, _ = s.Engine.Abort(agent.AbortRequest{Ending: true}) // it may have ended
+	}
+}
+
+// Reconfigured puts changed settings into effect from the next model call on.
+func (h *Host) Reconfigured() {
+	for _, s := range h.All() {
+		var notices []string
+		err := s.Configure(func(own json.RawMessage) (_ json.RawMessage, effective config.Config, err error) {
+			effective, notices, err = h.opts.Settings.Session(own)
+			return own, effective, err
+		})
+		if err != nil {
+			notices = append(notices, err.Error())
+		} else {
+			s.TellConfig()
+		}
+		s.Warn(notices)
+	}
+}
+
+// Close aborts every session, waits for their ends until ctx ends, and closes them. They stay
+// listed, so that requests that wait for their turns still get their answers.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	all := h.All()
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, s := range all {
+		wg.Go(func() {
+			err := s.Engine.Close(ctx)
+			h.tellClosed(s, false)
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// CloseStores closes the sessions' stores with their last numbers: there are no subscribers by
+// then (Unsubscribe).
+func (h *Host) CloseStores() error {
+	var errs []error
+	for _, s := range h.All() {
+		errs = append(errs, s.Store.Close())
+	}
+	return errors.Join(errs...)
+}

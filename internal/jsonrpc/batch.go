@@ -1,0 +1,49 @@
+package jsonrpc
+
+import (
+	"bytes"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.lsp.dev/jsonrpc2"
+)
+
+// notARequest stands for a member of a batch that is no object: jsonrpc2 answers it with -32600 and
+// takes the rest of the batch for what it is.
+var notARequest = jsontext.Value(`{}`)
+
+// splitBatch returns the frames that a batch is read as: each response of the client's alone,
+// because jsonrpc2 takes a batch for requests only, then the rest as one batch, which is answered
+// with one array.
+func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
+	var all, rest []jsontext.Value
+	if jsonv2.Unmarshal(body, &all, Lenient) != nil {
+		return nil, errNotJSON
+	}
+	if len(all) == 0 {
+		return nil, &frameError{
+			code:    jsonrpc2.InvalidRequest,
+			message: "the batch is empty: it needs at least one message",
+		}
+	}
+	for _, m := range all {
+		switch {
+		case m.Kind() != '{':
+			rest = append(rest, notARequest)
+		case len(AnsweredIDs(m)) > 0:
+			frames = append(frames, m)
+		default:
+			rest = append(rest, m)
+		}
+	}
+	if len(rest) > 0 {
+		out, _ := jsonv2.Marshal(rest, Lenient) // of valid values, it cannot fail
+		frames = append(frames, out)
+	}
+	return frames, nil
+}
+
+// opensBatch reports whether a body begins like a batch.
+func opensBatch(body []byte) bool {
+	return isBatch(bytes.TrimLeft(body, " \t\r\n"))
+}

@@ -1,0 +1,52 @@
+package anthropic
+
+import (
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// Deferred tools. A tool with defer_loading is not part of the cached prefix: it appears in the
+// conversation where a tool_reference names it, so that the prompt cache stays valid when a search
+// loads tools. A compaction drops the search's result; the tools are then sent in front.
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-use-with-prompt-caching
+
+// defersLoading reports whether the endpoint knows defer_loading: the option, else Claude from 4.5
+// on.
+func (c *call) defersLoading() bool {
+	if on := c.Client.Options.DeferLoading; on != nil {
+		return *on
+	}
+	g, known := generationOf(c.Model)
+	return known && g.atLeast(4, 5)
+}
+
+// searchResult encodes the result of a search: references to the tools that it is the first to
+// load.
+func (c *call) searchResult(m *message.Message) []byte {
+	b := []byte(`{"type":"tool_result"`)
+	b = modelhttp.AppendField(b, "tool_use_id", modelhttp.PlainName(m.CallID))
+	b = append(modelhttp.AppendKey(b, "content"), '[')
+	start := len(b)
+	for _, t := range c.loaded.At(m) {
+		b = modelhttp.AppendField(
+			append(modelhttp.Next(b, start), `{"type":"tool_reference"`...),
+			"tool_name",
+			modelhttp.PlainName(t.Name),
+		)
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
+// split divides the tools into those in front of the conversation and those that a search loaded.
+func (c *call) split() (front, loaded []agent.ToolSpec) {
+	for _, t := range c.req.Tools {
+		if c.loaded.Has(t.Name) {
+			loaded = append(loaded, t)
+		} else {
+			front = append(front, t)
+		}
+	}
+	return front, loaded
+}

@@ -1,0 +1,177 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// mark ends a prefix that the service caches. A request may have four of them: one behind the
+// tools, one behind the system prompt, and two in the conversation (see messages.go).
+const mark = `,"cache_control":{"type":"ephemeral"}`
+
+// encode writes the body of a request. Each message's encoding is kept with the message.
+func (c *call) encode() ([]byte, error) {
+	info := c.Client.Info(c.Model)
+	calls := info.Tools == nil || *info.Tools
+	if !calls && c.forced() {
+		return nil, c.ErrNoTools()
+	}
+	see := info.Vision == nil || *info.Vision
+	if !see {
+		c.NoticeImages(c.req)
+	}
+	if calls && c.defersLoading() {
+		c.loaded = modelhttp.LoadedTools(c.req)
+	}
+	if err := c.arrange(see); err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, 4096+128*len(c.req.Messages))
+	b = modelhttp.AppendField(append(b, '{'), "model", c.Model)
+	b = c.head(b)
+	if calls && len(c.req.Tools) > 0 {
+		b = c.tools(b)
+	}
+	return append(c.messages(c.system(b)), '}'), nil
+}
+
+// head appends what comes before the prompt: the limit, thinking and sampling.
+func (c *call) head(b []byte) []byte {
+	level := c.req.Thinking.Level
+	derived := modelhttp.DerivedOutput
+	if level != "" && level != "off" {
+		derived += c.budget(derived)
+	}
+	limit := c.OutputLimit(c.req, derived)
+	b = modelhttp.AppendInt(b, "max_tokens", limit)
+	if !c.Client.Options.NoStream {
+		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
+	}
+	t := c.thinking(limit)
+	switch {
+	case t.adaptive:
+		b = append(
+			modelhttp.AppendKey(b, "thinking"),
+			`{"type":"adaptive","display":"summarized"}`...)
+		b = append(
+			modelhttp.AppendField(
+				append(modelhttp.AppendKey(b, "output_config"), '{'),
+				"effort",
+				t.effort,
+			),
+			'}',
+		)
+	case t.budget > 0:
+		b = append(modelhttp.AppendKey(b, "thinking"), `{"type":"enabled"`...)
+		b = append(modelhttp.AppendInt(b, "budget_tokens", t.budget), '}')
+	case t.off:
+		b = append(modelhttp.AppendKey(b, "thinking"), `{"type":"disabled"}`...)
+	}
+	return c.sampling(b, t)
+}
+
+// sampling appends the sampling parameters that are set and that the model takes.
+func (c *call) sampling(b []byte, t thinks) []byte {
+	s := c.req.Sampling
+	if s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
+		c.Notice(
+			"the provider takes no minP, presencePenalty or repetitionPenalty: they are not sent",
+		)
+	}
+	if !t.samples {
+		if s.Temperature != 0 || s.TopP != 0 || s.TopK != 0 {
+			c.Notice(c.Model + " takes no temperature, topP or topK here: they are not sent")
+		}
+		return b
+	}
+	if g, _ := generationOf(c.Model); s.Temperature != 0 && s.TopP != 0 && g.atLeast(4, 1) {
+		c.Notice(c.Model + " takes temperature or topP, not both: topP is not sent")
+		s.TopP = 0
+	}
+	b = modelhttp.AppendFloat(b, "temperature", s.Temperature)
+	b = modelhttp.AppendFloat(b, "top_p", s.TopP)
+	return modelhttp.AppendFloat(b, "top_k", float64(s.TopK))
+}
+
+// system appends the system prompt with a mark behind its stable part.
+func (c *call) system(b []byte) []byte {
+	last := -1
+	var blocks []agent.SystemBlock
+	for _, s := range c.req.System {
+		if strings.TrimSpace(s.Text) == "" {
+			continue
+		}
+		if s.Cache {
+			last = len(blocks)
+		}
+		blocks = append(blocks, s)
+	}
+	if len(blocks) == 0 {
+		return b
+	}
+	if last < 0 {
+		last = len(blocks) - 1
+	}
+	b = append(modelhttp.AppendKey(b, "system"), '[')
+	start := len(b)
+	for i := range blocks {
+		b = modelhttp.AppendString(
+			append(modelhttp.Next(b, start), `{"type":"text","text":`...),
+			blocks[i].Text,
+		)
+		if i == last {
+			b = append(b, mark...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// tools appends the tools, the last one in front of the conversation with a mark, and the choice
+// among them.
+func (c *call) tools(b []byte) []byte {
+	front, loaded := c.split()
+	list := c.Client.Tools.Encode(front, appendTool)
+	b = c.body.Put(modelhttp.AppendKey(b, "tools"), list[:len(list)-len("}]")])
+	b = append(append(b, mark...), '}')
+	for i := range loaded {
+		b = appendTool(append(b, ','), &loaded[i])
+		b = append(b[:len(b)-1], `,"defer_loading":true}`...)
+	}
+	b = append(b, ']')
+	switch choice := c.req.ToolChoice; choice {
+	case "":
+		return b
+	case "auto", "none":
+		return append(
+			modelhttp.AppendField(
+				append(modelhttp.AppendKey(b, "tool_choice"), '{'),
+				"type",
+				choice,
+			),
+			'}',
+		)
+	case "required":
+		return append(modelhttp.AppendKey(b, "tool_choice"), `{"type":"any"}`...)
+	default:
+		b = append(modelhttp.AppendKey(b, "tool_choice"), `{"type":"tool"`...)
+		return append(modelhttp.AppendField(b, "name", modelhttp.PlainName(choice)), '}')
+	}
+}
+
+func appendTool(b []byte, t *agent.ToolSpec) []byte {
+	b = modelhttp.AppendField(append(b, '{'), "name", modelhttp.PlainName(t.Name))
+	if t.Description != "" {
+		b = modelhttp.AppendField(b, "description", t.Description)
+	}
+	b = modelhttp.AppendKey(b, "input_schema")
+	if json.Valid(t.Schema) && len(t.Schema) > 0 {
+		b = append(b, t.Schema...)
+	} else {
+		b = append(b, `{"type":"object","properties":{}}`...)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,81 @@
+package anthropic
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// kept is a block that the API wants back unchanged, as it is stored in message.Block.Opaque: a
+// thinking block with its signature, a redacted one, or a block of a kind that this program does
+// not know. Other adapters recognize none of it, and this one recognizes nothing else.
+type kept struct {
+	Block json.RawMessage `json:"anthropic"`
+	// Sum covers the parts of a thinking block. A store that removes a secret from the thinking
+	// changes a block that is signed, and the API would refuse the request.
+	Sum string `json:"sum,omitempty"`
+}
+
+// thought is a thinking block, or a redacted one.
+type thought struct {
+	Type      string  `json:"type"`
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature string  `json:"signature,omitempty"`
+	Data      string  `json:"data,omitempty"`
+}
+
+func (t *thought) sum() string {
+	text := ""
+	if t.Thinking != nil {
+		text = *t.Thinking
+	}
+	h := sha256.New()
+	for _, s := range []string{t.Type, text, t.Signature, t.Data} {
+		_, _ = h.Write(append([]byte(s), 0))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// keepThought returns the block for the history of a thinking block; without a signature it cannot
+// be sent back.
+func keepThought(t thought) message.Block {
+	b := message.Block{Type: message.Reasoning}
+	if t.Thinking != nil {
+		b.Text = *t.Thinking
+	}
+	if t.Signature == "" && t.Data == "" {
+		return b
+	}
+	if raw, err := json.Marshal(t); err == nil {
+		b.Opaque, _ = json.Marshal(kept{Block: raw, Sum: t.sum()})
+	}
+	return b
+}
+
+// keepRaw returns the block for the history of a block of an unknown kind.
+func keepRaw(raw json.RawMessage) message.Block {
+	b := message.Block{Type: message.Reasoning}
+	if json.Valid(raw) {
+		b.Opaque, _ = json.Marshal(kept{Block: raw})
+	}
+	return b
+}
+
+// takeBack returns a kept block as the API takes it back, nil if there is none or it was changed.
+func takeBack(b *message.Block) (raw []byte, thinks bool) {
+	var k kept
+	if b.Type != message.Reasoning || len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &k) != nil ||
+		len(k.Block) == 0 {
+		return nil, false
+	}
+	if k.Sum == "" {
+		return k.Block, false
+	}
+	var t thought
+	if json.Unmarshal(k.Block, &t) != nil || t.sum() != k.Sum {
+		return nil, false
+	}
+	return k.Block, true
+}

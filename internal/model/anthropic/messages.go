@@ -1,0 +1,280 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// continueText is a user's message where the API wants one and the history has none: before a
+// reply that begins the history, between two replies, and behind the last one.
+const continueText = `{"type":"text","text":"Continue."}`
+
+// entry is one message of the request: the blocks of one or more messages of the history.
+type entry struct {
+	user    bool
+	results bool             // it begins with results of tools
+	first   *message.Message // of the history, nil for continueText
+	from    int              // its blocks are call.blockLists[from:to]
+	to      int
+}
+
+// messages appends the history. Two messages of the user end with a mark: the last one, and the one
+// with which the previous request of this conversation ended. The service looks for a cached prefix
+// at most 20 blocks before a mark; the second mark finds it whatever was added since.
+func (c *call) messages(b []byte) []byte {
+	marked := map[int]bool{}
+	for i := len(c.entries) - 1; i >= 0 && len(marked) < 2; i-- {
+		if c.entries[i].user {
+			marked[i] = true
+		}
+	}
+	b = append(modelhttp.AppendKey(b, "messages"), '[')
+	start := len(b)
+	for i, e := range c.entries {
+		role := `{"role":"assistant","content":[`
+		if e.user {
+			role = `{"role":"user","content":[`
+		}
+		b = append(modelhttp.Next(b, start), role...)
+		at := len(b)
+		for n := e.from; n < e.to; n++ {
+			b = modelhttp.Next(b, at)
+			blocks := c.blockLists[n]
+			if n < e.to-1 || !marked[i] {
+				b = c.body.Put(b, blocks)
+				continue
+			}
+			b = c.body.Put(b, blocks[:len(blocks)-1])
+			b = append(append(b, mark...), '}')
+		}
+		b = append(b, "]}"...)
+	}
+	return append(b, ']')
+}
+
+// arrange makes the entries of the history: user and assistant in turn, the results of tools at the
+// beginning of a user's message.
+func (c *call) arrange(see bool) error {
+	key := fmt.Sprintf("anthropic/%s/%t", c.Model, see)
+	encode := func(m *message.Message) ([]byte, error) { return c.blocks(m, see), nil }
+	c.entries, c.blockLists = make(
+		[]entry,
+		0,
+		len(c.req.Messages)+1,
+	), make(
+		[][]byte,
+		0,
+		len(c.req.Messages)+1,
+	)
+	for _, m := range c.req.Messages {
+		if modelhttp.Skipped(m) {
+			continue
+		}
+		if m.Role != message.RoleTool {
+			c.tellSaid()
+		}
+		if c.loaded.Found(m) && len(c.loaded.At(m)) > 0 { // depends on more than the message
+			c.add(m, c.searchResult(m))
+			if said := c.loaded.Said(m); said != "" {
+				c.said = append(c.said, appendText(nil, said))
+			}
+			continue
+		}
+		blocks, err := m.Encoded(key, encode)
+		if err != nil {
+			return err
+		}
+		c.add(m, blocks)
+	}
+	c.tellSaid()
+	if c.paused != nil {
+		c.add(c.paused, c.assistant(c.paused, true))
+	} else if n := len(c.entries); n == 0 || !c.entries[n-1].user {
+		c.add(nil, []byte(continueText))
+	}
+	return nil
+}
+
+// tellSaid adds what the searches of a run of results returned besides tools.
+func (c *call) tellSaid() {
+	for _, blocks := range c.said {
+		c.add(nil, blocks)
+	}
+	c.said = nil
+}
+
+// add adds a message of the history, nil for continueText.
+func (c *call) add(m *message.Message, blocks []byte) {
+	if len(blocks) == 0 {
+		return
+	}
+	user := m == nil || m.Role != message.RoleAssistant
+	var last *entry
+	if n := len(c.entries); n > 0 {
+		last = &c.entries[n-1]
+	}
+	if !user && (last == nil || !last.user) {
+		c.begin(true, nil, []byte(continueText))
+	} else if user && last != nil && last.user {
+		c.blockLists = append(c.blockLists, blocks)
+		last.to++
+		return
+	}
+	c.begin(user, m, blocks)
+}
+
+// begin begins an entry.
+func (c *call) begin(user bool, m *message.Message, blocks []byte) {
+	n := len(c.blockLists)
+	c.blockLists = append(c.blockLists, blocks)
+	c.entries = append(c.entries, entry{user, m != nil && m.Role == message.RoleTool, m, n, n + 1})
+}
+
+// blocks encodes a message as content blocks, joined by commas.
+func (c *call) blocks(m *message.Message, see bool) []byte {
+	switch m.Role {
+	case message.RoleAssistant:
+		return c.assistant(m, false)
+	case message.RoleTool:
+		return c.result(m, see)
+	}
+	b := c.content(nil, m, see)
+	if len(b) == 0 {
+		b = appendText(b, "(empty message)")
+	}
+	return b
+}
+
+// content appends a user's blocks.
+func (c *call) content(b []byte, m *message.Message, see bool) []byte {
+	for i := range m.Content {
+		p := &m.Content[i]
+		switch {
+		case p.Type == message.Reasoning || p.Type == message.ToolUse:
+		case p.Type == message.Image && see && isImage(p):
+			b = appendImage(b, p)
+		case p.Type == message.File && p.MimeType == "application/pdf":
+			b = appendSource(modelhttp.Next(b, 0), "document", p)
+		default:
+			b = appendText(b, textOf(p))
+		}
+	}
+	return b
+}
+
+// textOf is how a block that is sent as text reads.
+func textOf(p *message.Block) string {
+	switch {
+	case p.Type == message.Resource:
+		return modelhttp.ResourceText(p)
+	case p.Type == message.Image && isImage(p):
+		return modelhttp.NoImage
+	case p.Type == message.Image:
+		return "[an image was here; its type, " + p.MimeType + ", cannot be sent]"
+	case p.Type == message.File && modelhttp.IsTextFile(p):
+		return modelhttp.TextFile(p)
+	case p.Type == message.File:
+		return "[the file " + p.Name + " was here; its type, " + p.MimeType + ", cannot be sent]"
+	case p.Type == message.ToolReference:
+		return p.Name
+	}
+	return p.Text
+}
+
+// appendText appends a text block. The API refuses one without a visible character.
+func appendText(b []byte, text string) []byte {
+	if strings.TrimSpace(text) == "" {
+		return b
+	}
+	return append(
+		modelhttp.AppendString(append(modelhttp.Next(b, 0), `{"type":"text","text":`...), text),
+		'}',
+	)
+}
+
+// isImage reports whether the API takes an image: by URL, or of these types.
+func isImage(p *message.Block) bool {
+	switch p.MimeType {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		return true
+	}
+	return p.URL != "" && !strings.HasPrefix(p.URL, "data:")
+}
+
+func appendImage(b []byte, p *message.Block) []byte {
+	b = modelhttp.Next(b, 0)
+	if p.URL == "" {
+		return appendSource(b, "image", p)
+	}
+	b = append(b, `{"type":"image","source":{"type":"url"`...)
+	return append(modelhttp.AppendField(b, "url", p.URL), "}}"...)
+}
+
+func appendSource(b []byte, kind string, p *message.Block) []byte {
+	b = append(modelhttp.AppendField(append(b, '{'), "type", kind), `,"source":{"type":"base64"`...)
+	b = modelhttp.AppendField(b, "media_type", p.MimeType)
+	b = append(modelhttp.AppendField(b, "data", base64.StdEncoding.EncodeToString(p.Data)), '}')
+	if kind == "document" && p.Name != "" {
+		b = modelhttp.AppendField(b, "title", p.Name)
+	}
+	return append(b, '}')
+}
+
+// result encodes a tool's result. An error has only text, as the API demands.
+func (c *call) result(m *message.Message, see bool) []byte {
+	b := []byte(`{"type":"tool_result"`)
+	b = modelhttp.AppendField(b, "tool_use_id", modelhttp.PlainName(m.CallID))
+	content := c.content(nil, m, see)
+	if len(content) > 0 {
+		b = append(append(append(modelhttp.AppendKey(b, "content"), '['), content...), ']')
+	}
+	if m.IsError && !modelhttp.HasImage(m) {
+		b = append(modelhttp.AppendKey(b, "is_error"), "true"...)
+	}
+	return append(b, '}')
+}
+
+// assistant encodes a reply. Thinking goes back unmodified to the model that it came from, and to
+// no other. A reply may not end with it, unless it was paused.
+func (c *call) assistant(m *message.Message, paused bool) []byte {
+	var b []byte
+	end := 0 // of the last block that may be the last
+	for i := range m.Content {
+		p, before := &m.Content[i], len(b)
+		switch {
+		case p.Type == message.Reasoning:
+			if raw, _ := takeBack(p); raw != nil && m.Model == c.Model {
+				b = append(modelhttp.Next(b, 0), raw...)
+			}
+			continue
+		case p.Type == message.ToolUse && p.Call != nil:
+			b = modelhttp.AppendField(
+				append(modelhttp.Next(b, 0), `{"type":"tool_use"`...),
+				"id",
+				modelhttp.PlainName(p.Call.ID),
+			)
+			b = append(
+				append(
+					modelhttp.AppendKey(
+						modelhttp.AppendField(b, "name", modelhttp.PlainName(p.Call.Name)),
+						"input",
+					),
+					p.Call.Args...),
+				'}',
+			)
+		case p.Type == message.Text || p.Type == message.Refusal:
+			b = appendText(b, p.Text)
+		}
+		if len(b) > before {
+			end = len(b)
+		}
+	}
+	if paused {
+		return b
+	}
+	return b[:end]
+}

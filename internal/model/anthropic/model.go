@@ -1,0 +1,221 @@
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// DefaultBaseURL is Anthropic's own.
+const DefaultBaseURL = "https://api.anthropic.com"
+
+// version is the version of the API, a header of each request.
+const version = "2023-06-01"
+
+// Model is one model of one endpoint. Safe for concurrent use. Close it when it is no longer
+// needed.
+type Model struct{ *modelhttp.Client }
+
+var _ agent.Model = (*Model)(nil)
+
+// New returns a Model. BaseURL is the URL to which "/v1/messages" is appended, or one that ends in
+// "/v1" already. It does not touch the network.
+func New(opts modelhttp.Options) *Model {
+	opts.BaseURL = cmp.Or(opts.BaseURL, DefaultBaseURL)
+	opts.PathHint = `"/v1/messages" is appended to it`
+	if u, err := url.Parse(
+		opts.BaseURL,
+	); err == nil && opts.KeyHeader == "" &&
+		!takesBearer(u.Hostname()) {
+		opts.KeyHeader = "x-api-key"
+	}
+	return &Model{modelhttp.New(opts)}
+}
+
+// takesBearer reports whether the key of a host is a bearer token: of Bedrock and of Vertex.
+func takesBearer(host string) bool {
+	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".googleapis.com")
+}
+
+// Info says what the configured model can do.
+func (m *Model) Info() agent.ModelInfo { return m.Client.Info(m.Options.Model) }
+
+// maxPauses bounds how often a reply that the service paused is sent back.
+const maxPauses = 8
+
+// Generate makes one call; see agent.Model. A reply that the service paused (pause_turn) is sent
+// back unchanged until it is whole.
+func (m *Model) Generate(
+	ctx context.Context,
+	req *agent.Request,
+	on func(agent.Delta),
+) (*agent.Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if on == nil {
+		on = func(agent.Delta) {}
+	}
+	reply, err := m.generate(ctx, req, nil, on)
+	for range maxPauses {
+		if err != nil || reply.Finish != finishPaused {
+			break
+		}
+		var rest *agent.Reply
+		if rest, err = m.generate(ctx, req, reply.Message, on); err == nil {
+			reply = joined(reply, rest)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// generate makes one request. paused is the reply so far, nil at first.
+func (m *Model) generate(
+	ctx context.Context,
+	req *agent.Request,
+	paused *message.Message,
+	on func(agent.Delta),
+) (*agent.Reply, error) {
+	return modelhttp.Attempt(
+		ctx,
+		m.Client,
+		cmp.Or(req.Model, m.Options.Model),
+		func(c *modelhttp.Call) (*agent.Reply, error) {
+			return (&call{Call: c, req: req, paused: paused, on: c.Listen(on)}).run()
+		},
+	)
+}
+
+// joined is a reply with what followed its pause.
+func joined(a, b *agent.Reply) *agent.Reply {
+	b.Message.Content = append(slices.Clip(a.Message.Content), b.Message.Content...)
+	if u := a.Message.Usage; u != nil && b.Message.Usage != nil {
+		*b.Message.Usage = u.Add(*b.Message.Usage)
+	}
+	if b.Message.Stop == message.StopEnd && len(b.Message.ToolCalls()) > 0 {
+		b.Message.Stop = message.StopToolUse
+	}
+	for _, n := range a.Notices {
+		if !slices.Contains(b.Notices, n) {
+			b.Notices = append(b.Notices, n)
+		}
+	}
+	return b
+}
+
+// call is one request on its way.
+type call struct {
+	*modelhttp.Call
+	req    *agent.Request
+	paused *message.Message
+	on     func(agent.Delta)
+	body   modelhttp.BodyBuilder
+
+	entries    []entry           // the request's messages
+	blockLists [][]byte          // the encoding of each message of the history that is sent
+	loaded     *modelhttp.Loaded // nil: the endpoint does not know deferred tools
+	// what searches returned besides tools, to follow the run of results
+	said [][]byte
+}
+
+func (c *call) run() (*agent.Reply, error) {
+	written, err := c.encode()
+	if err != nil {
+		return nil, err
+	}
+	c.Body = c.body.Body(written)
+	a, err := c.send(http.MethodPost, "/messages")
+	if err != nil {
+		return nil, err
+	}
+	d := newDecoder(c)
+	if a.Whole != nil {
+		return d.whole(a.Whole)
+	}
+	return d.stream(a.Events)
+}
+
+// send sends a request to a path below the version of the base URL.
+func (c *call) send(method, path string) (*modelhttp.Answer, error) {
+	base := c.Client.Options.BaseURL
+	if !strings.HasSuffix(base, "/v1") {
+		base += "/v1"
+	}
+	r, err := http.NewRequestWithContext(c.Ctx, method, base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Anthropic-Version", version)
+	r.Header.Set("Content-Type", "application/json")
+	return c.Send(r)
+}
+
+// wireModel is an entry of the list of models.
+type wireModel struct {
+	ID           string         `json:"id"`
+	MaxInput     jsontext.Value `json:"max_input_tokens"`
+	MaxTokens    jsontext.Value `json:"max_tokens"`
+	Capabilities struct {
+		Image *struct {
+			Supported bool `json:"supported"`
+		} `json:"image_input"`
+	} `json:"capabilities"`
+}
+
+// Models lists the endpoint's models, with what it says of them and the table knows.
+func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
+	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
+		c := &call{Call: h}
+		a, err := c.send(http.MethodGet, "/models?limit=1000")
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Error jsontext.Value `json:"error"`
+			Data  []wireModel    `json:"data"`
+		}
+		switch {
+		case a.Whole == nil:
+			return nil, c.ErrCut()
+		case jsonv2.Unmarshal(a.Whole, &list, modelhttp.Lenient) != nil:
+			return nil, c.Unreadable(a.Whole)
+		case modelhttp.Present(list.Error):
+			return nil, c.Failure(list.Error)
+		}
+		var out []agent.ModelInfo
+		for i := range list.Data {
+			if list.Data[i].ID != "" {
+				out = append(out, m.listed(&list.Data[i]))
+			}
+		}
+		return out, nil
+	})
+}
+
+// listed joins what the endpoint says of a model with what the table knows.
+func (m *Model) listed(w *wireModel) agent.ModelInfo {
+	i := m.Client.Info(w.ID)
+	if n, ok := modelhttp.Integer(w.MaxInput); ok && n > 0 && m.Options.ContextWindow == 0 {
+		i.ContextWindow = n
+	}
+	if n, ok := modelhttp.Integer(w.MaxTokens); ok && n > 0 && m.Options.MaxOutput == 0 {
+		i.MaxOutput = n
+	}
+	if w.Capabilities.Image != nil {
+		i.Vision = &w.Capabilities.Image.Supported
+	}
+	return i
+}

@@ -1,0 +1,158 @@
+package anthropic
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// budgets are the tokens for a level where the API wants a number and none is set.
+var budgets = map[string]int{
+	"minimal": 1024,
+	"low":     2048,
+	"medium":  8192,
+	"high":    16384,
+	"xhigh":   32768,
+}
+
+// minBudget is the least that the API takes for thinking, tokens.
+const minBudget = 1024
+
+// generation is a model's version, such as {4, 5}; zero if the model's name has none.
+type generation struct{ major, minor int }
+
+// generationOf reads the version out of the name of a Claude model: "claude-3-7-sonnet-latest",
+// "claude-opus-4-20250514" (a date is not a version), "anthropic.claude-sonnet-4-6-v1:0". known is
+// false for the models of others.
+func generationOf(model string) (g generation, known bool) {
+	_, name, known := strings.Cut(strings.ToLower(model), "claude-")
+	var numbers []int
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-.@:_", r) }) {
+		n := 0
+		for _, r := range part {
+			if r < '0' || r > '9' || n > 99 {
+				n = -1
+				break
+			}
+			n = 10*n + int(r-'0')
+		}
+		switch {
+		case n >= 0 && n <= 99 && len(numbers) < 2:
+			numbers = append(numbers, n)
+		case len(numbers) > 0:
+			numbers = append(numbers, 0)
+		}
+	}
+	if len(numbers) > 0 {
+		g.major = numbers[0]
+	}
+	if len(numbers) > 1 {
+		g.minor = numbers[1]
+	}
+	return g, known
+}
+
+func (g generation) atLeast(major, minor int) bool {
+	return g.major > major || g.major == major && g.minor >= minor
+}
+
+// thinks is the form in which one request asks for thinking.
+type thinks struct {
+	adaptive bool // the model decides how much; effort says how hard it tries
+	effort   string
+	off      bool // said explicitly
+	budget   int  // of the older form; 0: none
+	samples  bool // the model takes sampling parameters
+}
+
+// on reports whether the request asks for thinking.
+func (t thinks) on() bool { return t.adaptive || t.budget > 0 }
+
+// thinking decides how the request asks for thinking. Models from 4.6 on decide themselves how much
+// they think; earlier ones are given a budget.
+func (c *call) thinking(limit int) thinks {
+	g, known := generationOf(c.Model)
+	unnamed := known && g == generation{} // "claude-mythos-preview"
+	t := thinks{samples: !unnamed && !g.atLeast(4, 7)}
+	level := c.req.Thinking.Level
+	switch {
+	case level == "":
+	case level == "off":
+		t.off = g.atLeast(5, 0) // earlier ones think only if asked to
+	case c.forced():
+		c.Notice("thinking is off for this call: the API does not allow it with a required tool")
+	case unnamed || g.atLeast(4, 6):
+		t.adaptive, t.effort = true, effortOf(level, g)
+	case g.major == 3 && g.minor < 7:
+		c.Notice(c.Model + " does not think: the level is not sent")
+	case c.begunWithout():
+		c.Notice("thinking is off until the turn ends: it began without thinking of " + c.Model)
+	default:
+		if t.budget = c.budget(limit); t.budget == 0 {
+			c.Notice("thinking is off: sampling.maxTokens leaves no room for it")
+		}
+	}
+	t.samples = t.samples && !t.on()
+	return t
+}
+
+// forced reports whether the request requires a tool call.
+func (c *call) forced() bool {
+	switch c.req.ToolChoice {
+	case "", "auto", "none":
+		return false
+	}
+	return true
+}
+
+// effortOf is the API's word for a level.
+func effortOf(level string, g generation) string {
+	switch {
+	case level == "minimal":
+		return "low"
+	case level == "xhigh" && g.major == 4 && g.minor < 7:
+		return "high"
+	}
+	return level
+}
+
+// budget is what is given to thinking out of a limit on all of the output: less than the whole, 0
+// if that is too little.
+func (c *call) budget(limit int) int {
+	n := c.req.Thinking.Budget
+	if n == 0 {
+		n = budgets[c.req.Thinking.Level]
+	}
+	if limit < 2*minBudget {
+		return 0
+	}
+	return min(max(n, minBudget), limit-minBudget)
+}
+
+// begunWithout reports whether the running turn has a reply that does not begin with thinking of
+// this model: the API refuses such a turn where thinking is given a budget.
+func (c *call) begunWithout() bool {
+	begin := 0
+	for i, e := range c.entries {
+		if e.user && !e.results {
+			begin = i
+		}
+	}
+	return begin+1 < len(c.entries) && !c.beginsThinking(c.entries[begin+1].first)
+}
+
+// beginsThinking reports whether a reply is sent with a thinking block of this model at its
+// beginning.
+func (c *call) beginsThinking(m *message.Message) bool {
+	i := slices.IndexFunc(m.Content, func(b message.Block) bool {
+		raw, _ := takeBack(&b)
+		return raw != nil || b.Type == message.ToolUse ||
+			b.Type == message.Text && strings.TrimSpace(b.Text) != ""
+	})
+	if i < 0 || m.Model != c.Model {
+		return false
+	}
+	_, is := takeBack(&m.Content[i])
+	return is
+}

@@ -1,0 +1,131 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// encode writes the body of a request. Each message's encoding is kept with the message. The
+// service caches prefixes of tools, system prompt and contents automatically, so none of these may
+// change from call to call.
+func (c *call) encode() ([]byte, error) {
+	info := c.Client.Info(c.Model)
+	calls := info.Tools == nil || *info.Tools
+	if !calls && c.forced() {
+		return nil, c.ErrNoTools()
+	}
+	see := info.Vision == nil || *info.Vision
+	if !see {
+		c.NoticeImages(c.req)
+	}
+	b := append(make([]byte, 0, 4096+128*len(c.req.Messages)), '{')
+	b = c.system(b)
+	if calls && len(c.req.Tools) > 0 {
+		b = c.tools(b)
+	}
+	b, err := c.contents(b, see)
+	if err != nil {
+		return nil, err
+	}
+	return append(c.generation(b), '}'), nil
+}
+
+// forced reports whether the request requires a tool call.
+func (c *call) forced() bool {
+	switch c.req.ToolChoice {
+	case "", "auto", "none":
+		return false
+	}
+	return true
+}
+
+// system appends the system prompt.
+func (c *call) system(b []byte) []byte {
+	var parts []byte
+	for _, s := range c.req.System {
+		parts = appendText(parts, s.Text)
+	}
+	if len(parts) == 0 {
+		return b
+	}
+	b = append(modelhttp.AppendKey(b, "systemInstruction"), `{"parts":[`...)
+	return append(append(b, parts...), "]}"...)
+}
+
+// tools appends the tools and the choice among them.
+func (c *call) tools(b []byte) []byte {
+	list := c.Client.Tools.Encode(c.req.Tools, appendTool)
+	b = append(modelhttp.AppendKey(b, "tools"), `[{"functionDeclarations":`...)
+	b = append(c.body.Put(b, list), "}]"...)
+	mode := ""
+	switch c.req.ToolChoice {
+	case "":
+		return b
+	case "auto":
+		mode = "AUTO"
+	case "none":
+		mode = "NONE"
+	default:
+		mode = "ANY"
+	}
+	b = append(modelhttp.AppendKey(b, "toolConfig"), `{"functionCallingConfig":{`...)
+	b = modelhttp.AppendField(b, "mode", mode)
+	if c.forced() && c.req.ToolChoice != "required" {
+		b = append(modelhttp.AppendKey(b, "allowedFunctionNames"), '[')
+		b = append(modelhttp.AppendString(b, toolName(c.req.ToolChoice)), ']')
+	}
+	return append(b, "}}"...)
+}
+
+func appendTool(b []byte, t *agent.ToolSpec) []byte {
+	b = modelhttp.AppendField(append(b, '{'), "name", toolName(t.Name))
+	if t.Description != "" {
+		b = modelhttp.AppendField(b, "description", t.Description)
+	}
+	if json.Valid(t.Schema) && len(t.Schema) > 0 {
+		b = append(modelhttp.AppendKey(b, "parametersJsonSchema"), t.Schema...)
+	}
+	return append(b, '}')
+}
+
+// toolName is a tool's name as the API allows it: it begins with a letter or an underscore.
+func toolName(name string) string {
+	name = modelhttp.PlainName(name)
+	if first := name[0]; first == '-' || first >= '0' && first <= '9' {
+		return modelhttp.PlainName("_" + name)
+	}
+	return name
+}
+
+// generation appends the limit, the sampling parameters and thinking.
+func (c *call) generation(b []byte) []byte {
+	s := c.req.Sampling
+	if s.MinP != 0 || s.RepetitionPenalty != 0 {
+		c.Notice("the provider takes no minP or repetitionPenalty: they are not sent")
+	}
+	g := []byte{'{'}
+	if s.MaxTokens > 0 {
+		g = modelhttp.AppendInt(g, "maxOutputTokens", c.OutputLimit(c.req, s.MaxTokens))
+	}
+	g = modelhttp.AppendFloat(g, "temperature", s.Temperature)
+	g = modelhttp.AppendFloat(g, "topP", s.TopP)
+	g = modelhttp.AppendFloat(g, "topK", float64(s.TopK))
+	g = modelhttp.AppendFloat(g, "presencePenalty", s.PresencePenalty)
+	g = c.thinking(g)
+	if len(g) == 1 {
+		return b
+	}
+	return append(append(modelhttp.AppendKey(b, "generationConfig"), g...), '}')
+}
+
+// appendText appends a text part. The API refuses one without a visible character.
+func appendText(b []byte, text string) []byte {
+	if strings.TrimSpace(text) == "" {
+		return b
+	}
+	b = append(modelhttp.Next(b, 0), `{"text":`...)
+	return append(modelhttp.AppendString(b, text), '}')
+}

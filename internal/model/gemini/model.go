@@ -1,0 +1,165 @@
+// Package gemini is the adapter of the Gemini API (generateContent). Start at Model.
+package gemini
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// DefaultBaseURL is Google's own.
+const DefaultBaseURL = "https://generativelanguage.googleapis.com"
+
+// version is the version of the API in its paths.
+const version = "/v1beta"
+
+// Model is one model of one endpoint. Safe for concurrent use. Close it when it is no longer
+// needed.
+type Model struct{ *modelhttp.Client }
+
+var _ agent.Model = (*Model)(nil)
+
+// New returns a Model. BaseURL is the URL to which "/v1beta/models/..." is appended, or one that
+// ends in "/v1beta" already. It does not touch the network.
+func New(opts modelhttp.Options) *Model {
+	opts.BaseURL = cmp.Or(opts.BaseURL, DefaultBaseURL)
+	opts.PathHint = `"/v1beta/models/..." is appended to it`
+	if u, err := url.Parse(opts.BaseURL); err == nil && opts.KeyHeader == "" &&
+		!strings.HasSuffix(u.Hostname(), "aiplatform.googleapis.com") {
+		opts.KeyHeader = "x-goog-api-key"
+	}
+	return &Model{modelhttp.New(opts)}
+}
+
+// Info says what the configured model can do.
+func (m *Model) Info() agent.ModelInfo { return m.Client.Info(m.Options.Model) }
+
+// Generate makes one call; see agent.Model.
+func (m *Model) Generate(
+	ctx context.Context,
+	req *agent.Request,
+	on func(agent.Delta),
+) (*agent.Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if on == nil {
+		on = func(agent.Delta) {}
+	}
+	return modelhttp.Attempt(
+		ctx,
+		m.Client,
+		cmp.Or(req.Model, m.Options.Model),
+		func(c *modelhttp.Call) (*agent.Reply, error) {
+			return (&call{Call: c, req: req, on: c.Listen(on)}).run()
+		},
+	)
+}
+
+// call is one request on its way.
+type call struct {
+	*modelhttp.Call
+	req  *agent.Request
+	on   func(agent.Delta)
+	body modelhttp.BodyBuilder
+}
+
+func (c *call) run() (*agent.Reply, error) {
+	written, err := c.encode()
+	if err != nil {
+		return nil, err
+	}
+	c.Body = c.body.Body(written)
+	method := ":streamGenerateContent?alt=sse"
+	if c.Client.Options.NoStream {
+		method = ":generateContent"
+	}
+	name := strings.TrimPrefix(c.Model, "models/")
+	a, err := c.send(http.MethodPost, "/models/"+url.PathEscape(name)+method)
+	if err != nil {
+		return nil, err
+	}
+	d := newDecoder(c)
+	if a.Whole != nil {
+		return d.whole(a.Whole)
+	}
+	return d.stream(a.Events)
+}
+
+// send sends a request to a path below the version of the base URL.
+func (c *call) send(method, path string) (*modelhttp.Answer, error) {
+	base := c.Client.Options.BaseURL
+	if !strings.HasSuffix(base, version) {
+		base += version
+	}
+	r, err := http.NewRequestWithContext(c.Ctx, method, base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	return c.Send(r)
+}
+
+// wireModel is an entry of the list of models.
+type wireModel struct {
+	Name    string         `json:"name"`
+	Input   jsontext.Value `json:"inputTokenLimit"`
+	Output  jsontext.Value `json:"outputTokenLimit"`
+	Methods []string       `json:"supportedGenerationMethods"`
+}
+
+// Models lists the endpoint's models that generate content, with what it reports about them and the
+// table knows.
+func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
+	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
+		c := &call{Call: h}
+		a, err := c.send(http.MethodGet, "/models?pageSize=1000")
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Error  jsontext.Value `json:"error"`
+			Models []wireModel    `json:"models"`
+		}
+		switch {
+		case a.Whole == nil:
+			return nil, c.ErrCut()
+		case jsonv2.Unmarshal(a.Whole, &list, modelhttp.Lenient) != nil:
+			return nil, c.Unreadable(a.Whole)
+		case modelhttp.Present(list.Error):
+			return nil, c.Failure(list.Error)
+		}
+		var out []agent.ModelInfo
+		for i := range list.Models {
+			if w := &list.Models[i]; w.generates() {
+				out = append(out, m.listed(w))
+			}
+		}
+		return out, nil
+	})
+}
+
+func (w *wireModel) generates() bool {
+	return w.Name != "" && (w.Methods == nil || slices.Contains(w.Methods, "generateContent"))
+}
+
+// listed joins what the endpoint reports about a model with what the table knows.
+func (m *Model) listed(w *wireModel) agent.ModelInfo {
+	i := m.Client.Info(strings.TrimPrefix(w.Name, "models/"))
+	if n, ok := modelhttp.Integer(w.Input); ok && n > 0 && m.Options.ContextWindow == 0 {
+		i.ContextWindow = n
+	}
+	if n, ok := modelhttp.Integer(w.Output); ok && n > 0 {
+		i.MaxOutput = n
+	}
+	return i
+}

@@ -1,0 +1,331 @@
+package gemini_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/gemini"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
+	"github.com/agent-lsp/agent-lsp/internal/model/script"
+)
+
+// send sends a request and returns its body and the reply.
+func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agent.Reply) {
+	t.Helper()
+	w := &modeltest.Wire{Answer: stopped("STOP")}
+	m := gemini.New(modelhttp.Options{Model: model, Transport: w})
+	defer m.Close()
+	reply, err := m.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(w.Body, &body); err != nil {
+		t.Fatalf("%v\n%s", err, w.Body)
+	}
+	return body, reply
+}
+
+// TestAddress: the base URL ends in the version or not, and the key goes where the endpoint reads
+// it.
+func TestAddress(t *testing.T) {
+	const google = "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent"
+	for base, want := range map[string]string{
+		"": google + "?alt=sse k ",
+		"https://generativelanguage.googleapis.com/v1beta/": google + "?alt=sse k ",
+		"https://llm.example.com/g": "https://llm.example.com/g/v1beta/models/" +
+			"m:streamGenerateContent?alt=sse k ",
+		"https://eu-aiplatform.googleapis.com": "https://eu-aiplatform.googleapis.com/v1beta/" +
+			"models/m:streamGenerateContent?alt=sse  Bearer k",
+	} {
+		w := &modeltest.Wire{Answer: stopped("STOP")}
+		m := gemini.New(modelhttp.Options{
+			BaseURL: base, Model: "models/m", Transport: w, Key: modeltest.KeyOf("k"),
+		})
+		if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
+			t.Fatal(err)
+		}
+		got := w.URL + " " + w.Header.Get("X-Goog-Api-Key") + " " + w.Header.Get("Authorization")
+		if got != want {
+			t.Errorf("%s: %s, want %s", base, got, want)
+		}
+		_ = m.Close()
+	}
+}
+
+// TestThinkingAndSampling: what each generation of models is sent for a level, and what is omitted
+// with a notice.
+func TestThinkingAndSampling(t *testing.T) {
+	for _, c := range []struct {
+		model    string
+		thinking agent.Thinking
+		sampling agent.Sampling
+		want     string
+		notices  int
+	}{
+		{"gemini-2.5-flash", agent.Thinking{}, agent.Sampling{}, "", 0},
+		{"gemini-2.5-flash", agent.Thinking{Level: "medium"}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":8192}}`, 0},
+		{"gemini-2.5-pro", agent.Thinking{Level: "high", Budget: 5000}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":5000}}`, 0},
+		{"gemini-2.5-flash", agent.Thinking{Level: "off"}, agent.Sampling{},
+			`{"thinkingConfig":{"thinkingBudget":0}}`, 0},
+		{"gemini-2.5-pro", agent.Thinking{Level: "off"}, agent.Sampling{},
+			`{"thinkingConfig":{"thinkingBudget":128}}`, 1},
+		{"gemini-3-pro-preview", agent.Thinking{Level: "xhigh"}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}`, 0},
+		{"gemini-3-pro-preview", agent.Thinking{Level: "off"}, agent.Sampling{},
+			`{"thinkingConfig":{"thinkingLevel":"LOW"}}`, 1},
+		{"gemini-3-flash-preview", agent.Thinking{Level: "minimal"}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"MINIMAL"}}`, 0},
+		{"gemini-2.0-flash", agent.Thinking{Level: "high"}, agent.Sampling{}, "", 1},
+		{"gemma-3", agent.Thinking{Level: "off"}, agent.Sampling{}, "", 0},
+		{"gemini-2.5-flash", agent.Thinking{},
+			agent.Sampling{Temperature: .5, TopP: .9, TopK: 40, MinP: .1, MaxTokens: 1500},
+			`{"maxOutputTokens":1500,"temperature":0.5,"topP":0.9,"topK":40}`, 1},
+	} {
+		req := modeltest.User("hi")
+		req.Thinking, req.Sampling = c.thinking, c.sampling
+		body, reply := send(t, c.model, req)
+		name := fmt.Sprintf("%s %s", c.model, c.thinking.Level)
+		modeltest.Has(t, name, body, "generationConfig", c.want)
+		if len(reply.Notices) != c.notices {
+			t.Errorf("%s: notices %q", name, reply.Notices)
+		}
+	}
+}
+
+var tools = []agent.ToolSpec{
+	{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)},
+	{Name: "1a"},
+}
+
+// TestRequest: how the prompt, the tools and each kind of content are sent.
+func TestRequest(t *testing.T) {
+	shot := modeltest.Result("c1", "taken")
+	png := message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")}
+	shot.Content = append(shot.Content, png)
+	failed := modeltest.Result("c2", "no")
+	failed.IsError = true
+	pdf := message.Block{
+		Type: message.File, Name: "a.pdf", MimeType: "application/pdf", Data: []byte("pdf"),
+	}
+	req := &agent.Request{
+		System:     []agent.SystemBlock{{Text: "You are"}, {Text: " "}, {Text: "today"}},
+		Tools:      tools,
+		ToolChoice: "read",
+		Messages: []*message.Message{
+			{Role: message.RoleUser, Content: []message.Block{
+				{Type: message.Text, Text: "see"}, png,
+				{Type: message.Image, URL: "https://x/y.png"},
+				pdf, {Type: message.File, Name: "a.txt", Data: []byte("x")},
+			}},
+			modeltest.Calling("first", "c1", "c2"), shot, failed,
+			message.NewText(message.RoleUser, "steer"),
+			message.NewText(message.RoleAssistant, "half"),
+			message.NewText(message.RoleAssistant, "rest"),
+		},
+	}
+	body, _ := send(t, "gemini-3-pro-preview", req)
+	modeltest.Has(t, "request", body, "systemInstruction",
+		`{"parts":[{"text":"You are"},{"text":"today"}]}`)
+	modeltest.Has(t, "request", body, "tools", `[{"functionDeclarations":[
+		{"name":"read","description":"reads","parametersJsonSchema":{"type":"object"}},
+		{"name":"_1a"}]}]`)
+	modeltest.Has(t, "request", body, "toolConfig",
+		`{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["read"]}}`)
+	modeltest.Has(t, "request", body, "contents", `[
+		{"role":"user","parts":[{"text":"see"},
+			{"inlineData":{"mimeType":"image/png","data":"cG5n"}},
+			{"text":"[an image was here: https://x/y.png; only its bytes can be sent]"},
+			{"inlineData":{"mimeType":"application/pdf","data":"cGRm"}},
+			{"text":"a.txt:\n`+"```\\nx\\n```"+`"}]},
+		{"role":"model","parts":[{"text":"first"},
+			{"functionCall":{"id":"c1","name":"read","args":{"path":"a"}},
+				"thoughtSignature":"skip_thought_signature_validator"},
+			{"functionCall":{"id":"c2","name":"read","args":{"path":"a"}}}]},
+		{"role":"user","parts":[
+			{"functionResponse":{"id":"c1","name":"read","response":{"output":"taken"},
+				"parts":[{"inlineData":{"mimeType":"image/png","data":"cG5n"}}]}},
+			{"functionResponse":{"id":"c2","name":"read","response":{"error":"no"}}}]},
+		{"role":"user","parts":[{"text":"steer"}]},
+		{"role":"model","parts":[{"text":"half"}]},
+		{"role":"user","parts":[{"text":"Continue."}]},
+		{"role":"model","parts":[{"text":"rest"}]},
+		{"role":"user","parts":[{"text":"Continue."}]}]`)
+	older, _ := send(t, "gemini-2.5-flash", &agent.Request{
+		Messages: []*message.Message{modeltest.Calling("", "c1"), shot},
+	})
+	modeltest.Has(t, "an older model", older, "contents", `[
+		{"role":"user","parts":[{"text":"Continue."}]},
+		{"role":"model","parts":[
+			{"functionCall":{"id":"c1","name":"read","args":{"path":"a"}}}]},
+		{"role":"user","parts":[
+			{"functionResponse":{"id":"c1","name":"read","response":{"output":"taken"}}},
+			{"inlineData":{"mimeType":"image/png","data":"cG5n"}}]}]`)
+}
+
+// TestModelWithoutToolsOrVision: images are omitted with a notice, and a required call is refused.
+func TestModelWithoutToolsOrVision(t *testing.T) {
+	no := false
+	m := gemini.New(modelhttp.Options{Model: "m", Vision: &no, Tools: &no, Transport: &modeltest.Wire{Answer: stopped("STOP")}})
+	defer m.Close()
+	req := modeltest.User("hi")
+	req.Tools = tools
+	req.Messages[0].Content = append(req.Messages[0].Content,
+		message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")})
+	if reply, err := m.Generate(t.Context(), req, nil); err != nil || len(reply.Notices) != 1 {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	req.ToolChoice = "required"
+	_, err := m.Generate(t.Context(), req, nil)
+	if e := retry.As(err); e == nil || e.Kind != retry.Client {
+		t.Errorf("a required call: %v", err)
+	}
+}
+
+// play returns a model over a scripted endpoint, which is strict.
+func play(t *testing.T, opts modelhttp.Options, lines ...string) (*gemini.Model, *script.Server) {
+	t.Helper()
+	server := modeltest.Play(t, lines...)
+	opts.BaseURL = server.URL()
+	m := gemini.New(opts)
+	t.Cleanup(func() { _ = m.Close() })
+	return m, server
+}
+
+// ask makes a call and adds the reply to the history.
+func ask(t *testing.T, m *gemini.Model, req *agent.Request) *message.Message {
+	t.Helper()
+	reply, err := m.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Messages = append(req.Messages, reply.Message)
+	return reply.Message
+}
+
+// TestSignaturesGoBack: a signature goes back unmodified to its model, also from the journal and
+// from a copy, and never to another model, which gets the documented dummy for calls.
+func TestSignaturesGoBack(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		m, server := play(
+			t,
+			modelhttp.Options{Model: "gemini-3-pro-preview", NoStream: !streams},
+			`{"reasoning":"Hm","toolCalls":[{"name":"read","arguments":{"path":"a"}},`+
+				`{"name":"read","arguments":{"path":"b"}}],"chunks":5}`,
+			`{"reasoning":"So","text":"one"}`,
+			`{"text":"two"}`,
+			`{"text":"three"}`,
+		)
+		var sent string
+		server.OnRequest = func(b []byte) { sent = string(b) }
+		req := modeltest.User("hi")
+		req.Thinking, req.Tools = agent.Thinking{Level: "low"}, tools
+		for _, c := range ask(t, m, req).ToolCalls() {
+			req.Messages = append(req.Messages, modeltest.Result(c.ID, "x"))
+		}
+		ask(t, m, req)
+		check := func(when string, own, dummy int) {
+			t.Helper()
+			got := strings.Count(sent, `"thoughtSignature":"sig_`)
+			if d := strings.Count(sent, "skip_thought"); got != own || d != dummy {
+				t.Errorf("%s: %d signatures, %d dummies: %s", when, got, d, sent)
+			}
+			if strings.Contains(sent, `"thought":true`) {
+				t.Errorf("%s: a thought is sent: %s", when, sent)
+			}
+		}
+		check("in the turn", 1, 0)
+		again := *req // after a restart, and in a fork
+		again.Messages = nil
+		for i, m := range req.Messages {
+			if m = modeltest.Stored(t, m); i%2 == 0 {
+				m = m.Clone()
+			}
+			again.Messages = append(again.Messages, m)
+		}
+		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
+		ask(t, m, &again)
+		check("after a restart", 2, 0)
+		again.Model = "gemini-3.1-pro"
+		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
+		ask(t, m, &again)
+		check("another model", 0, 1)
+	}
+}
+
+// TestAnyHistoryIsValid: whatever the history, and with every way of thinking, the strict endpoint
+// accepts the request.
+func TestAnyHistoryIsValid(t *testing.T) {
+	const model = "gemini-3-pro-preview"
+	first, _ := play(t, modelhttp.Options{Model: model},
+		`{"reasoning":"mine","text":"x"}`,
+		`{"toolCalls":[{"name":"read","arguments":{"path":"a"}}]}`)
+	var own []message.Block
+	for range 2 {
+		own = append(own, ask(t, first, modeltest.User("hi")).Content...)
+	}
+	const runs = 1500
+	m, server := play(t, modelhttp.Options{Model: model},
+		strings.Repeat(`{"text":"ok"}`+"\n", runs))
+	var sent []byte
+	server.OnRequest = func(b []byte) { sent = b }
+	for seed := range uint64(runs) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		req := &agent.Request{
+			Messages: modeltest.SomeHistory(r, []string{model, "gemini-2.5-pro", "gpt-5"}, own),
+			Model:    []string{"", "gemini-3.1-pro-preview"}[r.IntN(2)],
+			Tools:    [][]agent.ToolSpec{nil, tools[:1], tools}[r.IntN(3)],
+			System:   []agent.SystemBlock{{Text: "s"}, {Text: "v"}}[:r.IntN(3)],
+			Thinking: agent.Thinking{Level: []string{"", "off", "low", "high"}[r.IntN(4)]},
+		}
+		if len(req.Tools) > 0 {
+			req.ToolChoice = []string{"", "auto", "required", "read"}[r.IntN(4)]
+		}
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, sent)
+		}
+	}
+}
+
+// TestHistoryIsEncodedOnce: with a warm history a request costs what is new in it.
+func TestHistoryIsEncodedOnce(t *testing.T) {
+	m := gemini.New(modelhttp.Options{
+		Model: "m", Transport: &modeltest.Wire{Answer: stopped("STOP")},
+	})
+	defer m.Close()
+	run := func(list []*message.Message) {
+		if _, err := m.Generate(t.Context(), &agent.Request{Messages: list}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := modeltest.Long(300)
+	run(kept)
+	cold := testing.AllocsPerRun(1, func() { run(modeltest.Long(300)) })
+	warm := testing.AllocsPerRun(3, func() { run(kept) })
+	t.Logf("%v allocations warm, %v cold", warm, cold)
+	if warm > 300 || warm*5 > cold {
+		t.Errorf("%v allocations with a warm history, %v with a cold one", warm, cold)
+	}
+}
+
+func BenchmarkEncode1000Messages(b *testing.B) {
+	m := gemini.New(modelhttp.Options{
+		Model: "m", Transport: modeltest.Discard{Body: stopped("STOP")},
+	})
+	defer m.Close()
+	req := &agent.Request{Messages: modeltest.Long(333), Tools: tools}
+	for b.Loop() {
+		if _, err := m.Generate(b.Context(), req, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package gemini
+
+import (
+	"strings"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// budgets are the tokens for a level of models that take a number.
+var budgets = map[string]int{
+	"minimal": 1024,
+	"low":     2048,
+	"medium":  8192,
+	"high":    16384,
+	"xhigh":   24576,
+}
+
+// leastPro is the smallest budget of the models of version 2.5 that always think, tokens.
+const leastPro = 128
+
+// generation is a model's version, such as {2, 5}; zero if the model's name has no version.
+type generation struct{ major, minor int }
+
+// generationOf reads the version out of the name of a Gemini model: "gemini-2.5-pro",
+// "gemini-3-flash-preview", "models/gemini-3.1-pro". known is false for the models of others.
+func generationOf(model string) (g generation, known bool) {
+	_, rest, known := strings.Cut(strings.ToLower(model), "gemini-")
+	rest, _, _ = strings.Cut(rest, "-")
+	major, minor, _ := strings.Cut(rest, ".")
+	return generation{digits(major), digits(minor)}, known
+}
+
+// digits reads a version of one or two digits, 0 for anything else.
+func digits(s string) int {
+	if len(s) == 0 || len(s) > 2 {
+		return 0
+	}
+	n := 0
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return 0
+		}
+		n = 10*n + int(r-'0')
+	}
+	return n
+}
+
+// before reports whether the model is known to be older than a version.
+func (g generation) before(major, minor int) bool {
+	return g.major > 0 && (g.major < major || g.major == major && g.minor < minor)
+}
+
+// thinking appends how much the model thinks. Models from version 3 on take a level, those of
+// version 2.5 a number of tokens, earlier ones nothing.
+func (c *call) thinking(b []byte) []byte {
+	level := c.req.Thinking.Level
+	if level == "" {
+		return b
+	}
+	g, known := generationOf(c.Model)
+	switch {
+	case !known || g.before(2, 5):
+		if level != "off" {
+			c.Notice(c.Model + " does not think: the level is not sent")
+		}
+		return b
+	case g.before(3, 0):
+		return c.budget(b, level)
+	}
+	b = append(modelhttp.AppendKey(b, "thinkingConfig"), '{')
+	if level != "off" {
+		b = append(modelhttp.AppendKey(b, "includeThoughts"), "true"...)
+	}
+	return append(modelhttp.AppendField(b, "thinkingLevel", c.level(level)), '}')
+}
+
+// pro reports whether a model is of the larger kind, which always thinks.
+func pro(model string) bool { return strings.Contains(model, "-pro") }
+
+// level is the API's word for a level. No model from version 3 on can do without thinking.
+func (c *call) level(level string) string {
+	switch level {
+	case "off":
+		least := "MINIMAL"
+		if pro(c.Model) {
+			least = "LOW"
+		}
+		c.Notice(c.Model + " always thinks: it is asked for its lowest level")
+		return least
+	case "minimal":
+		if pro(c.Model) {
+			return "LOW"
+		}
+	case "xhigh":
+		return "HIGH"
+	}
+	return strings.ToUpper(level)
+}
+
+// budget appends the number of tokens for thinking.
+func (c *call) budget(b []byte, level string) []byte {
+	b = append(modelhttp.AppendKey(b, "thinkingConfig"), '{')
+	if level == "off" {
+		n := 0
+		if pro(c.Model) {
+			n = leastPro
+			c.Notice(c.Model + " always thinks: it is given its smallest budget")
+		}
+		return append(modelhttp.AppendInt(b, "thinkingBudget", n), '}')
+	}
+	n := c.req.Thinking.Budget
+	if n == 0 {
+		n = budgets[level]
+	}
+	b = append(modelhttp.AppendKey(b, "includeThoughts"), "true"...)
+	return append(modelhttp.AppendInt(b, "thinkingBudget", n), '}')
+}

@@ -1,0 +1,127 @@
+package modelhttp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/iotest"
+)
+
+// someBody makes a body of short and long encodings with written bytes between, and says what it is as a whole.
+func someBody(r *rand.Rand) (*Body, []byte) {
+	c := &BodyBuilder{}
+	var written, whole []byte
+	for range r.IntN(40) {
+		piece := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, 1+r.IntN(3*leastKept))
+		if r.IntN(2) == 0 {
+			written = append(written, piece...)
+		} else {
+			written = c.Put(written, piece)
+		}
+		whole = append(whole, piece...)
+	}
+	return c.Body(written), whole
+}
+
+// A body reads as what was written and put, however it is read, and as often as it is sent.
+func TestBodyIsWhatWasPut(t *testing.T) {
+	for seed := range uint64(200) {
+		b, want := someBody(rand.New(rand.NewPCG(seed, 1)))
+		if b.size != int64(len(want)) {
+			t.Fatalf("seed %d: the size is %d, not %d", seed, b.size, len(want))
+		}
+		for _, read := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader, iotest.HalfReader} {
+			got, err := io.ReadAll(read(b.reader()))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("seed %d: %v, %d bytes, not %d", seed, err, len(got), len(want))
+			}
+		}
+	}
+}
+
+// What a server gets is the body, by a connection's own way and by TLS.
+func TestBodyArrives(t *testing.T) {
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(all)
+	})
+	plain, secure := httptest.NewServer(echo), httptest.NewTLSServer(echo)
+	defer plain.Close()
+	defer secure.Close()
+	m := New(Options{})
+	defer m.Close()
+	client := &http.Client{Transport: m.newTransport()}
+	defer client.CloseIdleConnections()
+	for seed := range uint64(50) {
+		for _, s := range []struct {
+			url    string
+			client *http.Client
+		}{{plain.URL, client}, {secure.URL, secure.Client()}} {
+			b, want := someBody(rand.New(rand.NewPCG(seed, 2)))
+			b.add(bytes.Repeat([]byte("long "), 50_000)) // more than a connection takes at once
+			want = append(want, bytes.Repeat([]byte("long "), 50_000)...)
+			req, err := http.NewRequest(http.MethodPost, s.url, b.reader())
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.ContentLength = b.size
+			resp, err := s.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("seed %d: %v, %d bytes came back, not %d", seed, err, len(got), len(want))
+			}
+		}
+	}
+}
+
+// spyConn notes whether a body came as it was given.
+type spyConn struct {
+	gatherConn
+	whole *bool
+}
+
+func (c spyConn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		_, *c.whole = limited.R.(*bodyReader)
+	}
+	return c.gatherConn.ReadFrom(r)
+}
+
+// net/http hands a long body over as it was given: else it would be copied again, and nobody would see it.
+func TestBodyIsNotCopied(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer s.Close()
+	whole := false
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(&net.Dialer{})(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return spyConn{conn.(gatherConn), &whole}, nil
+	}}
+	defer transport.CloseIdleConnections()
+	c := &BodyBuilder{}
+	b := c.Body(c.Put(nil, bytes.Repeat([]byte("long "), 50_000)))
+	req, err := http.NewRequest(http.MethodPost, s.URL, b.reader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = b.size
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if !whole {
+		t.Error("net/http wraps the body: see gatherConn")
+	}
+}

@@ -1,0 +1,154 @@
+package modelhttp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// Call is one request on its way and what is kept of its answer. One goroutine uses it.
+type Call struct {
+	Client  *Client
+	Model   string          // for errors and prices; "" where the request concerns no model
+	Ctx     context.Context // of the request; ends with the call
+	Body    *Body           // nil: the request's own
+	Meter   Meter
+	Notices []string // what the user should know of the reply
+	Over    bool     // the reply is whole, whatever the provider still sends
+
+	cancel context.CancelCauseFunc
+	watch  watchdog
+	key    string
+	answer *Answer
+}
+
+// Attempt makes one call by run, and once more if its key was refused and another one may be had.
+// The error is a *retry.Error, or the cause of ctx where ctx ended. No error holds the key.
+func Attempt[T any](
+	ctx context.Context,
+	client *Client,
+	model string,
+	run func(*Call) (T, error),
+) (T, error) {
+	c := client.newCall(ctx, model)
+	out, err := once(c, "", nil, run)
+	if err != nil && c.refusedKey(ctx, err) {
+		badKey, why := c.key, c.typed(err)
+		c = client.newCall(ctx, model)
+		out, err = once(c, badKey, why, run)
+	}
+	var none T
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil:
+		return none, context.Cause(ctx)
+	}
+	return none, c.typed(err)
+}
+
+// once makes the call; with badKey, the key that was refused for why, it is not sent again.
+func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
+	defer c.close()
+	if c.key, err = c.Client.key(c.Ctx); err != nil {
+		return out, err
+	}
+	if badKey != "" && c.key == badKey {
+		return out, why
+	}
+	return run(c)
+}
+
+func (c *Client) newCall(ctx context.Context, model string) *Call {
+	call := &Call{
+		Client: c,
+		Model:  model,
+		Meter:  Meter{maxBytes: c.Options.MaxReply, maxCalls: c.Options.MaxCalls},
+	}
+	call.Ctx, call.cancel = context.WithCancelCause(ctx)
+	call.watch.cancel = call.cancel
+	return call
+}
+
+// key asks for the API key.
+func (c *Client) key(ctx context.Context) (string, error) {
+	if c.Options.Key == nil {
+		return "", nil
+	}
+	k, err := c.Options.Key(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		e := &retry.Error{
+			Kind:    retry.Auth,
+			Err:     err,
+			Message: "getting the API key: " + retry.Redact(err.Error()),
+			Hint:    retry.Hint(retry.Auth),
+		}
+		return "", e
+	}
+	return strings.TrimSpace(k), nil
+}
+
+// refusedKey reports whether the call failed for its key and another one may be had. KeyRefused
+// makes its owner forget the refused one.
+func (c *Call) refusedKey(ctx context.Context, err error) bool {
+	e := retry.As(err)
+	return e != nil && e.Status == http.StatusUnauthorized && c.key != "" && c.Client.Options.KeyRefused != nil &&
+		ctx.Err() == nil &&
+		c.Client.Options.KeyRefused(c.key)
+}
+
+// Listen returns a receiver of deltas that counts them before it passes them to on.
+func (c *Call) Listen(on func(agent.Delta)) func(agent.Delta) {
+	return func(d agent.Delta) {
+		c.Meter.Add(len(d.Text))
+		on(d)
+	}
+}
+
+// Notice keeps a text for the user, once per call.
+func (c *Call) Notice(text string) {
+	if !slices.Contains(c.Notices, text) {
+		c.Notices = append(c.Notices, text)
+	}
+}
+
+// Reply makes the whole reply of what was gathered.
+func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
+	msg.Role, msg.Model = message.RoleAssistant, c.Model
+	if msg.Usage != nil {
+		c.Client.addCost(c.Model, msg.Usage)
+	}
+	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices}
+}
+
+// close gives the connection back. What may still come after the end is read in the
+// background: a connection with unread bytes cannot be used again.
+func (c *Call) close() {
+	a := c.answer
+	if a == nil || a.Events == nil || !a.Events.Ended && !c.Over || a.Events.err != nil {
+		if a != nil {
+			_ = a.body.Close()
+		}
+		c.cancel(nil)
+		return
+	}
+	c.Client.background.Go(func() {
+		defer c.cancel(nil)
+		defer a.body.Close()
+		stop := context.AfterFunc(c.Client.ctx, func() { c.cancel(nil) })
+		defer stop()
+		timer := time.AfterFunc(drainTimeout, func() { c.cancel(nil) })
+		defer timer.Stop()
+		_, _ = io.Copy(io.Discard, io.LimitReader(a.Events.src, maxErrorBody))
+	})
+}

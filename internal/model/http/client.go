@@ -1,0 +1,111 @@
+package modelhttp
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The bounds of the transport.
+const (
+	dialTimeout      = 15 * time.Second
+	handshakeTimeout = 15 * time.Second
+	idleConnTimeout  = 90 * time.Second
+	idleConnsPerHost = 8
+	maxErrorBody     = 64 << 10        // of an error's body that is read
+	errorBodyTimeout = 5 * time.Second // for an error's body: the status tells most
+	drainTimeout     = 2 * time.Second // for the rest of a stream after its end mark
+)
+
+// Client is the connection to one endpoint. Safe for concurrent use. Close it when it is no longer
+// needed.
+type Client struct {
+	Options Options // as New completed them; not to be changed
+	Host    string  // of BaseURL, for messages
+	Tools   ToolList
+
+	client     *http.Client
+	background sync.WaitGroup // loading certificates and draining connections
+	stop       context.CancelFunc
+	ctx        context.Context
+}
+
+// New returns a Client. It does not touch the network; for an https endpoint it begins to
+// load the system's certificates in the background.
+func New(opts Options) *Client {
+	opts.BaseURL = strings.TrimRight(opts.BaseURL, "/")
+	opts.timeouts()
+	opts.limits()
+	c := &Client{Options: opts}
+	if u, err := url.Parse(opts.BaseURL); err == nil {
+		c.Host = u.Host
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.client = c.newClient()
+	return c
+}
+
+// Close ends what the client does in the background and waits for it. Calls that run go on.
+func (c *Client) Close() error {
+	c.stop()
+	c.Settle()
+	c.client.CloseIdleConnections()
+	return nil
+}
+
+// Settle waits for what the client does in the background.
+func (c *Client) Settle() { c.background.Wait() }
+
+// newClient makes the HTTP client. A redirect of a POST is never followed as a GET: its
+// answer would not be the model's.
+func (c *Client) newClient() *http.Client {
+	rt := c.Options.Transport
+	if rt == nil {
+		rt = c.newTransport()
+	}
+	return &http.Client{
+		Transport: rt,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if via[0].Method != req.Method || len(via) > 3 || via[0].URL.Host != req.URL.Host {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}
+}
+
+func (c *Client) newTransport() *http.Transport {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dial(&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}),
+		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleConnTimeout,
+		MaxIdleConnsPerHost: idleConnsPerHost, ForceAttemptHTTP2: true,
+		// A connection that died without a word is found by a ping.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+	if len(c.Options.ExtraCAs) > 0 {
+		t.TLSClientConfig = &tls.Config{RootCAs: rootsWith(c.Options.ExtraCAs)}
+	} else if strings.HasPrefix(c.Options.BaseURL, "https:") {
+		c.background.Go(warmRoots)
+	}
+	return t
+}
+
+// warmRoots loads the system's certificates, which takes tens of milliseconds and would
+// else stand in the first call's way. The library keeps them for the process.
+func warmRoots() { _, _ = x509.SystemCertPool() }
+
+func rootsWith(pem []byte) *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	pool.AppendCertsFromPEM(pem)
+	return pool
+}

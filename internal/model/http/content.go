@@ -1,0 +1,111 @@
+package modelhttp
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// Skipped says whether a message is nothing that a model is sent.
+func Skipped(m *message.Message) bool {
+	if m.App != "" {
+		return true
+	}
+	if m.Role != message.RoleAssistant {
+		return false
+	}
+	for i := range m.Content {
+		switch b := &m.Content[i]; b.Type {
+		case message.Text, message.Refusal:
+			if b.Text != "" {
+				return false
+			}
+		case message.ToolUse:
+			return false
+		}
+	}
+	return true
+}
+
+// ResourceText is how a resource reads in a prompt.
+func ResourceText(b *message.Block) string {
+	name := b.URI
+	if b.Range != nil {
+		name += fmt.Sprintf(" lines %d-%d", b.Range.Start.Line+1, b.Range.End.Line+1)
+	}
+	if b.Text == "" {
+		return name
+	}
+	return name + ":\n```\n" + b.Text + "\n```"
+}
+
+// IsTextFile says whether a file's bytes can stand in the prompt as they are.
+func IsTextFile(b *message.Block) bool {
+	return strings.HasPrefix(b.MimeType, "text/") || b.MimeType == "application/json" ||
+		b.MimeType == ""
+}
+
+// DataURL is a URL that holds the block's data.
+func DataURL(b *message.Block) string {
+	return "data:" + b.MimeType + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
+}
+
+// ImageURL is the image's own URL, or one that holds its data.
+func ImageURL(b *message.Block) string {
+	if b.URL != "" {
+		return b.URL
+	}
+	return DataURL(b)
+}
+
+// bytesPerToken is how many bytes of text a token has, roughly.
+const bytesPerToken = 4
+
+// InputTokens estimates the request's size in tokens.
+func InputTokens(req *agent.Request) int {
+	n := 0
+	for _, s := range req.System {
+		n += len(s.Text)
+	}
+	for _, t := range req.Tools {
+		n += len(t.Description) + len(t.Schema)
+	}
+	for _, m := range req.Messages {
+		for i := range m.Content {
+			n += len(m.Content[i].Text)
+			if call := m.Content[i].Call; call != nil {
+				n += len(call.Args)
+			}
+		}
+	}
+	return n / bytesPerToken
+}
+
+// TextFile is how a text file reads in a prompt.
+func TextFile(b *message.Block) string { return b.Name + ":\n```\n" + string(b.Data) + "\n```" }
+
+// NoImage stands for an image that a model cannot see.
+const NoImage = "[an image was here; this model cannot see images]"
+
+// HasImage reports whether a message has an image.
+func HasImage(m *message.Message) bool {
+	for i := range m.Content {
+		if m.Content[i].Type == message.Image {
+			return true
+		}
+	}
+	return false
+}
+
+// NoticeImages tells the user that a model that cannot see is not sent the request's images.
+func (c *Call) NoticeImages(req *agent.Request) {
+	for _, m := range req.Messages {
+		if HasImage(m) {
+			c.Notice("images are not sent: " + c.Model + " cannot see them")
+			return
+		}
+	}
+}

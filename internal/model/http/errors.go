@@ -1,0 +1,217 @@
+package modelhttp
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// typed makes a *retry.Error of whatever went wrong.
+func (c *Call) typed(err error) error {
+	if e := retry.As(err); e != nil {
+		e.Message = withoutKey(e.Message, c.key)
+		return e
+	}
+	return c.readError(err)
+}
+
+// leastKey is how long a key is at least, bytes: a shorter one would be found everywhere.
+const leastKey = 4
+
+// withoutKey takes a key out of a text: as it is, as it stands within JSON that is quoted in the
+// text, and as it stands in a URL.
+func withoutKey(text, key string) string {
+	if len(key) < leastKey {
+		return text
+	}
+	for _, form := range []string{key, JSONKey(key), JSONKey(JSONKey(key)), url.QueryEscape(key)} {
+		text = strings.ReplaceAll(text, form, "[redacted]")
+	}
+	return text
+}
+
+// readError types an error of reading the answer.
+func (c *Call) readError(err error) error {
+	if cause := c.watch.cause(); cause != nil {
+		return cause
+	}
+	e := &retry.Error{Kind: retry.Truncated, Err: err}
+	switch {
+	case retry.As(err) != nil:
+		return err
+	case errors.Is(err, retry.ErrReplyTooLong):
+		return c.tooLong(err)
+	case errors.Is(err, ErrNoEvents):
+		e.Kind, e.Message = retry.StreamIdle, ErrNoEvents.Error()
+	case errors.Is(err, http.ErrUseLastResponse):
+		e.Kind, e.Message = retry.Client, "the provider redirects elsewhere"
+	default:
+		e.Message = fmt.Sprintf(
+			"the answer of %s broke off: %s",
+			c.Client.Host,
+			retry.Redact(err.Error()),
+		)
+	}
+	e.Hint = retry.Hint(e.Kind)
+	return e
+}
+
+// ErrCut is a stream that stopped without its end.
+func (c *Call) ErrCut() error {
+	return &retry.Error{
+		Kind:    retry.Truncated,
+		Message: fmt.Sprintf("the answer of %s stopped before its end", c.Client.Host),
+		Hint:    retry.Hint(retry.Truncated),
+	}
+}
+
+// ErrNoTools refuses a request that cannot be served without tools.
+func (c *Call) ErrNoTools() error {
+	return &retry.Error{
+		Kind: retry.Client, Message: c.Model + " cannot call tools, but a tool call is required",
+		Hint: "choose a model with tool support, or leave toolChoice to auto",
+	}
+}
+
+// Failure types the error of an event or of an answer that is one.
+func (c *Call) Failure(v jsontext.Value) error {
+	return retry.Classify(
+		0,
+		nil,
+		fmt.Appendf(nil, `{"error":%s}`, withoutKey(string(v), c.key)),
+		nil,
+	)
+}
+
+// Unreadable is an event that is not JSON, or of no known shape.
+func (c *Call) Unreadable(raw []byte) error {
+	text := withoutKey(string(raw[:min(len(raw), maxErrorBody)]), c.key)
+	text = strings.ToValidUTF8(text[:min(len(text), 200)], "\uFFFD")
+	return &retry.Error{
+		Kind:    retry.Truncated,
+		Message: "the provider sent an event that cannot be read: " + retry.Redact(text),
+		Hint:    retry.Hint(retry.Truncated),
+	}
+}
+
+// pathHint appends a hint on the path to a sentence.
+func pathHint(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return "; " + hint
+}
+
+// refused makes the typed error of an answer that is none.
+func (c *Call) refused(resp *http.Response) error {
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	e := retry.Classify(
+		resp.StatusCode,
+		resp.Header,
+		[]byte(withoutKey(string(body), c.key)),
+		nil,
+	) // before it is cut short
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode < 400 {
+		e.Hint = c.notFoundHint()
+	}
+	return e
+}
+
+// notFoundHint is for an answer that says there is nothing, or says nothing.
+func (c *Call) notFoundHint() string {
+	base := c.Client.shownURL()
+	hint := "check provider.baseUrl, which is " + base
+	if c.Model != "" {
+		hint = fmt.Sprintf("check the model %q and provider.baseUrl, which is %s", c.Model, base)
+	}
+	if u, err := url.Parse(
+		base,
+	); err == nil && c.Client.Options.PathHint != "" &&
+		strings.Trim(u.Path, "/") == "" {
+		hint += "; " + c.Client.Options.PathHint
+	}
+	return hint
+}
+
+func (c *Call) page(resp *http.Response) error {
+	return &retry.Error{
+		Kind:    retry.Client,
+		Status:  resp.StatusCode,
+		Message: "the provider answered with an HTML page, not with a model's answer",
+		Hint: "provider.baseUrl is " + c.Client.shownURL() + pathHint(
+			c.Client.Options.PathHint,
+		) + ". A proxy or a login page may also stand between",
+	}
+}
+
+func (c *Call) emptyAnswer() error {
+	return &retry.Error{
+		Kind:    retry.Truncated,
+		Message: "the provider's answer is empty",
+		Hint:    retry.Hint(retry.Truncated),
+	}
+}
+
+// unreachable makes the typed error of a request that got no answer.
+func (c *Call) unreachable(err error) error {
+	if cause := c.watch.cause(); cause != nil {
+		return cause
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // its text would show the URL's query
+	}
+	e := retry.Classify(0, nil, nil, err)
+	e.Kind, e.Message = retry.Transient, fmt.Sprintf(
+		"reaching %s: %s",
+		c.Client.Host,
+		retry.Redact(err.Error()),
+	)
+	e.Hint = transportHint(err, c.Client.shownURL())
+	if isTLS(err) {
+		e.Kind = retry.Client
+	}
+	return e
+}
+
+func transportHint(err error, base string) string {
+	var dns *net.DNSError
+	switch {
+	case isTLS(err):
+		return "the certificate is not trusted: SSL_CERT_FILE names a file of further authorities"
+	case errors.As(err, &dns):
+		return "the host of provider.baseUrl, " + base + ", is not known: check its spelling and the network"
+	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"):
+		return "nothing listens at " + base + ": start the server or change provider.baseUrl"
+	}
+	return retry.Hint(retry.Transient)
+}
+
+func isTLS(err error) bool {
+	var v *tls.CertificateVerificationError
+	var u x509.UnknownAuthorityError
+	var h x509.HostnameError
+	return errors.As(err, &v) || errors.As(err, &u) || errors.As(err, &h)
+}
+
+// shownURL is the base URL without user and query.
+func (c *Client) shownURL() string {
+	u, err := url.Parse(c.Options.BaseURL)
+	if err != nil {
+		return "not a URL"
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
+}

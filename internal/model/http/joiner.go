@@ -1,0 +1,130 @@
+package modelhttp
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Joiner gathers one text from JSON strings that may be cut anywhere: within a rune, or
+// between the two halves of a surrogate pair.
+type Joiner struct {
+	Text []byte // all that was given out
+	rest []byte // the beginning of a rune that is not whole yet
+	high rune   // a high surrogate that waits for its low one, or 0
+}
+
+// Add takes a JSON string with its quotes and returns what it adds, in whole runes.
+func (l *Joiner) Add(raw []byte) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	in := raw[1 : len(raw)-1]
+	if len(l.rest) == 0 && l.high == 0 && bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) { // nearly always
+		l.Text = append(l.Text, in...)
+		return string(in)
+	}
+	out := l.rest
+	l.rest = nil
+	for i := 0; i < len(in); {
+		if in[i] != '\\' {
+			end := i
+			for end < len(in) && in[end] != '\\' {
+				end++
+			}
+			out = append(l.flushHigh(out), in[i:end]...)
+			i = end
+			continue
+		}
+		var n int
+		out, n = l.escape(out, in[i:])
+		i += n
+	}
+	return l.give(out)
+}
+
+// AddText takes plain text.
+func (l *Joiner) AddText(s string) string {
+	out := append(l.rest, s...)
+	l.rest = nil
+	return l.give(out)
+}
+
+// End gives out what was held back for a rest that never came.
+func (l *Joiner) End() string {
+	out := l.flushHigh(nil)
+	if len(l.rest) > 0 {
+		out = append(out, "\uFFFD"...)
+	}
+	l.rest = nil
+	l.Text = append(l.Text, out...)
+	return string(out)
+}
+
+func (l *Joiner) give(out []byte) string {
+	if cut := unfinished(out); cut > 0 {
+		l.rest = append([]byte(nil), out[len(out)-cut:]...)
+		out = out[:len(out)-cut]
+	}
+	s := string(out)
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	l.Text = append(l.Text, s...)
+	return s
+}
+
+// unfinished returns how many bytes at the end begin a rune that is not whole.
+func unfinished(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+func (l *Joiner) flushHigh(out []byte) []byte {
+	if l.high != 0 {
+		l.high = 0
+		out = append(out, "\uFFFD"...)
+	}
+	return out
+}
+
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape appends what the escape sequence at the start of in means; it returns the sequence's length.
+func (l *Joiner) escape(out, in []byte) ([]byte, int) {
+	if len(in) < 2 {
+		return l.flushHigh(out), len(in)
+	}
+	if in[1] != 'u' {
+		return append(l.flushHigh(out), escapes[in[1]]), 2
+	}
+	if len(in) < 6 {
+		return l.flushHigh(out), len(in)
+	}
+	v, err := strconv.ParseUint(string(in[2:6]), 16, 32)
+	if err != nil {
+		return l.flushHigh(out), 6
+	}
+	r := rune(v)
+	if l.high != 0 {
+		if pair := utf16.DecodeRune(l.high, r); pair != utf8.RuneError {
+			l.high = 0
+			return utf8.AppendRune(out, pair), 6
+		}
+	}
+	out = l.flushHigh(out)
+	if 0xD800 <= r && r < 0xDC00 {
+		l.high = r
+		return out, 6
+	}
+	return utf8.AppendRune(out, r), 6
+}

@@ -1,0 +1,128 @@
+package modelhttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// AppendString appends s as a JSON string.
+func AppendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, strings.ToValidUTF8(s, "\uFFFD"))
+	return dst
+}
+
+// AppendKey appends a comma, where the object has members already, and the key.
+func AppendKey(dst []byte, key string) []byte {
+	if n := len(dst); n > 0 && dst[n-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(append(dst, '"'), key...), '"', ':')
+}
+
+// AppendField appends a member with a string.
+func AppendField(dst []byte, key, value string) []byte {
+	return AppendString(AppendKey(dst, key), value)
+}
+
+// AppendInt appends a member with a number.
+func AppendInt(dst []byte, key string, n int) []byte {
+	return strconv.AppendInt(AppendKey(dst, key), int64(n), 10)
+}
+
+// AppendFloat appends a number unless it is zero, which means the provider's default.
+func AppendFloat(dst []byte, key string, f float64) []byte {
+	if f == 0 || f != f {
+		return dst
+	}
+	return strconv.AppendFloat(AppendKey(dst, key), f, 'g', -1, 64)
+}
+
+// AppendExtra appends the user's own fields, in a fixed order, and closes the object. A
+// field of ours that the user set too is left out by taken.
+func AppendExtra(dst []byte, extra map[string]json.RawMessage) []byte {
+	keys := make([]string, 0, len(extra))
+	for k := range extra {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if json.Valid(extra[k]) {
+			dst = append(AppendKey(dst, JSONKey(k)), extra[k]...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// JSONKey is k as it stands between the quotes.
+func JSONKey(k string) string {
+	q := AppendString(nil, k)
+	return string(q[1 : len(q)-1])
+}
+
+// Lenient are the options under which provider JSON is read.
+var Lenient = jsonv2.JoinOptions(
+	jsontext.AllowInvalidUTF8(true),
+	jsontext.AllowDuplicateNames(true),
+)
+
+// Present reports whether a member is there and not null.
+func Present(v jsontext.Value) bool { return len(v) > 0 && v[0] != 'n' }
+
+// Word reads a JSON string; a number or any other value is its own text.
+func Word(v jsontext.Value) string {
+	if !Present(v) {
+		return ""
+	}
+	if v[0] != '"' {
+		return string(v)
+	}
+	var l Joiner
+	return l.Add(v) + l.End()
+}
+
+// Integer reads a number, or a string that holds one.
+func Integer(v jsontext.Value) (int, bool) {
+	f, err := strconv.ParseFloat(Word(v), 64)
+	if err != nil || f != f || f < 0 || f > 1e9 {
+		return 0, false
+	}
+	return int(f), true
+}
+
+// ToolCall makes a call. Arguments that are not an object are kept in Raw.
+func ToolCall(id, name, args string) *message.ToolCall {
+	call := &message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
+	if t := strings.TrimSpace(args); !strings.HasPrefix(t, "{") || !json.Valid(call.Args) {
+		call.Args, call.Raw, call.Problem = json.RawMessage(
+			"{}",
+		), args, "the arguments are not a JSON object"
+		if t == "" {
+			call.Raw, call.Problem = "", ""
+		}
+	}
+	return call
+}
+
+// QuoteUnlessJSON returns data as a JSON value.
+func QuoteUnlessJSON(data []byte) []byte {
+	if data = bytes.TrimSpace(data); len(data) > 0 && (data[0] == '{' || data[0] == '"') {
+		return data
+	}
+	return AppendString(nil, string(data))
+}
+
+// Next appends the comma between two elements of the list that began at start.
+func Next(b []byte, start int) []byte {
+	if len(b) > start {
+		b = append(b, ',')
+	}
+	return b
+}

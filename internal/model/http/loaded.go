@@ -1,0 +1,69 @@
+package modelhttp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// SearchTool is the name of the tool that loads deferred tools.
+const SearchTool = "tool_search"
+
+// Loaded says which tools a request gives with the results of the searches that loaded them,
+// instead of in front of the conversation. A nil one gives none.
+type Loaded struct {
+	tools map[string]*agent.ToolSpec // loaded by a search that the history has
+	at    map[*message.Message][]*agent.ToolSpec
+}
+
+// LoadedTools looks for searches in a request's history; nil if the request does not have the
+// search tool.
+func LoadedTools(req *agent.Request) *Loaded {
+	if !slices.ContainsFunc(
+		req.Tools,
+		func(t agent.ToolSpec) bool { return t.Name == SearchTool },
+	) {
+		return nil
+	}
+	d := &Loaded{tools: map[string]*agent.ToolSpec{}, at: map[*message.Message][]*agent.ToolSpec{}}
+	for _, m := range req.Messages {
+		if !d.Found(m) {
+			continue
+		}
+		for _, name := range agent.Activated(m) {
+			i := slices.IndexFunc(
+				req.Tools,
+				func(t agent.ToolSpec) bool { return t.Deferred && strings.EqualFold(t.Name, name) },
+			)
+			if i >= 0 &&
+				d.tools[req.Tools[i].Name] == nil { // the first search that loads a tool counts
+				t := &req.Tools[i]
+				d.tools[t.Name] = t
+				d.at[m] = append(d.at[m], t)
+			}
+		}
+	}
+	return d
+}
+
+// Has reports whether a tool is given with the result of a search.
+func (d *Loaded) Has(name string) bool { return d != nil && d.tools[name] != nil }
+
+// Found reports whether a message is the result of a search.
+func (d *Loaded) Found(m *message.Message) bool {
+	return d != nil && m.Role == message.RoleTool && m.Name == SearchTool
+}
+
+// At are the tools that a search is the first to load.
+func (d *Loaded) At(m *message.Message) []*agent.ToolSpec { return d.at[m] }
+
+// Said is what a search returned in addition to the tools that it loaded: that nothing fits, that a
+// name is not known, that it was skipped or interrupted; "" if nothing.
+func (d *Loaded) Said(m *message.Message) string {
+	if len(d.at[m]) > 0 && len(d.at[m]) == len(agent.Activated(m)) && !m.IsError {
+		return ""
+	}
+	return "Result of " + SearchTool + ": " + m.TextContent()
+}

@@ -1,0 +1,82 @@
+package modelhttp
+
+import (
+	"fmt"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+)
+
+// The ways in which a reply is too long.
+var (
+	ErrLongReply = fmt.Errorf("text, reasoning and tool arguments: %w", retry.ErrReplyTooLong)
+	errLongEvent = fmt.Errorf("one event: %w", retry.ErrReplyTooLong)
+	errManyCalls = fmt.Errorf("tool calls: %w", retry.ErrReplyTooLong)
+)
+
+// BlockSize is what a block of a reply counts in addition to its content, in bytes. It bounds
+// the number of blocks: a provider that alternates between kinds makes one of every token.
+const BlockSize = 1 << 10
+
+// Meter bounds what one call keeps of its reply. A provider that never ends its stream is
+// stopped when Err returns an error. The goroutine that reads the stream owns the meter.
+type Meter struct {
+	bytes, maxBytes int
+	calls, maxCalls int
+	err             error
+}
+
+// Add counts bytes that the reply keeps.
+func (m *Meter) Add(n int) {
+	if m.bytes += n; m.bytes > m.maxBytes && m.err == nil {
+		m.err = ErrLongReply
+	}
+}
+
+// AddCall counts a tool call that begins.
+func (m *Meter) AddCall() {
+	m.Add(BlockSize)
+	if m.calls++; m.calls > m.maxCalls && m.err == nil {
+		m.err = errManyCalls
+	}
+}
+
+// Err returns an error once the reply is longer than allowed.
+func (m *Meter) Err() error { return m.err }
+
+// tooLong makes the error of a reply that passed a limit.
+func (c *Call) tooLong(err error) error {
+	e := &retry.Error{
+		Kind: retry.Client,
+		Err:  err,
+		Hint: "set sampling.maxTokens, rephrase the prompt or choose another model",
+	}
+	switch err {
+	case errManyCalls:
+		e.Message = fmt.Sprintf(
+			"the reply of %s was stopped: it has more than %d tool calls",
+			c.Client.Host,
+			c.Meter.maxCalls,
+		)
+	case errLongEvent:
+		e.Message = fmt.Sprintf(
+			"the reply of %s was stopped: one event of it is longer than %s",
+			c.Client.Host,
+			size(c.Client.Options.MaxEvent),
+		)
+	default:
+		e.Message = fmt.Sprintf(
+			"the reply of %s was stopped: it is longer than %s",
+			c.Client.Host,
+			size(c.Client.Options.MaxReply),
+		)
+	}
+	return e
+}
+
+// size is a number of bytes for a message.
+func size(bytes int) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}

@@ -1,0 +1,37 @@
+package modelhttp
+
+import (
+	"bytes"
+	"slices"
+	"sync/atomic"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// ToolList keeps the encoding of the last request's tools, which seldom change between requests.
+// Safe for concurrent use; the zero value is empty.
+type ToolList struct{ last atomic.Pointer[encodedTools] }
+
+type encodedTools struct {
+	tools    []agent.ToolSpec
+	encoding []byte
+}
+
+// Encode returns the encoding of tools as a JSON array; one appends one tool.
+func (l *ToolList) Encode(tools []agent.ToolSpec, one func([]byte, *agent.ToolSpec) []byte) []byte {
+	if last := l.last.Load(); last != nil && slices.EqualFunc(tools, last.tools, sameTool) {
+		return last.encoding
+	}
+	b := []byte{'['}
+	for i := range tools {
+		b = one(Next(b, 1), &tools[i])
+	}
+	b = append(b, ']')
+	l.last.Store(&encodedTools{slices.Clone(tools), b})
+	return b
+}
+
+func sameTool(a, b agent.ToolSpec) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.Strict == b.Strict &&
+		bytes.Equal(a.Schema, b.Schema)
+}

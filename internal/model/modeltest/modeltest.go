@@ -1,0 +1,324 @@
+// Package modeltest has what the tests of all adapters need: a fake endpoint, the scripted one, and
+// random histories. Only tests use it.
+package modeltest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/history"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+	"github.com/agent-lsp/agent-lsp/internal/model/script"
+)
+
+// Answer is what a fake endpoint answers. The last body is repeated.
+type Answer struct {
+	Status int
+	Kind   string // content type
+	Bodies []string
+	Header map[string]string
+	Hold   bool // keeps the connection open at the end
+}
+
+// Stream is an event stream.
+func Stream(bodies ...string) Answer {
+	return Answer{Status: 200, Kind: "text/event-stream", Bodies: bodies}
+}
+
+// JSON is an answer that is not a stream.
+func JSON(status int, body string) Answer {
+	return Answer{Status: status, Kind: "application/json", Bodies: []string{body}}
+}
+
+// Serve serves an answer until the test ends, and keeps the bodies of the requests.
+func Serve(t testing.TB, a Answer) (url string, sent *[]string) {
+	t.Helper()
+	var mu sync.Mutex
+	sent = &[]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		*sent = append(*sent, string(body))
+		n := min(len(*sent), len(a.Bodies)) - 1
+		mu.Unlock()
+		for k, v := range a.Header {
+			w.Header().Set(k, v)
+		}
+		w.Header().Set("Content-Type", a.Kind)
+		w.WriteHeader(a.Status)
+		_, _ = io.WriteString(w, a.Bodies[n])
+		if a.Hold {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, sent
+}
+
+// Play serves a script until the test ends. The endpoint is strict.
+func Play(t testing.TB, lines ...string) *script.Server {
+	t.Helper()
+	s, err := script.Load(strings.NewReader(strings.Join(lines, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := script.Serve(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return server
+}
+
+// KeyOf returns a source that always has this key.
+func KeyOf(key string) modelhttp.KeyFunc {
+	return func(context.Context) (string, error) { return key, nil }
+}
+
+// User is a request with one message of the user.
+func User(text string) *agent.Request {
+	return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, text)}}
+}
+
+// Result is a tool's result.
+func Result(id, text string) *message.Message {
+	m := message.NewText(message.RoleTool, text)
+	m.CallID, m.Name = id, "read"
+	return m
+}
+
+// Calling is a reply that calls the tool read once for each id.
+func Calling(text string, ids ...string) *message.Message {
+	m := message.NewText(message.RoleAssistant, text)
+	for _, id := range ids {
+		m.Content = append(
+			m.Content,
+			message.Block{
+				Type: message.ToolUse,
+				Call: &message.ToolCall{
+					ID:   id,
+					Name: "read",
+					Args: json.RawMessage(`{"path":"a"}`),
+				},
+			},
+		)
+	}
+	return m
+}
+
+// Stored is a message as the journal gives it back.
+func Stored(t testing.TB, m *message.Message) *message.Message {
+	t.Helper()
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out message.Message
+	if err := json.Unmarshal(b, &out); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+// Summary is a reply in one line.
+func Summary(r *agent.Reply) string {
+	var b strings.Builder
+	for i := range r.Message.Content {
+		switch p := &r.Message.Content[i]; p.Type {
+		case message.ToolUse:
+			fmt.Fprintf(&b, "%s %s%s %s; ", p.Call.ID, p.Call.Name, p.Call.Args, p.Call.Raw)
+		default:
+			fmt.Fprintf(&b, "%s %q %s; ", p.Type, p.Text, p.Opaque)
+		}
+	}
+	u := r.Message.Usage
+	return fmt.Sprintf(
+		"%sstop %s, in %d out %d read %d write %d thought %d",
+		&b,
+		r.Message.Stop,
+		u.Input,
+		u.Output,
+		u.Cached,
+		u.CacheWrite,
+		u.Reasoning,
+	)
+}
+
+// SomeHistory makes a random history: any order of roles, calls of several providers, thinking that
+// is own and of other models, replies of these models.
+func SomeHistory(r *rand.Rand, models []string, own []message.Block) []*message.Message {
+	texts := []string{"", " ", "\n", "text", "\xff", "long " + strings.Repeat("x", 600)}
+	roles := []message.Role{
+		message.RoleUser, message.RoleAssistant, message.RoleAssistant, message.RoleTool,
+		message.RoleSystem,
+	}
+	var out []*message.Message
+	for range r.IntN(12) {
+		m := &message.Message{
+			Role:  roles[r.IntN(len(roles))],
+			Model: models[r.IntN(len(models))],
+		}
+		for range r.IntN(4) {
+			m.Content = append(m.Content, someBlock(r, m.Role, texts, own))
+		}
+		if m.Role == message.RoleTool {
+			m.IsError = r.IntN(3) == 0
+		}
+		if m.Role == message.RoleUser && r.IntN(10) == 0 {
+			m.App = "note"
+		}
+		out = append(out, m)
+	}
+	return uniqueCalls(r, history.Pair(out, nil))
+}
+
+func someBlock(r *rand.Rand, role message.Role, texts []string, own []message.Block) message.Block {
+	text := message.Block{Type: message.Text, Text: texts[r.IntN(len(texts))]}
+	if role != message.RoleAssistant {
+		switch r.IntN(5) {
+		case 0:
+			return message.Block{
+				Type:     message.Image,
+				MimeType: []string{"image/png", "image/bmp"}[r.IntN(2)],
+				Data:     []byte("x"),
+			}
+		case 1:
+			return message.Block{
+				Type:     message.File,
+				Name:     "f",
+				MimeType: []string{"application/pdf", "text/plain", "application/zip"}[r.IntN(3)],
+				Data:     []byte("x"),
+			}
+		}
+		return text
+	}
+	names := []string{"read", "a.b/c", "unnamed?", strings.Repeat("n", 200), "tool_search"}
+	switch r.IntN(4) {
+	case 0:
+		return own[r.IntN(len(own))]
+	case 1:
+		return message.Block{
+			Type:   message.Reasoning,
+			Text:   "theirs",
+			Opaque: json.RawMessage(`{"type":"reasoning","encrypted_content":"x"}`),
+		}
+	case 2:
+		return message.Block{
+			Type: message.ToolUse,
+			Call: &message.ToolCall{
+				ID:   "x",
+				Name: names[r.IntN(len(names))],
+				Args: json.RawMessage(`{"a":1}`),
+			},
+		}
+	}
+	return text
+}
+
+// uniqueCalls gives each call an id of its own, in the forms of several providers, and the results
+// follow.
+func uniqueCalls(r *rand.Rand, msgs []*message.Message) []*message.Message {
+	ids := []string{"call_%d", "functions.read:%d", "toolu_%d", "%d", "fc|%d ☃"}
+	n := 0
+	for _, m := range msgs {
+		for i := range m.Content {
+			if c := m.Content[i].Call; c != nil {
+				n++
+				own := *c
+				own.ID = fmt.Sprintf(ids[r.IntN(len(ids))], n)
+				m.Content[i].Call = &own
+			}
+		}
+	}
+	clean := make([]*message.Message, 0, len(msgs))
+	for _, m := range msgs {
+		if m.Role != message.RoleTool {
+			clean = append(clean, m)
+		}
+	}
+	clean = history.Pair(clean, nil)
+	for _, m := range clean {
+		if m.Name == "tool_search" {
+			m.Meta = map[string]json.RawMessage{
+				"activate": json.RawMessage(
+					[]string{`["one"]`, `["one","two"]`, `["gone"]`, `[]`}[r.IntN(4)],
+				),
+			}
+		}
+	}
+	return clean
+}
+
+// Long is a history of so many steps: a prompt, a reply with a call, and its result.
+func Long(steps int) (out []*message.Message) {
+	for i := range steps {
+		id := fmt.Sprint("c", i)
+		out = append(
+			out,
+			message.NewText(message.RoleUser, strings.Repeat("x", 600)),
+			Calling(strings.Repeat("y", 600), id),
+			Result(id, strings.Repeat("z", 3000)),
+		)
+	}
+	return out
+}
+
+// Wire is a transport that answers every request with Answer and keeps the last request.
+type Wire struct {
+	Answer string
+	URL    string
+	Header http.Header
+	Body   []byte
+}
+
+// RoundTrip answers a request.
+func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.URL, w.Header = r.URL.String(), r.Header
+	w.Body, _ = io.ReadAll(r.Body)
+	return Discard{w.Answer}.RoundTrip(r)
+}
+
+// Has checks a member of a body. want is JSON, "" for one that must be missing.
+func Has(t testing.TB, name string, body map[string]any, key, want string) {
+	t.Helper()
+	got, sent := body[key]
+	if want == "" {
+		if sent {
+			t.Errorf("%s: %s is sent: %v", name, key, got)
+		}
+		return
+	}
+	var w any
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := json.Marshal(got)
+	if b, _ := json.Marshal(w); string(a) != string(b) {
+		t.Errorf("%s: %s is\n%s, want\n%s", name, key, a, b)
+	}
+}
+
+// Discard is a transport that answers with Body and does not read the request, so that only its
+// making is measured.
+type Discard struct{ Body string }
+
+// RoundTrip answers a request.
+func (d Discard) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: 200,
+		Header:     http.Header{},
+		Body:       io.NopCloser(strings.NewReader(d.Body)),
+		Request:    r,
+	}, nil
+}

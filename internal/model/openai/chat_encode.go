@@ -1,0 +1,367 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+)
+
+// continueText stands between two answers in a row (the first was cut off and went on),
+// because strict providers want a user's word there.
+const continueText = "Continue."
+
+// encodeChat writes the body of a chat request. Each message's encoding is kept with the message, and stands in the
+// body without a copy where it is long.
+func (c *call) encodeChat() ([]byte, error) {
+	k := c.can()
+	if !k.call && c.req.ToolChoice != "" && c.req.ToolChoice != "auto" && c.req.ToolChoice != "none" {
+		return nil, c.ErrNoTools()
+	}
+	if !k.see {
+		c.NoticeImages(c.req)
+	}
+	b := make([]byte, 0, c.writtenSize())
+	b = append(b, '{')
+	for _, part := range []func([]byte, can) ([]byte, error){c.chatHead, c.chatMessages, c.chatTools} {
+		var err error
+		if b, err = part(b, k); err != nil {
+			return nil, err
+		}
+	}
+	return modelhttp.AppendExtra(b, c.m.opts.ExtraBody), nil
+}
+
+// writtenSize guesses how much of the body is written for this request alone.
+func (c *call) writtenSize() int {
+	n := 4096 + 128*len(c.req.Messages)
+	for _, s := range c.req.System {
+		n += len(s.Text) * 5 / 4
+	}
+	return n
+}
+
+func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
+	info := c.Client.Info(c.Model)
+	if !c.taken("model") {
+		b = modelhttp.AppendField(b, "model", c.Model)
+	}
+	if !c.m.opts.NoStream {
+		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
+		if c.m.dialect.streamUsage() && !c.taken("stream_options") {
+			b = append(modelhttp.AppendKey(b, "stream_options"), `{"include_usage":true}`...)
+		}
+	}
+	if n := c.outputLimit(info); n > 0 && !c.taken("max_tokens") && !c.taken("max_completion_tokens") {
+		b = modelhttp.AppendInt(b, c.limitField(), n)
+	}
+	b = c.sampling(b)
+	b = c.chatThinking(b)
+	if c.req.CacheKey != "" && c.m.dialect.cacheKey() && !c.taken("prompt_cache_key") {
+		b = modelhttp.AppendField(b, "prompt_cache_key", c.req.CacheKey)
+	}
+	return b, nil
+}
+
+// limitField is what the limit on the output is called: OpenAI's reasoning models refuse
+// the old name, most other servers know no new one.
+func (c *call) limitField() string {
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && !strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || catalog.Lookup(c.Model).Effort {
+		return "max_completion_tokens"
+	}
+	return "max_tokens"
+}
+
+// sampling appends the sampling parameters that are set and that the provider knows.
+func (c *call) sampling(b []byte) []byte {
+	s := c.req.Sampling
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && catalog.Lookup(c.Model).Effort {
+		if s.Temperature != 0 || s.TopP != 0 || s.PresencePenalty != 0 {
+			c.Notice(c.Model + " takes no temperature, topP or presencePenalty: they are not sent")
+		}
+		s.Temperature, s.TopP, s.PresencePenalty = 0, 0, 0
+	}
+	if !c.m.dialect.samplers() && (s.TopK != 0 || s.MinP != 0 || s.RepetitionPenalty != 0) {
+		c.Notice("the provider takes no topK, minP or repetitionPenalty: they are not sent")
+		s.TopK, s.MinP, s.RepetitionPenalty = 0, 0, 0
+	}
+	for _, f := range []struct {
+		key string
+		v   float64
+	}{
+		{"temperature", s.Temperature}, {"top_p", s.TopP}, {"top_k", float64(s.TopK)}, {"min_p", s.MinP},
+		{"presence_penalty", s.PresencePenalty}, {"repetition_penalty", s.RepetitionPenalty},
+	} {
+		if !c.taken(f.key) {
+			b = modelhttp.AppendFloat(b, f.key, f.v)
+		}
+	}
+	return b
+}
+
+// chatMessages appends the system prompt and the history.
+func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
+	b = append(modelhttp.AppendKey(b, "messages"), '[')
+	start := len(b)
+	b = c.chatSystem(b, k)
+	key := c.cacheKeyOf(APIChat, k)
+	encode := func(m *message.Message) ([]byte, error) { return c.chatMessage(m, k), nil }
+	var last message.Role
+	var pending []*message.Message // results whose images follow the run of results
+	for _, m := range c.req.Messages {
+		if modelhttp.Skipped(m) {
+			continue
+		}
+		if m.Role != message.RoleTool {
+			b, pending = c.chatImages(b, start, pending), nil
+		}
+		if m.Role == message.RoleAssistant && last == message.RoleAssistant {
+			b = append(modelhttp.Next(b, start), `{"role":"user","content":"`+continueText+`"}`...)
+		}
+		one, err := m.Encoded(key, encode)
+		if err != nil {
+			return nil, err
+		}
+		b = c.body.Put(modelhttp.Next(b, start), one)
+		if m.Role == message.RoleTool && k.see && modelhttp.HasImage(m) {
+			pending = append(pending, m)
+		}
+		last = m.Role
+	}
+	return append(c.chatImages(b, start, pending), ']'), nil
+}
+
+// chatImages appends the images of tool results as a user message: a tool message of the
+// chat API holds text alone.
+func (c *call) chatImages(b []byte, start int, results []*message.Message) []byte {
+	for _, m := range results {
+		b = append(modelhttp.Next(b, start), `{"role":"user","content":[{"type":"text","text":`...)
+		b = append(modelhttp.AppendString(b, "Images of the result of "+m.Name+":"), '}')
+		for i := range m.Content {
+			if m.Content[i].Type == message.Image {
+				b = c.chatImage(append(b, ','), &m.Content[i])
+			}
+		}
+		b = append(b, "]}"...)
+	}
+	return b
+}
+
+// chatSystem appends the system prompt: one text, or parts with cache marks where known.
+func (c *call) chatSystem(b []byte, k can) []byte {
+	system := c.req.System
+	if !k.call && len(c.req.Tools) > 0 {
+		system = append(system[:len(system):len(system)], agent.SystemBlock{Text: textToolPrompt(c.req.Tools)})
+	}
+	if len(system) == 0 {
+		return b
+	}
+	b = append(b, `{"role":"system","content":`...)
+	if !c.m.dialect.cacheControl(c.Model) {
+		texts := make([]string, 0, len(system))
+		for _, s := range system {
+			texts = append(texts, s.Text)
+		}
+		return append(modelhttp.AppendString(b, strings.Join(texts, "\n\n")), '}')
+	}
+	b = append(b, '[')
+	for i, s := range system {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = modelhttp.AppendString(append(b, `{"type":"text","text":`...), s.Text)
+		if s.Cache {
+			b = append(b, `,"cache_control":{"type":"ephemeral"}`...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
+// chatMessage encodes one message.
+func (c *call) chatMessage(m *message.Message, k can) []byte {
+	switch m.Role {
+	case message.RoleAssistant:
+		return c.chatAssistant(m, k)
+	case message.RoleTool:
+		return c.chatResult(m, k)
+	}
+	b := modelhttp.AppendField([]byte{'{'}, "role", string(m.Role))
+	return append(c.chatContent(modelhttp.AppendKey(b, "content"), m, k), '}')
+}
+
+// chatContent appends a user's content: a text, or parts where there is more than text.
+func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
+	if t, ok := plain(m, k); ok {
+		return modelhttp.AppendString(b, t)
+	}
+	b = append(b, '[')
+	start := len(b)
+	for i := range m.Content {
+		b = c.chatPart(modelhttp.Next(b, start), &m.Content[i], k)
+	}
+	return append(b, ']')
+}
+
+// plain returns the content as one text where it can be one.
+func plain(m *message.Message, k can) (string, bool) {
+	var parts []string
+	for i := range m.Content {
+		b := &m.Content[i]
+		switch {
+		case b.Type == message.Text || b.Type == message.Refusal:
+			parts = append(parts, b.Text)
+		case b.Type == message.Resource:
+			parts = append(parts, modelhttp.ResourceText(b))
+		case b.Type == message.Image && !k.see:
+			parts = append(parts, modelhttp.NoImage)
+		case b.Type == message.File && modelhttp.IsTextFile(b):
+			parts = append(parts, modelhttp.TextFile(b))
+		case b.Type == message.ToolReference:
+			parts = append(parts, b.Name)
+		case b.Type == message.Reasoning:
+		default:
+			return "", false
+		}
+	}
+	return strings.Join(parts, "\n\n"), true
+}
+
+func (c *call) chatPart(b []byte, p *message.Block, k can) []byte {
+	switch {
+	case p.Type == message.Image && k.see:
+		return c.chatImage(b, p)
+	case p.Type == message.File && !modelhttp.IsTextFile(p):
+		b = append(b, `{"type":"file","file":{`...)
+		b = modelhttp.AppendField(modelhttp.AppendField(b, "filename", p.Name), "file_data", modelhttp.DataURL(p))
+		return append(b, "}}"...)
+	}
+	t, _ := plain(&message.Message{Content: []message.Block{*p}}, k)
+	return append(modelhttp.AppendString(append(b, `{"type":"text","text":`...), t), '}')
+}
+
+func (c *call) chatImage(b []byte, p *message.Block) []byte {
+	return append(modelhttp.AppendString(append(b, `{"type":"image_url","image_url":{"url":`...), modelhttp.ImageURL(p)), "}}"...)
+}
+
+// chatResult encodes a tool's result.
+func (c *call) chatResult(m *message.Message, k can) []byte {
+	text, ok := plain(m, can{call: k.call})
+	if !ok {
+		text = m.TextContent()
+	}
+	if k.see && modelhttp.HasImage(m) {
+		text = m.TextContent()
+	}
+	if !k.call {
+		return append(modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "user"), "content", textToolResult(m.Name, text)), '}')
+	}
+	b := modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "tool"), "tool_call_id", m.CallID)
+	if c.m.dialect == Gemini {
+		b = modelhttp.AppendField(b, "name", m.Name)
+	}
+	return append(modelhttp.AppendField(b, "content", text), '}')
+}
+
+// chatAssistant encodes an answer. Its content is never null: some servers refuse that.
+func (c *call) chatAssistant(m *message.Message, k can) []byte {
+	b := modelhttp.AppendField([]byte{'{'}, "role", "assistant")
+	calls := m.ToolCalls()
+	if !k.call {
+		return append(modelhttp.AppendField(b, "content", textToolCalls(m.TextContent(), calls)), '}')
+	}
+	b = modelhttp.AppendField(b, "content", m.TextContent())
+	b = c.chatReasoning(b, m, len(calls) > 0)
+	if len(calls) == 0 {
+		return append(b, '}')
+	}
+	b = append(modelhttp.AppendKey(b, "tool_calls"), '[')
+	start := len(b)
+	for i := range m.Content {
+		if p := &m.Content[i]; p.Type == message.ToolUse && p.Call != nil {
+			b = c.chatCall(modelhttp.Next(b, start), p, m.Model == c.Model)
+		}
+	}
+	return append(b, "]}"...)
+}
+
+func (c *call) chatCall(b []byte, p *message.Block, own bool) []byte {
+	b = modelhttp.AppendField(append(b, '{'), "id", p.Call.ID)
+	b = append(b, `,"type":"function","function":{`...)
+	b = append(modelhttp.AppendField(modelhttp.AppendField(b, "name", p.Call.Name), "arguments", string(p.Call.Args)), '}')
+	if own && json.Valid(p.Opaque) {
+		b = append(modelhttp.AppendKey(b, "extra_content"), p.Opaque...)
+	}
+	return append(b, '}')
+}
+
+// chatReasoning appends the reasoning that the provider wants back.
+func (c *call) chatReasoning(b []byte, m *message.Message, calls bool) []byte {
+	if m.Model != c.Model {
+		return b
+	}
+	var thought strings.Builder
+	for i := range m.Content {
+		p := &m.Content[i]
+		if p.Type != message.Reasoning {
+			continue
+		}
+		thought.WriteString(p.Text)
+		var o struct {
+			Details json.RawMessage `json:"reasoning_details"`
+		}
+		if c.m.dialect == OpenRouter && json.Unmarshal(p.Opaque, &o) == nil && len(o.Details) > 0 {
+			b = append(modelhttp.AppendKey(b, "reasoning_details"), o.Details...)
+		}
+	}
+	if calls && c.m.dialect.replaysThought() && thought.Len() > 0 {
+		b = modelhttp.AppendField(b, "reasoning_content", thought.String())
+	}
+	return b
+}
+
+// chatTools appends the tools and the choice among them.
+func (c *call) chatTools(b []byte, k can) ([]byte, error) {
+	if !k.call || len(c.req.Tools) == 0 || c.taken("tools") {
+		return b, nil
+	}
+	b = c.body.Put(modelhttp.AppendKey(b, "tools"), c.m.Client.Tools.Encode(c.req.Tools, c.chatTool))
+	return c.toolChoice(b, `{"type":"function","function":{"name":`, "}}"), nil
+}
+
+// chatTool appends a tool as the chat API describes it.
+func (c *call) chatTool(b []byte, t *agent.ToolSpec) []byte {
+	b = append(b, `{"type":"function","function":`...)
+	return append(appendTool(b, t, t.Strict && c.m.dialect == OpenAI), '}')
+}
+
+// appendTool appends the object that both APIs describe a function with.
+func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
+	b = modelhttp.AppendField(append(b, '{'), "name", t.Name)
+	b = modelhttp.AppendField(b, "description", t.Description)
+	b = modelhttp.AppendKey(b, "parameters")
+	if json.Valid(t.Schema) && len(t.Schema) > 0 {
+		b = append(b, t.Schema...)
+	} else {
+		b = append(b, `{"type":"object","properties":{}}`...)
+	}
+	if strict {
+		b = append(modelhttp.AppendKey(b, "strict"), "true"...)
+	}
+	return append(b, '}')
+}
+
+func (c *call) toolChoice(b []byte, open, closing string) []byte {
+	switch choice := c.req.ToolChoice; choice {
+	case "":
+		return b
+	case "auto", "none", "required":
+		return modelhttp.AppendField(b, "tool_choice", choice)
+	default:
+		return append(modelhttp.AppendString(append(modelhttp.AppendKey(b, "tool_choice"), open...), choice), closing...)
+	}
+}

@@ -1,0 +1,47 @@
+package openai
+
+import (
+	"context"
+	"errors"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// Embed turns texts into vectors by the model, which must be one for embeddings; one vector for each text, in order.
+func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return attempt(ctx, m, &agent.Request{}, nil, func(c *call) ([][]float32, error) { return c.embed(texts) })
+}
+
+func (c *call) embed(texts []string) ([][]float32, error) {
+	_, err := c.client().CreateEmbeddings(c.Ctx, goopenai.EmbeddingRequestStrings{Input: texts, Model: goopenai.EmbeddingModel(c.m.opts.Model)})
+	var answer struct {
+		Error jsontext.Value `json:"error"`
+		Data  []struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := c.readWhole(err, &answer); err != nil {
+		return nil, err
+	}
+	if modelhttp.Present(answer.Error) {
+		return nil, c.Failure(answer.Error)
+	}
+	vectors := make([][]float32, len(texts))
+	for _, d := range answer.Data {
+		if d.Index >= 0 && d.Index < len(vectors) {
+			vectors[d.Index] = d.Embedding
+		}
+	}
+	for _, v := range vectors {
+		if len(v) == 0 {
+			return nil, errors.New("the provider gave no vector for a text")
+		}
+	}
+	return vectors, nil
+}

@@ -1,0 +1,39 @@
+package openai
+
+import (
+	"fmt"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// taken says whether the user sets the field in provider settings.
+func (c *call) taken(key string) bool {
+	_, ok := c.m.opts.ExtraBody[key]
+	return ok
+}
+
+// can says what the call's model can do.
+type can struct{ see, call bool }
+
+func (c *call) can() can {
+	i := c.Client.Info(c.Model)
+	return can{see: i.Vision == nil || *i.Vision, call: i.Tools == nil || *i.Tools}
+}
+
+// cacheKeyOf names a message's encoding and everything that changes it.
+func (c *call) cacheKeyOf(api string, k can) string {
+	return fmt.Sprintf("%s/%s/%s/%t/%t", api, c.m.dialect, c.Model, k.see, k.call)
+}
+
+// outputLimit is the limit on the answer's tokens; 0 leaves it to the provider (see
+// Dialect.derivesLimit).
+func (c *call) outputLimit(info agent.ModelInfo) int {
+	derived := 0
+	known := info.MaxOutput > 0 || info.ContextWindow > 0 || c.m.dialect == Anthropic
+	if c.m.dialect.derivesLimit() && known {
+		derived = modelhttp.DerivedOutput + c.anthropicBudget(modelhttp.DerivedOutput)
+	}
+	return c.OutputLimit(c.req, derived)
+}

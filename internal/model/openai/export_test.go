@@ -1,0 +1,25 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+)
+
+// ContextWindow returns the window of a model in tokens, 0 where the table does not know it.
+func ContextWindow(model string) int { return catalog.Lookup(model).Window }
+
+// textOnly gathers the visible text and checks that each delta is UTF-8.
+func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
+	return func(d agent.Delta) {
+		if !utf8.ValidString(d.Text) {
+			t.Fatalf("delta %q", d.Text)
+		}
+		if d.Kind == agent.DeltaText {
+			b.WriteString(d.Text)
+		}
+	}
+}

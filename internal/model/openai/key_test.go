@@ -1,0 +1,95 @@
+package openai_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/openai"
+)
+
+// TestRefusedKeyIsAskedAnewOnce: after a 401 the key is asked for anew, once; the same again is not sent again, and
+// where whoever gives the key knows no other, nothing is asked.
+func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		keys       []string
+		another    bool
+		sent, want string
+	}{
+		{"another", []string{"old", "new"}, true, "old new", ""},
+		{"the same", []string{"old", "old"}, true, "old", "auth"},
+		{"another that is refused too", []string{"old", "older", "new"}, true, "old older", "auth"},
+		{"no other", []string{"old", "new"}, false, "old", "auth"},
+	} {
+		var sent []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+			if sent = append(sent, key); key != "new" {
+				say(401, "application/json", `{"error":{"message":"no"}}`)(w, r)
+				return
+			}
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/models"):
+				say(200, "application/json", `{"data":[{"id":"m"}]}`)(w, r)
+			case strings.HasSuffix(r.URL.Path, "/embeddings"):
+				say(200, "application/json", `{"data":[{"index":0,"embedding":[1,0]}]}`)(w, r)
+			default:
+				say(200, sse, sound)(w, r)
+			}
+		}))
+		asked := 0
+		m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m", KeyRefused: func(string) bool { return c.another }, Key: func(context.Context) (string, error) { asked++; return c.keys[asked-1], nil }}})
+		for _, do := range []func() error{
+			func() error { _, err := m.Generate(t.Context(), user("hi"), nil); return err },
+			func() error { _, err := m.Models(t.Context()); return err },
+			func() error { _, err := m.Embed(t.Context(), []string{"hi"}); return err },
+		} {
+			sent, asked = nil, 0
+			err := do()
+			kind := ""
+			if e := retry.As(err); e != nil {
+				kind = string(e.Kind)
+			}
+			if got := strings.Join(sent, " "); got != c.sent || kind != c.want {
+				t.Errorf("%s: sent %q, %v; want %q, %q", c.name, got, err, c.sent, c.want)
+			}
+		}
+		m.Close()
+		server.Close()
+	}
+}
+
+// TestKeyIsInNoError: whichever way a provider repeats the key, and however near to the end of what is shown of its
+// words, the error does not hold it.
+func TestKeyIsInNoError(t *testing.T) {
+	const key = `q7"Zz\key/9+w`
+	server, now := provider(t)
+	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m", Key: func(context.Context) (string, error) { return key, nil }}})
+	defer m.Close()
+	long := strings.Repeat("x", 590)
+	for _, body := range []string{
+		fmt.Sprintf(`{"error":{"message":%q}}`, "bad key "+key),
+		fmt.Sprintf(`{"error":{"message":%q}}`, fmt.Sprintf(`{"detail":%q}`, "bad key "+key)),
+		fmt.Sprintf(`{"error":{"message":%q}}`, long+key),
+		`{"error":{"message":"GET /v1?key=q7%22Zz%5Ckey%2F9%2Bw failed"}}`,
+		"no JSON at all: " + key,
+	} {
+		for _, serve := range []func(http.ResponseWriter, *http.Request){say(401, "application/json", body), say(500, "text/plain", body), say(200, sse, "event: error\ndata: "+body+"\n\n"), say(200, sse, "data: "+key+"\n\n"+done)} {
+			now.Store(&fault{serve: serve})
+			_, generated := m.Generate(t.Context(), user("hi"), nil)
+			_, embedded := m.Embed(t.Context(), []string{"hi"})
+			for _, err := range []error{generated, embedded} {
+				if e := retry.As(err); e == nil || strings.Contains(e.Error(), "9+w") || strings.Contains(e.Error(), "9%2Bw") || strings.Contains(e.Error(), "q7") {
+					t.Errorf("%s: %v", body, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package openai
+
+import (
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// wireModel is an entry of a model list in the words of all providers.
+type wireModel struct {
+	ID            string         `json:"id"`
+	ContextLength jsontext.Value `json:"context_length"` // OpenRouter
+	ContextWindow jsontext.Value `json:"context_window"` // Groq
+	MaxModelLen   jsontext.Value `json:"max_model_len"`  // vLLM
+	MaxContext    jsontext.Value `json:"max_context_length"`
+	Meta          struct {
+		Train jsontext.Value `json:"n_ctx_train"` // llama-server
+	} `json:"meta"`
+	Architecture struct {
+		Input []string `json:"input_modalities"` // OpenRouter
+	} `json:"architecture"`
+	Parameters []string `json:"supported_parameters"`
+}
+
+// list asks for the models.
+func (c *call) list() ([]agent.ModelInfo, error) {
+	_, err := c.client().ListModels(c.Ctx)
+	var answer struct {
+		Error jsontext.Value `json:"error"`
+		Data  []wireModel    `json:"data"`
+	}
+	if err := c.readWhole(err, &answer); err != nil {
+		return nil, err
+	}
+	if modelhttp.Present(answer.Error) {
+		return nil, c.Failure(answer.Error)
+	}
+	list := make([]agent.ModelInfo, 0, len(answer.Data))
+	for i := range answer.Data {
+		if answer.Data[i].ID != "" {
+			list = append(list, c.m.listed(&answer.Data[i]))
+		}
+	}
+	return list, nil
+}
+
+// readWhole reads the answer of a request that is no stream; err is what go-openai made of it. go-openai reads the
+// stream form that Do makes of the answer and fails on it; what it was is kept in the answer, with the fields that
+// go-openai's own type has not.
+func (c *call) readWhole(err error, answer any) error {
+	var whole []byte
+	if c.answer != nil {
+		whole = c.answer.Whole
+	}
+	switch {
+	case whole == nil && err == nil:
+		return c.ErrCut()
+	case whole == nil:
+		return err
+	case jsonv2.Unmarshal(whole, answer, modelhttp.Lenient) != nil:
+		return c.Unreadable(whole)
+	}
+	return nil
+}
+
+// listed joins what the provider says of a model with what the table knows.
+func (m *Model) listed(w *wireModel) agent.ModelInfo {
+	i := m.Client.Info(w.ID)
+	for _, v := range []jsontext.Value{w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train} {
+		if n, ok := modelhttp.Integer(v); ok && n > 0 && m.opts.ContextWindow == 0 {
+			i.ContextWindow = n
+			break
+		}
+	}
+	if len(w.Architecture.Input) > 0 {
+		i.Vision = contains(w.Architecture.Input, "image")
+	}
+	if len(w.Parameters) > 0 {
+		i.Tools = contains(w.Parameters, "tools")
+	}
+	return i
+}
+
+func contains(list []string, s string) *bool {
+	found := false
+	for _, v := range list {
+		found = found || v == s
+	}
+	return &found
+}

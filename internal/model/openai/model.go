@@ -1,0 +1,107 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// DefaultBaseURL is OpenAI's own.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// The values of Options.API.
+const (
+	APIChat      = "chat"
+	APIResponses = "responses"
+)
+
+// Options configures a Model. The zero value is OpenAI's chat API without a key. BaseURL goes up
+// to and including "/v1"; an empty KeyHeader is "api-key" for Azure.
+type Options struct {
+	modelhttp.Options
+	Organization string
+	API          string  // APIChat (default) or APIResponses
+	Dialect      Dialect // "" = by BaseURL
+}
+
+// Model is one model of one provider. Safe for concurrent use. Close it when it is no longer
+// needed.
+type Model struct {
+	*modelhttp.Client
+	opts    Options
+	dialect Dialect
+}
+
+var _ agent.Model = (*Model)(nil)
+
+// New returns a Model. It does not touch the network; for an https endpoint it begins to
+// load the system's certificates in the background.
+func New(opts Options) *Model {
+	if opts.BaseURL == "" {
+		opts.BaseURL = DefaultBaseURL
+	}
+	opts.EndMark, opts.PathHint = endMark, "most providers' ends in /v1"
+	if u, err := url.Parse(opts.BaseURL); err == nil && opts.Dialect == "" {
+		opts.Dialect = DialectOf(u)
+	}
+	if opts.KeyHeader == "" && opts.Dialect == Azure {
+		opts.KeyHeader = "api-key"
+	}
+	client := modelhttp.New(opts.Options)
+	opts.Options = client.Options
+	return &Model{Client: client, opts: opts, dialect: opts.Dialect}
+}
+
+// Info says what the configured model can do.
+func (m *Model) Info() agent.ModelInfo { return m.Client.Info(m.opts.Model) }
+
+// Generate makes one call; see agent.Model.
+func (m *Model) Generate(
+	ctx context.Context,
+	req *agent.Request,
+	on func(agent.Delta),
+) (*agent.Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if on == nil {
+		on = func(agent.Delta) {}
+	}
+	return attempt(ctx, m, req, on, (*call).run)
+}
+
+// attempt makes a call by run.
+func attempt[T any](
+	ctx context.Context,
+	m *Model,
+	req *agent.Request,
+	on func(agent.Delta),
+	run func(*call) (T, error),
+) (T, error) {
+	return modelhttp.Attempt(
+		ctx,
+		m.Client,
+		cmp.Or(req.Model, m.opts.Model),
+		func(c *modelhttp.Call) (T, error) {
+			return run(&call{Call: c, m: m, req: req, on: c.Listen(on)})
+		},
+	)
+}
+
+// Models lists the provider's models, with what it says of them and the table knows.
+func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
+	return attempt(ctx, m, &agent.Request{}, nil, (*call).list)
+}
+
+// errNoReply is a stream that ended in order and said nothing at all.
+func errNoReply() error {
+	return &retry.Error{
+		Kind:    retry.Transient,
+		Message: "the provider answered without any choice",
+		Hint:    retry.Hint(retry.Transient),
+	}
+}

@@ -1,0 +1,309 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+)
+
+// encodeResponses writes the body of a responses request. The history is sent each time
+// (store:false), reasoning comes and goes encrypted.
+func (c *call) encodeResponses() ([]byte, error) {
+	k := c.can()
+	if !k.call && c.req.ToolChoice != "" && c.req.ToolChoice != "auto" &&
+		c.req.ToolChoice != "none" {
+		return nil, c.ErrNoTools()
+	}
+	if !k.see {
+		c.NoticeImages(c.req)
+	}
+	b := append(make([]byte, 0, c.writtenSize()), '{')
+	b = c.responsesHead(b, k)
+	d := c.deferring(k)
+	b, err := c.responsesInput(append(modelhttp.AppendKey(b, "input"), '['), k, d)
+	if err != nil {
+		return nil, err
+	}
+	return modelhttp.AppendExtra(c.responsesTools(append(b, ']'), k, d), c.m.opts.ExtraBody), nil
+}
+
+// responsesInput appends the history's items.
+func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, error) {
+	start := len(b)
+	key := c.cacheKeyOf(APIResponses, k)
+	if d != nil {
+		key += "/" + searchItem
+	}
+	encode := func(m *message.Message) ([]byte, error) { return c.responsesMessage(m, k, d), nil }
+	var after []byte // what follows the run of results
+	for _, m := range c.req.Messages {
+		if modelhttp.Skipped(m) {
+			continue
+		}
+		if m.Role != message.RoleTool && len(after) > 0 {
+			b, after = append(modelhttp.Next(b, start), after...), nil
+		}
+		if d.Found(m) { // depends on more than the message
+			b = c.searchOutput(modelhttp.Next(b, start), d, m)
+			if said := said(d, m); len(said) > 0 {
+				after = append(modelhttp.Next(after, 0), said...)
+			}
+			continue
+		}
+		one, err := m.Encoded(key, encode)
+		if err != nil {
+			return nil, err
+		}
+		if len(one) > 0 {
+			b = c.body.Put(modelhttp.Next(b, start), one)
+		}
+	}
+	if len(after) > 0 {
+		b = append(modelhttp.Next(b, start), after...)
+	}
+	return b, nil
+}
+
+func (c *call) responsesHead(b []byte, k can) []byte {
+	if !c.taken("model") {
+		b = modelhttp.AppendField(b, "model", c.Model)
+	}
+	if !c.taken("store") {
+		b = append(modelhttp.AppendKey(b, "store"), "false"...)
+	}
+	if !c.m.opts.NoStream {
+		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
+	}
+	var texts []string
+	for _, s := range c.req.System {
+		texts = append(texts, s.Text)
+	}
+	if !k.call && len(c.req.Tools) > 0 {
+		texts = append(texts, textToolPrompt(c.req.Tools))
+	}
+	if len(texts) > 0 {
+		b = modelhttp.AppendField(b, "instructions", strings.Join(texts, "\n\n"))
+	}
+	if n := c.outputLimit(c.Client.Info(c.Model)); n > 0 && !c.taken("max_output_tokens") {
+		b = modelhttp.AppendInt(b, "max_output_tokens", n)
+	}
+	b = c.responsesSampling(b)
+	level := c.req.Thinking.Level
+	asked := level != "" && c.takesEffort(level)
+	if (asked || catalog.Lookup(c.Model).Effort) && !c.taken("include") {
+		b = append(modelhttp.AppendKey(b, "include"), `["reasoning.encrypted_content"]`...)
+	}
+	if asked && !c.taken("reasoning") {
+		b = append(modelhttp.AppendKey(b, "reasoning"), `{"summary":"auto"`...)
+		b = append(modelhttp.AppendField(b, "effort", effort(c.Model, level)), '}')
+	}
+	if c.req.CacheKey != "" && !c.taken("prompt_cache_key") {
+		b = modelhttp.AppendField(b, "prompt_cache_key", c.req.CacheKey)
+	}
+	return b
+}
+
+// responsesSampling appends the two sampling parameters that the API knows, where the model takes
+// them.
+func (c *call) responsesSampling(b []byte) []byte {
+	s := c.req.Sampling
+	if catalog.Lookup(c.Model).Effort {
+		if s.Temperature != 0 || s.TopP != 0 {
+			c.Notice(c.Model + " takes no temperature or topP: they are not sent")
+		}
+		s.Temperature, s.TopP = 0, 0
+	}
+	if s.TopK != 0 || s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
+		c.Notice(
+			"the responses API takes no topK, minP, presencePenalty or repetitionPenalty: they are not sent",
+		)
+	}
+	if !c.taken("temperature") {
+		b = modelhttp.AppendFloat(b, "temperature", s.Temperature)
+	}
+	if !c.taken("top_p") {
+		b = modelhttp.AppendFloat(b, "top_p", s.TopP)
+	}
+	return b
+}
+
+// responsesMessage encodes a message as one or more input items.
+func (c *call) responsesMessage(m *message.Message, k can, d *modelhttp.Loaded) []byte {
+	switch m.Role {
+	case message.RoleAssistant:
+		return c.responsesAssistant(m, k, d)
+	case message.RoleTool:
+		return c.responsesResult(m, k)
+	}
+	b := modelhttp.AppendField([]byte{'{'}, "role", string(m.Role))
+	b = modelhttp.AppendKey(b, "content")
+	if t, ok := plain(m, k); ok {
+		return append(modelhttp.AppendString(b, t), '}')
+	}
+	return append(c.responsesParts(b, m, k), '}')
+}
+
+func (c *call) responsesParts(b []byte, m *message.Message, k can) []byte {
+	b = append(b, '[')
+	start := len(b)
+	for i := range m.Content {
+		p := &m.Content[i]
+		switch {
+		case p.Type == message.Image && k.see:
+			b = append(
+				modelhttp.AppendString(
+					append(modelhttp.Next(b, start), `{"type":"input_image","image_url":`...),
+					modelhttp.ImageURL(p),
+				),
+				'}',
+			)
+		case p.Type == message.File && !modelhttp.IsTextFile(p):
+			b = modelhttp.AppendField(
+				append(modelhttp.Next(b, start), `{"type":"input_file"`...),
+				"filename",
+				p.Name,
+			)
+			b = append(modelhttp.AppendField(b, "file_data", modelhttp.DataURL(p)), '}')
+		default:
+			t, _ := plain(&message.Message{Content: []message.Block{*p}}, k)
+			b = append(
+				modelhttp.AppendString(
+					append(modelhttp.Next(b, start), `{"type":"input_text","text":`...),
+					t,
+				),
+				'}',
+			)
+		}
+	}
+	return append(b, ']')
+}
+
+func (c *call) responsesResult(m *message.Message, k can) []byte {
+	text, ok := plain(m, can{call: k.call})
+	if !k.call {
+		return append(
+			modelhttp.AppendField(
+				modelhttp.AppendField([]byte{'{'}, "role", "user"),
+				"content",
+				textToolResult(m.Name, text),
+			),
+			'}',
+		)
+	}
+	b := modelhttp.AppendField([]byte{'{'}, "type", "function_call_output")
+	b = modelhttp.AppendKey(modelhttp.AppendField(b, "call_id", m.CallID), "output")
+	if k.see && modelhttp.HasImage(m) || !ok {
+		return append(c.responsesParts(b, m, k), '}')
+	}
+	return append(modelhttp.AppendString(b, text), '}')
+}
+
+// responsesAssistant encodes an answer's items in order. A reasoning item is sent back only
+// to the model that made it, and only with what followed it: alone it is refused.
+func (c *call) responsesAssistant(m *message.Message, k can, d *modelhttp.Loaded) []byte {
+	var b, held []byte
+	if !k.call {
+		b = modelhttp.AppendField([]byte{'{'}, "role", "assistant")
+		return append(
+			modelhttp.AppendField(b, "content", textToolCalls(m.TextContent(), m.ToolCalls())),
+			'}',
+		)
+	}
+	for i := range m.Content {
+		p := &m.Content[i]
+		var one []byte
+		switch {
+		case p.Type == message.Reasoning && m.Model == c.Model && c.takesBack(p.Opaque):
+			held = append(modelhttp.Next(held, 0), p.Opaque...)
+			continue
+		case (p.Type == message.Text || p.Type == message.Refusal) && p.Text != "":
+			one = append(
+				modelhttp.AppendField(
+					modelhttp.AppendField([]byte{'{'}, "role", "assistant"),
+					"content",
+					p.Text,
+				),
+				'}',
+			)
+		case p.Type == message.ToolUse && p.Call != nil && d != nil && p.Call.Name == modelhttp.SearchTool:
+			one = append(
+				modelhttp.AppendField(
+					[]byte(`{"type":"tool_search_call","execution":"client","status":"completed"`),
+					"call_id",
+					p.Call.ID,
+				),
+				`,"arguments":`...)
+			one = append(append(one, p.Call.Args...), '}')
+		case p.Type == message.ToolUse && p.Call != nil:
+			one = modelhttp.AppendField(
+				modelhttp.AppendField([]byte{'{'}, "type", "function_call"),
+				"call_id",
+				p.Call.ID,
+			)
+			one = append(
+				modelhttp.AppendField(
+					modelhttp.AppendField(one, "name", p.Call.Name),
+					"arguments",
+					string(p.Call.Args),
+				),
+				'}',
+			)
+		default:
+			continue
+		}
+		if len(held) > 0 {
+			b, held = append(modelhttp.Next(b, 0), held...), nil
+		}
+		b = append(modelhttp.Next(b, 0), one...)
+	}
+	return b
+}
+
+// takesBack says whether the provider takes back what it sent of a reasoning item. One that is not
+// encrypted is only a name of what the provider has stored, and it stores nothing; local servers
+// know no encryption and take the thought itself.
+func (c *call) takesBack(raw json.RawMessage) bool {
+	var o struct {
+		Type      string
+		Encrypted string `json:"encrypted_content"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &o) != nil || o.Type != "reasoning" {
+		return false
+	}
+	return o.Encrypted != "" || c.m.dialect == Local || c.m.dialect == Ollama
+}
+
+func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
+	if !k.call || len(c.req.Tools) == 0 || c.taken("tools") {
+		return b
+	}
+	b = append(modelhttp.AppendKey(b, "tools"), '[')
+	start := len(b)
+	for i := range c.req.Tools {
+		switch t := &c.req.Tools[i]; {
+		case d.Has(t.Name): // stands where it was found
+		case d != nil && t.Name == modelhttp.SearchTool:
+			b = appendSearchTool(modelhttp.Next(b, start), t)
+		default:
+			b = appendFunction(modelhttp.Next(b, start), t, "")
+		}
+	}
+	return c.toolChoice(append(b, ']'), `{"type":"function","name":`, "}")
+}
+
+// appendFunction appends a function as the responses API describes it; more are further members.
+func appendFunction(b []byte, t *agent.ToolSpec, more string) []byte {
+	at := len(b)
+	b = appendTool(b, t, t.Strict)
+	head := `{"type":"function",` + more
+	if !t.Strict { // here strict is the default
+		head += `"strict":false,`
+	}
+	return slices.Replace(b, at, at+1, []byte(head)...)
+}

@@ -1,0 +1,104 @@
+package openai
+
+import (
+	"bytes"
+	"io"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+// endMark is the data of the event that ends a stream of the chat API.
+const endMark = "[DONE]"
+
+// errorMark goes first in an error event's object, so that go-openai takes it for a chunk
+// and hands it on as it is.
+const errorMark = `{"_":0,`
+
+// stream is an answer in the one form that go-openai reads right: one `data: JSON` line per
+// event, ended by \n. An error event keeps its own way past go-openai, which would lose its
+// details: its object is marked (see errorMark).
+type stream struct {
+	events *modelhttp.Events // nil: the answer was one document, which is in out
+	out    []byte            // ready for the reader: out[pos:]
+	pos    int
+}
+
+func newStream(a *modelhttp.Answer) *stream {
+	s := &stream{events: a.Events}
+	if a.Events == nil {
+		s.add(modelhttp.Event{Data: bytes.TrimSpace(oneLine(a.Whole))})
+		if !bytes.HasPrefix(s.out, []byte("data: "+errorMark)) {
+			s.out = append(s.out, "data: "+endMark+"\n\n"...)
+		}
+	}
+	return s
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	for s.pos == len(s.out) {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	k := copy(p, s.out[s.pos:])
+	s.pos += k
+	return k, nil
+}
+
+// fill takes the next event, and those that are there already.
+func (s *stream) fill() error {
+	s.out, s.pos = s.out[:0], 0
+	if s.events == nil {
+		return io.EOF
+	}
+	e, err := s.events.Next()
+	if err != nil {
+		return err
+	}
+	s.add(e)
+	for s.events.Ready() {
+		if e, err = s.events.Next(); err != nil {
+			return nil
+		}
+		s.add(e)
+	}
+	return nil
+}
+
+// add appends an event.
+func (s *stream) add(e modelhttp.Event) {
+	s.out = append(s.out, "data: "...)
+	switch {
+	case isErrorObject(e.Data):
+		s.out = append(append(s.out, errorMark...), e.Data[1:]...)
+	case e.IsError:
+		s.out = append(
+			append(
+				append(append(s.out, errorMark...), `"error":`...),
+				modelhttp.QuoteUnlessJSON(e.Data)...),
+			'}',
+		)
+	default:
+		s.out = append(s.out, e.Data...)
+	}
+	s.out = append(s.out, '\n', '\n')
+}
+
+// isErrorObject says whether the event's object begins with an error.
+func isErrorObject(data []byte) bool {
+	if data[0] != '{' {
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t"), []byte(`"error"`))
+}
+
+// oneLine replaces line ends, which within JSON are only white space.
+func oneLine(b []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, b)
+}

@@ -1,0 +1,37 @@
+package openai
+
+import (
+	"strings"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// A model without tool support is told of the tools in its prompt and writes its calls in
+// text, where the engine's fallback parser (package repair) finds them.
+
+// textToolPrompt describes the tools and the form of a call.
+func textToolPrompt(tools []agent.ToolSpec) string {
+	b := []byte("You can use tools. To call one, write exactly this, and then stop and wait for the result:\n" +
+		"<tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\nThe tools, one JSON object a line:\n")
+	for i := range tools {
+		b = append(appendTool(b, &tools[i], false), '\n')
+	}
+	return string(b)
+}
+
+// textToolCalls is an answer's text with its calls as the model wrote them.
+func textToolCalls(text string, calls []*message.ToolCall) string {
+	for _, c := range calls {
+		one := modelhttp.AppendField([]byte{'{'}, "name", c.Name)
+		one = append(append(modelhttp.AppendKey(one, "arguments"), c.Args...), '}')
+		text = strings.TrimRight(text, "\n") + "\n<tool_call>\n" + string(one) + "\n</tool_call>"
+	}
+	return strings.TrimLeft(text, "\n")
+}
+
+func textToolResult(name, text string) string {
+	return "<tool_response name=\"" + name + "\">\n" + text + "\n</tool_response>"
+}

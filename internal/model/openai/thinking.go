@@ -1,0 +1,141 @@
+package openai
+
+import (
+	"slices"
+
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+)
+
+// thinkingBudgets are the tokens for a level where a provider wants a number and none is set.
+var thinkingBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
+
+// chatThinking appends how much the model should think, in the provider's own words. An
+// unset level appends nothing; "off" is sent, for models that think unless told not to.
+func (c *call) chatThinking(b []byte) []byte {
+	t := c.req.Thinking
+	if t.Level == "" || slices.ContainsFunc([]string{"reasoning_effort", "reasoning", "thinking"}, c.taken) {
+		return b
+	}
+	off := t.Level == "off"
+	switch c.m.dialect {
+	case OpenAI, Azure:
+		if !c.takesEffort(t.Level) {
+			return b
+		}
+		return modelhttp.AppendField(b, "reasoning_effort", effort(c.Model, t.Level))
+	case OpenRouter:
+		return c.openRouterThinking(b, off, t.Budget)
+	case Anthropic:
+		if off {
+			return append(modelhttp.AppendKey(b, "thinking"), `{"type":"disabled"}`...)
+		}
+		budget := c.anthropicBudget(c.outputLimit(c.Client.Info(c.Model)))
+		if budget == 0 {
+			c.Notice("thinking is off: sampling.maxTokens leaves no room for it")
+			return b
+		}
+		b = append(modelhttp.AppendKey(b, "thinking"), `{"type":"enabled"`...)
+		return append(modelhttp.AppendInt(b, "budget_tokens", budget), '}')
+	case Gemini:
+		return c.geminiThinking(b, off, t.Budget)
+	case DeepSeek:
+		if off {
+			return append(modelhttp.AppendKey(b, "thinking"), `{"type":"disabled"}`...)
+		}
+		return append(modelhttp.AppendKey(b, "thinking"), `{"type":"enabled"}`...)
+	case Mistral:
+		return b
+	case Local:
+		return c.localThinking(b, off)
+	}
+	return modelhttp.AppendField(b, "reasoning_effort", effort(c.Model, t.Level))
+}
+
+// takesEffort says whether a level is sent to OpenAI's API: to the models that are known to take one, and, unless it
+// is off, to those that the table does not know, such as a deployment with a name of its own.
+func (c *call) takesEffort(level string) bool {
+	k := catalog.Lookup(c.Model)
+	if !k.Effort && k.Found && level != "off" {
+		c.Notice(c.Model + " takes no level of thinking: it is not sent")
+	}
+	return k.Effort || !k.Found && level != "off"
+}
+
+// minBudget is the least that Anthropic takes for thinking, tokens.
+const minBudget = 1024
+
+// anthropicBudget is what a request to Anthropic gives to thinking out of a limit on all of
+// the output: less than the whole, 0 where that is too little.
+func (c *call) anthropicBudget(limit int) int {
+	t := c.req.Thinking
+	if c.m.dialect != Anthropic || t.Level == "" || t.Level == "off" {
+		return 0
+	}
+	budget := t.Budget
+	if budget == 0 {
+		budget = thinkingBudgets[t.Level]
+	}
+	if limit < 2*minBudget {
+		return 0
+	}
+	return min(max(budget, minBudget), limit-minBudget)
+}
+
+func (c *call) openRouterThinking(b []byte, off bool, budget int) []byte {
+	b = append(modelhttp.AppendKey(b, "reasoning"), '{')
+	switch {
+	case off:
+		b = append(modelhttp.AppendKey(b, "enabled"), "false"...)
+	case budget > 0:
+		b = modelhttp.AppendInt(b, "max_tokens", budget)
+	default:
+		b = modelhttp.AppendField(b, "effort", c.req.Thinking.Level)
+	}
+	return append(b, '}')
+}
+
+func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
+	if budget > 0 && !off {
+		b = append(modelhttp.AppendKey(b, "extra_body"), `{"google":{"thinking_config":{"include_thoughts":true`...)
+		return append(modelhttp.AppendInt(b, "thinking_budget", budget), "}}}"...)
+	}
+	level := effort(c.Model, c.req.Thinking.Level)
+	if level == "xhigh" {
+		level = "high"
+	}
+	return modelhttp.AppendField(b, "reasoning_effort", level)
+}
+
+// localThinking serves chat templates with a switch, and those with levels.
+func (c *call) localThinking(b []byte, off bool) []byte {
+	if off {
+		return append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":false}`...)
+	}
+	b = append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":true`...)
+	level := c.req.Thinking.Level
+	switch level {
+	case "minimal":
+		level = "low"
+	case "xhigh":
+		level = "high"
+	}
+	return append(modelhttp.AppendField(b, "reasoning_effort", level), '}')
+}
+
+// effort is OpenAI's word for a level. The first models with levels know no "none" and no "xhigh".
+func effort(model, level string) string {
+	old := catalog.Lookup(model).OldEffort
+	switch {
+	case level == "off" && old:
+		return "low"
+	case level == "off":
+		return "none"
+	case level == "minimal" && old:
+		return "low"
+	case level == "xhigh" && old:
+		return "high"
+	}
+	return level
+}

@@ -1,0 +1,626 @@
+package script
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// Anthropic's Messages API (POST /v1/messages) in the form of its documentation. A strict script
+// refuses what the service refuses: see checkMessages.
+
+// messagesRequest is a request of the Messages API.
+type messagesRequest struct {
+	Model     string        `json:"model"`
+	MaxTokens int           `json:"max_tokens"`
+	Stream    bool          `json:"stream"`
+	System    []wireBlock   `json:"system"`
+	Messages  []wireTurn    `json:"messages"`
+	Tools     []messageTool `json:"tools"`
+	Choice    struct {
+		Type string `json:"type"`
+	} `json:"tool_choice"`
+	Thinking struct {
+		Type   string `json:"type"`
+		Budget int    `json:"budget_tokens"`
+	} `json:"thinking"`
+	Temperature *float64 `json:"temperature"`
+	TopK        *float64 `json:"top_k"`
+
+	paused bool // the reply before was paused: the request may end with it
+}
+
+type wireTurn struct {
+	Role    string      `json:"role"`
+	Content []wireBlock `json:"content"`
+}
+
+// wireBlock is a content block, with its JSON as it came.
+type wireBlock struct {
+	raw       json.RawMessage
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	CallID    string          `json:"tool_use_id"`
+	ToolName  string          `json:"tool_name"`
+	Content   json.RawMessage `json:"content"`
+	IsError   bool            `json:"is_error"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+	Cache     json.RawMessage `json:"cache_control"`
+	Source    struct {
+		Type  string `json:"type"`
+		Media string `json:"media_type"`
+	} `json:"source"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *wireBlock) UnmarshalJSON(raw []byte) error {
+	type plain wireBlock
+	if err := json.Unmarshal(raw, (*plain)(b)); err != nil {
+		return err
+	}
+	b.raw = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+type messageTool struct {
+	raw    json.RawMessage
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"input_schema"`
+	Cache  json.RawMessage `json:"cache_control"`
+	Defer  bool            `json:"defer_loading"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *messageTool) UnmarshalJSON(raw []byte) error {
+	type plain messageTool
+	if err := json.Unmarshal(raw, (*plain)(t)); err != nil {
+		return err
+	}
+	t.raw = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+// finishPaused is the finish reason after which a request ends with the reply itself.
+const finishPaused = "pause_turn"
+
+// messages answers a request of the Messages API.
+func (v *Server) messages(w http.ResponseWriter, r *http.Request) {
+	var req messagesRequest
+	size, ok := v.read(w, r, &req)
+	if !ok {
+		return
+	}
+	v.mu.Lock()
+	req.paused = v.paused
+	v.mu.Unlock()
+	look := req.view(size)
+	if r.Header.Get("Anthropic-Version") == "" {
+		look.wrong = invalid("anthropic-version: header is required")
+	}
+	st, err := v.script.play(look)
+	if err != nil {
+		refuseErr(w, err)
+		return
+	}
+	v.mu.Lock()
+	v.paused = st.Finish == finishPaused
+	bill := v.prefixes.bill(&req)
+	v.mu.Unlock()
+	p := &messagePlayer{player: newPlayer(w, r, st), bill: bill}
+	if req.Stream {
+		p.stream()
+	} else {
+		p.whole()
+	}
+}
+
+// view looks at a request. The results at the beginning of a user's message count as messages of
+// their own.
+func (r *messagesRequest) view(size int) *view {
+	v := &view{bytes: size, endsWithAnswer: r.paused, wrong: r.check()}
+	for _, t := range r.Tools {
+		v.tools += t.Name + " "
+	}
+	for _, b := range r.System {
+		v.texts = append(v.texts, b.Text)
+	}
+	for _, m := range r.Messages {
+		if m.Role == "assistant" {
+			v.add(answered(m))
+			continue
+		}
+		var rest []wireBlock
+		for _, b := range m.Content {
+			if b.Type == "tool_result" {
+				v.add(seen{role: "tool", callID: b.CallID}, contentText(b.Content))
+			} else {
+				rest = append(rest, b)
+			}
+		}
+		if len(rest) > 0 {
+			v.add(seen{role: m.Role}, blocksText(rest))
+			v.lastUser = rest[len(rest)-1].Text // messages of the user in a row come as one
+		}
+	}
+	return v
+}
+
+func answered(m wireTurn) (seen, string) {
+	s := seen{role: "assistant"}
+	for _, b := range m.Content {
+		if b.Type == "tool_use" {
+			s.calls = append(s.calls, seenCall{b.ID, b.Name, string(b.Input)})
+		}
+	}
+	return s, blocksText(m.Content)
+}
+
+func blocksText(blocks []wireBlock) (s string) {
+	for _, b := range blocks {
+		if s += b.Text + b.Thinking; b.Type != "text" && b.Type != "thinking" {
+			s += "[" + b.Type + "]"
+		}
+	}
+	return s
+}
+
+// signature is how the scripted model signs its thinking.
+func signature(thinking string) string {
+	sum := sha256.Sum256([]byte("signed by the script: " + thinking))
+	return "sig_" + hex.EncodeToString(sum[:])
+}
+
+// maxMarks is how many cache marks a request may have.
+const maxMarks = 4
+
+// check refuses what the service refuses, in addition to what every strict provider does.
+func (r *messagesRequest) check() error {
+	switch {
+	case r.MaxTokens < 1:
+		return invalid("max_tokens: Field required")
+	case r.Thinking.Type == "enabled" && (r.Thinking.Budget < 1024 || r.Thinking.Budget >= r.MaxTokens):
+		return invalid(
+			"thinking.budget_tokens: %d is not at least 1024 and less than max_tokens, %d",
+			r.Thinking.Budget,
+			r.MaxTokens,
+		)
+	case r.Thinking.Type == "adaptive" && r.Thinking.Budget != 0:
+		return invalid("thinking.adaptive.budget_tokens: Extra inputs are not permitted")
+	case r.thinks() && (r.Temperature != nil && *r.Temperature != 1 || r.TopK != nil):
+		return invalid(
+			"`temperature` may only be set to 1, and `top_k` must be unset, when thinking is enabled",
+		)
+	case r.thinks() && r.Choice.Type != "" && r.Choice.Type != "auto" && r.Choice.Type != "none":
+		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
+	case r.Choice.Type != "" && len(r.Tools) == 0:
+		return invalid("tool_choice may only be specified while providing tools")
+	}
+	marks, deferred := 0, map[string]bool{}
+	for _, t := range r.Tools {
+		if marks += set(t.Cache); !isObject(string(t.Schema)) || !toolName().MatchString(t.Name) {
+			return invalid("tools: %q has no name or schema that is allowed", t.Name)
+		}
+		if deferred[t.Name] = t.Defer; t.Defer && len(t.Cache) > 0 {
+			return invalid(
+				"tools: %q cannot have both defer_loading=true and cache_control set",
+				t.Name,
+			)
+		}
+	}
+	if len(r.Tools) > 0 &&
+		!slices.ContainsFunc(r.Tools, func(t messageTool) bool { return !t.Defer }) {
+		return invalid("At least one tool must have defer_loading=false.")
+	}
+	if err := r.checkReferences(deferred); err != nil {
+		return err
+	}
+	for _, b := range r.System {
+		if marks += set(b.Cache); strings.TrimSpace(b.Text) == "" {
+			return invalid("system: text content blocks must contain non-whitespace text")
+		}
+	}
+	for i, m := range r.Messages {
+		if err := r.checkTurn(i, m); err != nil {
+			return err
+		}
+		for _, b := range m.Content {
+			marks += set(b.Cache)
+		}
+	}
+	if marks > maxMarks {
+		return invalid(
+			"A maximum of %d blocks with cache_control may be provided. Found %d.",
+			maxMarks,
+			marks,
+		)
+	}
+	return r.checkThinkingTurn()
+}
+
+// checkReferences refuses a result that names a tool that the request does not defer, or that mixes
+// references with other content.
+func (r *messagesRequest) checkReferences(deferred map[string]bool) error {
+	for i, m := range r.Messages {
+		for _, b := range m.Content {
+			var inner []wireBlock
+			_ = json.Unmarshal(b.Content, &inner)
+			for _, c := range inner {
+				if c.Type == "tool_reference" && !deferred[c.ToolName] {
+					return invalid(
+						"messages.%d: Tool reference '%s' not found in available tools",
+						i,
+						c.ToolName,
+					)
+				}
+				if (c.Type == "tool_reference") != (inner[0].Type == "tool_reference") {
+					return invalid(
+						"messages.%d: tool_reference blocks cannot be mixed with other content",
+						i,
+					)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *messagesRequest) thinks() bool {
+	return r.Thinking.Type == "enabled" || r.Thinking.Type == "adaptive"
+}
+
+// set is 1 for a member that is there.
+func set(raw json.RawMessage) int {
+	if len(raw) > 0 {
+		return 1
+	}
+	return 0
+}
+
+func (r *messagesRequest) checkTurn(i int, m wireTurn) error {
+	want := "user"
+	if i%2 == 1 {
+		want = "assistant"
+	}
+	switch {
+	case m.Role != want:
+		return invalid(
+			"messages.%d: roles must alternate between \"user\" and \"assistant\", but found %q",
+			i,
+			m.Role,
+		)
+	case len(m.Content) == 0:
+		return invalid("messages.%d: all messages must have non-empty content", i)
+	}
+	results := true
+	for n, b := range m.Content {
+		if err := b.check(fmt.Sprintf("messages.%d.content.%d", i, n), m.Role); err != nil {
+			return err
+		}
+		if b.Type == "tool_result" && !results {
+			return invalid("messages.%d: tool_result blocks must come first in the content", i)
+		}
+		results = results && b.Type == "tool_result"
+	}
+	if last := m.Content[len(m.Content)-1]; m.Role == "assistant" &&
+		(last.Type == "thinking" || last.Type == "redacted_thinking") {
+		return invalid(
+			"messages.%d: The final block in an assistant message cannot be `%s`.",
+			i,
+			last.Type,
+		)
+	}
+	return nil
+}
+
+var callID = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func (b *wireBlock) check(at, role string) error {
+	switch b.Type {
+	case "text":
+		if strings.TrimSpace(b.Text) == "" {
+			return invalid("%s: text content blocks must contain non-whitespace text", at)
+		}
+	case "thinking":
+		if b.Signature != signature(b.Thinking) || role != "assistant" {
+			return invalid("%s: Invalid `signature` in `thinking` block", at)
+		}
+	case "redacted_thinking":
+		if !strings.HasPrefix(b.Data, "redacted by the script") || role != "assistant" {
+			return invalid("%s: Invalid `data` in `redacted_thinking` block", at)
+		}
+	case "tool_use":
+		if role != "assistant" || !callID().MatchString(b.ID) {
+			return invalid("%s.tool_use.id: String should match pattern %s", at, callID())
+		}
+	case "tool_result":
+		return b.checkResult(at, role)
+	case "image", "document":
+		return b.checkSource(at, role)
+	case "tool_reference":
+	default:
+		return invalid(
+			"%s: Input tag %q found using 'type' does not match any of the expected tags",
+			at,
+			b.Type,
+		)
+	}
+	if len(b.Cache) > 0 && (b.Type == "thinking" || b.Type == "redacted_thinking") {
+		return invalid("%s.%s.cache_control: Extra inputs are not permitted", at, b.Type)
+	}
+	return nil
+}
+
+func (b *wireBlock) checkResult(at, role string) error {
+	var inner []wireBlock
+	if len(b.Content) > 0 && json.Unmarshal(b.Content, &inner) != nil {
+		return invalid("%s.content: Input should be a valid list", at)
+	}
+	if role != "user" {
+		return invalid("%s: `tool_result` blocks can only be in `user` messages", at)
+	}
+	for i := range inner {
+		if b.IsError && inner[i].Type != "text" {
+			return invalid("%s: all content must be type `text` if `is_error` is true", at)
+		}
+		if err := inner[i].check(fmt.Sprintf("%s.content.%d", at, i), role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *wireBlock) checkSource(at, role string) error {
+	media := map[string]bool{
+		"image/jpeg": true,
+		"image/png":  true,
+		"image/gif":  true,
+		"image/webp": true,
+	}
+	if b.Type == "document" {
+		media = map[string]bool{"application/pdf": true}
+	}
+	switch {
+	case role != "user":
+		return invalid("%s: %s blocks can only be in user messages", at, b.Type)
+	case b.Source.Type == "base64" && !media[b.Source.Media]:
+		return invalid("%s.source.base64.media_type: %q is not allowed", at, b.Source.Media)
+	case b.Source.Type != "base64" && b.Source.Type != "url":
+		return invalid("%s.source: unknown type %q", at, b.Source.Type)
+	}
+	return nil
+}
+
+// checkThinkingTurn refuses a turn with calls that began without thinking, if thinking has a
+// budget.
+func (r *messagesRequest) checkThinkingTurn() error {
+	if r.Thinking.Type != "enabled" {
+		return nil
+	}
+	begin := 0
+	for i, m := range r.Messages {
+		if m.Role == "user" && m.Content[0].Type != "tool_result" {
+			begin = i
+		}
+	}
+	if begin+1 >= len(r.Messages) {
+		return nil
+	}
+	if first := r.Messages[begin+1].Content[0]; first.Type != "thinking" &&
+		first.Type != "redacted_thinking" {
+		return invalid(
+			"messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+			begin+1,
+			first.Type,
+		)
+	}
+	return nil
+}
+
+// messagePlayer plays a reply of the Messages API.
+type messagePlayer struct {
+	*player
+	bill  bill
+	index int
+}
+
+func (p *messagePlayer) stream() {
+	if p.rawAnswer() || p.errorFirst() {
+		return
+	}
+	p.w.Header().Set("Content-Type", "text/event-stream")
+	p.event("message_start", map[string]any{"message": p.message(nil, nil)})
+	p.event("ping", map[string]any{})
+	for _, b := range p.blocks() {
+		p.block(b)
+	}
+	p.end()
+}
+
+// message is a message with the content and the stop reason that it has so far.
+func (p *messagePlayer) message(content []any, stop any) map[string]any {
+	return map[string]any{
+		"id": fmt.Sprintf(
+			"msg_%d",
+			p.step.line,
+		),
+		"type":  "message",
+		"role":  "assistant",
+		"model": "script",
+		"content": append(
+			[]any{},
+			content...),
+		"stop_reason":   stop,
+		"stop_sequence": nil,
+		"usage":         p.usage(),
+	}
+}
+
+// blocks are the blocks of the reply.
+func (p *messagePlayer) blocks() (out []map[string]any) {
+	st := p.step
+	if hidden, ok := strings.CutPrefix(st.Reasoning, "redacted: "); ok {
+		out = append(
+			out,
+			map[string]any{
+				"type": "redacted_thinking",
+				"data": "redacted by the script: " + hidden,
+			},
+		)
+	} else if st.Reasoning != "" {
+		out = append(
+			out,
+			map[string]any{
+				"type":      "thinking",
+				"thinking":  st.Reasoning,
+				"signature": signature(st.Reasoning),
+			},
+		)
+	}
+	if st.Text != "" {
+		out = append(out, map[string]any{"type": "text", "text": st.Text})
+	}
+	for _, c := range st.ToolCalls {
+		out = append(
+			out,
+			map[string]any{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.args},
+		)
+	}
+	return out
+}
+
+// block plays one block: its beginning, its deltas and its end.
+func (p *messagePlayer) block(b map[string]any) {
+	p.pause()
+	first := map[string]any{}
+	for k, v := range b {
+		first[k] = v
+	}
+	switch b["type"] {
+	case "thinking":
+		first["thinking"], first["signature"] = "", ""
+		p.begin(first)
+		p.pieces("thinking_delta", "thinking", b["thinking"].(string))
+		p.delta(map[string]any{"type": "signature_delta", "signature": b["signature"]})
+	case "text":
+		first["text"] = ""
+		p.begin(first)
+		p.pieces("text_delta", "text", b["text"].(string))
+	case "tool_use":
+		first["input"] = map[string]any{}
+		p.begin(first)
+		p.delta(map[string]any{"type": "input_json_delta", "partial_json": ""})
+		p.pieces("input_json_delta", "partial_json", b["input"].(string))
+	default:
+		p.begin(first)
+	}
+	p.event("content_block_stop", map[string]any{"index": p.index})
+	p.index++
+}
+
+func (p *messagePlayer) begin(b map[string]any) {
+	p.event("content_block_start", map[string]any{"index": p.index, "content_block": b})
+}
+
+func (p *messagePlayer) pieces(kind, key, text string) {
+	for _, s := range pieces(text, p.step.Chunks) {
+		p.pause()
+		p.delta(map[string]any{"type": kind, key: s})
+	}
+}
+
+func (p *messagePlayer) delta(d map[string]any) {
+	p.event("content_block_delta", map[string]any{"index": p.index, "delta": d})
+}
+
+// end ends the stream as the step says.
+func (p *messagePlayer) end() {
+	switch e := p.step.Error; {
+	case p.step.Stall:
+		p.stall()
+	case p.step.Drop == dropRune:
+		p.write(
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\xe2\x82",
+		)
+		p.drop()
+	case p.step.Drop != 0:
+		p.drop()
+	case e != nil:
+		p.event(
+			"error",
+			map[string]any{"error": map[string]any{"type": e.code(), "message": e.text()}},
+		)
+	default:
+		p.event(
+			"message_delta",
+			map[string]any{
+				"delta": map[string]any{"stop_reason": p.stop(), "stop_sequence": nil},
+				"usage": p.usage(),
+			},
+		)
+		p.event("message_stop", map[string]any{})
+	}
+}
+
+// stop is the stop reason in the API's words.
+func (p *messagePlayer) stop() string {
+	switch f := p.step.finishReason(); f {
+	case "stop":
+		return "end_turn"
+	case "tool_calls":
+		return "tool_use"
+	case "length":
+		return "max_tokens"
+	case "content_filter":
+		return "refusal"
+	default:
+		return f
+	}
+}
+
+// usage is the step's, in the API's words, else that of the request's prefixes.
+func (p *messagePlayer) usage() map[string]any {
+	var u struct{ Input, Output, Cached, CacheWrite, Reasoning int }
+	if len(p.step.Usage) == 0 || json.Unmarshal(p.step.Usage, &u) != nil {
+		u.Input, u.Cached, u.CacheWrite = p.bill.total, p.bill.read, p.bill.written
+		u.Output = (len(p.step.Text)+len(p.step.Reasoning))/bytesPerToken + 1
+	}
+	return map[string]any{
+		"input_tokens":                u.Input - u.Cached - u.CacheWrite,
+		"cache_read_input_tokens":     u.Cached,
+		"cache_creation_input_tokens": u.CacheWrite,
+		"output_tokens":               u.Output,
+		"output_tokens_details":       map[string]int{"thinking_tokens": u.Reasoning},
+	}
+}
+
+func (p *messagePlayer) event(name string, data map[string]any) {
+	data["type"] = name
+	b, _ := json.Marshal(data)
+	p.write("event: %s\ndata: %s\n\n", name, b)
+}
+
+// whole answers without a stream.
+func (p *messagePlayer) whole() {
+	if p.rawAnswer() || p.errorFirst() || p.errorLast() {
+		return
+	}
+	var content []any
+	for _, b := range p.blocks() {
+		if input, ok := b["input"].(string); ok {
+			b["input"] = json.RawMessage(input)
+		}
+		content = append(content, b)
+	}
+	p.document(p.message(content, p.stop()))
+}

@@ -1,0 +1,92 @@
+package script
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+)
+
+// lookBack is how many blocks before a mark the service looks for a cached prefix.
+const lookBack = 20
+
+// prefixes are the prefixes of requests that the service has cached.
+type prefixes map[[32]byte]bool
+
+// bill is what a request costs, in tokens.
+type bill struct{ total, read, written int }
+
+// place is the end of a block of a request.
+type place struct {
+	prefix [32]byte
+	tokens int // up to here
+	marked bool
+}
+
+// bill counts what of a request is cached, as the service does: the longest cached prefix that ends
+// at a mark or at most lookBack blocks before one is read, and what is between it and the last mark
+// is written.
+func (c prefixes) bill(r *messagesRequest) bill {
+	places := r.places()
+	var b bill
+	last := -1
+	for i, p := range places {
+		b.total = p.tokens
+		if !p.marked {
+			continue
+		}
+		last = i
+		for j := i; j >= 0 && j > i-lookBack; j-- {
+			if c[places[j].prefix] {
+				b.read = max(b.read, places[j].tokens)
+				break
+			}
+		}
+	}
+	if last < 0 {
+		return b
+	}
+	b.written = places[last].tokens - b.read
+	for _, p := range places {
+		if p.marked {
+			c[p.prefix] = true
+		}
+	}
+	return b
+}
+
+// places are the ends of a request's blocks: of the tools, the system prompt and the messages.
+func (r *messagesRequest) places() (out []place) {
+	var at [32]byte
+	tokens := 0
+	add := func(kind string, raw json.RawMessage, marked bool) {
+		plain := unmarked(raw)
+		at = sha256.Sum256(append(append(at[:], kind...), plain...))
+		tokens += len(plain)/bytesPerToken + 1
+		out = append(out, place{at, tokens, marked})
+	}
+	for _, t := range r.Tools {
+		if t.Defer { // appears where it is referred to
+			continue
+		}
+		add("tool", t.raw, len(t.Cache) > 0)
+	}
+	for _, b := range r.System {
+		add("system", b.raw, len(b.Cache) > 0)
+	}
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			add(m.Role, b.raw, len(b.Cache) > 0)
+		}
+	}
+	return out
+}
+
+// unmarked is a block without its mark, which is no part of what is cached.
+func unmarked(raw json.RawMessage) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return raw
+	}
+	delete(members, "cache_control")
+	b, _ := json.Marshal(members)
+	return b
+}

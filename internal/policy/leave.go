@@ -1,0 +1,60 @@
+package policy
+
+import (
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// Place is where a command runs once it is allowed (protocol section 15).
+type Place string
+
+// Where commands run. NoSandbox means that the machine has no sandbox or that it is switched off.
+const (
+	Inside    Place = "inside"
+	Outside   Place = "outside"
+	NoSandbox Place = "none"
+)
+
+// allowOutside is the id of the only option that lets a command leave the sandbox.
+const allowOutside = "allow_outside"
+
+// repositoryWriters are subcommands of git that write to .git, which is read-only in our own
+// sandbox.
+var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit fetch gc init merge " +
+	"mv notes pull push rebase reset restore revert rm sparse-checkout stash submodule switch tag " +
+	"update-index update-ref worktree")
+
+// place is where a command would run, and why it would leave the sandbox ("": it would not).
+// A command leaves if the model asks for that, or if it cannot succeed inside.
+func (s Settings) place(m machine, sub *agent.Subject, c Classification) (Place, string) {
+	why := "it is to run outside the sandbox (" + string(m.box.Kind) + ")"
+	switch {
+	case !m.box.Available() || s.Sandbox == sandbox.Off:
+		return NoSandbox, ""
+	case sub.Unboxed:
+		return Outside, why
+	case m.box.Kind != sandbox.Own || s.Sandbox == sandbox.Require:
+		return Inside, ""
+	}
+	if what := writesRepository(c); what != "" {
+		return Outside, why + ": " + what + " writes to .git, which is read-only inside"
+	}
+	return Inside, ""
+}
+
+// writesRepository returns the first part of a command that writes to .git, "" without one.
+func writesRepository(c Classification) string {
+	for _, p := range c.Parts {
+		if p.Class == ReadOnly || len(p.Words) < 2 || commandName(p.Words[0]) != "git" {
+			continue
+		}
+		args := make([]arg, len(p.Words))
+		for i, w := range p.Words {
+			args[i].text = w
+		}
+		if i := gitSubcommand(args); i < len(args) && repositoryWriters[args[i].text] {
+			return "git " + args[i].text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,201 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+)
+
+// maxFolders bounds the folders that a command may be in after several cd.
+const maxFolders = 8
+
+// named reports whether rules name everything that a command does. It is used where no sandbox
+// enforces anything: every program needs a rule or is on the short list, and what a * of a rule
+// stands for does not leave the roots. It looks at the files on the disk.
+func (s Settings) named(rules []Rule, sub *agent.Subject, c Classification) bool {
+	if exactRule(rules, sub.Command) >= 0 {
+		return true
+	}
+	in := reach{folders: []string{sub.Cwd}}
+	for _, r := range s.Roots {
+		if real, err := filepath.EvalSymlinks(r); err == nil {
+			in.roots = append(in.roots, real)
+		}
+	}
+	for _, p := range c.Parts {
+		if i := coveringRule(rules, p); i >= 0 {
+			if !in.covers(&rules[i], p) {
+				return false
+			}
+		} else if !in.enters(p) && !in.shortListed(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// reach is where the parts of a command may run, and the roots that they may touch.
+type reach struct {
+	folders []string
+	roots   []string // links resolved
+}
+
+// enters follows a cd to a folder of the roots.
+func (in *reach) enters(p Part) bool {
+	if len(p.Words) != 2 || p.Words[0] != "cd" || p.Dynamic[1] || len(p.Assigns) > 0 ||
+		strings.HasPrefix(p.Words[1], "-") || len(in.folders) > maxFolders {
+		return false
+	}
+	for _, dir := range slices.Clone(in.folders) {
+		to, ok := in.inside(dir, p.Words[1])
+		if !ok {
+			return false
+		}
+		in.folders = append(in.folders, to)
+	}
+	return true
+}
+
+func (in *reach) shortListed(p Part) bool {
+	text, ok := quoteAll(p, len(p.Words), false)
+	return ok && len(p.Assigns) == 0 && !slices.ContainsFunc(in.folders, func(dir string) bool {
+		return !shortListed(text, dir, in.roots)
+	})
+}
+
+// covers reports whether the words that a rule does not spell out stay inside the roots.
+func (in *reach) covers(r *Rule, p Part) bool {
+	for i, w := range p.Words {
+		if slices.Contains(r.tokens, token{text: w}) {
+			continue
+		}
+		if p.Dynamic[i] || !in.harmless(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// harmless reports whether every path that a word may mean is inside the roots, and neither secret
+// nor a file that starts programs.
+func (in *reach) harmless(word string) bool {
+	for _, dir := range in.folders {
+		for _, path := range pathsIn(word) {
+			if _, ok := in.inside(dir, path); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// pathsIn lists what may be a path in a word: all of it, the value of an option, and what follows
+// the letter of one.
+func pathsIn(word string) []string {
+	out := []string{word}
+	if _, value, ok := strings.Cut(word, "="); ok {
+		out = append(out, value)
+	}
+	if strings.HasPrefix(word, "-") {
+		for _, mark := range []string{"/", "..", "~"} {
+			if i := strings.Index(word, mark); i > 0 {
+				out = append(out, word[i:])
+			}
+		}
+	}
+	return out
+}
+
+// inside resolves a path below a folder and reports whether it is in the roots and not protected.
+func (in *reach) inside(dir, path string) (string, bool) {
+	if strings.HasPrefix(path, "~") {
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path = resolved(path)
+	for _, root := range in.roots {
+		rel, err := filepath.Rel(root, path)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			continue
+		}
+		return path, !launcher.StartsPrograms(filepath.ToSlash(rel)) && !Secret(path)
+	}
+	return "", false
+}
+
+// resolved follows the links of the part of a path that exists.
+func resolved(path string) string {
+	rest := ""
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if to, err := os.Readlink(dir); err == nil && filepath.IsAbs(to) {
+			return filepath.Join(to, rest) // a link to what does not exist yet
+		} else if err == nil {
+			return filepath.Join(filepath.Dir(dir), to, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return filepath.Join(dir, rest)
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// directFiles are the files of the roots that a command runs by their path, with the hash of their
+// content ("" if it cannot be read). ok is false if the script changes its folder before it runs a
+// file by its path: which file that is cannot be known.
+func (s Settings) directFiles(
+	sub *agent.Subject,
+	c Classification,
+) (files map[string]string, ok bool) {
+	in, moved := reach{}, false
+	for _, r := range s.Roots {
+		in.roots = append(in.roots, resolved(r))
+	}
+	for _, p := range c.Parts {
+		if len(p.Words) == 0 || p.Dynamic[0] {
+			continue
+		}
+		switch name := p.Words[0]; {
+		case name == "cd" || name == "pushd" || name == "popd":
+			moved = true
+		case name == ">" || name == ">>" || !strings.Contains(name, "/"):
+		case moved:
+			return nil, false
+		default:
+			if path, _ := in.inside(sub.Cwd, name); path != "" {
+				if files == nil {
+					files = map[string]string{}
+				}
+				files[path] = hashOf(path)
+			}
+		}
+	}
+	return files, true
+}
+
+func hashOf(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

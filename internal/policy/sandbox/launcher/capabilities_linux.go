@@ -1,0 +1,42 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// DropPrivileges takes every capability from this thread and from what it starts, and sets
+// no_new_privs. A program that root starts would otherwise gain its capabilities again, so the
+// bounding set is emptied too. An ordinary user may not change the bounding set and needs no
+// change: with no_new_privs no program can gain a capability.
+func DropPrivileges() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("setting no_new_privs: %w", err)
+	}
+	for c := 0; ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+			break // past the kernel's last capability, or not allowed
+		}
+		if err != nil {
+			return fmt.Errorf("dropping capability %d from the bounding set: %w", c, err)
+		}
+	}
+	err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	if err != nil && !errors.Is(err, unix.EINVAL) { // kernels before 4.3 have no ambient set
+		return fmt.Errorf("clearing the ambient capabilities: %w", err)
+	}
+	return dropCapabilities()
+}
+
+// dropCapabilities takes every capability from this thread, which starts no program.
+func dropCapabilities() error {
+	var none [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("dropping the capabilities: %w", err)
+	}
+	return nil
+}

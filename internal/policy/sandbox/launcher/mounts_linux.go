@@ -1,0 +1,504 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// root is a workspace folder that the broker may change.
+type root struct {
+	path string // as the command sees it
+	fd   int    // its writable mount, which is attached nowhere
+}
+
+// enter replaces this process's view of the file system and brings loopback up. It returns the
+// roots that the broker may change.
+func (s *Spec) enter() ([]root, error) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return nil, fmt.Errorf("separating the mounts: %w", err)
+	}
+	v := &view{spec: s}
+	roots, err := v.take()
+	if err != nil {
+		return nil, err
+	}
+	steps := []func() error{
+		v.replaceRoot,
+		v.devices,
+		v.scratch,
+		v.putBack,
+		v.layers,
+		v.maskSecrets,
+		terminals,
+		coverProc,
+		LoopbackUp,
+		v.chdir,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return roots, nil
+}
+
+// view is a file system in the making.
+type view struct {
+	spec   *Spec
+	taken  []tree
+	nodes  []tree // devices
+	tmpFD  int    // -1: /tmp is in memory
+	layer  int    // -1: the layers are in memory
+	homeFD int    // -1: the home is in memory
+}
+
+// tree is a mount that is put back at its path after the folders above it were hidden.
+type tree struct {
+	path string
+	fd   int
+	dir  bool
+}
+
+const attrs = unix.MOUNT_ATTR_NOSUID
+
+// openTree clones the mount at a path, with those below it.
+func openTree(path string, attr uint64) (int, error) {
+	fd, err := unix.OpenTree(
+		unix.AT_FDCWD,
+		path,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE,
+	)
+	if err != nil {
+		return -1, fmt.Errorf("opening %s for the sandbox: %w", path, err)
+	}
+	if err := setAttr(fd, "", attr); err != nil {
+		return -1, fmt.Errorf("restricting %s: %w", path, err)
+	}
+	return fd, nil
+}
+
+func setAttr(fd int, path string, attr uint64) error {
+	return unix.MountSetattr(
+		fd,
+		path,
+		unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
+		&unix.MountAttr{Attr_set: attr},
+	)
+}
+
+// keptInRun are folders of /run that hold programs, not sockets.
+var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
+
+// take opens everything that will be visible at places that are about to be hidden.
+func (v *view) take() ([]root, error) {
+	var roots []root
+	for _, r := range v.spec.Roots {
+		if v.spec.Write {
+			fd, err := openTree(r, attrs|unix.MOUNT_ATTR_NODEV)
+			if err != nil {
+				return nil, err
+			}
+			roots = append(roots, root{r, fd})
+		}
+	}
+	for _, path := range v.visible() {
+		fi, err := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking at %s: %w", path, err)
+		}
+		fd, err := openTree(path, attrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
+		if err != nil {
+			return nil, err
+		}
+		v.taken = append(v.taken, tree{path, fd, fi.IsDir()})
+	}
+	var err error
+	v.tmpFD = -1
+	if v.spec.Tmp != "" {
+		if v.tmpFD, err = openTree(v.spec.Tmp, attrs|unix.MOUNT_ATTR_NODEV); err != nil {
+			return nil, err
+		}
+	}
+	return roots, v.takeLayer()
+}
+
+// has reports whether the host has a cache. The private home may have a folder of the same name.
+func (v *view) has(cache string) bool {
+	return slices.ContainsFunc(v.taken, func(t tree) bool { return t.path == cache })
+}
+
+// takeLayer opens the folder of the layers and the private home in it. The kernel forbids two
+// overlays with one layer, so a command that runs at the same time gets layers in memory.
+func (v *view) takeLayer() error {
+	v.layer, v.homeFD = -1, -1
+	if v.spec.Layer == "" {
+		return nil
+	}
+	lock, err := unix.Open(v.spec.Layer, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening the sandbox's layers: %w", err)
+	}
+	if unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB) != nil { // held until this process ends
+		return unix.Close(lock)
+	}
+	home := filepath.Join(v.spec.Layer, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return fmt.Errorf("making the private home: %w", err)
+	}
+	if v.homeFD, err = openTree(home, attrs|unix.MOUNT_ATTR_NODEV); err != nil {
+		return err
+	}
+	v.layer, err = openTree(v.spec.Layer, attrs|unix.MOUNT_ATTR_NODEV)
+	return err
+}
+
+// visible lists what is put back, parents before children, so that no mount hides another.
+func (v *view) visible() []string {
+	var out []string
+	for _, list := range [][]string{keptInRun, v.spec.Readable, v.spec.Caches, v.spec.Roots} {
+		out = append(out, list...)
+	}
+	sort.Strings(out)
+	return slices.Compact(out)
+}
+
+// replaceRoot makes a read-only copy of the whole tree the root. The copy is mounted over /tmp of a
+// mount namespace that only this process has, because that folder always exists.
+func (v *view) replaceRoot() error {
+	fd, err := openTree("/", attrs|unix.MOUNT_ATTR_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.MoveMount(
+		fd,
+		"",
+		unix.AT_FDCWD,
+		"/tmp",
+		unix.MOVE_MOUNT_F_EMPTY_PATH,
+	); err != nil {
+		return fmt.Errorf("placing the read-only view: %w", err)
+	}
+	if err := unix.Mount(
+		"proc",
+		"/tmp/proc",
+		"proc",
+		unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+		"",
+	); err != nil {
+		return fmt.Errorf("mounting /proc: %w", err)
+	}
+	v.devNodes()
+	if err := os.Chdir("/tmp"); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("entering the read-only view: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leaving the old view: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// nodes are the devices that commands get: they keep nothing.
+var nodes = []string{
+	"/dev/null",
+	"/dev/zero",
+	"/dev/full",
+	"/dev/random",
+	"/dev/urandom",
+	"/dev/tty",
+}
+
+func (v *view) devNodes() {
+	for _, n := range nodes {
+		if fd, err := openTree(n, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err == nil {
+			v.nodes = append(v.nodes, tree{path: n, fd: fd})
+		}
+	}
+}
+
+// memory mounts an empty folder in memory.
+func memory(path, options string) error {
+	if err := unix.Mount(
+		"tmpfs",
+		path,
+		"tmpfs",
+		unix.MS_NOSUID|unix.MS_NODEV,
+		options,
+	); err != nil {
+		return fmt.Errorf("mounting an empty %s: %w", path, err)
+	}
+	return nil
+}
+
+// devices makes /dev: the harmless nodes, private terminals and private shared memory.
+func (v *view) devices() error {
+	if err := memory("/dev", "mode=755"); err != nil {
+		return err
+	}
+	for _, d := range []string{"/dev/pts", "/dev/shm"} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, t := range v.nodes {
+		if err := t.place(); err != nil {
+			return err
+		}
+	}
+	for to, from := range map[string]string{"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+		if err := os.Symlink(from, "/dev/"+to); err != nil {
+			return err
+		}
+	}
+	if err := unix.MountSetattr(
+		unix.AT_FDCWD,
+		"/dev",
+		0,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY},
+	); err != nil {
+		return fmt.Errorf("making /dev read-only: %w", err)
+	}
+	return nil
+}
+
+// scratch hides the folders where other programs keep sockets, temporary files and the users'
+// files.
+func (v *view) scratch() error {
+	for _, dir := range []string{"/run", "/home", "/root", "/dev/shm"} {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if err := hide(dir); err != nil {
+			return err
+		}
+	}
+	if v.tmpFD < 0 {
+		if err := hide("/tmp"); err != nil {
+			return err
+		}
+	} else if err := (tree{path: "/tmp", fd: v.tmpFD}).place(); err != nil {
+		return err
+	}
+	return v.home()
+}
+
+// home makes the empty home, and the link to it if the user's environment names it by one.
+func (v *view) home() error {
+	home := v.spec.Home
+	if home == "" || home == "/" {
+		return nil
+	}
+	if err := os.MkdirAll(home, 0o755); err != nil && !errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("making an empty home: %w", err)
+	}
+	if v.homeFD >= 0 {
+		if err := (tree{path: home, fd: v.homeFD}).place(); err != nil {
+			return err
+		}
+	} else if home != "/root" { // it is hidden already
+		if err := hide(home); err != nil {
+			return err
+		}
+	}
+	name := v.spec.HomeName
+	if _, err := os.Lstat(name); name == "" || err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("making the link to the home: %w", err)
+	}
+	if err := os.Symlink(home, name); err != nil && !errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("making the link to the home: %w", err)
+	}
+	return nil
+}
+
+// hide mounts an empty folder over one that exists.
+func hide(dir string) error {
+	fi, err := os.Lstat(dir)
+	if err != nil || !fi.IsDir() {
+		return nil
+	}
+	mode := "mode=755"
+	if fi.Mode()&os.ModeSticky != 0 {
+		mode = "mode=1777"
+	}
+	return memory(dir, mode)
+}
+
+// place puts a tree at its path, which is made if an empty folder hides it.
+func (t tree) place() error {
+	if _, err := os.Lstat(t.path); err != nil {
+		if err := t.makePlace(); err != nil {
+			return fmt.Errorf("making room for %s: %w", t.path, err)
+		}
+	}
+	if err := unix.MoveMount(
+		t.fd,
+		"",
+		unix.AT_FDCWD,
+		t.path,
+		unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS,
+	); err != nil {
+		return fmt.Errorf("placing %s: %w", t.path, err)
+	}
+	return unix.Close(t.fd)
+}
+
+func (t tree) makePlace() error {
+	if t.dir {
+		return os.MkdirAll(t.path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(t.path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(t.path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// putBack shows the workspace and the readable places again.
+func (v *view) putBack() error {
+	for _, t := range v.taken {
+		if err := t.place(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layerBase is where the private layers and the mask of secret files are made. /dev/pts is mounted
+// over it afterwards.
+const layerBase = "/dev/pts"
+
+// layers lays a private writable layer over each package cache. A kernel or file system without
+// overlays leaves the caches read-only.
+func (v *view) layers() error {
+	if err := memory(layerBase, "mode=755"); err != nil {
+		return err
+	}
+	inMemory, dir := filepath.Join(layerBase, "memory"), ""
+	if v.layer >= 0 {
+		dir = filepath.Join(layerBase, "layers")
+		if err := (tree{path: dir, fd: v.layer, dir: true}).place(); err != nil {
+			return err
+		}
+	}
+	for _, cache := range v.spec.Caches {
+		switch fi, err := os.Stat(cache); {
+		case err != nil || !fi.IsDir() || !v.has(cache):
+		case dir != "" && layer(filepath.Join(dir, layerName(cache)), cache) == nil:
+		default: // inside a container the folder of the layers is often in an overlay itself
+			_ = layer(filepath.Join(inMemory, layerName(cache)), cache)
+		}
+	}
+	return nil
+}
+
+// terminals makes /dev/pts private, and hides the folder of the layers.
+func terminals() error {
+	if err := unix.Mount(
+		"devpts",
+		"/dev/pts",
+		"devpts",
+		unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620",
+	); err != nil {
+		return fmt.Errorf("mounting /dev/pts: %w", err)
+	}
+	return nil
+}
+
+func layer(dir, cache string) error {
+	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	for _, d := range []string{upper, work} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return fmt.Errorf("making the private layer of %s: %w", cache, err)
+		}
+	}
+	options := fmt.Sprintf(
+		"lowerdir=%s,upperdir=%s,workdir=%s,userxattr",
+		escaped(cache),
+		escaped(upper),
+		escaped(work),
+	)
+	if err := unix.Mount(
+		"overlay",
+		cache,
+		"overlay",
+		unix.MS_NOSUID|unix.MS_NODEV,
+		options,
+	); err != nil {
+		return fmt.Errorf("laying a private layer over %s: %w", cache, err)
+	}
+	return nil
+}
+
+// layerName is a file name for a path, different for different paths.
+func layerName(path string) string {
+	return strings.NewReplacer("%", "%25", "/", "%2f").Replace(strings.TrimPrefix(path, "/"))
+}
+
+// escaped is a path as the overlay's options need it.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
+}
+
+// procWritable are parts of /proc that root's user number can write to without a capability.
+var procWritable = []string{
+	"acpi",
+	"asound",
+	"bus",
+	"driver",
+	"dynamic_debug",
+	"fs",
+	"irq",
+	"latency_stats",
+	"mtrr",
+	"scsi",
+	"sys",
+	"sysrq-trigger",
+	"timer_stats",
+}
+
+// coverProc makes them read-only.
+func coverProc() error {
+	for _, name := range procWritable {
+		path := "/proc/" + name
+		fd, err := openTree(path, attrs|unix.MOUNT_ATTR_RDONLY)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := (tree{path: path, fd: fd}).place(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) chdir() error {
+	if err := os.Chdir(v.spec.Dir); err != nil {
+		return fmt.Errorf("entering the command's folder: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package launcher
+
+import (
+	"path"
+	"strings"
+)
+
+// The closed lists of files that start programs or hold secrets (protocol section 15). Names match
+// at any depth of a root. Case is ignored, because some file systems ignore it.
+var (
+	startingFolders = set(
+		".git",
+		".agent-lsp",
+		".agents",
+		".vscode",
+		".idea",
+		".zed",
+		".devcontainer",
+		".husky",
+		".circleci",
+		".claude",
+		".cursor",
+	)
+	startingFiles = set(
+		".agent-lsp.json",
+		".nvim.lua",
+		".nvimrc",
+		".exrc",
+		".vimrc",
+		".devcontainer.json",
+		".envrc",
+		".gitattributes",
+		".gitmodules",
+		".pre-commit-config.yaml",
+		".gitlab-ci.yml",
+		".mcp.json",
+		".npmrc",
+	)
+	// startingPairs protect one name inside a folder whose other files are free.
+	startingPairs = map[string]string{".github": "workflows", ".cargo": "config.toml"}
+
+	secretFiles = set(".env", ".netrc", ".git-credentials", ".pgpass")
+	secretFree  = set(".env.example", ".env.sample", ".env.template")
+	secretStart = []string{".env.", "id_rsa", "id_ed25519", "id_ecdsa"}
+	secretEnd   = []string{".pem", ".key", ".p12", ".pfx"}
+)
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// StartsPrograms reports whether a path, relative to a root, is a file that makes an editor, a
+// shell or a tool start programs, or is in a folder of such files.
+func StartsPrograms(rel string) bool {
+	before, packages := "", false
+	for name := range strings.SplitSeq(rel, "/") {
+		if startsPrograms(before, name, packages) {
+			return true
+		}
+		before, packages = name, packages || packageFolders[name]
+	}
+	return false
+}
+
+// startsPrograms is about one name in a folder. Of installed packages some names are free.
+func startsPrograms(folder, name string, ofPackage bool) bool {
+	name = strings.ToLower(name)
+	switch {
+	case ofPackage && readAtTheTop(name):
+		return false
+	case startingFolders[name],
+		startingFiles[name],
+		strings.HasSuffix(name, ".code-workspace"),
+		strings.HasPrefix(name, ".yarnrc"):
+		return true
+	case ofPackage && name == "workflows":
+		return false
+	}
+	inner, ok := startingPairs[strings.ToLower(folder)]
+	return ok && inner == name
+}
+
+// packageFolders hold packages that a package manager installed, exactly so spelt.
+var packageFolders = set("node_modules", "site-packages")
+
+// topFiles are names that programs read only at the top of a repository or of an opened folder, so
+// that they start nothing inside an installed package. Packages often contain them.
+var topFiles = set(
+	".circleci",
+	".devcontainer",
+	".devcontainer.json",
+	".gitattributes",
+	".gitlab-ci.yml",
+	".gitmodules",
+	".husky",
+	".idea",
+	".pre-commit-config.yaml",
+	".vscode",
+)
+
+func readAtTheTop(name string) bool {
+	return topFiles[name] || strings.HasSuffix(name, ".code-workspace")
+}
+
+// inPackages reports whether what is below a path belongs to installed packages.
+func inPackages(rel string) bool {
+	for name := range strings.SplitSeq(rel, "/") {
+		if packageFolders[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// pairFolder returns the name that is protected inside a folder of this name, "" for most.
+func pairFolder(name string) string { return startingPairs[strings.ToLower(name)] }
+
+// Secret reports whether a file of this name or path usually holds secrets.
+func Secret(name string) bool {
+	name = strings.ToLower(path.Base(name))
+	if secretFree[name] {
+		return false
+	}
+	if secretFiles[name] {
+		return true
+	}
+	for _, s := range secretStart {
+		if strings.HasPrefix(name, s) {
+			return true
+		}
+	}
+	for _, s := range secretEnd {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
+}

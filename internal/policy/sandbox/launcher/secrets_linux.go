@@ -1,0 +1,162 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// secretWalk finds the secret files of the roots.
+type secretWalk struct {
+	roots  []string
+	found  []string
+	inodes map[inode]bool // of secret files with other names
+	git    []tracked      // of each root, nil until the first secret file is found
+}
+
+type inode struct{ dev, ino uint64 }
+
+// maskSecrets mounts an unreadable file over every secret file of the roots, and over every other
+// name of one.
+func (v *view) maskSecrets() error {
+	w := &secretWalk{roots: v.spec.Roots, inodes: map[inode]bool{}}
+	w.all(w.byName)
+	if len(w.inodes) > 0 {
+		w.found = nil
+		w.all(w.byInode)
+	}
+	mask := filepath.Join(layerBase, "mask")
+	if err := os.WriteFile(mask, nil, 0); err != nil {
+		return fmt.Errorf("making the mask of secret files: %w", err)
+	}
+	for _, path := range append(w.found, existing(joined(v.spec.Home, homeSecretFiles))...) {
+		if slices.Contains(v.spec.Secrets, path) {
+			continue
+		}
+		if err := unix.Mount(
+			mask,
+			path,
+			"",
+			unix.MS_BIND,
+			"",
+		); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("masking %s: %w", path, err)
+		}
+	}
+	for _, dir := range joined(v.spec.Home, homeSecretFolders) {
+		if v.shows(dir) {
+			continue
+		}
+		if err := hide(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shows reports whether the files of a folder of the home that the command sees are only those that
+// it may read. That is not so if a root contains the folder.
+func (v *view) shows(dir string) bool {
+	return slices.ContainsFunc(v.spec.Secrets, func(f string) bool { return Below(f, dir) }) &&
+		!slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(dir, r) })
+}
+
+// Secrets of the home, which is visible only where a root contains it.
+var (
+	homeSecretFolders = []string{".ssh", ".gnupg", ".aws", ".kube", ".config/gh"}
+	homeSecretFiles   = []string{
+		".docker/config.json",
+		".npmrc",
+		".pypirc",
+		".cargo/credentials",
+		".cargo/credentials.toml",
+	}
+)
+
+func (w *secretWalk) all(file func(path string, e os.DirEntry)) {
+	for _, r := range w.roots {
+		w.folder(r, file)
+	}
+}
+
+// folder walks without following links. What the user cannot read, the command cannot read
+// either. Installed packages contain keys of their tests and public certificates, and no secret
+// of the user; git chooses the names of its objects.
+func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	f.Close()
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			if !packageFolders[e.Name()] &&
+				(e.Name() != "objects" || filepath.Base(dir) != ".git") {
+				w.folder(path, file)
+			}
+		case e.Type().IsRegular():
+			file(path, e)
+		case e.Type() == os.ModeSymlink && Secret(e.Name()):
+			w.link(path)
+		}
+	}
+}
+
+// link masks what a link with a secret name leads to.
+func (w *secretWalk) link(path string) {
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil || !slices.ContainsFunc(w.roots, func(r string) bool { return Below(to, r) }) {
+		return
+	}
+	if fi, err := os.Lstat(to); err == nil && fi.Mode().IsRegular() && !w.stored(to) {
+		w.found = append(w.found, to)
+	}
+}
+
+// stored reports whether Git has stored a file as it is.
+func (w *secretWalk) stored(path string) bool {
+	if w.git == nil {
+		for _, r := range w.roots {
+			w.git = append(w.git, trackedIn(r))
+		}
+	}
+	return slices.ContainsFunc(w.git, func(t tracked) bool { return t.unchanged(path) })
+}
+
+func (w *secretWalk) byName(path string, e os.DirEntry) {
+	if !Secret(e.Name()) || w.stored(path) {
+		return
+	}
+	w.found = append(w.found, path)
+	if st := stat(e); st != nil && st.Nlink > 1 {
+		w.inodes[inode{st.Dev, st.Ino}] = true
+	}
+}
+
+func (w *secretWalk) byInode(path string, e os.DirEntry) {
+	if Secret(e.Name()) && !w.stored(path) {
+		w.found = append(w.found, path)
+	} else if st := stat(e); st != nil && st.Nlink > 1 && w.inodes[inode{st.Dev, st.Ino}] {
+		w.found = append(w.found, path)
+	}
+}
+
+func stat(e os.DirEntry) *syscall.Stat_t {
+	fi, err := e.Info()
+	if err != nil {
+		return nil
+	}
+	st, _ := fi.Sys().(*syscall.Stat_t)
+	return st
+}

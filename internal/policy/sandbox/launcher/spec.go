@@ -1,0 +1,169 @@
+package launcher
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// runArg is the hidden first argument under which this binary is the launcher.
+const runArg = "__sandbox"
+
+// Exit codes of a launcher whose command did not run, as shells and env use them.
+const (
+	exitFailed     = 125 // the sandbox could not be made
+	exitNotRunning = 126 // the program was found and cannot be executed
+	exitNotFound   = 127
+)
+
+// Spec says what a command sees and may change. All paths are absolute.
+type Spec struct {
+	Roots    []string `json:"roots,omitempty"`    // workspace folders, visible at their own paths
+	Write    bool     `json:"write,omitempty"`    // the roots may be changed, except protected files
+	Readable []string `json:"readable,omitempty"` // more files and folders that must stay visible
+	Secrets  []string `json:"secrets,omitempty"`  // secret files that stay readable; in the home they are Readable too
+	Home     string   `json:"home,omitempty"`     // the user's home: empty and private, except Readable and Caches
+	HomeName string   `json:"homeName,omitempty"` // another path of the home that must work, such as a link; "": none
+	Caches   []string `json:"caches,omitempty"`   // shared package caches: readable, writes go to a private layer
+	Layer    string   `json:"layer,omitempty"`    // existing folder that keeps the private layers and the private home; "": they end with the command
+	Tmp      string   `json:"tmp,omitempty"`      // existing folder that becomes /tmp; "": an empty one in memory
+	Dir      string   `json:"dir,omitempty"`      // the command's working folder; "": the one that the launcher is started in
+}
+
+// Args is the command line that starts argv in the sandbox. exe is this program's binary.
+func (s Spec) Args(exe string, argv []string) ([]string, error) {
+	if len(argv) == 0 {
+		return nil, fmt.Errorf("sandboxing a command: it is empty")
+	}
+	prefix, err := s.Prefix(exe)
+	return append(prefix, argv...), err
+}
+
+// Prefix is the part of Args before the command.
+func (s Spec) Prefix(exe string) ([]string, error) {
+	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches, nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Dir)} {
+		for _, p := range list {
+			if !filepath.IsAbs(p) {
+				return nil, fmt.Errorf("sandboxing a command: %q is not an absolute path", p)
+			}
+		}
+	}
+	if slices.Contains(s.Roots, "/") {
+		return nil, fmt.Errorf("sandboxing a command: the whole file system cannot be a workspace")
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the sandbox: %w", err)
+	}
+	return []string{exe, runArg, string(b), "--"}, nil
+}
+
+func nonEmpty(paths ...string) []string {
+	var out []string
+	for _, p := range paths {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// homeReadable are the files and folders of a home that commands may read: toolchains, and the
+// settings of git that hold no secret. Everything else of the home is hidden.
+var homeReadable = []string{
+	".asdf",
+	".bun/bin",
+	".cargo/bin",
+	".cargo/config.toml",
+	".cargo/env",
+	".config/git/attributes",
+	".config/git/config",
+	".config/git/ignore",
+	".deno/bin",
+	".dotnet",
+	".gitconfig",
+	".fnm",
+	".ghcup",
+	".local/bin",
+	".local/lib",
+	".local/pipx/venvs",
+	".local/share/fnm",
+	".local/share/mise",
+	".local/share/pipx/venvs",
+	".local/share/pnpm",
+	".local/share/uv/python",
+	".local/share/uv/tools",
+	".nodenv",
+	".npm-global",
+	".nvm",
+	".opam",
+	".pyenv",
+	".rbenv",
+	".rustup",
+	".sdkman/candidates",
+	".volta",
+	"go/bin",
+	"sdk",
+}
+
+// besideBin are the folders with what programs in the folder bin of the same parent need.
+var besideBin = []string{"conf", "include", "jmods", "lib", "lib64", "libexec"}
+
+// HomeReadable lists what a command may read of a home: the documented list, and the folders of
+// PATH inside the home, with their libraries. Missing ones are skipped. home is a real path.
+func HomeReadable(home, path string) []string {
+	candidates := joined(home, homeReadable)
+	for _, dir := range filepath.SplitList(path) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !filepath.IsAbs(dir) || real == home || !Below(real, home) {
+			continue
+		}
+		candidates = append(candidates, real)
+		switch prefix := filepath.Dir(real); {
+		case prefix == home:
+		case filepath.Base(real) == "bin":
+			candidates = append(candidates, joined(prefix, besideBin)...)
+		case filepath.Base(real) == ".bin": // node_modules/.bin has links to the packages
+			candidates = append(candidates, prefix)
+		}
+	}
+	return existing(candidates)
+}
+
+func joined(dir string, names []string) []string {
+	out := make([]string, 0, len(names))
+	for _, n := range names {
+		out = append(out, filepath.Join(dir, n))
+	}
+	return out
+}
+
+func existing(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Below reports whether a cleaned path is dir or lies in it.
+func Below(path, dir string) bool {
+	return path == dir || dir == "/" ||
+		len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
+}
+
+// RemoveLayer removes a folder of private layers. The overlay leaves folders that their owner
+// cannot open.
+func RemoveLayer(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // before the walk opens it
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,161 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// tracked are the secret files that Git has stored as they are now, by path. A mask would hide
+// nothing of them: their content is in the repository, which the command can read. It would break
+// git diff, and tests that read their own keys.
+type tracked map[string]entry
+
+// entry is what Git's index knows of a file.
+type entry struct {
+	ctime, mtime syscall.Timespec
+	ino, size    uint32 // the low bits
+}
+
+// unchanged reports whether Git has stored a file exactly as it is.
+func (t tracked) unchanged(path string) bool {
+	known, ok := t[path]
+	if !ok {
+		return false
+	}
+	var st syscall.Stat_t
+	if err := syscall.Lstat(path, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return false
+	}
+	return known == entry{
+		ctime: st.Ctim,
+		mtime: st.Mtim,
+		ino:   uint32(st.Ino),
+		size:  uint32(st.Size),
+	}
+}
+
+// trackedIn reads the index of the repository that a folder is in.
+func trackedIn(root string) tracked {
+	for dir := root; ; dir = filepath.Dir(dir) {
+		if index := indexOf(filepath.Join(dir, ".git")); index != "" {
+			return readIndex(index, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// indexOf is the index of a .git folder, or of the folder that a .git file names; "" without one.
+func indexOf(git string) string {
+	fi, err := os.Stat(git)
+	if err != nil {
+		return ""
+	}
+	if !fi.IsDir() {
+		data, err := os.ReadFile(git)
+		name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+		if err != nil || !ok {
+			return ""
+		}
+		if git = name; !filepath.IsAbs(name) {
+			git = filepath.Join(filepath.Dir(git), name)
+		}
+	}
+	return filepath.Join(git, "index")
+}
+
+const (
+	indexHeader = 12          // bytes: signature, version, number of entries
+	indexStat   = 40          // bytes of an entry before the object's name
+	indexFixed  = 40 + 20 + 2 // with the object's name (SHA-1) and the flags
+	extended    = 0x4000      // flag: two more bytes of flags follow
+	largeIndex  = 256 << 20
+)
+
+// readIndex returns the secret files of an index. What it cannot read it skips: then the files
+// are masked. A file that changed within the same tick as the index was written is skipped too.
+func readIndex(path, top string) tracked {
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil || st.Size > largeIndex {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) < indexHeader || string(data[:4]) != "DIRC" {
+		return nil
+	}
+	version, out := binary.BigEndian.Uint32(data[4:]), tracked{}
+	rest, before := data[indexHeader:], ""
+	for range binary.BigEndian.Uint32(data[8:]) {
+		e, name, size := indexEntry(rest, version, before)
+		if size == 0 {
+			break
+		}
+		if Secret(name) && older(e.mtime, st.Mtim) {
+			out[filepath.Join(top, name)] = e
+		}
+		rest, before = rest[size:], name
+	}
+	return out
+}
+
+func older(a, b syscall.Timespec) bool { return a.Nano() < b.Nano() }
+
+// indexEntry reads the first entry and returns its size, 0 if there is none.
+func indexEntry(data []byte, version uint32, before string) (e entry, name string, size int) {
+	if len(data) < indexFixed+2 {
+		return e, "", 0
+	}
+	word := func(i int) uint32 { return binary.BigEndian.Uint32(data[4*i:]) }
+	e.ctime = syscall.Timespec{Sec: int64(word(0)), Nsec: int64(word(1))}
+	e.mtime = syscall.Timespec{Sec: int64(word(2)), Nsec: int64(word(3))}
+	e.ino, e.size = word(5), word(9)
+	at := indexFixed
+	if version >= 3 && binary.BigEndian.Uint16(data[indexFixed-2:])&extended != 0 {
+		at += 2
+	}
+	kept := 0
+	if version >= 4 { // names are stored as what differs from the one before
+		drop, n := varint(data[at:])
+		if n == 0 || drop > len(before) {
+			return e, "", 0
+		}
+		at, kept = at+n, len(before)-drop
+	}
+	end := bytes.IndexByte(data[at:], 0)
+	if end < 0 {
+		return e, "", 0
+	}
+	name = before[:kept] + string(data[at:at+end])
+	size = at + end + 1
+	if version < 4 {
+		size = (at + end + 8) &^ 7 // padded with 1 to 8 zero bytes
+	}
+	if size > len(data) {
+		return e, "", 0
+	}
+	return e, name, size
+}
+
+// varint reads the variable-width number of Git's index version 4.
+func varint(data []byte) (value, n int) {
+	for i, b := range data {
+		if i > 4 {
+			return 0, 0
+		}
+		if i > 0 {
+			value++
+		}
+		value = value<<7 | int(b&0x7f)
+		if b&0x80 == 0 {
+			return value, i + 1
+		}
+	}
+	return 0, 0
+}

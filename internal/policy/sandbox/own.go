@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+)
+
+// ownPlan starts the command by this binary. Its temporary folder is /tmp there.
+func ownPlan(exe string, spec Spec) (*Plan, error) {
+	if spec.Network {
+		return nil, errors.New("sandboxing a command: agent-lsp's own sandbox has no network")
+	}
+	box := launcher.Spec{
+		Roots:    spec.Writable,
+		Readable: spec.Readable,
+		Caches:   spec.Caches,
+		Secrets:  spec.Secrets,
+		Write:    true,
+		Tmp:      spec.Tmp,
+	}
+	if len(spec.Writable) == 0 {
+		box.Roots, box.Readable, box.Write = spec.Readable, nil, false
+	} else if layer, err := madeFolder(spec.Layer); err != nil {
+		return nil, fmt.Errorf("making the sandbox's layers: %w", err)
+	} else {
+		box.Layer = layer
+	}
+	box.Roots = merged(box.Roots)
+	if home, real := realHome(); real != "" {
+		box.HomeName, box.Home = home, real
+		box.Caches = moved(spec.Caches, home, real)
+		box.Readable = append(
+			slices.Clip(box.Readable),
+			launcher.HomeReadable(real, os.Getenv("PATH"))...)
+	}
+	if box.Home != "" {
+		for _, f := range spec.Secrets {
+			if launcher.Below(f, box.Home) {
+				box.Readable = append(slices.Clip(box.Readable), f)
+			}
+		}
+	}
+	prefix, err := box.Prefix(exe)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{
+		Kind:   Own,
+		Prefix: prefix,
+		Env:    []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"},
+	}, nil
+}
+
+// realHome is the user's home as the environment names it and as it really is, "" without one.
+func realHome() (home, real string) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", ""
+	}
+	if real, err = filepath.EvalSymlinks(home); err != nil || real == "/" {
+		return "", ""
+	}
+	return home, real
+}
+
+// HomeVisible lists what commands in our own sandbox can read of the user's home: toolchains and a
+// few settings, by paths relative to the home. Package caches are visible too.
+func HomeVisible() []string {
+	_, real := realHome()
+	if real == "" {
+		return nil
+	}
+	var out []string
+	for _, p := range launcher.HomeReadable(real, os.Getenv("PATH")) {
+		out = append(out, strings.TrimPrefix(p, real+"/"))
+	}
+	slices.Sort(out)
+	return append(slices.Compact(out), "caches of packages")
+}
+
+// moved returns the paths below one folder as they are below another.
+func moved(paths []string, from, to string) []string {
+	out := slices.Clone(paths)
+	for i, p := range out {
+		if launcher.Below(p, from) {
+			out[i] = to + p[len(from):]
+		}
+	}
+	return out
+}
+
+// merged drops folders inside another of the list: the protection of the outer one covers them.
+func merged(roots []string) []string {
+	roots = slices.Clone(roots)
+	slices.Sort(roots)
+	var out []string
+	for _, r := range roots {
+		if !slices.ContainsFunc(out, func(outer string) bool { return launcher.Below(r, outer) }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/filelock"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+)
+
+// Scratch holds the folders that the commands of one process's sessions write to, apart from the
+// workspace: temporary files, and private layers over package caches. The next process removes the
+// folders of one that died. It is safe for concurrent use.
+type Scratch struct {
+	base string
+
+	mu   sync.Mutex
+	dir  string   // of this process, "" until a folder is needed
+	lock *os.File // held while this process lives
+}
+
+// NewScratch returns a Scratch whose folders are in base. It makes base with the first one.
+func NewScratch(base string) *Scratch { return &Scratch{base: base} }
+
+// Folders returns a session's folder of temporary files and its folder of layers. The caller makes
+// them.
+func (s *Scratch) Folders(session string) (tmp, layer string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == "" {
+		if err := filelock.With(filepath.Join(s.base, "scratch"), s.open); err != nil {
+			return "", "", fmt.Errorf("making the folder of temporary files: %w", err)
+		}
+	}
+	own := filepath.Join(s.dir, strings.Map(folderRune, session))
+	return filepath.Join(own, "tmp"), filepath.Join(own, "layer"), nil
+}
+
+// open makes this process's folder and removes what others have left. The caller holds mu and the
+// lock of base, so that no other process removes the folder before it is locked.
+func (s *Scratch) open() error {
+	s.removeDead()
+	dir, err := os.MkdirTemp(s.base, "run-")
+	if err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return errors.Join(err, os.Remove(dir))
+	}
+	if _, err := filelock.Try(lock); err != nil {
+		return errors.Join(err, lock.Close(), os.RemoveAll(dir))
+	}
+	s.dir, s.lock = dir, lock
+	return nil
+}
+
+const lockName = "lock"
+
+// removeDead removes the folders that no living process has locked.
+func (s *Scratch) removeDead() {
+	dirs, _ := filepath.Glob(filepath.Join(s.base, "run-*"))
+	for _, dir := range dirs {
+		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			continue
+		}
+		if free, err := filelock.Try(lock); free && err == nil {
+			_ = launcher.RemoveLayer(dir)
+		}
+		lock.Close()
+	}
+}
+
+// Drop removes a session's folders. No command of the session may run.
+func (s *Scratch) Drop(session string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == "" {
+		return nil
+	}
+	return launcher.RemoveLayer(filepath.Join(s.dir, strings.Map(folderRune, session)))
+}
+
+// Close removes all folders of this process. It is idempotent, and no command may run.
+func (s *Scratch) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == "" {
+		return nil
+	}
+	err := errors.Join(launcher.RemoveLayer(s.dir), s.lock.Close())
+	s.dir, s.lock = "", nil
+	return err
+}
+
+// folderRune replaces what is not safe in the name of a folder.
+func folderRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' ||
+		r == '_' {
+		return r
+	}
+	return '_'
+}

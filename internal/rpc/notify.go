@@ -1,0 +1,194 @@
+package rpc
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// notifier turns notifications of the host into agent/* notifications of one connection.
+type notifier struct {
+	out      *jsonrpc.Outbox
+	listener Listener    // called instead of out; nil: none
+	begin    sync.Once   // Subscribe
+	attached atomic.Bool // the client gets agent/* notifications
+}
+
+var _ host.Subscriber = (*notifier)(nil)
+
+// subscribe makes the client one that gets agent/* notifications.
+func (s *server) subscribe() {
+	s.notifier.begin.Do(func() {
+		s.notifier.attached.Store(true)
+		s.sessions.host.Load().Subscribe(s.notifier)
+	})
+}
+
+// unsubscribe ends the notifications. When it returns, no further number is given to a
+// notification: the sessions' stores can note the last one.
+func (s *server) unsubscribe() {
+	s.notifier.begin.Do(func() {})
+	s.notifier.attached.Store(false)
+	if h := s.sessions.host.Load(); h != nil {
+		h.Unsubscribe(s.notifier)
+	}
+}
+
+// Notify sends a notification: to a listener as it is, else encoded.
+func (n *notifier) Notify(note host.Notification) {
+	if e, ok := note.Event.(agent.StateChanged); ok && n.listener == nil {
+		n.out.PutState(note.SessionID, encodeState(note.SessionID, note.Seq, e.State))
+		return
+	}
+	stamp := wire.Stamp{SessionID: note.SessionID, Seq: note.Seq, Replay: note.Replay}
+	method, params := notificationTo(stamp, note.Event)
+	if n.listener != nil {
+		n.listener.Notified(note.SessionID, method, params)
+		return
+	}
+	n.out.PutEvent(note.SessionID, notification(method, params))
+}
+
+// notificationTo is the notification of an event.
+func notificationTo(s wire.Stamp, event any) (method string, params any) {
+	switch e := event.(type) {
+	case agent.TurnStarted:
+		return wire.MethodTurnStarted,
+			wire.TurnStarted{Stamp: s, TurnID: e.TurnID, MessageIDs: nonNil(e.MessageIDs)}
+	case agent.TurnCompleted:
+		return wire.MethodTurnCompleted,
+			wire.TurnCompleted{Stamp: s, TurnID: e.Turn.TurnID, Turn: turnTo(e.Turn)}
+	case agent.ItemStarted:
+		return wire.MethodItemStarted, itemEventTo(s, e.TurnID, e.Item)
+	case agent.ItemUpdated:
+		return wire.MethodItemUpdated, itemEventTo(s, e.TurnID, e.Item)
+	case agent.ItemCompleted:
+		return wire.MethodItemCompleted, itemEventTo(s, e.TurnID, e.Item)
+	case agent.Retrying:
+		return wire.MethodRetry, retryTo(s, e)
+	case agent.Compacted:
+		return wire.MethodCompaction, compactionTo(s, e)
+	case agent.StateChanged:
+		u := updatedFrom(e.State)
+		u.Stamp = s
+		return wire.MethodSessionUpdated, u
+	case host.ConfigChanged:
+		u := updatedFrom(e.State)
+		u.Stamp, u.Config = s, encode(e.Config)
+		return wire.MethodSessionUpdated, u
+	case workspace.ProposalEvent:
+		return proposalEventTo(s, e)
+	case host.QuestionClosed:
+		return wire.MethodRequestResolved, wire.RequestResolved{Stamp: s, RequestID: e.RequestID}
+	}
+	panic("an event has no notification") // TestEveryEventHasANotification
+}
+
+func itemEventTo(s wire.Stamp, turnID string, it agent.Item) wire.ItemEvent {
+	return wire.ItemEvent{Stamp: s, TurnID: turnID, Item: itemTo(it)}
+}
+
+func retryTo(s wire.Stamp, e agent.Retrying) wire.RetryScheduled {
+	return wire.RetryScheduled{
+		Stamp: s, TurnID: e.TurnID, Attempt: e.Attempt, MaxRetries: e.MaxRetries,
+		DelayMs: e.Delay.Milliseconds(),
+		Error:   wire.RetryError{Kind: e.Kind, Message: e.Message},
+	}
+}
+
+func compactionTo(s wire.Stamp, e agent.Compacted) wire.Compaction {
+	return wire.Compaction{
+		Stamp: s, TurnID: e.TurnID, Strategy: e.Strategy,
+		TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter,
+		MessagesBefore: e.MessagesBefore, MessagesAfter: e.MessagesAfter,
+	}
+}
+
+func proposalEventTo(s wire.Stamp, e workspace.ProposalEvent) (method string, params any) {
+	p := proposalTo(e.Proposal)
+	switch e.Kind {
+	case workspace.Created:
+		return wire.MethodProposalCreated, wire.ProposalCreated{Stamp: s, Proposal: p, Diff: e.Diff}
+	case workspace.Closed:
+		return wire.MethodProposalClosed, wire.ProposalChanged{Stamp: s, Proposal: p}
+	}
+	return wire.MethodProposalUpdated, wire.ProposalChanged{Stamp: s, Proposal: p}
+}
+
+// Delta is the hot path: encoded by hand.
+func (n *notifier) Delta(sessionID string, seq int64, d agent.ItemDelta) {
+	if n.listener != nil {
+		n.listener.Delta(sessionID, d)
+		return
+	}
+	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
+	isOutput := d.Kind == agent.DeltaToolOutput
+	n.out.PutDelta(sessionID, key, deltaPrefix(sessionID, seq, d), d.Text, isOutput)
+}
+
+// Merge adds to a delta of the item that still waits. A listener gets each delta, without a
+// number.
+func (n *notifier) Merge(sessionID string, d agent.ItemDelta) bool {
+	if n.listener != nil {
+		n.listener.Delta(sessionID, d)
+		return true
+	}
+	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
+	return n.out.Merge(sessionID, key, d.Text)
+}
+
+// Replace replaces a state that still waits.
+func (n *notifier) Replace(sessionID string, seq int64, state agent.State) bool {
+	if n.listener != nil {
+		return false
+	}
+	encode := func() []byte { return encodeState(sessionID, seq, state) }
+	return n.out.ReplaceState(sessionID, encode)
+}
+
+func encodeState(sessionID string, seq int64, state agent.State) []byte {
+	u := updatedFrom(state)
+	u.SessionID, u.Seq = sessionID, seq
+	return notification(wire.MethodSessionUpdated, u)
+}
+
+// deltaPrefix is a delta's frame up to the opening quote of its text. Ids are opaque, and a client
+// may have chosen one, so they are escaped too.
+func deltaPrefix(sessionID string, seq int64, d agent.ItemDelta) []byte {
+	b := make([]byte, 0, 256+len(d.Text)+len(d.Text)/8)
+	b = append(b, `{"jsonrpc":"2.0","method":"`+wire.MethodDelta+`","params":{"sessionId":"`...)
+	b = jsonrpc.AppendEscaped(b, sessionID)
+	b = append(b, `","seq":`...)
+	b = strconv.AppendInt(b, seq, 10)
+	b = append(b, `,"turnId":"`...)
+	b = jsonrpc.AppendEscaped(b, d.TurnID)
+	b = append(b, `","itemId":"`...)
+	b = jsonrpc.AppendEscaped(b, d.ItemID)
+	b = append(b, `","kind":"`...)
+	b = append(b, d.Kind...)
+	return append(b, `","text":"`...)
+}
+
+// notification encodes a whole message.
+func notification(method string, params any) []byte {
+	body := encode(params)
+	b := make([]byte, 0, len(body)+len(method)+48)
+	b = append(b, `{"jsonrpc":"2.0","method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":`...)
+	b = append(b, body...)
+	return append(b, '}')
+}
+
+func nonNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

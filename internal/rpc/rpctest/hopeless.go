@@ -1,0 +1,142 @@
+package rpctest
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A wait that cannot succeed must fail soon and name its line, not after Patience. Whether the
+// daemon has anything left to send is found by probes: requests that it answers in between. Their
+// number, not the time that passed, decides, so that a loaded machine gets more time.
+const (
+	probeCount = 40
+	probePause = 100 * time.Millisecond
+	// settle is how long a wait is hopeless before it fails where the daemon answers no probe.
+	settle = 30 * time.Second
+)
+
+// vigil is the state of one wait. The editor's lock guards it.
+type vigil struct {
+	since   time.Time // when the wait became hopeless
+	settled bool      // nothing came while the probes were answered
+}
+
+// given returns why the wait is hopeless, once nothing came for long enough. It is called under
+// the lock.
+func (e *Editor) given(hopeless func() string, v *vigil) string {
+	if hopeless == nil {
+		return ""
+	}
+	why := hopeless()
+	switch {
+	case why == "":
+		*v = vigil{}
+	case v.since.IsZero():
+		v.since = time.Now()
+		go e.probe(v, v.since, len(e.log))
+		time.AfterFunc(settle, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.changed.Broadcast()
+		})
+	case v.settled || time.Since(v.since) >= settle:
+		return why
+	}
+	return ""
+}
+
+// probe settles a vigil after probeCount answers without another message in between.
+func (e *Editor) probe(v *vigil, since time.Time, received int) {
+	for n := 0; n < probeCount; n++ {
+		if !e.ask() {
+			return
+		}
+		time.Sleep(probePause)
+		e.mu.Lock()
+		over := v.since != since || e.ended != nil
+		if len(e.log) != received {
+			n, received = 0, len(e.log)
+		}
+		e.mu.Unlock()
+		if over {
+			return
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v.settled = v.since == since && len(e.log) == received
+	e.changed.Broadcast()
+}
+
+// ask sends a request that no server knows and waits for its answer. It reports whether there was
+// one.
+func (e *Editor) ask() bool {
+	answered := make(chan struct{})
+	e.mu.Lock()
+	e.nextProbe++
+	id := strconv.Quote("probe" + strconv.Itoa(e.nextProbe))
+	e.probes[id] = answered
+	e.mu.Unlock()
+	err := e.conn.write(map[string]any{
+		"jsonrpc": "2.0", "id": json.RawMessage(id), "method": "agent/greaseRequest",
+	})
+	if err != nil {
+		return false
+	}
+	select {
+	case <-answered:
+		return true
+	case <-time.After(settle):
+		return false
+	}
+}
+
+// probed takes the answer to a probe, which belongs to no script. It is called under the lock.
+func (e *Editor) probed(m *Message) bool {
+	answered, ok := e.probes[string(m.ID)]
+	if !ok || !m.isAnswer() {
+		return false
+	}
+	delete(e.probes, string(m.ID))
+	close(answered)
+	return true
+}
+
+// followItem keeps account of what the sessions and their items do. It is called under the lock.
+func (e *Editor) followItem(m *Message) {
+	var p struct {
+		SessionID string `json:"sessionId"`
+		Status    string `json:"status"`
+		Item      struct {
+			ItemID string `json:"itemId"`
+			Status string `json:"status"`
+		} `json:"item"`
+	}
+	item := strings.HasPrefix(m.Method, "agent/item/")
+	if !item && m.Method != "agent/session/updated" || json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	switch {
+	case item && m.Method != "agent/item/completed" && p.Item.Status == "running":
+		e.working[p.Item.ItemID] = true
+	case item:
+		delete(e.working, p.Item.ItemID)
+	case p.Status != "":
+		e.status[p.SessionID] = p.Status
+	}
+}
+
+// stalled reports whether the daemon waits for the client: a session does, none is at work, and no
+// request of the client is open. It is called under the lock.
+func (e *Editor) stalled() bool {
+	awaiting := false
+	for _, s := range e.status {
+		if s == "running" {
+			return false
+		}
+		awaiting = awaiting || s == "awaiting"
+	}
+	return awaiting && len(e.working) == 0 && len(e.calls) == 0
+}

@@ -1,0 +1,97 @@
+package schema
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// protocolPage is the page that lists every enumeration.
+var protocolPage = filepath.Join("..", "..", "..", "docs", "protocol.md")
+
+var (
+	enumRow  = regexp.MustCompile("(?m)^\\| ([^|]*) \\| (`[^|]*`) \\|$")
+	enumName = regexp.MustCompile("`([^`]+)`")
+)
+
+// The enumerations of the wire are those of the protocol page, with the same values in the same
+// order. Those of Config are on the configuration page.
+func TestEnumerationsAreDocumented(t *testing.T) {
+	documented, typed := documentedEnums(t), typedEnums(load(t))
+	for _, field := range slices.Sorted(maps.Keys(typed)) {
+		if got := documented[field]; got != typed[field] {
+			t.Errorf("%s: the type has %q, docs/protocol.md has %q", field, typed[field], got)
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(documented)) {
+		if typed[field] == "" {
+			t.Errorf(
+				"%s: docs/protocol.md has %q, the type has no enumeration",
+				field,
+				documented[field],
+			)
+		}
+	}
+	if len(typed) < 40 {
+		t.Errorf("only %d fields are enumerations", len(typed))
+	}
+}
+
+// documentedEnums reads the table below "Enumerations", by Type.field.
+func documentedEnums(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile(protocolPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## Enumerations\n")
+	if !found {
+		t.Fatal("docs/protocol.md has no section Enumerations")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	out := map[string]string{}
+	for _, row := range enumRow.FindAllStringSubmatch(section, -1) {
+		var values []string
+		for _, v := range enumName.FindAllStringSubmatch(row[2], -1) {
+			values = append(values, v[1])
+		}
+		for _, field := range enumName.FindAllStringSubmatch(row[1], -1) {
+			out[field[1]] = strings.Join(values, ",")
+		}
+	}
+	return out
+}
+
+// typedEnums reads the enumerations of all types that a message can have, by Type.field.
+func typedEnums(s *Schema) map[string]string {
+	config := map[string]bool{}
+	s.reach("Config", config)
+	out := map[string]string{}
+	for name, st := range s.types {
+		for _, f := range st.fields {
+			if len(f.enum) > 0 && !config[name] {
+				out[name+"."+f.name] = strings.Join(f.enum, ",")
+			}
+		}
+	}
+	return out
+}
+
+// reach collects the types that a type is made of.
+func (s *Schema) reach(name string, seen map[string]bool) {
+	st := s.types[name]
+	if st == nil || seen[name] {
+		return
+	}
+	seen[name] = true
+	for _, f := range st.fields {
+		typescript.spell(f.typ, func(n string) string {
+			s.reach(n, seen)
+			return n
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// The size of a tool is that of what is sent of it, weighed anew when what stands behind its name changes, and sizes are not
+// kept without bound.
+func TestToolsAreWeighedOnce(t *testing.T) {
+	spec := agent.Spec{Name: "weighed_tool", Description: "Says \"it\" again.", Schema: json.RawMessage(`{"type":"object"}`)}
+	for _, description := range []string{spec.Description, spec.Description, "Another."} {
+		spec.Description = description
+		sent := fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,"parameters":%s}},`, spec.Name, spec.Description, spec.Schema)
+		if n := SentBytes(spec); n != len(sent) {
+			t.Errorf("%s weighs %d, not %d", sent, n, len(sent))
+		}
+	}
+	weighs := func() float64 { return testing.AllocsPerRun(10, func() { SentBytes(spec) }) }
+	if n := weighs(); n > 0 {
+		t.Errorf("what is known is weighed anew, with %v allocations", n)
+	}
+	for i := range maxWeighed + 1 {
+		SentBytes(agent.Spec{Name: fmt.Sprint("many_", i)})
+	}
+	weighed.Lock()
+	defer weighed.Unlock()
+	if n := len(weighed.tools); n > maxWeighed {
+		t.Errorf("%d sizes are kept", n)
+	}
+}

@@ -1,0 +1,87 @@
+package tools
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// named is a path of a call's arguments with the file that it names. It is resolved once, when the call
+// is prepared: the file that the user is asked about is the one that is read or changed.
+type named struct {
+	path string // as the model wrote it
+	ref  workspace.Ref
+	err  error // why it cannot be used
+}
+
+// paths are those of one call.
+type paths []named
+
+// resolve finds the files that a call names.
+func (e *sessionEnv) resolve(call *agent.Call, names ...string) paths {
+	out := make(paths, len(names))
+	for i, name := range names {
+		ref, err := e.Workspace.Resolve(call.Cwd, name)
+		out[i] = named{path: name, ref: ref, err: err}
+	}
+	return out
+}
+
+var errNoPath = errors.New("no path is given: say which file to change")
+
+// of returns the file that a call names so; one of the empty name is an error.
+func (ps paths) of(name string) named {
+	for _, p := range ps {
+		if p.path == name {
+			return p
+		}
+	}
+	return named{path: name, err: errNoPath}
+}
+
+// locks are the canonical names of the files.
+func (ps paths) locks() (keys []string) {
+	for _, p := range ps {
+		if p.err == nil {
+			keys = append(keys, p.ref.Key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// locations are what clients that follow along show; line counts from 1, 0 is unknown.
+func (ps paths) locations(line int) (locs []agent.Location) {
+	for _, p := range ps {
+		if p.err != nil {
+			continue
+		}
+		loc := agent.Location{URI: p.ref.URI}
+		if line > 0 {
+			at := message.Position{Line: uint32(line - 1)}
+			loc.Range = &message.Range{Start: at, End: at}
+		}
+		locs = append(locs, loc)
+	}
+	return locs
+}
+
+// subject is what a permission to read or change the files is about.
+func (ps paths) subject(kind agent.SubjectKind, verb string) *agent.Subject {
+	s := &agent.Subject{Kind: kind}
+	var names []string
+	for _, p := range ps {
+		names = append(names, p.path)
+		if p.err == nil && p.ref.IsFile() {
+			s.Paths = append(s.Paths, p.ref.Path)
+		} else {
+			s.Paths = append(s.Paths, p.path)
+		}
+	}
+	s.Title = verb + " " + oneLine(strings.Join(names, ", "), 120)
+	return s
+}

@@ -1,0 +1,61 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// PresentPlan is the tool with which the model presents the plan of a session in plan mode. The
+// same session continues when the user approves it. Set all fields.
+type PresentPlan struct {
+	// Approve shows the plan to the user and waits for the decision.
+	Approve func(ctx context.Context, r agent.ApprovalRequest, plan string) (agent.Decision, error)
+	// Approved is called once the user approved a plan of a session.
+	Approved func(session string)
+}
+
+var _ agent.Tool = (*PresentPlan)(nil)
+
+// Spec implements agent.Tool.
+func (t *PresentPlan) Spec() agent.Spec {
+	return agent.Spec{
+		Name: "present_plan", Label: "Plan for approval", Effect: agent.ReadOnly, Source: "builtin",
+		Description: "Present the plan, as Markdown, for the user to approve. Only in plan mode.",
+		Schema:      json.RawMessage(`{"type":"object","properties":{"plan":{"type":"string"}},"required":["plan"],"additionalProperties":false}`),
+	}
+}
+
+// Prepare implements agent.Tool.
+func (t *PresentPlan) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+	var args struct{ Plan string }
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return nil, fmt.Errorf("reading the arguments: %w", err)
+	}
+	return &agent.Prepared{Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		return t.present(ctx, call, args.Plan)
+	}}, nil
+}
+
+// present asks the user to approve a plan.
+func (t *PresentPlan) present(
+	ctx context.Context,
+	call *agent.Call,
+	plan string,
+) (*agent.Result, error) {
+	wait, cancel := call.WaitContext(ctx)
+	defer cancel()
+	req := agent.ApprovalRequest{SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Args: call.Args, Cwd: call.Cwd,
+		Waiting: func() { call.Report(agent.Update{Status: agent.StatusAwaitingPermission}) }}
+	decision, err := t.Approve(wait, req, plan)
+	if err != nil {
+		return nil, err
+	}
+	if !decision.Allow {
+		return &agent.Result{Text: decision.Reason, IsError: true, Denied: true}, nil
+	}
+	t.Approved(call.SessionID)
+	return &agent.Result{Text: "The user approved the plan. Edits and commands are possible now: carry it out."}, nil
+}

@@ -1,0 +1,480 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
+)
+
+// attack is one command of testdata/attacks with the files that it needs.
+type attack struct {
+	class, title, effect string
+	repo, root           bool
+	setup                []setup
+	command              string
+}
+
+// setup is a file, or a link to what content names.
+type setup struct{ kind, path, content string }
+
+// readAttacks reads a file of the corpus; its format is described in testdata/attacks/README.md.
+func readAttacks(t *testing.T, path string) (all []attack) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a attack
+	lines := strings.Split(string(data), "\n")
+	for i := 0; i < len(lines); i++ {
+		word, rest, _ := strings.Cut(lines[i], " ")
+		switch word {
+		case "attack":
+			a = attack{}
+			a.class, a.title, _ = strings.Cut(rest, " ")
+		case "effect":
+			a.effect = rest
+		case "repo":
+			a.repo = true
+		case "root":
+			a.root = true
+		case "symlink", "hardlink":
+			x, y, _ := strings.Cut(rest, " ")
+			a.setup = append(a.setup, setup{word, x, y})
+		case "file":
+			end := i + 1
+			for lines[end] != "end" {
+				end++
+			}
+			a.setup = append(a.setup, setup{word, rest, strings.Join(lines[i+1:end], "\n") + "\n"})
+			i = end
+		case "run":
+			c := a
+			c.command = rest
+			all = append(all, c)
+		case "", "#":
+		default:
+			t.Fatalf("%s:%d: %q is not a line of the format", path, i+1, lines[i])
+		}
+	}
+	return all
+}
+
+// canary is the text of every secret.
+const canary = "CANARY"
+
+// scene is where one attack takes place.
+type scene struct {
+	t                     *testing.T
+	base, work, out, home string
+	victim                int
+	listeners             []net.Listener
+	hits                  map[string]*atomic.Int32
+	names                 *strings.Replacer
+}
+
+func newScene(t *testing.T, a *attack, victim int, home string) *scene {
+	base, err := os.MkdirTemp("/var/tmp", "agent-lsp-attack-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{
+		t:      t,
+		base:   base,
+		work:   base + "/work",
+		out:    base + "/out",
+		home:   home,
+		victim: victim,
+		hits:   map[string]*atomic.Int32{"connect": {}, "socket": {}},
+	}
+	for _, d := range []string{s.work, s.out, base + "/tmp"} {
+		s.must(os.Mkdir(d, 0o755))
+	}
+	tcp := s.listen("connect", "tcp", "127.0.0.1:0")
+	for _, dir := range []string{s.work, s.out} {
+		s.listen("socket", "unix", dir+"/s")
+	}
+	_, port, _ := net.SplitHostPort(tcp)
+	s.names = strings.NewReplacer(
+		"WORK",
+		s.work,
+		"OUT",
+		s.out,
+		"HOME",
+		home,
+		"PORT",
+		port,
+		"VICTIM",
+		strconv.Itoa(victim),
+		"TMP",
+		base+"/tmp",
+	)
+	s.files(a)
+	return s
+}
+
+func (s *scene) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// listen counts the connections of a listener.
+func (s *scene) listen(effect, network, addr string) string {
+	l, err := net.Listen(network, addr)
+	s.must(err)
+	s.listeners = append(s.listeners, l)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.hits[effect].Add(1)
+			c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// connections counts those of the command. A listener closes a connection once it was counted, in
+// the order in which they came, so the end of the test's own means that all others were counted.
+func (s *scene) connections() map[string]int32 {
+	own := map[string]int32{}
+	for _, l := range s.listeners {
+		c, err := net.Dial(l.Addr().Network(), l.Addr().String())
+		if err != nil {
+			continue // the command removed the socket
+		}
+		_, _ = c.Read(make([]byte, 1))
+		c.Close()
+		if l.Addr().Network() == "tcp" {
+			own["connect"]++
+		} else {
+			own["socket"]++
+		}
+	}
+	return map[string]int32{
+		"connect": s.hits["connect"].Load() - own["connect"],
+		"socket":  s.hits["socket"].Load() - own["socket"],
+	}
+}
+
+func (s *scene) close() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	_ = os.RemoveAll(s.base)
+}
+
+// files fills the workspace.
+func (s *scene) files(a *attack) {
+	for name, content := range map[string]string{
+		"work/src.txt": "one\ntwo\n", "work/.env": "TOKEN=" + canary + "\n", "work/deep/down/server.pem": canary + "\n", "work/run.sh": "touch OUT/pwned\n", "work/args": "touch OUT/pwned\n",
+		"work/evil.js": `require("fs").writeFileSync("OUT/pwned", "")`, "work/evil.pm": `open F, ">", "OUT/pwned"; 1;`, "work/evil.mk": "all:\n\ttouch OUT/pwned\n", "out/file": "before",
+	} {
+		s.write(s.base+"/"+name, content)
+	}
+	if a.repo {
+		s.repository()
+	}
+	for _, f := range a.setup {
+		path := s.work + "/" + strings.TrimSuffix(f.path, "+")
+		switch f.kind {
+		case "symlink":
+			s.must(os.Symlink(s.names.Replace(f.content), path))
+		case "hardlink":
+			s.must(os.Link(path, s.work+"/"+f.content))
+		default:
+			before := ""
+			if strings.HasSuffix(f.path, "+") {
+				old, err := os.ReadFile(path)
+				s.must(err)
+				before = string(old)
+			}
+			s.write(path, before+f.content)
+		}
+	}
+}
+
+func (s *scene) write(path, content string) {
+	s.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	s.must(os.WriteFile(path, []byte(s.names.Replace(content)), 0o644))
+}
+
+func (s *scene) repository() {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "src.txt"}, {"-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-q", "-m", "first"}} {
+		c := exec.Command("git", append([]string{"-C", s.work}, args...)...)
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.base, "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := c.CombinedOutput(); err != nil {
+			s.t.Fatalf("git: %v %s", err, out)
+		}
+	}
+	s.write(s.work+"/src.txt", "one\nthree\n")
+}
+
+// state describes the files below a folder that keep reports as relevant: their content, and with
+// meta their modes and times.
+func (s *scene) state(dir string, meta bool, keep func(rel string) bool) string {
+	var b strings.Builder
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		rel, _ := filepath.Rel(dir, path)
+		fi, err := d.Info()
+		if err != nil || !keep(rel) {
+			return nil
+		}
+		fmt.Fprintln(&b, rel, fi.Mode().Type())
+		if meta {
+			fmt.Fprintln(&b, fi.Mode())
+		}
+		if meta && !d.IsDir() {
+			fmt.Fprintln(&b, fi.ModTime().UnixNano())
+		}
+		if fi.Mode().IsRegular() {
+			data, _ := os.ReadFile(path)
+			b.Write(data)
+		}
+		return nil
+	})
+	return b.String()
+}
+
+func everything(string) bool { return true }
+
+// run carries the attack out and returns the effects that it had.
+func (s *scene) run(
+	r *Runner,
+	a *attack,
+	plan *sandbox.Plan,
+	limit time.Duration,
+) (effects map[string]bool, output string) {
+	meta := plan == nil ||
+		plan.Kind != sandbox.Landlock &&
+			plan.Kind != sandbox.Namespace // Landlock has no rule for modes and times
+	states := func() [3]string {
+		return [3]string{
+			s.state(s.out, meta, everything),
+			s.state(s.work, meta, launcher.StartsPrograms),
+			s.state(s.work, meta, everything),
+		}
+	}
+	before := states()
+	env := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + s.home,
+		"LANG=C",
+		"GOTOOLCHAIN=local",
+		"GOPROXY=off",
+		"GOFLAGS=-mod=mod",
+		"GIT_TERMINAL_PROMPT=0",
+		"NO_UPDATE_NOTIFIER=1",
+	}
+	res, err := r.Run(
+		context.Background(),
+		Command{
+			Argv:    []string{"bash", "-c", s.names.Replace(a.command)},
+			Dir:     s.work,
+			Env:     env,
+			Sandbox: plan,
+			Timeout: limit,
+		},
+	)
+	s.must(err)
+	after := states()
+	effects = map[string]bool{
+		"outside":   after[0] != before[0],
+		"protected": after[1] != before[1],
+		"workspace": after[2] != before[2],
+		"secret":    bytes.Contains(append(res.Head, res.Tail...), []byte(canary)),
+	}
+	for name, n := range s.connections() {
+		effects[name] = n > 0
+	}
+	return effects, string(res.Head)
+}
+
+// gaps are the effects that a sandbox does not prevent, with the profile where that is so ("":
+// both). Our own sandbox does not have a gap.
+var gaps = map[sandbox.Kind]map[string]string{
+	sandbox.Bubblewrap: {"protected": "workspace", "secret": "", "socket": ""},
+	sandbox.Namespace:  {"protected": "workspace", "secret": "", "socket": ""},
+	sandbox.Landlock:   {"protected": "workspace", "secret": "", "socket": ""},
+}
+
+func isGap(kind sandbox.Kind, profile, effect string) bool {
+	where, ok := gaps[kind][effect]
+	return ok && (where == "" || where == profile)
+}
+
+// attackHome is a home with secrets.
+func attackHome(t *testing.T) string {
+	home, err := os.MkdirTemp("/var/tmp", "agent-lsp-home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	for name, content := range map[string]string{".ssh/id_rsa": canary + "\n", ".aws/credentials": canary + "\n", ".netrc": "machine " + canary + "\n"} {
+		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(home+"/"+name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	return home
+}
+
+// planFor makes the plan of a profile as the policy does.
+func planFor(t *testing.T, kind sandbox.Support, s *scene, profile string) *sandbox.Plan {
+	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return kind }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Configure("s", policy.Settings{Roots: []string{s.work}})
+	command := "ls"
+	if profile == "workspace" {
+		command = "make"
+	}
+	own := policy.Folders{Tmp: s.base + "/tmp", Layer: s.base + "/layer"}
+	plan, err := e.SandboxPlan("s", command, own, policy.Granted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and in
+// every sandbox and profile of this machine, where it must not have an effect.
+func TestAttacks(t *testing.T) {
+	kinds := boxes(t)
+	var all []attack
+	for _, f := range []string{"commands.txt", "repositories.txt"} {
+		all = append(all, readAttacks(t, "../../../testdata/attacks/"+f)...)
+	}
+	home := attackHome(t)
+	victim := startVictim(t)
+	r := newRunner(t)
+	todo, ran := make(chan *attack), atomic.Int32{}
+	var wg sync.WaitGroup
+	for range 8 { // most of the time they wait
+		wg.Go(func() {
+			for a := range todo {
+				ran.Add(int32(tryAttack(t, r, a, kinds, victim, home)))
+			}
+		})
+	}
+	stride := max(1, atoi(os.Getenv(strideVar)))
+	for i := range all {
+		if testspeed.Heavy(i) && i%stride == 0 && (!all[i].root || os.Getuid() == 0) {
+			todo <- &all[i]
+		}
+	}
+	close(todo)
+	wg.Wait()
+	t.Logf("%d attacks, %d runs", len(all), ran.Load())
+	classes := map[string]bool{}
+	for _, a := range all {
+		classes[a.class] = true
+	}
+	if len(all) < 400 || len(classes) < 40 {
+		t.Errorf("%d attacks of %d classes", len(all), len(classes))
+	}
+}
+
+// startVictim starts a process with a secret variable and returns its id.
+func startVictim(t *testing.T) int {
+	t.Helper()
+	victim := exec.Command("sleep", "600")
+	victim.Env = []string{"VICTIM_TOKEN=" + canary}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
+	return victim.Process.Pid
+}
+
+// atoi returns 0 for a text that is not a number.
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func tryAttack(
+	t *testing.T,
+	r *Runner,
+	a *attack,
+	kinds []sandbox.Support,
+	victim int,
+	home string,
+) (runs int) {
+	limit := 5 * time.Second
+	try := func(plan func(*scene) *sandbox.Plan) (map[string]bool, string) {
+		s := newScene(t, a, victim, home)
+		defer s.close()
+		runs++
+		return s.run(r, a, plan(s), limit)
+	}
+	free := func(*scene) *sandbox.Plan { return nil }
+	effects, out := try(free)
+	if !effects[a.effect] { // a busy machine needs longer: also for the runs in a sandbox
+		limit = time.Minute
+		effects, out = try(free)
+	}
+	if !effects[a.effect] {
+		t.Errorf(
+			"attack %s, %s: without a sandbox %q has no effect: the test tests nothing\n%s",
+			a.class,
+			a.title,
+			a.command,
+			out,
+		)
+	}
+	for _, kind := range kinds {
+		for _, profile := range []string{"readOnly", "workspace"} {
+			if isGap(kind.Kind, profile, a.effect) {
+				continue
+			}
+			effects, out := try(
+				func(s *scene) *sandbox.Plan { return planFor(t, kind, s, profile) },
+			)
+			if profile == "workspace" {
+				delete(effects, "workspace")
+			}
+			for effect, had := range effects {
+				if had && !isGap(kind.Kind, profile, effect) {
+					t.Errorf(
+						"attack %s, %s: in %s, profile %s, %q had the effect %q\n%s",
+						a.class,
+						a.title,
+						kind.Kind,
+						profile,
+						a.command,
+						effect,
+						out,
+					)
+				}
+			}
+		}
+	}
+	return runs
+}

@@ -1,0 +1,137 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// The answers to the question before a command that would not see what is unsaved.
+const (
+	savedLabel   = "Run, I have saved"
+	unsavedLabel = "Run on the saved text"
+	noRunLabel   = "Do not run"
+)
+
+// errNotSaved is for the model.
+var errNotSaved = errors.New("the command was not run: the user has unsaved changes that it would not see, and did not want it to run without them")
+
+var errSteered = errors.New("the command was not run: instead of saving, the user sent a message, which follows")
+
+// SaveQuestions sees to it that documents are saved before a command runs on what the disk holds.
+// It remembers which documents the user left unsaved, so that a turn asks once about each. Set all
+// exported fields. Safe for concurrent use.
+type SaveQuestions struct {
+	// Save lets the editor save documents and returns those that it could not save; offered is
+	// false if the editor saves nothing on request.
+	Save func(ctx context.Context, uris []string) (failed []string, offered bool, err error)
+	// Ask puts a question to the user.
+	Ask func(ctx context.Context, call *agent.Call, q Question) (Answer, error)
+	// Owner returns the session and turn of the user above those of a sub-agent.
+	Owner     func(session, turn string) (string, string)
+	Workspace *workspace.Workspace
+
+	mu   sync.Mutex
+	left map[string]turnLeft // by session
+}
+
+type turnLeft struct {
+	turn string
+	uris []string
+}
+
+// known reports whether the turn's user has answered for all of the documents.
+func (s *SaveQuestions) known(session, turn string, uris []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.left[session]
+	return l.turn == turn && !slices.ContainsFunc(uris, func(u string) bool { return !slices.Contains(l.uris, u) })
+}
+
+func (s *SaveQuestions) leave(session, turn string, uris []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left == nil {
+		s.left = map[string]turnLeft{}
+	}
+	l := s.left[session]
+	if l.turn != turn {
+		l = turnLeft{turn: turn}
+	}
+	l.uris = append(l.uris, uris...)
+	s.left[session] = l
+}
+
+// SaveDirty is Deps.SaveDirty. The editor saves the documents, or the user is asked to. SaveDirty
+// returns those that stay unsaved.
+func (s *SaveQuestions) SaveDirty(
+	ctx context.Context,
+	call *agent.Call,
+	uris []string,
+) (unsaved []string, err error) {
+	switch failed, offered, err := s.Save(ctx, uris); {
+	case offered && err != nil:
+		return uris, nil
+	case offered:
+		return failed, nil
+	}
+	session, turn := s.Owner(call.SessionID, call.TurnID)
+	if s.known(session, turn, uris) {
+		return uris, nil
+	}
+	wait, cancel := call.WaitContext(ctx)
+	defer cancel()
+	answer, err := s.Ask(wait, call, saveQuestion(call, uris))
+	var steer *agent.SteerError
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(context.Cause(wait), &steer):
+		return nil, errSteered
+	case err == nil && answer.Text == noRunLabel:
+		return nil, errNotSaved
+	case err == nil && answer.Text == savedLabel:
+		return s.stillUnsaved(uris), nil
+	}
+	s.leave(session, turn, uris)
+	return uris, nil
+}
+
+// maxShownCommand bounds the command in the question, bytes.
+const maxShownCommand = 200
+
+func saveQuestion(call *agent.Call, uris []string) Question {
+	names := make([]string, len(uris))
+	for i, u := range uris {
+		names[i] = path.Base(u)
+	}
+	var args struct{ Command string }
+	_ = json.Unmarshal(call.Args, &args)
+	command := strings.Join(strings.Fields(args.Command), " ")
+	if len(command) > maxShownCommand {
+		command = strings.ToValidUTF8(command[:maxShownCommand], "") + "…"
+	}
+	return Question{
+		Text: "Not saved: " + strings.Join(names, ", ") + ". The agent's command would not see the changes: " + command,
+		Options: []Option{
+			{Label: savedLabel}, {Label: unsavedLabel}, {Label: noRunLabel},
+		},
+	}
+}
+
+// stillUnsaved are those of the documents that differ from the disk.
+func (s *SaveQuestions) stillUnsaved(uris []string) (out []string) {
+	for _, doc := range s.Workspace.Documents() {
+		if doc.Dirty && slices.Contains(uris, doc.Ref.URI) {
+			out = append(out, doc.Ref.URI)
+		}
+	}
+	return out
+}

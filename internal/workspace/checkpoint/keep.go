@@ -1,0 +1,169 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+)
+
+// Change is a change of one file that is about to be made. Its maker owns it: no two calls may use
+// one Change at a time.
+type Change struct {
+	Ref    path.Ref
+	NewRef path.Ref // of a rename; the zero Ref otherwise
+
+	Before, After  []byte // contents as text; not read where the next two say that there is none
+	Creates        bool   // the file does not exist before
+	Deletes        bool   // the file does not exist after
+	Encoding       edit.Text
+	Mode           fs.FileMode
+	From           string // key of the name that a restore brings the file back from
+	Added, Removed int    // lines
+
+	kept []kept
+}
+
+// kept is a step of a change that has begun.
+type kept struct {
+	cp    *record
+	file  *File
+	step  *Step
+	was   Step // as it was before the change extended it; zero if it is new
+	fresh bool
+}
+
+// Begin keeps what the files hold and are going to hold, before they change. It returns one error
+// for each change that must not be made. A change that was begun before, and not made, is begun
+// again.
+func (l *Log) Begin(t Turn, changes []*Change) []error {
+	errs := make([]error, len(changes))
+	if len(changes) == 0 {
+		return errs
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.collected {
+		l.collected = l.opt.Go(func() { l.Collect(l.opt.Now()) })
+	}
+	var cp *record
+	for i, c := range changes {
+		steps, err := l.steps(c)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		if cp == nil {
+			cp = l.current(t)
+		}
+		c.revert()
+		for ref, s := range steps {
+			c.kept = append(c.kept, cp.add(ref, s))
+		}
+	}
+	if cp == nil {
+		return errs
+	}
+	if err := l.save(cp); err != nil {
+		for i := range errs {
+			if errs[i] == nil {
+				errs[i] = err
+			}
+		}
+	}
+	return errs
+}
+
+// Add keeps the step of a change that was made already.
+func (l *Log) Add(t Turn, c *Change) error {
+	steps, err := l.steps(c)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cp := l.current(t)
+	for ref, s := range steps {
+		cp.add(ref, s)
+	}
+	return l.save(cp)
+}
+
+// add begins a step, or extends the last one if nobody changed the file since.
+func (cp *record) add(ref path.Ref, s *Step) kept {
+	f := cp.file(ref)
+	if n := len(f.Steps); n > 0 && f.Steps[n-1].Post == s.Pre && s.Pre != "" {
+		last := f.Steps[n-1]
+		k := kept{cp: cp, file: f, step: last, was: *last}
+		last.Post = s.Post
+		last.Added, last.Removed = last.Added+s.Added, last.Removed+s.Removed
+		return k
+	}
+	f.Steps = append(f.Steps, s)
+	return kept{cp: cp, file: f, step: s, fresh: true}
+}
+
+// steps keeps the contents of a change: of one file, or of two for a rename.
+func (l *Log) steps(c *Change) (map[path.Ref]*Step, error) {
+	var before, after string
+	var errBefore, errAfter error
+	var wg sync.WaitGroup
+	wg.Go(func() { before, errBefore = l.put(c.Creates, c.Before) })
+	after, errAfter = l.put(c.Deletes, c.After)
+	wg.Wait()
+	if err := errors.Join(errBefore, errAfter); err != nil {
+		return nil, err
+	}
+	s := &Step{
+		Pre: before, Post: after, BOM: c.Encoding.BOM, Encoding: c.Encoding.Encoding, Mode: c.Mode, From: c.From,
+		Added: c.Added, Removed: c.Removed,
+	}
+	if c.NewRef.Key == "" {
+		return map[path.Ref]*Step{c.Ref: s}, nil
+	}
+	leave, arrive := *s, *s
+	leave.Post, arrive.Pre, arrive.From = "", "", c.Ref.Key
+	return map[path.Ref]*Step{c.Ref: &leave, c.NewRef: &arrive}, nil
+}
+
+func (l *Log) put(absent bool, text []byte) (string, error) {
+	if absent {
+		return "", nil
+	}
+	return l.opt.Blobs.Put(text)
+}
+
+// revert takes back the steps of an attempt that left the file as it was. Caller holds the log's
+// mu.
+func (c *Change) revert() {
+	for _, k := range c.kept {
+		if k.fresh {
+			k.file.Steps = slices.DeleteFunc(k.file.Steps, func(s *Step) bool { return s == k.step })
+		} else {
+			*k.step = k.was
+		}
+		if len(k.file.Steps) == 0 {
+			k.cp.Files = slices.DeleteFunc(k.cp.Files, func(f *File) bool { return f == k.file })
+		}
+	}
+	c.kept = nil
+}
+
+// Revert drops the steps of changes that were begun and not made.
+func (l *Log) Revert(changes []*Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var cp *record
+	for _, c := range changes {
+		if len(c.kept) > 0 {
+			cp = c.kept[0].cp
+			c.revert()
+		}
+	}
+	if cp != nil {
+		l.report(l.save(cp))
+	}
+}

@@ -1,0 +1,376 @@
+package checkpoint
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+)
+
+// ErrUnknown means that there is no such checkpoint, or no longer.
+var ErrUnknown = errors.New("there is no such checkpoint")
+
+// Stat counts the files and lines of a change.
+type Stat struct {
+	Files   int `json:"files"`
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+}
+
+// Checkpoint describes one checkpoint.
+type Checkpoint struct {
+	ID         string
+	SessionID  string
+	TurnID     string
+	MessageID  string
+	CreatedAt  time.Time
+	Files      []string // URIs
+	Stat       Stat
+	Restore    bool     // made by a restore; restoring it brings back what that undid
+	Undone     bool     // a restore took its changes back
+	NotCovered []string // changed by commands: no checkpoint can undo that
+}
+
+// record is the stored form of a checkpoint.
+type record struct {
+	ID         string    `json:"id"`
+	Session    string    `json:"session"`
+	Turn       string    `json:"turn,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	Created    time.Time `json:"created"`
+	Number     int       `json:"number"`
+	Files      []*File   `json:"files,omitempty"`
+	Restore    bool      `json:"restore,omitempty"`
+	Undone     bool      `json:"undone,omitempty"`
+	Undid      []string  `json:"undid,omitempty"` // by a restore: what it took back
+	Redid      []string  `json:"redid,omitempty"` // and what it brought back
+	NotCovered []string  `json:"notCovered,omitempty"`
+}
+
+// File is what a checkpoint knows of one file.
+type File struct {
+	Key   string  `json:"key"`
+	URI   string  `json:"uri"`
+	Path  string  `json:"path,omitempty"`
+	Steps []*Step `json:"steps"`
+}
+
+// Step is one change by the agent: from one content to another, each by its hash. "" means that the
+// file did not exist.
+type Step struct {
+	Pre      string        `json:"pre,omitempty"`
+	Post     string        `json:"post,omitempty"`
+	BOM      bool          `json:"bom,omitempty"`
+	Encoding edit.Encoding `json:"encoding,omitempty"`
+	Mode     fs.FileMode   `json:"mode,omitempty"`
+	From     string        `json:"from,omitempty"` // key of the file's other name, after a rename
+	Added    int           `json:"added,omitempty"`
+	Removed  int           `json:"removed,omitempty"`
+}
+
+// Options configure a Log. All fields are required; StateDir may be "", which keeps checkpoints in
+// memory.
+type Options struct {
+	StateDir string
+	Blobs    *files.Blobs
+	Now      func() time.Time
+	// Go runs f in a goroutine that the owner waits for. False means that it is too late for that.
+	Go func(f func()) bool
+	// Report is called with each error of keeping state. It must not block or call back.
+	Report func(error)
+}
+
+// Log holds the checkpoints of the sessions used so far. Its methods are safe for concurrent use.
+// They read and write the state directory.
+type Log struct {
+	opt Options
+
+	mu        sync.Mutex // also held while a checkpoint is written: steps of a session come in order
+	sessions  map[string]*sessionLog
+	keep      Retention
+	collected bool // the first collection has begun
+}
+
+type sessionLog struct {
+	list []*record // oldest first
+}
+
+// NewLog returns a Log. It has nothing to close: Go's owner waits for its goroutines.
+func NewLog(opt Options) *Log { return &Log{opt: opt, sessions: map[string]*sessionLog{}} }
+
+// session loads a session's checkpoints. Caller holds mu.
+func (l *Log) session(id string) *sessionLog {
+	if s := l.sessions[id]; s != nil {
+		return s
+	}
+	s := &sessionLog{}
+	l.sessions[id] = s
+	if l.opt.StateDir == "" {
+		return s
+	}
+	names, _ := filepath.Glob(filepath.Join(l.dir(id), "*.json"))
+	for _, name := range names {
+		cp := &record{}
+		if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, cp) == nil {
+			s.list = append(s.list, cp)
+		}
+	}
+	slices.SortFunc(s.list, func(a, b *record) int { return a.Number - b.Number })
+	return s
+}
+
+func (l *Log) dir(session string) string {
+	return files.SessionDir(l.opt.StateDir, "checkpoints", session)
+}
+
+// Turn names what a checkpoint belongs to.
+type Turn struct {
+	Session string
+	ID      string
+	Message string // the prompt's
+	Restore string // the id of a restore's own checkpoint; "" for all other turns
+}
+
+// current returns the checkpoint that a step belongs to: the newest, if it is this turn's. Caller
+// holds mu.
+func (l *Log) current(t Turn) *record {
+	s := l.session(t.Session)
+	restore := t.Restore != ""
+	if n := len(s.list); n > 0 {
+		cp := s.list[n-1]
+		if cp.Turn == t.ID && cp.Restore == restore && !cp.Undone && (!restore || cp.ID == t.Restore) {
+			return cp
+		}
+	}
+	cp := &record{
+		ID: t.Restore, Session: t.Session, Turn: t.ID, Message: t.Message, Created: l.opt.Now(), Restore: restore,
+	}
+	if !restore {
+		cp.ID = NewID()
+	}
+	if n := len(s.list); n > 0 {
+		cp.Number = s.list[n-1].Number + 1
+	}
+	s.list = append(s.list, cp)
+	return cp
+}
+
+// NewID returns a fresh id of a checkpoint.
+func NewID() string {
+	var b [9]byte
+	_, _ = rand.Read(b[:])
+	return "c_" + hex.EncodeToString(b[:])
+}
+
+// file is the entry of a file, made if there is none.
+func (cp *record) file(ref path.Ref) *File {
+	for _, f := range cp.Files {
+		if f.Key == ref.Key {
+			return f
+		}
+	}
+	f := &File{Key: ref.Key, URI: ref.URI, Path: ref.Path}
+	cp.Files = append(cp.Files, f)
+	return f
+}
+
+// save writes a checkpoint, or removes an empty one. Caller holds mu.
+func (l *Log) save(cp *record) error {
+	empty := len(cp.Files) == 0 && len(cp.NotCovered) == 0 && !cp.Restore
+	if empty {
+		s := l.session(cp.Session)
+		s.list = slices.DeleteFunc(s.list, func(o *record) bool { return o == cp })
+	}
+	if l.opt.StateDir == "" {
+		return nil
+	}
+	name := filepath.Join(l.dir(cp.Session), cp.ID+".json")
+	if empty {
+		return files.RemoveState(name)
+	}
+	data, err := json.Marshal(cp)
+	if err != nil {
+		return err
+	}
+	return files.WriteState(name, data)
+}
+
+// report passes an error on. Caller may hold mu.
+func (l *Log) report(err error) {
+	if err != nil {
+		l.opt.Report(err)
+	}
+}
+
+// List returns a session's checkpoints, newest first.
+func (l *Log) List(session string) []Checkpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Checkpoint
+	for _, cp := range slices.Backward(l.session(session).list) {
+		out = append(out, cp.view())
+	}
+	return out
+}
+
+func (cp *record) view() Checkpoint {
+	v := Checkpoint{
+		ID: cp.ID, SessionID: cp.Session, TurnID: cp.Turn, MessageID: cp.Message, CreatedAt: cp.Created,
+		Restore: cp.Restore, Undone: cp.Undone, NotCovered: slices.Clone(cp.NotCovered),
+	}
+	for _, f := range cp.Files {
+		v.Files = append(v.Files, f.URI)
+		for _, s := range f.Steps {
+			v.Stat.Added, v.Stat.Removed = v.Stat.Added+s.Added, v.Stat.Removed+s.Removed
+		}
+	}
+	v.Stat.Files = len(cp.Files)
+	return v
+}
+
+// find returns a checkpoint and its place in its session's list. Caller holds mu.
+func (l *Log) find(id string) (*sessionLog, int) {
+	for _, s := range l.sessions {
+		if i := slices.IndexFunc(s.list, func(cp *record) bool { return cp.ID == id }); i >= 0 {
+			return s, i
+		}
+	}
+	if l.opt.StateDir == "" || strings.ContainsAny(id, `/\*?[`) {
+		return nil, -1
+	}
+	names, _ := filepath.Glob(filepath.Join(l.opt.StateDir, "checkpoints", "*", id+".json"))
+	for _, name := range names {
+		cp := &record{}
+		if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, cp) == nil {
+			s := l.session(cp.Session)
+			return s, slices.IndexFunc(s.list, func(o *record) bool { return o.ID == id })
+		}
+	}
+	return nil, -1
+}
+
+// Session returns the session and the prompt's message that a checkpoint belongs to, or ErrUnknown.
+func (l *Log) Session(id string) (sessionID, messageID string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, i := l.find(id)
+	if i < 0 {
+		return "", "", fmt.Errorf("looking for checkpoint %s: %w", id, ErrUnknown)
+	}
+	return s.list[i].Session, s.list[i].Message, nil
+}
+
+// Content returns the content with a hash that a Step names; nil for "".
+func (l *Log) Content(sha string) ([]byte, error) {
+	if sha == "" {
+		return nil, nil
+	}
+	return l.opt.Blobs.Get(sha)
+}
+
+// Files returns copies of a checkpoint's files, and the names of files that commands changed in the
+// same turn. The error is ErrUnknown.
+func (l *Log) Files(id string) (list []File, notCovered []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, i := l.find(id)
+	if i < 0 {
+		return nil, nil, fmt.Errorf("comparing with checkpoint %s: %w", id, ErrUnknown)
+	}
+	cp := s.list[i]
+	for _, f := range cp.Files {
+		list = append(list, File{Key: f.Key, URI: f.URI, Path: f.Path, Steps: slices.Clone(f.Steps)})
+	}
+	return list, slices.Clone(cp.NotCovered), nil
+}
+
+// LastPaths returns the paths of the files in a session's newest checkpoint.
+func (l *Log) LastPaths(session string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var paths []string
+	if list := l.session(session).list; len(list) > 0 {
+		for _, f := range list[len(list)-1].Files {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// NotCovered notes files that a command changed, in the checkpoint of its turn. If the command ran
+// on during later turns, that is the newest checkpoint created since began.
+func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cp := l.since(t, began)
+	for _, name := range names {
+		if !slices.Contains(cp.NotCovered, name) {
+			cp.NotCovered = append(cp.NotCovered, name)
+		}
+	}
+	l.report(l.save(cp))
+}
+
+// since is the checkpoint that names what a command changed. Caller holds mu.
+func (l *Log) since(t Turn, began time.Time) *record {
+	if s := l.session(t.Session); len(s.list) > 0 {
+		cp := s.list[len(s.list)-1]
+		if !cp.Restore && !cp.Undone && cp.Turn != t.ID && !cp.Created.Before(began) {
+			return cp
+		}
+	}
+	return l.current(t)
+}
+
+// DropSession forgets a deleted session's checkpoints and removes them from the disk.
+func (l *Log) DropSession(session string) {
+	l.mu.Lock()
+	delete(l.sessions, session)
+	l.mu.Unlock()
+	if l.opt.StateDir != "" {
+		l.report(os.RemoveAll(l.dir(session)))
+	}
+}
+
+// FirstContents returns the contents of a session's files before its first change, by path. Nil
+// means that the file did not exist. Files that are not UTF-8 are left out.
+func (l *Log) FirstContents(session string) (map[string][]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string][]byte{}
+	for _, cp := range l.session(session).list {
+		for _, f := range cp.Files {
+			if _, known := out[f.Path]; known || f.Path == "" || len(f.Steps) == 0 {
+				continue
+			}
+			first := f.Steps[0]
+			if !slices.Contains([]edit.Encoding{"", edit.UTF8}, first.Encoding) {
+				continue
+			}
+			text, err := l.Content(first.Pre)
+			if err != nil {
+				return out, fmt.Errorf("reading what %s held: %w", f.Path, err)
+			}
+			if first.BOM && first.Pre != "" {
+				text = append([]byte("\xEF\xBB\xBF"), text...)
+			}
+			if text == nil && first.Pre != "" {
+				text = []byte{}
+			}
+			out[f.Path] = text
+		}
+	}
+	return out, nil
+}

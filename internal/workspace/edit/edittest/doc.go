@@ -1,0 +1,8 @@
+// Package edittest makes edits whose outcome is known and writes them as models
+// write them. It is for tests only.
+//
+// An Intent is a file and the changes that a model has in mind; Want is the file
+// after them, made by splicing lines. Write expresses an Intent in one of eight
+// formats, with the Noise that models add. Nothing here calls the matcher, so a
+// test can compare the matcher's result with Want.
+package edittest

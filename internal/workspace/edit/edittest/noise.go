@@ -1,0 +1,199 @@
+package edittest
+
+import "strings"
+
+// Noise is how a model's text differs from a faultless one.
+type Noise struct {
+	Context   int  // unchanged lines shown before and after each change
+	CRLF      bool // the text of the call has CRLF
+	Fence     bool // a Markdown fence around the text of the call, or around each search text
+	Prose     bool // sentences before and behind a patch
+	Trimmed   bool // white space at the end of lines is omitted
+	ASCII     bool // typographic quotes and dashes are written as ASCII
+	Outdented bool // each block of lines is moved to the left margin
+	Spaces    int  // tabs are written as so many spaces; 0: they are kept
+	Numbers   bool // search texts have the line numbers of a listing
+	Ended     bool // search and replacement end with a line ending
+	BareBlank bool // the space before an empty line of context is omitted
+	Stale     bool // one line that is shown differs from the file's
+	Gap       bool // a line in the middle of what is shown is omitted
+
+	Offset      int  // is added to the line numbers of headers
+	WrongCounts bool // the counts of headers are wrong
+	NoRange     bool // headers of hunks have no line numbers
+	NoEOLMark   bool // "\ No newline at end of file" is omitted
+	NoEscape    bool // lines that look like markers are not escaped
+	Decorated   int  // how the name of a file is decorated: an index of decorations
+	NameOnce    bool // only the first block has the name of the file
+	EndMark     bool // a hunk at the end of the file has "*** End of File"
+}
+
+// Doomed reports whether the noise makes the text of the call differ from the file in words, so
+// that only a refusal
+// is right.
+func (n Noise) Doomed() bool { return n.Stale || n.Gap }
+
+// RandomNoise draws up to three kinds of noise.
+func RandomNoise(choose Choose) Noise {
+	n := Noise{Context: choose(4)}
+	for range choose(4) {
+		n.draw(choose)
+	}
+	return n
+}
+
+func (n *Noise) draw(choose Choose) {
+	switch choose(19) {
+	case 0:
+		n.CRLF = true
+	case 1:
+		n.Fence = true
+	case 2:
+		n.Prose = true
+	case 3, 4:
+		n.Trimmed = true
+	case 5, 6:
+		n.ASCII = true
+	case 7, 8:
+		n.Outdented = true
+	case 9:
+		n.Spaces = []int{2, 4, 8}[choose(3)]
+	case 10:
+		n.Numbers = true
+	case 11:
+		n.Ended = true
+	case 12:
+		n.BareBlank = true
+	case 13:
+		n.Stale = choose(2) == 0
+		n.Gap = !n.Stale
+	case 14:
+		n.Offset = choose(21) - 10
+	case 15:
+		n.WrongCounts = true
+	case 16:
+		n.NoRange = true
+	case 17:
+		n.NoEOLMark, n.NoEscape = choose(2) == 0, choose(2) == 0
+	case 18:
+		n.Decorated, n.NameOnce, n.EndMark = choose(
+			len(decorations),
+		), choose(
+			2,
+		) == 0, choose(
+			2,
+		) == 0
+	}
+}
+
+// Fit adapts a file to the noise: in the lines that a change replaces, the model sees all there
+// is to see.
+func (n Noise) Fit(in Intent) Intent {
+	lines := append([]string(nil), in.Lines...)
+	for _, c := range in.Changes {
+		for i := c.From; i < c.To && (n.Trimmed || n.loose()); i++ {
+			lines[i] = strings.TrimRight(lines[i], " \t")
+		}
+	}
+	for i, l := range lines {
+		if n.loose() && blank(l) {
+			lines[i] = ""
+		}
+	}
+	if n.Spaces > 0 { // a file that is indented by tabs only
+		for i, l := range lines {
+			lines[i] = byTabs(l)
+		}
+	}
+	in.Lines, in.Changes = lines, append([]Change(nil), in.Changes...)
+	for i, c := range in.Changes {
+		in.Changes[i].New = n.fitNew(lines[c.From:c.To], c.New)
+	}
+	in.settleEnd()
+	return in
+}
+
+// fitNew gives new lines only what the model's text can say: no white space at the end, and
+// typographic characters
+// only in lines that are old ones with another word.
+func (n Noise) fitNew(old, lines []string) []string {
+	out := append([]string(nil), lines...)
+	for i, l := range out {
+		if n.Trimmed || n.loose() {
+			l = strings.TrimRight(l, " \t")
+		}
+		if n.ASCII && (i >= len(old) || len(old) != len(out) || l != tweak(old[i])) {
+			l = strings.NewReplacer(`"`, "", "'", "", " - ", " ").
+				Replace(ascii.Replace(l))
+			// it must not repeat a line that is shown as ASCII
+		}
+		if n.loose() && blank(l) {
+			l = ""
+		}
+		if n.Spaces > 0 {
+			l = byTabs(l)
+		}
+		out[i] = l
+	}
+	return out
+}
+
+var ascii = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "–", "-", "\u00a0", " ")
+
+// loose reports whether what is shown differs from the file in white space or punctuation. A
+// line of white space is
+// then the same as a blank one.
+func (n Noise) loose() bool { return n.Outdented || n.ASCII || n.Spaces > 0 || n.Numbers }
+
+func byTabs(l string) string {
+	if blank(l) {
+		return ""
+	}
+	return strings.ReplaceAll(indentOf(l), " ", "") + strings.TrimLeft(l, " \t")
+}
+
+func indentOf(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t"))] }
+
+func blank(l string) bool { return strings.TrimSpace(l) == "" }
+
+// common is the indent that all lines have.
+func common(blocks ...[]string) string {
+	out, first := "", true
+	for _, lines := range blocks {
+		for _, l := range lines {
+			in := indentOf(l)
+			switch {
+			case blank(l):
+			case first:
+				out, first = in, false
+			default:
+				for !strings.HasPrefix(in, out) {
+					out = out[:len(out)-1]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// apply writes lines as the model does; margin is the indent that it leaves out.
+func (n Noise) apply(lines []string, margin string, shown bool) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if n.Outdented {
+			l = strings.TrimPrefix(l, margin)
+		}
+		if n.Spaces > 0 {
+			body := strings.TrimLeft(l, "\t")
+			l = strings.Repeat(" ", n.Spaces*(len(l)-len(body))) + body
+		}
+		if n.ASCII {
+			l = ascii.Replace(l)
+		}
+		if n.Trimmed && shown {
+			l = strings.TrimRight(l, " \t")
+		}
+		out[i] = l
+	}
+	return out
+}

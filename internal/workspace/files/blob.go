@@ -1,0 +1,180 @@
+package files
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Blobs keeps contents under their hash, compressed: on disk below the state directory, or in
+// memory where there is none. The same content is kept once, however often it occurs. All methods
+// are safe for concurrent use; no lock is held while the disk is read or written.
+type Blobs struct {
+	dir string
+
+	mu  sync.Mutex
+	mem map[string][]byte
+}
+
+// NewBlobs returns the store below a state directory; "" keeps contents in memory.
+func NewBlobs(stateDir string) *Blobs {
+	s := &Blobs{mem: map[string][]byte{}}
+	if stateDir != "" {
+		s.dir = filepath.Join(stateDir, "blobs")
+	}
+	return s
+}
+
+// The coders are made on first use: a daemon that never edits should not pay for them.
+var (
+	zstdWriter = sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+	})
+	zstdReader = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*MaxFileSize))
+	})
+)
+
+func (s *Blobs) path(sha string) string { return filepath.Join(s.dir, sha[:2], sha+".zst") }
+
+// Put keeps data and returns its hash once the data is safe on disk. It does not keep a reference
+// to data.
+func (s *Blobs) Put(data []byte) (sha string, err error) {
+	sha = Hash(data)
+	if s.dir == "" {
+		s.mu.Lock()
+		_, known := s.mem[sha]
+		s.mu.Unlock()
+		if known {
+			return sha, nil
+		}
+	} else if now := time.Now(); os.Chtimes(s.path(sha), now, now) == nil {
+		return sha, nil // fresh again, so that no collection of another process takes it
+	}
+	enc, err := zstdWriter()
+	if err != nil {
+		return "", err
+	}
+	packed := enc.EncodeAll(data, nil)
+	if s.dir == "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mem[sha] = packed
+		return sha, nil
+	}
+	return sha, WriteState(s.path(sha), packed)
+}
+
+// Get returns the content with that hash, in fresh memory. The error is fs.ErrNotExist, or says
+// that the content is damaged.
+func (s *Blobs) Get(sha string) ([]byte, error) {
+	s.mu.Lock()
+	packed, ok := s.mem[sha]
+	s.mu.Unlock()
+	if !ok {
+		if s.dir == "" || !ValidHash(sha) {
+			return nil, fmt.Errorf("reading saved content %q: %w", sha, fs.ErrNotExist)
+		}
+		var err error
+		if packed, err = os.ReadFile(s.path(sha)); err != nil {
+			return nil, fmt.Errorf("reading saved content: %w", err)
+		}
+	}
+	dec, err := zstdReader()
+	if err != nil {
+		return nil, err
+	}
+	data, err := dec.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading saved content %s: %w", sha, err)
+	}
+	if Hash(data) != sha {
+		return nil, fmt.Errorf("reading saved content %s: it is damaged", sha)
+	}
+	return data, nil
+}
+
+// ValidHash reports whether s has the form of a Hash.
+func ValidHash(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == 32
+}
+
+// WriteState writes a file of the state directory: whole or not at all, safe on disk when it
+// returns.
+func WriteState(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("writing state: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".state-*.tmp")
+	if err != nil {
+		return fmt.Errorf("writing state: %w", err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = SyncFile(f)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("writing state: %w", err)
+	}
+	return nil
+}
+
+// RemoveState removes a file of the state directory. A file that does not exist is no error.
+func RemoveState(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Size returns the number of bytes that a content takes on disk.
+func (s *Blobs) Size(sha string) (bytes int64, known bool) {
+	st, err := os.Stat(s.path(sha))
+	if err != nil {
+		return 0, false
+	}
+	return st.Size(), true
+}
+
+// Collect removes the contents on disk whose hash is not used and that were last put before a
+// time. Errors are ignored: the next collection tries again.
+func (s *Blobs) Collect(used map[string]bool, before time.Time) {
+	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || used[strings.TrimSuffix(d.Name(), ".zst")] {
+			return nil
+		}
+		if st, err := d.Info(); err == nil && st.ModTime().Before(before) {
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// SessionDir returns the folder of a session's state of one kind, below the state directory. Ids
+// that a file system might not take are spelled in hex.
+func SessionDir(stateDir, kind, sessionID string) string {
+	plain := sessionID != "" && len(sessionID) < 100 && strings.IndexFunc(sessionID, func(r rune) bool {
+		return !(r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	}) < 0
+	if !plain {
+		sessionID = "x-" + Hash([]byte(sessionID))
+	}
+	return filepath.Join(stateDir, kind, sessionID)
+}

@@ -1,0 +1,57 @@
+package workspace
+
+import (
+	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/readset"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
+)
+
+// The types below appear in the methods of Workspace. Callers need no second import for them.
+type (
+	// Ref names a file or document.
+	Ref = path.Ref
+	// UnreadError means that a session would change a file that it has not read.
+	UnreadError = readset.UnreadError
+	// ChangedError means that a file is not what an edit was computed from.
+	ChangedError = readset.ChangedError
+	// Stat counts the files and lines of a change.
+	Stat = checkpoint.Stat
+	// Checkpoint describes one checkpoint.
+	Checkpoint = checkpoint.Checkpoint
+	// Retention says how long checkpoints are kept.
+	Retention = checkpoint.Retention
+	// Encoding is the unit in which a position counts characters.
+	Encoding = text.Encoding
+	// Position is an LSP position.
+	Position = text.Position
+	// Range is an LSP range.
+	Range = text.Range
+
+	splice = text.Splice
+)
+
+// The encodings that can be negotiated.
+const (
+	UTF16 = text.UTF16
+	UTF8  = text.UTF8
+)
+
+// MaxFileSize is files.MaxFileSize, in bytes.
+const MaxFileSize = files.MaxFileSize
+
+// ErrTooLarge means that a file is too large to be read whole. OpenDisk streams it.
+var ErrTooLarge = files.ErrTooLarge
+
+// ErrUnknownCheckpoint means that there is no such checkpoint, or no longer.
+var ErrUnknownCheckpoint = checkpoint.ErrUnknown
+
+// HashOf is files.Hash, the hash that the contract calls sha256.
+func HashOf(data []byte) string { return files.Hash(data) }
+
+// PathOfURI is path.FromURI, for callers that need nothing else of that package.
+func PathOfURI(uri string) (string, error) { return path.FromURI(uri) }
+
+// URIOfPath is path.ToURI, for callers that need nothing else of that package.
+func URIOfPath(name string) string { return path.ToURI(name) }

@@ -1,0 +1,321 @@
+package path
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
+)
+
+// ErrOutside means that a path leads out of the workspace folders.
+var ErrOutside = errors.New("outside the workspace folders")
+
+// Bounds of a path: what systems allow at most, and more folders than anybody nests.
+const (
+	maxPath  = 4096
+	maxDepth = 200
+)
+
+// Root is one workspace folder.
+type Root struct {
+	// Real is the absolute path with symbolic links resolved.
+	Real string
+
+	uri  string // the client's spelling, "" if it gave none
+	path string // as the client spells it, clean
+}
+
+// RootAt returns a workspace folder for a path whose symbolic links are resolved.
+func RootAt(real string) Root { return Root{Real: real, path: real} }
+
+// Ref names a file or document. Two Refs with the same Key are the same thing, however
+// they were spelled. The zero Ref names nothing. A Ref is a value and never changes.
+type Ref struct {
+	Key  string // identity
+	Path string // absolute path with symlinks resolved; "" for a document outside the disk
+	URI  string // the client's own URI while it is open, else one below its folder's
+	Rel  string // path relative to its root, with slashes; the URI of a document outside the disk
+	Root string // absolute path of its root; "" if only the buffer may be used
+
+	shown string // name relative to the cwd that it was resolved from; "" where that is Rel
+}
+
+// IsFile reports whether the reference has a path on disk that may be used.
+func (r Ref) IsFile() bool { return r.Root != "" }
+
+// String is the name for messages to the model: relative to the cwd that the reference was
+// resolved from, absolute outside of it.
+func (r Ref) String() string {
+	if r.shown != "" {
+		return r.shown
+	}
+	return r.Rel
+}
+
+// Roots are the workspace folders of a client. All methods are safe for concurrent use. All except
+// NewRoots and Set look at the disk, because a folder may be moved at any time.
+type Roots struct {
+	workingDir, home string
+
+	mu   sync.Mutex
+	list []Root
+}
+
+// NewRoots returns an empty set. workingDir is used while no folder is open, "" for none. home is
+// the home folder, which is never used as a root; it also expands "~/".
+func NewRoots(workingDir, home string) *Roots { return &Roots{workingDir: workingDir, home: home} }
+
+// Set replaces the workspace folders; it may be called at any time. Set ignores URIs that are not
+// files. It does not touch the disk.
+func (r *Roots) Set(uris []string) {
+	var roots []Root
+	for _, u := range uris {
+		if path, err := FromURI(u); err == nil {
+			roots = append(roots, Root{uri: strings.Clone(u), path: filepath.Clean(path)})
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = roots
+}
+
+// resolved returns the root with its symlinks resolved. It is done late, and again for each
+// use, because it touches the disk and because a folder may be moved.
+func (r Root) resolved() Root {
+	r.Real = r.path
+	if real, err := Canonical(r.path); err == nil {
+		r.Real = real
+	}
+	return r
+}
+
+// For returns the workspace folders. While no folder is open it returns cwd, or the working
+// directory if cwd is "", unless that is the file system's root or the home folder, which no user
+// means to hand over.
+func (r *Roots) For(cwd string) []Root {
+	r.mu.Lock()
+	roots := slices.Clone(r.list)
+	r.mu.Unlock()
+	if len(roots) > 0 {
+		for i := range roots {
+			roots[i] = roots[i].resolved()
+		}
+		return roots
+	}
+	dir := cwd
+	if dir == "" {
+		dir = r.workingDir
+	}
+	if dir == "" || !filepath.IsAbs(dir) {
+		return nil
+	}
+	only := Root{path: filepath.Clean(dir)}.resolved()
+	home, _ := Canonical(r.home)
+	if filepath.Dir(only.Real) == only.Real || r.home != "" && Key(only.Real) == Key(home) {
+		return nil
+	}
+	return []Root{only}
+}
+
+// Cwd returns the directory that relative paths start from: cwd if it is below a root, the first
+// root if cwd is "", and "" where there is no root.
+func (r *Roots) Cwd(cwd string) (string, error) {
+	roots := r.For(cwd)
+	if len(roots) == 0 {
+		return "", nil
+	}
+	if cwd == "" {
+		return roots[0].path, nil
+	}
+	if Scheme(cwd) == "file" {
+		p, err := FromURI(cwd)
+		if err != nil {
+			return "", err
+		}
+		cwd = p
+	}
+	if !filepath.IsAbs(cwd) {
+		return "", fmt.Errorf("using %q as working directory: it is not absolute", cwd)
+	}
+	real, err := Canonical(filepath.Clean(cwd))
+	if err != nil {
+		return "", err
+	}
+	if _, _, ok := rootOf(roots, real); !ok {
+		return "", fmt.Errorf("using %s as working directory: %w", cwd, ErrOutside)
+	}
+	return filepath.Clean(cwd), nil
+}
+
+// Located is a path that was found on the disk: its spelling, the path with symbolic links
+// resolved, and the roots of that moment.
+type Located struct {
+	Path, Real string
+	Roots      []Root
+}
+
+// Locate finds a path. A relative one starts at cwd. The errors are written for the model.
+func (r *Roots) Locate(cwd, path string) (Located, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && r.home != "" {
+		path = filepath.Join(r.home, rest)
+	}
+	at := Located{Roots: r.For(cwd)}
+	if !filepath.IsAbs(path) {
+		dir, err := r.Cwd(cwd)
+		if err != nil {
+			return at, err
+		}
+		if dir == "" {
+			return at, fmt.Errorf("resolving %s: no folder is open, so only documents open in "+
+				"the editor can be used, by their full path", path)
+		}
+		path = filepath.Join(dir, path)
+	}
+	at.Path = filepath.Clean(path)
+	if len(at.Path) > maxPath || strings.Count(filepath.ToSlash(at.Path), "/") > maxDepth {
+		return at, fmt.Errorf("resolving %.80s…: the path is too long", at.Path)
+	}
+	real, err := Canonical(at.Path)
+	if err != nil {
+		return at, fmt.Errorf("resolving %s: %w", at.Path, err)
+	}
+	at.Real = real
+	return at, nil
+}
+
+// Ref returns the reference of a located path. open says that the editor has it open, which is
+// enough where no folder is open. The error is ErrOutside or is about a file of the kernel.
+func (at Located) Ref(open bool) (Ref, error) {
+	ref := Ref{Key: Key(at.Real), Path: at.Real}
+	r, rel, ok := rootOf(at.Roots, at.Real)
+	switch {
+	case ok && kernelPath(at.Real) && !kernelPath(r.Real):
+		return Ref{}, fmt.Errorf("resolving %s: files of the system's kernel cannot be used", at.Path)
+	case ok:
+		ref.Root, ref.Rel, ref.URI = r.Real, filepath.ToSlash(rel), r.uriOf(at.Path, at.Real)
+	case !open || len(at.Roots) > 0:
+		return Ref{}, at.outside()
+	default:
+		ref.Rel = filepath.ToSlash(at.Real)
+	}
+	return ref, nil
+}
+
+// SeenFrom returns ref with the name that it has as seen from cwd. The name does not change where
+// cwd cannot be used.
+func (r *Roots) SeenFrom(cwd string, ref Ref) Ref {
+	dir, err := r.Cwd(cwd)
+	if err != nil || dir == "" {
+		return ref
+	}
+	if dir, err = Canonical(dir); err != nil {
+		return ref
+	}
+	if rel, ok := Within(dir, ref.Path); ok {
+		ref.shown = filepath.ToSlash(rel)
+	} else {
+		ref.shown = filepath.ToSlash(ref.Path)
+	}
+	return ref
+}
+
+// OfDocument returns the reference of an open document. path is "" for a document that is not a
+// file. key is the document's canonical key.
+func OfDocument(key, uri, path string, roots []Root) Ref {
+	ref := Ref{Key: key, URI: uri, Rel: uri}
+	if path == "" {
+		return ref
+	}
+	ref.Path, ref.Rel = path, filepath.ToSlash(path)
+	if !onWindows {
+		ref.Path = ref.Key
+	}
+	if r, rel, ok := rootOf(roots, ref.Path); ok {
+		ref.Root, ref.Rel = r.Real, filepath.ToSlash(rel)
+	}
+	return ref
+}
+
+func (at Located) outside() error {
+	what := at.Path
+	if at.Real != at.Path {
+		what = at.Path + ", which leads to " + at.Real + ","
+	}
+	if len(at.Roots) == 0 {
+		return fmt.Errorf("resolving %s: %w: no folder is open, "+
+			"only documents open in the editor can be used", what, ErrOutside)
+	}
+	names := make([]string, len(at.Roots))
+	for i, r := range at.Roots {
+		names[i] = r.path
+	}
+	return fmt.Errorf("resolving %s: %w (%s)", what, ErrOutside, strings.Join(names, ", "))
+}
+
+// rootOf finds the innermost root that holds a resolved path.
+func rootOf(roots []Root, real string) (best Root, rel string, ok bool) {
+	for _, r := range roots {
+		if sub, in := Within(r.Real, real); in && (!ok || len(r.Real) > len(best.Real)) {
+			best, rel, ok = r, sub, true
+		}
+	}
+	return best, rel, ok
+}
+
+// uriOf spells the URI of a path below the root the way the client spells the root's.
+func (r Root) uriOf(path, real string) string {
+	rel, ok := Within(r.path, path)
+	if !ok {
+		rel, _ = Within(r.Real, real)
+	}
+	if r.uri == "" {
+		return ToURI(filepath.Join(r.path, rel))
+	}
+	if rel == "." {
+		return r.uri
+	}
+	return strings.TrimSuffix(r.uri, "/") + "/" + escapePath(filepath.ToSlash(rel))
+}
+
+// kernelPath reports whether a path lies in a file system that the kernel makes up.
+func kernelPath(p string) bool {
+	for _, dir := range []string{"/proc", "/sys", "/dev"} {
+		if _, in := within(dir, p, false); in && !onWindows {
+			return true
+		}
+	}
+	return false
+}
+
+// Canonical resolves the symlinks of the longest part of an absolute path that exists. It looks at
+// the disk and may take as long as the disk does. A symlink to nowhere is an error: what would be
+// created lies elsewhere than it seems.
+func Canonical(path string) (string, error) {
+	if path == "" {
+		return "", fs.ErrNotExist
+	}
+	head, tail := path, ""
+	for {
+		real, err := realpath.Eval(head)
+		if err == nil {
+			return filepath.Join(real, tail), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if st, serr := os.Lstat(head); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("%s is a symbolic link to a file that does not exist", head)
+		}
+		dir := filepath.Dir(head)
+		if dir == head {
+			return path, nil
+		}
+		head, tail = dir, filepath.Join(filepath.Base(head), tail)
+	}
+}

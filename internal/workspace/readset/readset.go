@@ -1,0 +1,223 @@
+// Package readset records which content of a file each session has read. An edit needs a record
+// that is still true: a model cannot change well what it has not read, and must not undo what the
+// user changed since.
+//
+// Set has the only lock of the package. It is held for maps only, never over a disk or a
+// comparison, so that a caller may hold any other lock. The package knows neither documents nor
+// proposals.
+package readset
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+)
+
+// Limits of the texts that are kept, to say later what changed, in bytes and lines.
+const (
+	maxText       = 1 << 20
+	maxTotal      = 8 << 20
+	maxSinceLines = 60
+)
+
+// Record is one session's knowledge of one file. Text is shared: do not change its bytes.
+type Record struct {
+	SHA   string // of the decoded text, or of the bytes on disk
+	Text  []byte // nil if it is not kept
+	Whole bool   // all of the file was read, not only a part
+	Own   bool   // left by the session's own edit
+}
+
+type id struct{ session, key string }
+
+// Set holds the records of all sessions. Its methods are safe for concurrent use and never block on
+// anything but each other.
+type Set struct {
+	mu    sync.Mutex
+	m     map[id]Record
+	order []id // oldest first, of those with text
+	total int  // bytes of all texts
+}
+
+// New returns an empty set.
+func New() *Set { return &Set{m: map[id]Record{}} }
+
+// Now is a file as it is when a record is checked.
+type Now struct {
+	Key, Name string // identity; name for the model
+	SHA256    string // of the bytes on disk, or of the buffer's text
+	Text      []byte // decoded
+}
+
+// Check reports whether the session has read the file as it is now: a part of it, or all of it if
+// whole is set. The error tells the model what to do: it is an UnreadError, or a ChangedError with
+// what changed since. A note says that only the formatting of the session's own edit changed, which
+// needs no new read.
+func (s *Set) Check(session string, now Now, whole bool) (note string, err error) {
+	r, ok := s.Get(session, now.Key)
+	switch {
+	case !ok:
+		return "", &UnreadError{Path: now.Name}
+	case r.SHA == now.SHA256 || r.SHA == files.Hash(now.Text):
+	case r.Own && r.Text != nil && bytes.Equal(squeeze(r.Text), squeeze(now.Text)):
+		s.Put(session, now.Key, Record{SHA: files.Hash(now.Text), Text: now.Text, Whole: r.Whole, Own: true})
+		note = now.Name + " was formatted after the last edit."
+	default:
+		return "", since(now.Name, r.Text, now.Text)
+	}
+	if whole && !r.Whole {
+		return "", &UnreadError{Path: now.Name, Part: true}
+	}
+	return note, nil
+}
+
+// Get returns a session's record of the file with that key.
+func (s *Set) Get(session, key string) (Record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.m[id{session, key}]
+	return r, ok
+}
+
+// Put replaces a session's record. The text of a large file is not kept, and the oldest texts are
+// forgotten when all of them take too much memory.
+func (s *Set) Put(session, key string, r Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(id{session, key}, r)
+}
+
+// put is Put. Caller holds mu.
+func (s *Set) put(k id, r Record) {
+	s.drop(k)
+	switch {
+	case len(r.Text) > maxText:
+		r.Text = nil
+	case r.Text != nil:
+		s.order = append(s.order, k)
+		s.total += len(r.Text)
+	}
+	s.m[k] = r
+	for s.total > maxTotal {
+		old := s.m[s.order[0]]
+		s.total -= len(old.Text)
+		old.Text = nil
+		s.m[s.order[0]] = old
+		s.order = s.order[1:]
+	}
+}
+
+// Keys returns the keys of all files that a session has a record of, in no order.
+func (s *Set) Keys(session string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for k := range s.m {
+		if k.session == session {
+			out = append(out, k.key)
+		}
+	}
+	return out
+}
+
+// Rename moves the records of a file, or of all files below a folder, to its new path.
+func (s *Set) Rename(from, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := map[id]Record{}
+	for k, r := range s.m {
+		if _, ok := path.Within(from, k.key); ok {
+			gone[k] = r
+		}
+	}
+	for k := range gone {
+		s.drop(k)
+	}
+	for k, r := range gone {
+		rel, _ := path.Within(from, k.key)
+		s.put(id{k.session, path.Key(filepath.Join(to, rel))}, r)
+	}
+}
+
+// Drop forgets a session's record of a file.
+func (s *Set) Drop(session, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(id{session, key})
+}
+
+// DropSession forgets all records of a session.
+func (s *Set) DropSession(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := range s.m {
+		if k.session == session {
+			s.drop(k)
+		}
+	}
+}
+
+// drop forgets a record. Caller holds mu.
+func (s *Set) drop(k id) {
+	if r, ok := s.m[k]; ok && r.Text != nil {
+		s.total -= len(r.Text)
+		for i, o := range s.order {
+			if o == k {
+				s.order = append(s.order[:i:i], s.order[i+1:]...)
+				break
+			}
+		}
+	}
+	delete(s.m, k)
+}
+
+// UnreadError means that a session would change a file that it has not seen.
+type UnreadError struct {
+	Path string
+	Part bool // a part of it was seen, which is not enough
+}
+
+func (e *UnreadError) Error() string {
+	if e.Part {
+		return "replacing " + e.Path + ": only a part of it was read; read it whole first, or edit that part"
+	}
+	return "changing " + e.Path + ": read it first; an edit must know the file as it is now"
+}
+
+// ChangedError means that a file is not what an edit was computed from. Since is a diff of what
+// changed, "" where that is not known; Complete says that it shows all.
+type ChangedError struct {
+	Path, Since string
+	Complete    bool
+}
+
+func (e *ChangedError) Error() string {
+	msg := e.Path + " has changed since it was read; read it again"
+	if e.Since != "" {
+		msg += ". What changed:\n" + e.Since
+	}
+	return msg
+}
+
+// squeeze drops white space, to tell whether only formatting differs.
+func squeeze(text []byte) []byte { return bytes.Join(bytes.Fields(text), nil) }
+
+// since is the error of a file that a session saw as another text.
+func since(name string, seen, now []byte) *ChangedError {
+	e := &ChangedError{Path: name}
+	if seen == nil {
+		return e
+	}
+	diff := []byte(edit.Unified(name+" (as read)", name+" (now)", seen, now, 1))
+	lines := bytes.SplitAfter(diff, []byte{'\n'})
+	if e.Complete = len(lines) <= maxSinceLines; !e.Complete {
+		diff = append(bytes.Join(lines[:maxSinceLines], nil), fmt.Sprintf("… %d more lines\n", len(lines)-maxSinceLines)...)
+	}
+	e.Since = string(diff)
+	return e
+}

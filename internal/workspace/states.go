@@ -1,0 +1,255 @@
+package workspace
+
+import "slices"
+
+// This file holds every change of a hunk's and a proposal's state. No other file assigns a phase;
+// TestOnlyTheTableChangesPhases checks that.
+//
+// A hunk's phase is finer than the HunkState that clients see. These are the moves between phases,
+// by event. A dash means that the event changes nothing.
+//
+//	            begin     release  typed  competed  found    lost   missed   accept    reject
+//	pending     applying  -        stale  outdone   -        stale  missing  accepted  rejected
+//	applying    -         pending  -      -         -        stale  missing  accepted  rejected
+//	stale       -         -        -      -         pending  -      missing  accepted  rejected
+//	outdone     -         -        -      -         pending  -      missing  accepted  rejected
+//	missing     -         -        -      -         -        -      -        accepted  rejected
+//	accepted    -         -        -      -         -        -      -        -         -
+//	rejected    -         -        -      -         -        -      -        -         -
+
+// hunkPhase is the state of a hunk.
+type hunkPhase uint8
+
+const (
+	hunkPending  hunkPhase = iota // its text is in the file, and it waits for a decision
+	hunkApplying                  // a decision is being applied: changes of its text are expected
+	hunkStale                     // its text is gone; it waits until the text is found again
+	hunkOutdone                   // stale by another proposal, until its position changes
+	hunkMissing                   // its text never came into the file; the rest of the change did
+	hunkAccepted
+	hunkRejected
+	hunkPhases = iota
+)
+
+// hunkEvent is what happens to a hunk.
+type hunkEvent uint8
+
+const (
+	hunkBegin    hunkEvent = iota // an apply begins
+	hunkRelease                   // the apply ended without a result for the hunk
+	hunkTyped                     // a change touched its text
+	hunkCompeted                  // the same, while another proposal's apply was under way
+	hunkFound                     // its text is in the file exactly once
+	hunkLost                      // its file is gone or holds another text than the apply needs
+	hunkMissed                    // the file was written without it
+	hunkAccept
+	hunkReject
+	hunkEvents = iota
+)
+
+// hunkMoves is the transition table of hunks. An event that has no entry changes nothing.
+var hunkMoves = [hunkPhases]map[hunkEvent]hunkPhase{
+	hunkPending: {
+		hunkBegin: hunkApplying, hunkTyped: hunkStale, hunkCompeted: hunkOutdone,
+		hunkLost:   hunkStale,
+		hunkMissed: hunkMissing, hunkAccept: hunkAccepted, hunkReject: hunkRejected,
+	},
+	hunkApplying: {
+		hunkRelease: hunkPending, hunkLost: hunkStale,
+		hunkMissed: hunkMissing, hunkAccept: hunkAccepted, hunkReject: hunkRejected,
+	},
+	hunkStale: {
+		hunkFound: hunkPending, hunkMissed: hunkMissing,
+		hunkAccept: hunkAccepted, hunkReject: hunkRejected,
+	},
+	hunkOutdone: {
+		hunkFound: hunkPending, hunkMissed: hunkMissing,
+		hunkAccept: hunkAccepted, hunkReject: hunkRejected,
+	},
+	hunkMissing: {hunkAccept: hunkAccepted, hunkReject: hunkRejected},
+}
+
+// hunkShown is what clients see of each phase.
+var hunkShown = [hunkPhases]HunkState{
+	hunkPending: HunkPending, hunkApplying: HunkPending,
+	hunkStale: HunkStale, hunkOutdone: HunkStale, hunkMissing: HunkStale,
+	hunkAccepted: HunkAccepted, hunkRejected: HunkRejected,
+}
+
+// on applies an event and reports whether the phase changed. Caller holds mu.
+func (h *hunk) on(e hunkEvent) bool {
+	next, ok := hunkMoves[h.phase][e]
+	if ok {
+		h.phase = next
+	}
+	return ok
+}
+
+// because is on with a reason, which is kept for a hunk that is stale afterwards. Caller holds mu.
+func (h *hunk) because(e hunkEvent, reason string) bool {
+	changed := h.on(e)
+	if h.state() == HunkStale {
+		h.reason = reason
+	}
+	return changed
+}
+
+// state is what clients see of the hunk. Caller holds mu.
+func (h *hunk) state() HunkState { return hunkShown[h.phase] }
+
+// open reports whether the hunk is undecided. Caller holds mu.
+func (h *hunk) open() bool { return h.state() == HunkPending || h.state() == HunkStale }
+
+// still reports whether the hunk's range holds exactly its text. Caller holds mu.
+func (h *hunk) still() bool { return h.phase == hunkPending }
+
+// storedPhase is the phase of a hunk that was stored. No apply survives a restart.
+func storedPhase(s HunkState, missing bool) hunkPhase {
+	switch {
+	case s == HunkAccepted:
+		return hunkAccepted
+	case s == HunkRejected:
+		return hunkRejected
+	case missing:
+		return hunkMissing
+	case s == HunkPending:
+		return hunkPending
+	}
+	return hunkStale
+}
+
+// A proposal is open, in conflict or closed. A closed proposal whose stale hunks are decided later
+// moves to another closed phase. These are the moves; all others are refused:
+//
+//	open, contested              to each other and to every closed phase
+//	applied, partial, rejected,
+//	failed                       to each other
+//	withdrawn, superseded        to none
+
+// proposalPhase is the state of a proposal.
+type proposalPhase uint8
+
+const (
+	proposalOpen       proposalPhase = iota // a hunk waits for a decision
+	proposalContested                       // the same, and a file holds another text
+	proposalApplied                         // closed: all hunks were accepted
+	proposalPartial                         // closed: some hunks were accepted
+	proposalRejected                        // closed: no hunk was accepted
+	proposalFailed                          // closed: a file holds another text
+	proposalWithdrawn                       // closed by the end of its call
+	proposalSuperseded                      // closed: a later edit of the session undid it
+	proposalPhases     = iota
+)
+
+// openMoves are the moves of a proposal that waits for a decision.
+var openMoves = append([]proposalPhase{proposalWithdrawn, proposalSuperseded}, revisable...)
+
+// revisable are the closed phases that a later decision can change.
+var revisable = []proposalPhase{proposalApplied, proposalPartial, proposalRejected, proposalFailed}
+
+// proposalMoves is the transition table of proposals: the phases that may follow each phase.
+var proposalMoves = [proposalPhases][]proposalPhase{
+	proposalOpen:      append([]proposalPhase{proposalContested}, openMoves...),
+	proposalContested: append([]proposalPhase{proposalOpen}, openMoves...),
+	proposalApplied:   revisable,
+	proposalPartial:   revisable,
+	proposalRejected:  revisable,
+	proposalFailed:    revisable,
+}
+
+// proposalShown is what clients see of each phase.
+var proposalShown = [proposalPhases]State{
+	proposalOpen: StateProposed, proposalContested: StateConflict, proposalApplied: StateApplied,
+	proposalPartial: StatePartial, proposalRejected: StateRejected, proposalFailed: StateConflict,
+	proposalWithdrawn: StateWithdrawn, proposalSuperseded: StateSuperseded,
+}
+
+// become moves a proposal to a phase and reports whether the table has that move. Caller holds mu.
+func (p *proposal) become(next proposalPhase) bool {
+	ok := next != p.phase && slices.Contains(proposalMoves[p.phase], next)
+	if ok {
+		p.phase = next
+	}
+	return ok
+}
+
+// state is what clients see of the proposal. Caller holds mu.
+func (p *proposal) state() State { return proposalShown[p.phase] }
+
+// closed reports whether the proposal waits for nothing. Caller holds mu.
+func (p *proposal) closed() bool { return p.phase.closed() }
+
+func (ph proposalPhase) closed() bool { return ph != proposalOpen && ph != proposalContested }
+
+// storedProposalPhase is the phase of a proposal that was stored.
+func storedProposalPhase(s State, closed bool) proposalPhase {
+	for ph := range proposalPhase(proposalPhases) {
+		if proposalShown[ph] == s && ph.closed() == closed {
+			return ph
+		}
+	}
+	return proposalOpen
+}
+
+// openPhase is the phase of a proposal while a hunk is undecided. Caller holds mu.
+func (p *proposal) openPhase() proposalPhase {
+	if slices.ContainsFunc(p.changes, (*change).inConflict) {
+		return proposalContested
+	}
+	return proposalOpen
+}
+
+// closedPhase is the phase that the hunks' decisions amount to. Caller holds mu.
+func (p *proposal) closedPhase() proposalPhase {
+	count := map[HunkState]int{}
+	total, broken := 0, false
+	for _, c := range p.changes {
+		broken = broken || c.inConflict()
+		for _, h := range c.hunks {
+			count[h.state()]++
+			total++
+		}
+	}
+	switch {
+	case count[HunkAccepted] == total:
+		return proposalApplied
+	case broken && count[HunkAccepted] == 0:
+		return proposalFailed
+	case count[HunkAccepted] > 0:
+		return proposalPartial
+	case count[HunkRejected] == 0 && count[HunkStale] > 0:
+		return proposalFailed
+	}
+	return proposalRejected
+}
+
+// proposalKind says what a proposal was made for. It never changes.
+type proposalKind uint8
+
+const (
+	editProposal    proposalKind = iota // by an edit of the agent
+	restoreProposal                     // by a restore: no events, not listed, its own checkpoint
+	partProposal                        // the text of a file that a proposal renames
+)
+
+// final reports whether the texts of the proposal are used as they are, without a formatter.
+func (k proposalKind) final() bool { return k != editProposal }
+
+// teller says how the model gets to know a proposal's outcome.
+type teller uint8
+
+const (
+	tellByOutcomes teller = iota // Outcomes reports what has changed since the last report
+	tellByCall                   // the call that waits in Await reports it
+	tellByResult                 // the result of the call has reported it
+)
+
+func firstTeller(policy Policy) teller {
+	switch policy {
+	case Ask, Confirm:
+		return tellByCall
+	case Auto:
+		return tellByResult
+	}
+	return tellByOutcomes
+}

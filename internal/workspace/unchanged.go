@@ -1,0 +1,40 @@
+package workspace
+
+import (
+	"errors"
+	"strings"
+)
+
+// UncertainError is a failure after which files may have changed.
+type UncertainError struct{ Err error }
+
+func (e *UncertainError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the failure itself.
+func (e *UncertainError) Unwrap() error { return e.Err }
+
+// SayUnchanged adds "Nothing was changed." to the refusal of an edit that does not say so. Without
+// it a model reads the file again, or believes that a part was done. A nil error and an
+// UncertainError are returned as they are.
+func SayUnchanged(err error) error {
+	var uncertain *UncertainError
+	if err == nil || errors.As(err, &uncertain) ||
+		strings.Contains(strings.ToLower(err.Error()), "nothing was changed") {
+		return err
+	}
+	return &unchangedError{err}
+}
+
+// unchangedError is a refusal with the addition. The model reads it as prose, so it ends with a
+// full stop.
+type unchangedError struct{ error }
+
+func (e *unchangedError) Error() string {
+	text, sep := e.error.Error(), ". "
+	if strings.Contains(text, "\n") {
+		sep = "\n"
+	}
+	return text + sep + "Nothing was changed."
+}
+
+func (e *unchangedError) Unwrap() error { return e.error }

@@ -1,0 +1,80 @@
+// Command house checks the structure of the code: that what only tests use is gone, and that what a
+// struct of options offers is set by the program itself. It also prints, as a reminder and never as
+// a failure, what has grown large.
+//
+//	go run ./scripts/house          checks and report
+//	go run ./scripts/house -report  the report alone
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"os"
+	"sort"
+
+	"golang.org/x/tools/go/packages"
+)
+
+const module = "github.com/agent-lsp/agent-lsp"
+
+func main() {
+	only := flag.Bool("report", false, "print the report alone")
+	flag.Parse()
+	pkgs, err := load()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
+		os.Exit(1)
+	}
+	failed := false
+	if !*only {
+		failed = check("deadcode", deadcode) || failed
+		failed = check("fields", func() ([]string, error) { return unsetFields(pkgs), nil }) ||
+			failed
+	}
+	for _, line := range report(pkgs) {
+		fmt.Println(line)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// check runs one check, prints what it found, and says whether that is a failure.
+func check(name string, run func() ([]string, error)) bool {
+	found, err := run()
+	if err != nil {
+		found = []string{err.Error()}
+	}
+	for _, f := range found {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, f)
+	}
+	return len(found) > 0
+}
+
+// load reads the module's packages without their tests.
+func load() ([]*packages.Package, error) {
+	const need = packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps
+	pkgs, err := packages.Load(
+		&packages.Config{Mode: need},
+		module+"/cmd/...",
+		module+"/internal/...",
+	)
+	if err != nil {
+		return nil, fmt.Errorf("loading the packages: %w", err)
+	}
+	if packages.PrintErrors(pkgs) > 0 {
+		return nil, fmt.Errorf("the packages have errors")
+	}
+	sort.Slice(pkgs, func(i, j int) bool { return pkgs[i].PkgPath < pkgs[j].PkgPath })
+	return pkgs, nil
+}
+
+// eachFile calls f for every source file.
+func eachFile(pkgs []*packages.Package, f func(p *packages.Package, file *ast.File)) {
+	for _, p := range pkgs {
+		for _, file := range p.Syntax {
+			f(p, file)
+		}
+	}
+}

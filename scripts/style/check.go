@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxColumns = 100
+	maxLines   = 250
+	tabWidth   = 4
+)
+
+// generated matches the head of a file that a program writes.
+var generated = regexp.MustCompile(`(?m)\A(?:.*\n){0,2}.*(?:[Gg]enerated by|DO NOT EDIT)`)
+
+// tree returns the files to check, with slashes, relative to dir.
+func tree(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if e.IsDir() {
+			return skipDir(rel, e.Name())
+		}
+		if wanted(rel) {
+			files = append(files, rel)
+		}
+		return nil
+	})
+	return files, err
+}
+
+func skipDir(rel, name string) error {
+	switch name {
+	case "node_modules", "bin", "dist", "out", "sample":
+		return fs.SkipDir
+	}
+	if rel != "." && strings.HasPrefix(name, ".") {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// wanted reports whether the style of a file is checked. Test data is what tests want it to be.
+func wanted(file string) bool {
+	if strings.Contains("/"+file, "/testdata/") {
+		return path.Base(file) == "README.md"
+	}
+	switch path.Ext(file) {
+	case ".md", ".go", ".ts", ".lua", ".sh":
+		return true
+	}
+	return file == "editors/vscode/package.json" || file == "editors/neovim/doc/agent_lsp.txt"
+}
+
+// checkWithoutVale checks the strings, the width of lines and the length of pages.
+func checkWithoutVale(dir string, files []string) (findings []finding, err error) {
+	rules, err := loadRules(filepath.Join(dir, rulesDir))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		if generated.Match(src) {
+			continue
+		}
+		findings = append(findings, checkLayout(file, src)...)
+		texts, err := extract(file, src)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		findings = append(findings, checkTexts(rules, file, texts)...)
+	}
+	return findings, nil
+}
+
+// extract returns the strings of a file that a user may see; tests and tools for tests show none.
+func extract(file string, src []byte) ([]text, error) {
+	switch {
+	case strings.HasSuffix(file, "_test.go"), strings.Contains(file, "test/"),
+		strings.Contains(file, "tests/"), strings.HasPrefix(file, "bench/"):
+		return nil, nil
+	case path.Ext(file) == ".go":
+		return goTexts(src)
+	case path.Ext(file) == ".ts":
+		return typescript.texts(src)
+	case path.Ext(file) == ".lua":
+		return lua.texts(src)
+	case path.Ext(file) == ".json":
+		return jsonTexts(src)
+	case path.Ext(file) == ".txt":
+		return lineTexts(src)
+	}
+	return nil, nil
+}
+
+func checkTexts(rules []rule, file string, texts []text) (findings []finding) {
+	for _, t := range texts {
+		if !prose.MatchString(t.value) {
+			continue
+		}
+		for _, r := range rules {
+			for _, m := range r.check(t.value) {
+				line := t.line + strings.Count(t.value[:m.offset], "\n")
+				findings = append(findings, finding{"strings", file, line, m.message})
+			}
+		}
+	}
+	return findings
+}
+
+// checkLayout checks the width of lines and the length of a page.
+func checkLayout(file string, src []byte) (findings []finding) {
+	if path.Ext(file) == ".json" {
+		return nil
+	}
+	lines := strings.Split(string(src), "\n")
+	markdown, code := path.Ext(file) == ".md", false
+	for i, l := range lines {
+		if markdown && strings.HasPrefix(strings.TrimSpace(l), "```") {
+			code = !code
+		}
+		if w := width(l); w > maxColumns && !mayBeWide(l, markdown, code) {
+			msg := fmt.Sprintf("%d columns: break the line at %d", w, maxColumns)
+			findings = append(findings, finding{"columns", file, i + 1, msg})
+		}
+	}
+	reference := strings.HasPrefix(file, "docs/reference/")
+	if n := bytes.Count(src, []byte("\n")); markdown && n > maxLines && !reference {
+		msg := fmt.Sprintf("%d lines: split the page, which may have %d", n, maxLines)
+		findings = append(findings, finding{"lines", file, n, msg})
+	}
+	return findings
+}
+
+func width(line string) int {
+	return utf8.RuneCountInString(line) + strings.Count(line, "\t")*(tabWidth-1)
+}
+
+// message matches a long string literal. A message that is broken over two lines cannot be searched
+// for.
+var message = regexp.MustCompile(`"(?:[^"\\]|\\.){50,}"|'[^']{50,}'`)
+
+// mayBeWide excepts tables, code blocks of pages, messages, struct tags, and what cannot be broken.
+func mayBeWide(line string, markdown, code bool) bool {
+	trimmed := strings.TrimSpace(line)
+	if markdown {
+		return code || strings.HasPrefix(trimmed, "|") || strings.Contains(line, "://")
+	}
+	comment := strings.HasPrefix(trimmed, "//") ||
+		strings.HasPrefix(trimmed, "--") || strings.HasPrefix(trimmed, "#")
+	return strings.Contains(line, "://") || strings.HasPrefix(line, "//go:") ||
+		strings.Contains(line, "`json:") ||
+		!comment && message.MatchString(line)
+}

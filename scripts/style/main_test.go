@@ -1,0 +1,211 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const top = "../.."
+
+// The strings that users see have no findings that the baseline does not allow. `make check` also
+// asks Vale, checks lines and pages, and requires an exact baseline.
+func TestTree(t *testing.T) {
+	files, err := tree(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 500 {
+		t.Errorf("only %d files are checked", len(files))
+	}
+	findings, err := checkWithoutVale(top, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed, err := readBaseline(filepath.Join(top, baselineFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, _ := allowed.compare(findings)
+	for _, f := range added {
+		if f.kind == "strings" {
+			t.Error(f)
+		}
+	}
+}
+
+// bad has a fault for each kind of rule; good has the same words where they are fine.
+const (
+	bad  = "The rule is told anew. It is no text. Of a crowd of prompts. That is the model's."
+	good = "There is no text. It is no longer here. The model's answer stands for itself."
+	n    = 6 // one for each word or phrase that the rules name
+)
+
+// planted are files with the bad sentence where users or readers see it, and the good one next to
+// it.
+var planted = map[string]string{
+	"a.md": "# Title\n\n" + bad + "\n\n" + good + "\n\n`" + bad + "`\n\n```\n" + bad + "\n```\n",
+	"cmd/a.go": "// Package a is fine. " + good + "\npackage a\n\n// F is bad. " + bad +
+		"\nfunc F() {}\n",
+	"cmd/b.go": `package a
+
+var s = "The rule is told anew. It is no text. " +
+	"Of a crowd of prompts. That is the model's."
+
+var ok = "` + good + `"
+`,
+	"cmd/c.go": "package a\n\ntype T struct {\n\tF int `doc:\"" + bad + "\"`\n}\n",
+	"editors/vscode/src/a.ts": "const s = 'The rule is told ' + " +
+		"`anew. It is no text. Of a ${f('//', /'/)}`;\n" +
+		"const t = `crowd of prompts. That is the model's.`;\n// " + good + "\n",
+	"editors/vscode/src/b.ts": "// " + bad +
+		"\nconst s = '" + strings.ReplaceAll(good, "'", "\\'") + "';\n",
+
+	"editors/vscode/package.json": `{"title": "` + bad + `", "description": "` + good + `"}`,
+	"editors/neovim/lua/a.lua": "local s = 'The rule is told anew. It is no text. ' .. " +
+		"\"Of a crowd of prompts.\"\n" +
+		"local t = [[That is the model's.]] -- fine\n",
+	"editors/neovim/lua/b.lua": "-- " + bad + "\nlocal s = \"" + good + "\"\n",
+
+	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",
+}
+
+// A bad sentence is found wherever it is, and a good one is not.
+func TestPlantedSentences(t *testing.T) {
+	if _, err := findVale(); err != nil {
+		t.Skip(err)
+	}
+	dir := plant(t, planted)
+	for file := range planted {
+		findings, err := checkAll(dir, []string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words int
+		for _, f := range findings {
+			if f.kind == "words" || f.kind == "strings" {
+				words++
+			}
+		}
+		if words != n {
+			t.Errorf("%s: %d findings, want %d: %v", file, words, n, findings)
+		}
+	}
+}
+
+// plant writes files into a new folder with the tree's rules.
+func plant(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	rules := os.DirFS(filepath.Join(top, "styles"))
+	if err := os.CopyFS(filepath.Join(dir, "styles"), rules); err != nil {
+		t.Fatal(err)
+	}
+	ini, err := os.ReadFile(filepath.Join(top, ".vale.ini"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, ".vale.ini"), string(ini))
+	for name, content := range files {
+		write(t, filepath.Join(dir, name), content)
+	}
+	return dir
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wide lines and long pages are found, except where they may be.
+func TestLayout(t *testing.T) {
+	wide := strings.Repeat("word ", 30) + "\n"
+	for _, c := range []struct {
+		file, content string
+		want          []string
+	}{
+		{"a.md", wide, []string{"columns"}},
+		{"a.md", "| " + wide, nil},
+		{"a.md", "```\n" + wide + "```\n", nil},
+		{"a.go", "package a\n\n// " + wide, []string{"columns"}},
+		{"a.go", "package a\n\n" + strings.Repeat("\t", 24) + "// word\n", []string{"columns"}},
+		{"a.go", "package a\n\n// https://example.org/" + wide, nil},
+		{"a.go", "package a\n\nvar s = \"" + strings.TrimSpace(wide) + "\"\n", nil},
+		{"a.go", "package a\n\n// \"" + strings.TrimSpace(wide) + "\"\n", []string{"columns"}},
+		{"a.md", strings.Repeat("a\n", 251), []string{"lines"}},
+		{"a.md", strings.Repeat("a\n", 250), nil},
+		{"docs/reference/a.md", strings.Repeat("a\n", 251), nil},
+	} {
+		var kinds []string
+		for _, f := range checkLayout(c.file, []byte(c.content)) {
+			kinds = append(kinds, f.kind)
+		}
+		if !reflect.DeepEqual(kinds, c.want) {
+			t.Errorf("%s %.20q…: %v, want %v", c.file, c.content, kinds, c.want)
+		}
+	}
+}
+
+// The baseline allows what it lists and no more, and is stale as soon as less would do.
+func TestBaseline(t *testing.T) {
+	f := finding{"words", "a.md", 1, "x"}
+	b := baseline{{"a.md", "words"}: 1}
+	if added, stale := b.compare([]finding{f}); added != nil || stale != nil {
+		t.Errorf("equal: %v, %v", added, stale)
+	}
+	if added, _ := b.compare([]finding{f, f}); len(added) != 2 {
+		t.Errorf("more: %v", added)
+	}
+	if added, _ := b.compare([]finding{{"words", "b.md", 1, "x"}}); len(added) != 1 {
+		t.Errorf("another file: %v", added)
+	}
+	if _, stale := b.compare(nil); len(stale) != 1 {
+		t.Errorf("clean: %v", stale)
+	}
+	if err := count([]finding{{"words", "b.md", 1, "x"}}).grown(b); err != nil {
+		t.Errorf("text that moves to another file: %v", err)
+	}
+	for _, more := range [][]finding{{f, f}, {{"columns", "a.md", 1, "x"}}} {
+		if count(more).grown(b) == nil {
+			t.Errorf("the baseline may grow to %v", more)
+		}
+	}
+}
+
+// Lines that a merge doubled count with the smaller number.
+func TestReadBaseline(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "b")
+	b := baseline{{"a.md", "words"}: 2, {"b.md", "columns"}: 1}
+	if err := b.write(file); err != nil {
+		t.Fatal(err)
+	}
+	src, _ := os.ReadFile(file)
+	write(t, file, string(src)+"3 words a.md\n0 columns b.md\n")
+	got, err := readBaseline(file)
+	want := baseline{{"a.md", "words"}: 2, {"b.md", "columns"}: 0}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	write(t, file, "<<<<<<< HEAD\n")
+	if _, err := readBaseline(file); err == nil {
+		t.Error("a conflict is read")
+	}
+}
+
+// Without Vale, the check says how to get it.
+func TestWithoutVale(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	_, err := checkAll(plant(t, planted), []string{"a.md"})
+	if !errors.Is(err, errNoVale) || !strings.Contains(err.Error(), "scripts/setup.sh") {
+		t.Errorf("got %v", err)
+	}
+}
