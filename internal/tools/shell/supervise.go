@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -99,12 +100,16 @@ func supervise() {
 	in, out, err := helperPipes()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent-lsp: this argument is for internal use:", err)
-		os.Exit(exitRefused)
+		exit(exitRefused)
 	}
 	p := &post{orders: listen(in), status: json.NewEncoder(out)}
 	go p.heed(catchSignals())
 	p.serve()
 }
+
+// exit ends the process without the hooks of os.Exit. There are none here, but under the race
+// detector os.Exit sleeps for a second.
+func exit(code int) { syscall.Exit(code) }
 
 // exitRefused is the code of a helper that ends without a command to wait for.
 const exitRefused = 2
@@ -121,7 +126,7 @@ func (p *post) heed(signals <-chan os.Signal) {
 // end ends the command that runs, and the process where none does. Caller holds mu.
 func (p *post) end() {
 	if p.cur == nil {
-		os.Exit(exitRefused)
+		exit(exitRefused)
 	}
 	p.cur.last = true
 	if !p.cur.ending {
@@ -150,7 +155,7 @@ func (p *post) begin(o given, err error) *supervisor {
 	}
 	if err := s.start(); err != nil {
 		_ = p.status.Encode(report{Error: err.Error()})
-		os.Exit(1)
+		exit(1)
 	}
 	p.cur = s
 	return s
@@ -178,7 +183,7 @@ func (s *supervisor) over(end report) {
 	end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last && !s.order.Sandbox.Enters()
 	_ = s.status.Encode(end)
 	if !end.Ready {
-		os.Exit(0)
+		exit(0)
 	}
 	s.cur = nil
 	_ = os.Chdir("/") // hold no folder while waiting
