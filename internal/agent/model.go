@@ -47,15 +47,16 @@ type SystemBlock struct {
 	Cache bool
 }
 
-// Sampling parameters; zero means the provider's default and is not sent.
+// Sampling parameters; what is absent or zero means the provider's default and is not sent. A
+// temperature of 0 is a choice: it is sent.
 type Sampling struct {
-	MaxTokens         int     `json:"maxTokens,omitempty"`
-	Temperature       float64 `json:"temperature,omitempty"`
-	TopP              float64 `json:"topP,omitempty"`
-	TopK              int     `json:"topK,omitempty"`
-	MinP              float64 `json:"minP,omitempty"`
-	PresencePenalty   float64 `json:"presencePenalty,omitempty"`
-	RepetitionPenalty float64 `json:"repetitionPenalty,omitempty"`
+	MaxTokens         int      `json:"maxTokens,omitempty"`
+	Temperature       *float64 `json:"temperature,omitempty"`
+	TopP              float64  `json:"topP,omitempty"`
+	TopK              int      `json:"topK,omitempty"`
+	MinP              float64  `json:"minP,omitempty"`
+	PresencePenalty   float64  `json:"presencePenalty,omitempty"`
+	RepetitionPenalty float64  `json:"repetitionPenalty,omitempty"`
 }
 
 // Thinking sets how much the model thinks: "" leaves it to the provider, "off" asks for none.

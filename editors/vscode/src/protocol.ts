@@ -191,7 +191,7 @@ export interface Config {
   windows?: Record<string, number>;
   /** Prices by model id or glob. Overrides the built-in table. */
   prices?: Record<string, Price>;
-  /** Sampling parameters. Parameters that are 0 or absent are not sent. */
+  /** Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0. */
   sampling?: Sampling;
   /** How much the model thinks. Default: the provider decides. */
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
@@ -1054,7 +1054,7 @@ export interface RetryScheduled {
   error: RetryError;
 }
 
-/** Sampling holds sampling parameters; zero is not sent. */
+/** Sampling holds sampling parameters; zero is not sent, except as a temperature. */
 export interface Sampling {
   /** Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window. */
   maxTokens?: number;

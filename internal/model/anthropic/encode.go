@@ -82,16 +82,16 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 		)
 	}
 	if !t.samples {
-		if s.Temperature != 0 || s.TopP != 0 || s.TopK != 0 {
+		if s.Temperature != nil || s.TopP != 0 || s.TopK != 0 {
 			c.Notice(c.Model + " takes no temperature, topP or topK here: they are not sent")
 		}
 		return b
 	}
-	if g, _ := generationOf(c.Model); s.Temperature != 0 && s.TopP != 0 && g.atLeast(4, 1) {
+	if g, _ := generationOf(c.Model); s.Temperature != nil && s.TopP != 0 && g.atLeast(4, 1) {
 		c.Notice(c.Model + " takes temperature or topP, not both: topP is not sent")
 		s.TopP = 0
 	}
-	b = modelhttp.AppendFloat(b, "temperature", s.Temperature)
+	b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
 	b = modelhttp.AppendFloat(b, "top_p", s.TopP)
 	return modelhttp.AppendFloat(b, "top_k", float64(s.TopK))
 }

@@ -91,7 +91,7 @@ func called(id, text string) *message.Message {
 
 // TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and behaviour 2.13.
 func TestSamplingAndThinking(t *testing.T) {
-	all := agent.Sampling{MaxTokens: 100, Temperature: .5, TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
+	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
 	const openAI, azure, gemini, anthropic = "https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1", "https://generativelanguage.googleapis.com/v1beta/openai", "https://api.anthropic.com/v1"
 	for _, c := range []struct {
 		name, base, model string
@@ -100,6 +100,7 @@ func TestSamplingAndThinking(t *testing.T) {
 		want              map[string]string
 	}{
 		{"zero is omitted", "http://localhost:8080/v1", "m", agent.Sampling{}, agent.Thinking{}, map[string]string{"temperature": "", "top_p": "", "top_k": "", "min_p": "", "presence_penalty": "", "repetition_penalty": "", "max_tokens": "", "reasoning_effort": "", "prompt_cache_key": ""}},
+		{"zero temperature", "http://localhost:8080/v1", "m", agent.Sampling{Temperature: new(0.)}, agent.Thinking{}, map[string]string{"temperature": "0", "top_p": ""}},
 		{"all", "http://localhost:8080/v1", "m", all, agent.Thinking{}, map[string]string{"temperature": "0.5", "top_k": "40", "min_p": "0.1", "repetition_penalty": "1.1", "presence_penalty": "0.2", "max_tokens": "100", "max_completion_tokens": ""}},
 		{"OpenAI", openAI, "gpt-4.1", all, agent.Thinking{Level: "high"}, map[string]string{"temperature": "0.5", "top_k": "", "min_p": "", "max_tokens": "", "max_completion_tokens": "100", "reasoning_effort": ""}},
 		{"OpenAI reasoning", openAI, "gpt-5.1", all, agent.Thinking{Level: "high"}, map[string]string{"temperature": "", "presence_penalty": "", "max_completion_tokens": "100", "reasoning_effort": `"high"`}},

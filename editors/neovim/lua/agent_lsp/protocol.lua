@@ -143,7 +143,7 @@
 ---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
 ---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the built-in table.
 ---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the built-in table.
----@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent.
+---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0.
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
 ---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.
 ---@field toolChoice? string auto, none, required, or the name of a tool that the model must call.
@@ -776,7 +776,7 @@
 ---@field delayMs number
 ---@field error agent_lsp.RetryError
 
---- Sampling holds sampling parameters; zero is not sent.
+--- Sampling holds sampling parameters; zero is not sent, except as a temperature.
 ---@class agent_lsp.Sampling
 ---@field maxTokens? number Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window.
 ---@field temperature? number Sampling temperature.
