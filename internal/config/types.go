@@ -57,6 +57,8 @@ type Config struct {
 	Fetch           *Fetch              `json:"fetch,omitzero" doc:"The fetch tool."`
 	Shell           *Shell              `json:"shell,omitzero" doc:"How shell commands run."`
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
+
+	home *string // the default provider, where it is not the one that Model names
 }
 
 // Provider names a model endpoint and where its key comes from.

@@ -814,6 +814,7 @@ export interface PromptParams {
   clientMessageId?: string;
   /** stays in the model's view, whatever is reduced */
   pin?: boolean;
+  options?: TurnOptions;
 }
 
 /** PromptResult is the answer on acceptance. */
@@ -1291,6 +1292,8 @@ export interface SteerParams {
   itemId?: string;
   /** stays in the model's view, whatever is reduced */
   pin?: boolean;
+  /** only if the message starts a turn */
+  options?: TurnOptions;
 }
 
 /** SteerResult says what became of a steer. */
@@ -1383,6 +1386,19 @@ export interface TurnError {
   kind: "auth" | "rate_limit" | "quota" | "overloaded" | "context_overflow" | "content_filter" | "client" | "transient" | "blank" | "stream_idle" | "truncated" | "script";
   message: string;
   retryable: boolean;
+}
+
+/** TurnOptions apply to every model call of the turn that a message starts. They override settings, which do not change. */
+export interface TurnOptions {
+  /** a model reference */
+  model?: string;
+  thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
+  /** of each reply, at least 1 */
+  maxTokens?: number;
+  /** from 0 to 2 */
+  temperature?: number;
+  /** more than 0, at most 1 */
+  topP?: number;
 }
 
 /** TurnResult names a turn that was started. */

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -86,6 +87,10 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 			c.Notice(c.Model + " takes no temperature, topP or topK here: they are not sent")
 		}
 		return b
+	}
+	if s.Temperature != nil && *s.Temperature > 1 {
+		c.Notice(fmt.Sprintf("%s takes a temperature from 0 to 1: %g is not sent", c.Model, *s.Temperature))
+		s.Temperature = nil
 	}
 	if g, _ := generationOf(c.Model); s.Temperature != nil && s.TopP != 0 && g.atLeast(4, 1) {
 		c.Notice(c.Model + " takes temperature or topP, not both: topP is not sent")

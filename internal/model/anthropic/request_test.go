@@ -85,6 +85,8 @@ func TestThinkingAndSampling(t *testing.T) {
 		{"claude-3-5-haiku-latest", agent.Thinking{Level: "high"}, warm, "", map[string]string{"thinking": "", "max_tokens": "8192", "temperature": "0.5", "top_p": "0.9", "top_k": "40"}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{}, warm, "", map[string]string{"temperature": "0.5", "top_p": "", "top_k": "40"}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(0.)}, "", map[string]string{"temperature": "0", "top_p": ""}, 0},
+		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(1.5)}, "",
+			map[string]string{"temperature": ""}, 1},
 		{"claude-opus-4-7", agent.Thinking{}, warm, "", map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, warm, "", map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, agent.Sampling{MaxTokens: 1500}, "", map[string]string{"thinking": "", "max_tokens": "1500"}, 1},

@@ -587,6 +587,7 @@
 ---@field delivery? "auto"|"queue"
 ---@field clientMessageId? string
 ---@field pin? boolean stays in the model's view, whatever is reduced
+---@field options? agent_lsp.TurnOptions
 
 --- PromptResult is the answer on acceptance.
 ---@class agent_lsp.PromptResult
@@ -969,6 +970,7 @@
 ---@field role? "user"|"system" system only with persist false
 ---@field itemId? string
 ---@field pin? boolean stays in the model's view, whatever is reduced
+---@field options? agent_lsp.TurnOptions only if the message starts a turn
 
 --- SteerResult says what became of a steer.
 ---@class agent_lsp.SteerResult
@@ -1041,6 +1043,14 @@
 ---@field kind "auth"|"rate_limit"|"quota"|"overloaded"|"context_overflow"|"content_filter"|"client"|"transient"|"blank"|"stream_idle"|"truncated"|"script"
 ---@field message string
 ---@field retryable boolean
+
+--- TurnOptions apply to every model call of the turn that a message starts. They override settings, which do not change.
+---@class agent_lsp.TurnOptions
+---@field model? string a model reference
+---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh"
+---@field maxTokens? number of each reply, at least 1
+---@field temperature? number from 0 to 2
+---@field topP? number more than 0, at most 1
 
 --- TurnResult names a turn that was started.
 ---@class agent_lsp.TurnResult
