@@ -22,6 +22,7 @@ type Model interface {
 // ModelInfo says what a model can do. Zero means unknown.
 type ModelInfo struct {
 	ID            string
+	Name          string // as the provider shows it
 	Provider      string // host or name, for the screen
 	ContextWindow int    // tokens
 	MaxOutput     int    // tokens

@@ -62,9 +62,11 @@ type Core struct {
 	// FoldersChanged is told that the workspace folders are others now. It must not block. nil: nobody is.
 	FoldersChanged func()
 
-	Models   func(ctx context.Context) ([]wire.Model, error)
-	Tools    func(ctx context.Context) ([]wire.Tool, error)
-	Commands func(ctx context.Context) ([]wire.SlashCommand, error)
+	Models func(ctx context.Context) ([]wire.Model, error)
+	// TestModel sends a request of one word to a model. nil: no model can be tested.
+	TestModel func(ctx context.Context, ref string) wire.ModelTest
+	Tools     func(ctx context.Context) ([]wire.Tool, error)
+	Commands  func(ctx context.Context) ([]wire.SlashCommand, error)
 	// Expand turns a prompt that begins with /name into what the model gets; ok is false where
 	// it is no command.
 	Expand func(ctx context.Context, sessionID, text string) (expanded string, ok bool)

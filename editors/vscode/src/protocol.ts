@@ -735,9 +735,24 @@ export interface ModelCost {
   cacheWrite?: number;
 }
 
+/** ModelTest is the result of a test request. */
+export interface ModelTest {
+  ok: boolean;
+  /** until the whole reply was there */
+  latencyMs?: number;
+  /** a sentence */
+  error?: string;
+}
+
+/** ModelsParams asks for the models. Test is a model reference: that model gets a request of one word. */
+export interface ModelsParams {
+  test?: string;
+}
+
 /** ModelsResult lists the models of all providers that can be used. */
 export interface ModelsResult {
   models: Array<Model>;
+  test?: ModelTest;
 }
 
 /** PermissionListResult lists what the user has allowed for longer than once. */
@@ -1483,7 +1498,7 @@ export interface Requests {
   "agent/memory/get": { params: MemoryKeyParams; result: MemoryGetResult };
   "agent/memory/search": { params: MemorySearchParams; result: MemorySearchResult };
   "agent/memory/delete": { params: MemoryKeyParams; result: Empty };
-  "agent/models": { params: Empty; result: ModelsResult };
+  "agent/models": { params: ModelsParams; result: ModelsResult };
   "agent/tools/list": { params: Empty; result: ToolsListResult };
   "agent/command/list": { params: Empty; result: CommandListResult };
   "agent/status": { params: Empty; result: StatusResult };

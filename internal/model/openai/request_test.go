@@ -292,7 +292,7 @@ func TestContextWindow(t *testing.T) {
 }
 
 func TestModelListOfProviders(t *testing.T) {
-	body := "{\"object\":\"list\",\n\"data\":[{\"id\":\"a\",\"created\":1.5,\"max_model_len\":4096},{\"id\":\"b\",\"context_length\":\"8192\",\"architecture\":{\"input_modalities\":[\"text\",\"image\"]},\"supported_parameters\":[\"temperature\"]},{\"id\":\"c\",\"meta\":{\"n_ctx_train\":1048576}},{\"id\":\"gpt-4.1\"}]}"
+	body := "{\"object\":\"list\",\n\"data\":[{\"id\":\"a\",\"created\":1.5,\"max_model_len\":4096},{\"id\":\"b\",\"name\":\"Bee\",\"context_length\":\"8192\",\"architecture\":{\"input_modalities\":[\"text\",\"image\"]},\"supported_parameters\":[\"temperature\"]},{\"id\":\"c\",\"meta\":{\"n_ctx_train\":1048576}},{\"id\":\"gpt-4.1\"}]}"
 	server, now := provider(t)
 	now.Store(&fault{serve: say(200, "application/json", body)})
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL}})
@@ -300,6 +300,9 @@ func TestModelListOfProviders(t *testing.T) {
 	list, err := m.Models(t.Context())
 	if err != nil || len(list) != 4 {
 		t.Fatalf("got %v, %v", list, err)
+	}
+	if list[1].Name != "Bee" {
+		t.Errorf("the name is %q", list[1].Name)
 	}
 	if list[0].ContextWindow != 4096 || list[1].ContextWindow != 8192 || !*list[1].Vision || *list[1].Tools || list[2].ContextWindow != 1048576 || list[3].ContextWindow != 1047576 {
 		t.Errorf("got %+v", list)

@@ -527,9 +527,20 @@
 ---@field cacheRead? number
 ---@field cacheWrite? number
 
+--- ModelTest is the result of a test request.
+---@class agent_lsp.ModelTest
+---@field ok boolean
+---@field latencyMs? number until the whole reply was there
+---@field error? string a sentence
+
+--- ModelsParams asks for the models. Test is a model reference: that model gets a request of one word.
+---@class agent_lsp.ModelsParams
+---@field test? string
+
 --- ModelsResult lists the models of all providers that can be used.
 ---@class agent_lsp.ModelsResult
 ---@field models agent_lsp.Model[]
+---@field test? agent_lsp.ModelTest
 
 --- PermissionListResult lists what the user has allowed for longer than once.
 ---@class agent_lsp.PermissionListResult
