@@ -92,6 +92,7 @@ type Reply struct {
 	Message *message.Message
 	Finish  string
 	Notices []string // what the user should know, such as stripped images
+	Lasting []string // those of Notices that are shown once in a session
 }
 
 // ToolSpec is what a model is told of a tool.

@@ -50,6 +50,7 @@ type Session struct {
 	queue    []*entry // each starts a turn, or joins one
 	notes    []*entry // to be delivered at the next boundary
 	oneShots []*message.Message
+	notified map[string]bool     // notices that are shown once
 	unsaid   *TurnOptions        // of the next turn, if it begins without a message
 	hooks    []Hook              // of the last step
 	maxQueue int                 // how many messages may wait; 0: DefaultQueueLimit

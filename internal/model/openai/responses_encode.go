@@ -101,7 +101,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 	}
 	if asked && !c.taken("reasoning") {
 		b = append(modelhttp.AppendKey(b, "reasoning"), `{"summary":"auto"`...)
-		b = append(modelhttp.AppendField(b, "effort", effort(c.Model, level)), '}')
+		b = append(modelhttp.AppendField(b, "effort", c.effort()), '}')
 	}
 	if c.req.CacheKey != "" && !c.taken("prompt_cache_key") {
 		b = modelhttp.AppendField(b, "prompt_cache_key", c.req.CacheKey)
