@@ -20,6 +20,7 @@ type Prompt struct {
 	ClientMessageID string         // the same again gets the same answer
 	Author          string         // "": user
 	Pin             bool           // stays in the model's view, whatever is reduced
+	Options         *TurnOptions   // of the turn that it starts, nil: the settings
 	Meta            map[string]json.RawMessage
 }
 
@@ -47,7 +48,8 @@ type SteerRequest struct {
 	OneShot        bool   // sent with the next model call, never stored; skips nothing and ends no wait
 	Role           message.Role
 	Author         string
-	Pin            bool // stays in the model's view, whatever is reduced; not with OneShot
+	Pin            bool         // stays in the model's view, whatever is reduced; not with OneShot
+	Options        *TurnOptions // of the turn that it starts; ignored if it starts none
 }
 
 // IfIdle says what a steer does where no turn runs.
@@ -157,6 +159,7 @@ func (s *Session) promptMessage(p Prompt, starts bool) *message.Message {
 	m := s.userMessage(p.Content, p.Author)
 	m.Meta = p.Meta
 	pin(m, p.Pin)
+	keepOptions(m, p.Options)
 	switch {
 	case p.Source != "":
 		m.Source = p.Source
@@ -236,8 +239,12 @@ func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	case len(s.queue)+len(s.steers)+len(s.oneShots) >= s.queueLimitLocked():
 		return SteerOutcome{}, nil, ErrOverloaded
 	}
+	if s.turn != nil || r.IfIdle != "" && r.IfIdle != IdleStartTurn {
+		s.noOptionsLocked(&r)
+	}
 	m := s.userMessage(r.Content, r.Author)
 	m.Source = message.SourceSteer
+	keepOptions(m, r.Options)
 	pin(m, r.Pin)
 	if r.OneShot {
 		return s.oneShotLocked(r, m)
@@ -266,12 +273,13 @@ func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcom
 	case s.turn != nil:
 		out.TurnID = s.turn.id
 	case s.paused || s.compacting != nil || r.IfIdle == IdleQueue:
+		s.noOptionsLocked(&r)
 		out.Outcome = SteerQueued
 	default:
 		if m.Role == message.RoleSystem && len(s.history) == 0 {
 			return SteerOutcome{}, nil, ErrNothingToDo
 		}
-		s.oneShots = append(s.oneShots, m)
+		s.oneShots, s.unsaid = append(s.oneShots, m), r.Options
 		out.Outcome, out.TurnID = SteerStartedTurn, s.launchLocked()
 		return out, nil, nil
 	}

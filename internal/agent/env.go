@@ -72,6 +72,8 @@ func (f EnvironmentFunc) Next(ctx context.Context, turn TurnInfo) (Step, error) 
 type TurnInfo struct {
 	TurnID string // "" for a compaction that the user requests: nothing is delivered to the model
 	Begins bool   // the turn's first step: no hook of the turn was called yet
+	// Options are what the message that started the turn asks for, nil: nothing.
+	Options *TurnOptions
 }
 
 // Step is what one step of a turn uses: a model call and the tool calls of its reply. The engine never

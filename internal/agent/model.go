@@ -22,6 +22,7 @@ type Model interface {
 // ModelInfo says what a model can do. Zero means unknown.
 type ModelInfo struct {
 	ID            string
+	Name          string // as the provider shows it
 	Provider      string // host or name, for the screen
 	ContextWindow int    // tokens
 	MaxOutput     int    // tokens
@@ -47,15 +48,16 @@ type SystemBlock struct {
 	Cache bool
 }
 
-// Sampling parameters; zero means the provider's default and is not sent.
+// Sampling parameters; what is absent or zero means the provider's default and is not sent. A
+// temperature of 0 is a choice: it is sent.
 type Sampling struct {
-	MaxTokens         int     `json:"maxTokens,omitempty"`
-	Temperature       float64 `json:"temperature,omitempty"`
-	TopP              float64 `json:"topP,omitempty"`
-	TopK              int     `json:"topK,omitempty"`
-	MinP              float64 `json:"minP,omitempty"`
-	PresencePenalty   float64 `json:"presencePenalty,omitempty"`
-	RepetitionPenalty float64 `json:"repetitionPenalty,omitempty"`
+	MaxTokens         int      `json:"maxTokens,omitempty"`
+	Temperature       *float64 `json:"temperature,omitempty"`
+	TopP              float64  `json:"topP,omitempty"`
+	TopK              int      `json:"topK,omitempty"`
+	MinP              float64  `json:"minP,omitempty"`
+	PresencePenalty   float64  `json:"presencePenalty,omitempty"`
+	RepetitionPenalty float64  `json:"repetitionPenalty,omitempty"`
 }
 
 // Thinking sets how much the model thinks: "" leaves it to the provider, "off" asks for none.
@@ -90,6 +92,7 @@ type Reply struct {
 	Message *message.Message
 	Finish  string
 	Notices []string // what the user should know, such as stripped images
+	Lasting []string // those of Notices that are shown once in a session
 }
 
 // ToolSpec is what a model is told of a tool.

@@ -50,6 +50,8 @@ type Session struct {
 	queue    []*entry // each starts a turn, or joins one
 	notes    []*entry // to be delivered at the next boundary
 	oneShots []*message.Message
+	notified map[string]bool     // notices that are shown once
+	unsaid   *TurnOptions        // of the next turn, if it begins without a message
 	hooks    []Hook              // of the last step
 	maxQueue int                 // how many messages may wait; 0: DefaultQueueLimit
 	clients  map[string]Accepted // by ClientMessageID
@@ -232,7 +234,9 @@ func (s *Session) restore(r Restored) {
 	for _, q := range r.Queue {
 		s.restoreEntry(q)
 	}
-	s.held = s.paused && s.interrupted(r.Turns)
+	if s.held = s.paused && s.interrupted(r.Turns); s.held {
+		s.unsaid = s.stoppedOptions(r.Turns)
+	}
 }
 
 // interrupted reports whether the last turn stopped with something left to answer, as one does that a pause stopped.

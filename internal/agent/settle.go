@@ -13,12 +13,28 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
+// showNotices shows the notices of a reply. Lasting ones are shown once in a session.
+func (s *Session) showNotices(reply *Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range reply.Notices {
+		if slices.Contains(reply.Lasting, n) {
+			if s.notified[n] {
+				continue
+			}
+			if s.notified == nil {
+				s.notified = map[string]bool{}
+			}
+			s.notified[n] = true
+		}
+		s.noticeLocked("warning", n)
+	}
+}
+
 // settle makes a reply history, runs its tools, and says whether the turn is over.
 func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 	m := s.adopt(t, reply, st)
-	for _, n := range reply.Notices {
-		s.Notice("warning", n)
-	}
+	s.showNotices(reply)
 	if len(m.ToolCalls()) > 0 {
 		if err := s.commitReply(t, m, st, true); err != nil {
 			return s.failed(t, err), true

@@ -15,12 +15,13 @@ import (
 // turn is one run: from the messages that start it to an answer without tool calls, or
 // to whatever else ends it. Its fields belong to its goroutine except where they say otherwise.
 type turn struct {
-	id     string
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	step   *Step              // of the current model call; never changed, replaced before the next
-	extra  []*message.Message // of the step, not yet in the history
-	sum    Turn
+	id      string
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	options *TurnOptions       // of its first message, nil: the settings
+	step    *Step              // of the current model call; never changed, replaced before the next
+	extra   []*message.Message // of the step, not yet in the history
+	sum     Turn
 
 	begun      bool             // the hooks before the run were asked
 	started    func()           // lets the next turn start; may be called again
@@ -65,6 +66,7 @@ func (s *Session) launchLocked(entries ...*entry) string {
 
 func (s *Session) beginLocked(entries []*entry) *turn {
 	t := &turn{step: &Step{}, id: s.opts.NewID("turn_"), phase: PhaseInference, waits: map[*wait]struct{}{}, fresh: s.fresh}
+	t.options = s.optionsFor(entries)
 	s.fresh = nil
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
@@ -181,7 +183,8 @@ func (s *Session) nextStep(t *turn) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
 	}
-	step, err := s.askEnvironment(t.ctx, TurnInfo{TurnID: t.id, Begins: !t.begun})
+	info := TurnInfo{TurnID: t.id, Begins: !t.begun, Options: t.options}
+	step, err := s.askEnvironment(t.ctx, info)
 	t.step, t.extra = step, step.Messages
 	return err
 }
@@ -313,7 +316,7 @@ func (s *Session) concludeLocked(t *turn, out outcome) {
 // last that is told of it. It returns the next turn, nil if none starts by itself.
 func (s *Session) endLocked(t *turn, out outcome) *turn {
 	if out.paused {
-		s.held = true
+		s.held, s.unsaid = true, t.options
 	}
 	if len(s.steers) > 0 {
 		for _, e := range s.steers {
@@ -414,7 +417,7 @@ func (s *Session) nextLocked(t *turn) *turn {
 	}
 	switch {
 	case len(s.queue) > 0:
-		return s.beginLocked(s.takeLocked(&s.queue, mode))
+		return s.beginLocked(s.takeTurnLocked(mode))
 	case hasWake(s.notes):
 		return s.beginLocked(s.takeLocked(&s.notes, QueueAll))
 	}

@@ -209,7 +209,12 @@ func (d *daemon) core() *rpc.Core {
 	return &rpc.Core{
 		ViewDir:   d.folders.file("views"),
 		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live, Prepare: d.prepare, Ready: d.ready, Closed: d.closed, FoldersChanged: d.mcp.hub.RootsChanged,
-		Models:   func(ctx context.Context) ([]wire.Model, error) { return d.providers.list(ctx, d.settings.config()) },
+		Models: func(ctx context.Context) ([]wire.Model, error) { return d.providers.list(ctx, d.settings.config()) },
+		TestModel: func(ctx context.Context, ref string) wire.ModelTest {
+			t := d.providers.test(ctx, d.settings.config(), ref)
+			t.Error = d.redact.Text(t.Error)
+			return t
+		},
 		Tools:    d.listTools,
 		Commands: d.listCommands, Expand: d.expand,
 		Status: func() (wire.ProviderStatus, string) {

@@ -131,11 +131,24 @@ func (p *Probe) Endpoint(ctx context.Context, c *config.Config) (Endpoint, error
 // secret.
 func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, error) {
 	list, err := p.models.list(ctx, c)
+	return list, p.shownError(err)
+}
+
+// ModelsOf lists the models of one provider, as AllModels does.
+func (p *Probe) ModelsOf(
+	ctx context.Context, c *config.Config, provider string,
+) ([]wire.Model, error) {
+	list, err := p.models.listOf(ctx, c, provider)
+	return list, p.shownError(err)
+}
+
+// shownError takes secrets out of an error that is no *config.NotConfiguredError.
+func (p *Probe) shownError(err error) error {
 	var unset *config.NotConfiguredError
 	if err != nil && !errors.As(err, &unset) {
 		err = errors.New(p.redact.Text(err.Error()))
 	}
-	return list, err
+	return err
 }
 
 // Models lists the models of the default provider. If they cannot be listed, it returns the

@@ -39,6 +39,20 @@ func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, e
 	return all, nil
 }
 
+// listOf returns the models of the provider with a name, which may be the built-in one that the
+// default provider equals.
+func (p *providers) listOf(
+	ctx context.Context, c *config.Config, name string,
+) ([]wire.Model, error) {
+	home := c.DefaultProvider()
+	if _, configured := c.Providers[name]; !configured && home == "" && name == c.UnnamedBuiltin() {
+		name = home
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	return p.listOne(ctx, c, name, name == home)
+}
+
 // usable are the names of providers that the user has set up, without the built-in one that is the
 // default provider under another name.
 func (p *providers) usable(c *config.Config) []string {
@@ -84,7 +98,8 @@ func (p *providers) listOne(
 func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.Model {
 	known := catalog.Lookup(m.ID)
 	w := wire.Model{
-		ID: m.ID, Provider: e.Name, ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput,
+		ID: m.ID, Provider: e.Name, Name: m.Name,
+		ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput,
 		Vision: m.Vision, Tools: m.Tools, Source: "server",
 	}
 	if known.Found && m.ContextWindow == known.Window {

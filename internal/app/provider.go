@@ -88,7 +88,7 @@ func (p *providers) refer(ctx context.Context, c *config.Config, ref string) (re
 	if err != nil {
 		return reference{}, err
 	}
-	if p.script != nil && ref == c.Model && r.Provider == "" {
+	if p.script != nil && ref == c.Model && r.Provider == "" && !c.Borrowed() {
 		r.Model = "script" // the script answers for the setting model
 	}
 	return reference{e, firstOf(r.Model, e.Model)}, nil

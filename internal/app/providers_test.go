@@ -176,6 +176,40 @@ func TestModelListOfSeveralProviders(t *testing.T) {
 	}
 }
 
+// A test sends one word to the model of a reference; what fails is a sentence, and nothing is sent
+// to a provider without its key.
+func TestTryModel(t *testing.T) {
+	one, two := newEndpoint(t), newEndpoint(t)
+	p := testProviders(t, "ONE=key-one")
+	c := &config.Config{
+		Model: "one/a",
+		Providers: map[string]config.Provider{
+			"one": {BaseURL: one.URL + "/v1", APIKeyEnv: "ONE"},
+			"two": {BaseURL: two.URL + "/v1", APIKeyEnv: "TWO"},
+		},
+	}
+	for _, ref := range []string{"one/b", "b"} {
+		if got := p.test(t.Context(), c, ref); !got.OK || got.LatencyMs < 1 || got.Error != "" {
+			t.Errorf("%s: %+v", ref, got)
+		}
+		if got := fmt.Sprint(one.requests()); got != "[/v1/chat/completions Bearer key-one b]" {
+			t.Errorf("%s: the provider was asked %s", ref, got)
+		}
+	}
+	one.answer(http.StatusServiceUnavailable)
+	for ref, want := range map[string]string{
+		"one/b": "not now", "two/b": "TWO", "one/": "names no model",
+	} {
+		got := p.test(t.Context(), c, ref)
+		if got.OK || !strings.Contains(got.Error, want) || !strings.HasSuffix(got.Error, ".") {
+			t.Errorf("%s: %+v", ref, got)
+		}
+	}
+	if n, m := len(one.requests()), len(two.requests()); n != 1 || m != 0 {
+		t.Errorf("%d and %d requests", n, m)
+	}
+}
+
 // The prices of the catalogue apply to hosted providers, not to a local server that calls its model
 // by the name of a hosted one.
 func TestLocalServersHaveNoListPrice(t *testing.T) {

@@ -37,6 +37,7 @@ type sessionParts struct {
 	key      string                // what the registry was made of
 	wanted   map[string]config.MCP // of the settings, at the last model call
 	recalled map[string]bool       // memories that the model was told
+	options  *agent.TurnOptions    // of the turn, at the last model call
 }
 
 // prepare makes the engine's options for a session.
@@ -134,19 +135,20 @@ func (d *daemon) closed(id string, deleted bool) {
 	}
 }
 
-// ready returns why a turn cannot start in a session: it has no provider.
-func (d *daemon) ready(sessionID string) error {
+// ready returns why a turn cannot start in a session: the model has no provider. "" is the model of
+// the settings.
+func (d *daemon) ready(sessionID, model string) error {
 	p := d.sessions.get(sessionID)
 	if p == nil {
 		return nil // the session is being closed, which the engine reports
 	}
-	return p.ready()
+	return p.ready(model)
 }
 
-func (p *sessionParts) ready() error {
+func (p *sessionParts) ready(model string) error {
 	p.d.notices.flush(p.info)
 	p.holdServers()
-	c := p.info.Config()
+	c := withOptions(p.info.Config(), &agent.TurnOptions{Model: model})
 	_, err := p.d.providers.endpoint(context.Background(), &c)
 	if err != nil {
 		p.letServers()
@@ -160,7 +162,8 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	if turn.Begins && p.depth == 0 {
 		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
 	}
-	c := p.info.Config()
+	c := withOptions(p.info.Config(), turn.Options)
+	p.setOptions(turn.Options)
 	step, err := p.step(ctx, &c)
 	if p.depth == 0 {
 		step.Hooks = append(step.Hooks, p)

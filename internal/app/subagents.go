@@ -60,8 +60,11 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 		return agent.Options{}, fmt.Errorf("the session that called the sub-agent is closed")
 	}
 	id := fmt.Sprintf("%s/%s-%d", s.Parent, s.Agent.Name, childIDs.Add(1))
+	options := parent.turnOptions()
 	info := rpc.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice, Notify: parent.info.Notify,
-		Config: func() config.Config { return childConfig(parent.info.Config(), s) }}
+		Config: func() config.Config {
+			return childConfig(withOptions(parent.info.Config(), options), s)
+		}}
 	var only func(string) bool
 	if len(s.Agent.Tools) > 0 {
 		only = func(name string) bool { return allowedBy(&config.Tools{Enable: s.Agent.Tools}, name) }

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -18,7 +20,9 @@ import (
 func runModels(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("models")
 	asJSON := flags.Bool("json", false, "print the list as agent/models does")
-	if err := p.parse(flags, args); err != nil {
+	provider := flags.String("provider", "", "list only the models of this provider")
+	filter, err := p.parseFilter(flags, args)
+	if err != nil {
 		return usageCode(err)
 	}
 	if p.unexpected(flags) {
@@ -29,6 +33,10 @@ func runModels(ctx context.Context, p *program, args []string) int {
 		return p.fail("models", err)
 	}
 	set := p.settings(root)
+	names := set.Config().ProviderNames()
+	if *provider != "" && !slices.Contains(names, *provider) {
+		return p.noneOf("models", *provider, names)
+	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	probe, err := app.NewProbe(p.env)
@@ -36,7 +44,7 @@ func runModels(ctx context.Context, p *program, args []string) int {
 		return p.fail("models", err)
 	}
 	defer probe.Close()
-	list, err := probe.AllModels(ctx, set.Config())
+	list, err := listModels(ctx, probe, set.Config(), *provider)
 	var unset *config.NotConfiguredError
 	if errors.As(err, &unset) {
 		p.fail("models", err)
@@ -45,12 +53,43 @@ func runModels(ctx context.Context, p *program, args []string) int {
 	if err != nil {
 		return p.fail("models", err)
 	}
+	list = matching(list, filter)
 	if *asJSON {
 		fmt.Fprintf(p.stdout, "%s\n", encodeArgs(map[string]any{"models": list}))
 		return exitOK
 	}
 	writeModelTable(p.stdout, list, configured(set.Config()))
 	return exitOK
+}
+
+// parseFilter parses flags before and after the one argument that the command takes.
+func (p *program) parseFilter(flags *flag.FlagSet, args []string) (filter string, err error) {
+	if err := p.parse(flags, args); err != nil || flags.NArg() == 0 {
+		return "", err
+	}
+	filter = flags.Arg(0)
+	return filter, p.parse(flags, flags.Args()[1:])
+}
+
+func listModels(
+	ctx context.Context, probe *app.Probe, c *config.Config, provider string,
+) ([]wire.Model, error) {
+	if provider == "" {
+		return probe.AllModels(ctx, c)
+	}
+	return probe.ModelsOf(ctx, c, provider)
+}
+
+// matching returns the models whose id or name contains a text, in any case.
+func matching(list []wire.Model, text string) []wire.Model {
+	text = strings.ToLower(text)
+	out := []wire.Model{}
+	for _, m := range list {
+		if strings.Contains(strings.ToLower(m.ID+"\n"+m.Name), text) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // configured is the configured model as the list has it: the models of the default provider have no
@@ -74,14 +113,15 @@ func (p *program) settings(root string) *config.Set {
 // writeModelTable prints a row for each model. The configured one is marked.
 func writeModelTable(out io.Writer, list []wire.Model, using string) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  model\twindow\treply\t$ per million in/out\tcan")
+	fmt.Fprintln(w, "  model\twindow\treply\t$ per million in/out\tcan\tname")
 	for _, m := range list {
 		mark := " "
 		if m.ID == using {
 			mark = "*"
 		}
-		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\n",
-			mark, m.ID, tokens(m.ContextWindow), tokens(m.MaxOutput), price(m.Cost), abilities(m))
+		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\n",
+			mark, m.ID, tokens(m.ContextWindow), tokens(m.MaxOutput), price(m.Cost), abilities(m),
+			m.Name)
 	}
 	_ = w.Flush()
 }

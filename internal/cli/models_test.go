@@ -44,6 +44,29 @@ func TestModels(t *testing.T) {
 		len(list.Models) != 2 {
 		t.Errorf("exit code %d, %v: %s", code, err, out)
 	}
+	for _, c := range []struct {
+		args []string
+		want string // ids; "" with a refusal
+		code int
+	}{
+		{[]string{"NEW", "--provider", "work"}, "new-1", exitOK},
+		{[]string{"--provider=work", "gpt"}, "gpt-5.1", exitOK},
+		{[]string{"nothing"}, "", exitOK},
+		{[]string{"--provider", "wrok"}, `"wrok" is not one of`, exitUsage},
+		{[]string{"new", "gpt"}, `unexpected argument "gpt"`, exitUsage},
+	} {
+		list.Models = nil
+		out, errs, code = play(t, env, append([]string{"models", "--json"}, c.args...)...)
+		_ = json.Unmarshal([]byte(out), &list)
+		ids := ""
+		for _, m := range list.Models {
+			ids += m.ID
+		}
+		if code != c.code || code == exitOK && ids != c.want ||
+			!strings.Contains(ids+errs, c.want) {
+			t.Errorf("%q: exit code %d, %s%s", c.args, code, out, errs)
+		}
+	}
 	env[len(env)-1] = "WORK_KEY=k-wrong-key"
 	out, errs, code = play(t, env, "models")
 	if code != exitFailed || out != "" || !strings.Contains(errs, "agent-lsp models: ") ||

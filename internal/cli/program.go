@@ -54,7 +54,7 @@ func init() {
 		{"run", `"prompt"`, "run one turn without an editor", runHeadless},
 		{"demo", `[--workspace DIR ["prompt"]]`, "show a whole turn on a sample project, without a key or network", runDemo},
 		{"doctor", "", "report what is configured, what responds and what to do next", runDoctor},
-		{"models", "", "list the models with their windows, prices and abilities", runModels},
+		{"models", "[FILTER] [--provider NAME]", "list the models with their windows, prices and abilities", runModels},
 		{"sessions", "list | show ID | export ID", "list, show and export stored sessions", runSessions},
 		{"trust", "[yes|no|ask]", "show or set whether this workspace's settings may loosen yours", runTrust},
 		{"schema", "[json|typescript|lua]", "print the protocol's types", runSchema},

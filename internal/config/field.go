@@ -28,6 +28,9 @@ func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue // no setting
+		}
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		typ := f.Type
 		if typ.Kind() == reflect.Pointer {

@@ -113,6 +113,9 @@ func (c *Config) Reference(ref string) Reference {
 // It is the one that the model names, unless provider has a base URL; "" is the provider without a
 // name.
 func (c *Config) DefaultProvider() string {
+	if c.home != nil {
+		return *c.home
+	}
 	if c.hasBaseURL() {
 		return ""
 	}
@@ -121,6 +124,16 @@ func (c *Config) DefaultProvider() string {
 	}
 	return ""
 }
+
+// WithModel returns the settings with another model. The default provider stays what it was.
+func (c Config) WithModel(ref string) Config {
+	home := c.DefaultProvider()
+	c.home, c.Model = &home, ref
+	return c
+}
+
+// Borrowed reports whether the model is that of WithModel, not that of the settings.
+func (c *Config) Borrowed() bool { return c.home != nil }
 
 // ProviderSettings returns the settings of a provider by name: the built-in ones, overridden
 // field by field by the entry in providers, or those of provider for "". env looks up a variable.

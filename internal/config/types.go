@@ -15,7 +15,7 @@ type Config struct {
 	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them."`
 	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the built-in table."`
 	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the built-in table."`
-	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent."`
+	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0."`
 	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"How much the model thinks. Default: the provider decides."`
 	ThinkingBudgets map[string]int      `json:"thinkingBudgets,omitzero" doc:"Thinking budget in tokens, by level."`
 	ToolChoice      string              `json:"toolChoice,omitzero" doc:"auto, none, required, or the name of a tool that the model must call."`
@@ -57,6 +57,8 @@ type Config struct {
 	Fetch           *Fetch              `json:"fetch,omitzero" doc:"The fetch tool."`
 	Shell           *Shell              `json:"shell,omitzero" doc:"How shell commands run."`
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
+
+	home *string // the default provider, where it is not the one that Model names
 }
 
 // Provider names a model endpoint and where its key comes from.
@@ -82,15 +84,15 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite,omitzero" doc:"Price per million input tokens written to the provider's cache."`
 }
 
-// Sampling holds sampling parameters; zero is not sent.
+// Sampling holds sampling parameters; zero is not sent, except as a temperature.
 type Sampling struct {
-	MaxTokens         int     `json:"maxTokens,omitzero" min:"0" doc:"Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window."`
-	Temperature       float64 `json:"temperature,omitzero" doc:"Sampling temperature."`
-	TopP              float64 `json:"topP,omitzero" doc:"Nucleus sampling (top-p)."`
-	TopK              int     `json:"topK,omitzero" doc:"Top-k sampling, if the provider supports it."`
-	MinP              float64 `json:"minP,omitzero" doc:"Min-p sampling, if the provider supports it."`
-	PresencePenalty   float64 `json:"presencePenalty,omitzero" doc:"Presence penalty."`
-	RepetitionPenalty float64 `json:"repetitionPenalty,omitzero" doc:"Repetition penalty, if the provider supports it."`
+	MaxTokens         int      `json:"maxTokens,omitzero" min:"0" doc:"Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window."`
+	Temperature       *float64 `json:"temperature,omitzero" min:"0" doc:"Sampling temperature."`
+	TopP              float64  `json:"topP,omitzero" doc:"Nucleus sampling (top-p)."`
+	TopK              int      `json:"topK,omitzero" doc:"Top-k sampling, if the provider supports it."`
+	MinP              float64  `json:"minP,omitzero" doc:"Min-p sampling, if the provider supports it."`
+	PresencePenalty   float64  `json:"presencePenalty,omitzero" doc:"Presence penalty."`
+	RepetitionPenalty float64  `json:"repetitionPenalty,omitzero" doc:"Repetition penalty, if the provider supports it."`
 }
 
 // Tools chooses the model's tools.

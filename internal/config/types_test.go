@@ -20,6 +20,9 @@ func TestConfigTags(t *testing.T) {
 		seen[typ] = true
 		for i := range typ.NumField() {
 			f := typ.Field(i)
+			if !f.IsExported() {
+				continue // no setting
+			}
 			if doc := f.Tag.Get("doc"); doc == "" || doc[len(doc)-1] != '.' {
 				t.Errorf("%s.%s: doc tag %q is no sentence", typ.Name(), f.Name, doc)
 			}

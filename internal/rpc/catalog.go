@@ -14,12 +14,19 @@ const (
 	defaultFiles = 50
 )
 
-func (s *server) models(ctx context.Context, _ *wire.Empty) (wire.ModelsResult, error) {
+// models lists the models. A request for a test succeeds even if the list fails.
+func (s *server) models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResult, error) {
 	if s.core.Models == nil {
 		return wire.ModelsResult{Models: []wire.Model{}}, nil
 	}
 	models, err := s.core.Models(ctx)
-	return wire.ModelsResult{Models: nonNil(models)}, err
+	out := wire.ModelsResult{Models: nonNil(models)}
+	if p.Test == "" || s.core.TestModel == nil {
+		return out, err
+	}
+	test := s.core.TestModel(ctx, p.Test)
+	out.Test = &test
+	return out, nil
 }
 
 func (s *server) tools(ctx context.Context, _ *wire.Empty) (wire.ToolsListResult, error) {

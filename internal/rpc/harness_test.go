@@ -173,7 +173,7 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 		Close: func(context.Context) error { ws.Close(); return library.Close() },
 	}
 	if h.ready != nil {
-		c.core.Ready = func(string) error { return h.ready() }
+		c.core.Ready = func(string, string) error { return h.ready() }
 	}
 	if h.core != nil {
 		h.core(c.core)

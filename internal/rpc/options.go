@@ -54,16 +54,19 @@ type Core struct {
 	// (Restored.ResultFor and Activated are kept).
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
 	// Ready is called before a message may start a turn in an idle session. Its error refuses the message.
-	// It must be quick. nil: always ready.
-	Ready func(sessionID string) error
+	// It must be quick. model is the reference that the message asks for, "" that of the settings.
+	// nil: always ready.
+	Ready func(sessionID, model string) error
 	// Closed is told that a session is no longer loaded: end its jobs where deleted.
 	Closed func(sessionID string, deleted bool)
 	// FoldersChanged is told that the workspace folders are others now. It must not block. nil: nobody is.
 	FoldersChanged func()
 
-	Models   func(ctx context.Context) ([]wire.Model, error)
-	Tools    func(ctx context.Context) ([]wire.Tool, error)
-	Commands func(ctx context.Context) ([]wire.SlashCommand, error)
+	Models func(ctx context.Context) ([]wire.Model, error)
+	// TestModel sends a request of one word to a model. nil: no model can be tested.
+	TestModel func(ctx context.Context, ref string) wire.ModelTest
+	Tools     func(ctx context.Context) ([]wire.Tool, error)
+	Commands  func(ctx context.Context) ([]wire.SlashCommand, error)
 	// Expand turns a prompt that begins with /name into what the model gets; ok is false where
 	// it is no command.
 	Expand func(ctx context.Context, sessionID, text string) (expanded string, ok bool)

@@ -34,6 +34,10 @@ func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptR
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
+	options, err := turnOptions(p.Options)
+	if err != nil {
+		return wire.PromptResult{}, err
+	}
 	l, err := s.sessions.orCurrent(ctx, p.SessionID)
 	if err != nil {
 		return wire.PromptResult{}, err
@@ -42,10 +46,13 @@ func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptR
 	blocks = s.expand(ctx, l, blocks)
 	blocks = append(s.attach(ctx, l, blocks), s.contextBlocks(ctx, l, p.Context)...)
 	s.sessions.holdFor(ctx, l.ID)
-	if err := s.ready(l); err != nil {
+	if err := s.ready(l, options); err != nil {
 		return wire.PromptResult{}, err
 	}
-	acc, err := l.Engine.Prompt(agent.Prompt{Content: blocks, Delivery: delivery, ClientMessageID: p.ClientMessageID, Pin: p.Pin})
+	acc, err := l.Engine.Prompt(agent.Prompt{
+		Content: blocks, Delivery: delivery, ClientMessageID: p.ClientMessageID, Pin: p.Pin,
+		Options: options,
+	})
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
@@ -168,12 +175,16 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 	s.sessions.holdFor(ctx, l.ID)
 	var out agent.SteerOutcome
 	if p.ItemID != "" {
+		if r.Options != nil {
+			r.Options = nil
+			l.Engine.Notice("warning", agent.OptionsIgnored)
+		}
 		if s.core.Agents == nil {
 			return wire.SteerResult{}, fmt.Errorf("steering %s: no sub-agent is running there: %w", p.ItemID, ErrNotFound)
 		}
 		out, err = s.core.Agents.Steer(l.ID, p.ItemID, r)
 	} else {
-		if err := s.ready(l); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
+		if err := s.ready(l, r.Options); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
 			return wire.SteerResult{}, err
 		}
 		out, err = l.Engine.Steer(r)
@@ -185,11 +196,14 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 }
 
 // ready returns why no turn can start in an idle session: no model provider is configured, as a rule.
-func (s *server) ready(l *host.Session) error {
+func (s *server) ready(l *host.Session, o *agent.TurnOptions) error {
 	if s.core.Ready == nil || l.Engine.State().TurnID != "" {
 		return nil
 	}
-	return s.core.Ready(l.ID)
+	if o == nil {
+		return s.core.Ready(l.ID, "")
+	}
+	return s.core.Ready(l.ID, o.Model)
 }
 
 func startsTurn(i agent.IfIdle) bool { return i == "" || i == agent.IdleStartTurn }
@@ -218,6 +232,9 @@ func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 		return r, invalid("pin", "cannot be combined with persist false, because such a message is not stored")
 	}
 	var err error
+	if r.Options, err = turnOptions(p.Options); err != nil {
+		return r, err
+	}
 	r.Content, err = blocksFrom("prompt", p.Prompt)
 	return r, err
 }

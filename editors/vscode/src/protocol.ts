@@ -191,7 +191,7 @@ export interface Config {
   windows?: Record<string, number>;
   /** Prices by model id or glob. Overrides the built-in table. */
   prices?: Record<string, Price>;
-  /** Sampling parameters. Parameters that are 0 or absent are not sent. */
+  /** Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0. */
   sampling?: Sampling;
   /** How much the model thinks. Default: the provider decides. */
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
@@ -735,9 +735,24 @@ export interface ModelCost {
   cacheWrite?: number;
 }
 
+/** ModelTest is the result of a test request. */
+export interface ModelTest {
+  ok: boolean;
+  /** until the whole reply was there */
+  latencyMs?: number;
+  /** a sentence */
+  error?: string;
+}
+
+/** ModelsParams asks for the models. Test is a model reference: that model gets a request of one word. */
+export interface ModelsParams {
+  test?: string;
+}
+
 /** ModelsResult lists the models of all providers that can be used. */
 export interface ModelsResult {
   models: Array<Model>;
+  test?: ModelTest;
 }
 
 /** PermissionListResult lists what the user has allowed for longer than once. */
@@ -814,6 +829,7 @@ export interface PromptParams {
   clientMessageId?: string;
   /** stays in the model's view, whatever is reduced */
   pin?: boolean;
+  options?: TurnOptions;
 }
 
 /** PromptResult is the answer on acceptance. */
@@ -1054,7 +1070,7 @@ export interface RetryScheduled {
   error: RetryError;
 }
 
-/** Sampling holds sampling parameters; zero is not sent. */
+/** Sampling holds sampling parameters; zero is not sent, except as a temperature. */
 export interface Sampling {
   /** Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window. */
   maxTokens?: number;
@@ -1291,6 +1307,8 @@ export interface SteerParams {
   itemId?: string;
   /** stays in the model's view, whatever is reduced */
   pin?: boolean;
+  /** only if the message starts a turn */
+  options?: TurnOptions;
 }
 
 /** SteerResult says what became of a steer. */
@@ -1385,6 +1403,19 @@ export interface TurnError {
   retryable: boolean;
 }
 
+/** TurnOptions apply to every model call of the turn that a message starts. They override settings, which do not change. */
+export interface TurnOptions {
+  /** a model reference */
+  model?: string;
+  thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
+  /** of each reply, at least 1 */
+  maxTokens?: number;
+  /** from 0 to 2 */
+  temperature?: number;
+  /** more than 0, at most 1 */
+  topP?: number;
+}
+
 /** TurnResult names a turn that was started. */
 export interface TurnResult {
   turnId: string;
@@ -1467,7 +1498,7 @@ export interface Requests {
   "agent/memory/get": { params: MemoryKeyParams; result: MemoryGetResult };
   "agent/memory/search": { params: MemorySearchParams; result: MemorySearchResult };
   "agent/memory/delete": { params: MemoryKeyParams; result: Empty };
-  "agent/models": { params: Empty; result: ModelsResult };
+  "agent/models": { params: ModelsParams; result: ModelsResult };
   "agent/tools/list": { params: Empty; result: ToolsListResult };
   "agent/command/list": { params: Empty; result: CommandListResult };
   "agent/status": { params: Empty; result: StatusResult };

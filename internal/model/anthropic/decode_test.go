@@ -324,12 +324,13 @@ func TestModels(t *testing.T) {
 			Status: 200,
 			Kind:   "application/json",
 			Bodies: []string{
-				`{"data":[{"type":"model","id":"claude-opus-5-5","max_input_tokens":1000000,"max_tokens":128000,"capabilities":{"image_input":{"supported":true}}},{"id":""}],"has_more":false}`,
+				`{"data":[{"type":"model","id":"claude-opus-5-5","display_name":"Claude Opus","max_input_tokens":1000000,"max_tokens":128000,"capabilities":{"image_input":{"supported":true}}},{"id":""}],"has_more":false}`,
 			},
 		},
 	)
 	list, err := m.Models(t.Context())
 	if err != nil || len(list) != 1 || list[0].ID != "claude-opus-5-5" ||
+		list[0].Name != "Claude Opus" ||
 		list[0].ContextWindow != 1000000 ||
 		list[0].MaxOutput != 128000 ||
 		list[0].Vision == nil ||

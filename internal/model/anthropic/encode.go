@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -82,16 +83,20 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 		)
 	}
 	if !t.samples {
-		if s.Temperature != 0 || s.TopP != 0 || s.TopK != 0 {
+		if s.Temperature != nil || s.TopP != 0 || s.TopK != 0 {
 			c.Notice(c.Model + " takes no temperature, topP or topK here: they are not sent")
 		}
 		return b
 	}
-	if g, _ := generationOf(c.Model); s.Temperature != 0 && s.TopP != 0 && g.atLeast(4, 1) {
+	if s.Temperature != nil && *s.Temperature > 1 {
+		c.Notice(fmt.Sprintf("%s takes a temperature from 0 to 1: %g is not sent", c.Model, *s.Temperature))
+		s.Temperature = nil
+	}
+	if g, _ := generationOf(c.Model); s.Temperature != nil && s.TopP != 0 && g.atLeast(4, 1) {
 		c.Notice(c.Model + " takes temperature or topP, not both: topP is not sent")
 		s.TopP = 0
 	}
-	b = modelhttp.AppendFloat(b, "temperature", s.Temperature)
+	b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
 	b = modelhttp.AppendFloat(b, "top_p", s.TopP)
 	return modelhttp.AppendFloat(b, "top_k", float64(s.TopK))
 }

@@ -166,6 +166,7 @@ func (c *call) send(method, path string) (*modelhttp.Answer, error) {
 // wireModel is an entry of the list of models.
 type wireModel struct {
 	ID           string         `json:"id"`
+	Name         string         `json:"display_name"`
 	MaxInput     jsontext.Value `json:"max_input_tokens"`
 	MaxTokens    jsontext.Value `json:"max_tokens"`
 	Capabilities struct {
@@ -208,6 +209,7 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 // listed joins what the endpoint says of a model with what the table knows.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	i := m.Client.Info(w.ID)
+	i.Name = w.Name
 	if n, ok := modelhttp.Integer(w.MaxInput); ok && n > 0 && m.Options.ContextWindow == 0 {
 		i.ContextWindow = n
 	}

@@ -64,7 +64,7 @@ func TestAddress(t *testing.T) {
 // TestThinkingAndSampling: what each generation of models is sent for a level, and what is left out
 // with a notice.
 func TestThinkingAndSampling(t *testing.T) {
-	warm := agent.Sampling{Temperature: .5, TopP: .9, TopK: 40}
+	warm := agent.Sampling{Temperature: new(.5), TopP: .9, TopK: 40}
 	for _, c := range []struct {
 		model    string
 		thinking agent.Thinking
@@ -84,6 +84,9 @@ func TestThinkingAndSampling(t *testing.T) {
 		{"claude-opus-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"disabled"}`}, 0},
 		{"claude-3-5-haiku-latest", agent.Thinking{Level: "high"}, warm, "", map[string]string{"thinking": "", "max_tokens": "8192", "temperature": "0.5", "top_p": "0.9", "top_k": "40"}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{}, warm, "", map[string]string{"temperature": "0.5", "top_p": "", "top_k": "40"}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(0.)}, "", map[string]string{"temperature": "0", "top_p": ""}, 0},
+		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(1.5)}, "",
+			map[string]string{"temperature": ""}, 1},
 		{"claude-opus-4-7", agent.Thinking{}, warm, "", map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, warm, "", map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, agent.Sampling{MaxTokens: 1500}, "", map[string]string{"thinking": "", "max_tokens": "1500"}, 1},
@@ -342,7 +345,7 @@ func TestAnyHistoryIsValid(t *testing.T) {
 			System:   []agent.SystemBlock{{Text: "s", Cache: true}, {Text: "v"}}[:r.IntN(3)],
 			Thinking: agent.Thinking{Level: []string{"", "off", "low", "high"}[r.IntN(4)]},
 			Sampling: agent.Sampling{
-				Temperature: []float64{0, .7}[r.IntN(2)],
+				Temperature: []*float64{nil, new(0.), new(.7)}[r.IntN(3)],
 				MaxTokens:   []int{0, 1100, 5000}[r.IntN(3)],
 			},
 		}

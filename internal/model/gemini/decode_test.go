@@ -240,13 +240,14 @@ func TestEndless(t *testing.T) {
 
 func TestModels(t *testing.T) {
 	m, _ := endpoint(t, modeltest.JSON(200, `{"models":[{"name":"models/gemini-2.5-flash",`+
+		`"displayName":"Flash",`+
 		`"inputTokenLimit":1048576,"outputTokenLimit":65536,`+
 		`"supportedGenerationMethods":["generateContent","countTokens"]},`+
 		`{"name":"models/embedding-001","supportedGenerationMethods":["embedContent"]},`+
 		`{"name":""}]}`))
 	list, err := m.Models(t.Context())
 	if err != nil || len(list) != 1 || list[0].ID != "gemini-2.5-flash" ||
-		list[0].ContextWindow != 1048576 || list[0].MaxOutput != 65536 {
+		list[0].Name != "Flash" || list[0].ContextWindow != 1048576 || list[0].MaxOutput != 65536 {
 		t.Errorf("got %+v, %v", list, err)
 	}
 }

@@ -110,7 +110,7 @@ func (c *call) generation(b []byte) []byte {
 	if s.MaxTokens > 0 {
 		g = modelhttp.AppendInt(g, "maxOutputTokens", c.OutputLimit(c.req, s.MaxTokens))
 	}
-	g = modelhttp.AppendFloat(g, "temperature", s.Temperature)
+	g = modelhttp.AppendOptional(g, "temperature", s.Temperature)
 	g = modelhttp.AppendFloat(g, "topP", s.TopP)
 	g = modelhttp.AppendFloat(g, "topK", float64(s.TopK))
 	g = modelhttp.AppendFloat(g, "presencePenalty", s.PresencePenalty)

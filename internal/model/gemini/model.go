@@ -112,6 +112,7 @@ func (c *call) send(method, path string) (*modelhttp.Answer, error) {
 // wireModel is an entry of the list of models.
 type wireModel struct {
 	Name    string         `json:"name"`
+	Title   string         `json:"displayName"`
 	Input   jsontext.Value `json:"inputTokenLimit"`
 	Output  jsontext.Value `json:"outputTokenLimit"`
 	Methods []string       `json:"supportedGenerationMethods"`
@@ -155,6 +156,7 @@ func (w *wireModel) generates() bool {
 // listed joins what the endpoint reports about a model with what the table knows.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	i := m.Client.Info(strings.TrimPrefix(w.Name, "models/"))
+	i.Name = w.Title
 	if n, ok := modelhttp.Integer(w.Input); ok && n > 0 && m.Options.ContextWindow == 0 {
 		i.ContextWindow = n
 	}

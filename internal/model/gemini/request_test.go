@@ -87,8 +87,10 @@ func TestThinkingAndSampling(t *testing.T) {
 			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"MINIMAL"}}`, 0},
 		{"gemini-2.0-flash", agent.Thinking{Level: "high"}, agent.Sampling{}, "", 1},
 		{"gemma-3", agent.Thinking{Level: "off"}, agent.Sampling{}, "", 0},
+		{"gemini-2.5-flash", agent.Thinking{}, agent.Sampling{Temperature: new(0.)},
+			`{"temperature":0}`, 0},
 		{"gemini-2.5-flash", agent.Thinking{},
-			agent.Sampling{Temperature: .5, TopP: .9, TopK: 40, MinP: .1, MaxTokens: 1500},
+			agent.Sampling{Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1, MaxTokens: 1500},
 			`{"maxOutputTokens":1500,"temperature":0.5,"topP":0.9,"topK":40}`, 1},
 	} {
 		req := modeltest.User("hi")

@@ -21,6 +21,7 @@ type Call struct {
 	Body    *Body           // nil: the request's own
 	Meter   Meter
 	Notices []string // what the user should know of the reply
+	Lasting []string // those of Notices that are shown once in a session
 	Over    bool     // the reply is whole, whatever the provider still sends
 
 	cancel context.CancelCauseFunc
@@ -122,13 +123,23 @@ func (c *Call) Notice(text string) {
 	}
 }
 
+// LevelNotice reports that the model does not have a level of thinking, and what is used instead.
+func (c *Call) LevelNotice(level, instead string) {
+	text := c.Model + " has no thinking level " + level + ": " + instead
+	if level == "off" {
+		text = c.Model + " cannot switch thinking off: " + instead
+	}
+	c.Notice(text)
+	c.Lasting = append(c.Lasting, text)
+}
+
 // Reply makes the whole reply of what was gathered.
 func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
 	msg.Role, msg.Model = message.RoleAssistant, c.Model
 	if msg.Usage != nil {
 		c.Client.addCost(c.Model, msg.Usage)
 	}
-	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices}
+	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices, Lasting: c.Lasting}
 }
 
 // close gives the connection back. What may still come after the end is read in the

@@ -45,6 +45,14 @@ func AppendFloat(dst []byte, key string, f float64) []byte {
 	return strconv.AppendFloat(AppendKey(dst, key), f, 'g', -1, 64)
 }
 
+// AppendOptional appends a number that is set, zero included.
+func AppendOptional(dst []byte, key string, f *float64) []byte {
+	if f == nil || *f != *f {
+		return dst
+	}
+	return strconv.AppendFloat(AppendKey(dst, key), *f, 'g', -1, 64)
+}
+
 // AppendExtra appends the user's own fields, in a fixed order, and closes the object. A
 // field of ours that the user set too is left out by taken.
 func AppendExtra(dst []byte, extra map[string]json.RawMessage) []byte {

@@ -80,20 +80,23 @@ func (c *call) limitField() string {
 func (c *call) sampling(b []byte) []byte {
 	s := c.req.Sampling
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && catalog.Lookup(c.Model).Effort {
-		if s.Temperature != 0 || s.TopP != 0 || s.PresencePenalty != 0 {
+		if s.Temperature != nil || s.TopP != 0 || s.PresencePenalty != 0 {
 			c.Notice(c.Model + " takes no temperature, topP or presencePenalty: they are not sent")
 		}
-		s.Temperature, s.TopP, s.PresencePenalty = 0, 0, 0
+		s.Temperature, s.TopP, s.PresencePenalty = nil, 0, 0
 	}
 	if !c.m.dialect.samplers() && (s.TopK != 0 || s.MinP != 0 || s.RepetitionPenalty != 0) {
 		c.Notice("the provider takes no topK, minP or repetitionPenalty: they are not sent")
 		s.TopK, s.MinP, s.RepetitionPenalty = 0, 0, 0
 	}
+	if !c.taken("temperature") {
+		b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
+	}
 	for _, f := range []struct {
 		key string
 		v   float64
 	}{
-		{"temperature", s.Temperature}, {"top_p", s.TopP}, {"top_k", float64(s.TopK)}, {"min_p", s.MinP},
+		{"top_p", s.TopP}, {"top_k", float64(s.TopK)}, {"min_p", s.MinP},
 		{"presence_penalty", s.PresencePenalty}, {"repetition_penalty", s.RepetitionPenalty},
 	} {
 		if !c.taken(f.key) {

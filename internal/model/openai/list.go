@@ -12,6 +12,7 @@ import (
 // wireModel is an entry of a model list in the words of all providers.
 type wireModel struct {
 	ID            string         `json:"id"`
+	Name          string         `json:"name"`           // OpenRouter
 	ContextLength jsontext.Value `json:"context_length"` // OpenRouter
 	ContextWindow jsontext.Value `json:"context_window"` // Groq
 	MaxModelLen   jsontext.Value `json:"max_model_len"`  // vLLM
@@ -69,6 +70,7 @@ func (c *call) readWhole(err error, answer any) error {
 // listed joins what the provider says of a model with what the table knows.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	i := m.Client.Info(w.ID)
+	i.Name = w.Name
 	for _, v := range []jsontext.Value{w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train} {
 		if n, ok := modelhttp.Integer(v); ok && n > 0 && m.opts.ContextWindow == 0 {
 			i.ContextWindow = n

@@ -91,7 +91,7 @@ func called(id, text string) *message.Message {
 
 // TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and behaviour 2.13.
 func TestSamplingAndThinking(t *testing.T) {
-	all := agent.Sampling{MaxTokens: 100, Temperature: .5, TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
+	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
 	const openAI, azure, gemini, anthropic = "https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1", "https://generativelanguage.googleapis.com/v1beta/openai", "https://api.anthropic.com/v1"
 	for _, c := range []struct {
 		name, base, model string
@@ -100,6 +100,7 @@ func TestSamplingAndThinking(t *testing.T) {
 		want              map[string]string
 	}{
 		{"zero is omitted", "http://localhost:8080/v1", "m", agent.Sampling{}, agent.Thinking{}, map[string]string{"temperature": "", "top_p": "", "top_k": "", "min_p": "", "presence_penalty": "", "repetition_penalty": "", "max_tokens": "", "reasoning_effort": "", "prompt_cache_key": ""}},
+		{"zero temperature", "http://localhost:8080/v1", "m", agent.Sampling{Temperature: new(0.)}, agent.Thinking{}, map[string]string{"temperature": "0", "top_p": ""}},
 		{"all", "http://localhost:8080/v1", "m", all, agent.Thinking{}, map[string]string{"temperature": "0.5", "top_k": "40", "min_p": "0.1", "repetition_penalty": "1.1", "presence_penalty": "0.2", "max_tokens": "100", "max_completion_tokens": ""}},
 		{"OpenAI", openAI, "gpt-4.1", all, agent.Thinking{Level: "high"}, map[string]string{"temperature": "0.5", "top_k": "", "min_p": "", "max_tokens": "", "max_completion_tokens": "100", "reasoning_effort": ""}},
 		{"OpenAI reasoning", openAI, "gpt-5.1", all, agent.Thinking{Level: "high"}, map[string]string{"temperature": "", "presence_penalty": "", "max_completion_tokens": "100", "reasoning_effort": `"high"`}},
@@ -291,7 +292,7 @@ func TestContextWindow(t *testing.T) {
 }
 
 func TestModelListOfProviders(t *testing.T) {
-	body := "{\"object\":\"list\",\n\"data\":[{\"id\":\"a\",\"created\":1.5,\"max_model_len\":4096},{\"id\":\"b\",\"context_length\":\"8192\",\"architecture\":{\"input_modalities\":[\"text\",\"image\"]},\"supported_parameters\":[\"temperature\"]},{\"id\":\"c\",\"meta\":{\"n_ctx_train\":1048576}},{\"id\":\"gpt-4.1\"}]}"
+	body := "{\"object\":\"list\",\n\"data\":[{\"id\":\"a\",\"created\":1.5,\"max_model_len\":4096},{\"id\":\"b\",\"name\":\"Bee\",\"context_length\":\"8192\",\"architecture\":{\"input_modalities\":[\"text\",\"image\"]},\"supported_parameters\":[\"temperature\"]},{\"id\":\"c\",\"meta\":{\"n_ctx_train\":1048576}},{\"id\":\"gpt-4.1\"}]}"
 	server, now := provider(t)
 	now.Store(&fault{serve: say(200, "application/json", body)})
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL}})
@@ -299,6 +300,9 @@ func TestModelListOfProviders(t *testing.T) {
 	list, err := m.Models(t.Context())
 	if err != nil || len(list) != 4 {
 		t.Fatalf("got %v, %v", list, err)
+	}
+	if list[1].Name != "Bee" {
+		t.Errorf("the name is %q", list[1].Name)
 	}
 	if list[0].ContextWindow != 4096 || list[1].ContextWindow != 8192 || !*list[1].Vision || *list[1].Tools || list[2].ContextWindow != 1048576 || list[3].ContextWindow != 1047576 {
 		t.Errorf("got %+v", list)

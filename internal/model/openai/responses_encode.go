@@ -101,7 +101,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 	}
 	if asked && !c.taken("reasoning") {
 		b = append(modelhttp.AppendKey(b, "reasoning"), `{"summary":"auto"`...)
-		b = append(modelhttp.AppendField(b, "effort", effort(c.Model, level)), '}')
+		b = append(modelhttp.AppendField(b, "effort", c.effort()), '}')
 	}
 	if c.req.CacheKey != "" && !c.taken("prompt_cache_key") {
 		b = modelhttp.AppendField(b, "prompt_cache_key", c.req.CacheKey)
@@ -114,10 +114,10 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 func (c *call) responsesSampling(b []byte) []byte {
 	s := c.req.Sampling
 	if catalog.Lookup(c.Model).Effort {
-		if s.Temperature != 0 || s.TopP != 0 {
+		if s.Temperature != nil || s.TopP != 0 {
 			c.Notice(c.Model + " takes no temperature or topP: they are not sent")
 		}
-		s.Temperature, s.TopP = 0, 0
+		s.Temperature, s.TopP = nil, 0
 	}
 	if s.TopK != 0 || s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
 		c.Notice(
@@ -125,7 +125,7 @@ func (c *call) responsesSampling(b []byte) []byte {
 		)
 	}
 	if !c.taken("temperature") {
-		b = modelhttp.AppendFloat(b, "temperature", s.Temperature)
+		b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
 	}
 	if !c.taken("top_p") {
 		b = modelhttp.AppendFloat(b, "top_p", s.TopP)

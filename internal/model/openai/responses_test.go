@@ -120,6 +120,27 @@ func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	}
 }
 
+// TestMistralHasNoLevels: no level is sent to Mistral. A notice says so, unless the model does not
+// think and need not.
+func TestMistralHasNoLevels(t *testing.T) {
+	for _, c := range []struct {
+		model, level string
+		notices      int
+	}{
+		{"mistral-large-latest", "high", 1}, {"mistral-large-latest", "off", 0},
+		{"magistral-medium-latest", "off", 1}, {"magistral-medium-latest", "", 0},
+	} {
+		req := user("hi")
+		req.Thinking.Level = c.level
+		o := modelhttp.Options{BaseURL: "https://api.mistral.ai/v1", Model: c.model}
+		body, reply := send(t, openai.Options{Options: o}, req)
+		has(t, c.model, body, "reasoning_effort", "")
+		if len(reply.Notices) != c.notices || len(reply.Lasting) != c.notices {
+			t.Errorf("%s %s: notices %q", c.model, c.level, reply.Notices)
+		}
+	}
+}
+
 // TestEffortOfUnknownModels: a deployment with a name of its own gets the level that the user set; a model that is known
 // to take none does not, and the user is told.
 func TestEffortOfUnknownModels(t *testing.T) {
@@ -130,6 +151,9 @@ func TestEffortOfUnknownModels(t *testing.T) {
 		{"my-deployment", "high", `"high"`, `{"summary":"auto","effort":"high"}`, 0},
 		{"my-deployment", "off", ``, ``, 0},
 		{"my-deployment", "", ``, ``, 0},
+		{"o3", "off", `"low"`, `{"summary":"auto","effort":"low"}`, 1},
+		{"o3", "xhigh", `"high"`, `{"summary":"auto","effort":"high"}`, 1},
+		{"o4-mini", "high", `"high"`, `{"summary":"auto","effort":"high"}`, 0},
 		{"gpt-4.1", "high", ``, ``, 1},
 		{"gpt-4.1", "off", ``, ``, 0},
 		{"gpt-5.1", "off", `"none"`, `{"summary":"auto","effort":"none"}`, 0},

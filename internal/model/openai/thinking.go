@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strings"
 
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
@@ -24,7 +25,7 @@ func (c *call) chatThinking(b []byte) []byte {
 		if !c.takesEffort(t.Level) {
 			return b
 		}
-		return modelhttp.AppendField(b, "reasoning_effort", effort(c.Model, t.Level))
+		return modelhttp.AppendField(b, "reasoning_effort", c.effort())
 	case OpenRouter:
 		return c.openRouterThinking(b, off, t.Budget)
 	case Anthropic:
@@ -46,11 +47,14 @@ func (c *call) chatThinking(b []byte) []byte {
 		}
 		return append(modelhttp.AppendKey(b, "thinking"), `{"type":"enabled"}`...)
 	case Mistral:
+		if !off || strings.HasPrefix(catalog.BaseName(c.Model), "magistral") {
+			c.LevelNotice(t.Level, "the provider decides how much it thinks")
+		}
 		return b
 	case Local:
 		return c.localThinking(b, off)
 	}
-	return modelhttp.AppendField(b, "reasoning_effort", effort(c.Model, t.Level))
+	return modelhttp.AppendField(b, "reasoning_effort", c.effort())
 }
 
 // takesEffort says whether a level is sent to OpenAI's API: to the models that are known to take one, and, unless it
@@ -101,7 +105,7 @@ func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
 		b = append(modelhttp.AppendKey(b, "extra_body"), `{"google":{"thinking_config":{"include_thoughts":true`...)
 		return append(modelhttp.AppendInt(b, "thinking_budget", budget), "}}}"...)
 	}
-	level := effort(c.Model, c.req.Thinking.Level)
+	level := c.effort()
 	if level == "xhigh" {
 		level = "high"
 	}
@@ -124,18 +128,24 @@ func (c *call) localThinking(b []byte, off bool) []byte {
 	return append(modelhttp.AppendField(b, "reasoning_effort", level), '}')
 }
 
-// effort is OpenAI's word for a level. The first models with levels know no "none" and no "xhigh".
-func effort(model, level string) string {
-	old := catalog.Lookup(model).OldEffort
-	switch {
-	case level == "off" && old:
-		return "low"
-	case level == "off":
-		return "none"
-	case level == "minimal" && old:
-		return "low"
-	case level == "xhigh" && old:
-		return "high"
+// effort is the word of OpenAI for the level. The first models with levels lack "none" and "xhigh".
+func (c *call) effort() string {
+	level := c.req.Thinking.Level
+	if !catalog.Lookup(c.Model).OldEffort {
+		if level == "off" {
+			return "none"
+		}
+		return level
 	}
-	return level
+	used := level
+	switch level {
+	case "off", "minimal":
+		used = "low"
+	case "xhigh":
+		used = "high"
+	}
+	if used != level {
+		c.LevelNotice(level, used+" is used instead")
+	}
+	return used
 }

@@ -61,11 +61,11 @@ const dummySignature = "skip_thought_signature_validator"
 // gemini answers a request of the Gemini API.
 func (v *Server) gemini(w http.ResponseWriter, r *http.Request) {
 	var req geminiRequest
-	size, ok := v.read(w, r, &req)
+	got, ok := v.read(w, r, &req)
 	if !ok {
 		return
 	}
-	st, err := v.script.play(req.view(size))
+	st, err := v.script.play(req.view(got))
 	if err != nil {
 		refuseErr(w, err)
 		return
@@ -80,8 +80,8 @@ func (v *Server) gemini(w http.ResponseWriter, r *http.Request) {
 
 // view looks at a request. Results, and messages of the user in a row, count as messages of their
 // own.
-func (r *geminiRequest) view(size int) *view {
-	v := &view{bytes: size, wrong: r.check()}
+func (r *geminiRequest) view(got received) *view {
+	v := &view{received: got, wrong: r.check()}
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {
 			v.tools += f.Name + " "

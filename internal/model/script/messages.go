@@ -97,14 +97,14 @@ const finishPaused = "pause_turn"
 // messages answers a request of the Messages API.
 func (v *Server) messages(w http.ResponseWriter, r *http.Request) {
 	var req messagesRequest
-	size, ok := v.read(w, r, &req)
+	got, ok := v.read(w, r, &req)
 	if !ok {
 		return
 	}
 	v.mu.Lock()
 	req.paused = v.paused
 	v.mu.Unlock()
-	look := req.view(size)
+	look := req.view(got)
 	if r.Header.Get("Anthropic-Version") == "" {
 		look.wrong = invalid("anthropic-version: header is required")
 	}
@@ -127,8 +127,8 @@ func (v *Server) messages(w http.ResponseWriter, r *http.Request) {
 
 // view looks at a request. The results at the beginning of a user's message count as messages of
 // their own.
-func (r *messagesRequest) view(size int) *view {
-	v := &view{bytes: size, endsWithAnswer: r.paused, wrong: r.check()}
+func (r *messagesRequest) view(got received) *view {
+	v := &view{received: got, endsWithAnswer: r.paused, wrong: r.check()}
 	for _, t := range r.Tools {
 		v.tools += t.Name + " "
 	}

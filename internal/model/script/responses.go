@@ -52,11 +52,11 @@ type itemTool struct {
 // responses answers a request of the responses API.
 func (v *Server) responses(w http.ResponseWriter, r *http.Request) {
 	var req responsesRequest
-	size, ok := v.read(w, r, &req)
+	got, ok := v.read(w, r, &req)
 	if !ok {
 		return
 	}
-	st, err := v.script.play(req.view(size))
+	st, err := v.script.play(req.view(got))
 	if err != nil {
 		refuseErr(w, err)
 		return
@@ -75,8 +75,8 @@ func (r *responsesRequest) searches() bool {
 }
 
 // view looks at a request: the items of one answer count as one message.
-func (r *responsesRequest) view(size int) *view {
-	v := &view{bytes: size, texts: []string{r.System}}
+func (r *responsesRequest) view(got received) *view {
+	v := &view{received: got, texts: []string{r.System}}
 	for _, t := range r.Tools {
 		if v.tools += orType(t) + " "; t.Defer {
 			v.wrong = invalid("tools: %q has defer_loading; a tool that the client searches for is given by tool_search_output", t.Name)

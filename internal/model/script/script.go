@@ -68,8 +68,9 @@ type expect struct {
 	Tools    string `json:"tools"`   // on the names of the tools that are offered, each followed by a space
 	Sent     string `json:"sent"`    // on the text of all that was sent: system prompt and messages
 	NotSent  string `json:"notSent"` // must not match there
+	Request  string `json:"request"` // on the path and the JSON of the request
 
-	user, tool, tools, sent, notSent *regexp.Regexp
+	user, tool, tools, sent, notSent, request *regexp.Regexp
 }
 
 // drop says that the connection breaks after what was sent.
@@ -210,6 +211,7 @@ func (e *expect) compile(name string) (err error) {
 	}{
 		{"lastUser", e.LastUser, &e.user}, {"lastTool", e.LastTool, &e.tool}, {"tools", e.Tools, &e.tools},
 		{"sent", e.Sent, &e.sent}, {"notSent", e.NotSent, &e.notSent},
+		{"request", e.Request, &e.request},
 	} {
 		if *p.into, err = compile(name+"."+p.key, p.pattern); err != nil {
 			return err
@@ -278,6 +280,9 @@ func (st *step) fits(e *expect, v *view) error {
 	}
 	if e.sent != nil && !e.sent.MatchString(v.sent()) {
 		return &mismatch{fmt.Sprintf("script line %d expects what is sent to match %q, but it does not", st.line, e.Sent)}
+	}
+	if e.request != nil && !e.request.MatchString(v.text()) {
+		return &mismatch{fmt.Sprintf("script line %d expects the request to match %q, but it does not", st.line, e.Request)}
 	}
 	if e.notSent != nil {
 		if at := e.notSent.FindString(v.sent()); at != "" {

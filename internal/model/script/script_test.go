@@ -74,6 +74,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		`{"chunks":-1}`:                                    "negative",
 		`{"text":"ab","repeat":99999999}`:                  "repeat",
 		`{"drop":"half"}`:                                  "drop",
+		`{"expect":{"request":"("}}`:                       "expect.request",
 		`{"when":{"notSent":"("}}`:                         "when.notSent",
 		"{\"text\":\"a\"}\n" + strings.Repeat("x", 33<<20): "line 2",
 	} {
@@ -120,6 +121,22 @@ func TestExpectSent(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := m.Generate(t.Context(), req, nil); err == nil || !strings.Contains(err.Error(), `"first" does`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The parameters of a request, and its path, can be checked.
+func TestExpectRequest(t *testing.T) {
+	line := `{"expect":{"request":"^/v1/\\S+\\n.*\"temperature\":0[,}]"},"text":"a"}`
+	for name, m := range both(t, line) {
+		req := &agent.Request{Messages: []*message.Message{text(message.RoleUser, "first")}}
+		if _, err := m.Generate(t.Context(), req, nil); err == nil ||
+			!strings.Contains(err.Error(), "the request to match") {
+			t.Errorf("%s: %v", name, err)
+		}
+		req.Sampling.Temperature = new(0.)
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

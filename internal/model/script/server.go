@@ -94,11 +94,11 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 		Messages []wireMessage `json:"messages"`
 		Tools    []wireTool    `json:"tools"`
 	}
-	size, ok := v.read(w, r, &req)
+	got, ok := v.read(w, r, &req)
 	if !ok {
 		return
 	}
-	st, err := v.script.play(viewOfWire(req.Messages, req.Tools, size))
+	st, err := v.script.play(viewOfWire(req.Messages, req.Tools, got))
 	if err != nil {
 		refuseErr(w, err)
 		return
@@ -111,20 +111,20 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read takes a request's body, and says how long it is; one that is no JSON is refused.
-func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (size int, ok bool) {
+// read takes a request; one that is no JSON is refused.
+func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (got received, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
-		return 0, false
+		return received{}, false
 	}
 	if v.OnRequest != nil {
 		v.OnRequest(body)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "the request is no JSON: "+err.Error(), "")
-		return 0, false
+		return received{}, false
 	}
-	return len(body), true
+	return received{path: r.URL.Path, body: body}, true
 }
 
 // play checks a request and takes the next reply.

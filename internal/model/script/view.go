@@ -10,14 +10,23 @@ import (
 
 // view is what a script and a strict provider look at in a request, whichever API it came by.
 type view struct {
+	received
 	messages           []seen
 	lastUser, lastTool string
 	tools              string   // names, each followed by a space
 	texts              []string // of the system prompt and of each message
-	bytes              int
-	endsWithAnswer     bool  // the last message may be the assistant's
-	wrong              error // what a strict provider refuses before it looks at the messages
+	endsWithAnswer     bool     // the last message may be the assistant's
+	wrong              error    // what a strict provider refuses before it looks at the messages
 }
+
+// received is a request as it came.
+type received struct {
+	path string
+	body []byte // JSON
+}
+
+// text is the path of the request and, on the next line, its JSON.
+func (r received) text() string { return r.path + "\n" + string(r.body) }
 
 type seen struct {
 	role   string
@@ -46,9 +55,9 @@ func invalid(format string, args ...any) error {
 
 // strict refuses what real providers refuse, in their words.
 func (v *view) strict(window int) error {
-	if window > 0 && v.bytes/bytesPerToken > window {
+	if window > 0 && len(v.body)/bytesPerToken > window {
 		return &refusal{"context_length_exceeded", fmt.Sprintf(
-			"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", window, v.bytes/bytesPerToken)}
+			"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", window, len(v.body)/bytesPerToken)}
 	}
 	if v.wrong != nil {
 		return v.wrong
@@ -150,8 +159,8 @@ type wireTool struct {
 }
 
 // viewOfWire looks at a chat request.
-func viewOfWire(messages []wireMessage, tools []wireTool, size int) *view {
-	v := &view{bytes: size}
+func viewOfWire(messages []wireMessage, tools []wireTool, got received) *view {
+	v := &view{received: got}
 	for i := range tools {
 		v.tools += tools[i].Function.Name + " "
 	}

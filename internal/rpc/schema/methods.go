@@ -47,7 +47,7 @@ var requests = []method{
 	{wire.MethodMemoryGet, "MemoryKeyParams", "MemoryGetResult"},
 	{wire.MethodMemorySearch, "MemorySearchParams", "MemorySearchResult"},
 	{wire.MethodMemoryDelete, "MemoryKeyParams", "Empty"},
-	{wire.MethodModels, "Empty", "ModelsResult"},
+	{wire.MethodModels, "ModelsParams", "ModelsResult"},
 	{wire.MethodToolsList, "Empty", "ToolsListResult"},
 	{wire.MethodCommandList, "Empty", "CommandListResult"},
 	{wire.MethodStatus, "Empty", "StatusResult"},

@@ -5,9 +5,23 @@ import (
 	"time"
 )
 
+// ModelsParams asks for the models. Test is a model reference: that model gets a request of one
+// word.
+type ModelsParams struct {
+	Test string `json:"test,omitzero"`
+}
+
 // ModelsResult lists the models of all providers that can be used.
 type ModelsResult struct {
-	Models []Model `json:"models"`
+	Models []Model    `json:"models"`
+	Test   *ModelTest `json:"test,omitzero"`
+}
+
+// ModelTest is the result of a test request.
+type ModelTest struct {
+	OK        bool   `json:"ok"`
+	LatencyMs int    `json:"latencyMs,omitzero"` // until the whole reply was there
+	Error     string `json:"error,omitzero"`     // a sentence
 }
 
 // Model is one model; absent facts are unknown.

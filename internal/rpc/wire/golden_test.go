@@ -30,7 +30,7 @@ var messages = []any{
 	RequestPermissionParams{}, RequestPermissionResult{}, AskParams{}, AskResult{}, PermissionListResult{}, PermissionRevokeParams{},
 	EditorQueryParams{}, EditorSaveParams{}, EditorSaveResult{}, EditorRevealParams{}, EditorRevealResult{}, EditorShowDiffParams{}, EditorShowDiffResult{},
 	MemorySaveParams{}, MemoryKeyParams{}, MemoryGetResult{}, MemorySearchParams{}, MemorySearchResult{},
-	ModelsResult{}, ToolsListResult{}, CommandListResult{}, StatusResult{}, FilesSearchParams{}, FilesSearchResult{},
+	ModelsParams{}, ModelsResult{}, ToolsListResult{}, CommandListResult{}, StatusResult{}, FilesSearchParams{}, FilesSearchResult{},
 	JobListResult{}, JobParams{}, JobReadResult{},
 	SessionUpdated{}, TurnStarted{}, TurnCompleted{}, ItemEvent{}, Delta{}, RetryScheduled{}, Compaction{},
 	ProposalCreated{}, ProposalChanged{}, RequestResolved{},

@@ -9,6 +9,17 @@ type PromptParams struct {
 	Delivery        string         `json:"delivery,omitzero" enum:"auto,queue"`
 	ClientMessageID string         `json:"clientMessageId,omitzero"`
 	Pin             bool           `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
+	Options         *TurnOptions   `json:"options,omitzero"`
+}
+
+// TurnOptions apply to every model call of the turn that a message starts. They
+// override settings, which do not change.
+type TurnOptions struct {
+	Model       string   `json:"model,omitzero"` // a model reference
+	Thinking    string   `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh"`
+	MaxTokens   *int     `json:"maxTokens,omitzero"`   // of each reply, at least 1
+	Temperature *float64 `json:"temperature,omitzero"` // from 0 to 2
+	TopP        *float64 `json:"topP,omitzero"`        // more than 0, at most 1
 }
 
 // PromptResult is the answer on acceptance.
@@ -21,14 +32,15 @@ type PromptResult struct {
 
 // SteerParams speaks into a running turn. ItemID steers a sub-agent by its tool call.
 type SteerParams struct {
-	SessionID      string `json:"sessionId"`
-	Prompt         Prompt `json:"prompt"`
-	ExpectedTurnID string `json:"expectedTurnId,omitzero"`
-	IfIdle         string `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
-	Persist        *bool  `json:"persist,omitzero"`                 // absent: true
-	Role           string `json:"role,omitzero" enum:"user,system"` // system only with persist false
-	ItemID         string `json:"itemId,omitzero"`
-	Pin            bool   `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
+	SessionID      string       `json:"sessionId"`
+	Prompt         Prompt       `json:"prompt"`
+	ExpectedTurnID string       `json:"expectedTurnId,omitzero"`
+	IfIdle         string       `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
+	Persist        *bool        `json:"persist,omitzero"`                 // absent: true
+	Role           string       `json:"role,omitzero" enum:"user,system"` // system only with persist false
+	ItemID         string       `json:"itemId,omitzero"`
+	Pin            bool         `json:"pin,omitzero"`     // stays in the model's view, whatever is reduced
+	Options        *TurnOptions `json:"options,omitzero"` // only if the message starts a turn
 }
 
 // SteerResult says what became of a steer.

@@ -143,7 +143,7 @@
 ---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
 ---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the built-in table.
 ---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the built-in table.
----@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent.
+---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0.
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
 ---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.
 ---@field toolChoice? string auto, none, required, or the name of a tool that the model must call.
@@ -527,9 +527,20 @@
 ---@field cacheRead? number
 ---@field cacheWrite? number
 
+--- ModelTest is the result of a test request.
+---@class agent_lsp.ModelTest
+---@field ok boolean
+---@field latencyMs? number until the whole reply was there
+---@field error? string a sentence
+
+--- ModelsParams asks for the models. Test is a model reference: that model gets a request of one word.
+---@class agent_lsp.ModelsParams
+---@field test? string
+
 --- ModelsResult lists the models of all providers that can be used.
 ---@class agent_lsp.ModelsResult
 ---@field models agent_lsp.Model[]
+---@field test? agent_lsp.ModelTest
 
 --- PermissionListResult lists what the user has allowed for longer than once.
 ---@class agent_lsp.PermissionListResult
@@ -587,6 +598,7 @@
 ---@field delivery? "auto"|"queue"
 ---@field clientMessageId? string
 ---@field pin? boolean stays in the model's view, whatever is reduced
+---@field options? agent_lsp.TurnOptions
 
 --- PromptResult is the answer on acceptance.
 ---@class agent_lsp.PromptResult
@@ -776,7 +788,7 @@
 ---@field delayMs number
 ---@field error agent_lsp.RetryError
 
---- Sampling holds sampling parameters; zero is not sent.
+--- Sampling holds sampling parameters; zero is not sent, except as a temperature.
 ---@class agent_lsp.Sampling
 ---@field maxTokens? number Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window.
 ---@field temperature? number Sampling temperature.
@@ -969,6 +981,7 @@
 ---@field role? "user"|"system" system only with persist false
 ---@field itemId? string
 ---@field pin? boolean stays in the model's view, whatever is reduced
+---@field options? agent_lsp.TurnOptions only if the message starts a turn
 
 --- SteerResult says what became of a steer.
 ---@class agent_lsp.SteerResult
@@ -1041,6 +1054,14 @@
 ---@field kind "auth"|"rate_limit"|"quota"|"overloaded"|"context_overflow"|"content_filter"|"client"|"transient"|"blank"|"stream_idle"|"truncated"|"script"
 ---@field message string
 ---@field retryable boolean
+
+--- TurnOptions apply to every model call of the turn that a message starts. They override settings, which do not change.
+---@class agent_lsp.TurnOptions
+---@field model? string a model reference
+---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh"
+---@field maxTokens? number of each reply, at least 1
+---@field temperature? number from 0 to 2
+---@field topP? number more than 0, at most 1
 
 --- TurnResult names a turn that was started.
 ---@class agent_lsp.TurnResult

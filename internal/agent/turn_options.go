@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// TurnOptions are what a message asks of the turn that it starts. They override settings in
+// every model call of that turn. A field that is zero or nil overrides nothing.
+type TurnOptions struct {
+	Model       string   `json:"model,omitempty"` // a reference
+	Thinking    string   `json:"thinking,omitempty"`
+	MaxTokens   int      `json:"maxTokens,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        float64  `json:"topP,omitempty"`
+}
+
+// optionsKey is the key of message.Message.Meta under which a message keeps its options, so that a
+// queued one has them after a restart.
+const optionsKey = "options"
+
+// keepOptions stores the options of a message with it.
+func keepOptions(m *message.Message, o *TurnOptions) {
+	if o != nil {
+		m.Meta = maps.Clone(m.Meta)
+		setMeta(m, optionsKey, o, true)
+	}
+}
+
+// optionsOf returns the options of a message, nil if there are none.
+func optionsOf(m *message.Message) *TurnOptions {
+	raw, ok := m.Meta[optionsKey]
+	if !ok {
+		return nil
+	}
+	var o TurnOptions
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return &o
+}
+
+// optionsFor returns the options of a turn that the entries start. Without entries they are those
+// of the turn that a pause stopped, or of a message that is not stored.
+func (s *Session) optionsFor(entries []*entry) *TurnOptions {
+	o := s.unsaid
+	s.unsaid = nil
+	if len(entries) > 0 {
+		o = optionsOf(entries[0].msg)
+	}
+	return o
+}
+
+// takeTurnLocked takes the messages that start the next turn. Messages that ask for different
+// options do not share a turn.
+func (s *Session) takeTurnLocked(mode QueueMode) []*entry {
+	if mode == QueueOneAtATime || len(s.queue) == 0 {
+		return s.takeLocked(&s.queue, mode)
+	}
+	first, n := optionsOf(s.queue[0].msg), 1
+	for n < len(s.queue) && reflect.DeepEqual(optionsOf(s.queue[n].msg), first) {
+		n++
+	}
+	taken := s.queue[:n:n]
+	s.queue = append([]*entry(nil), s.queue[n:]...)
+	return taken
+}
+
+// stoppedOptions returns the options of the turn that a pause stopped before the session was
+// stored.
+func (s *Session) stoppedOptions(turns []Turn) *TurnOptions {
+	last := turns[len(turns)-1].TurnID
+	for _, m := range s.history {
+		if m.TurnID == last && m.Role == message.RoleUser {
+			if o := optionsOf(m); o != nil {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// noOptionsLocked drops the options of a steer, with a notice to the user.
+func (s *Session) noOptionsLocked(r *SteerRequest) {
+	if r.Options != nil {
+		r.Options = nil
+		s.noticeLocked("warning", OptionsIgnored)
+	}
+}
+
+// OptionsIgnored is the notice about options of a message that starts no turn.
+const OptionsIgnored = "The options of the message were ignored, because it did not start a turn."

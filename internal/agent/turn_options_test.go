@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
+
+// optionsRig plays turns and notes the options with which each model call was prepared.
+func optionsRig(t *testing.T, tools []Tool, steps ...step) (*rig, *[]string) {
+	t.Helper()
+	var seen []string
+	var r *rig
+	r = newRig(t, script(steps...), func(o *Options) {
+		o.Environment = EnvironmentFunc(func(_ context.Context, turn TurnInfo) (Step, error) {
+			model := "-"
+			if turn.Options != nil {
+				model = turn.Options.Model
+			}
+			seen = append(seen, model)
+			return r.env, nil
+		})
+	}, tools...)
+	return r, &seen
+}
+
+func promptWith(t *testing.T, r *rig, text_, model string) Accepted {
+	t.Helper()
+	acc, err := r.s.Prompt(Prompt{Content: text(text_), Options: &TurnOptions{Model: model}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acc
+}
+
+// TestTurnOptions: options apply to every call of the turn that a message starts, queued messages
+// keep their options, and messages with different options do not share a turn.
+func TestTurnOptions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, goOn := gateTool("gate")
+		calls := step{calls: []message.ToolCall{call("c", "gate", "")}}
+		r, seen := optionsRig(t, []Tool{gate}, append([]step{calls}, steps(4)...)...)
+		r.env.FollowUpMode = QueueAll
+		defer r.close()
+		promptWith(t, r, "first", "a")
+		<-started
+		promptWith(t, r, "second", "b")
+		promptWith(t, r, "third", "b")
+		last := r.prompt("fourth")
+		goOn <- true
+		r.waitFor(last.MessageID)
+		eq(t, "options", strings.Join(*seen, " "), "a a b -")
+	})
+}
+
+// TestSteerOptions: a steer's options count only if it starts a turn.
+func TestSteerOptions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, seen := optionsRig(t, nil, steps(3)...)
+		defer r.close()
+		for _, oneShot := range []bool{false, true} {
+			out, err := r.s.Steer(SteerRequest{
+				Content: text("go"), OneShot: oneShot, Options: &TurnOptions{Model: "a"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.wait(out.TurnID)
+		}
+		out, err := r.s.Steer(SteerRequest{
+			Content: text("later"), IfIdle: IdleQueue, Options: &TurnOptions{Model: "b"},
+		})
+		if err != nil || out.Outcome != SteerQueued {
+			t.Fatal(out, err)
+		}
+		turn, err := r.s.Continue()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wait(turn)
+		eq(t, "options", strings.Join(*seen, " "), "a a -")
+	})
+}
+
+// TestOptionsOverPauseAndRestart: a turn that a pause stopped continues with its options, and
+// queued messages keep their options over a restart.
+func TestOptionsOverPauseAndRestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, goOn := gateTool("gate")
+		calls := step{calls: []message.ToolCall{call("c", "gate", "")}}
+		r, seen := optionsRig(t, []Tool{gate}, append([]step{calls}, steps(1)...)...)
+		acc := promptWith(t, r, "first", "a")
+		<-started
+		_ = r.s.Pause()
+		goOn <- true
+		r.wait(acc.TurnID)
+		_ = r.s.Resume()
+		turn, err := r.s.Continue()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wait(turn)
+		eq(t, "options", strings.Join(*seen, " "), "a a a")
+		r.close()
+	})
+	bubble(t, func(t *testing.T) {
+		r, _ := optionsRig(t, nil)
+		_ = r.s.Pause()
+		promptWith(t, r, "later", "q")
+		queue := r.s.Queue()
+		r.close()
+		again := NewSession(Options{ID: "s1", Restored: Restored{Queue: queue}})
+		eq(t, "options", optionsOf(again.queue[0].msg).Model, "q")
+		_ = again.Close(t.Context())
+
+		m := message.NewText(message.RoleUser, "go")
+		m.TurnID = "t1"
+		keepOptions(m, &TurnOptions{Model: "held"})
+		held := NewSession(Options{ID: "s2", Restored: Restored{
+			Messages: []*message.Message{m}, Paused: true,
+			Turns: []Turn{{TurnID: "t1", Status: TurnStatusAborted, EndReason: EndAborted}},
+		}})
+		eq(t, "held options", held.unsaid.Model, "held")
+		_ = held.Close(t.Context())
+	})
+}

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// modelTestTimeout bounds the request that tests a model.
+const modelTestTimeout = 30 * time.Second
+
+// test sends a request of one word to a model, outside any session. It makes one attempt, and the
+// circuit breaker of the provider does not count it.
+func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire.ModelTest {
+	ctx, cancel := context.WithTimeout(ctx, modelTestTimeout)
+	defer cancel()
+	r, err := p.refer(ctx, c, ref)
+	if err == nil && r.id == "" {
+		err = fmt.Errorf("%q names no model: write NAME/model-id", ref)
+	}
+	if err != nil {
+		return wire.ModelTest{Error: sentence(err.Error())}
+	}
+	req := &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, "Hello")}}
+	start := time.Now()
+	_, err = p.model(r.at, c, r.id).Generate(ctx, req, func(agent.Delta) {})
+	took := max(int(time.Since(start).Milliseconds()), 1)
+	switch {
+	case ctx.Err() != nil:
+		return wire.ModelTest{LatencyMs: took, Error: fmt.Sprintf(
+			"%s did not answer within %d seconds.", ref, took/1000)}
+	case err != nil:
+		return wire.ModelTest{LatencyMs: took, Error: sentence(err.Error())}
+	}
+	return wire.ModelTest{OK: true, LatencyMs: took}
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {
+		return text
+	}
+	return text + "."
+}

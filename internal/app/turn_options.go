@@ -1,0 +1,51 @@
+package app
+
+import (
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+)
+
+// withOptions returns the settings as the options of a turn change them.
+func withOptions(c config.Config, o *agent.TurnOptions) config.Config {
+	if o == nil {
+		return c
+	}
+	if o.Model != "" {
+		c = c.WithModel(o.Model)
+	}
+	c.Thinking = firstOf(o.Thinking, c.Thinking)
+	c.Sampling = withSampling(c.Sampling, o)
+	return c
+}
+
+// withSampling returns sampling parameters of their own, so that those of the settings stay.
+func withSampling(s *config.Sampling, o *agent.TurnOptions) *config.Sampling {
+	var out config.Sampling
+	if s != nil {
+		out = *s
+	}
+	if o.MaxTokens > 0 {
+		out.MaxTokens = o.MaxTokens
+	}
+	if o.Temperature != nil {
+		out.Temperature = o.Temperature
+	}
+	if o.TopP > 0 {
+		out.TopP = o.TopP
+	}
+	return &out
+}
+
+// setOptions keeps the options of the turn for the sub-agents that it calls.
+func (p *sessionParts) setOptions(o *agent.TurnOptions) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.options = o
+}
+
+// turnOptions returns the options of the turn that runs.
+func (p *sessionParts) turnOptions() *agent.TurnOptions {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.options
+}
