@@ -64,6 +64,12 @@ async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<
   return found;
 }
 
+/** An old proposal may be gone. The panel then shows what the call asked for. */
+async function tellProposal({ daemon, panel }: Parts, proposalId: string): Promise<void> {
+  const found = await daemon.request('agent/proposal/get', { proposalId }).catch(() => undefined);
+  if (found) panel.post({ type: 'proposal', proposal: found.proposal });
+}
+
 /** A job that is being ended is shown no more: its end has no notification. */
 async function killJob({ daemon, session, panel }: Parts, jobId: string): Promise<void> {
   await daemon.request('agent/job/kill', { jobId });
@@ -94,6 +100,8 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
       return allowed.test(message.command) ? vscode.commands.executeCommand(message.command, ...message.args) : undefined;
     case 'complete':
       return parts.panel.post({ type: 'completions', query: message.query, items: await parts.surroundings.complete(message.query) });
+    case 'proposal':
+      return tellProposal(parts, message.proposalId);
     case 'open':
       return open(message.uri, message.line);
     case 'link':

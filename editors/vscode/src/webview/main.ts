@@ -9,6 +9,7 @@ import { drawGauge, drawHead, drawJobs, drawPickers, drawQueue, drawWaiting } fr
 import { heldText } from './markdown';
 import { measure } from './measure';
 import { enterGate, StopQuestion } from './gate';
+import type { Item } from '../protocol';
 import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
@@ -22,7 +23,15 @@ const conversation = new Conversation();
 const checkpoints = new Map<string, string>();
 /** The checkpoint before a prompt: known by the prompt's id, or by the turn that it began. */
 const checkpointOf = (entry: Entry) => checkpoints.get(entry.id) ?? (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
-const context: Context = { conversation, send, folds: new Map(), checkpointOf };
+const askedFor = new Set<string>();
+const proposalOf = ({ proposalId }: Item) => {
+  if (proposalId === undefined) return undefined;
+  const known = conversation.proposals.get(proposalId);
+  if (!known && !askedFor.has(proposalId)) send({ type: 'proposal', proposalId });
+  askedFor.add(proposalId);
+  return known;
+};
+const context: Context = { conversation, send, folds: new Map(), checkpointOf, proposalOf };
 const transcript = new Transcript(context);
 const announcer = new Announcer();
 let waitingNow: Waiting[] = [];
@@ -106,6 +115,7 @@ function reset(): void {
   conversation.clear();
   transcript.clear();
   checkpoints.clear();
+  askedFor.clear();
   announcer.clear();
   drawWhenChanged(jobs, [], () => []);
   showWelcome();
@@ -132,6 +142,8 @@ function receive(message: ToPanel): void {
       return transcript.redraw();
     case 'jobs':
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
+    case 'proposal':
+      return transcript.changed(conversation.takeProposal(message.proposal));
     case 'completions':
       return composer.complete(message.query, message.items);
     case 'confirmStop':

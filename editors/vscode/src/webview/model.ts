@@ -1,5 +1,5 @@
 // The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same twice changes nothing.
-import type { Delta, Item, QueueEntry, RetryScheduled, Turn } from '../protocol';
+import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent } from './messages';
 
 /** One thing in the conversation. */
@@ -26,10 +26,13 @@ export class Conversation {
   readonly entries = new Map<string, Entry>();
   /** Top-level entries in order of arrival. */
   readonly order: string[] = [];
+  /** The proposals of edits, closed ones included. */
+  readonly proposals = new Map<string, Proposal>();
   private pinned = new Set<string>();
 
   clear(): void {
     this.entries.clear();
+    this.proposals.clear();
     this.order.length = 0;
     this.pinned.clear();
   }
@@ -50,6 +53,10 @@ export class Conversation {
         return this.endTurn(event.params.turnId, event.params.turn);
       case 'agent/retry':
         return this.retry(event.params);
+      case 'agent/proposal/created':
+      case 'agent/proposal/updated':
+      case 'agent/proposal/closed':
+        return this.takeProposal(event.params.proposal);
       case 'agent/compaction': {
         const { seq, tokensBefore, tokensAfter } = event.params;
         return this.add({ ...blank(`compaction-${seq}`, 'compaction'), note: `Context compacted: ${tokensBefore} → ${tokensAfter} tokens`, done: true });
@@ -71,6 +78,14 @@ export class Conversation {
     const cleared = this.dropRetry(turnId);
     if (known) return [item.itemId, ...cleared];
     return [...this.add(entry), ...cleared];
+  }
+
+  /** Keeps the newest version of a proposal. Returns the edit that it belongs to. */
+  takeProposal(proposal: Proposal): string[] {
+    const { proposalId, revision, itemId } = proposal;
+    if ((this.proposals.get(proposalId)?.revision ?? 0) > revision) return [];
+    this.proposals.set(proposalId, proposal);
+    return this.entries.has(itemId) ? [itemId] : [];
   }
 
   /** What is pinned now, and what was before, is drawn again. */

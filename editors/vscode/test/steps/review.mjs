@@ -287,6 +287,49 @@ async function changesBar(d) {
   await d.bufferHas('a + b');
 }
 
+/** The card of an edit: its changes in colour, their counts, what was decided; the same when it is told again. */
+async function editCard(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1;', 'return 0;\n  // nothing']), { expect: { lastTool: 'keep one' }, text: 'Understood.' }, edit(file, 'not in the file', 'x'), { text: 'Over.' });
+  await d.prompt('mend both');
+  const card = d.entry('toolCall', 'Edit').first();
+  await lens(d, '1 of 2').waitFor();
+  const asked = Date.now();
+  await card.locator('.counts', { hasText: '+3 −2' }).waitFor();
+  await card.locator('.diff .added', { hasText: 'return a + b;' }).waitFor();
+  await card.locator('.diff .removed', { hasText: 'return 1;' }).waitFor();
+  await d.shot('edit-card-waiting');
+  await d.focusEditor();
+  await d.goto(2);
+  await d.agent('Accept Change');
+  await pendingHunks(d, 1);
+  await d.agent('Comment on Change');
+  await d.answer('keep one');
+  await d.agent('Reject Change');
+  await d.entry('assistantMessage', 'Understood').waitFor();
+  const told = async () => {
+    await card.locator('.decided', { hasText: '1 accepted, 1 rejected: keep one' }).waitFor();
+    await card.locator('.decided em', { hasText: 'keep one' }).waitFor();
+    await card.locator('.counts', { hasText: '+3 −2' }).waitFor();
+    const text = await card.evaluate((node) => node.textContent);
+    assert.doesNotMatch(text, /old_string|hunk|edits:/, 'neither arguments nor what the model reads');
+    const time = /([\d.]+) s/.exec(await card.locator('.status').textContent())?.[1] ?? '0';
+    assert.ok(Number(time) * 1000 < Date.now() - asked - 500, `the user's time is not the tool's: ${time} s`);
+  };
+  await told();
+  await d.idle();
+  await d.shot('edit-card');
+  await d.prompt('mend what is not there');
+  await d.entry('assistantMessage', 'Over').waitFor();
+  await d.entry('toolCall', 'Not made').waitFor();
+  await d.shot('edit-card-failed');
+  await d.idle();
+  await d.panel.locator('body').evaluate((body) => body.classList.add('before'));
+  await d.command('workbench.action.webview.reloadWebviewAction');
+  await d.panel.locator('body:not(.before)').waitFor({ state: 'attached' });
+  await told();
+}
+
 export const reviewSteps = [
   ['prompt, stream, diff, accept', promptAndDiff],
   ['hunks of an unsaved file', hunksOfUnsavedFile],
@@ -298,4 +341,5 @@ export const reviewSteps = [
   ['hunks follow a rename', hunksFollowRename],
   ['by keyboard alone', byKeyboard],
   ['the bar of changes', changesBar],
+  ['changes in a card', editCard],
 ];
