@@ -25,6 +25,13 @@ export async function trust(d) {
   await d.panel.locator('.picker', { hasText: 'commands: trust' }).waitFor();
 }
 
+/** What happens with edits in this session. */
+export async function editPolicy(d, policy) {
+  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
+  await d.choose(policy);
+  await d.panel.locator('.picker', { hasText: `edits: ${policy}` }).waitFor();
+}
+
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
 /** The button above one of several hunks, named by its place: another takes that place only after it is gone. */
 export const lensOf = (d, place, text) => d.page.locator('.codelens-decoration', { hasText: place }).locator('a', { hasText: text }).first();
