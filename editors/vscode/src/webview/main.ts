@@ -5,7 +5,8 @@ import { Composer, type ComposerState } from './composer';
 import { Confirm } from './confirm';
 import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
 import type { Context } from './entries';
-import { drawGauge, drawHead, drawJobs, drawPickers, drawQueue, drawWaiting } from './frame';
+import { drawGauge, drawHead, drawMode, drawPickers } from './frame';
+import { drawJobs, drawQueue, drawWaiting } from './frame';
 import { heldText } from './markdown';
 import { measure } from './measure';
 import { enterGate, StopQuestion } from './gate';
@@ -48,7 +49,9 @@ const jobs = h('div', { class: 'jobs' });
 const changes = h('div', { class: 'changes', role: 'group', 'aria-label': 'Changes' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
-const foot = h('div', { class: 'foot' }, pickers, gauge);
+const foot = h('div', { class: 'foot' }, pickers);
+const modePicker = h('div', { class: 'pickers' });
+composer.tools.append(modePicker, gauge);
 const welcome = h(
   'div',
   { class: 'welcome' },
@@ -65,7 +68,8 @@ function drawState(state: PanelState): void {
   Object.assign(document.body.dataset, { session: state.sessionId ?? '', daemon: state.daemon });
   drawWhenChanged(head, [state.title, state.status, state.daemon], () => drawHead(state, send));
   const { model, mode, policy, profile, contextTokens, contextWindow, usage } = state;
-  drawWhenChanged(pickers, [model, mode, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(pickers, [model, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(modePicker, [mode], () => drawMode(state, send));
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;

@@ -147,7 +147,7 @@ async function severalFilesAndThemes(d) {
     },
     { text: 'Both bugs are fixed.' },
   );
-  await editPolicy(d, 'review');
+  await editPolicy(d, 'review after');
   await d.prompt('fix what is wrong');
   await d.entry('assistantMessage', 'Both bugs are fixed').waitFor();
   await d.bufferHas('return a + b;');
@@ -288,7 +288,7 @@ async function hunksInPlace(d) {
   await d.clickUntil(lensOf(d, '1 of 1', 'Accept'), async () => (await row('1 of 1').count()) === 0);
   await d.entry('assistantMessage', 'All taken').waitFor();
   await d.idle();
-  await editPolicy(d, 'review');
+  await editPolicy(d, 'review after');
   await d.prompt('and back');
   await d.entry('assistantMessage', 'All back').waitFor();
   await d.focusEditor();
@@ -311,7 +311,7 @@ async function changesBar(d) {
   );
   const bar = d.panel.locator('.changes');
   const press = (name) => d.click(bar.getByRole('button', { name }));
-  await editPolicy(d, 'review');
+  await editPolicy(d, 'review after');
   await d.prompt('fix what is wrong');
   await bar.locator('.label', { hasText: '3 changes in 2 files, +4 −3' }).waitFor();
   await d.entry('assistantMessage', 'All in').waitFor();
@@ -321,7 +321,7 @@ async function changesBar(d) {
   await press('Keep all');
   await bar.waitFor({ state: 'hidden' });
   await until('the closed file is changed', () => d.read('lib/greet.js').includes('"Hello "'));
-  await editPolicy(d, 'auto');
+  await editPolicy(d, 'automatic');
   await d.prompt('and twice');
   await d.entry('assistantMessage', 'Twice is in').waitFor();
   await bar.locator('.label', { hasText: '1 file changed, +1 −1' }).waitFor();
