@@ -33,6 +33,10 @@ export function connectPanel(parts: Parts): Bridge {
       panel.post({ type: 'reset' });
     }),
     parts.checkpoints.onRestored(keepTurn),
+    session.onLoaded((sessionId) => {
+      waiting();
+      void session.guard(complete(parts, sessionId));
+    }),
     session.onEvent((event) => {
       panel.post({ type: 'events', events: [event] });
       if (event.method === 'agent/request/resolved') asks.withdraw(event.params.requestId);
@@ -52,6 +56,20 @@ export function connectPanel(parts: Parts): Bridge {
     receive: (message) => void session.guard(handle(parts, message, { state, waiting, keepTurn })),
     dispose: () => subscriptions.forEach((s) => s.dispose()),
   };
+}
+
+/** Sends the panel what the replay of a session leaves out. */
+async function complete(parts: Parts, sessionId: string): Promise<void> {
+  await Promise.all([tellLastTurn(parts, sessionId), refresh(parts), parts.proposals.refresh()]);
+}
+
+/** How the last turn ended, so that one that was stopped can be continued. */
+async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string): Promise<void> {
+  if (session.busy) return;
+  const turn = await daemon.request('agent/turn/wait', { sessionId, timeoutMs: 1000 }).catch(() => undefined); // none yet
+  if (!turn || turn.status === 'running' || session.busy || session.sessionId !== sessionId) return;
+  const params = { sessionId, seq: 0, replay: true, turnId: turn.turnId, turn };
+  panel.post({ type: 'events', events: [{ method: 'agent/turn/completed', params }] });
 }
 
 /** Checkpoints and jobs have no notification of their own: they are asked for when a turn ends. */
@@ -127,13 +145,9 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
   }
 }
 
-async function ready(parts: Parts, tell: { state: () => void; waiting: () => void }): Promise<void> {
+async function ready(parts: Parts, tell: { state: () => void }): Promise<void> {
   tell.state();
-  if (!parts.session.sessionId) return;
-  await parts.session.reload();
-  tell.waiting();
-  await refresh(parts);
-  await parts.proposals.refresh();
+  if (parts.session.sessionId) await parts.session.reload();
 }
 
 async function prompt(parts: Parts, { text, blocks, delivery }: Extract<FromPanel, { type: 'prompt' }>): Promise<unknown> {

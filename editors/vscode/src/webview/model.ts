@@ -130,17 +130,36 @@ export class Conversation {
     return [id];
   }
 
+  /** The slot of a new entry. The replay has parallel calls in the order of their ends. */
+  private slotOf(entry: Entry): number {
+    let slot = this.order.length;
+    while (slot > 0 && isLater(this.entries.get(this.order[slot - 1] ?? ''), entry)) slot--;
+    return slot;
+  }
+
   private add(entry: Entry): string[] {
     if (this.entries.has(entry.id)) return [];
     this.entries.set(entry.id, entry);
     const parent = entry.parent ? this.entries.get(entry.parent) : undefined;
     if (!parent) {
-      this.order.push(entry.id);
+      this.order.splice(this.slotOf(entry), 0, entry.id);
       return [entry.id];
     }
     parent.children.push(entry.id);
     return [parent.id, entry.id];
   }
+}
+
+/** Whether a call was made after another of the same turn. */
+function isLater(a: Entry | undefined, b: Entry): boolean {
+  if (a?.item?.type !== 'toolCall' || b.item?.type !== 'toolCall') return false;
+  return a.turnId === b.turnId && compareTimes(a.item.createdAt, b.item.createdAt) > 0;
+}
+
+/** Compares to the nanosecond: parallel calls often begin in the same millisecond. */
+function compareTimes(a: string, b: string): number {
+  const fraction = (time: string) => Number((/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(9, '0'));
+  return Date.parse(a) - Date.parse(b) || fraction(a) - fraction(b);
 }
 
 function blank(id: string, kind: Entry['kind']): Entry {
