@@ -56,6 +56,7 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.commentHunk': guarded((target?: never) => review.comment(target)),
     'agentLsp.nextHunk': guarded(() => review.step(1)),
     'agentLsp.previousHunk': guarded(() => review.step(-1)),
+    'agentLsp.hunkMenu': guarded((ref: never) => review.menu(ref)),
     'agentLsp.openHunk': guarded((ref: never) => review.openHunk(ref)),
     'agentLsp.review': guarded((of?: never) => review.review(of)),
     'agentLsp.showDiff': guarded((target?: never) => review.showDiff(target)),

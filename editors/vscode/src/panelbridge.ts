@@ -33,6 +33,10 @@ export function connectPanel(parts: Parts): Bridge {
       panel.post({ type: 'reset' });
     }),
     parts.checkpoints.onRestored(keepTurn),
+    session.onLoaded((sessionId) => {
+      waiting();
+      void session.guard(complete(parts, sessionId));
+    }),
     session.onEvent((event) => {
       panel.post({ type: 'events', events: [event] });
       if (event.method === 'agent/request/resolved') asks.withdraw(event.params.requestId);
@@ -54,6 +58,20 @@ export function connectPanel(parts: Parts): Bridge {
   };
 }
 
+/** Sends the panel what the replay of a session leaves out. */
+async function complete(parts: Parts, sessionId: string): Promise<void> {
+  await Promise.all([tellLastTurn(parts, sessionId), refresh(parts), parts.proposals.refresh()]);
+}
+
+/** How the last turn ended, so that one that was stopped can be continued. */
+async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string): Promise<void> {
+  if (session.busy) return;
+  const turn = await daemon.request('agent/turn/wait', { sessionId, timeoutMs: 1000 }).catch(() => undefined); // none yet
+  if (!turn || turn.status === 'running' || session.busy || session.sessionId !== sessionId) return;
+  const params = { sessionId, seq: 0, replay: true, turnId: turn.turnId, turn };
+  panel.post({ type: 'events', events: [{ method: 'agent/turn/completed', params }] });
+}
+
 /** Checkpoints and jobs have no notification of their own: they are asked for when a turn ends. */
 async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<Checkpoint[]> {
   const sessionId = session.sessionId;
@@ -62,6 +80,12 @@ async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<
   panel.post({ type: 'checkpoints', checkpoints: found });
   await daemon.request('agent/job/list', { sessionId }).then(({ jobs }) => panel.post({ type: 'jobs', jobs }), () => {});
   return found;
+}
+
+/** An old proposal may be gone. The panel then shows what the call asked for. */
+async function tellProposal({ daemon, panel }: Parts, proposalId: string): Promise<void> {
+  const found = await daemon.request('agent/proposal/get', { proposalId }).catch(() => undefined);
+  if (found) panel.post({ type: 'proposal', proposal: found.proposal });
 }
 
 /** A job that is being ended is shown no more: its end has no notification. */
@@ -94,6 +118,8 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
       return allowed.test(message.command) ? vscode.commands.executeCommand(message.command, ...message.args) : undefined;
     case 'complete':
       return parts.panel.post({ type: 'completions', query: message.query, items: await parts.surroundings.complete(message.query) });
+    case 'proposal':
+      return tellProposal(parts, message.proposalId);
     case 'open':
       return open(message.uri, message.line);
     case 'link':
@@ -119,13 +145,9 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
   }
 }
 
-async function ready(parts: Parts, tell: { state: () => void; waiting: () => void }): Promise<void> {
+async function ready(parts: Parts, tell: { state: () => void }): Promise<void> {
   tell.state();
-  if (!parts.session.sessionId) return;
-  await parts.session.reload();
-  tell.waiting();
-  await refresh(parts);
-  await parts.proposals.refresh();
+  if (parts.session.sessionId) await parts.session.reload();
 }
 
 async function prompt(parts: Parts, { text, blocks, delivery }: Extract<FromPanel, { type: 'prompt' }>): Promise<unknown> {

@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import type { Config } from './protocol';
 import type { SessionControl } from './session';
+import { policyWords, profileWords } from './text';
 
 const policies: [NonNullable<Config['editPolicy']>, string][] = [
   ['ask', 'You decide on each hunk before it is applied'],
@@ -51,17 +52,28 @@ export class Pickers {
   }
 
   async policy(): Promise<void> {
-    const choice = await vscode.window.showQuickPick(marked(rows(policies), this.session.effective.editPolicy), { title: 'What happens with edits' });
-    if (choice) await this.session.configure({ editPolicy: choice.label });
+    const now = this.session.effective.editPolicy;
+    const editPolicy = await this.choose('What happens with edits', policies, policyWords, now);
+    if (editPolicy) await this.session.configure({ editPolicy });
   }
 
   async permissions(): Promise<void> {
-    const choice = await vscode.window.showQuickPick(marked(rows(profiles), this.session.effective.permissions?.profile), { title: 'What commands may do' });
-    if (choice) await this.session.configure({ permissions: { profile: choice.label } });
+    const now = this.session.effective.permissions?.profile;
+    const profile = await this.choose('What commands may do', profiles, profileWords, now);
+    if (profile) await this.session.configure({ permissions: { profile } });
+  }
+
+  private async choose<V extends string>(
+    title: string,
+    choices: [V, string][],
+    words: Record<string, string>,
+    now = '',
+  ): Promise<V | undefined> {
+    const label = (value: string) => words[value] ?? value;
+    const rows = choices.map(([value, description]) => ({ value, label: label(value), description }));
+    return (await vscode.window.showQuickPick(marked(rows, label(now)), { title }))?.value;
   }
 }
-
-const rows = <L extends string>(choices: [L, string][]) => choices.map(([label, description]) => ({ label, description }));
 
 /** The rows of a list, of which one says that it is what holds now. */
 function marked<R extends { label: string; description?: string }>(rows: R[], now: string | undefined): R[] {

@@ -24,6 +24,7 @@ export class SessionControl implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly events = new vscode.EventEmitter<NotificationEvent>();
   private readonly switched = new vscode.EventEmitter<void>();
+  private readonly loaded = new vscode.EventEmitter<string>();
   private readonly ended = new vscode.EventEmitter<Turn>();
   private readonly subscriptions: vscode.Disposable[];
   readonly onChange = this.changed.event;
@@ -31,6 +32,8 @@ export class SessionControl implements vscode.Disposable {
   readonly onEvent = this.events.event;
   /** Fires before the notifications of another (or the same, told again) session. */
   readonly onSwitch = this.switched.event;
+  /** Fires with the id of a stored session after its notifications were replayed. */
+  readonly onLoaded = this.loaded.event;
   readonly onTurnEnd = this.ended.event;
 
   constructor(private readonly daemon: Daemon, private readonly state: vscode.Memento) {
@@ -114,6 +117,7 @@ export class SessionControl implements vscode.Disposable {
       this.session = session;
       this.config = session.config as Config;
       this.changed.fire();
+      this.loaded.fire(sessionId);
       return true;
     } catch (error) {
       if ((error as { code?: number }).code !== 1002) throw error;
@@ -195,7 +199,8 @@ export class SessionControl implements vscode.Disposable {
 
   dispose(): void {
     for (const s of this.subscriptions) s.dispose();
-    for (const e of [this.changed, this.events, this.switched, this.ended]) e.dispose();
+    const emitters = [this.changed, this.events, this.switched, this.loaded, this.ended];
+    for (const e of emitters) e.dispose();
   }
 
   private forget(): void {

@@ -19,6 +19,42 @@ export class ReviewCommands {
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
+    await this.showNext(pending);
+  }
+
+  /** Shows the session's pending hunk after a decided one. The panel keeps the focus if it has it. */
+  private async showNext({ uri, mark, proposal }: PendingHunk): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (editor && isSide(editor.document.uri)) {
+      const marks = await this.sides.marksIn(editor.document.uri);
+      const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
+      return next && show(editor, next);
+    }
+    const left = this.proposals.hunksOf(uri);
+    const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
+    const elsewhere = this.proposals.files().find((f) => f.proposal.sessionId === proposal.sessionId);
+    if (next) await this.open(next, true);
+    else if (elsewhere?.marks[0]) await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, true);
+  }
+
+  /** What can be done with a hunk besides the two buttons above it. */
+  async menu(ref: HunkRef): Promise<void> {
+    const pending = this.proposals.find(ref.proposalId, ref.hunkId);
+    if (!pending) return nothingPending();
+    const all = this.proposals.hunksOf(pending.uri).length;
+    const applied = pending.file.placement === 'applied';
+    const ofFile = all > 1 ? `all ${all} changes of the file` : 'the change of the file';
+    const file = (action: Action) => () => this.decideFile(action, pending.uri);
+    const rows = [
+      { label: '$(comment) Comment', run: () => this.comment(ref) },
+      { label: '$(diff) Show as diff', run: () => this.showDiff(ref) },
+      { label: `$(check-all) ${applied ? 'Keep' : 'Accept'} ${ofFile}`, run: file('accept') },
+      { label: `$(close-all) ${applied ? 'Undo' : 'Reject'} ${ofFile}`, run: file('reject') },
+      { label: '$(arrow-down) Next change', run: () => this.step(1) },
+      { label: '$(arrow-up) Previous change', run: () => this.step(-1) },
+    ];
+    const choice = await vscode.window.showQuickPick(rows, { title: 'Change of the agent' });
+    await choice?.run();
   }
 
   async decideFile(action: Action, target: Target): Promise<void> {
@@ -91,9 +127,10 @@ export class ReviewCommands {
     await vscode.commands.executeCommand('vscode.changes', reviewTitle, files.map((file) => [file.uri, ...addresses(file)]));
   }
 
-  private async open(pending: PendingHunk): Promise<void> {
-    if (pending.file.op === 'create' && pending.file.placement === 'proposed') return void (await this.showDiff(pending.uri));
-    show(await vscode.window.showTextDocument(pending.uri), pending.mark);
+  private async open(pending: PendingHunk, preserveFocus = false): Promise<void> {
+    const isNew = pending.file.op === 'create' && pending.file.placement === 'proposed';
+    if (isNew) return void (await this.showDiff(pending.uri, preserveFocus));
+    show(await vscode.window.showTextDocument(pending.uri, { preserveFocus }), pending.mark);
   }
 
   private async decideFiles(action: Action, files: PendingFile[]): Promise<void> {

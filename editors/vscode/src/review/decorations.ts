@@ -1,6 +1,7 @@
 // Colours pending hunks in the buffers: whole lines, and within them the words that changed.
 import * as vscode from 'vscode';
 import { endOf, type Mark } from './hunks';
+import { diffBlock, missingOf } from './missing';
 import type { PendingHunk, Proposals } from './proposals';
 import { changedWords } from './words';
 
@@ -62,13 +63,21 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
   const lines = linesOf(range);
   if (mark.hunk.state === 'stale') return void into.stale.push({ range: lines, hoverMessage: 'This proposed change no longer fits the text. Reject it, or undo your own change.' });
   const applied = file.placement === 'applied';
-  if (range.isEmpty) return void into.insertion.push({ range });
-  into[applied ? 'addedLine' : 'removedLine'].push({ range: lines });
+  const hoverMessage = hoverOf(pending);
+  if (range.isEmpty) return void into.insertion.push({ range, hoverMessage });
+  into[applied ? 'addedLine' : 'removedLine'].push({ range: lines, hoverMessage });
   const { before, after } = changedWords(mark.hunk.oldText, mark.hunk.newText);
   const own = applied ? mark.hunk.newText : mark.hunk.oldText;
   const standing = document.getText(range).replace(/\r\n/g, '\n') === own.replace(/\r\n/g, '\n');
   if (!standing) return;
   for (const span of applied ? after : before) into[applied ? 'addedWord' : 'removedWord'].push({ range: within(range.start, own, span.start, span.end) });
+}
+
+/** All of the text that the buffer does not have. The row next to the hunk may cut it. */
+function hoverOf({ file, mark }: PendingHunk): vscode.MarkdownString | undefined {
+  const missing = missingOf(file, mark.hunk);
+  if (missing.lines.length === 0) return undefined;
+  return new vscode.MarkdownString(diffBlock(missing));
 }
 
 function within(origin: vscode.Position, text: string, start: number, end: number): vscode.Range {

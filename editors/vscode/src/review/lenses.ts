@@ -1,50 +1,83 @@
-// The line above each pending hunk: keep, reject, comment, diff; above the first one also for the whole file.
+// The row above each pending hunk: two buttons, a menu, the counter. The text that the buffer does
+// not have is in a row of its own: below the lines that it replaces, or above those that replaced it.
 import * as vscode from 'vscode';
-import { rangeOf } from './decorations';
+import { linesOf, rangeOf } from './decorations';
+import { missingOf, rowOf } from './missing';
 import type { PendingHunk, Proposals } from './proposals';
 import type { HunkRef } from './threads';
 
 export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
-  private readonly subscription: vscode.Disposable;
+  private readonly subscriptions: vscode.Disposable[];
   private told = '';
   readonly onDidChangeCodeLenses = this.changed.event;
 
   constructor(private readonly proposals: Proposals) {
-    this.subscription = proposals.onChange(() => this.tell());
+    this.subscriptions = [
+      proposals.onChange(() => this.tell()),
+      vscode.workspace.onDidChangeConfiguration((e) => {
+        if (e.affectsConfiguration('agentLsp.review')) this.changed.fire();
+      }),
+    ];
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const hunks = this.proposals.hunksOf(document.uri);
-    return hunks.flatMap((hunk, index) => lensesOf(hunk, index, hunks.length));
+    const starts = new Set(hunks.map(({ mark }) => mark.range.start.line));
+    return hunks.flatMap((hunk, index) => [
+      ...buttons(hunk, index, hunks.length),
+      ...text(hunk, document.lineCount, starts),
+    ]);
   }
 
-  /** Only where the lines would be other ones: the editor draws them all anew, and a click on one that goes is lost. */
+  /** Fires only if the rows change: the editor draws all of them again, and a click gets lost. */
   private tell(): void {
-    const now = JSON.stringify(this.proposals.files().map(({ uri, file, proposal, marks }) => [uri, file.placement, proposal.proposalId, marks.map(({ hunk, range }) => [hunk.hunkId, range.start])]));
+    const rows = this.proposals.files().map(({ uri, file, proposal, marks }) => {
+      const places = marks.map(({ hunk, range }) => [hunk.hunkId, range, hunk.oldText, hunk.newText]);
+      return [uri, file.placement, proposal.proposalId, places];
+    });
+    const now = JSON.stringify(rows);
     if (now === this.told) return;
     this.told = now;
     this.changed.fire();
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const s of this.subscriptions) s.dispose();
     this.changed.dispose();
   }
 }
 
-function lensesOf(pending: PendingHunk, index: number, count: number): vscode.CodeLens[] {
-  const range = new vscode.Range(rangeOf(pending).start, rangeOf(pending).start);
-  const ref: HunkRef = { proposalId: pending.proposal.proposalId, hunkId: pending.mark.hunk.hunkId };
-  const lens = (title: string, command: string, ...args: unknown[]) => new vscode.CodeLens(range, { title: title.replace(') ', ')\u00a0'), command, arguments: args }); // a plain space behind an icon is swallowed
+function refOf({ proposal, mark }: PendingHunk): HunkRef {
+  return { proposalId: proposal.proposalId, hunkId: mark.hunk.hunkId };
+}
+
+function lens(line: number, title: string, command: string, ...args: unknown[]): vscode.CodeLens {
+  const at = new vscode.Position(line, 0);
+  return new vscode.CodeLens(new vscode.Range(at, at), { title, command, arguments: args });
+}
+
+function buttons(pending: PendingHunk, index: number, count: number): vscode.CodeLens[] {
+  const ref = refOf(pending);
+  const { line } = rangeOf(pending).start;
   const applied = pending.file.placement === 'applied';
-  const lenses = [
-    lens(applied ? '$(check) Keep' : '$(check) Accept', 'agentLsp.acceptHunk', ref),
-    lens(applied ? '$(discard) Undo' : '$(close) Reject', 'agentLsp.rejectHunk', ref),
-    lens('$(comment) Comment', 'agentLsp.commentHunk', ref),
-    lens('$(diff) Diff', 'agentLsp.showDiff', ref),
+  const label = (icon: string, words: string) => `$(${icon})\u00a0${words}`; // a plain space behind an icon is swallowed
+  return [
+    lens(line, applied ? label('check', 'Keep') : label('check', 'Accept'), 'agentLsp.acceptHunk', ref),
+    lens(line, applied ? label('discard', 'Undo') : label('close', 'Reject'), 'agentLsp.rejectHunk', ref),
+    lens(line, '$(ellipsis)', 'agentLsp.hunkMenu', ref),
+    lens(line, `${index + 1} of ${count}`, 'agentLsp.nextHunk'),
   ];
-  if (count > 1) lenses.push(lens(`${index + 1} of ${count}`, 'agentLsp.nextHunk'));
-  if (index === 0 && count > 1) lenses.push(lens(`$(check-all) ${applied ? 'Keep' : 'Accept'} file`, 'agentLsp.acceptFile', pending.uri), lens(`$(close-all) ${applied ? 'Undo' : 'Reject'} file`, 'agentLsp.rejectFile', pending.uri));
-  return lenses;
+}
+
+/** The missing text. It opens the diff. */
+function text(pending: PendingHunk, lineCount: number, starts: Set<number>): vscode.CodeLens[] {
+  const inline = vscode.workspace.getConfiguration('agentLsp').get('review.inline', true);
+  const row = inline ? rowOf(missingOf(pending.file, pending.mark.hunk)) : '';
+  if (row === '') return [];
+  const range = rangeOf(pending);
+  const below = linesOf(range).end.line + 1;
+  const isBelow = pending.file.placement === 'proposed' && !range.isEmpty && below < lineCount && !starts.has(below);
+  const title = row.replace(/\$\(/g, '\\$('); // text of a program is no icon
+  return [lens(isBelow ? below : range.start.line, title, 'agentLsp.showDiff', refOf(pending))];
 }

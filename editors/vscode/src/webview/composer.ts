@@ -49,6 +49,8 @@ export class Composer {
   private readonly input = h('textarea', { rows: '2', placeholder: whileIdle, 'aria-label': 'Message to the agent', 'aria-autocomplete': 'list', 'aria-controls': 'completions' });
   private readonly menu = h('div', { class: 'menu', id: 'completions', role: 'listbox', 'aria-label': 'Suggestions', tabindex: '0', hidden: true });
   private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
+  /** What is shown next to the buttons. */
+  readonly tools = h('div', { class: 'tools' });
   private readonly sendButton = button('Send', () => this.submit('send'), { class: 'primary send' });
   private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn' });
   private blocks: { label: string; block: ContentBlock }[] = [];
@@ -61,7 +63,7 @@ export class Composer {
 
   constructor(private readonly send: (message: FromPanel) => void, private readonly saved: ComposerState, private readonly save: () => void, private readonly gate: Gate) {
     this.input.value = saved.draft;
-    this.element = h('div', { class: 'composer' }, this.menu, this.chips, this.input, h('div', { class: 'row' }, this.stopButton, this.sendButton));
+    this.element = h('div', { class: 'composer' }, this.menu, this.chips, this.input, h('div', { class: 'row' }, this.tools, this.stopButton, this.sendButton));
     this.input.addEventListener('keydown', (event) => this.key(event));
     this.input.addEventListener('beforeinput', () => {
       if (this.input.value === '') this.askedAtFirst = this.gate.subject();

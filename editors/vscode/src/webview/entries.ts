@@ -1,5 +1,5 @@
 // Draws one entry of the conversation. Called again when the entry changed; keeps what streams cheap.
-import type { Item, PlanEntry } from '../protocol';
+import type { Item, PlanEntry, Proposal } from '../protocol';
 import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';
 import { renderMarkdown } from './markdown';
@@ -13,6 +13,8 @@ export interface Context {
   /** Folds that the user opened or closed. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
+  /** The proposal of an edit. The panel asks for one that it does not know yet. */
+  proposalOf: (item: Item) => Proposal | undefined;
 }
 
 /** How far the Markdown of an element is already drawn. */

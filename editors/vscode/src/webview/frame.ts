@@ -1,5 +1,6 @@
 // What stands around the conversation: title, pickers, context gauge, queue, questions, jobs.
 import type { AskParams, Job, PermissionOption, QueueEntry, RequestPermissionParams } from '../protocol';
+import { policyWords, profileWords } from '../text';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
@@ -19,15 +20,25 @@ export function drawHead(state: PanelState, send: Send): Node[] {
   ];
 }
 
-export function drawPickers(state: PanelState, send: Send): Node[] {
-  const pick = (label: string, value: string, command: string) =>
-    button(value || label, () => send({ type: 'command', command, args: [] }), { class: 'picker', title: label, 'aria-label': `${label}: ${value || 'default'}` });
-  return [
-    pick('Model', state.model, 'agentLsp.selectModel'),
-    pick('Mode', state.mode, 'agentLsp.selectMode'),
-    pick('Edits', state.policy ? `edits: ${state.policy}` : '', 'agentLsp.selectEditPolicy'),
-    pick('Permissions', state.profile ? `commands: ${state.profile}` : '', 'agentLsp.selectPermissions'),
+type Picker = [label: string, words: string, command: string];
+
+function drawPicker([label, words, command]: Picker, send: Send): HTMLElement {
+  const open = () => send({ type: 'command', command, args: [] });
+  return button(`${label}: ${words}`, open, { class: `picker ${label.toLowerCase()}`, title: `${label}: ${words}` });
+}
+
+/** The pickers below the input. They fit into one line of a narrow panel: the name of the model is cut. */
+export function drawPickers({ model, policy, profile }: PanelState, send: Send): Node[] {
+  const pickers: Picker[] = [
+    ['Model', model || 'default', 'agentLsp.selectModel'],
+    ['Edits', policyWords[policy] ?? (policy || 'default'), 'agentLsp.selectEditPolicy'],
+    ['Commands', profileWords[profile] ?? (profile || 'default'), 'agentLsp.selectPermissions'],
   ];
+  return pickers.map((picker) => drawPicker(picker, send));
+}
+
+export function drawMode({ mode }: PanelState, send: Send): Node[] {
+  return [drawPicker(['Mode', mode || 'default', 'agentLsp.selectMode'], send)];
 }
 
 /** How full the context is, and what the session has cost. */

@@ -5,10 +5,12 @@ import { Composer, type ComposerState } from './composer';
 import { Confirm } from './confirm';
 import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
 import type { Context } from './entries';
-import { drawGauge, drawHead, drawJobs, drawPickers, drawQueue, drawWaiting } from './frame';
+import { drawGauge, drawHead, drawMode, drawPickers } from './frame';
+import { drawJobs, drawQueue, drawWaiting } from './frame';
 import { heldText } from './markdown';
 import { measure } from './measure';
 import { enterGate, StopQuestion } from './gate';
+import type { Item } from '../protocol';
 import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
@@ -22,7 +24,15 @@ const conversation = new Conversation();
 const checkpoints = new Map<string, string>();
 /** The checkpoint before a prompt: known by the prompt's id, or by the turn that it began. */
 const checkpointOf = (entry: Entry) => checkpoints.get(entry.id) ?? (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
-const context: Context = { conversation, send, folds: new Map(), checkpointOf };
+const askedFor = new Set<string>();
+const proposalOf = ({ proposalId }: Item) => {
+  if (proposalId === undefined) return undefined;
+  const known = conversation.proposals.get(proposalId);
+  if (!known && !askedFor.has(proposalId)) send({ type: 'proposal', proposalId });
+  askedFor.add(proposalId);
+  return known;
+};
+const context: Context = { conversation, send, folds: new Map(), checkpointOf, proposalOf };
 const transcript = new Transcript(context);
 const announcer = new Announcer();
 let waitingNow: Waiting[] = [];
@@ -39,7 +49,9 @@ const jobs = h('div', { class: 'jobs' });
 const changes = h('div', { class: 'changes', role: 'group', 'aria-label': 'Changes' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
-const foot = h('div', { class: 'foot' }, pickers, gauge);
+const foot = h('div', { class: 'foot' }, pickers);
+const modePicker = h('div', { class: 'pickers' });
+composer.tools.append(modePicker, gauge);
 const welcome = h(
   'div',
   { class: 'welcome' },
@@ -56,7 +68,8 @@ function drawState(state: PanelState): void {
   Object.assign(document.body.dataset, { session: state.sessionId ?? '', daemon: state.daemon });
   drawWhenChanged(head, [state.title, state.status, state.daemon], () => drawHead(state, send));
   const { model, mode, policy, profile, contextTokens, contextWindow, usage } = state;
-  drawWhenChanged(pickers, [model, mode, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(pickers, [model, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(modePicker, [mode], () => drawMode(state, send));
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
@@ -106,6 +119,7 @@ function reset(): void {
   conversation.clear();
   transcript.clear();
   checkpoints.clear();
+  askedFor.clear();
   announcer.clear();
   drawWhenChanged(jobs, [], () => []);
   showWelcome();
@@ -132,6 +146,8 @@ function receive(message: ToPanel): void {
       return transcript.redraw();
     case 'jobs':
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
+    case 'proposal':
+      return transcript.changed(conversation.takeProposal(message.proposal));
     case 'completions':
       return composer.complete(message.query, message.items);
     case 'confirmStop':

@@ -25,7 +25,7 @@ function completed(id: number): AgentEvent {
 /** Draws in a transcript of its own, laid over the page, and takes it away. Milliseconds until the frame after it. */
 async function timed(work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>): Promise<number> {
   const conversation = new Conversation();
-  const transcript = new Transcript({ conversation, send: () => {}, folds: new Map(), checkpointOf: () => undefined });
+  const transcript = new Transcript({ conversation, send: () => {}, folds: new Map(), checkpointOf: () => undefined, proposalOf: () => undefined });
   const stage = h('div', { class: 'stage' }, transcript.element);
   document.body.append(stage);
   await frame();

@@ -1,5 +1,5 @@
 // What the extension and the panel say to each other. Structured clones both ways.
-import type { AskParams, Checkpoint, ContentBlock, Job, Notifications, QueueEntry, RequestPermissionParams, Usage } from '../protocol';
+import type { AskParams, Checkpoint, ContentBlock, Job, Notifications, Proposal, QueueEntry, RequestPermissionParams, Usage } from '../protocol';
 
 export type AgentEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
 
@@ -58,6 +58,7 @@ export type ToPanel =
   | { type: 'waiting'; waiting: Waiting[] }
   | { type: 'checkpoints'; checkpoints: Checkpoint[] }
   | { type: 'jobs'; jobs: Job[] }
+  | { type: 'proposal'; proposal: Proposal }
   | { type: 'completions'; query: string; items: Completion[] }
   | { type: 'insert'; text: string; blocks: ContentBlock[] }
   | { type: 'focus' }
@@ -76,6 +77,8 @@ export type FromPanel =
   | { type: 'answer'; requestId: string; answer?: string }
   | { type: 'command'; command: string; args: unknown[] }
   | { type: 'complete'; query: string }
+  /** Asks for a proposal that was decided before the panel was shown. */
+  | { type: 'proposal'; proposalId: string }
   | { type: 'open'; uri: string; line?: number }
   | { type: 'link'; href: string }
   | { type: 'copy'; text: string }

@@ -1,5 +1,5 @@
 // The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same twice changes nothing.
-import type { Delta, Item, QueueEntry, RetryScheduled, Turn } from '../protocol';
+import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent } from './messages';
 
 /** One thing in the conversation. */
@@ -26,10 +26,13 @@ export class Conversation {
   readonly entries = new Map<string, Entry>();
   /** Top-level entries in order of arrival. */
   readonly order: string[] = [];
+  /** The proposals of edits, closed ones included. */
+  readonly proposals = new Map<string, Proposal>();
   private pinned = new Set<string>();
 
   clear(): void {
     this.entries.clear();
+    this.proposals.clear();
     this.order.length = 0;
     this.pinned.clear();
   }
@@ -50,6 +53,10 @@ export class Conversation {
         return this.endTurn(event.params.turnId, event.params.turn);
       case 'agent/retry':
         return this.retry(event.params);
+      case 'agent/proposal/created':
+      case 'agent/proposal/updated':
+      case 'agent/proposal/closed':
+        return this.takeProposal(event.params.proposal);
       case 'agent/compaction': {
         const { seq, tokensBefore, tokensAfter } = event.params;
         return this.add({ ...blank(`compaction-${seq}`, 'compaction'), note: `Context compacted: ${tokensBefore} → ${tokensAfter} tokens`, done: true });
@@ -71,6 +78,14 @@ export class Conversation {
     const cleared = this.dropRetry(turnId);
     if (known) return [item.itemId, ...cleared];
     return [...this.add(entry), ...cleared];
+  }
+
+  /** Keeps the newest version of a proposal. Returns the edit that it belongs to. */
+  takeProposal(proposal: Proposal): string[] {
+    const { proposalId, revision, itemId } = proposal;
+    if ((this.proposals.get(proposalId)?.revision ?? 0) > revision) return [];
+    this.proposals.set(proposalId, proposal);
+    return this.entries.has(itemId) ? [itemId] : [];
   }
 
   /** What is pinned now, and what was before, is drawn again. */
@@ -115,17 +130,36 @@ export class Conversation {
     return [id];
   }
 
+  /** The slot of a new entry. The replay has parallel calls in the order of their ends. */
+  private slotOf(entry: Entry): number {
+    let slot = this.order.length;
+    while (slot > 0 && isLater(this.entries.get(this.order[slot - 1] ?? ''), entry)) slot--;
+    return slot;
+  }
+
   private add(entry: Entry): string[] {
     if (this.entries.has(entry.id)) return [];
     this.entries.set(entry.id, entry);
     const parent = entry.parent ? this.entries.get(entry.parent) : undefined;
     if (!parent) {
-      this.order.push(entry.id);
+      this.order.splice(this.slotOf(entry), 0, entry.id);
       return [entry.id];
     }
     parent.children.push(entry.id);
     return [parent.id, entry.id];
   }
+}
+
+/** Whether a call was made after another of the same turn. */
+function isLater(a: Entry | undefined, b: Entry): boolean {
+  if (a?.item?.type !== 'toolCall' || b.item?.type !== 'toolCall') return false;
+  return a.turnId === b.turnId && compareTimes(a.item.createdAt, b.item.createdAt) > 0;
+}
+
+/** Compares to the nanosecond: parallel calls often begin in the same millisecond. */
+function compareTimes(a: string, b: string): number {
+  const fraction = (time: string) => Number((/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(9, '0'));
+  return Date.parse(a) - Date.parse(b) || fraction(a) - fraction(b);
 }
 
 function blank(id: string, kind: Entry['kind']): Entry {

@@ -2,6 +2,9 @@
 // button of it must not meet another element, and its output keeps the place that the user scrolled to.
 import type { Item } from '../protocol';
 import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
+import { counts } from './changes';
+import { drawDiff } from './diff';
+import { commentsIn, countLines, decision, editedFiles, isEdit } from './edits';
 import { drawEntry, fold, growText, type Context } from './entries';
 import { argumentsText, type Entry } from './model';
 
@@ -20,7 +23,9 @@ const statusSigns: Record<string, string> = {
 interface Parts {
   details: HTMLDetailsElement;
   title: HTMLElement;
-  /** Buttons below the fold. */
+  /** What the user decided about an edit, below the fold. */
+  decided: HTMLElement;
+  /** Buttons below that. */
   buttons: HTMLElement;
   /** What the fold shows now: the newest entry, whose body may be built later. */
   entry: Entry;
@@ -36,11 +41,15 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   const time = timeOf(item.durationMs ?? 0);
   const label = item.label ?? item.name ?? 'tool';
   const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time].filter(Boolean).join(' · ');
-  drawWhenChanged(parts.title, [status, label, words], () => [
+  const files = isEdit(item) ? editedFiles(item, context.proposalOf(item)) : [];
+  const changed = countLines(files);
+  drawWhenChanged(parts.title, [status, label, words, changed], () => [
     h('span', { class: `sign ${status}`, 'aria-hidden': 'true' }, statusSigns[status] ?? '•'),
     h('span', { class: 'label', title: label }, ...labelParts(label)),
+    changed.added + changed.removed > 0 && counts(changed.added, changed.removed),
     h('span', { class: 'status' }, words),
   ]);
+  drawDecided(parts.decided, item, context);
   openByItself(parts, status, context);
   const body = parts.details.querySelector<HTMLElement>(':scope > .tool-body');
   if (body) fillBody(body, entry, item, context);
@@ -75,16 +84,19 @@ function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context):
     return made;
   };
   const details = fold(entry.id, title, false, context, body);
-  const parts: Parts = { details, title, buttons: h('div', { class: 'tool-buttons' }), entry, item };
-  into.replaceChildren(details, parts.buttons);
+  const decided = h('div', { class: 'decided' });
+  const buttons = h('div', { class: 'tool-buttons' });
+  const parts: Parts = { details, title, decided, buttons, entry, item };
+  into.replaceChildren(details, parts.decided, parts.buttons);
   drawn.set(into, parts);
   return parts;
 }
 
-/** Live output and a sub-agent at work are shown unasked, until the user folds them or they end. */
-function openByItself({ details, entry }: Parts, status: string, { folds }: Context): void {
+/** An edit, live output and a sub-agent at work are open until the user folds them or they end. */
+function openByItself({ details, entry, item }: Parts, status: string, { folds }: Context): void {
   if (folds.has(entry.id)) return;
-  const open = entry.children.length > 0 ? !entry.done : status === 'running' && entry.text !== '';
+  const grows = entry.children.length > 0 ? !entry.done : status === 'running' && entry.text !== '';
+  const open = isEdit(item) ? item.args !== undefined : grows;
   if (details.open !== open) details.open = open;
 }
 
@@ -99,8 +111,22 @@ function reviewRow(proposalId: string, context: Context): HTMLElement {
   );
 }
 
+/** How the user decided about an edit, with the user's own words. */
+function drawDecided(into: HTMLElement, item: Item, context: Context): void {
+  const words = isEdit(item) ? decision(item, context.proposalOf(item)) : '';
+  const comments = words === '' ? [] : commentsIn(item.result ?? '');
+  drawWhenChanged(into, [words, comments], () => {
+    const quotes = comments.map((comment) => h('em', {}, comment));
+    return [words, ...quotes.flatMap((quote, index) => [index === 0 ? ': ' : '; ', quote])];
+  });
+}
+
 function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context): void {
   const part = (name: string) => body.querySelector<HTMLElement>(`:scope > .${name}`) ?? body.appendChild(h('div', { class: name }));
+  if (isEdit(item)) {
+    const files = editedFiles(item, context.proposalOf(item));
+    return drawWhenChanged(part('edits'), files, () => files.map((file) => drawDiff(file, context)));
+  }
   const input = entry.children.length > 0 ? '' : item.args === undefined ? entry.toolInput : argumentsText(item.args); // a sub-agent's are its task, which is said first
   drawWhenChanged(part('arguments'), input, () => [input !== '' && reachable(h('pre', { class: 'input', role: 'group', 'aria-label': 'Arguments' }, clip(input)))]);
   drawWhenChanged(part('places'), item.locations ?? [], () => places(item, context));

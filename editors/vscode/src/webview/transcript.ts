@@ -96,9 +96,25 @@ export class Transcript {
     this.dirty.clear();
     const newest = [...added.children] as HTMLElement[];
     this.list.append(added);
+    for (const box of newest) this.order(box);
     for (const box of newest) this.watcher.observe(box);
     for (const box of newest.slice(-20)) this.show(box); // the end is what the user looks at; the observer takes off what is out of view
     if (this.follow) this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  /** Moves a new box if its entry is not the last of the conversation. */
+  private order(box: HTMLElement): void {
+    const next = this.boxAfter(box);
+    if (next !== box.nextSibling) this.list.insertBefore(box, next);
+  }
+
+  private boxAfter(box: HTMLElement): HTMLElement | null {
+    const { order } = this.context.conversation;
+    for (let i = order.lastIndexOf(box.dataset.id ?? '') + 1; i > 0 && i < order.length; i++) {
+      const next = this.boxes.get(order[i] ?? '');
+      if (next) return next;
+    }
+    return null;
   }
 
   private box(id: string): HTMLElement {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, pendingView, talk, trust } from './model.mjs';
+import { bash, call, edit, edits, lens, openCalc, pendingHunks, pendingView, talk, trust } from './model.mjs';
 
 /** Badges, the tree, the words that changed; and that the cursor stays where the user works. */
 async function treeAndBadges(d) {
@@ -194,6 +194,42 @@ async function bringBack(d) {
   await until('both are in use', async () => (await rows.count()) === 2);
 }
 
+/** A session that is opened from the list has all that it had live; calls keep the order in which they were made. */
+async function sessionOpened(d) {
+  const file = await openCalc(d);
+  d.write('lib/greet.js', 'return "Helo ";\n');
+  const greet = d.at('lib/greet.js');
+  const both = [call('read', { path: file }), call('read', { path: greet }), call('edit', { path: file, old_string: 'a - b', new_string: 'a + b' }), call('edit', { path: greet, old_string: 'Helo', new_string: 'Hello' })];
+  await d.play({ toolCalls: both.flatMap(({ toolCalls }) => toolCalls) }, talk('And now '), { text: 'Going on.' });
+  await d.prompt('put both in order');
+  await pendingHunks(d, 2);
+  await d.openFile('lib/greet.js');
+  await d.agent('Accept All Changes of the File'); // the call that was made last ends first
+  await pendingHunks(d, 1);
+  await d.agent('Accept All Changes');
+  await d.entry('assistantMessage', 'And now').waitFor();
+  await d.click(d.panel.locator('.composer .stop'));
+  await d.entry('turn', 'Stopped').waitFor();
+  await d.idle();
+  const labels = () => d.entry('toolCall').locator('.tool-title .label').evaluateAll((all) => all.map((l) => l.title.replace(/ .*\//, ' ')));
+  const live = await labels();
+  assert.deepEqual(live, ['Read calc.js', 'Read greet.js', 'Edit calc.js', 'Edit greet.js']);
+  await d.newSession();
+  await d.agent('Sessions');
+  await sessionRows(d, 'put both in order').filter({ hasText: /\d+ messages/ }).filter({ hasText: 'just now' }).first().waitFor();
+  await d.shot('sessions-list');
+  await d.chooseLike('put both', 'put both');
+  const asked = d.entry('userMessage', 'put both in order');
+  await asked.getByRole('button', { name: 'Restore' }).waitFor();
+  await asked.getByRole('button', { name: 'Changes since' }).waitFor();
+  await d.entry('toolCall').last().locator('.decided', { hasText: 'Applied' }).waitFor();
+  assert.deepEqual(await labels(), live);
+  await d.shot('session-opened');
+  await d.click(d.entry('turn', 'Stopped').getByRole('button', { name: 'Continue' }));
+  await d.entry('assistantMessage', 'Going on').waitFor();
+  await d.idle();
+}
+
 const sessionRows = (d, text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
 const inputBox = (d) => d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
 
@@ -250,6 +286,7 @@ export const detailSteps = [
   ['live output and jobs', outputAndJobs],
   ['a sub-agent is stopped', stopSubAgent],
   ['sessions renamed, forked, archived, brought back', sessionList],
+  ['a session is opened from the list', sessionOpened],
   ['a session is deleted', sessionDeleted],
   ['an image dropped', dropImage],
 ];

@@ -223,7 +223,28 @@ async function editorsOwn(d) {
   await window(d, 'walkthrough');
 }
 
+/** The pickers have one line in a narrow panel, in words. Only the name of a model is cut. */
+async function pickersInOneLine(d) {
+  await d.play({ text: 'Over.' });
+  await panelWidth(d, widths.narrow);
+  const bottom = d.panel.locator('.foot .picker');
+  await d.click(bottom.filter({ hasText: 'Model' }));
+  await d.choose('Another model…');
+  await d.answer('a-model-with-a-rather-long-name');
+  await bottom.filter({ hasText: 'a-model-with' }).waitFor();
+  const look = () => bottom.evaluateAll((all) => all.map((b) => ({ text: b.textContent, top: b.offsetTop, cut: b.scrollWidth > b.clientWidth })));
+  const [model, edits, commands] = await look();
+  assert.deepEqual([edits.text, commands.text], ['Edits: ask first', 'Commands: ask']);
+  assert.deepEqual([edits.top, commands.top], [model.top, model.top], 'one line');
+  assert.deepEqual([edits.cut, commands.cut], [false, false]);
+  await d.shot('pickers-300', d.page.locator('.part.auxiliarybar'));
+  await d.click(d.panel.locator('.composer .picker', { hasText: 'Mode: default' }));
+  await d.choose('plan');
+  await d.panel.locator('.composer .picker', { hasText: 'Mode: plan' }).waitFor();
+}
+
 export const looksSteps = [
+  ['the pickers in one line', pickersInOneLine],
   ['looks: empty', empty],
   ['looks: streaming', streaming],
   ['looks: tools', toolCalls],

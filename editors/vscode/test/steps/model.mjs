@@ -20,9 +20,16 @@ export async function openCalc(d) {
 
 /** The session's commands run without a question. */
 export async function trust(d) {
-  await d.click(d.panel.locator('.picker', { hasText: 'commands' }));
-  await d.choose('trust');
-  await d.panel.locator('.picker', { hasText: 'commands: trust' }).waitFor();
+  await d.click(d.panel.locator('.picker', { hasText: 'Commands' }));
+  await d.choose('all allowed');
+  await d.panel.locator('.picker', { hasText: 'Commands: all allowed' }).waitFor();
+}
+
+/** What happens with edits in this session. */
+export async function editPolicy(d, policy) {
+  await d.click(d.panel.locator('.picker', { hasText: 'Edits' }));
+  await d.choose(policy);
+  await d.panel.locator('.picker', { hasText: `Edits: ${policy}` }).waitFor();
 }
 
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { calc, edit, edits, lens, lensOf, openCalc, pendingHunks, pendingView, review } from './model.mjs';
+import { calc, edit, editPolicy, edits, lens, lensOf, openCalc, pendingHunks, pendingView, review } from './model.mjs';
 import { inThemes } from './themes.mjs';
 
 async function promptAndDiff(d) {
@@ -52,6 +52,14 @@ async function hunksOfUnsavedFile(d) {
   assert.equal(d.read('calc.js'), calc, 'the disk is as it was: the document was unsaved');
 }
 
+/** Takes a row of the menu above a hunk. */
+async function ofMenu(d, place, label) {
+  const row = d.page.locator('.quick-input-list .monaco-list-row', { hasText: label });
+  const menu = d.page.locator('.codelens-decoration', { hasText: place }).locator('a:has(.codicon-ellipsis)').first();
+  await d.clickUntil(menu, () => row.isVisible());
+  await d.chooseLike(label, label);
+}
+
 /** The same by mouse: the buttons above the hunks. The editor may draw them anew under the pointer, hence until it is done. */
 async function lensesByMouse(d) {
   const file = await openCalc(d);
@@ -69,7 +77,7 @@ async function lensesByMouse(d) {
   await d.idle();
   await d.prompt('mend both again');
   await lens(d, '1 of 2').waitFor();
-  await d.clickUntil(lens(d, 'Accept file'), async () => (await lens(d, 'Accept').count()) === 0);
+  await ofMenu(d, '1 of 2', 'Accept all 2 changes of the file');
   await d.entry('assistantMessage', 'Both taken').waitFor();
   await d.bufferHas('return b + a;');
   await d.bufferHas('return 0;');
@@ -139,9 +147,7 @@ async function severalFilesAndThemes(d) {
     },
     { text: 'Both bugs are fixed.' },
   );
-  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
-  await d.choose('review');
-  await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
+  await editPolicy(d, 'review after');
   await d.prompt('fix what is wrong');
   await d.entry('assistantMessage', 'Both bugs are fixed').waitFor();
   await d.bufferHas('return a + b;');
@@ -178,10 +184,13 @@ async function seen(d, marks, picture) {
 /** The whole file refused; what is said of one hunk is typed into the box below it. */
 async function fileRejected(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)rejected.*leave zero alone' }, text: 'Left alone.' });
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)rejected.*not this one.*leave zero alone' }, text: 'Left alone.' });
   await d.prompt('mend both');
   await lens(d, '2 of 2').waitFor();
-  const thread = d.page.locator('.review-widget', { hasText: 'return 0' });
+  assert.equal(await d.page.locator('.review-widget').count(), 0, 'no box before one is asked for');
+  await ofMenu(d, '2 of 2', 'Comment');
+  await d.answer('not this one');
+  const thread = d.page.locator('.review-widget', { hasText: 'not this one' });
   const text = thread.locator('.comment-form .monaco-editor');
   await d.clickUntil(thread.locator('.review-thread-reply-button'), () => text.isVisible());
   await d.clickUntil(text, () => text.evaluate((node) => node.contains(document.activeElement)));
@@ -189,7 +198,7 @@ async function fileRejected(d) {
   await d.shot('comment-box-light');
   await d.click(thread.getByRole('button', { name: 'Comment on Change' }));
   await d.page.locator('.review-comment', { hasText: 'leave zero alone' }).waitFor();
-  await d.clickUntil(lensOf(d, '1 of 2', 'Reject file'), async () => (await lens(d, 'Reject').count()) === 0);
+  await ofMenu(d, '1 of 2', 'Reject all 2 changes of the file');
   await d.entry('assistantMessage', 'Left alone').waitFor();
   await pendingView(d).waitFor({ state: 'hidden' });
   await d.bufferHas('return a - b;');
@@ -250,6 +259,47 @@ async function byKeyboard(d) {
   await d.bufferHas('return a - b;');
 }
 
+/** Hunks in their place: few buttons, the missing text between the lines, the next hunk after a decision. */
+async function hunksInPlace(d) {
+  const lines = Array.from({ length: 90 }, (_, i) => `line ${i + 1}\n`);
+  d.write('long.txt', lines.join(''));
+  await d.openFile('long.txt');
+  const file = d.at('long.txt');
+  const pairs = [['line 2\n', 'line two\nand a half\n'], ['line 4\n', 'new line\nline 4\n'], ['line 80\n', 'line eighty\n']];
+  await d.play(edits(file, ...pairs), { expect: { lastTool: 'applied' }, text: 'All taken.' }, edits(file, ['line two\nand a half\n', 'line 2\n'], ['line eighty\n', 'line 80\n']), { text: 'All back.' });
+  const row = (text) => d.page.locator('.codelens-decoration', { hasText: text });
+  const top = async (locator) => (await locator.first().boundingBox()).y;
+  const lineAt = (text) => d.page.locator('.view-line', { hasText: new RegExp(`^${text.replace(' ', '\\s')}$`) });
+  await d.prompt('count in words');
+  await row('1 of 3').waitFor();
+  await row('line two ⏎ and a half').waitFor();
+  await d.shot('hunks-in-place');
+  assert.equal(await row('1 of 3').locator('a').count(), 4, 'two buttons, a menu and the counter');
+  assert.equal(await d.page.locator('.review-widget').count(), 0, 'no box of comments');
+  assert.ok((await top(row('1 of 3'))) < (await top(lineAt('line 2'))), 'the buttons are above the hunk');
+  assert.ok((await top(row('line two'))) > (await top(lineAt('line 2'))), 'the new text is below the old');
+  const insertion = await top(row('new line'));
+  assert.ok(insertion > (await top(lineAt('line 3'))) && insertion < (await top(lineAt('line 4'))), 'an insertion is above the line that it precedes');
+  const at = (line) => d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
+  await d.clickUntil(lensOf(d, '1 of 3', 'Accept'), async () => (await row('1 of 2').count()) > 0);
+  await at(5);
+  await d.clickUntil(lensOf(d, '1 of 2', 'Accept'), async () => (await row('1 of 1').count()) > 0);
+  await at(82);
+  await d.clickUntil(lensOf(d, '1 of 1', 'Accept'), async () => (await row('1 of 1').count()) === 0);
+  await d.entry('assistantMessage', 'All taken').waitFor();
+  await d.idle();
+  await editPolicy(d, 'review after');
+  await d.prompt('and back');
+  await d.entry('assistantMessage', 'All back').waitFor();
+  await d.focusEditor();
+  await d.goto(1);
+  await row('line two ⏎ and a half').waitFor();
+  assert.ok((await top(row('line two'))) < (await top(lineAt('line 2'))), 'the old text is above the new');
+  await d.shot('hunks-applied-in-place');
+  await d.agent('Accept All Changes');
+  await row('1 of 2').waitFor({ state: 'hidden' });
+}
+
 /** The bar above the input, while changes wait and after the turn. */
 async function changesBar(d) {
   const file = await openCalc(d);
@@ -261,9 +311,7 @@ async function changesBar(d) {
   );
   const bar = d.panel.locator('.changes');
   const press = (name) => d.click(bar.getByRole('button', { name }));
-  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
-  await d.choose('review');
-  await d.panel.locator('.picker', { hasText: 'edits: review' }).waitFor();
+  await editPolicy(d, 'review after');
   await d.prompt('fix what is wrong');
   await bar.locator('.label', { hasText: '3 changes in 2 files, +4 −3' }).waitFor();
   await d.entry('assistantMessage', 'All in').waitFor();
@@ -273,9 +321,7 @@ async function changesBar(d) {
   await press('Keep all');
   await bar.waitFor({ state: 'hidden' });
   await until('the closed file is changed', () => d.read('lib/greet.js').includes('"Hello "'));
-  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
-  await d.choose('auto');
-  await d.panel.locator('.picker', { hasText: 'edits: auto' }).waitFor();
+  await editPolicy(d, 'automatic');
   await d.prompt('and twice');
   await d.entry('assistantMessage', 'Twice is in').waitFor();
   await bar.locator('.label', { hasText: '1 file changed, +1 −1' }).waitFor();
@@ -285,6 +331,49 @@ async function changesBar(d) {
   await d.openFile('calc.js');
   await d.bufferHas('n + n');
   await d.bufferHas('a + b');
+}
+
+/** The card of an edit: its changes in colour, their counts, what was decided; the same when it is told again. */
+async function editCard(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1;', 'return 0;\n  // nothing']), { expect: { lastTool: 'keep one' }, text: 'Understood.' }, edit(file, 'not in the file', 'x'), { text: 'Over.' });
+  await d.prompt('mend both');
+  const card = d.entry('toolCall', 'Edit').first();
+  await lens(d, '1 of 2').waitFor();
+  const asked = Date.now();
+  await card.locator('.counts', { hasText: '+3 −2' }).waitFor();
+  await card.locator('.diff .added', { hasText: 'return a + b;' }).waitFor();
+  await card.locator('.diff .removed', { hasText: 'return 1;' }).waitFor();
+  await d.shot('edit-card-waiting');
+  await d.focusEditor();
+  await d.goto(2);
+  await d.agent('Accept Change');
+  await pendingHunks(d, 1);
+  await d.agent('Comment on Change');
+  await d.answer('keep one');
+  await d.agent('Reject Change');
+  await d.entry('assistantMessage', 'Understood').waitFor();
+  const told = async () => {
+    await card.locator('.decided', { hasText: '1 accepted, 1 rejected: keep one' }).waitFor();
+    await card.locator('.decided em', { hasText: 'keep one' }).waitFor();
+    await card.locator('.counts', { hasText: '+3 −2' }).waitFor();
+    const text = await card.evaluate((node) => node.textContent);
+    assert.doesNotMatch(text, /old_string|hunk|edits:/, 'neither arguments nor what the model reads');
+    const time = /([\d.]+) s/.exec(await card.locator('.status').textContent())?.[1] ?? '0';
+    assert.ok(Number(time) * 1000 < Date.now() - asked - 500, `the user's time is not the tool's: ${time} s`);
+  };
+  await told();
+  await d.idle();
+  await d.shot('edit-card');
+  await d.prompt('mend what is not there');
+  await d.entry('assistantMessage', 'Over').waitFor();
+  await d.entry('toolCall', 'Not made').waitFor();
+  await d.shot('edit-card-failed');
+  await d.idle();
+  await d.panel.locator('body').evaluate((body) => body.classList.add('before'));
+  await d.command('workbench.action.webview.reloadWebviewAction');
+  await d.panel.locator('body:not(.before)').waitFor({ state: 'attached' });
+  await told();
 }
 
 export const reviewSteps = [
@@ -298,4 +387,6 @@ export const reviewSteps = [
   ['hunks follow a rename', hunksFollowRename],
   ['by keyboard alone', byKeyboard],
   ['the bar of changes', changesBar],
+  ['hunks in their place', hunksInPlace],
+  ['changes in a card', editCard],
 ];

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, pendingHunks, trust } from './model.mjs';
+import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks, trust } from './model.mjs';
 
 /** This repository as the workspace: an edit to one of its own files, one hunk taken, one left. */
 async function thisRepository(d) {
@@ -160,9 +160,7 @@ async function silentServer(d) {
   const file = await openCalc(d);
   await d.answering('vscode.executeDocumentSymbolProvider', path.join(d.workspace, file));
   await d.play(edit(file, 'a - b', 'a + b'), edit(file, 'return 1', 'return 0'), edit(file, 'n + n', '2 * n'), { text: 'All is tidy.' });
-  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
-  await d.choose('auto');
-  await d.panel.locator('.picker', { hasText: 'edits: auto' }).waitFor();
+  await editPolicy(d, 'automatic');
   await d.prompt('tidy up');
   await d.entry('assistantMessage', 'All is tidy').waitFor();
   await d.bufferHas('return 2 * n;');
@@ -178,9 +176,7 @@ async function repeatingServers(d) {
     assert.equal(await d.command('toldOfCleanFile', path.join(d.workspace, d.at(name)), 30_000), true, `the editor tells of ${name}`);
   }
   await d.play(edit(d.at('clean.json'), '"a": 1', '"a": 2'), edit(d.at('clean.json'), '"a": 2', '"a": 3'), { text: 'It counts.' });
-  await d.click(d.panel.locator('.picker', { hasText: 'edits' }));
-  await d.choose('auto');
-  await d.panel.locator('.picker', { hasText: 'edits: auto' }).waitFor();
+  await editPolicy(d, 'automatic');
   await d.prompt('count');
   await d.entry('assistantMessage', 'It counts').waitFor();
   const times = await d.entry('toolCall', 'Edit').locator('.status').allTextContents();

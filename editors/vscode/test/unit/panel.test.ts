@@ -40,6 +40,16 @@ test('what a sub-agent does stands in its call', () => {
   assert.deepEqual(c.entries.get('call')?.children, ['inner']);
 });
 
+test('parallel calls keep the order in which they were called, however they end', () => {
+  const at = (fraction: string | number) => `2026-01-01T00:00:00.1234${fraction}Z`;
+  const call = (id: string, nth: number) => completed(item(id, 'toolCall', { createdAt: at(nth) }));
+  const text = completed(item('text', 'assistantMessage', { createdAt: at(51) }));
+  const mixed = told(call('third', 31), call('first', 1), call('second', 3));
+  assert.deepEqual(mixed.order, ['first', 'second', 'third']);
+  const apart = told(call('late', 4), text, call('early', 1));
+  assert.deepEqual(apart.order, ['late', 'text', 'early']);
+});
+
 test('a retry is shown until something comes', () => {
   const retry: AgentEvent = { method: 'agent/retry', params: { ...stamp, attempt: 1, maxRetries: 3, delayMs: 100, error: { kind: 'transient', message: 'no' } } };
   const c = told(retry, retry);

@@ -1,0 +1,35 @@
+// The text of a hunk that the buffer does not have: proposed text, or text that was replaced.
+import type { Hunk, ProposalFile } from '../protocol';
+
+/** Characters of it that fit into a row between the lines. */
+const rowLength = 100;
+/** Lines of it that the hover shows. */
+const hoverLines = 40;
+
+export interface Missing {
+  sign: '+' | '−';
+  lines: string[];
+}
+
+export function missingOf({ placement }: ProposalFile, { oldText, newText }: Hunk): Missing {
+  const text = placement === 'applied' ? oldText : newText;
+  const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
+  return { sign: placement === 'applied' ? '−' : '+', lines };
+}
+
+/** One row for it. The editor has only one between two lines. Empty if there is nothing to show. */
+export function rowOf({ sign, lines }: Missing): string {
+  if (lines.length === 0) return '';
+  const text = lines.map((line) => line.trim()).join(' ⏎ ');
+  const cut = text.length > rowLength ? `${text.slice(0, rowLength - 1)}…` : text;
+  return `${sign}\u00a0${cut.replace(/ (?= )/g, '\u00a0')}`;
+}
+
+/** All of it as a Markdown diff. */
+export function diffBlock({ sign, lines }: Missing): string {
+  const shown = lines.slice(0, hoverLines).map((line) => (sign === '+' ? '+' : '-') + line);
+  if (lines.length > hoverLines) shown.push(`… ${lines.length - hoverLines} more lines`);
+  const ticks = [...lines.join('\n').matchAll(/`+/g)].map(([run]) => run.length + 1);
+  const fence = '`'.repeat(Math.max(3, ...ticks));
+  return `${fence}diff\n${shown.join('\n')}\n${fence}`;
+}

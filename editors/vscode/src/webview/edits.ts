@@ -1,0 +1,136 @@
+// What an edit changes and what the user decided about it. Pure: no element is drawn here.
+import { lineDiff, type Line } from '../lines';
+import type { Item, Proposal, ProposalFile } from '../protocol';
+
+/** The changes of one file. */
+export interface EditedFile {
+  /** Empty if the call does not name the file; its card does. */
+  uri: string;
+  /** What happens to the file as a whole. */
+  op: ProposalFile['op'];
+  hunks: { line?: number; lines: Line[] }[];
+}
+
+/** Tools whose only effect is an edit. Their cards show the changes and never the arguments. */
+const editTools = new Set(['edit', 'write', 'apply_patch']);
+
+export function isEdit({ name, proposalId }: Item): boolean {
+  return proposalId !== undefined || editTools.has(name ?? '');
+}
+
+/** The changes by file: those of the proposal, or of the arguments if it is not known. */
+export function editedFiles(
+  { itemId, args }: Item,
+  proposal: Proposal | undefined,
+): EditedFile[] {
+  if (proposal?.itemId === itemId) return proposal.files.map(fileOf);
+  const hunks = pairsOf(args).map(([before, after]) => ({ lines: lineDiff(before, after) }));
+  return hunks.length > 0 ? [{ uri: '', op: 'modify', hunks }] : [];
+}
+
+export function countLines(files: EditedFile[]): { added: number; removed: number } {
+  const kinds = files.flatMap(({ hunks }) =>
+    hunks.flatMap(({ lines }) => lines.map(({ kind }) => kind)),
+  );
+  return {
+    added: kinds.filter((kind) => kind === '+').length,
+    removed: kinds.filter((kind) => kind === '-').length,
+  };
+}
+
+function fileOf({ op, uri, newUri, hunks }: ProposalFile): EditedFile {
+  const shown = hunks.map(({ oldText, newText, range }) => ({
+    line: op === 'modify' ? range.start.line : undefined,
+    lines: lineDiff(oldText, newText),
+  }));
+  return { uri: newUri ?? uri, op, hunks: shown.filter(({ lines }) => lines.length > 0) };
+}
+
+/** The replaced and the new texts in the arguments of an edit. */
+function pairsOf(args: unknown): [string, string][] {
+  const { content, edits, patch, old_string, new_string } = (args ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const text = (value: unknown) => (typeof value === 'string' ? value : '');
+  if (Array.isArray(edits)) return edits.flatMap((pair) => pairsOf(pair));
+  if (typeof patch === 'string') return [patchSides(patch)];
+  if (typeof content === 'string') return [['', content]];
+  return old_string === undefined && new_string === undefined
+    ? []
+    : [[text(old_string), text(new_string)]];
+}
+
+function patchSides(patch: string): [string, string] {
+  const lines = patch
+    .split('\n')
+    .filter((line) => /^[-+ ]/.test(line) && !/^(---|\+\+\+) /.test(line));
+  const side = (other: string) =>
+    lines
+      .filter((line) => line[0] !== other)
+      .map((line) => `${line.slice(1)}\n`)
+      .join('');
+  return [side('+'), side('-')];
+}
+
+const endWords: Partial<Record<Proposal['state'], string>> = {
+  withdrawn: 'Withdrawn before you decided',
+  superseded: 'Replaced by a later change',
+  conflict: 'Conflicts with your own change',
+};
+
+/** How the user decided, without the comments. Empty while the user has not decided. */
+export function decision(item: Item, proposal: Proposal | undefined): string {
+  const own = proposal?.itemId === item.itemId ? proposal : undefined;
+  const { state, accepted, rejected, total } = own ? countHunks(own) : countStored(item.details);
+  if (state === 'applied') return 'Applied';
+  if (state === 'rejected' && total === 1) return 'Rejected';
+  const counts = [accepted > 0 && `${accepted} accepted`, rejected > 0 && `${rejected} rejected`]
+    .filter(Boolean)
+    .join(', ');
+  const end = state === undefined ? undefined : endWords[state];
+  if (end) return accepted > 0 ? `${accepted} accepted. ${end}` : end;
+  if (counts) return counts;
+  return item.status === 'failed' ? 'Not made. The agent knows why and can try again.' : '';
+}
+
+interface Count {
+  state?: Proposal['state'];
+  accepted: number;
+  rejected: number;
+  total: number;
+}
+
+function countHunks({ state, files }: Proposal): Count {
+  const states = files.flatMap(({ hunks }) => hunks.map((hunk) => hunk.state));
+  const of = (wanted: string) => states.filter((s) => s === wanted).length;
+  return { state, accepted: of('accepted'), rejected: of('rejected'), total: states.length };
+}
+
+/** The same from what the call has stored. It lasts longer than the proposal. */
+function countStored(details: unknown): Count {
+  const {
+    state,
+    accepted = 0,
+    hunks = 0,
+  } = (details ?? {}) as { state?: Proposal['state']; accepted?: number; hunks?: number };
+  const closed = state === 'applied' || state === 'partiallyApplied' || state === 'rejected';
+  return { state, accepted, rejected: closed ? hunks - accepted : 0, total: hunks };
+}
+
+const quoted =
+  /(?:\b(?:rejected|accepted|changed by the user)|^The user says): ("(?:[^"\\\n]|\\.)*")/gm;
+
+/** The user's comments, which the result of the call repeats for the model. */
+export function commentsIn(result: string): string[] {
+  const report = result.split('\nThe proposed text:')[0] ?? '';
+  return [...report.matchAll(quoted)].map(([, text = '']) => unquote(text));
+}
+
+function unquote(text: string): string {
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return text.slice(1, -1); // an escape that JSON does not have
+  }
+}

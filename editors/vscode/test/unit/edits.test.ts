@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Hunk, Item, Proposal } from '../../src/protocol';
+import { commentsIn, countLines, decision, editedFiles } from '../../src/webview/edits';
+
+const item = (more: Partial<Item> = {}): Item => ({
+  itemId: 'i',
+  type: 'toolCall',
+  createdAt: '',
+  name: 'edit',
+  status: 'completed',
+  ...more,
+});
+const at = { start: { line: 1, character: 0 }, end: { line: 2, character: 0 } };
+const hunk = (state: Hunk['state'], oldText = 'a\n', newText = 'b\nc\n'): Hunk => ({
+  hunkId: state,
+  range: at,
+  oldText,
+  newText,
+  state,
+  matchTier: 'exact',
+});
+const proposal = (state: Proposal['state'], ...hunks: Hunk[]): Proposal => ({
+  proposalId: 'p',
+  revision: 1,
+  sessionId: 's',
+  turnId: 't',
+  itemId: 'i',
+  title: '',
+  state,
+  stat: { files: 1, added: 0, removed: 0 },
+  files: [
+    {
+      op: 'modify',
+      uri: 'file:///w/a.js',
+      placement: 'proposed',
+      version: 1,
+      base: { sha256: '', eol: '\n', bom: false },
+      hunks,
+    },
+  ],
+});
+const lines = (args: unknown, name = 'edit') =>
+  editedFiles(item({ args, name }), undefined).flatMap(({ hunks }) =>
+    hunks.flatMap((h) => h.lines.map(({ kind, text }) => kind + text)),
+  );
+
+test('the changes are those of the proposal, else those that the arguments describe', () => {
+  const files = editedFiles(
+    item({ args: { old_string: 'x', new_string: 'y' } }),
+    proposal('proposed', hunk('pending'), hunk('pending', '', 'd\n')),
+  );
+  assert.deepEqual(countLines(files), { added: 3, removed: 1 });
+  assert.equal(files[0]?.hunks[0]?.line, 1);
+  assert.deepEqual(
+    lines({
+      edits: [
+        { old_string: 'x', new_string: 'y' },
+        { old_string: '1', new_string: '' },
+      ],
+    }),
+    ['-x', '+y', '-1'],
+  );
+  assert.deepEqual(lines({ path: 'a', content: 'x\ny\n' }, 'write'), ['+x', '+y']);
+  assert.deepEqual(lines({ patch: '--- a\n+++ b\n@@\n keep\n-x\n+y\n' }, 'apply_patch'), [
+    ' keep',
+    '-x',
+    '+y',
+  ]);
+  assert.deepEqual(lines({ path: 'a' }), []);
+});
+
+test('a proposal that several edits share is shown by the one that began it', () => {
+  assert.deepEqual(
+    editedFiles(item({ itemId: 'other', args: {} }), proposal('proposed', hunk('pending'))),
+    [],
+  );
+});
+
+test('what was decided is told in counts', () => {
+  assert.equal(decision(item(), proposal('proposed', hunk('pending'))), '');
+  assert.equal(decision(item(), proposal('applied', hunk('accepted'))), 'Applied');
+  assert.equal(
+    decision(item(), proposal('partiallyApplied', hunk('accepted'), hunk('rejected'))),
+    '1 accepted, 1 rejected',
+  );
+  assert.equal(decision(item(), proposal('rejected', hunk('rejected'))), 'Rejected');
+  assert.equal(
+    decision(item(), proposal('withdrawn', hunk('rejected'))),
+    'Withdrawn before you decided',
+  );
+  assert.equal(
+    decision(item({ details: { state: 'partiallyApplied', accepted: 2, hunks: 3 } }), undefined),
+    '2 accepted, 1 rejected',
+  );
+  assert.match(decision(item({ status: 'failed' }), undefined), /^Not made/);
+});
+
+test('the comments are found in the result, and nothing else is', () => {
+  const result =
+    'Edit a.js: applied 1/3 hunks; hunk 1 accepted: "fine \\"so\\""; hunk 2 (a.js) rejected: "no"\nThe user says: "shorter"\nThe proposed text:\nhunk 9 rejected: "text of the file"';
+  assert.deepEqual(commentsIn(result), ['fine "so"', 'no', 'shorter']);
+  assert.deepEqual(commentsIn('Edit a.js: applied 1/1 hunks'), []);
+});
