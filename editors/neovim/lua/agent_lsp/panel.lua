@@ -1,4 +1,5 @@
 --- The panel: the transcript of the session, what waits for an answer below it, and the input under both.
+local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
@@ -81,6 +82,49 @@ function M.winbar()
   end
 end
 
+--- How the hunk under the cursor is decided: by the keys in its buffer, or by commands.
+local function deciding()
+  local keys = config.options.review.keys
+  if keys and keys.accept and keys.reject then
+    return ('    %s accepts, %s rejects a hunk'):format(keys.accept, keys.reject)
+  end
+  return '    :AgentAccept, :AgentReject (! all)'
+end
+
+--- Adds the keys that decide all changes, on one line.
+local function add_change_keys(add, lines, marks, summary)
+  local text, spans = '', {}
+  for _, k in ipairs(changes.keys(summary)) do
+    table.insert(spans, { #text + 1, #text + 1 + #k[1] })
+    text = ('%s %s %s '):format(text, k[1], k[2])
+  end
+  add(text, 'Normal')
+  for _, span in ipairs(spans) do
+    table.insert(marks, { #lines - 1, span[1], span[2], 'AgentLspKey' })
+  end
+end
+
+--- Adds the summary of the changes to the footer, with its keys.
+local function add_changes(add, lines, marks)
+  local s = changes.summary(state.status == 'idle')
+  if s then
+    local text = ('%s %s, '):format(s.kind == 'done' and '✓' or '✎', changes.text(s))
+    local added, removed = '+' .. s.added, '-' .. s.removed
+    add(text .. added .. ' ' .. removed, s.kind == 'done' and 'AgentLspUser' or 'AgentLspWaiting')
+    table.insert(marks, { #lines - 1, #text, #text + #added, 'AgentLspAdded' })
+    table.insert(marks, { #lines - 1, #text + #added + 1, #lines[#lines], 'AgentLspRemoved' })
+    add_change_keys(add, lines, marks, s)
+  end
+  if s and s.kind ~= 'done' then
+    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
+    add(deciding(), 'AgentLspMeta')
+  end
+  local elsewhere = require('agent_lsp.hunks').count() - (s and s.changes or 0)
+  if elsewhere > 0 then
+    add(('✎ %d more in another folder, :AgentReview shows all'):format(elsewhere), 'AgentLspMeta')
+  end
+end
+
 --- What waits below the transcript: the first permission or question, and the queue.
 local function footer()
   local lines, marks = {}, {}
@@ -111,13 +155,7 @@ local function footer()
       add(('   %d more after this'):format(more), 'AgentLspMeta')
     end
   end
-  local hunks = require('agent_lsp.hunks').count()
-  if hunks > 0 then
-    add(('✎ %d %s for your decision'):format(hunks, hunks == 1 and 'hunk waits' or 'hunks wait'), 'AgentLspWaiting')
-    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
-    add('    :AgentAccept, :AgentReject (! all)', 'AgentLspMeta')
-    add('    :AgentReview shows all of them', 'AgentLspMeta')
-  end
+  add_changes(add, lines, marks)
   for _, q in ipairs(state.queue) do
     add(('» %s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery)), 'AgentLspMeta')
   end
@@ -269,6 +307,11 @@ local function map_keys(buf)
   map('x', stop_subagent, 'stop the sub-agent')
   map('p', pin, 'pin or unpin this message')
   map('c', go_on, 'continue where the turn stopped, or with the queue')
+  for lhs, action in pairs({ A = 'keep', U = 'undo', R = 'review' }) do
+    map(lhs, function()
+      changes.act(action, state.status == 'idle')
+    end, action .. ' all changes')
+  end
   map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end

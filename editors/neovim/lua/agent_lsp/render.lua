@@ -40,6 +40,8 @@ for group, link in pairs({
   AgentLspFailed = 'DiagnosticError',
   AgentLspWaiting = 'DiagnosticWarn',
   AgentLspMeta = 'Comment',
+  AgentLspAdded = 'Added',
+  AgentLspRemoved = 'Removed',
   AgentLspKey = 'Special',
 }) do
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
