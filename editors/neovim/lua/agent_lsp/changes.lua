@@ -81,7 +81,10 @@ end
 ---@param s agent_lsp.Changes
 function M.text(s)
   local files = count(s.files, 'file')
-  return s.kind == 'done' and files .. ' changed' or ('%s in %s'):format(count(s.changes, 'change'), files)
+  if s.kind == 'done' then
+    return files .. ' changed'
+  end
+  return ('%s in %s'):format(count(s.changes, 'change'), files)
 end
 
 --- The keys of the panel with what they do.
