@@ -16,6 +16,16 @@ local M = {}
 local state = { status = 'idle', queue = {}, title = '' }
 M.state = state
 
+--- The used share of the context in percent; nil if it is unknown or rounds to zero.
+---@return integer?
+local function percent()
+  if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
+    local share = math.min(1, state.contextTokens / state.contextWindow)
+    local rounded = math.floor(100 * share + 0.5)
+    return rounded > 0 and rounded or nil
+  end
+end
+
 --- The statusline component: state, pending hunks, share of the context in use.
 function M.statusline()
   local parts = {}
@@ -30,8 +40,9 @@ function M.statusline()
   if hunks > 0 then
     table.insert(parts, hunks .. (hunks == 1 and ' hunk' or ' hunks'))
   end
-  if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
-    table.insert(parts, ('%d%%%%'):format(math.floor(100 * state.contextTokens / state.contextWindow + 0.5)))
+  local used = percent()
+  if used then
+    table.insert(parts, ('%d%%%%'):format(used))
   end
   return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
 end
@@ -50,12 +61,13 @@ local function fit(text, columns)
 end
 
 local function gauge()
-  if (state.contextTokens or 0) == 0 or (state.contextWindow or 0) == 0 then
+  local used = percent()
+  if not used then
     return ''
   end
-  local share = math.min(1, state.contextTokens / state.contextWindow)
-  local full = math.floor(share * 10 + 0.5)
-  return ('%%#AgentLspMeta#%s%s %d%%%% '):format(('█'):rep(full), ('░'):rep(10 - full), math.floor(share * 100 + 0.5))
+  local full = math.floor(used / 10 + 0.5)
+  local bar = ('█'):rep(full) .. ('░'):rep(10 - full)
+  return ('%%#AgentLspMeta#%s %d%%%% '):format(bar, used)
 end
 
 local function cost()

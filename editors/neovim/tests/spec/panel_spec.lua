@@ -339,4 +339,16 @@ H.case('a sub-agent shows behind a line and is stopped by x', function()
   H.equal(H.turn().status, 'completed')
 end)
 
+H.case('a context that is hardly used shows no gauge', function()
+  H.start({ script = { { text = 'ok' } } })
+  vim.cmd('AgentToggle')
+  local panel, events = require('agent_lsp.panel'), require('agent_lsp.events')
+  local win = require('agent_lsp.transcript').window()
+  for tokens, want in pairs({ [10] = false, [3200] = true }) do
+    events.emit('session/updated', { contextTokens = tokens, contextWindow = 32000 })
+    H.equal(panel.statusline():find('%', 1, true) ~= nil, want, 'status line')
+    H.equal(vim.wo[win].winbar:find('░', 1, true) ~= nil, want, 'window bar')
+  end
+end)
+
 H.run()
