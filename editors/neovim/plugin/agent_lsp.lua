@@ -23,6 +23,7 @@ local commands = {
     nargs = '*',
     desc = 'Reject the hunk under the cursor or in the range (! = all), with a comment',
   },
+  AgentEdit = { 'edit_hunk', desc = 'Edit the hunk under the cursor, then accept it' },
   AgentDiff = { 'diff', desc = 'Show base and proposal side by side; the proposal may be edited' },
   AgentFix = { 'fix', nargs = '*', desc = 'Fix the diagnostic at the cursor' },
   AgentUndo = { 'undo', desc = 'Undo what the agent changed in its last turn' },

@@ -158,7 +158,10 @@ local function files(n)
   return n == 1 and '1 file' or n .. ' files'
 end
 
-local function restore(id, at)
+--- Restores the files of a checkpoint.
+---@param id string
+---@param at { workspace: agent_lsp.Workspace }
+function M.restore(id, at)
   client.request('agent/checkpoint/restore', { checkpointId = id }, function(err, res)
     if err then
       return log.tell(err, vim.log.levels.WARN)
@@ -191,7 +194,7 @@ end
 
 function M.undo()
   checkpoints(function(list, at)
-    restore(list[1].checkpointId, at)
+    M.restore(list[1].checkpointId, at)
   end)
 end
 
@@ -206,7 +209,7 @@ function M.checkpoints()
       end,
     }, function(c)
       if c then
-        restore(c.checkpointId, at)
+        M.restore(c.checkpointId, at)
       end
     end)
   end)

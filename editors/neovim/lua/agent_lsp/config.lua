@@ -1,12 +1,20 @@
 --- The plugin's settings. Everything works without setup().
 local M = {}
 
+---@class agent_lsp.Keys keys in buffers with pending hunks; a key that is false is not mapped
+---@field accept? string|false
+---@field reject? string|false
+---@field edit? string|false
+---@field comment? string|false
+---@field next? string|false
+---@field previous? string|false
+
 ---@class agent_lsp.Options
 ---@field cmd? string[] command of the daemon; absent: the bundled binary, else agent-lsp on PATH
 ---@field settings? agent_lsp.Config settings of the daemon, as docs/configuration.md lists them
 ---@field root_markers? string[] files that mark a workspace's root
 ---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
----@field review? { signs: boolean, keys: boolean, virtual: boolean }
+---@field review? { signs: boolean, keys: agent_lsp.Keys|boolean, virtual: boolean }
 ---@field notify? boolean whether the end of a turn is told when the panel is hidden
 ---@field position_encodings? string[] offered to the daemon, best first
 M.defaults = {
@@ -14,7 +22,18 @@ M.defaults = {
   settings = {},
   root_markers = { '.agent-lsp.json', '.git', 'AGENTS.md', 'go.mod', 'package.json', 'Cargo.toml', 'pyproject.toml' },
   panel = { side = 'right', width = 60, input_height = 5 },
-  review = { signs = true, keys = true, virtual = true },
+  review = {
+    signs = true,
+    keys = {
+      accept = 'gla',
+      reject = 'glr',
+      edit = 'gle',
+      comment = 'glc',
+      next = ']h',
+      previous = '[h',
+    },
+    virtual = true,
+  },
   notify = true,
   position_encodings = { 'utf-8', 'utf-16' },
 }
@@ -25,6 +44,9 @@ M.options = vim.deepcopy(M.defaults)
 ---@param opts? agent_lsp.Options
 function M.set(opts)
   M.options = vim.tbl_deep_extend('force', vim.deepcopy(M.defaults), opts or {})
+  if M.options.review.keys == true then
+    M.options.review.keys = vim.deepcopy(M.defaults.review.keys)
+  end
 end
 
 --- The folder of this plugin, links followed: it may be linked into a package folder.

@@ -5,6 +5,7 @@
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
+local keys = require('agent_lsp.keys')
 local words = require('agent_lsp.words')
 
 local M = {}
@@ -28,6 +29,7 @@ for group, link in pairs({
   AgentLspSign = 'DiagnosticHint',
   AgentLspStale = 'DiagnosticWarn',
   AgentLspHint = 'Comment',
+  AgentLspHintKey = 'Special',
 }) do
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
@@ -283,24 +285,6 @@ local function make_room(buf)
   end
 end
 
-local keys = { [']h'] = '<Plug>(agent-lsp-next)', ['[h'] = '<Plug>(agent-lsp-previous)' }
-
---- Keys of the review: in a buffer that has hunks or had some, where they go on to other files or say that there are
---- none; and only where the user has none of their own.
-local function map_keys(buf)
-  if vim.b[buf].agent_lsp_keys or not config.options.review.keys then
-    return
-  end
-  vim.api.nvim_buf_call(buf, function()
-    for lhs, rhs in pairs(keys) do
-      if vim.fn.maparg(lhs, 'n') == '' then
-        vim.keymap.set('n', lhs, rhs, { buffer = buf, remap = true, desc = 'agent-lsp: next or previous hunk' })
-      end
-    end
-  end)
-  vim.b[buf].agent_lsp_keys = true
-end
-
 --- Draws the pending hunks of a buffer: what is new or changed, and away with what no longer waits.
 ---@param buf integer
 ---@param anew? boolean whether the marks that stand are drawn again (the text was loaded again)
@@ -328,7 +312,10 @@ function M.buffer_hunks(buf, anew)
   end
   drawn[buf] = next(now) and now or nil
   if next(now) then
-    map_keys(buf)
+    keys.map(buf)
+    keys.hint(buf, M.rows(buf))
+  else
+    keys.unmap(buf)
   end
   make_room(buf)
 end
@@ -394,6 +381,16 @@ vim.api.nvim_create_autocmd('WinResized', {
       if buf and drawn[buf] then
         M.buffer_hunks(buf)
       end
+    end
+  end,
+})
+
+--- The hint goes with the cursor.
+vim.api.nvim_create_autocmd('CursorMoved', {
+  group = group,
+  callback = function(args)
+    if drawn[args.buf] then
+      keys.hint(args.buf, M.rows(args.buf))
     end
   end,
 })

@@ -1,4 +1,5 @@
 --- The panel: the transcript of the session, what waits for an answer below it, and the input under both.
+local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
@@ -15,6 +16,16 @@ local M = {}
 local state = { status = 'idle', queue = {}, title = '' }
 M.state = state
 
+--- The used share of the context in percent; nil if it is unknown or rounds to zero.
+---@return integer?
+local function percent()
+  if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
+    local share = math.min(1, state.contextTokens / state.contextWindow)
+    local rounded = math.floor(100 * share + 0.5)
+    return rounded > 0 and rounded or nil
+  end
+end
+
 --- The statusline component: state, pending hunks, share of the context in use.
 function M.statusline()
   local parts = {}
@@ -29,8 +40,9 @@ function M.statusline()
   if hunks > 0 then
     table.insert(parts, hunks .. (hunks == 1 and ' hunk' or ' hunks'))
   end
-  if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
-    table.insert(parts, ('%d%%%%'):format(math.floor(100 * state.contextTokens / state.contextWindow + 0.5)))
+  local used = percent()
+  if used then
+    table.insert(parts, ('%d%%%%'):format(used))
   end
   return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
 end
@@ -49,12 +61,13 @@ local function fit(text, columns)
 end
 
 local function gauge()
-  if (state.contextTokens or 0) == 0 or (state.contextWindow or 0) == 0 then
+  local used = percent()
+  if not used then
     return ''
   end
-  local share = math.min(1, state.contextTokens / state.contextWindow)
-  local full = math.floor(share * 10 + 0.5)
-  return ('%%#AgentLspMeta#%s%s %d%%%% '):format(('█'):rep(full), ('░'):rep(10 - full), math.floor(share * 100 + 0.5))
+  local full = math.floor(used / 10 + 0.5)
+  local bar = ('█'):rep(full) .. ('░'):rep(10 - full)
+  return ('%%#AgentLspMeta#%s %d%%%% '):format(bar, used)
 end
 
 local function cost()
@@ -78,6 +91,49 @@ function M.winbar()
   for _, win in ipairs(transcript.windows()) do
     local taken = vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
     vim.wo[win][0].winbar = bar .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1) .. '%=' .. rest
+  end
+end
+
+--- How the hunk under the cursor is decided: by the keys in its buffer, or by commands.
+local function deciding()
+  local keys = config.options.review.keys
+  if keys and keys.accept and keys.reject then
+    return ('    %s accepts, %s rejects a hunk'):format(keys.accept, keys.reject)
+  end
+  return '    :AgentAccept, :AgentReject (! all)'
+end
+
+--- Adds the keys that decide all changes, on one line.
+local function add_change_keys(add, lines, marks, summary)
+  local text, spans = '', {}
+  for _, k in ipairs(changes.keys(summary)) do
+    table.insert(spans, { #text + 1, #text + 1 + #k[1] })
+    text = ('%s %s %s '):format(text, k[1], k[2])
+  end
+  add(text, 'Normal')
+  for _, span in ipairs(spans) do
+    table.insert(marks, { #lines - 1, span[1], span[2], 'AgentLspKey' })
+  end
+end
+
+--- Adds the summary of the changes to the footer, with its keys.
+local function add_changes(add, lines, marks)
+  local s = changes.summary(state.status == 'idle')
+  if s then
+    local text = ('%s %s, '):format(s.kind == 'done' and '✓' or '✎', changes.text(s))
+    local added, removed = '+' .. s.added, '-' .. s.removed
+    add(text .. added .. ' ' .. removed, s.kind == 'done' and 'AgentLspUser' or 'AgentLspWaiting')
+    table.insert(marks, { #lines - 1, #text, #text + #added, 'AgentLspAdded' })
+    table.insert(marks, { #lines - 1, #text + #added + 1, #lines[#lines], 'AgentLspRemoved' })
+    add_change_keys(add, lines, marks, s)
+  end
+  if s and s.kind ~= 'done' then
+    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
+    add(deciding(), 'AgentLspMeta')
+  end
+  local elsewhere = require('agent_lsp.hunks').count() - (s and s.changes or 0)
+  if elsewhere > 0 then
+    add(('✎ %d more in another folder, :AgentReview shows all'):format(elsewhere), 'AgentLspMeta')
   end
 end
 
@@ -111,13 +167,7 @@ local function footer()
       add(('   %d more after this'):format(more), 'AgentLspMeta')
     end
   end
-  local hunks = require('agent_lsp.hunks').count()
-  if hunks > 0 then
-    add(('✎ %d %s for your decision'):format(hunks, hunks == 1 and 'hunk waits' or 'hunks wait'), 'AgentLspWaiting')
-    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
-    add('    :AgentAccept, :AgentReject (! all)', 'AgentLspMeta')
-    add('    :AgentReview shows all of them', 'AgentLspMeta')
-  end
+  add_changes(add, lines, marks)
   for _, q in ipairs(state.queue) do
     add(('» %s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery)), 'AgentLspMeta')
   end
@@ -269,6 +319,11 @@ local function map_keys(buf)
   map('x', stop_subagent, 'stop the sub-agent')
   map('p', pin, 'pin or unpin this message')
   map('c', go_on, 'continue where the turn stopped, or with the queue')
+  for lhs, action in pairs({ A = 'keep', U = 'undo', R = 'review' }) do
+    map(lhs, function()
+      changes.act(action, state.status == 'idle')
+    end, action .. ' all changes')
+  end
   map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end

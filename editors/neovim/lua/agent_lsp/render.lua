@@ -40,6 +40,8 @@ for group, link in pairs({
   AgentLspFailed = 'DiagnosticError',
   AgentLspWaiting = 'DiagnosticWarn',
   AgentLspMeta = 'Comment',
+  AgentLspAdded = 'Added',
+  AgentLspRemoved = 'Removed',
   AgentLspKey = 'Special',
 }) do
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
@@ -274,8 +276,36 @@ local function output(out, item, text, limit, from_end)
   block(out, body, item.depth)
 end
 
+--- An edit that was decided: what the user decided, and the diff. The result is text for the model.
+local function decided_edit(item)
+  local d, cards = item.data, require('agent_lsp.cards')
+  local added, removed = cards.counts(d)
+  local head = ('%s %s'):format(icons[d.status] or '·', verbatim(title_of(d)))
+  local counts = added and ('  %s %s'):format(added, removed) or ''
+  local decision = cards.decision(d)
+  local tail = decision ~= '' and '  ' .. verbatim(M.line(decision)) or ''
+  local out = { head .. counts .. tail }
+  local marks = {}
+  if added then
+    table.insert(marks, { 0, #head + 2, #head + 2 + #added, 'AgentLspAdded' })
+    table.insert(marks, { 0, #head + 3 + #added, #head + #counts, 'AgentLspRemoved' })
+  end
+  local body, colours = cards.diff(d)
+  if #body > 0 then
+    block(out, body, item.depth)
+  end
+  local first = item.depth > 0 and 1 or 2 -- a fence comes before the first line
+  for i, group in pairs(colours) do
+    table.insert(marks, { first + i - 1, 0, #out[first + i], group })
+  end
+  return { lines = out, icon = groups[d.status], marks = marks }
+end
+
 local function tool(item)
   local d = item.data
+  if item.done and d.proposalId and type(d.details) == 'table' and d.details.hunks then
+    return decided_edit(item)
+  end
   local title, ended = title_of(d), code(d)
   local status = ended ~= '' and 'failed' or d.status
   local out = { ('%s %s%s%s'):format(icons[status] or '·', verbatim(title), ended, duration(d)) }

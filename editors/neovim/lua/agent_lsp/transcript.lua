@@ -1,6 +1,7 @@
 --- The transcript buffer: items, each with a run of lines that begins at an extmark.
 ---
 --- Streamed text is gathered and drawn once a frame; text that only grew is put behind what stands.
+require('agent_lsp.cards')
 local events = require('agent_lsp.events')
 local folds = require('agent_lsp.folds')
 local render = require('agent_lsp.render')

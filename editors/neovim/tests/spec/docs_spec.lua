@@ -31,6 +31,7 @@ H.case('each command has its tag in the help file, and each tag its command', fu
     'Review',
     'Accept',
     'Reject',
+    'Edit',
     'Diff',
     'Fix',
     'Undo',

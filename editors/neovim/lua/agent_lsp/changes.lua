@@ -1,0 +1,188 @@
+--- The summary above the input: the changes that are pending, else what the last turn changed, and
+--- the keys that keep, undo and show all of them.
+local client = require('agent_lsp.client')
+local events = require('agent_lsp.events')
+local hunks = require('agent_lsp.hunks')
+local log = require('agent_lsp.log')
+local transcript = require('agent_lsp.transcript')
+
+local M = {}
+
+local diff = vim.text and vim.text.diff or vim.diff
+
+---@class agent_lsp.Changes
+---@field kind 'proposed'|'applied'|'done' pending, pending in the buffers, or of the last turn
+---@field changes integer pending hunks
+---@field files integer
+---@field added integer lines
+---@field removed integer lines
+
+local last ---@type { checkpoint: agent_lsp.Checkpoint, workspace: agent_lsp.Workspace }?
+
+--- The line counts of each hunk: the summary is drawn often, and a diff takes time.
+local counted = setmetatable({}, { __mode = 'k' })
+
+--- How many lines a hunk adds and removes.
+---@param h agent_lsp.Hunk
+---@return integer added
+---@return integer removed
+local function line_counts(h)
+  local known = counted[h]
+  if not known then
+    known = { 0, 0 }
+    for _, c in ipairs(diff(h.oldText, h.newText, { result_type = 'indices' })) do
+      known = { known[1] + c[4], known[2] + c[2] }
+    end
+    counted[h] = known
+  end
+  return known[1], known[2]
+end
+
+--- Whether a pending hunk belongs to the workspace that the panel shows.
+local function is_shown(w)
+  local ws = hunks.workspace(w.proposal)
+  return not ws or ws == client.current()
+end
+
+local function of_pending(list)
+  local out = { kind = 'applied', changes = #list, files = 0, added = 0, removed = 0 }
+  local seen = {}
+  for _, w in ipairs(list) do
+    local uri = hunks.uri(w.file)
+    out.files = seen[uri] and out.files or out.files + 1
+    seen[uri] = true
+    out.kind = w.file.placement == 'applied' and out.kind or 'proposed'
+    local added, removed = line_counts(w.hunk)
+    out.added, out.removed = out.added + added, out.removed + removed
+  end
+  return out
+end
+
+--- The summary; nil if there is nothing to show.
+---@param idle boolean whether no turn is running
+---@return agent_lsp.Changes?
+function M.summary(idle)
+  local list = vim.tbl_filter(is_shown, hunks.pending())
+  if #list > 0 then
+    return of_pending(list)
+  end
+  if idle and last then
+    local stat = last.checkpoint.stat
+    local counts = { files = stat.files, added = stat.added, removed = stat.removed }
+    return vim.tbl_extend('force', { kind = 'done', changes = 0 }, counts)
+  end
+end
+
+local function count(n, what)
+  return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
+end
+
+--- What a summary says, without the counts of lines.
+---@param s agent_lsp.Changes
+function M.text(s)
+  local files = count(s.files, 'file')
+  if s.kind == 'done' then
+    return files .. ' changed'
+  end
+  return ('%s in %s'):format(count(s.changes, 'change'), files)
+end
+
+--- The keys of the panel with what they do.
+---@param s agent_lsp.Changes
+---@return { [1]: string, [2]: string }[]
+function M.keys(s)
+  if s.kind == 'proposed' then
+    return { { 'A', 'accept all' }, { 'U', 'reject all' }, { 'R', 'review' } }
+  end
+  return { { 'A', 'keep all' }, { 'U', 'undo all' }, { 'R', 'review' } }
+end
+
+local function forget()
+  if last then
+    last = nil
+    transcript.touch_footer()
+  end
+end
+
+--- Shows what the last turn changed as a diff, in a tab.
+local function show_diff(at)
+  local id = at.checkpoint.checkpointId
+  client.request('agent/checkpoint/diff', { checkpointId = id }, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    vim.cmd.tabnew()
+    vim.bo.buftype, vim.bo.bufhidden, vim.bo.filetype = 'nofile', 'wipe', 'diff'
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(vim.trim(res.diff), '\n'))
+    vim.bo.modifiable = false
+    local opts = { buffer = true, nowait = true, desc = 'agent-lsp: close the diff' }
+    vim.keymap.set('n', 'q', vim.cmd.bwipeout, opts)
+  end, { workspace = at.workspace })
+end
+
+local on_done = {
+  keep = forget,
+  undo = function()
+    local at = last
+    forget()
+    require('agent_lsp.commands').restore(at.checkpoint.checkpointId, { workspace = at.workspace })
+  end,
+  review = function()
+    show_diff(last)
+  end,
+}
+
+local on_pending = {
+  keep = function()
+    require('agent_lsp.review').decide('accept', { all = true })
+  end,
+  undo = function()
+    require('agent_lsp.review').decide('reject', { all = true })
+  end,
+  review = function()
+    require('agent_lsp.commands').review({ args = '' })
+  end,
+}
+
+--- Does what a key of the summary stands for.
+---@param action 'keep'|'undo'|'review'
+---@param idle boolean whether no turn is running
+function M.act(action, idle)
+  local s = M.summary(idle)
+  if not s then
+    return log.tell('there are no changes to decide')
+  end
+  local actions = s.kind == 'done' and on_done or on_pending
+  actions[action]()
+end
+
+events.on('turn/started', function(p)
+  if transcript.ours(p) then
+    forget()
+  end
+end)
+
+events.on('session', function(p)
+  if p.sessionId ~= transcript.session then
+    forget()
+  end
+end)
+
+--- With hunks still pending after a turn the user decides them one by one, and the totals of the
+--- turn no longer apply.
+events.on('turn/completed', function(p)
+  local ws = client.by_id(p.client_id)
+  if p.replay or not ws or not transcript.ours(p) or hunks.count() > 0 then
+    return
+  end
+  client.request('agent/checkpoint/list', { sessionId = p.sessionId }, function(err, res)
+    for _, c in ipairs(err and {} or res.checkpoints) do
+      if c.turnId == p.turn.turnId and c.stat.files > 0 and transcript.ours(p) then
+        last = { checkpoint = c, workspace = ws }
+        transcript.touch_footer()
+      end
+    end
+  end, { workspace = ws })
+end)
+
+return M

@@ -1,0 +1,64 @@
+--- The card of a decided edit in the panel.
+local H = require('harness')
+local R = require('review')
+
+local function shows(text)
+  H.wait(text, function()
+    return H.panel_text():find(text, 1, true)
+  end)
+end
+
+--- The text of each highlighted part of the panel.
+local function coloured(group)
+  local buf = require('agent_lsp.transcript').buf
+  local ns = vim.api.nvim_get_namespaces().agent_lsp_panel
+  local out = {}
+  for _, m in ipairs(vim.api.nvim_buf_get_extmarks(buf, ns, 0, -1, { details = true })) do
+    if m[4].hl_group == group and m[4].end_row == m[2] then
+      local line = vim.api.nvim_buf_get_lines(buf, m[2], m[2] + 1, false)[1]
+      table.insert(out, line:sub(m[3] + 1, m[4].end_col))
+    end
+  end
+  return out
+end
+
+H.case('a decided edit shows counts, the decision and the diff, and no text for the model', function()
+  R.edits({ 'two\n', 'TWO\nTWO AGAIN\n', 'nine\n', 'NINE\n' })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(2)
+  R.go(2)
+  vim.cmd('AgentAccept')
+  H.hunks(1)
+  R.go(10)
+  vim.cmd('AgentReject not this one')
+  H.equal(H.turn().status, 'completed')
+  shows('✓ `Edit a.txt`  +3 -2  `1 accepted, 1 rejected: not this one`')
+  shows('Done.')
+  shows('-two\n+TWO\n+TWO AGAIN\n three')
+  local text = H.panel_text()
+  for _, model_text in ipairs({ 'hunks;', 'tier T', 'The proposed text', '--- a.txt' }) do
+    H.equal(text:find(model_text, 1, true), nil, model_text)
+  end
+  local removed = { '-2', '-two', '-nine' }
+  local added = { '+3', '+TWO', '+TWO AGAIN', '+NINE' }
+  for _, want in ipairs(added) do
+    H.equal(vim.list_contains(coloured('AgentLspAdded'), want), true, want)
+  end
+  for _, want in ipairs(removed) do
+    H.equal(vim.list_contains(coloured('AgentLspRemoved'), want), true, want)
+  end
+end)
+
+H.case('an edit that is rejected as a whole says so', function()
+  R.edits({ 'two\n', 'TWO\n' })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  vim.cmd('AgentReject! keep it')
+  H.equal(H.turn().status, 'completed')
+  shows('+1 -1  `1 rejected: keep it`')
+  H.equal(H.panel_text():find('applied 0', 1, true), nil)
+end)
+
+H.run()

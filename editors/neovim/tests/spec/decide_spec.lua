@@ -1,0 +1,142 @@
+--- The keys that decide hunks in a buffer: where they are mapped, what they do, how they are shown.
+local H = require('harness')
+local R = require('review')
+
+local function press(keys)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xm', false)
+end
+
+--- The text of the hint in a buffer, and its row.
+local function hint(buf)
+  local ns = require('agent_lsp.keys').namespace
+  local marks = vim.api.nvim_buf_get_extmarks(buf or 0, ns, 0, -1, { details = true })
+  H.equal(#marks <= 1, true, 'one hint at most')
+  local texts = vim.tbl_map(function(chunk)
+    return chunk[1]
+  end, marks[1] and marks[1][4].virt_text or {})
+  return vim.trim(table.concat(texts)), marks[1] and marks[1][2]
+end
+
+local function move(row)
+  R.go(row)
+  vim.cmd('doautocmd CursorMoved')
+end
+
+H.case('keys accept, reject, comment and edit the hunk under the cursor, and go with the last hunk', function()
+  R.edits({ 'two\n', 'TWO\n', 'four\n', 'FOUR\n', 'seven\n', 'SEVEN\n', 'nine\n', 'NINE\n' })
+  local buf = H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(4)
+  move(2)
+  press('gla')
+  H.hunks(3)
+  move(4)
+  press('glr')
+  H.hunks(2)
+  move(7)
+  H.choose('seven is fine')
+  press('glc')
+  H.hunks(1)
+  press(']h')
+  H.equal(vim.api.nvim_win_get_cursor(0)[1], 9)
+  press('gle')
+  H.equal(H.lines(), { 'NINE' })
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Nine' })
+  vim.cmd('write')
+  H.equal(H.turn().status, 'completed')
+  local want = { 'one', 'TWO', 'three', 'four', 'five', 'six', 'seven', 'eight', 'Nine', 'ten' }
+  H.equal(H.lines(buf), want)
+  for _, lhs in ipairs({ 'gla', 'glr', 'gle', 'glc' }) do
+    H.equal(vim.fn.maparg(lhs, 'n'), '', lhs .. ' without hunks')
+  end
+  H.equal(vim.fn.maparg(']h', 'n') ~= '', true, ']h goes on to other files')
+  H.equal(hint(buf), '')
+end)
+
+H.case('the hunk under the cursor shows the keys, and elsewhere the next hunk shows how to reach it', function()
+  R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(2)
+  require('agent_lsp.panel').close()
+  move(2)
+  H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 1 })
+  move(5)
+  H.equal({ hint() }, { ']h next', 8 })
+  move(10)
+  H.equal({ hint() }, { '' })
+  move(9)
+  H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 8 })
+  for width, want in pairs({ [40] = 'gla accept  glr reject', [20] = 'gla glr' }) do
+    vim.cmd('vsplit | vertical resize ' .. width)
+    move(9)
+    H.equal(hint(), want, 'columns: ' .. width)
+    vim.cmd('close')
+  end
+  vim.cmd('AgentReject!')
+  H.equal(H.turn().status, 'completed')
+end)
+
+H.case('a key that the user has mapped is left alone, and the hint does not name it', function()
+  vim.keymap.set('n', 'glr', '<Nop>')
+  vim.keymap.set('n', 'glex', '<Nop>')
+  R.edits({ 'two\n', 'TWO\n' })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  require('agent_lsp.panel').close()
+  move(2)
+  local text = hint()
+  local own = { vim.fn.maparg('glr', 'n'), vim.fn.maparg('gle', 'n') }
+  vim.keymap.del('n', 'glr')
+  vim.keymap.del('n', 'glex')
+  H.equal(own, { '<Nop>', '' })
+  H.equal(text, 'gla accept  glc comment')
+  vim.cmd('AgentAccept!')
+  H.equal(H.turn().status, 'completed')
+end)
+
+H.case('the keys are configurable, one by one and as a whole', function()
+  for _, c in ipairs({
+    {
+      keys = { accept = '<Space>y', edit = false },
+      hint = '<Space>y accept  glr reject  glc comment',
+      mapped = { '<Space>y', 'glr', 'glc' },
+    },
+    { keys = false, hint = '', mapped = {} },
+    {
+      keys = true,
+      hint = 'gla accept  glr reject  gle edit  glc comment',
+      mapped = { 'gla', 'glr', 'gle', 'glc' },
+    },
+  }) do
+    R.edits({ 'two\n', 'TWO\n' }, { setup = { review = { keys = c.keys } } })
+    H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    H.hunks(1)
+    require('agent_lsp.panel').close()
+    move(2)
+    H.equal(hint(), c.hint)
+    local mapped = vim.tbl_filter(function(lhs)
+      return vim.fn.maparg(lhs, 'n') ~= ''
+    end, { '<Space>y', 'gla', 'glr', 'gle', 'glc' })
+    H.equal(mapped, c.mapped)
+    vim.cmd('AgentAccept!')
+    H.equal(H.turn().status, 'completed')
+  end
+end)
+
+H.case(':AgentEdit edits the hunk under the cursor', function()
+  R.edits({ 'two\n', 'TWO\n' })
+  local buf = H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  move(2)
+  vim.cmd('AgentEdit')
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Two', 'and more' })
+  vim.cmd('write')
+  H.equal(H.turn().status, 'completed')
+  H.equal(vim.list_slice(H.lines(buf), 1, 4), { 'one', 'Two', 'and more', 'three' })
+end)
+
+H.run()
