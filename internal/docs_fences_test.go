@@ -16,6 +16,7 @@ var fenced = []struct{ page, kind, by, unrun string }{
 	{"README.md", "json", "TestReadmeSettings TestProviderTable", ""},
 	{"docs/editors.md", "lua", "editors/neovim/tests/spec/plain_spec.lua editors/neovim/tests/spec/snippets_spec.lua", ""},
 	{"docs/editors.md", "elisp", "editors/plain/emacs.sh editors/plain/lsp-mode.sh", ""},
+	{"docs/editors.md", "vim", "editors/plain/ale.sh", ""},
 	{"docs/editors.md", "toml", "TestHelixSetUp", ""},
 	{"docs/editors.md", "json", "TestEditorsDocumentation TestKateSetUp TestSublimeSetUp", ""},
 	{"docs/edits.md", "file", "TestDocumentedExamples", ""},

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tries.sh
 
-declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [flock]=util-linux [strace]=strace)
+declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [vim]=vim [flock]=util-linux [strace]=strace)
 sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
 missing=()
 for cmd in "${!need[@]}"; do command -v "$cmd" >/dev/null || missing+=("${need[$cmd]}"); done
@@ -35,6 +35,18 @@ if [ ! -d "$cache/lsp-mode" ]; then
   mv -T "$elpa" "$cache/lsp-mode" 2>/dev/null || [ -d "$cache/lsp-mode" ]
 fi
 
+# ALE lies there too, so that no other Vim loads it.
+if [ ! -d "$cache/vim-ale" ]; then
+  echo "setup: fetching ALE" >&2
+  mkdir -p "$cache"
+  ale=$(mktemp -d "$cache/vim-ale-new.XXXXXX")
+  trap 'rm -rf "${elpa:-}" "$ale"' EXIT
+  apt-cache show vim-ale >/dev/null 2>&1 || tries "${sudo[@]}" apt-get update -q
+  (cd "$ale" && tries apt-get download -q vim-ale)
+  for deb in "$ale"/*.deb; do dpkg-deb -x "$deb" "$ale"; rm "$deb"; done
+  mv -T "$ale" "$cache/vim-ale" 2>/dev/null || [ -d "$cache/vim-ale" ]
+fi
+
 # Real servers for the tests of MCP and of language servers, started with node. Their folder is named after
 # the pins, and appears only when it is whole. The newest that Node 20 runs: typescript-language-server 6
 # wants Node 22, and TypeScript 7 has no tsserver.
@@ -45,7 +57,7 @@ if [ ! -d "$node" ]; then
   echo "setup: installing ${pins[*]}" >&2
   mkdir -p "$cache"
   new=$(mktemp -d "$cache/node-new.XXXXXX")
-  trap 'rm -rf "$new" "${elpa:-}"' EXIT
+  trap 'rm -rf "$new" "${elpa:-}" "${ale:-}"' EXIT
   tries npm install --prefix "$new" --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "${pins[@]}"
   mv -T "$new" "$node" 2>/dev/null || [ -d "$node" ]
 fi

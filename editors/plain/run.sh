@@ -14,4 +14,5 @@ for pair in trixie:0.10 forky:0.12; do
 done
 ./emacs.sh </dev/null
 ./lsp-mode.sh </dev/null
+./ale.sh </dev/null
 ./vscode.sh </dev/null

@@ -74,7 +74,7 @@ func (s *server) actionsAt(p *documentParams) []codeAction {
 // command by its name, or that do not show questions.
 func (s *server) sourceActions() (out []codeAction) {
 	add := func(title, command string, args map[string]any) {
-		c := lspCommand{Title: title, Command: command}
+		c := lspCommand{Title: title, Command: command, Arguments: []any{}}
 		if args != nil {
 			c.Arguments = []any{args}
 		}

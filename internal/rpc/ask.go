@@ -131,7 +131,8 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 	p.mu.Unlock()
 	defer p.drop(a.id)
-	if a.method == "" { // the client cannot be asked: the code actions that answer are there when the user is told of them
+	// The code actions that answer exist by now.
+	if a.method == "" || a.method == methodAskMessage && p.s.client.passive && p.s.client.actions {
 		p.Message(messageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
 	}
 	select {

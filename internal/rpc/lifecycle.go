@@ -67,6 +67,7 @@ type client struct {
 	contents   bool // workspace/textDocumentContent
 	documents  bool // window/showDocument
 	registers  bool // workspace/didChangeConfiguration can be registered
+	passive    bool // announces nothing that a server may request, so it may show no question
 }
 
 // initialize answers with what the server can do. It reads its params field by field,
@@ -135,6 +136,7 @@ func clientFrom(params object) client {
 		contents:   caps.object("workspace").has("textDocumentContent"),
 		documents:  caps.object("window").object("showDocument").bool("support"),
 		registers:  caps.object("workspace").object("didChangeConfiguration").bool("dynamicRegistration"),
+		passive:    !caps.has("window") && !caps.object("workspace").bool("applyEdit"),
 		folders:    foldersFrom(params),
 		features: workspace.ClientFeatures{
 			DocumentChanges:   edit.bool("documentChanges"),

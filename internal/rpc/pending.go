@@ -52,7 +52,7 @@ func (s *server) pendingHunks(uri string) []hunkAt {
 type lspCommand struct {
 	Title     string `json:"title"`
 	Command   string `json:"command"`
-	Arguments []any  `json:"arguments,omitzero"`
+	Arguments []any  `json:"arguments"` // always there: Vim's ALE needs it
 }
 
 func (h hunkAt) command(title, name string) lspCommand {
