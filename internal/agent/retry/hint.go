@@ -15,5 +15,5 @@ var hints = map[Kind]string{
 	Blank:           "the model answered nothing: try again or choose another model",
 	StreamIdle:      "the provider stopped sending: try again, or set provider.stream to false",
 	Truncated:       "the provider ended the answer halfway: try again",
-	Script:          "mend the script: its next line does not fit what was asked",
+	Script:          "correct the script: its next reply does not fit what was asked",
 }
