@@ -52,7 +52,7 @@ test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 test-vscode: build ## the VS Code extension in a real workbench
 	editors/vscode/test/run.sh
 
-test-acp: build ## the ACP face, driven by the protocol's official client and by acpx
+test-acp: build ## the ACP server, driven by the official client, acpx and the AI SDK; MCP's conformance suite
 	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/acp/run.sh
 
 test-plain: build ## editors without a plugin of ours: Emacs with eglot and lsp-mode, VS Code with a generic client
