@@ -168,6 +168,7 @@ test("a question that a client drops outside of a prompt comes again with the ne
   before.prompt(id, "edit").catch(() => {});
   await before.until("the question", () => before.asked.length === 1);
   before.child.kill("SIGKILL");
+  await before.exited; // until then the session is locked
   const c = await connect(t, w, { permission: () => (c.asked.length === 1 ? never() : "accept") });
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   await c.until("the question of a loaded session", () => c.asked.length === 1);
