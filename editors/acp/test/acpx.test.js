@@ -6,21 +6,12 @@ import fs from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { bin, call, edit, world } from "./harness.js";
+import { alive, bin, call, edit, world } from "./harness.js";
 import { validator } from "./schema.js";
 
 const here = (p) => fileURLToPath(new URL(p, import.meta.url));
 
 const documented = JSON.parse(/^\{ "agents".*$/m.exec(fs.readFileSync(here("../../../docs/editors.md"), "utf8"))[0]);
-
-function alive(pid) {
-  try {
-    process.kill(Number(pid), 0);
-    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
 
 // acpx sets a folder up for it and returns what runs it.
 function acpx(t, { config = {}, ...options }) {

@@ -7,26 +7,10 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createACPProvider } from "@mcpc-tech/acp-ai-provider";
 import { streamText } from "ai";
-import { bin, call, edit, world } from "./harness.js";
+import { alive, bin, call, edit, look, world } from "./harness.js";
 import { validator } from "./schema.js";
 
 const tee = fileURLToPath(new URL("tee.js", import.meta.url));
-
-function alive(pid) {
-  try {
-    process.kill(Number(pid), 0);
-    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
-async function until(what, f) {
-  for (const end = Date.now() + 120000; !f(); ) {
-    assert.ok(Date.now() < end, `${what} did not come`);
-    await new Promise((r) => setTimeout(r, 20));
-  }
-}
 
 // aisdk returns a world, what prompts the agent in it, and what ends the agent. With
 // `persist` all prompts share a session; without it each has an agent of its own.
@@ -45,7 +29,7 @@ function aisdk(t, { persist = false, ...options }) {
     wire().filter((m) => m.from === "start").flatMap((m) => m.text.split(" "));
   const end = () => {
     provider.cleanup();
-    return until("the end of the agent", () => !processes().some(alive));
+    return look("the end of the agent", () => !processes().some(alive));
   };
   w.ends.push(async () => {
     await end();
@@ -90,7 +74,7 @@ describe("the AI SDK", { concurrency: true }, () => {
     const { w, prompt, end } = aisdk(t, { script: [
       call("bash", { command: "touch ran; sleep 600; touch after" }), { text: "Late." }] });
     prompt("work").catch(() => {});
-    await until("the command", () => fs.existsSync(w.path("ran")));
+    await look("the command", () => fs.existsSync(w.path("ran")));
     await end(); // its abort signal reaches no agent, so it ends the process
     assert.ok(!fs.existsSync(w.path("after")));
   });

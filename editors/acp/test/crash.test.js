@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { M, call, connect, edit, world } from "./harness.js";
+import { M, alive, call, connect, edit, look, world } from "./harness.js";
 
 const client = fileURLToPath(new URL("killed-client.js", import.meta.url));
 const slowly = { text: "x".repeat(1500), chunks: 1500, delayMs: 40 };
@@ -13,20 +13,6 @@ const escape = "setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c
 
 // In a sandbox a command would write process ids that mean nothing outside it.
 const seen = { AGENT_LSP_SANDBOX: "off" };
-
-function alive(pid) {
-  try {
-    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
-// look waits for what tells nobody: a file, the end of a process.
-async function look(what, f) {
-  for (const end = Date.now() + 300000; Date.now() < end; await new Promise((r) => setTimeout(r, 25))) if (f()) return;
-  assert.fail(`${what} did not come`);
-}
 
 const pids = (w) => w.read("pids").split("\n").filter(Boolean).map(Number);
 

@@ -132,6 +132,24 @@ export async function connect(t, w, { env, permission, elicit, readFile, writeFi
   return c;
 }
 
+// alive reports whether a process exists and is no zombie.
+export function alive(pid) {
+  try {
+    process.kill(Number(pid), 0);
+    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+// look waits for what sends no message: a file, the end of a process.
+export async function look(what, f) {
+  for (const end = Date.now() + 300000; !f(); ) {
+    assert.ok(Date.now() < end, `${what} did not come`);
+    await new Promise((r) => setTimeout(r, 25));
+  }
+}
+
 // code is the JSON-RPC code of a refused request.
 export async function code(promise) {
   try {

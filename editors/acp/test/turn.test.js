@@ -2,21 +2,12 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { M, call, code, connect, edit, world } from "./harness.js";
+import { M, alive, call, code, connect, edit, world } from "./harness.js";
 
 const bash = (command, more = {}) => call("bash", { command, ...more });
 // slowly is an answer that has begun once a piece of it is seen, so its line of the script is used.
 const slowly = { text: "x".repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: "too late" };
-
-function alive(pid) {
-  try {
-    process.kill(pid, 0);
-    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
 
 test("a command asks with its exact text, and shows its output while it runs", async (t) => {
   const w = world(t, { script: [bash("echo first; touch started; while [ ! -e go ]; do sleep 0.05; done; echo second > out.txt; echo second"), { expect: { lastTool: "second" }, text: "done" }] });
