@@ -9,16 +9,19 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // questions puts questions of tools, the policy and MCP servers to the user, in the session that
 // the client knows.
 type questions struct {
+	*host.Questions
 	peer     *rpc.Peer
 	sessions *liveSessions
 	notices  *notices
@@ -27,16 +30,43 @@ type questions struct {
 // ask puts a question of the model's to the user.
 func (q *questions) ask(ctx context.Context, call *agent.Call, question tools.Question) (tools.Answer, error) {
 	session, _ := q.sessions.owner(call.SessionID, call.TurnID)
-	p := wire.AskParams{SessionID: session, Question: question.Text, Multi: question.Multi}
+	p := host.Question{SessionID: session, Text: question.Text, Multi: question.Multi}
 	for _, o := range question.Options {
-		p.Options = append(p.Options, wire.AskOption{Label: o.Label, Description: o.Description})
+		p.Options = append(p.Options, host.Option(o))
 	}
-	res, err := q.peer.Question(ctx, p)
-	if errors.Is(err, rpc.ErrUnsupported) {
+	a, err := q.Put(ctx, p)
+	if errors.Is(err, host.ErrUnsupported) {
 		q.notices.send("warning", "The agent had a question, but this editor has no way to ask it: "+question.Text)
 		return tools.Answer{Declined: true}, nil
 	}
-	return tools.Answer{Text: res.Answer, Declined: res.Declined}, err
+	return tools.Answer{Text: a.Text, Declined: a.Declined}, err
+}
+
+// The answers to the question of askReload.
+const (
+	reloadLabel = "Reload from disk"
+	keepLabel   = "Keep the buffer"
+)
+
+// askReload is workspace.Options.AskReload.
+func (q *questions) askReload(ctx context.Context, name string) workspace.ReloadAnswer {
+	a, err := q.Put(ctx, host.Question{
+		Text: name + " was changed on disk outside the editor, and its buffer has unsaved changes. " +
+			"Which text do you want to keep?",
+		Options: []host.Option{
+			{Label: keepLabel, Description: "the file is overwritten when you save"},
+			{Label: reloadLabel, Description: "a single undo restores your text"},
+		},
+	})
+	switch {
+	case err != nil || a.Declined:
+		return ""
+	case a.Text == reloadLabel:
+		return workspace.ReloadDisk
+	case a.Text == keepLabel:
+		return workspace.KeepBuffer
+	}
+	return ""
 }
 
 // save lets the editor save documents; offered is false if it cannot.
@@ -53,26 +83,29 @@ func (q *questions) save(
 
 var _ policy.Separate = (*questions)(nil)
 
-// Separately implements policy.Separate.
-func (q *questions) Separately() bool { return q.peer.Separately() }
-
 // Ask asks for permissions.
 func (q *questions) Ask(ctx context.Context, list []policy.Question) []policy.Reply {
 	mine := append([]policy.Question(nil), list...)
 	for i := range mine {
 		mine[i].SessionID, mine[i].TurnID = q.sessions.owner(mine[i].SessionID, mine[i].TurnID)
 	}
-	return q.peer.Ask(ctx, mine)
+	return q.Questions.Ask(ctx, mine)
 }
 
 // elicit asks the user what an MCP server wants to know.
 func (q *questions) elicit(ctx context.Context, e mcp.Elicitation) (string, map[string]any) {
 	session, _ := q.sessions.owner(firstOf(e.SessionID, q.sessions.any()), "")
-	return elicited(ctx, e, session, q.peer.Field)
+	return elicited(ctx, e, session, q.putField)
+}
+
+// putField asks for a field of a form.
+func (q *questions) putField(ctx context.Context, question host.Question) (host.Answer, error) {
+	question.Field = true
+	return q.Put(ctx, question)
 }
 
 // questioner puts one question to the user.
-type questioner func(ctx context.Context, q wire.AskParams) (wire.AskResult, error)
+type questioner func(ctx context.Context, q host.Question) (host.Answer, error)
 
 // grants are the policy's grants on the wire.
 type grants struct{ engine *policy.Engine }

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/project"
@@ -35,6 +36,7 @@ type daemon struct {
 	redact    *policy.Redactor
 	folders   *folders
 	peer      *rpc.Peer
+	host      *host.Host
 	settings  *settings
 	notices   *notices
 	sessions  *liveSessions
@@ -125,7 +127,9 @@ func (d *daemon) build(init rpc.Init, o coreOptions) error {
 	if d.providers, err = newProviders(resolver, o.scriptFile); err != nil {
 		return err
 	}
-	d.questions = &questions{peer: init.Peer, sessions: d.sessions, notices: d.notices}
+	d.questions = &questions{
+		Questions: host.NewQuestions(), peer: init.Peer, sessions: d.sessions, notices: d.notices,
+	}
 	d.openWorkspace(init)
 	d.openPolicy()
 	d.openTools(o.terminal)
@@ -143,6 +147,10 @@ func (d *daemon) build(init rpc.Init, o coreOptions) error {
 		log: d.log, folders: d.folders, workspace: d.workspace, config: get,
 		library: d.openLibrary(), later: d.mcp.hub.Later, closing: make(chan struct{}),
 	}
+	d.host = host.New(host.Options{
+		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live,
+		Questions: d.questions.Questions, Prepare: d.prepare, Closed: d.closed,
+	})
 	return nil
 }
 
@@ -157,7 +165,7 @@ func (d *daemon) openWorkspace(init rpc.Init) {
 		Home: Lookup(d.processes.env, "HOME"), OnProposal: init.Peer.ProposalChanged,
 		OnNotice: init.Peer.Notice, Format: d.processes.format, Before: d.language.beforeEdit,
 		OnDisk: d.language.filesChanged, Check: d.language.afterEdit,
-		Look: init.Peer.EditorOpen, AskReload: init.Peer.AskReload,
+		Look: init.Peer.EditorOpen, AskReload: d.questions.askReload,
 	})
 	d.language.open(d.workspace)
 }
@@ -208,7 +216,9 @@ func (d *daemon) jobsOf() jobs {
 func (d *daemon) core() *rpc.Core {
 	return &rpc.Core{
 		ViewDir:   d.folders.file("views"),
-		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live, Prepare: d.prepare, Ready: d.ready, Closed: d.closed, FoldersChanged: d.mcp.hub.RootsChanged,
+		Host:      d.host,
+		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live,
+		Ready: d.ready, FoldersChanged: d.mcp.hub.RootsChanged,
 		Models: func(ctx context.Context) ([]wire.Model, error) { return d.providers.list(ctx, d.settings.config()) },
 		TestModel: func(ctx context.Context, ref string) wire.ModelTest {
 			t := d.providers.test(ctx, d.settings.config(), ref)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
@@ -65,15 +65,15 @@ func agreed(
 	session string,
 	ask questioner,
 ) (action string) {
-	yes := wire.AskParams{
+	yes := host.Question{
 		SessionID: session,
-		Question:  fmt.Sprintf("%s asks: %s", q.Server, q.Message),
-		Options:   []wire.AskOption{{Label: acceptLabel}, {Label: "Decline"}},
+		Text:      fmt.Sprintf("%s asks: %s", q.Server, q.Message),
+		Options:   []host.Option{{Label: acceptLabel}, {Label: "Decline"}},
 	}
 	switch res, err := ask(ctx, yes); {
 	case err != nil:
 		return "cancel"
-	case res.Declined || res.Answer != acceptLabel:
+	case res.Declined || res.Text != acceptLabel:
 		return "decline"
 	}
 	return "accept"
@@ -141,9 +141,9 @@ func (f field) ask(
 		}
 		res, err := ask(
 			ctx,
-			wire.AskParams{
+			host.Question{
 				SessionID: session,
-				Question:  text,
+				Text:      text,
 				Options:   f.options(),
 				Multi:     f.Type == "array",
 			},
@@ -154,7 +154,7 @@ func (f field) ask(
 		case res.Declined:
 			return nil, false, "decline"
 		}
-		answer := strings.TrimSpace(res.Answer)
+		answer := strings.TrimSpace(res.Text)
 		switch {
 		case answer == "" && f.Default != nil:
 			return f.Default, true, "accept"
@@ -201,17 +201,17 @@ func (f field) shown(v any) string {
 	return text
 }
 
-func (f field) options() []wire.AskOption {
-	var out []wire.AskOption
+func (f field) options() []host.Option {
+	var out []host.Option
 	for _, c := range f.choices() {
-		o := wire.AskOption{Label: c.Title}
+		o := host.Option{Label: c.Title}
 		if f.Default != nil && f.shown(f.Default) == c.Title {
 			o.Description = "default"
 		}
 		out = append(out, o)
 	}
 	if len(out) > 0 && !f.required && f.Default == nil {
-		out = append(out, wire.AskOption{Label: skipLabel, Description: "leave it out"})
+		out = append(out, host.Option{Label: skipLabel, Description: "leave it out"})
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
@@ -40,21 +40,21 @@ func TestElicitation(t *testing.T) {
 				t.Fatal(err)
 			}
 			shown := ""
-			ask := func(_ context.Context, q wire.AskParams) (wire.AskResult, error) {
-				shown += q.Question + "\n"
+			ask := func(_ context.Context, q host.Question) (host.Answer, error) {
+				shown += q.Text + "\n"
 				for _, o := range q.Options {
 					shown += "- " + o.Label + " " + o.Description + "\n"
 				}
 				for part, list := range c.answers {
-					if strings.Contains(q.Question, part) {
+					if strings.Contains(q.Text, part) {
 						answer := list[0]
 						if len(list) > 1 {
 							c.answers[part] = list[1:]
 						}
-						return wire.AskResult{Answer: answer}, nil
+						return host.Answer{Text: answer}, nil
 					}
 				}
-				return wire.AskResult{}, nil
+				return host.Answer{}, nil
 			}
 			action, content := elicited(
 				context.Background(),
@@ -84,11 +84,11 @@ func TestElicitation(t *testing.T) {
 func TestElicitationIsTheUsersToAccept(t *testing.T) {
 	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline", "": "decline", "error": "cancel"} {
 		asked := ""
-		ask := func(_ context.Context, q wire.AskParams) (wire.AskResult, error) {
-			if asked = q.Question; answer == "error" {
-				return wire.AskResult{}, errors.New("nobody is there")
+		ask := func(_ context.Context, q host.Question) (host.Answer, error) {
+			if asked = q.Text; answer == "error" {
+				return host.Answer{}, errors.New("nobody is there")
 			}
-			return wire.AskResult{Answer: answer, Declined: answer == ""}, nil
+			return host.Answer{Text: answer, Declined: answer == ""}, nil
 		}
 		got, _ := elicited(context.Background(), mcp.Elicitation{Server: "files", Message: "Delete all?"}, "s", ask)
 		if got != want || asked != "files asks: Delete all?" {

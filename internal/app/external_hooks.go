@@ -5,14 +5,14 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/hooks"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 )
 
 // externalHooks are the commands that the settings name for the points of a session. They are made anew when those
 // change, so that what the user sets, or trusts, counts from the next point on.
 type externalHooks struct {
 	d    *daemon
-	info rpc.SessionInfo
+	info host.SessionInfo
 
 	mu   sync.Mutex
 	made bool

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"go.lsp.dev/jsonrpc2"
 
@@ -53,7 +54,7 @@ func (l *languageServers) editorQuery(ctx context.Context, ask langserver.Questi
 	}
 	raw, err := l.peer.EditorQuery(ctx, q)
 	var answer *jsonrpc2.Error
-	if errors.Is(err, rpc.ErrUnsupported) || errors.As(err, &answer) && answer.Code == jsonrpc2.MethodNotFound {
+	if errors.Is(err, host.ErrUnsupported) || errors.As(err, &answer) && answer.Code == jsonrpc2.MethodNotFound {
 		return nil, langserver.ErrNotOffered
 	}
 	return raw, err

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
 )
 
 // notices shows the user warnings of the whole connection, and warnings of a session only once.
@@ -46,7 +46,7 @@ func (n *notices) send(level, text string) {
 }
 
 // flush shows the notices that waited, in the first session.
-func (n *notices) flush(info rpc.SessionInfo) {
+func (n *notices) flush(info host.SessionInfo) {
 	n.mu.Lock()
 	early := n.early
 	n.early, n.greeted = nil, true
@@ -57,7 +57,7 @@ func (n *notices) flush(info rpc.SessionInfo) {
 }
 
 // once shows those warnings that no session has shown yet.
-func (n *notices) once(info rpc.SessionInfo, warnings []string) {
+func (n *notices) once(info host.SessionInfo, warnings []string) {
 	for _, w := range warnings {
 		n.mu.Lock()
 		shown := n.shown[w]

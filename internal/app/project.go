@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
 	"github.com/agent-lsp/agent-lsp/internal/project"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -19,7 +19,7 @@ func (d *daemon) openProject() *project.Project {
 }
 
 // instructions are the project's, for the system prompt of a session.
-func (d *daemon) instructions(info rpc.SessionInfo) string {
+func (d *daemon) instructions(info host.SessionInfo) string {
 	var rules project.Rules
 	if c := info.Config(); c.Project != nil {
 		rules = project.Rules{Names: c.Project.Instructions, MaxBytes: c.Project.MaxBytes}
@@ -59,7 +59,7 @@ func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 
 // fileAgents are the agents that Markdown files define. A file cannot widen what an agent may do: it has
 // at most its parent's permissions.
-func (d *daemon) fileAgents(info rpc.SessionInfo) []subagent.Agent {
+func (d *daemon) fileAgents(info host.SessionInfo) []subagent.Agent {
 	files, _ := d.project.Agents()
 	var out []subagent.Agent
 	for _, f := range files {
@@ -75,7 +75,7 @@ func (d *daemon) fileAgents(info rpc.SessionInfo) []subagent.Agent {
 }
 
 // infoForListing stands for a session where tools are listed without one.
-func infoForListing(d *daemon) rpc.SessionInfo {
-	return rpc.SessionInfo{ID: "listing", Cwd: d.folders.root, Config: func() config.Config { return *d.settings.config() },
+func infoForListing(d *daemon) host.SessionInfo {
+	return host.SessionInfo{ID: "listing", Cwd: d.folders.root, Config: func() config.Config { return *d.settings.config() },
 		Notice: func(string, string) {}}
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/memory"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -23,7 +23,7 @@ import (
 // sessionParts is what a session needs of the daemon between its model calls.
 type sessionParts struct {
 	d        *daemon
-	info     rpc.SessionInfo
+	info     host.SessionInfo
 	started  time.Time
 	builtin  []agent.Tool
 	remember []agent.Tool
@@ -41,7 +41,7 @@ type sessionParts struct {
 }
 
 // prepare makes the engine's options for a session.
-func (d *daemon) prepare(ctx context.Context, info rpc.SessionInfo) (agent.Options, error) {
+func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Options, error) {
 	set := info.Config
 	info.Config = func() config.Config { return inMode(set()) }
 	p := d.parts(info, parentage{})
@@ -74,7 +74,7 @@ type parentage struct {
 // owner is the session that a client knows.
 func (p *sessionParts) owner() string { return firstOf(p.user, p.info.ID) }
 
-func (d *daemon) parts(info rpc.SessionInfo, parents parentage) *sessionParts {
+func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents, budget: tools.NewBudget(), recalled: map[string]bool{}}
 	sess := tools.Session{
 		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Catalog: p.catalog, Pending: p.pending, Missing: p.missing,

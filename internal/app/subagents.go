@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
 )
 
 // childIDs numbers the sessions of sub-agents; they are not stored.
@@ -30,7 +30,7 @@ func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 }
 
 // agentList are the agents of a session's settings and of the workspace's files; the settings' win.
-func (d *daemon) agentList(info rpc.SessionInfo, c *config.Config) []subagent.Agent {
+func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.Agent {
 	byName := map[string]subagent.Agent{}
 	for _, a := range d.fileAgents(info) {
 		byName[strings.ToLower(a.Name)] = a
@@ -61,7 +61,7 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 	}
 	id := fmt.Sprintf("%s/%s-%d", s.Parent, s.Agent.Name, childIDs.Add(1))
 	options := parent.turnOptions()
-	info := rpc.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice, Notify: parent.info.Notify,
+	info := host.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice, Notify: parent.info.Notify,
 		Config: func() config.Config {
 			return childConfig(withOptions(parent.info.Config(), options), s)
 		}}

@@ -27,6 +27,7 @@ type Options struct {
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
+	Questions *Questions // what is asked of the user; nil: nothing is
 	// Prepare returns the engine's options for a session that is created or loaded: Environment,
 	// Approver, Spill, QueueLimit, Locks, Bug. The host sets ID, Cwd, Sink, Store and Restored
 	// afterwards (Restored.ResultFor and Activated are kept).
@@ -89,6 +90,10 @@ func New(o Options) *Host {
 		byID:    map[string]*Session{},
 		loading: map[string]chan struct{}{},
 	}
+	if h.opts.Questions == nil {
+		h.opts.Questions = NewQuestions()
+	}
+	h.opts.Questions.host = h
 	h.subscribers.Store(&[]Subscriber{})
 	h.watchers.Store(&[]Watcher{})
 	return h
@@ -133,6 +138,9 @@ type ConfigChanged struct {
 
 // QuestionClosed reports that a question to the user needs no answer.
 type QuestionClosed struct{ RequestID string }
+
+// Questions returns what is asked of the user.
+func (h *Host) Questions() *Questions { return h.opts.Questions }
 
 // Subscribe begins to tell s what happens in all sessions.
 func (h *Host) Subscribe(s Subscriber) {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
-	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // asking is a question that a person has not answered.
@@ -33,22 +33,41 @@ type answer struct {
 	err error
 }
 
-// Question asks the user something. Declined where the client gave no usable answer; the
-// error is ErrUnsupported where it has no way to ask, and ctx's cause where that ended first.
-func (p *Peer) Question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
-	res, err := p.Field(ctx, q)
-	if err == nil && res.Answer == "" {
-		res.Declined = true
+// askQuestion puts a question of a tool or a server. One of no session belongs to the current one.
+func (p *Peer) askQuestion(o *host.Open) {
+	id := o.SessionID
+	if id == "" {
+		id = p.s.sessions.currentID()
 	}
-	return res, err
+	q := wire.AskParams{
+		RequestID: o.ID, SessionID: id, Question: o.Question.Text, Multi: o.Question.Multi,
+	}
+	for _, option := range o.Question.Options {
+		q.Options = append(q.Options, wire.AskOption(option))
+	}
+	res, err := p.question(o.Context(), q)
+	switch {
+	case o.Context().Err() != nil:
+		if o.SessionID == "" {
+			p.moot(id, o.ID)
+		}
+	case err != nil:
+		p.failed(o, err)
+	default:
+		o.Answer(host.Answer{Text: res.Answer, Declined: res.Declined})
+	}
 }
 
-// Field is Question for a field of a form, which may be left empty: an empty answer is no refusal.
-func (p *Peer) Field(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
-	if q.RequestID == "" {
-		q.RequestID = newID("req_")
+// failed reports the error of a client that is still there.
+func (p *Peer) failed(o *host.Open, err error) {
+	if p.s.ctx.Err() == nil {
+		o.Fail(err)
 	}
-	if !p.s.client.claims.Ask {
+}
+
+// question asks by agent/ask, else by a message, as everything does that belongs to no session.
+func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
+	if !p.s.client.claims.Ask || q.SessionID == "" {
 		return p.askByMessage(ctx, q)
 	}
 	raw, err := p.ask(ctx, &asking{id: q.RequestID, sessionID: q.SessionID, method: wire.MethodAsk, params: q})
@@ -59,38 +78,6 @@ func (p *Peer) Field(ctx context.Context, q wire.AskParams) (wire.AskResult, err
 		return wire.AskResult{}, err
 	}
 	return answerFrom(raw), nil
-}
-
-// The answers to the question of AskReload.
-const (
-	reloadLabel = "Reload from disk"
-	keepLabel   = "Keep the buffer"
-)
-
-// AskReload is workspace.Options.AskReload.
-func (p *Peer) AskReload(ctx context.Context, name string) workspace.ReloadAnswer {
-	q := wire.AskParams{
-		RequestID: newID("req_"), SessionID: p.s.sessions.currentID(),
-		Question: name + " was changed on disk outside the editor, and its buffer has unsaved changes. Which text do you want to keep?",
-		Options: []wire.AskOption{
-			{Label: keepLabel, Description: "the file is overwritten when you save"},
-			{Label: reloadLabel, Description: "a single undo restores your text"},
-		},
-	}
-	ask := p.Question
-	if q.SessionID == "" {
-		ask = p.askByMessage
-	}
-	r, err := ask(ctx, q)
-	switch {
-	case err != nil || r.Declined:
-		return ""
-	case r.Answer == reloadLabel:
-		return workspace.ReloadDisk
-	case r.Answer == keepLabel:
-		return workspace.KeepBuffer
-	}
-	return ""
 }
 
 // answerFrom also accepts a list of labels, which a client may send for multi.
@@ -115,7 +102,7 @@ func clip(s string) string {
 }
 
 // ask sends a question and waits for the first answer to it, which may come to a
-// repetition (askAgain). When it returns, the client has been told of what was not answered.
+// repetition (askAgain). When it returns, the client has been told that no answer is needed.
 func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	ctx, done := context.WithCancel(ctx)
 	defer a.sent.Wait() // queueing $/cancelRequest never blocks
@@ -139,7 +126,6 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	case got := <-a.reply:
 		return got.raw, got.err
 	case <-ctx.Done():
-		p.moot(a)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -183,9 +169,9 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 }
 
 // moot says that a question no longer needs an answer.
-func (p *Peer) moot(a *asking) {
+func (p *Peer) moot(sessionID, requestID string) {
 	if h := p.s.sessions.host.Load(); h != nil {
-		h.CloseQuestion(a.sessionID, a.id)
+		h.CloseQuestion(sessionID, requestID)
 	}
 }
 
@@ -221,7 +207,7 @@ func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, t
 	})
 	if methodMissing(err) {
 		if !p.s.plain() || !p.s.client.actions {
-			return "", ErrUnsupported
+			return "", host.ErrUnsupported
 		}
 		raw, err = p.ask(ctx, &asking{id: id, sessionID: sessionID, text: text, titles: titles})
 	}
@@ -234,7 +220,7 @@ func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, t
 func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
 	if len(q.Options) == 0 {
 		// A message has buttons and no field: a free question cannot be asked this way.
-		return wire.AskResult{Declined: true}, ErrUnsupported
+		return wire.AskResult{Declined: true}, host.ErrUnsupported
 	}
 	text := q.Question
 	titles := make([]string, 0, len(q.Options))

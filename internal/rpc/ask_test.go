@@ -24,9 +24,9 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	h := c.peer.s.sessions.host.Load()
 	release := heldBack(h, made.SessionID) // as while a prompt is being answered
 	h.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
-	asked := make(chan wire.AskResult)
+	asked := make(chan host.Answer)
 	go func() {
-		r, _ := c.peer.Question(context.Background(), wire.AskParams{SessionID: made.SessionID, Question: "Which?"})
+		r, _ := h.Questions().Put(context.Background(), host.Question{SessionID: made.SessionID, Text: "Which?"})
 		asked <- r
 	}()
 	c.call("agent/session/list", map[string]any{}, nil) // time for a question that would not wait
@@ -37,7 +37,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 		t.Errorf("the question came as message %d, the turn's start as %d", at, told)
 	}
 	c.send(map[string]any{"id": q.ID, "result": map[string]any{"answer": "that"}})
-	if r := <-asked; r.Answer != "that" {
+	if r := <-asked; r.Text != "that" {
 		t.Errorf("answered %+v", r)
 	}
 }
@@ -50,7 +50,7 @@ func TestOpenQuestionsPrecedeTheLoadsAnswer(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = c.peer.Question(ctx, wire.AskParams{SessionID: id, Question: "which?"})
+		_, _ = c.core.Host.Questions().Put(ctx, host.Question{SessionID: id, Text: "which?"})
 	}()
 	c.wait("the question", isMethod(wire.MethodAsk))
 	for range 20 {

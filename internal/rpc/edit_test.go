@@ -174,7 +174,7 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 	}
 }
 
-// askPolicy asks the peer about everything.
+// askPolicy asks the user about everything.
 type askPolicy struct{ peer *Peer }
 
 func (a askPolicy) Approve(ctx context.Context, req agent.ApprovalRequest) (agent.Decision, error) {
@@ -182,7 +182,7 @@ func (a askPolicy) Approve(ctx context.Context, req agent.ApprovalRequest) (agen
 		return agent.Decision{Allow: true}, nil
 	}
 	req.Waiting()
-	replies := a.peer.Ask(ctx, []policy.Question{{
+	replies := a.peer.s.sessions.host.Load().Questions().Ask(ctx, []policy.Question{{
 		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run it", Reason: "it is a command",
 		Subject: *req.Subject, Options: []policy.Option{
 			{ID: "yes", Name: "Allow once", Kind: policy.AllowOnce}, {ID: "no", Name: "Reject", Kind: policy.RejectOnce},

@@ -127,7 +127,7 @@ func fuzzRequests(t *testing.T, methods []string, script string) {
 	var c *testClient
 	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")},
 		opts:   func(o *Options) { o.Log = slog.New(log) },
-		core:   func(core *Core) { core.ViewDir = filepath.Join(root, ".views") },
+		core:   func(core *testCore) { core.ViewDir = filepath.Join(root, ".views") },
 		answer: func(m msg) any { return map[string]any{"applied": false, "declined": true} }})
 	c.notify(methodDidOpen, map[string]any{"textDocument": map[string]any{"uri": pathToURI(path), "languageId": "text", "version": 1, "text": tenLines}})
 	turn := c.prompt("", "edit it")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"go.uber.org/goleak"
 
@@ -107,13 +108,19 @@ type testClient struct {
 	peer    *Peer
 }
 
+// testCore is what a connection's Core and its host are made of.
+type testCore struct {
+	Core
+	host.Options
+}
+
 type harnessOptions struct {
 	model  agent.Model
 	tools  []agent.Tool
 	dir    string // of sessions, to share between daemons
 	root   string
 	ready  func() error
-	core   func(*Core)
+	core   func(*testCore)
 	prompt func(*agent.Options, *Peer)
 	stuck  bool          // nobody reads
 	answer func(msg) any // what the client answers to a request; nil: it leaves them to the test
@@ -157,9 +164,11 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 	}
 	library := session.Open(h.dir)
 	ws := workspace.New(workspace.Options{Client: in.Peer, WorkingDir: h.root, OnProposal: in.Peer.ProposalChanged, OnNotice: in.Peer.Notice})
-	c.core = &Core{
+	core := &testCore{Core: Core{
 		Workspace: ws, Library: library, Settings: plainSettings{},
-		Prepare: func(context.Context, SessionInfo) (agent.Options, error) {
+		Close: func(context.Context) error { ws.Close(); return library.Close() },
+	}, Options: host.Options{
+		Prepare: func(context.Context, host.SessionInfo) (agent.Options, error) {
 			o := agent.Options{
 				Environment: agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
 					return agent.Step{Models: []agent.Model{h.model}, Tools: tools}, nil
@@ -170,14 +179,17 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 			}
 			return o, nil
 		},
-		Close: func(context.Context) error { ws.Close(); return library.Close() },
-	}
+	}}
+	c.core = &core.Core
 	if h.ready != nil {
 		c.core.Ready = func(string, string) error { return h.ready() }
 	}
 	if h.core != nil {
-		h.core(c.core)
+		h.core(core)
 	}
+	core.Options.Workspace, core.Options.Library = ws, library
+	core.Options.Settings = core.Core.Settings
+	c.core.Host = host.New(core.Options)
 	return c.core, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -91,10 +90,8 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	}
 	core.Workspace.SetRoots(s.client.folders)
 	s.core = core
-	s.sessions.host.Store(host.New(host.Options{
-		Workspace: core.Workspace, Library: core.Library, Settings: core.Settings,
-		Prepare: core.Prepare, Closed: core.Closed,
-	}))
+	s.sessions.host.Store(core.Host)
+	s.detach = core.Host.Questions().Attach(s.peer)
 	if s.client.claimed {
 		s.subscribe()
 		if s.client.claims.Editor.Reveal {

@@ -141,7 +141,7 @@ func TestOddNotificationsAreIgnored(t *testing.T) {
 }
 
 func TestPanicsAreSurvived(t *testing.T) {
-	c := claimed(t, harnessOptions{core: func(core *Core) {
+	c := claimed(t, harnessOptions{core: func(core *testCore) {
 		core.Models = func(context.Context) ([]wire.Model, error) { panic("boom") }
 	}})
 	m := c.refused(wire.CodeInternalError, wire.MethodModels, map[string]any{})

@@ -40,25 +40,21 @@ type Init struct {
 	Features              workspace.ClientFeatures
 }
 
-// Core is what answers a connection's requests. Workspace, Library, Settings and Prepare are
+// Core is what answers a connection's requests. Host, Workspace, Library and Settings are
 // required. A nil function or interface means that the part does not exist; its requests
 // answer with an empty list or say so.
 type Core struct {
+	// Host holds the sessions. It was made with this Workspace, Library and Settings.
+	Host *host.Host
 	// Workspace must have been made with Init.Peer as Client, Peer.ProposalChanged as
 	// OnProposal and Peer.Notice as OnNotice. Serve sets its encoding and roots.
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
-	// Prepare returns the engine's options for a session that is created or loaded: Environment, Approver,
-	// Spill, QueueLimit, Locks, Bug. The caller sets ID, Cwd, Sink, Store and Restored afterwards
-	// (Restored.ResultFor and Activated are kept).
-	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
 	// Ready is called before a message may start a turn in an idle session. Its error refuses the message.
 	// It must be quick. model is the reference that the message asks for, "" that of the settings.
 	// nil: always ready.
 	Ready func(sessionID, model string) error
-	// Closed is told that a session is no longer loaded: end its jobs where deleted.
-	Closed func(sessionID string, deleted bool)
 	// FoldersChanged is told that the workspace folders are others now. It must not block. nil: nobody is.
 	FoldersChanged func()
 
@@ -83,9 +79,6 @@ type Core struct {
 	// ViewDir is where transcripts and diffs are written for editors that can only show files.
 	ViewDir string
 }
-
-// SessionInfo says which session Prepare is asked about.
-type SessionInfo = host.SessionInfo
 
 // Settings merges the layers of configuration.
 type Settings interface {

@@ -12,6 +12,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -30,10 +31,6 @@ const (
 	messageInfo    = 3
 	messageLog     = 4
 )
-
-// ErrUnsupported says that the client neither claims the request nor has a way of plain LSP
-// for it.
-var ErrUnsupported = errors.New("the editor does not offer this")
 
 // Peer is the client as the other parts see it. Its methods may be called from any
 // goroutine; those that ask return when the client has answered or ctx has ended, and leave
@@ -178,10 +175,10 @@ func textEditsTo(edits []workspace.TextEdit) []any {
 // Claims says what the client claimed for itself.
 func (p *Peer) Claims() wire.ClientCapability { return p.s.client.claims }
 
-// EditorQuery asks the editor's own language servers. ErrUnsupported where it does not claim that.
+// EditorQuery asks the editor's own language servers; host.ErrUnsupported without the claim.
 func (p *Peer) EditorQuery(ctx context.Context, q wire.EditorQueryParams) (json.RawMessage, error) {
 	if !p.s.client.claims.Editor.Query {
-		return nil, ErrUnsupported
+		return nil, host.ErrUnsupported
 	}
 	limit := editorTimeout
 	if q.Settle != nil {
@@ -196,7 +193,7 @@ func (p *Peer) EditorQuery(ctx context.Context, q wire.EditorQueryParams) (json.
 func (p *Peer) EditorSave(ctx context.Context, uris []string) (wire.EditorSaveResult, error) {
 	var result wire.EditorSaveResult
 	if !p.s.client.claims.Editor.Save {
-		return result, ErrUnsupported
+		return result, host.ErrUnsupported
 	}
 	err := p.editor(ctx, wire.MethodEditorSave, wire.EditorSaveParams{URIs: nonNil(uris)}, &result)
 	return result, err
@@ -205,7 +202,7 @@ func (p *Peer) EditorSave(ctx context.Context, uris []string) (wire.EditorSaveRe
 // EditorReveal shows a place without taking the focus.
 func (p *Peer) EditorReveal(ctx context.Context, params wire.EditorRevealParams) (bool, error) {
 	if !p.s.client.claims.Editor.Reveal {
-		return false, ErrUnsupported
+		return false, host.ErrUnsupported
 	}
 	var result wire.EditorRevealResult
 	err := p.editor(ctx, wire.MethodEditorReveal, params, &result)
@@ -215,7 +212,7 @@ func (p *Peer) EditorReveal(ctx context.Context, params wire.EditorRevealParams)
 // EditorShowDiff opens a proposal's diff.
 func (p *Peer) EditorShowDiff(ctx context.Context, params wire.EditorShowDiffParams) (bool, error) {
 	if !p.s.client.claims.Editor.ShowDiff {
-		return false, ErrUnsupported
+		return false, host.ErrUnsupported
 	}
 	var result wire.EditorShowDiffResult
 	err := p.editor(ctx, wire.MethodEditorShowDiff, params, &result)

@@ -5,81 +5,64 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.lsp.dev/uri"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-var _ policy.Separate = (*Peer)(nil)
+var _ host.Asker = (*Peer)(nil)
 
 // Separately says that the client shows each permission by itself.
 func (p *Peer) Separately() bool { return p.s.client.claims.Permission }
 
-// Ask shows permissions to the user: each by agent/requestPermission where the client claims
+// Ask shows questions to the user: a permission by agent/requestPermission where the client claims
 // that, else all of them, which are of one moment, folded into one window/showMessageRequest.
-// A reply that is null, of the wrong shape or names no option is a refusal, and so is the
-// error of a client that knows neither way; then the session says so.
-func (p *Peer) Ask(ctx context.Context, questions []policy.Question) []policy.Reply {
-	if !p.s.client.claims.Permission {
-		return p.askFolded(ctx, questions)
+// A reply that is null, of the wrong shape or names no option is a refusal.
+func (p *Peer) Ask(questions []*host.Open) {
+	if questions[0].Question != nil {
+		p.askQuestion(questions[0])
+		return
 	}
-	replies := make([]policy.Reply, len(questions))
-	missing := make([]bool, len(questions))
+	if !p.s.client.claims.Permission {
+		p.askFolded(questions)
+		return
+	}
 	var wg sync.WaitGroup
-	for i, q := range questions {
+	for _, o := range questions {
 		wg.Go(func() {
-			if replies[i], missing[i] = p.askOne(ctx, q); !missing[i] {
-				q.Answer(replies[i])
+			if !p.askOne(o) {
+				p.askFolded([]*host.Open{o})
 			}
 		})
 	}
 	wg.Wait()
-	for i, q := range questions {
-		if missing[i] {
-			replies[i] = p.askFolded(ctx, []policy.Question{q})[0]
-		}
-	}
-	return replies
 }
 
-// askOne sends one agent/requestPermission; missing says that the client does not know it.
-func (p *Peer) askOne(ctx context.Context, q policy.Question) (reply policy.Reply, missing bool) {
-	ctx, done := untilGone(ctx, q)
-	defer done()
-	params := permissionTo(q)
-	raw, err := p.ask(ctx, &asking{id: params.RequestID, sessionID: q.SessionID, method: wire.MethodRequestPermission, params: params})
-	if err != nil {
-		return policy.Reply{Cancelled: true}, methodMissing(err)
+// askOne sends one agent/requestPermission. It reports whether the client knows it.
+func (p *Peer) askOne(o *host.Open) (known bool) {
+	q := o.Permission
+	raw, err := p.ask(o.Context(), &asking{
+		id: o.ID, sessionID: o.SessionID, method: wire.MethodRequestPermission,
+		params: permissionTo(o.ID, q),
+	})
+	switch {
+	case methodMissing(err):
+		return false
+	case err != nil:
+		p.failed(o, err)
+	default:
+		o.Reply(replyFrom(raw, q.Options))
 	}
-	return replyFrom(raw, q.Options), false
+	return true
 }
 
-// untilGone returns a context that also ends when nobody waits for the answer any more.
-func untilGone(ctx context.Context, q policy.Question) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	if q.Gone == nil {
-		return ctx, cancel
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-q.Gone:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel()
-		<-ended
-	}
-}
-
-func permissionTo(q policy.Question) wire.RequestPermissionParams {
+func permissionTo(id string, q *policy.Question) wire.RequestPermissionParams {
 	out := wire.RequestPermissionParams{
-		RequestID: newID("req_"), SessionID: q.SessionID, TurnID: q.TurnID, ItemID: q.ItemID,
+		RequestID: id, SessionID: q.SessionID, TurnID: q.TurnID, ItemID: q.ItemID,
 		Title: q.Title, Reason: q.Reason, Preview: q.Preview, Sandbox: string(q.Sandbox),
 		Subject: wire.Subject{Kind: string(q.Subject.Kind), Command: q.Subject.Command, Cwd: pathToURI(q.Subject.Cwd), URIs: urisTo(q.Subject.Paths)},
 		Options: make([]wire.PermissionOption, 0, len(q.Options)),
@@ -114,35 +97,49 @@ func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	return policy.Reply{Cancelled: true, Feedback: clip(o.string("feedback"))}
 }
 
-// askFolded asks about all questions by one message, and about each by its own where the user wants that.
-func (p *Peer) askFolded(ctx context.Context, questions []policy.Question) []policy.Reply {
-	replies := make([]policy.Reply, len(questions))
-	text, titles := foldedMessage(questions)
-	title, err := p.messageRequest(ctx, newID("req_"), questions[0].SessionID, text, titles)
-	if err == ErrUnsupported {
-		p.noticeIn(questions[0].SessionID, "warning",
-			"refused, because the editor has no way to ask you: "+questions[0].Title)
-	}
-	for i, q := range questions {
-		if title == eachTitle && len(questions) > 1 {
-			replies[i] = p.askAlone(ctx, q)
-			continue
+// askFolded asks about all questions by one message, and about each by its own where the user wants
+// that.
+func (p *Peer) askFolded(questions []*host.Open) {
+	ctx, done := untilAllEnd(questions)
+	defer done()
+	text, titles := foldedMessage(permissionsOf(questions))
+	first := questions[0]
+	title, err := p.messageRequest(ctx, first.ID, first.SessionID, text, titles)
+	for _, o := range questions {
+		switch {
+		case err != nil:
+			p.failed(o, err)
+		case title == eachTitle && len(questions) > 1:
+			if o.Context().Err() == nil { // the answer to another may have settled it
+				p.askFolded([]*host.Open{o})
+			}
+		default:
+			o.Reply(chosen(o.Permission.Options, title))
 		}
-		replies[i] = chosen(q.Options, title)
 	}
-	return replies
 }
 
-// askAlone asks about one of several questions, unless it needs no answer any more.
-func (p *Peer) askAlone(ctx context.Context, q policy.Question) policy.Reply {
-	ctx, done := untilGone(ctx, q)
-	defer done()
-	if ctx.Err() != nil {
-		return policy.Reply{Cancelled: true}
+// untilAllEnd returns a context that ends when no question needs an answer any more.
+func untilAllEnd(questions []*host.Open) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var left atomic.Int64
+	left.Store(int64(len(questions)))
+	for _, o := range questions {
+		context.AfterFunc(o.Context(), func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
 	}
-	reply := p.askFolded(ctx, []policy.Question{q})[0]
-	q.Answer(reply)
-	return reply
+	return ctx, cancel
+}
+
+func permissionsOf(questions []*host.Open) []policy.Question {
+	out := make([]policy.Question, len(questions))
+	for i, o := range questions {
+		out[i] = *o.Permission
+	}
+	return out
 }
 
 // foldedMessage says what is asked. One question offers its own options; of several only

@@ -71,6 +71,7 @@ type server struct {
 	nudger   atomic.Pointer[nudger] // nil: the client needs none
 	client   client                 // set by initialize, before anything reads it
 	core     *Core                  // likewise; nil before
+	detach   func()                 // likewise; its user is asked nothing after that
 }
 
 // Serve speaks with one client until it leaves: at the end of input, at exit, or when the
@@ -147,6 +148,7 @@ func (s *server) shutdown() {
 	s.await(s.inbounds.wait(), flushGrace)
 	s.unsubscribe()
 	if h != nil {
+		s.detach()
 		if err := h.CloseStores(); err != nil {
 			s.log.Warn("closing the stored sessions", "error", err)
 		}

@@ -358,9 +358,9 @@ func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 
 // A job may end while its session is being loaded: what it has to say reaches the session once that is there.
 func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
-	c := claimed(t, harnessOptions{core: func(core *Core) {
+	c := claimed(t, harnessOptions{core: func(core *testCore) {
 		prepare := core.Prepare
-		core.Prepare = func(ctx context.Context, info SessionInfo) (agent.Options, error) {
+		core.Prepare = func(ctx context.Context, info host.SessionInfo) (agent.Options, error) {
 			info.Notify(message.NewText(message.RoleUser, "the job has ended"), true)
 			return prepare(ctx, info)
 		}
@@ -377,7 +377,7 @@ func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	var c *testClient
 	asked := make(chan error, 1)
-	c = claimed(t, harnessOptions{core: func(core *Core) {
+	c = claimed(t, harnessOptions{core: func(core *testCore) {
 		core.Closed = func(id string, deleted bool) {
 			if !deleted {
 				return
@@ -399,9 +399,9 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 // A session is of use after it was read anew, also where the request for that was cancelled or could not be met.
 func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	fails := false
-	c := claimed(t, harnessOptions{core: func(core *Core) {
+	c := claimed(t, harnessOptions{core: func(core *testCore) {
 		prepare := core.Prepare
-		core.Prepare = func(ctx context.Context, info SessionInfo) (agent.Options, error) {
+		core.Prepare = func(ctx context.Context, info host.SessionInfo) (agent.Options, error) {
 			if fails {
 				return agent.Options{}, errors.New("not today")
 			}
@@ -436,9 +436,9 @@ func madeAtTheEnd(t *testing.T, how string) {
 	var c *testClient
 	ending, wakes := false, func() {}
 	var closed []string
-	c = claimed(t, harnessOptions{core: func(core *Core) {
+	c = claimed(t, harnessOptions{core: func(core *testCore) {
 		prepare := core.Prepare
-		core.Prepare = func(ctx context.Context, info SessionInfo) (agent.Options, error) {
+		core.Prepare = func(ctx context.Context, info host.SessionInfo) (agent.Options, error) {
 			if ending {
 				closing, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
@@ -529,7 +529,7 @@ func (m *meeting) change(mode string, meet func()) {
 // Of a session's own settings and the user's, which change at the same moment, both count.
 func TestSettingsThatChangeTogether(t *testing.T) {
 	m := &meeting{}
-	c := claimed(t, harnessOptions{core: func(core *Core) { core.Settings = m }})
+	c := claimed(t, harnessOptions{core: func(core *testCore) { core.Core.Settings = m }})
 	id := c.newSession()
 	configure := func(model string) {
 		c.call(wire.MethodSessionConfigure, map[string]any{"sessionId": id, "config": map[string]any{"model": model}}, nil)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"go.uber.org/goleak"
 
@@ -58,11 +59,16 @@ func launchAhead(t *testing.T, ahead string) *launched {
 			l.started <- root
 			l.capabilities <- init.Claims.Editor
 			ws := workspace.New(workspace.Options{StateDir: t.TempDir()})
-			return &rpc.Core{Workspace: ws, Library: store.Open(t.TempDir()), Settings: refusing{root}, Close: func(context.Context) error {
-				ws.Close()
-				l.closed <- root
-				return nil
-			}}, nil
+			library, settings := store.Open(t.TempDir()), refusing{root}
+			return &rpc.Core{
+				Host:      host.New(host.Options{Workspace: ws, Library: library, Settings: settings}),
+				Workspace: ws, Library: library, Settings: settings,
+				Close: func(context.Context) error {
+					ws.Close()
+					l.closed <- root
+					return nil
+				},
+			}, nil
 		}
 		return rpc.Serve(ctx, opts)
 	}

@@ -1,0 +1,230 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+)
+
+// user is a client that hands its questions to a test.
+type user struct {
+	asked    chan []*Open
+	returned chan struct{} // gets a value when an Ask has returned
+	left     chan struct{} // closed when the client is gone
+}
+
+func newUser() *user {
+	return &user{make(chan []*Open, 8), make(chan struct{}, 8), make(chan struct{})}
+}
+
+func (u *user) Ask(questions []*Open) {
+	defer func() { u.returned <- struct{}{} }()
+	u.asked <- questions
+	for _, q := range questions {
+		select {
+		case <-q.Context().Done():
+		case <-u.left:
+			return
+		}
+	}
+}
+
+func (u *user) Separately() bool { return true }
+
+// mute is a client without a way to ask.
+type mute struct{}
+
+func (mute) Separately() bool { return false }
+func (mute) Ask(questions []*Open) {
+	for _, q := range questions {
+		q.Fail(ErrUnsupported)
+	}
+}
+
+// ask puts a question and returns where its answer will be.
+func ask(ctx context.Context, q *Questions, question Question) chan Answer {
+	out := make(chan Answer, 1)
+	go func() {
+		a, err := q.Put(ctx, question)
+		if err != nil {
+			a.Text = err.Error()
+		}
+		out <- a
+	}()
+	return out
+}
+
+// closedIn records the ids of the questions that subscribers hear to be closed.
+func closedIn(h *Host) *closings {
+	c := &closings{}
+	h.Subscribe(c)
+	return c
+}
+
+type closings struct {
+	recorder
+	ids []string
+}
+
+func (c *closings) Notify(n Notification) {
+	if e, ok := n.Event.(QuestionClosed); ok {
+		c.ids = append(c.ids, e.RequestID)
+	}
+}
+
+// Two clients of one session are asked the same, also one that came later. The first answer counts
+// for both, the other client's question ends, and every subscriber is notified.
+func TestOneAnswersForAll(t *testing.T) {
+	h, s := oneSession(t)
+	told := closedIn(h)
+	one, two := newUser(), newUser()
+	q := h.Questions()
+	q.Attach(one)
+	answer := ask(t.Context(), q, Question{SessionID: s.ID, Text: "Which?"})
+	first := (<-one.asked)[0]
+	detach := q.Attach(two)
+	second := (<-two.asked)[0]
+	if first != second || second.Question.Text != "Which?" {
+		t.Fatalf("asked %+v and %+v", first, second)
+	}
+	second.Answer(Answer{Text: "that"})
+	first.Answer(Answer{Text: "too late"})
+	if a := <-answer; a != (Answer{Text: "that"}) {
+		t.Errorf("answered %+v", a)
+	}
+	<-one.returned
+	<-two.returned
+	if !slices.Equal(told.ids, []string{first.ID}) {
+		t.Errorf("told of %q, want %q", told.ids, first.ID)
+	}
+	detach()
+	answer = ask(t.Context(), q, Question{SessionID: s.ID, Text: "Alone?"})
+	(<-one.asked)[0].Answer(Answer{})
+	if a := <-answer; !a.Declined {
+		t.Errorf("an empty answer gave %+v", a)
+	}
+	if len(told.ids) != 1 || len(two.asked) != 0 {
+		t.Error("one client's own answer was announced, or a client that left was asked")
+	}
+}
+
+// A permission is answered once, by either client; the others that came with it stay open.
+func TestOnePermissionForAll(t *testing.T) {
+	h, s := oneSession(t)
+	told := closedIn(h)
+	one, two := newUser(), newUser()
+	q := h.Questions()
+	q.Attach(one)
+	q.Attach(two)
+	if !q.Separately() {
+		t.Error("both show each permission by itself")
+	}
+	gone := make(chan struct{})
+	answered := make(chan policy.Reply, 2)
+	list := []policy.Question{
+		{SessionID: s.ID, Title: "a", Answered: func(r policy.Reply) { answered <- r }},
+		{SessionID: s.ID, Title: "b", Gone: gone},
+	}
+	replies := make(chan []policy.Reply)
+	go func() { replies <- q.Ask(t.Context(), list) }()
+	open := <-one.asked
+	<-two.asked
+	open[0].Reply(policy.Reply{OptionID: "yes"})
+	if r := <-answered; r.OptionID != "yes" {
+		t.Errorf("the caller was told %+v", r)
+	}
+	close(gone) // the caller of the second has left
+	got := <-replies
+	if got[0].OptionID != "yes" || !got[1].Cancelled {
+		t.Errorf("replies %+v", got)
+	}
+	if len(told.ids) != 2 {
+		t.Errorf("told of %q, want both", told.ids)
+	}
+}
+
+// A client that leaves, or has no way to ask, leaves the question to the others.
+func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
+	h, s := oneSession(t)
+	q := h.Questions()
+	one, two := newUser(), newUser()
+	q.Attach(mute{})
+	q.Attach(one)
+	q.Attach(two)
+	answer := ask(t.Context(), q, Question{SessionID: s.ID, Text: "Which?"})
+	open := (<-one.asked)[0]
+	<-two.asked
+	close(one.left)
+	<-one.returned
+	open.Answer(Answer{Text: "two's"})
+	if a := <-answer; a.Text != "two's" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+// Without a client that can ask, a question ends immediately, a permission is refused, and the
+// session says why.
+func TestNoClientCanAsk(t *testing.T) {
+	for _, attach := range []bool{false, true} {
+		h, s := oneSession(t)
+		notices := make(chan string, 1)
+		h.Watch(func(_ string, e agent.Event) {
+			if e, ok := e.(agent.ItemCompleted); ok && e.Item.Type == agent.ItemNotice {
+				notices <- e.Item.Text
+			}
+		})
+		q := h.Questions()
+		if attach {
+			q.Attach(mute{})
+		}
+		_, err := q.Put(t.Context(), Question{SessionID: s.ID})
+		if !errors.Is(err, ErrUnsupported) {
+			t.Errorf("asked by no client: %v", err)
+		}
+		r := q.Ask(t.Context(), []policy.Question{{SessionID: s.ID, Title: "Run it"}})
+		if !r[0].Cancelled {
+			t.Errorf("permitted by no client: %+v", r)
+		}
+		if n := <-notices; !strings.Contains(n, "Run it") {
+			t.Errorf("the session says %q", n)
+		}
+	}
+}
+
+// A question ends with its context; then the subscribers are notified, and an answer has no effect.
+func TestAQuestionEndsWithItsContext(t *testing.T) {
+	h, s := oneSession(t)
+	told := closedIn(h)
+	one := newUser()
+	q := h.Questions()
+	q.Attach(one)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	answer := ask(ctx, q, Question{SessionID: s.ID})
+	open := (<-one.asked)[0]
+	cancel(errors.New("the turn was aborted"))
+	open.Answer(Answer{Text: "too late"})
+	if a := <-answer; a.Text != "the turn was aborted" || !a.Declined {
+		t.Errorf("answered %+v", a)
+	}
+	if !slices.Equal(told.ids, []string{open.ID}) {
+		t.Errorf("told of %q", told.ids)
+	}
+}
+
+// The only client leaves without an answer: the caller does not wait for ever.
+func TestTheOnlyClientLeaves(t *testing.T) {
+	h, s := oneSession(t)
+	one := newUser()
+	h.Questions().Attach(one)
+	answer := ask(t.Context(), h.Questions(), Question{SessionID: s.ID})
+	<-one.asked
+	close(one.left)
+	if a := <-answer; !a.Declined || a.Text != errLeft.Error() {
+		t.Errorf("answered %+v", a)
+	}
+}
