@@ -201,7 +201,7 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 	d.tools = tools.New(tools.Deps{
 		Workspace: d.workspace, Runner: d.processes.runner, Jobs: d.shared.jobs,
 		Ask: d.questions.ask, SaveDirty: unsaved.SaveDirty, Terminal: inTerminal(terminal),
-		Env:     d.commandEnv,
+		AskHost: d.askHost, Env: d.commandEnv,
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: policy.Secret,
 		SpillDir: d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
 	})

@@ -84,11 +84,14 @@ func classify(command string) agent.Effect {
 }
 
 func fetchOptions(c *config.Config) tools.FetchOptions {
-	f := c.Fetch
-	if f == nil {
-		return tools.FetchOptions{}
+	var o tools.FetchOptions
+	if f := c.Fetch; f != nil {
+		o = tools.FetchOptions{
+			Enabled: f.Enabled != nil && *f.Enabled, Hosts: f.Hosts, MaxBytes: f.MaxBytes, Timeout: orDefault(f.TimeoutMs, 0),
+		}
 	}
-	return tools.FetchOptions{Enabled: f.Enabled != nil && *f.Enabled, Hosts: f.Hosts, MaxBytes: f.MaxBytes, Timeout: orDefault(f.TimeoutMs, 0)}
+	o.Network, _ = networkLists(c) // configurePolicy reports what is wrong with them
+	return o
 }
 
 func shellOptions(c *config.Config) tools.ShellOptions {

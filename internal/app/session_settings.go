@@ -47,6 +47,11 @@ func unnamed(c *config.Config) (faults []string) {
 // what holds something back, nothing then runs without asking that the profile alone would let run.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
 	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths, Unreadable: !shell.ShellReadable(shellProgram(c))}
+	var unread []error
+	s.Network, unread = networkLists(c)
+	for _, err := range unread {
+		faults = append(faults, err.Error())
+	}
 	if c.Permissions == nil {
 		return s, faults
 	}

@@ -9,7 +9,7 @@ import (
 // privileged keys start programs, reach the network, say where keys go, or prompt by
 // themselves: only the user may set them, unless the workspace is trusted.
 var privileged = []string{
-	"provider", "providers", "mcpServers", "languageServers", "hooks", "check", "formatters", "shell", "environment", "webSearch", "fetch",
+	"provider", "providers", "mcpServers", "languageServers", "hooks", "check", "formatters", "shell", "environment", "network", "webSearch", "fetch",
 	"memory.embeddings", "sandboxPaths", "mode", "aiComments",
 }
 

@@ -57,6 +57,7 @@ type Config struct {
 	Fetch           *Fetch              `json:"fetch,omitzero" doc:"The fetch tool."`
 	Shell           *Shell              `json:"shell,omitzero" doc:"How shell commands run."`
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
+	Network         *Network            `json:"network,omitzero" doc:"Hosts that sandboxed commands and the fetch tool may connect to."`
 
 	home *string // the default provider, where it is not the one that Model names
 }
@@ -284,6 +285,12 @@ type Shell struct {
 	TimeoutMs    int      `json:"timeoutMs,omitzero" default:"120000" min:"1" doc:"Default time limit of a command in milliseconds."`
 	MaxTimeoutMs int      `json:"maxTimeoutMs,omitzero" default:"600000" min:"1" doc:"Maximum time limit that a command may request, in milliseconds."`
 	PassEnv      []string `json:"passEnv,omitzero" doc:"Older name of environment.pass. Both lists apply."`
+}
+
+// Network lists hosts. Other hosts ask.
+type Network struct {
+	Allow []string `json:"allow,omitzero" doc:"Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it."`
+	Deny  []string `json:"deny,omitzero" doc:"Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer."`
 }
 
 // ChildEnvironment says what child processes inherit.

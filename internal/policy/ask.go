@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
 // Asker shows questions to a person. The questions of one call belong to one session and came
@@ -169,7 +170,7 @@ func (e *Engine) options(req *agent.ApprovalRequest, v verdict) []Option {
 func (e *Engine) ruled(req *agent.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s
-	held.Profile, held.Plan = ProfileTrust, false
+	held.Profile, held.Plan, held.Network = ProfileTrust, false, hosts.All()
 	return held.judge(e.machine(s), s.Rules, req).action == Ask
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
@@ -40,6 +41,7 @@ type Settings struct {
 	Sandbox  sandbox.Setting
 	Roots    []string // absolute; paths in rules are relative to them
 	Writable []string // more folders that walled commands may write to
+	Network  hosts.Lists
 	// Plan: read-only until the user has approved a plan.
 	Plan bool
 	// Unreadable: this session's commands run by a shell that Classify cannot read.
@@ -79,6 +81,7 @@ func (s Settings) Under(parent Settings) Settings {
 		}
 	}
 	out.Sandbox = stricter(s.Sandbox, parent.Sandbox)
+	out.Network = s.Network.Under(parent.Network)
 	out.Roots, out.Writable = parent.Roots, parent.Writable
 	return out
 }
@@ -297,11 +300,21 @@ func strictest(rules []Rule, fits func(*Rule) bool) *Rule {
 // judgeNamed is for MCP tools and hosts.
 func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
 	rules, _ := about(all, req.Subject.Kind, req.Tool.Name)
+	network := req.Subject.Kind == agent.SubjectNetwork
 	r := strictest(rules, func(r *Rule) bool {
-		return r.matchName(req.Subject.Name) || req.Subject.Origin != "" && r.matchName(req.Subject.Origin) || kinds[r.Tool] == "" && r.Pattern == "*"
+		switch {
+		case kinds[r.Tool] == "" && r.Pattern == "*":
+			return true
+		case network:
+			return r.matchHost(req.Subject.Name)
+		}
+		return r.matchName(req.Subject.Name) ||
+			req.Subject.Origin != "" && r.matchName(req.Subject.Origin)
 	})
 	p := s.profile()
 	switch {
+	case network && s.Network.Denied(req.Subject.Name):
+		return verdict{action: Deny, reason: "network.deny contains " + req.Subject.Name}
 	case r != nil && r.Action == Deny:
 		return verdict{action: Deny, reason: "the rule " + r.String() + " says so"}
 	case p == ProfileReadOnly && req.Effect != agent.ReadOnly:
@@ -310,10 +323,12 @@ func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
 		return verdict{action: Ask, reason: "the rule " + r.String() + " says so"}
 	case r != nil:
 		return verdict{action: Allow, grants: []string{r.grant()}}
+	case network && s.Network.Allowed(req.Subject.Name):
+		return verdict{action: Allow}
+	case network:
+		return verdict{action: Ask, reason: "it sends a request to " + req.Subject.Name}
 	case p == ProfileTrust:
 		return verdict{action: Allow}
-	case req.Subject.Kind == agent.SubjectNetwork:
-		return verdict{action: Ask, reason: "it sends a request to " + req.Subject.Name}
 	}
 	return verdict{action: Ask, reason: "it runs a tool of a server that agent-lsp cannot look into"}
 }

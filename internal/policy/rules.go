@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/globs"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
 // Action is what a rule, or the policy as a whole, says.
@@ -211,8 +212,24 @@ func wildcard(pattern, s string) bool {
 	}
 }
 
-// matchName: names of MCP tools ("server_tool", "server/tool") and hosts. A host rule covers its subdomains
-// when it begins with "*.".
+// matchHost compares a rule with a host, both in the spelling of hosts.Normalize. A rule covers the
+// subdomains of a host if it begins with "*.".
+func (r *Rule) matchHost(host string) bool {
+	pattern := r.Pattern
+	if r.exact != "" {
+		pattern = r.exact
+	}
+	pattern, err := hosts.Pattern(pattern)
+	if err != nil {
+		return false
+	}
+	if name, err := hosts.Normalize(host); err == nil {
+		host = name
+	}
+	return hosts.Match(pattern, host)
+}
+
+// matchName compares a rule with the name of an MCP tool: "server_tool" or "server/tool".
 func (r *Rule) matchName(name string) bool {
 	if r.exact != "" {
 		return r.exact == name

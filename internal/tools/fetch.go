@@ -8,15 +8,13 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"path"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
 // Limits of fetch.
@@ -33,8 +31,9 @@ type fetchArgs struct {
 }
 
 func (e *sessionEnv) fetchTool() agent.Tool {
-	f := &fetcher{options: e.Fetch}
-	f.client = newFetchClient(e.Fetch().private, f.checkHost)
+	f := &fetcher{options: e.Fetch, askHost: e.AskHost}
+	dialer := &hosts.Dialer{Lists: func() hosts.Lists { return f.options().Network }}
+	f.client = newFetchClient(dialer.DialContext)
 	return newTool(tool[fetchArgs]{
 		spec: agent.Spec{
 			Name: "fetch", Label: "Fetch", Effect: agent.Mutates, Deferred: true, MaxResult: -1,
@@ -45,7 +44,7 @@ func (e *sessionEnv) fetchTool() agent.Tool {
 			return agent.Prepared{
 				Label:   "Fetch " + oneLine(a.URL, 80),
 				Subject: networkSubject("Fetch "+a.URL, a.URL),
-				Run:     func(ctx context.Context, _ *agent.Call) (*agent.Result, error) { return f.fetch(ctx, a) },
+				Run:     bind(f.fetch, a),
 			}
 		},
 	})
@@ -56,7 +55,7 @@ func (e *sessionEnv) fetchTool() agent.Tool {
 func networkSubject(title, address string) *agent.Subject {
 	host := address
 	if u, err := parseAddress(address); err == nil && u.Hostname() != "" {
-		host = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+		host = hostName(u)
 	}
 	return &agent.Subject{Kind: agent.SubjectNetwork, Title: oneLine(title, 200), Name: host}
 }
@@ -71,9 +70,22 @@ func parseAddress(address string) (*url.URL, error) {
 	return u, err
 }
 
+// hostName is the host of an address in the spelling that rules and questions use. A text that is
+// not the name of a host stays as it is. It does not resolve.
+func hostName(u *url.URL) string {
+	if name, err := hosts.Normalize(u.Hostname()); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+}
+
+// dialFunc opens a connection.
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // fetcher is the fetch tool of one session.
 type fetcher struct {
 	options func() FetchOptions
+	askHost func(ctx context.Context, call *agent.Call, host, title string) error
 	client  *http.Client
 }
 
@@ -91,64 +103,27 @@ func (f *fetcher) now() FetchOptions {
 
 // checkHost refuses a host that the settings do not name.
 func (f *fetcher) checkHost(u *url.URL) error {
-	hosts := f.options().Hosts
-	name := strings.ToLower(u.Hostname())
-	for _, glob := range hosts {
-		if ok, err := path.Match(strings.ToLower(glob), name); ok && err == nil {
+	only := f.options().Hosts
+	for _, glob := range only {
+		if pattern, err := hosts.Pattern(glob); err == nil && hosts.Match(pattern, hostName(u)) {
 			return nil
 		}
 	}
-	if len(hosts) == 0 {
+	if len(only) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the host %s is none of those that may be fetched (%s)", u.Hostname(), joinNames(hosts, nil))
+	return fmt.Errorf("the host %s is none of those that may be fetched (%s)", u.Hostname(), joinNames(only, nil))
 }
 
-// errPrivate is why an address is refused.
-var errPrivate = errors.New("it is an address of this machine or of a private network, which may not be fetched")
-
-// newFetchClient returns a client that checks every address at the moment of connecting,
-// so that neither a name nor a redirect leads where it should not.
-func newFetchClient(private bool, checkHost func(*url.URL) error) *http.Client {
-	dialer := &net.Dialer{Timeout: fetchTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		if !private && !publicAddress(address) {
-			return errPrivate
-		}
-		return nil
-	}}
+// newFetchClient returns a client that follows no redirect.
+func newFetchClient(dial dialFunc) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 4, IdleConnTimeout: fetchTimeout,
+			DialContext: dial, ForceAttemptHTTP2: true, MaxIdleConns: 4, IdleConnTimeout: fetchTimeout,
 			TLSHandshakeTimeout: fetchTimeout, MaxResponseHeaderBytes: 256 << 10,
 		},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) >= fetchRedirects {
-				return fmt.Errorf("it redirects more than %d times", fetchRedirects)
-			}
-			return errors.Join(checkURL(req.URL), checkHost(req.URL))
-		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// publicNets are those that look public to net/netip but are not.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
-}
-
-func publicAddress(hostport string) bool {
-	ap, err := netip.ParseAddrPort(hostport)
-	if err != nil {
-		return false
-	}
-	ip := ap.Addr().Unmap().WithZone("")
-	for _, n := range notPublic {
-		if n.Contains(ip) {
-			return false
-		}
-	}
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
 }
 
 func checkURL(u *url.URL) error {
@@ -163,33 +138,108 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-func (f *fetcher) fetch(ctx context.Context, a fetchArgs) (*agent.Result, error) {
+// fetch follows redirects itself: one to another host is a new question.
+func (f *fetcher) fetch(ctx context.Context, call *agent.Call, a fetchArgs) (*agent.Result, error) {
 	u, err := parseAddress(a.URL)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address: %w", err)
 	}
-	if err := errors.Join(checkURL(u), f.checkHost(u)); err != nil {
-		return nil, err
+	o, allowed := f.now(), map[string]bool{hostName(u): true}
+	left := o.Timeout // does not run while the user is asked
+	for redirects := 0; ; redirects++ {
+		if err := errors.Join(checkURL(u), f.checkHost(u)); err != nil {
+			return nil, err
+		}
+		if redirects > fetchRedirects {
+			return nil, fmt.Errorf("fetching %s: it redirects more than %d times", u.Host, fetchRedirects)
+		}
+		if host := hostName(u); !allowed[host] {
+			if err := f.askRedirect(ctx, call, u); err != nil {
+				return nil, err
+			}
+			allowed[host] = true
+		}
+		begun := time.Now()
+		resp, body, err := f.get(ctx, u, left, o)
+		if err != nil {
+			return nil, err
+		}
+		left -= time.Since(begun)
+		next, err := redirectOf(resp)
+		if err != nil {
+			return nil, fmt.Errorf("fetching %s: %w", u.Host, err)
+		}
+		if next == nil {
+			return fetchResult(resp, body, o.MaxBytes, a.Offset)
+		}
+		u = next
 	}
-	o := f.now()
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+}
+
+// askRedirect asks the user about the host that an answer redirects to.
+func (f *fetcher) askRedirect(ctx context.Context, call *agent.Call, u *url.URL) error {
+	host, title := hostName(u), "Follow a redirect to "+u.String()
+	if f.askHost == nil {
+		return fmt.Errorf("it redirects to %s, another host, and no user can be asked about that", host)
+	}
+	wait, cancel := call.WaitContext(ctx)
+	defer cancel()
+	if err := f.askHost(wait, call, host, title); err != nil {
+		return fmt.Errorf("it redirects to %s: %w", host, err)
+	}
+	return nil
+}
+
+// redirectOf is where an answer redirects to, nil for other answers.
+func redirectOf(resp *http.Response) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	if resp.Header.Get("Location") == "" {
+		return nil, nil
+	}
+	u, err := resp.Location()
+	if err != nil {
+		return nil, errors.New("it redirects to an address that cannot be read")
+	}
+	return u, nil
+}
+
+// get sends one request and reads the answer.
+func (f *fetcher) get(
+	ctx context.Context,
+	u *url.URL,
+	limit time.Duration,
+	o FetchOptions,
+) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address: %w", err)
+		return nil, nil, fmt.Errorf("reading the address: %w", err)
 	}
 	req.Header.Set("User-Agent", "agent-lsp")
 	req.Header.Set("Accept", "text/markdown, text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1")
+	failed := func(err error) error {
+		err = fmt.Errorf("fetching %s: %w", u.Host, plainNet(err, o.Timeout))
+		if errors.Is(err, hosts.ErrRefused) {
+			return err
+		}
+		return &agent.TemporaryError{Err: err}
+	}
 	resp, err := f.client.Do(req)
 	if err != nil {
-		return nil, &agent.TemporaryError{Err: fmt.Errorf("fetching %s: %w", u.Host, plainNet(err, o.Timeout))}
+		return nil, nil, failed(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(o.MaxBytes)+1))
 	if err != nil {
-		return nil, &agent.TemporaryError{Err: fmt.Errorf("fetching %s: %w", u.Host, plainNet(err, o.Timeout))}
+		return nil, nil, failed(err)
 	}
-	return fetchResult(resp, body, o.MaxBytes, a.Offset)
+	return resp, body, nil
 }
 
 // plainNet strips the method and address that net/http adds.

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
 func TestPlan(t *testing.T) {
@@ -122,7 +125,7 @@ func TestFetch(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	h := newHarness(t).fetching(FetchOptions{private: true})
+	h := newHarness(t).fetching(FetchOptions{Network: ownMachine(t)})
 	for path, pieces := range map[string][]string{
 		"/page":      {"200 OK, text/html. What follows is data", "T\n\n# Head\n\nHello world & all (/x)", "!bad"},
 		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to go on.]", "!\ufffd"},
@@ -165,22 +168,62 @@ func TestFetchOptions(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(release)
-	h := newHarness(t).fetching(FetchOptions{private: true, Hosts: []string{"127.0.0.*"}, MaxBytes: 10})
-	slow := newHarness(t).fetching(FetchOptions{private: true, Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
+	h := newHarness(t).fetching(FetchOptions{Network: ownMachine(t), Hosts: []string{"127.0.0.*"}, MaxBytes: 10})
+	slow := newHarness(t).fetching(FetchOptions{Network: ownMachine(t), Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
 	want(t, h.run("fetch", args{"url": srv.URL}), "xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
 	want(t, slow.run("fetch", args{"url": srv.URL + "/slow"}), "ERROR: ", "no answer within 50ms")
 	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ", "the host elsewhere.example is none of those that may be fetched (127.0.0.*)")
 	want(t, h.run("fetch", args{"url": "https://example.org"}), "ERROR: the host example.org is none of those")
 }
 
-func TestPublicAddress(t *testing.T) {
-	for address, public := range map[string]bool{
-		"93.184.216.34:80": true, "[2606:4700::1111]:443": true, "127.0.0.1:80": false, "192.168.1.1:80": false, "[fe80::1%eth0]:80": false,
-		"[::ffff:10.0.0.1]:80": false, "[64:ff9b::7f00:1]:80": false, "224.0.0.1:80": false, "255.255.255.255:80": false, "[2002:7f00:1::]:80": false, "nonsense": false,
-	} {
-		if publicAddress(address) != public {
-			t.Errorf("%s: %v", address, !public)
+// ownMachine lets the tests of fetch reach their servers.
+func ownMachine(t *testing.T, deny ...string) hosts.Lists {
+	t.Helper()
+	l, faults := hosts.Parse([]string{"127.0.0.0/8", "::1"}, deny)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return l
+}
+
+// A redirect to another host is asked about, once, and followed only if it is allowed.
+func TestFetchAsksAboutRedirects(t *testing.T) {
+	var reached atomic.Int32
+	var srv *httptest.Server
+	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		there := strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)
+		switch {
+		case strings.HasPrefix(r.Host, "localhost") && r.URL.Path == "/again":
+			http.Redirect(w, r, "/there", http.StatusFound)
+		case strings.HasPrefix(r.Host, "localhost"):
+			reached.Add(1)
+			fmt.Fprint(w, "elsewhere")
+		default:
+			http.Redirect(w, r, there+r.URL.Path, http.StatusFound)
 		}
+	}))
+	defer srv.Close()
+	var asked []string
+	var answer error
+	h := newHarness(t, func(d *Deps) {
+		d.AskHost = func(_ context.Context, _ *agent.Call, host, title string) error {
+			asked = append(asked, host+" "+title[:len("Follow a redirect to http://localhost")])
+			return answer
+		}
+	}).fetching(FetchOptions{Network: ownMachine(t)})
+	want(t, h.run("fetch", args{"url": srv.URL + "/again"}), "elsewhere", "localhost")
+	once := []string{"localhost Follow a redirect to http://localhost"}
+	if !slices.Equal(asked, once) || reached.Load() != 1 {
+		t.Errorf("asked %q, reached %d times", asked, reached.Load())
+	}
+	answer = errors.New("not today")
+	want(t, h.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: it redirects to localhost: not today")
+	alone := newHarness(t).fetching(FetchOptions{Network: ownMachine(t)})
+	want(t, alone.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: it redirects to localhost, another host")
+	denied := newHarness(t).fetching(FetchOptions{Network: ownMachine(t, "127.0.0.1")})
+	want(t, denied.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: ", "network.deny contains it")
+	if reached.Load() != 1 {
+		t.Error("a redirect that was not allowed was followed")
 	}
 }
 
@@ -243,7 +286,7 @@ func TestFetchSubjectIsTheHost(t *testing.T) {
 	h := newHarness(t).fetching(FetchOptions{})
 	for address, host := range map[string]string{
 		"https://example.com/a": "example.com", "example.com/a.example.org": "example.com", "example.com/a": "example.com", " https://example.com/a\n": "example.com",
-		"https://example.com:8443/a": "example.com", "https://EXAMPLE.com./": "example.com", "https://[::1]:80/": "::1",
+		"https://example.com:8443/a": "example.com", "https://EXAMPLE.com./": "example.com", "https://Bücher.example": "xn--bcher-kva.example", "https://[::1]:80/": "::1",
 	} {
 		s := h.prepared("fetch", args{"url": address}).Subject
 		if s.Name != host {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/tools/search"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
@@ -24,6 +25,9 @@ type Deps struct {
 	Jobs *Jobs
 	// Ask puts a question to the user and waits; ctx ends when the user steers or aborts.
 	Ask func(ctx context.Context, call *agent.Call, q Question) (Answer, error)
+	// AskHost asks whether a running call may connect to one more host. The error says why not.
+	// nil: it may not.
+	AskHost func(ctx context.Context, call *agent.Call, host, title string) error
 	// SaveDirty sees to it that documents are saved before a command runs; it returns those
 	// that are still unsaved, or why the command must not run. nil: nothing is saved and the model is told.
 	SaveDirty func(ctx context.Context, call *agent.Call, uris []string) (unsaved []string, err error)
@@ -57,8 +61,7 @@ type FetchOptions struct {
 	Hosts    []string // globs of the hosts that may be reached; empty: all public ones
 	MaxBytes int      // of an answer
 	Timeout  time.Duration
-
-	private bool // for tests: addresses of private networks and of this machine are allowed
+	Network  hosts.Lists // which addresses may be reached
 }
 
 // Session is what differs between sessions.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,7 +35,8 @@ type webSearchArgs struct {
 }
 
 func (e *sessionEnv) webSearchTool() agent.Tool {
-	client := newFetchClient(true, func(*url.URL) error { return nil }) // the user's own endpoint may be a private one
+	var dialer net.Dialer // the user's own endpoint may have a private address
+	client := newFetchClient(dialer.DialContext)
 	return newTool(tool[webSearchArgs]{
 		spec: agent.Spec{
 			Name: "web_search", Label: "Search the web", Effect: agent.Mutates, Deferred: true,
@@ -118,13 +120,10 @@ func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
 				req.Header.Del(k)
 			}
 		}
-		if opt.Client.CheckRedirect != nil {
-			return opt.Client.CheckRedirect(req, via)
-		}
 		if len(via) >= fetchRedirects {
 			return fmt.Errorf("it redirects more than %d times", fetchRedirects)
 		}
-		return nil
+		return checkURL(req.URL)
 	}
 	return &client
 }

@@ -275,6 +275,8 @@ export interface Config {
   shell?: Shell;
   /** Environment variables that child processes inherit. */
   environment?: ChildEnvironment;
+  /** Hosts that sandboxed commands and the fetch tool may connect to. */
+  network?: Network;
 }
 
 /** ContentBlock is a piece of a prompt or of a message. Type is text, image, file or resource and says which other fields are set. Data is base64. */
@@ -753,6 +755,14 @@ export interface ModelsParams {
 export interface ModelsResult {
   models: Array<Model>;
   test?: ModelTest;
+}
+
+/** Network lists hosts. Other hosts ask. */
+export interface Network {
+  /** Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it. */
+  allow?: Array<string>;
+  /** Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer. */
+  deny?: Array<string>;
 }
 
 /** PermissionListResult lists what the user has allowed for longer than once. */

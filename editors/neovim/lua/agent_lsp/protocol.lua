@@ -185,6 +185,7 @@
 ---@field fetch? agent_lsp.Fetch The fetch tool.
 ---@field shell? agent_lsp.Shell How shell commands run.
 ---@field environment? agent_lsp.ChildEnvironment Environment variables that child processes inherit.
+---@field network? agent_lsp.Network Hosts that sandboxed commands and the fetch tool may connect to.
 
 --- ContentBlock is a piece of a prompt or of a message. Type is text, image, file or resource and says which other fields are set. Data is base64.
 ---@class agent_lsp.ContentBlock
@@ -541,6 +542,11 @@
 ---@class agent_lsp.ModelsResult
 ---@field models agent_lsp.Model[]
 ---@field test? agent_lsp.ModelTest
+
+--- Network lists hosts. Other hosts ask.
+---@class agent_lsp.Network
+---@field allow? string[] Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it.
+---@field deny? string[] Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer.
 
 --- PermissionListResult lists what the user has allowed for longer than once.
 ---@class agent_lsp.PermissionListResult

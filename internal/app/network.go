@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
+)
+
+// askHost asks whether a running call may connect to a host. It returns nil, or why not. The call's
+// time limit does not run while the user is asked.
+func (d *daemon) askHost(ctx context.Context, call *agent.Call, host, title string) error {
+	resume := call.Paused()
+	defer resume()
+	waiting := false
+	decision, err := d.policy.Approve(ctx, agent.ApprovalRequest{
+		SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, CallID: call.ID,
+		Tool: agent.Spec{Name: string(agent.SubjectNetwork)}, Effect: agent.Mutates, Cwd: call.Cwd,
+		Subject: &agent.Subject{Kind: agent.SubjectNetwork, Title: title, Name: host},
+		Waiting: func() {
+			waiting = true
+			call.Report(agent.Update{Status: agent.StatusAwaitingPermission})
+		},
+	})
+	if waiting {
+		call.Report(agent.Update{Status: agent.StatusRunning})
+	}
+	switch {
+	case err != nil:
+		return err
+	case !decision.Allow:
+		return errors.New(decision.Reason)
+	}
+	return nil
+}
+
+// networkLists are the hosts that settings allow and deny, and what of them cannot be read.
+func networkLists(c *config.Config) (hosts.Lists, []error) {
+	if c.Network == nil {
+		return hosts.Lists{}, nil
+	}
+	return hosts.Parse(c.Network.Allow, c.Network.Deny)
+}

@@ -1,0 +1,77 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// dialTimeout bounds one attempt to connect.
+const dialTimeout = 30 * time.Second
+
+// Dialer connects to hosts by addresses that the lists allow.
+type Dialer struct {
+	Lists func() Lists
+	// Lookup resolves a name; nil: the system's resolver.
+	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+}
+
+// ErrRefused is the cause of a connection that the lists do not allow.
+var ErrRefused = errors.New("the connection is not allowed")
+
+// DialContext resolves the host once and connects to one of exactly these addresses, so a name
+// whose address changes between check and use gains nothing.
+func (d *Dialer) DialContext(ctx context.Context, network, hostport string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", hostport, err)
+	}
+	lists := d.Lists()
+	name, err := Normalize(host)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", hostport, err)
+	}
+	if lists.Denied(name) {
+		return nil, fmt.Errorf("connecting to %s: %w: network.deny contains it", name, ErrRefused)
+	}
+	addrs, err := d.resolve(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", name, err)
+	}
+	dialer := net.Dialer{
+		Timeout: dialTimeout,
+		Control: func(_, dialed string, _ syscall.RawConn) error {
+			return lists.checkDialed(dialed)
+		},
+	}
+	var failed error
+	for _, ip := range addrs {
+		if err := lists.CheckAddress(ip); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%w: %w", ErrRefused, err))
+			continue
+		}
+		conn, err := dialer.DialContext(ctx, network, net.JoinHostPort(ip.String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed == nil {
+		failed = errors.New("it has no address")
+	}
+	return nil, fmt.Errorf("connecting to %s: %w", name, failed)
+}
+
+func (d *Dialer) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return []netip.Addr{ip}, nil
+	}
+	if d.Lookup != nil {
+		return d.Lookup(ctx, name)
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+}

@@ -1,0 +1,207 @@
+// Package hosts decides which hosts and addresses programs may connect to: it normalizes names,
+// reads the lists of the setting network, and connects only to addresses that may be reached.
+package hosts
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// Normalize returns the one spelling of a host that rules, questions and lists use: an IP address
+// without zone, or a name in lower case and ASCII (IDNA) without the dot at its end.
+func Normalize(host string) (string, error) {
+	host = strings.TrimSuffix(strings.TrimSpace(host), ".")
+	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if ip, err := netip.ParseAddr(bare); err == nil {
+		return ip.Unmap().WithZone("").String(), nil
+	}
+	name, err := idna.Lookup.ToASCII(host)
+	if err != nil && isPlain(host) {
+		name, err = strings.ToLower(host), nil // such as a name with an underscore
+	}
+	if err != nil || name == "" || len(name) > 253 || strings.Contains(name, "..") {
+		return "", fmt.Errorf("%q is not the name of a host", host)
+	}
+	if ip, err := netip.ParseAddr(name); err == nil { // it was spelled with other digits or dots
+		return ip.String(), nil
+	}
+	return name, nil
+}
+
+// isPlain reports whether a name has only ASCII letters, digits and the marks of host names.
+func isPlain(name string) bool {
+	for _, r := range name {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		case r == '-', r == '_', r == '.':
+		default:
+			return false
+		}
+	}
+	return name != "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "..")
+}
+
+// Lists are the hosts that the user's settings allow and deny.
+type Lists struct{ allow, deny list }
+
+// list is one of them.
+type list struct {
+	names []string // normalized; a * matches any text
+	nets  []netip.Prefix
+}
+
+// Parse reads the two lists. An entry is a name, a name with *, an IP address, or a range such as
+// 10.0.0.0/8. The returned errors name the entries that cannot be read, which are skipped.
+func Parse(allow, deny []string) (Lists, []error) {
+	var l Lists
+	var faults []error
+	for _, part := range []struct {
+		key     string
+		entries []string
+		to      *list
+	}{{"allow", allow, &l.allow}, {"deny", deny, &l.deny}} {
+		for i, e := range part.entries {
+			if err := part.to.add(e); err != nil {
+				faults = append(faults, fmt.Errorf("reading network.%s[%d]: %w", part.key, i, err))
+			}
+		}
+	}
+	return l, faults
+}
+
+func (l *list) add(entry string) error {
+	entry = strings.TrimSpace(entry)
+	if p, err := netip.ParsePrefix(entry); err == nil {
+		l.nets = append(l.nets, p.Masked())
+		return nil
+	}
+	name, err := Pattern(entry)
+	if err != nil {
+		return err
+	}
+	if ip, err := netip.ParseAddr(name); err == nil {
+		l.nets = append(l.nets, netip.PrefixFrom(ip, ip.BitLen()))
+		return nil
+	}
+	l.names = append(l.names, name)
+	return nil
+}
+
+// Pattern normalizes a pattern of hosts. Labels with * stay as they are.
+func Pattern(pattern string) (string, error) {
+	if !strings.Contains(pattern, "*") {
+		return Normalize(pattern)
+	}
+	labels := strings.Split(strings.TrimSuffix(pattern, "."), ".")
+	for i, label := range labels {
+		if strings.Contains(label, "*") {
+			labels[i] = strings.ToLower(label)
+			continue
+		}
+		name, err := Normalize(label)
+		if err != nil {
+			return "", fmt.Errorf("%q is not a pattern of hosts: use a name, a name with *, "+
+				"an IP address or a range of addresses", pattern)
+		}
+		labels[i] = name
+	}
+	joined := strings.Join(labels, ".")
+	if _, err := path.Match(joined, ""); err != nil {
+		return "", fmt.Errorf("%q is not a pattern of hosts: %w", pattern, err)
+	}
+	return joined, nil
+}
+
+// All returns lists that allow every name.
+func All() Lists { return Lists{allow: list{names: []string{"*"}}} }
+
+// Under returns the lists of a sub-agent bounded by its parent's: the parent's allowed hosts, and
+// the denied hosts of both.
+func (l Lists) Under(parent Lists) Lists {
+	out := parent
+	out.deny.names = append(append([]string(nil), parent.deny.names...), l.deny.names...)
+	out.deny.nets = append(append([]netip.Prefix(nil), parent.deny.nets...), l.deny.nets...)
+	return out
+}
+
+// Denied reports whether a normalized host is on the list of denied hosts.
+func (l Lists) Denied(host string) bool { return l.deny.has(host) }
+
+// Allowed reports whether a normalized host may be reached without a question.
+func (l Lists) Allowed(host string) bool { return !l.Denied(host) && l.allow.has(host) }
+
+func (l *list) has(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil && l.covers(ip) {
+		return true
+	}
+	for _, pattern := range l.names {
+		if Match(pattern, host) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *list) covers(ip netip.Addr) bool {
+	for _, n := range l.nets {
+		if n.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// Match compares a normalized host with a pattern as Pattern returns it. A * matches any text.
+func Match(pattern, host string) bool {
+	ok, err := path.Match(pattern, host)
+	return ok && err == nil
+}
+
+// notPublic are ranges that look public to net/netip but are not.
+var notPublic = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),
+}
+
+// Public reports whether an address belongs to the public internet.
+func Public(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	for _, n := range notPublic {
+		if n.Contains(ip) {
+			return false
+		}
+	}
+	return ip.IsGlobalUnicast() && !ip.IsPrivate()
+}
+
+// CheckAddress returns why an address may not be reached, or nil. An address that is not public
+// needs an entry of network.allow that names it or its range. The name of a host is not enough,
+// because the owner of a name chooses its address.
+func (l Lists) CheckAddress(ip netip.Addr) error {
+	ip = ip.Unmap().WithZone("")
+	switch {
+	case l.deny.covers(ip):
+		return fmt.Errorf("network.deny contains its address %s", ip)
+	case Public(ip) || l.allow.covers(ip):
+		return nil
+	}
+	return fmt.Errorf("its address %s belongs to this machine or to a private network", ip)
+}
+
+// checkDialed is CheckAddress for an address with its port.
+func (l Lists) checkDialed(hostport string) error {
+	ap, err := netip.ParseAddrPort(hostport)
+	if err != nil {
+		host, _, _ := net.SplitHostPort(hostport)
+		return fmt.Errorf("%q is not an IP address", host)
+	}
+	return l.CheckAddress(ap.Addr())
+}
