@@ -22,7 +22,6 @@ import (
 // the client knows.
 type questions struct {
 	*host.Questions
-	peer     *rpc.Peer
 	sessions *liveSessions
 	notices  *notices
 }
@@ -67,18 +66,6 @@ func (q *questions) askReload(ctx context.Context, name string) workspace.Reload
 		return workspace.KeepBuffer
 	}
 	return ""
-}
-
-// save lets the editor save documents; offered is false if it cannot.
-func (q *questions) save(
-	ctx context.Context,
-	uris []string,
-) (failed []string, offered bool, err error) {
-	if !q.peer.Claims().Editor.Save {
-		return nil, false, nil
-	}
-	res, err := q.peer.EditorSave(ctx, uris)
-	return res.Failed, true, err
 }
 
 var _ policy.Separate = (*questions)(nil)

@@ -35,7 +35,7 @@ type daemon struct {
 	log       *slog.Logger
 	redact    *policy.Redactor
 	folders   *folders
-	peer      *rpc.Peer
+	editor    host.Editor
 	host      *host.Host
 	settings  *settings
 	notices   *notices
@@ -80,13 +80,14 @@ type coreOptions struct {
 
 // newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
 func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
-	warn := newNotices(o.log, o.redact, init.Peer.Notice)
+	warn := newNotices(o.log, o.redact, init.Editor.Notice)
 	d := &daemon{
-		log: o.log, redact: o.redact, peer: init.Peer, notices: warn, plans: newPlanApprovals(),
+		log: o.log, redact: o.redact, editor: init.Editor, notices: warn, plans: newPlanApprovals(),
 		sessions: newLiveSessions(), folders: openFolders(init, o, warn),
 		shared: shared{locks: new(agent.Locks), starts: o.starts, wrapChild: o.wrapChild},
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
+	d.settings.changed = func() { d.host.Reconfigured() }
 	for _, n := range d.settings.live.Set().Notices() {
 		d.log.Warn(d.redact.Text(n.String())) // each session tells its user
 	}
@@ -128,7 +129,7 @@ func (d *daemon) build(init rpc.Init, o coreOptions) error {
 		return err
 	}
 	d.questions = &questions{
-		Questions: host.NewQuestions(), peer: init.Peer, sessions: d.sessions, notices: d.notices,
+		Questions: host.NewQuestions(), sessions: d.sessions, notices: d.notices,
 	}
 	d.openWorkspace(init)
 	d.openPolicy()
@@ -158,14 +159,15 @@ func (d *daemon) build(init rpc.Init, o coreOptions) error {
 func (d *daemon) openWorkspace(init rpc.Init) {
 	cwd, _ := os.Getwd()
 	d.language = &languageServers{
-		peer: init.Peer, config: d.settings.config, processes: d.processes,
+		editor: d.editor, config: d.settings.config, processes: d.processes,
 	}
 	d.workspace = workspace.New(workspace.Options{
-		Client: init.Peer, StateDir: d.folders.file("workspace"), WorkingDir: cwd,
-		Home: Lookup(d.processes.env, "HOME"), OnProposal: init.Peer.ProposalChanged,
-		OnNotice: init.Peer.Notice, Format: d.processes.format, Before: d.language.beforeEdit,
+		Client: init.Editor, StateDir: d.folders.file("workspace"), WorkingDir: cwd,
+		Home:       Lookup(d.processes.env, "HOME"),
+		OnProposal: func(e workspace.ProposalEvent) { d.host.ProposalChanged(e) },
+		OnNotice:   init.Editor.Notice, Format: d.processes.format, Before: d.language.beforeEdit,
 		OnDisk: d.language.filesChanged, Check: d.language.afterEdit,
-		Look: init.Peer.EditorOpen, AskReload: d.questions.askReload,
+		Look: init.Editor.Open, AskReload: d.questions.askReload,
 	})
 	d.language.open(d.workspace)
 }
@@ -195,7 +197,7 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 	d.shared.jobs = tools.NewJobs(d.jobEnded)
 	d.shared.scratch = sandbox.NewScratch(d.folders.file("scratch"))
 	unsaved := &tools.SaveQuestions{
-		Save: d.questions.save, Ask: d.questions.ask, Owner: d.sessions.owner,
+		Save: d.editor.Save, Ask: d.questions.ask, Owner: d.sessions.owner,
 		Workspace: d.workspace,
 	}
 	d.tools = tools.New(tools.Deps{

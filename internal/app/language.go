@@ -10,11 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 
-	"go.lsp.dev/jsonrpc2"
-
 	"github.com/agent-lsp/agent-lsp/internal/agent"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -26,7 +22,7 @@ const diagnosticsWait = 3 * time.Second
 // languageServers asks the editor's own language servers, or those that the daemon starts.
 type languageServers struct {
 	hub       *langserver.Hub // set by open
-	peer      *rpc.Peer
+	editor    host.Editor
 	config    func() *config.Config
 	processes *processRunner
 }
@@ -45,16 +41,12 @@ func (l *languageServers) tools(set *tools.Set, sess tools.Session) []agent.Tool
 
 // editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are asked.
 func (l *languageServers) editorQuery(ctx context.Context, ask langserver.Question) (json.RawMessage, error) {
-	q := wire.EditorQueryParams{Operation: ask.Operation, URI: ask.URI, Query: ask.Query}
-	if at := ask.Position; at != nil {
-		q.Position = &wire.Position{Line: at.Line, Character: at.Character}
-	}
+	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query, Position: ask.Position}
 	if s := ask.Settle; s != nil {
-		q.Settle = &wire.EditorSettle{URIs: append([]string{}, s.URIs...), TimeoutMs: int(s.Timeout.Milliseconds())}
+		q.Settle = &host.EditorSettle{URIs: s.URIs, Timeout: s.Timeout}
 	}
-	raw, err := l.peer.EditorQuery(ctx, q)
-	var answer *jsonrpc2.Error
-	if errors.Is(err, host.ErrUnsupported) || errors.As(err, &answer) && answer.Code == jsonrpc2.MethodNotFound {
+	raw, err := l.editor.Query(ctx, q)
+	if errors.Is(err, host.ErrUnsupported) {
 		return nil, langserver.ErrNotOffered
 	}
 	return raw, err

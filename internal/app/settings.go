@@ -17,14 +17,14 @@ type settings struct {
 	trust    *config.TrustFile
 	root     string
 	notices  *notices
-	changed  func() // reports to the client that the settings changed
+	changed  func() // puts changed settings into effect; set by newCore
 	trusting trusting
 }
 
 // loadSettings reads the layers that exist before a session has settings of its own.
 func loadSettings(f *folders, env []string, init rpc.Init, warn *notices) *settings {
 	s := &settings{trust: config.NewTrustFile(f.file("trust.json")), root: f.root,
-		notices: warn, changed: init.Peer.SettingsChanged}
+		notices: warn}
 	trusted, _ := s.trust.Trusts(f.root)
 	s.live = config.NewLive(config.Sources{
 		UserFile: UserFile(env), Root: f.root, Environ: env, Trusted: trusted && f.root != "",

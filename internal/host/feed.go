@@ -232,6 +232,9 @@ func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
 	if f := h.feed(e.Proposal.SessionID); f != nil {
 		f.proposal(e)
 	}
+	for _, watch := range *h.proposals.Load() {
+		watch(e)
+	}
 }
 
 // Settled returns a channel that is closed when the subscribers were notified of all that has

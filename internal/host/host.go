@@ -67,6 +67,7 @@ type Host struct {
 
 	subscribers atomic.Pointer[[]Subscriber]
 	watchers    atomic.Pointer[[]Watcher]
+	proposals   atomic.Pointer[[]func(workspace.ProposalEvent)]
 	lists       sync.Mutex // one change of these at a time
 
 	feedMu sync.RWMutex
@@ -96,6 +97,7 @@ func New(o Options) *Host {
 	h.opts.Questions.host = h
 	h.subscribers.Store(&[]Subscriber{})
 	h.watchers.Store(&[]Watcher{})
+	h.proposals.Store(&[]func(workspace.ProposalEvent){})
 	return h
 }
 
@@ -173,4 +175,13 @@ func (h *Host) Watch(w Watcher) {
 	defer h.lists.Unlock()
 	list := append(slices.Clone(*h.watchers.Load()), w)
 	h.watchers.Store(&list)
+}
+
+// WatchProposals begins to call w for each change of a proposal, after the subscribers. It must not
+// block.
+func (h *Host) WatchProposals(w func(workspace.ProposalEvent)) {
+	h.lists.Lock()
+	defer h.lists.Unlock()
+	list := append(slices.Clone(*h.proposals.Load()), w)
+	h.proposals.Store(&list)
 }

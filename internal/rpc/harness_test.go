@@ -157,13 +157,13 @@ func start(t *testing.T, h harnessOptions) *testClient {
 }
 
 func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
-	c.peer = in.Peer
+	c.peer = in.Editor.(*Peer)
 	tools, err := agent.NewRegistry(h.tools...)
 	if err != nil {
 		return nil, err
 	}
 	library := session.Open(h.dir)
-	ws := workspace.New(workspace.Options{Client: in.Peer, WorkingDir: h.root, OnProposal: in.Peer.ProposalChanged, OnNotice: in.Peer.Notice})
+	ws := workspace.New(workspace.Options{Client: in.Editor, WorkingDir: h.root, OnProposal: func(e workspace.ProposalEvent) { c.core.Host.ProposalChanged(e) }, OnNotice: in.Editor.Notice})
 	core := &testCore{Core: Core{
 		Workspace: ws, Library: library, Settings: plainSettings{},
 		Close: func(context.Context) error { ws.Close(); return library.Close() },
@@ -175,7 +175,7 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 				}),
 			}
 			if h.prompt != nil {
-				h.prompt(&o, in.Peer)
+				h.prompt(&o, c.peer)
 			}
 			return o, nil
 		},

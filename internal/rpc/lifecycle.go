@@ -92,6 +92,10 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	s.core = core
 	s.sessions.host.Store(core.Host)
 	s.detach = core.Host.Questions().Attach(s.peer)
+	core.Host.WatchProposals(func(e workspace.ProposalEvent) {
+		s.hints.proposalChanged(e.Proposal)
+		s.views.changed(e.Proposal.ID)
+	})
 	if s.client.claimed {
 		s.subscribe()
 		if s.client.claims.Editor.Reveal {
@@ -110,8 +114,7 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 
 func (s *server) init(params object) Init {
 	in := Init{
-		Peer: s.peer, ClientName: s.client.name, Roots: s.client.folders, Claims: s.client.claims,
-		Features: s.client.features,
+		Editor: s.peer, Roots: s.client.folders,
 	}
 	if options := params["initializationOptions"]; options.Kind() == '{' {
 		in.InitializationOptions = json.RawMessage(append([]byte(nil), options...))

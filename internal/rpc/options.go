@@ -31,13 +31,10 @@ type Options struct {
 
 // Init is what initialize said.
 type Init struct {
-	Peer       *Peer
-	ClientName string // clientInfo.name
-	Roots      []string
+	Editor host.Editor
+	Roots  []string // URIs or absolute paths
 	// InitializationOptions is the client's Config as it sent it, or nil.
 	InitializationOptions json.RawMessage
-	Claims                wire.ClientCapability
-	Features              workspace.ClientFeatures
 }
 
 // Core is what answers a connection's requests. Host, Workspace, Library and Settings are
@@ -46,8 +43,8 @@ type Init struct {
 type Core struct {
 	// Host holds the sessions. It was made with this Workspace, Library and Settings.
 	Host *host.Host
-	// Workspace must have been made with Init.Peer as Client, Peer.ProposalChanged as
-	// OnProposal and Peer.Notice as OnNotice. Serve sets its encoding and roots.
+	// Workspace must have been made with Init.Editor as Client, Host.ProposalChanged as
+	// OnProposal and Editor.Notice as OnNotice. Serve sets its encoding and roots.
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings

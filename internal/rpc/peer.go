@@ -44,17 +44,10 @@ type Peer struct {
 	waiting map[chan struct{}]bool // closed at the next reply to workspace/applyEdit
 }
 
-var _ workspace.Client = (*Peer)(nil)
+var _ host.Editor = (*Peer)(nil)
 
 func newPeer(s *server) *Peer {
 	return &Peer{s: s, pending: map[string]*asking{}, waiting: map[chan struct{}]bool{}}
-}
-
-// SettingsChanged puts settings that changed into effect: each session's, from the next model call on.
-func (p *Peer) SettingsChanged() {
-	if h := p.s.sessions.host.Load(); h != nil {
-		h.Reconfigured()
-	}
 }
 
 // call sends a request and reads its answer into result.
@@ -172,31 +165,36 @@ func textEditsTo(edits []workspace.TextEdit) []any {
 	return out
 }
 
-// Claims says what the client claimed for itself.
-func (p *Peer) Claims() wire.ClientCapability { return p.s.client.claims }
-
-// EditorQuery asks the editor's own language servers; host.ErrUnsupported without the claim.
-func (p *Peer) EditorQuery(ctx context.Context, q wire.EditorQueryParams) (json.RawMessage, error) {
+// Query implements host.Editor.
+func (p *Peer) Query(ctx context.Context, q host.EditorQuery) (json.RawMessage, error) {
 	if !p.s.client.claims.Editor.Query {
 		return nil, host.ErrUnsupported
 	}
+	params := wire.EditorQueryParams{Operation: q.Operation, URI: q.URI, Query: q.Query}
+	if at := q.Position; at != nil {
+		params.Position = &wire.Position{Line: at.Line, Character: at.Character}
+	}
 	limit := editorTimeout
-	if q.Settle != nil {
-		limit += time.Duration(q.Settle.TimeoutMs) * time.Millisecond // the editor waits by itself
+	if s := q.Settle; s != nil {
+		params.Settle = &wire.EditorSettle{URIs: nonNil(s.URIs), TimeoutMs: int(s.Timeout.Milliseconds())}
+		limit += s.Timeout // the editor waits on its own
 	}
 	var result json.RawMessage
-	err := p.editorWithin(ctx, limit, wire.MethodEditorQuery, q, &result)
+	err := p.editorWithin(ctx, limit, wire.MethodEditorQuery, params, &result)
+	if methodMissing(err) {
+		return nil, host.ErrUnsupported
+	}
 	return result, err
 }
 
-// EditorSave asks the editor to save documents.
-func (p *Peer) EditorSave(ctx context.Context, uris []string) (wire.EditorSaveResult, error) {
-	var result wire.EditorSaveResult
+// Save implements host.Editor.
+func (p *Peer) Save(ctx context.Context, uris []string) (failed []string, offered bool, err error) {
 	if !p.s.client.claims.Editor.Save {
-		return result, host.ErrUnsupported
+		return nil, false, nil
 	}
-	err := p.editor(ctx, wire.MethodEditorSave, wire.EditorSaveParams{URIs: nonNil(uris)}, &result)
-	return result, err
+	var result wire.EditorSaveResult
+	err = p.editor(ctx, wire.MethodEditorSave, wire.EditorSaveParams{URIs: nonNil(uris)}, &result)
+	return result.Failed, true, err
 }
 
 // EditorReveal shows a place without taking the focus.
@@ -219,10 +217,8 @@ func (p *Peer) EditorShowDiff(ctx context.Context, params wire.EditorShowDiffPar
 	return result.Opened, err
 }
 
-// EditorOpen has a client that claims it bring its document of a file up to date; it has
-// been read when this returns. Without the claim it does nothing. The error is not nil only where the client refuses
-// the file (RequestFailed): it must not be read from disk then.
-func (p *Peer) EditorOpen(ctx context.Context, uri string) error {
+// Open implements host.Editor.
+func (p *Peer) Open(ctx context.Context, uri string) error {
 	if !p.s.client.claims.Editor.Open {
 		return nil
 	}
@@ -250,16 +246,7 @@ func (p *Peer) editorWithin(ctx context.Context, limit time.Duration, method str
 	return p.call(ctx, method, params, result)
 }
 
-// ProposalChanged is workspace.Options.OnProposal.
-func (p *Peer) ProposalChanged(e workspace.ProposalEvent) {
-	if h := p.s.sessions.host.Load(); h != nil {
-		h.ProposalChanged(e)
-	}
-	p.s.hints.proposalChanged(e.Proposal)
-	p.s.views.changed(e.Proposal.ID)
-}
-
-// Notice is workspace.Options.OnNotice: it tells the user in the current session, else by a message.
+// Notice implements host.Editor.
 func (p *Peer) Notice(level, text string) {
 	if l := p.s.sessions.loaded(p.s.sessions.currentID()); l != nil {
 		// A notice may come from within an event of the session; the engine must not be called then.

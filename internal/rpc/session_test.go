@@ -541,11 +541,11 @@ func TestSettingsThatChangeTogether(t *testing.T) {
 		}
 	}
 	m.change("plan", func() { configure("one") })
-	c.peer.SettingsChanged()
+	c.core.Host.Reconfigured()
 	expect("one", "plan")
 	m.change("plan", func() {
 		m.change("review", nil)
-		c.peer.SettingsChanged()
+		c.core.Host.Reconfigured()
 	})
 	configure("two")
 	expect("two", "review")

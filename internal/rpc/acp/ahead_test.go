@@ -21,7 +21,6 @@ import (
 
 	store "github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -38,26 +37,26 @@ func (refusing) ClientChanged(json.RawMessage) (notices []string, _ error) { ret
 
 // launched is a client with the servers that were started for it.
 type launched struct {
-	t            *testing.T
-	in           *io.PipeWriter
-	out          *bufio.Reader
-	started      chan string // the root of each server that starts
-	closed       chan string // and of each that has ended
-	served       chan error
-	asked        int
-	capabilities chan wire.EditorCapability
+	t       *testing.T
+	in      *io.PipeWriter
+	out     *bufio.Reader
+	started chan string // the root of each server that starts
+	closed  chan string // and of each that has ended
+	served  chan error
+	asked   int
+	writes  chan bool // whether each may write files
 }
 
 func launchAhead(t *testing.T, ahead string) *launched {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	l := &launched{t: t, in: inW, out: bufio.NewReader(outR), started: make(chan string, 9), closed: make(chan string, 9), served: make(chan error, 1),
-		capabilities: make(chan wire.EditorCapability, 9)}
+		writes: make(chan bool, 9)}
 	core := func(ctx context.Context, opts rpc.Options, _ Terminal) error {
 		opts.Start = func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
 			root := pathOf(init.Roots[0])
 			l.started <- root
-			l.capabilities <- init.Claims.Editor
+			l.writes <- init.Editor.Features().Create
 			ws := workspace.New(workspace.Options{StateDir: t.TempDir()})
 			library, settings := store.Open(t.TempDir()), refusing{root}
 			return &rpc.Core{
@@ -164,8 +163,8 @@ func TestAServerStartsAhead(t *testing.T) {
 				if got := l.next(l.started); got != dir {
 					t.Fatalf("started %s", got)
 				}
-				if got := <-l.capabilities; !got.Open || !got.Save {
-					t.Errorf("the client can %+v", got)
+				if !<-l.writes {
+					t.Error("the client's capabilities did not arrive")
 				}
 				params := map[string]any{"mcpServers": []any{}, "sessionId": "none"}
 				maps.Copy(params, c.session)
