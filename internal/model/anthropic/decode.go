@@ -3,9 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 
@@ -93,54 +91,11 @@ type decoder struct {
 
 func newDecoder(c *call) *decoder { return &decoder{c: c} }
 
-// stream takes the events until the reply is whole.
-func (d *decoder) stream(events *modelhttp.Events) (*agent.Reply, error) {
-	for size := 0; ; {
-		e, err := events.Next()
-		if err == io.EOF {
-			if d.stop == "" {
-				return nil, d.c.ErrCut()
-			}
-			return d.reply()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if size += len(e.Data); size > d.c.Client.Options.MaxReply*wireOverhead {
-			return nil, modelhttp.ErrLongReply
-		}
-		if err := d.event(e); err != nil {
-			return nil, err
-		}
-		if err := d.c.Meter.Err(); err != nil {
-			return nil, err
-		}
-		if d.c.Ctx.Err() != nil {
-			return nil, context.Cause(d.c.Ctx)
-		}
-		if d.c.Over {
-			return d.reply()
-		}
-	}
-}
-
-// wireOverhead is how many times longer the events of a reply may be than what is kept of them.
-const wireOverhead = 64
-
-// event takes one event. Kinds of events that are not known are skipped, as the API asks.
-func (d *decoder) event(raw modelhttp.Event) error {
+// Event takes one event. Kinds of events that are not known are skipped, as the API asks.
+func (d *decoder) Event(raw modelhttp.Event) error {
 	var e event
-	if jsonv2.Unmarshal(raw.Data, &e, modelhttp.Lenient) != nil {
-		if raw.IsError {
-			return d.c.Failure(modelhttp.QuoteUnlessJSON(raw.Data))
-		}
-		return d.c.Unreadable(raw.Data)
-	}
-	switch {
-	case modelhttp.Present(e.Error):
-		return d.c.Failure(e.Error)
-	case raw.IsError || e.Type == "error":
-		return d.c.Failure(raw.Data)
+	if err := d.c.Decode(raw, &e, &e.Error); err != nil {
+		return err
 	}
 	switch e.Type {
 	case "message_start":
@@ -156,6 +111,8 @@ func (d *decoder) event(raw modelhttp.Event) error {
 		d.stop, d.refusal = cmp.Or(e.Delta.Stop, d.stop), cmp.Or(e.Delta.Details, d.refusal)
 	case "message_stop":
 		d.c.Over = true
+	case "error":
+		return d.c.Failure(raw.Data)
 	}
 	return nil
 }
@@ -215,7 +172,7 @@ func (d *decoder) grow(index int, w *delta) {
 func (d *decoder) tell(b *block, s string) {
 	switch {
 	case b.kind == "tool_use":
-		d.c.on(
+		d.c.On(
 			agent.Delta{
 				Kind:   agent.DeltaToolInput,
 				Text:   s,
@@ -226,9 +183,9 @@ func (d *decoder) tell(b *block, s string) {
 		)
 	case s == "":
 	case b.kind == "text":
-		d.c.on(agent.Delta{Kind: agent.DeltaText, Text: s})
+		d.c.On(agent.Delta{Kind: agent.DeltaText, Text: s})
 	case b.kind == "thinking":
-		d.c.on(agent.Delta{Kind: agent.DeltaReasoning, Text: s})
+		d.c.On(agent.Delta{Kind: agent.DeltaReasoning, Text: s})
 	default:
 		d.c.Meter.Add(len(s))
 	}
@@ -245,6 +202,7 @@ func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	case r.Stop == "" && r.Content == nil:
 		return nil, d.c.Unreadable(raw)
 	}
+	d.c.Over = true
 	for i, b := range r.Content {
 		if err := d.begin(i, b); err != nil {
 			return nil, err
@@ -255,13 +213,16 @@ func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	if err := d.c.Meter.Err(); err != nil {
 		return nil, err
 	}
-	return d.reply()
+	return d.Reply()
 }
 
-// reply makes the reply of what was gathered. A refusal is an error, so that what was said before
+// Reply makes the reply of what was gathered. A refusal is an error, so that what was said before
 // it is taken back and not sent again.
-func (d *decoder) reply() (*agent.Reply, error) {
-	if d.stop == "refusal" {
+func (d *decoder) Reply() (*agent.Reply, error) {
+	switch {
+	case d.stop == "" && !d.c.Over:
+		return nil, d.c.ErrCut()
+	case d.stop == "refusal":
 		return nil, d.refused()
 	}
 	msg := &message.Message{Usage: d.usage.message(), Stop: stopOf(d.stop, d.calls > 0)}

@@ -41,7 +41,7 @@ func (c *call) searchResult(m *message.Message) []byte {
 
 // split divides the tools into those in front of the conversation and those that a search loaded.
 func (c *call) split() (front, loaded []agent.ToolSpec) {
-	for _, t := range c.req.Tools {
+	for _, t := range c.Req.Tools {
 		if c.loaded.Has(t.Name) {
 			loaded = append(loaded, t)
 		} else {

@@ -15,25 +15,20 @@ const mark = `,"cache_control":{"type":"ephemeral"}`
 
 // encode writes the body of a request. Each message's encoding is kept with the message.
 func (c *call) encode() ([]byte, error) {
-	info := c.Client.Info(c.Model)
-	calls := info.Tools == nil || *info.Tools
-	if !calls && c.forced() {
-		return nil, c.ErrNoTools()
-	}
-	see := info.Vision == nil || *info.Vision
-	if !see {
-		c.NoticeImages(c.req)
+	see, calls, err := c.Abilities()
+	if err != nil {
+		return nil, err
 	}
 	if calls && c.defersLoading() {
-		c.loaded = modelhttp.LoadedTools(c.req)
+		c.loaded = modelhttp.LoadedTools(c.Req)
 	}
 	if err := c.arrange(see); err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, 4096+128*len(c.req.Messages))
+	b := make([]byte, 0, 4096+128*len(c.Req.Messages))
 	b = modelhttp.AppendField(append(b, '{'), "model", c.Model)
 	b = c.head(b)
-	if calls && len(c.req.Tools) > 0 {
+	if calls && len(c.Req.Tools) > 0 {
 		b = c.tools(b)
 	}
 	return append(c.messages(c.system(b)), '}'), nil
@@ -41,12 +36,12 @@ func (c *call) encode() ([]byte, error) {
 
 // head appends what comes before the prompt: the limit, thinking and sampling.
 func (c *call) head(b []byte) []byte {
-	level := c.req.Thinking.Level
+	level := c.Req.Thinking.Level
 	derived := modelhttp.DerivedOutput
 	if level != "" && level != "off" {
 		derived += c.budget(derived)
 	}
-	limit := c.OutputLimit(c.req, derived)
+	limit := c.OutputLimit(derived)
 	b = modelhttp.AppendInt(b, "max_tokens", limit)
 	if !c.Client.Options.NoStream {
 		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
@@ -76,7 +71,7 @@ func (c *call) head(b []byte) []byte {
 
 // sampling appends the sampling parameters that are set and that the model takes.
 func (c *call) sampling(b []byte, t thinks) []byte {
-	s := c.req.Sampling
+	s := c.Req.Sampling
 	if s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
 		c.Notice(
 			"the provider takes no minP, presencePenalty or repetitionPenalty: they are not sent",
@@ -105,7 +100,7 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 func (c *call) system(b []byte) []byte {
 	last := -1
 	var blocks []agent.SystemBlock
-	for _, s := range c.req.System {
+	for _, s := range c.Req.System {
 		if strings.TrimSpace(s.Text) == "" {
 			continue
 		}
@@ -140,14 +135,14 @@ func (c *call) system(b []byte) []byte {
 func (c *call) tools(b []byte) []byte {
 	front, loaded := c.split()
 	list := c.Client.Tools.Encode(front, appendTool)
-	b = c.body.Put(modelhttp.AppendKey(b, "tools"), list[:len(list)-len("}]")])
+	b = c.Builder.Put(modelhttp.AppendKey(b, "tools"), list[:len(list)-len("}]")])
 	b = append(append(b, mark...), '}')
 	for i := range loaded {
 		b = appendTool(append(b, ','), &loaded[i])
 		b = append(b[:len(b)-1], `,"defer_loading":true}`...)
 	}
 	b = append(b, ']')
-	switch choice := c.req.ToolChoice; choice {
+	switch choice := c.Req.ToolChoice; choice {
 	case "":
 		return b
 	case "auto", "none":

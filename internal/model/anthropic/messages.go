@@ -45,10 +45,10 @@ func (c *call) messages(b []byte) []byte {
 			b = modelhttp.Next(b, at)
 			blocks := c.blockLists[n]
 			if n < e.to-1 || !marked[i] {
-				b = c.body.Put(b, blocks)
+				b = c.Builder.Put(b, blocks)
 				continue
 			}
-			b = c.body.Put(b, blocks[:len(blocks)-1])
+			b = c.Builder.Put(b, blocks[:len(blocks)-1])
 			b = append(append(b, mark...), '}')
 		}
 		b = append(b, "]}"...)
@@ -64,13 +64,13 @@ func (c *call) arrange(see bool) error {
 	c.entries, c.blockLists = make(
 		[]entry,
 		0,
-		len(c.req.Messages)+1,
+		len(c.Req.Messages)+1,
 	), make(
 		[][]byte,
 		0,
-		len(c.req.Messages)+1,
+		len(c.Req.Messages)+1,
 	)
-	for _, m := range c.req.Messages {
+	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
 		}
@@ -160,29 +160,10 @@ func (c *call) content(b []byte, m *message.Message, see bool) []byte {
 		case p.Type == message.File && p.MimeType == "application/pdf":
 			b = appendSource(modelhttp.Next(b, 0), "document", p)
 		default:
-			b = appendText(b, textOf(p))
+			b = appendText(b, modelhttp.TextOf(p, isImage))
 		}
 	}
 	return b
-}
-
-// textOf is how a block that is sent as text reads.
-func textOf(p *message.Block) string {
-	switch {
-	case p.Type == message.Resource:
-		return modelhttp.ResourceText(p)
-	case p.Type == message.Image && isImage(p):
-		return modelhttp.NoImage
-	case p.Type == message.Image:
-		return "[an image was here; its type, " + p.MimeType + ", cannot be sent]"
-	case p.Type == message.File && modelhttp.IsTextFile(p):
-		return modelhttp.TextFile(p)
-	case p.Type == message.File:
-		return "[the file " + p.Name + " was here; its type, " + p.MimeType + ", cannot be sent]"
-	case p.Type == message.ToolReference:
-		return p.Name
-	}
-	return p.Text
 }
 
 // appendText appends a text block. The API refuses one without a visible character.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -60,12 +59,6 @@ func (m *Model) Generate(
 	req *agent.Request,
 	on func(agent.Delta),
 ) (*agent.Reply, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if on == nil {
-		on = func(agent.Delta) {}
-	}
 	reply, err := m.generate(ctx, req, nil, on)
 	for range maxPauses {
 		if err != nil || reply.Finish != finishPaused {
@@ -89,14 +82,9 @@ func (m *Model) generate(
 	paused *message.Message,
 	on func(agent.Delta),
 ) (*agent.Reply, error) {
-	return modelhttp.Attempt(
-		ctx,
-		m.Client,
-		cmp.Or(req.Model, m.Options.Model),
-		func(c *modelhttp.Call) (*agent.Reply, error) {
-			return (&call{Call: c, req: req, paused: paused, on: c.Listen(on)}).run()
-		},
-	)
+	return m.Client.Generate(ctx, req, on, func(c *modelhttp.Call) (*agent.Reply, error) {
+		return (&call{Call: c, paused: paused}).run()
+	})
 }
 
 // joined is a reply with what followed its pause.
@@ -119,10 +107,7 @@ func joined(a, b *agent.Reply) *agent.Reply {
 // call is one request on its way.
 type call struct {
 	*modelhttp.Call
-	req    *agent.Request
 	paused *message.Message
-	on     func(agent.Delta)
-	body   modelhttp.BodyBuilder
 
 	entries    []entry           // the request's messages
 	blockLists [][]byte          // the encoding of each message of the history that is sent
@@ -136,7 +121,7 @@ func (c *call) run() (*agent.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Body = c.body.Body(written)
+	c.Body = c.Builder.Body(written)
 	a, err := c.send(http.MethodPost, "/messages")
 	if err != nil {
 		return nil, err
@@ -145,22 +130,12 @@ func (c *call) run() (*agent.Reply, error) {
 	if a.Whole != nil {
 		return d.whole(a.Whole)
 	}
-	return d.stream(a.Events)
+	return c.Gather(a.Events.Next, d)
 }
 
 // send sends a request to a path below the version of the base URL.
 func (c *call) send(method, path string) (*modelhttp.Answer, error) {
-	base := c.Client.Options.BaseURL
-	if !strings.HasSuffix(base, "/v1") {
-		base += "/v1"
-	}
-	r, err := http.NewRequestWithContext(c.Ctx, method, base+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Anthropic-Version", version)
-	r.Header.Set("Content-Type", "application/json")
-	return c.Send(r)
+	return c.SendTo(method, "/v1", path, http.Header{"Anthropic-Version": {version}})
 }
 
 // wireModel is an entry of the list of models.
@@ -188,13 +163,8 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 			Error jsontext.Value `json:"error"`
 			Data  []wireModel    `json:"data"`
 		}
-		switch {
-		case a.Whole == nil:
-			return nil, c.ErrCut()
-		case jsonv2.Unmarshal(a.Whole, &list, modelhttp.Lenient) != nil:
-			return nil, c.Unreadable(a.Whole)
-		case modelhttp.Present(list.Error):
-			return nil, c.Failure(list.Error)
+		if err := c.DecodeWhole(a, &list, &list.Error); err != nil {
+			return nil, err
 		}
 		var out []agent.ModelInfo
 		for i := range list.Data {

@@ -7,15 +7,6 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// budgets are the tokens for a level where the API wants a number and none is set.
-var budgets = map[string]int{
-	"minimal": 1024,
-	"low":     2048,
-	"medium":  8192,
-	"high":    16384,
-	"xhigh":   32768,
-}
-
 // minBudget is the least that the API takes for thinking, tokens.
 const minBudget = 1024
 
@@ -75,12 +66,12 @@ func (c *call) thinking(limit int) thinks {
 	g, known := generationOf(c.Model)
 	unnamed := known && g == generation{} // "claude-mythos-preview"
 	t := thinks{samples: !unnamed && !g.atLeast(4, 7)}
-	level := c.req.Thinking.Level
+	level := c.Req.Thinking.Level
 	switch {
 	case level == "":
 	case level == "off":
 		t.off = g.atLeast(5, 0) // earlier ones think only if asked to
-	case c.forced():
+	case c.Forced():
 		c.Notice("thinking is off for this call: the API does not allow it with a required tool")
 	case unnamed || g.atLeast(4, 6):
 		t.adaptive, t.effort = true, effortOf(level, g)
@@ -97,15 +88,6 @@ func (c *call) thinking(limit int) thinks {
 	return t
 }
 
-// forced reports whether the request requires a tool call.
-func (c *call) forced() bool {
-	switch c.req.ToolChoice {
-	case "", "auto", "none":
-		return false
-	}
-	return true
-}
-
 // effortOf is the API's word for a level.
 func effortOf(level string, g generation) string {
 	switch {
@@ -120,14 +102,10 @@ func effortOf(level string, g generation) string {
 // budget is what is given to thinking out of a limit on all of the output: less than the whole, 0
 // if that is too little.
 func (c *call) budget(limit int) int {
-	n := c.req.Thinking.Budget
-	if n == 0 {
-		n = budgets[c.req.Thinking.Level]
-	}
 	if limit < 2*minBudget {
 		return 0
 	}
-	return min(max(n, minBudget), limit-minBudget)
+	return min(max(c.ThinkingBudget(), minBudget), limit-minBudget)
 }
 
 // begunWithout reports whether the running turn has a reply that does not begin with thinking of

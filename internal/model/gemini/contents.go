@@ -17,7 +17,7 @@ func (c *call) contents(b []byte, see bool) ([]byte, error) {
 	key := fmt.Sprintf("gemini/%s/%t", c.Model, see)
 	encode := func(m *message.Message) ([]byte, error) { return c.parts(m, see), nil }
 	w := contentWriter{c: c, b: append(modelhttp.AppendKey(b, "contents"), '[')}
-	for _, m := range c.req.Messages {
+	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
 		}
@@ -54,7 +54,7 @@ func (w *contentWriter) add(user, result bool, parts []byte) {
 		w.add(true, false, []byte(continueText))
 	}
 	if role == w.role && result == w.results {
-		w.b = w.c.body.Put(append(w.b, ','), parts)
+		w.b = w.c.Builder.Put(append(w.b, ','), parts)
 		return
 	}
 	if w.role != "" {
@@ -62,7 +62,7 @@ func (w *contentWriter) add(user, result bool, parts []byte) {
 	}
 	w.role, w.results = role, result
 	w.b = append(append(append(w.b, `{"role":"`...), role...), `","parts":[`...)
-	w.b = w.c.body.Put(w.b, parts)
+	w.b = w.c.Builder.Put(w.b, parts)
 }
 
 // parts encodes a message as parts, joined by commas.
@@ -91,28 +91,7 @@ func appendPart(b []byte, p *message.Block, see bool) []byte {
 	case p.Type == message.Image && see && isImage(p), p.Type == message.File && isPDF(p):
 		return appendInline(modelhttp.Next(b, 0), p)
 	}
-	return appendText(b, textOf(p))
-}
-
-// textOf is how a block that is sent as text reads.
-func textOf(p *message.Block) string {
-	switch {
-	case p.Type == message.Resource:
-		return modelhttp.ResourceText(p)
-	case p.Type == message.Image && isImage(p):
-		return modelhttp.NoImage
-	case p.Type == message.Image && p.URL != "":
-		return "[an image was here: " + p.URL + "; only its bytes can be sent]"
-	case p.Type == message.Image:
-		return "[an image was here; its type, " + p.MimeType + ", cannot be sent]"
-	case p.Type == message.File && modelhttp.IsTextFile(p):
-		return modelhttp.TextFile(p)
-	case p.Type == message.File:
-		return "[the file " + p.Name + " was here; its type, " + p.MimeType + ", cannot be sent]"
-	case p.Type == message.ToolReference:
-		return p.Name
-	}
-	return p.Text
+	return appendText(b, modelhttp.TextOf(p, isImage))
 }
 
 // isImage reports whether the API takes an image: its bytes, of these types.
@@ -141,7 +120,7 @@ func (c *call) result(m *message.Message, see bool) []byte {
 		p := &m.Content[i]
 		if p.Type == message.Image && see && isImage(p) || p.Type == message.File && isPDF(p) {
 			media = appendInline(modelhttp.Next(media, 0), p)
-		} else if t := textOf(p); t != "" {
+		} else if t := modelhttp.TextOf(p, isImage); t != "" {
 			if text != "" {
 				text += "\n"
 			}

@@ -2,8 +2,6 @@ package gemini
 
 import (
 	"cmp"
-	"context"
-	"io"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -62,78 +60,35 @@ type decoder struct {
 }
 
 func newDecoder(c *call) *decoder {
-	return &decoder{c: c, blocks: modelhttp.NewBlocks(c.on, &c.Meter)}
+	return &decoder{c: c, blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
-// wireOverhead is how many times longer the events of a reply may be than what is kept of them.
-const wireOverhead = 64
-
-// stream takes the events until the reply is whole. The API has no mark for the end: the reply ends
-// with the stream, or with a finish reason and its usage.
-func (d *decoder) stream(events *modelhttp.Events) (*agent.Reply, error) {
-	for size := 0; ; {
-		e, err := events.Next()
-		if err == io.EOF {
-			if d.finish == "" {
-				return nil, d.c.ErrCut()
-			}
-			return d.reply()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if size += len(e.Data); size > d.c.Client.Options.MaxReply*wireOverhead {
-			return nil, modelhttp.ErrLongReply
-		}
-		if err := d.event(e); err != nil {
-			return nil, err
-		}
-		if d.c.Ctx.Err() != nil {
-			return nil, context.Cause(d.c.Ctx)
-		}
-		if d.finish != "" && d.usage != nil {
-			d.c.Over = true
-			return d.reply()
-		}
-	}
-}
-
-// event takes one event.
-func (d *decoder) event(raw modelhttp.Event) error {
+// Event takes one event. The API has no mark for the end: the reply ends with the stream, or with a
+// finish reason and its usage.
+func (d *decoder) Event(raw modelhttp.Event) error {
 	var r response
-	if jsonv2.Unmarshal(raw.Data, &r, modelhttp.Lenient) != nil {
-		if raw.IsError {
-			return d.c.Failure(modelhttp.QuoteUnlessJSON(raw.Data))
-		}
-		return d.c.Unreadable(raw.Data)
+	if err := d.c.Decode(raw, &r, &r.Error); err != nil {
+		return err
 	}
-	if raw.IsError && !modelhttp.Present(r.Error) {
-		return d.c.Failure(raw.Data)
-	}
-	return d.take(&r)
+	err := d.take(&r)
+	d.c.Over = d.finish != "" && d.usage != nil
+	return err
 }
 
 // whole takes an answer that is not a stream.
 func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
-	var r response
-	if jsonv2.Unmarshal(raw, &r, modelhttp.Lenient) != nil {
-		return nil, d.c.Unreadable(raw)
-	}
-	if err := d.take(&r); err != nil {
+	if err := d.Event(modelhttp.Event{Data: raw}); err != nil {
 		return nil, err
 	}
 	if d.finish == "" {
 		return nil, d.c.Unreadable(raw)
 	}
-	return d.reply()
+	return d.Reply()
 }
 
 // take takes what a response adds to the reply.
 func (d *decoder) take(r *response) error {
-	switch {
-	case modelhttp.Present(r.Error):
-		return d.c.Failure(r.Error)
-	case r.Feedback != nil && r.Feedback.Reason != "":
+	if r.Feedback != nil && r.Feedback.Reason != "" {
 		return d.blocked("the provider blocked the prompt", r.Feedback.Reason, r.Feedback.Message)
 	}
 	d.count(r.Usage)
@@ -212,7 +167,7 @@ func (d *decoder) call(p *part) {
 	keep(&block, p.Signature)
 	d.blocks.List = append(d.blocks.List, block)
 	d.sealed = true
-	d.c.on(agent.Delta{
+	d.c.On(agent.Delta{
 		Kind: agent.DeltaToolInput, Text: args, Index: d.calls,
 		CallID: p.Call.ID, Name: p.Call.Name,
 	})
@@ -237,9 +192,12 @@ func (d *decoder) count(v jsontext.Value) {
 	}
 }
 
-// reply makes the reply of what was gathered. A reply that was stopped for its content is an error,
+// Reply makes the reply of what was gathered. A reply that was stopped for its content is an error,
 // so that the text before it is withdrawn and not sent again.
-func (d *decoder) reply() (*agent.Reply, error) {
+func (d *decoder) Reply() (*agent.Reply, error) {
+	if d.finish == "" {
+		return nil, d.c.ErrCut()
+	}
 	msg := &message.Message{Usage: d.usage}
 	switch d.finish {
 	case "STOP":

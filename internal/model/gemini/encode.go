@@ -12,40 +12,26 @@ import (
 // service caches prefixes of tools, system prompt and contents automatically, so none of these may
 // change from call to call.
 func (c *call) encode() ([]byte, error) {
-	info := c.Client.Info(c.Model)
-	calls := info.Tools == nil || *info.Tools
-	if !calls && c.forced() {
-		return nil, c.ErrNoTools()
+	see, calls, err := c.Abilities()
+	if err != nil {
+		return nil, err
 	}
-	see := info.Vision == nil || *info.Vision
-	if !see {
-		c.NoticeImages(c.req)
-	}
-	b := append(make([]byte, 0, 4096+128*len(c.req.Messages)), '{')
+	b := append(make([]byte, 0, 4096+128*len(c.Req.Messages)), '{')
 	b = c.system(b)
-	if calls && len(c.req.Tools) > 0 {
+	if calls && len(c.Req.Tools) > 0 {
 		b = c.tools(b)
 	}
-	b, err := c.contents(b, see)
+	b, err = c.contents(b, see)
 	if err != nil {
 		return nil, err
 	}
 	return append(c.generation(b), '}'), nil
 }
 
-// forced reports whether the request requires a tool call.
-func (c *call) forced() bool {
-	switch c.req.ToolChoice {
-	case "", "auto", "none":
-		return false
-	}
-	return true
-}
-
 // system appends the system prompt.
 func (c *call) system(b []byte) []byte {
 	var parts []byte
-	for _, s := range c.req.System {
+	for _, s := range c.Req.System {
 		parts = appendText(parts, s.Text)
 	}
 	if len(parts) == 0 {
@@ -57,11 +43,11 @@ func (c *call) system(b []byte) []byte {
 
 // tools appends the tools and the choice among them.
 func (c *call) tools(b []byte) []byte {
-	list := c.Client.Tools.Encode(c.req.Tools, appendTool)
+	list := c.Client.Tools.Encode(c.Req.Tools, appendTool)
 	b = append(modelhttp.AppendKey(b, "tools"), `[{"functionDeclarations":`...)
-	b = append(c.body.Put(b, list), "}]"...)
+	b = append(c.Builder.Put(b, list), "}]"...)
 	mode := ""
-	switch c.req.ToolChoice {
+	switch c.Req.ToolChoice {
 	case "":
 		return b
 	case "auto":
@@ -73,9 +59,9 @@ func (c *call) tools(b []byte) []byte {
 	}
 	b = append(modelhttp.AppendKey(b, "toolConfig"), `{"functionCallingConfig":{`...)
 	b = modelhttp.AppendField(b, "mode", mode)
-	if c.forced() && c.req.ToolChoice != "required" {
+	if c.Forced() && c.Req.ToolChoice != "required" {
 		b = append(modelhttp.AppendKey(b, "allowedFunctionNames"), '[')
-		b = append(modelhttp.AppendString(b, toolName(c.req.ToolChoice)), ']')
+		b = append(modelhttp.AppendString(b, toolName(c.Req.ToolChoice)), ']')
 	}
 	return append(b, "}}"...)
 }
@@ -102,13 +88,13 @@ func toolName(name string) string {
 
 // generation appends the limit, the sampling parameters and thinking.
 func (c *call) generation(b []byte) []byte {
-	s := c.req.Sampling
+	s := c.Req.Sampling
 	if s.MinP != 0 || s.RepetitionPenalty != 0 {
 		c.Notice("the provider takes no minP or repetitionPenalty: they are not sent")
 	}
 	g := []byte{'{'}
 	if s.MaxTokens > 0 {
-		g = modelhttp.AppendInt(g, "maxOutputTokens", c.OutputLimit(c.req, s.MaxTokens))
+		g = modelhttp.AppendInt(g, "maxOutputTokens", c.OutputLimit(s.MaxTokens))
 	}
 	g = modelhttp.AppendOptional(g, "temperature", s.Temperature)
 	g = modelhttp.AppendFloat(g, "topP", s.TopP)

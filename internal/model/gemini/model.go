@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -49,36 +48,20 @@ func (m *Model) Generate(
 	req *agent.Request,
 	on func(agent.Delta),
 ) (*agent.Reply, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if on == nil {
-		on = func(agent.Delta) {}
-	}
-	return modelhttp.Attempt(
-		ctx,
-		m.Client,
-		cmp.Or(req.Model, m.Options.Model),
-		func(c *modelhttp.Call) (*agent.Reply, error) {
-			return (&call{Call: c, req: req, on: c.Listen(on)}).run()
-		},
-	)
+	return m.Client.Generate(ctx, req, on, func(c *modelhttp.Call) (*agent.Reply, error) {
+		return (&call{c}).run()
+	})
 }
 
 // call is one request on its way.
-type call struct {
-	*modelhttp.Call
-	req  *agent.Request
-	on   func(agent.Delta)
-	body modelhttp.BodyBuilder
-}
+type call struct{ *modelhttp.Call }
 
 func (c *call) run() (*agent.Reply, error) {
 	written, err := c.encode()
 	if err != nil {
 		return nil, err
 	}
-	c.Body = c.body.Body(written)
+	c.Body = c.Builder.Body(written)
 	method := ":streamGenerateContent?alt=sse"
 	if c.Client.Options.NoStream {
 		method = ":generateContent"
@@ -92,21 +75,12 @@ func (c *call) run() (*agent.Reply, error) {
 	if a.Whole != nil {
 		return d.whole(a.Whole)
 	}
-	return d.stream(a.Events)
+	return c.Gather(a.Events.Next, d)
 }
 
 // send sends a request to a path below the version of the base URL.
 func (c *call) send(method, path string) (*modelhttp.Answer, error) {
-	base := c.Client.Options.BaseURL
-	if !strings.HasSuffix(base, version) {
-		base += version
-	}
-	r, err := http.NewRequestWithContext(c.Ctx, method, base+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	return c.Send(r)
+	return c.SendTo(method, version, path, nil)
 }
 
 // wireModel is an entry of the list of models.
@@ -122,7 +96,7 @@ type wireModel struct {
 // table knows.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
-		c := &call{Call: h}
+		c := &call{h}
 		a, err := c.send(http.MethodGet, "/models?pageSize=1000")
 		if err != nil {
 			return nil, err
@@ -131,13 +105,8 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 			Error  jsontext.Value `json:"error"`
 			Models []wireModel    `json:"models"`
 		}
-		switch {
-		case a.Whole == nil:
-			return nil, c.ErrCut()
-		case jsonv2.Unmarshal(a.Whole, &list, modelhttp.Lenient) != nil:
-			return nil, c.Unreadable(a.Whole)
-		case modelhttp.Present(list.Error):
-			return nil, c.Failure(list.Error)
+		if err := c.DecodeWhole(a, &list, &list.Error); err != nil {
+			return nil, err
 		}
 		var out []agent.ModelInfo
 		for i := range list.Models {

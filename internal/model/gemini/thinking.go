@@ -6,14 +6,8 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// budgets are the tokens for a level of models that take a number.
-var budgets = map[string]int{
-	"minimal": 1024,
-	"low":     2048,
-	"medium":  8192,
-	"high":    16384,
-	"xhigh":   24576,
-}
+// maxBudget is the largest budget of the smallest model, tokens.
+const maxBudget = 24576
 
 // leastPro is the smallest budget of the models of version 2.5 that always think, tokens.
 const leastPro = 128
@@ -53,7 +47,7 @@ func (g generation) before(major, minor int) bool {
 // thinking appends how much the model thinks. Models from version 3 on take a level, those of
 // version 2.5 a number of tokens, earlier ones nothing.
 func (c *call) thinking(b []byte) []byte {
-	level := c.req.Thinking.Level
+	level := c.Req.Thinking.Level
 	if level == "" {
 		return b
 	}
@@ -108,9 +102,9 @@ func (c *call) budget(b []byte, level string) []byte {
 		}
 		return append(modelhttp.AppendInt(b, "thinkingBudget", n), '}')
 	}
-	n := c.req.Thinking.Budget
-	if n == 0 {
-		n = budgets[level]
+	n := c.ThinkingBudget()
+	if c.Req.Thinking.Budget == 0 {
+		n = min(n, maxBudget)
 	}
 	b = append(modelhttp.AppendKey(b, "includeThoughts"), "true"...)
 	return append(modelhttp.AppendInt(b, "thinkingBudget", n), '}')

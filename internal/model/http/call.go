@@ -16,9 +16,12 @@ import (
 // Call is one request on its way and what is kept of its answer. One goroutine uses it.
 type Call struct {
 	Client  *Client
-	Model   string          // for errors and prices; "" where the request concerns no model
-	Ctx     context.Context // of the request; ends with the call
-	Body    *Body           // nil: the request's own
+	Model   string            // for errors and prices; "" where the request concerns no model
+	Req     *agent.Request    // nil where the request concerns no model
+	On      func(agent.Delta) // counts each delta of the reply and passes it on
+	Builder BodyBuilder       // of Body
+	Ctx     context.Context   // of the request; ends with the call
+	Body    *Body             // nil: the request's own
 	Meter   Meter
 	Notices []string // what the user should know of the reply
 	Lasting []string // those of Notices that are shown once in a session
@@ -108,8 +111,8 @@ func (c *Call) refusedKey(ctx context.Context, err error) bool {
 		c.Client.Options.KeyRefused(c.key)
 }
 
-// Listen returns a receiver of deltas that counts them before it passes them to on.
-func (c *Call) Listen(on func(agent.Delta)) func(agent.Delta) {
+// listen returns a receiver of deltas that counts them before it passes them to on.
+func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	return func(d agent.Delta) {
 		c.Meter.Add(len(d.Text))
 		on(d)
@@ -140,6 +143,19 @@ func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
 		c.Client.addCost(c.Model, msg.Usage)
 	}
 	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices, Lasting: c.Lasting}
+}
+
+// Whole is the answer if it was not a stream, nil otherwise.
+func (c *Call) Whole() []byte {
+	if c.answer == nil {
+		return nil
+	}
+	return c.answer.Whole
+}
+
+// Ended reports whether the answer came to its end: it is whole, or its end mark came.
+func (c *Call) Ended() bool {
+	return c.Over || c.answer.Whole != nil || c.answer.Events.Ended
 }
 
 // close gives the connection back. What may still come after the end is read in the

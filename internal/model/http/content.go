@@ -100,12 +100,34 @@ func HasImage(m *message.Message) bool {
 	return false
 }
 
-// NoticeImages tells the user that a model that cannot see is not sent the request's images.
-func (c *Call) NoticeImages(req *agent.Request) {
-	for _, m := range req.Messages {
+// noticeImages tells the user that a model that cannot see is not sent the request's images.
+func (c *Call) noticeImages() {
+	for _, m := range c.Req.Messages {
 		if HasImage(m) {
 			c.Notice("images are not sent: " + c.Model + " cannot see them")
 			return
 		}
 	}
+}
+
+// TextOf is how a block that is sent as text reads. takesImage reports whether the API takes an
+// image.
+func TextOf(p *message.Block, takesImage func(*message.Block) bool) string {
+	switch {
+	case p.Type == message.Resource:
+		return ResourceText(p)
+	case p.Type == message.Image && takesImage(p):
+		return NoImage
+	case p.Type == message.Image && p.URL != "" && !strings.HasPrefix(p.URL, "data:"):
+		return "[an image was here: " + p.URL + "; only its bytes can be sent]"
+	case p.Type == message.Image:
+		return "[an image was here; its type, " + p.MimeType + ", cannot be sent]"
+	case p.Type == message.File && IsTextFile(p):
+		return TextFile(p)
+	case p.Type == message.File:
+		return "[the file " + p.Name + " was here; its type, " + p.MimeType + ", cannot be sent]"
+	case p.Type == message.ToolReference:
+		return p.Name
+	}
+	return p.Text
 }

@@ -1,7 +1,5 @@
 package modelhttp
 
-import "github.com/agent-lsp/agent-lsp/internal/agent"
-
 // The bounds of a derived limit on the output, in tokens.
 const (
 	DerivedOutput = 32000 // in addition to those for thinking
@@ -11,7 +9,8 @@ const (
 
 // OutputLimit is the limit on a reply's tokens: the caller's, else the options', else derived, as
 // far as the model and the free window have room for it; 0 leaves the limit to the provider.
-func (c *Call) OutputLimit(req *agent.Request, derived int) int {
+func (c *Call) OutputLimit(derived int) int {
+	req := c.Req
 	info := c.Client.Info(c.Model)
 	n := req.Sampling.MaxTokens
 	set := n > 0

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -15,20 +14,7 @@ import (
 // call is one request on its way: it is go-openai's HTTPDoer and keeps what go-openai loses.
 type call struct {
 	*modelhttp.Call
-	m    *Model
-	req  *agent.Request
-	on   func(agent.Delta)
-	body modelhttp.BodyBuilder
-
-	answer *modelhttp.Answer
-}
-
-// decoder gathers a reply from the events of one of the APIs.
-type decoder interface {
-	// event takes one event's JSON.
-	event(raw []byte) error
-	// reply returns the whole after the last event; marked says that the end mark came.
-	reply(marked bool) (*agent.Reply, error)
+	m *Model
 }
 
 // receiver is go-openai's stream, of either API.
@@ -38,7 +24,7 @@ type receiver interface {
 }
 
 func (c *call) run() (*agent.Reply, error) {
-	var d decoder
+	var d modelhttp.Decoder
 	var written []byte
 	var err error
 	if c.m.opts.API == APIResponses {
@@ -51,12 +37,18 @@ func (c *call) run() (*agent.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Body = c.body.Body(written)
+	c.Body = c.Builder.Body(written)
 	s, err := c.open()
 	if err != nil {
 		return nil, err
 	}
-	return c.receive(s, d)
+	return c.Gather(func() (modelhttp.Event, error) {
+		raw, err := s.RecvRaw()
+		if errors.Is(err, goopenai.ErrTooManyEmptyStreamMessages) {
+			err = modelhttp.ErrNoEvents
+		}
+		return modelhttp.Event{Data: raw}, err
+	}, d)
 }
 
 // open sends the request. The typed request is a stand-in: Do sends our own body.
@@ -80,7 +72,6 @@ func (c *call) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.answer = a
 	body := a.Response.Body
 	a.Response.Body = &struct {
 		io.Reader
@@ -88,38 +79,3 @@ func (c *call) Do(r *http.Request) (*http.Response, error) {
 	}{newStream(a), body}
 	return a.Response, nil
 }
-
-func (c *call) receive(s receiver, d decoder) (*agent.Reply, error) {
-	size := 0
-	for {
-		raw, err := s.RecvRaw()
-		if err == io.EOF {
-			return d.reply(c.answer.Whole != nil || c.answer.Events.Ended)
-		}
-		if errors.Is(err, goopenai.ErrTooManyEmptyStreamMessages) {
-			err = modelhttp.ErrNoEvents
-		}
-		if err != nil {
-			return nil, err
-		}
-		if size += len(raw); size > c.m.opts.MaxReply*wireOverhead {
-			return nil, modelhttp.ErrLongReply
-		}
-		if err := d.event(raw); err != nil {
-			return nil, err
-		}
-		if err := c.Meter.Err(); err != nil {
-			return nil, err
-		}
-		if err := c.Ctx.Err(); err != nil {
-			return nil, context.Cause(c.Ctx)
-		}
-		if c.Over {
-			return d.reply(true)
-		}
-	}
-}
-
-// wireOverhead is how many times longer the events of a reply may be than what is kept of
-// them: every token arrives in an envelope of its own, and events may carry nothing to keep.
-const wireOverhead = 64

@@ -80,16 +80,14 @@ type gathered struct {
 }
 
 func newChatDecoder(c *call) *chatDecoder {
-	return &chatDecoder{c: c, byIndex: map[int]*gathered{}, blocks: modelhttp.NewBlocks(c.on, &c.Meter)}
+	return &chatDecoder{c: c, byIndex: map[int]*gathered{}, blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
-func (d *chatDecoder) event(raw []byte) error {
+// Event takes one event.
+func (d *chatDecoder) Event(raw modelhttp.Event) error {
 	var k chatChunk
-	if err := jsonv2.Unmarshal(raw, &k, modelhttp.Lenient); err != nil {
-		return d.c.Unreadable(raw)
-	}
-	if modelhttp.Present(k.Error) {
-		return d.c.Failure(k.Error)
+	if err := d.c.Decode(raw, &k, &k.Error); err != nil {
+		return err
 	}
 	d.takeUsage(k.Usage)
 	if modelhttp.Present(k.XGroq) {
@@ -221,7 +219,7 @@ func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 	default: // an object instead of its text
 		text = g.args.AddText(string(a))
 	}
-	d.c.on(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id, Name: g.name})
+	d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id, Name: g.name})
 }
 
 // find returns the call that a fragment belongs to: that of its index, unless its id says
@@ -311,7 +309,9 @@ func (d *chatDecoder) takeUsage(v jsontext.Value) {
 	}
 }
 
-func (d *chatDecoder) reply(ended bool) (*agent.Reply, error) {
+// Reply returns the whole after the last event.
+func (d *chatDecoder) Reply() (*agent.Reply, error) {
+	ended := d.c.Ended()
 	d.think.end(&d.blocks)
 	d.blocks.End()
 	if !d.some && ended {

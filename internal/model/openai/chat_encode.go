@@ -18,12 +18,9 @@ const continueText = "Continue."
 // encodeChat writes the body of a chat request. Each message's encoding is kept with the message, and stands in the
 // body without a copy where it is long.
 func (c *call) encodeChat() ([]byte, error) {
-	k := c.can()
-	if !k.call && c.req.ToolChoice != "" && c.req.ToolChoice != "auto" && c.req.ToolChoice != "none" {
-		return nil, c.ErrNoTools()
-	}
-	if !k.see {
-		c.NoticeImages(c.req)
+	k, err := c.can()
+	if err != nil {
+		return nil, err
 	}
 	b := make([]byte, 0, c.writtenSize())
 	b = append(b, '{')
@@ -38,8 +35,8 @@ func (c *call) encodeChat() ([]byte, error) {
 
 // writtenSize guesses how much of the body is written for this request alone.
 func (c *call) writtenSize() int {
-	n := 4096 + 128*len(c.req.Messages)
-	for _, s := range c.req.System {
+	n := 4096 + 128*len(c.Req.Messages)
+	for _, s := range c.Req.System {
 		n += len(s.Text) * 5 / 4
 	}
 	return n
@@ -61,8 +58,8 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 	}
 	b = c.sampling(b)
 	b = c.chatThinking(b)
-	if c.req.CacheKey != "" && c.m.dialect.cacheKey() && !c.taken("prompt_cache_key") {
-		b = modelhttp.AppendField(b, "prompt_cache_key", c.req.CacheKey)
+	if c.Req.CacheKey != "" && c.m.dialect.cacheKey() && !c.taken("prompt_cache_key") {
+		b = modelhttp.AppendField(b, "prompt_cache_key", c.Req.CacheKey)
 	}
 	return b, nil
 }
@@ -78,7 +75,7 @@ func (c *call) limitField() string {
 
 // sampling appends the sampling parameters that are set and that the provider knows.
 func (c *call) sampling(b []byte) []byte {
-	s := c.req.Sampling
+	s := c.Req.Sampling
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && catalog.Lookup(c.Model).Effort {
 		if s.Temperature != nil || s.TopP != 0 || s.PresencePenalty != 0 {
 			c.Notice(c.Model + " takes no temperature, topP or presencePenalty: they are not sent")
@@ -115,7 +112,7 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 	encode := func(m *message.Message) ([]byte, error) { return c.chatMessage(m, k), nil }
 	var last message.Role
 	var pending []*message.Message // results whose images follow the run of results
-	for _, m := range c.req.Messages {
+	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
 		}
@@ -129,7 +126,7 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b = c.body.Put(modelhttp.Next(b, start), one)
+		b = c.Builder.Put(modelhttp.Next(b, start), one)
 		if m.Role == message.RoleTool && k.see && modelhttp.HasImage(m) {
 			pending = append(pending, m)
 		}
@@ -156,9 +153,9 @@ func (c *call) chatImages(b []byte, start int, results []*message.Message) []byt
 
 // chatSystem appends the system prompt: one text, or parts with cache marks where known.
 func (c *call) chatSystem(b []byte, k can) []byte {
-	system := c.req.System
-	if !k.call && len(c.req.Tools) > 0 {
-		system = append(system[:len(system):len(system)], agent.SystemBlock{Text: textToolPrompt(c.req.Tools)})
+	system := c.Req.System
+	if !k.call && len(c.Req.Tools) > 0 {
+		system = append(system[:len(system):len(system)], agent.SystemBlock{Text: textToolPrompt(c.Req.Tools)})
 	}
 	if len(system) == 0 {
 		return b
@@ -329,10 +326,10 @@ func (c *call) chatReasoning(b []byte, m *message.Message, calls bool) []byte {
 
 // chatTools appends the tools and the choice among them.
 func (c *call) chatTools(b []byte, k can) ([]byte, error) {
-	if !k.call || len(c.req.Tools) == 0 || c.taken("tools") {
+	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") {
 		return b, nil
 	}
-	b = c.body.Put(modelhttp.AppendKey(b, "tools"), c.m.Client.Tools.Encode(c.req.Tools, c.chatTool))
+	b = c.Builder.Put(modelhttp.AppendKey(b, "tools"), c.m.Client.Tools.Encode(c.Req.Tools, c.chatTool))
 	return c.toolChoice(b, `{"type":"function","function":{"name":`, "}}"), nil
 }
 
@@ -359,7 +356,7 @@ func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
 }
 
 func (c *call) toolChoice(b []byte, open, closing string) []byte {
-	switch choice := c.req.ToolChoice; choice {
+	switch choice := c.Req.ToolChoice; choice {
 	case "":
 		return b
 	case "auto", "none", "required":

@@ -28,7 +28,7 @@ func (c *call) deferring(k can) *modelhttp.Loaded {
 	if !k.call || !c.defersLoading() || c.taken("tools") {
 		return nil
 	}
-	return modelhttp.LoadedTools(c.req)
+	return modelhttp.LoadedTools(c.Req)
 }
 
 // defersLoading says whether the provider knows defer_loading: the setting, else OpenAI itself from

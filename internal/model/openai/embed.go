@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 
-	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
-
 	"github.com/go-json-experiment/json/jsontext"
 	goopenai "github.com/sashabaranov/go-openai"
-
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
 // Embed turns texts into vectors by the model, which must be one for embeddings; one vector for each text, in order.
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return attempt(ctx, m, &agent.Request{}, nil, func(c *call) ([][]float32, error) { return c.embed(texts) })
+	return attempt(ctx, m, func(c *call) ([][]float32, error) { return c.embed(texts) })
 }
 
 func (c *call) embed(texts []string) ([][]float32, error) {
@@ -26,11 +22,8 @@ func (c *call) embed(texts []string) ([][]float32, error) {
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	if err := c.readWhole(err, &answer); err != nil {
+	if err := c.readWhole(err, &answer, &answer.Error); err != nil {
 		return nil, err
-	}
-	if modelhttp.Present(answer.Error) {
-		return nil, c.Failure(answer.Error)
 	}
 	vectors := make([][]float32, len(texts))
 	for _, d := range answer.Data {

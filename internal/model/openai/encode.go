@@ -17,9 +17,9 @@ func (c *call) taken(key string) bool {
 // can says what the call's model can do.
 type can struct{ see, call bool }
 
-func (c *call) can() can {
-	i := c.Client.Info(c.Model)
-	return can{see: i.Vision == nil || *i.Vision, call: i.Tools == nil || *i.Tools}
+func (c *call) can() (can, error) {
+	see, call, err := c.Abilities()
+	return can{see, call}, err
 }
 
 // cacheKeyOf names a message's encoding and everything that changes it.
@@ -35,5 +35,5 @@ func (c *call) outputLimit(info agent.ModelInfo) int {
 	if c.m.dialect.derivesLimit() && known {
 		derived = modelhttp.DerivedOutput + c.anthropicBudget(modelhttp.DerivedOutput)
 	}
-	return c.OutputLimit(c.req, derived)
+	return c.OutputLimit(derived)
 }

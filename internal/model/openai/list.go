@@ -1,7 +1,6 @@
 package openai
 
 import (
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
@@ -33,11 +32,8 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 		Error jsontext.Value `json:"error"`
 		Data  []wireModel    `json:"data"`
 	}
-	if err := c.readWhole(err, &answer); err != nil {
+	if err := c.readWhole(err, &answer, &answer.Error); err != nil {
 		return nil, err
-	}
-	if modelhttp.Present(answer.Error) {
-		return nil, c.Failure(answer.Error)
 	}
 	list := make([]agent.ModelInfo, 0, len(answer.Data))
 	for i := range answer.Data {
@@ -51,20 +47,15 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 // readWhole reads the answer of a request that is no stream; err is what go-openai made of it. go-openai reads the
 // stream form that Do makes of the answer and fails on it; what it was is kept in the answer, with the fields that
 // go-openai's own type has not.
-func (c *call) readWhole(err error, answer any) error {
-	var whole []byte
-	if c.answer != nil {
-		whole = c.answer.Whole
-	}
+func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
+	whole := c.Whole()
 	switch {
 	case whole == nil && err == nil:
 		return c.ErrCut()
 	case whole == nil:
 		return err
-	case jsonv2.Unmarshal(whole, answer, modelhttp.Lenient) != nil:
-		return c.Unreadable(whole)
 	}
-	return nil
+	return c.Decode(modelhttp.Event{Data: whole}, answer, failure)
 }
 
 // listed joins what the provider says of a model with what the table knows.

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 
@@ -65,36 +64,21 @@ func (m *Model) Generate(
 	req *agent.Request,
 	on func(agent.Delta),
 ) (*agent.Reply, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if on == nil {
-		on = func(agent.Delta) {}
-	}
-	return attempt(ctx, m, req, on, (*call).run)
+	return m.Client.Generate(ctx, req, on, func(c *modelhttp.Call) (*agent.Reply, error) {
+		return (&call{c, m}).run()
+	})
 }
 
-// attempt makes a call by run.
-func attempt[T any](
-	ctx context.Context,
-	m *Model,
-	req *agent.Request,
-	on func(agent.Delta),
-	run func(*call) (T, error),
-) (T, error) {
-	return modelhttp.Attempt(
-		ctx,
-		m.Client,
-		cmp.Or(req.Model, m.opts.Model),
-		func(c *modelhttp.Call) (T, error) {
-			return run(&call{Call: c, m: m, req: req, on: c.Listen(on)})
-		},
-	)
+// attempt makes a call by run that concerns no conversation.
+func attempt[T any](ctx context.Context, m *Model, run func(*call) (T, error)) (T, error) {
+	return modelhttp.Attempt(ctx, m.Client, m.opts.Model, func(c *modelhttp.Call) (T, error) {
+		return run(&call{c, m})
+	})
 }
 
 // Models lists the provider's models, with what it says of them and the table knows.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
-	return attempt(ctx, m, &agent.Request{}, nil, (*call).list)
+	return attempt(ctx, m, (*call).list)
 }
 
 // errNoReply is a stream that ended in order and said nothing at all.

@@ -75,16 +75,14 @@ func newResponsesDecoder(c *call) *responsesDecoder {
 	return &responsesDecoder{c: c, items: map[int]*output{}}
 }
 
-func (d *responsesDecoder) event(raw []byte) error {
+// Event takes one event.
+func (d *responsesDecoder) Event(raw modelhttp.Event) error {
 	var e responsesEvent
-	if err := jsonv2.Unmarshal(raw, &e, modelhttp.Lenient); err != nil {
-		return d.c.Unreadable(raw)
-	}
-	if modelhttp.Present(e.Error) {
-		return d.c.Failure(e.Error)
+	if err := d.c.Decode(raw, &e, &e.Error); err != nil {
+		return err
 	}
 	if e.Type == "" {
-		return d.wholeReply(raw)
+		return d.wholeReply(raw.Data)
 	}
 	i, _ := modelhttp.Integer(e.OutputIndex)
 	switch e.Type {
@@ -106,7 +104,7 @@ func (d *responsesDecoder) event(raw []byte) error {
 	case "response.completed", "response.incomplete", "response.failed":
 		return d.end(e.Response)
 	case "error":
-		return d.c.Failure(jsontext.Value(raw))
+		return d.c.Failure(raw.Data)
 	}
 	return nil
 }
@@ -133,12 +131,12 @@ func (d *responsesDecoder) text(i int, kind message.BlockType, v jsontext.Value)
 func (d *responsesDecoder) tell(o *output, s string) {
 	switch {
 	case o.kind == message.ToolUse:
-		d.c.on(agent.Delta{Kind: agent.DeltaToolInput, Text: s, Index: o.index, CallID: o.call, Name: o.name})
+		d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: s, Index: o.index, CallID: o.call, Name: o.name})
 	case s == "":
 	case o.kind == message.Reasoning:
-		d.c.on(agent.Delta{Kind: agent.DeltaReasoning, Text: s})
+		d.c.On(agent.Delta{Kind: agent.DeltaReasoning, Text: s})
 	default:
-		d.c.on(agent.Delta{Kind: agent.DeltaText, Text: s})
+		d.c.On(agent.Delta{Kind: agent.DeltaText, Text: s})
 	}
 }
 
@@ -249,7 +247,8 @@ func (d *responsesDecoder) end(r *responsesReply) error {
 	return nil
 }
 
-func (d *responsesDecoder) reply(bool) (*agent.Reply, error) {
+// Reply returns the whole after the last event.
+func (d *responsesDecoder) Reply() (*agent.Reply, error) {
 	if !d.ended {
 		return nil, d.c.ErrCut()
 	}

@@ -15,18 +15,14 @@ import (
 // encodeResponses writes the body of a responses request. The history is sent each time
 // (store:false), reasoning comes and goes encrypted.
 func (c *call) encodeResponses() ([]byte, error) {
-	k := c.can()
-	if !k.call && c.req.ToolChoice != "" && c.req.ToolChoice != "auto" &&
-		c.req.ToolChoice != "none" {
-		return nil, c.ErrNoTools()
-	}
-	if !k.see {
-		c.NoticeImages(c.req)
+	k, err := c.can()
+	if err != nil {
+		return nil, err
 	}
 	b := append(make([]byte, 0, c.writtenSize()), '{')
 	b = c.responsesHead(b, k)
 	d := c.deferring(k)
-	b, err := c.responsesInput(append(modelhttp.AppendKey(b, "input"), '['), k, d)
+	b, err = c.responsesInput(append(modelhttp.AppendKey(b, "input"), '['), k, d)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +38,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	}
 	encode := func(m *message.Message) ([]byte, error) { return c.responsesMessage(m, k, d), nil }
 	var after []byte // what follows the run of results
-	for _, m := range c.req.Messages {
+	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
 		}
@@ -61,7 +57,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 			return nil, err
 		}
 		if len(one) > 0 {
-			b = c.body.Put(modelhttp.Next(b, start), one)
+			b = c.Builder.Put(modelhttp.Next(b, start), one)
 		}
 	}
 	if len(after) > 0 {
@@ -81,11 +77,11 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
 	}
 	var texts []string
-	for _, s := range c.req.System {
+	for _, s := range c.Req.System {
 		texts = append(texts, s.Text)
 	}
-	if !k.call && len(c.req.Tools) > 0 {
-		texts = append(texts, textToolPrompt(c.req.Tools))
+	if !k.call && len(c.Req.Tools) > 0 {
+		texts = append(texts, textToolPrompt(c.Req.Tools))
 	}
 	if len(texts) > 0 {
 		b = modelhttp.AppendField(b, "instructions", strings.Join(texts, "\n\n"))
@@ -94,7 +90,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 		b = modelhttp.AppendInt(b, "max_output_tokens", n)
 	}
 	b = c.responsesSampling(b)
-	level := c.req.Thinking.Level
+	level := c.Req.Thinking.Level
 	asked := level != "" && c.takesEffort(level)
 	if (asked || catalog.Lookup(c.Model).Effort) && !c.taken("include") {
 		b = append(modelhttp.AppendKey(b, "include"), `["reasoning.encrypted_content"]`...)
@@ -103,8 +99,8 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 		b = append(modelhttp.AppendKey(b, "reasoning"), `{"summary":"auto"`...)
 		b = append(modelhttp.AppendField(b, "effort", c.effort()), '}')
 	}
-	if c.req.CacheKey != "" && !c.taken("prompt_cache_key") {
-		b = modelhttp.AppendField(b, "prompt_cache_key", c.req.CacheKey)
+	if c.Req.CacheKey != "" && !c.taken("prompt_cache_key") {
+		b = modelhttp.AppendField(b, "prompt_cache_key", c.Req.CacheKey)
 	}
 	return b
 }
@@ -112,7 +108,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 // responsesSampling appends the two sampling parameters that the API knows, where the model takes
 // them.
 func (c *call) responsesSampling(b []byte) []byte {
-	s := c.req.Sampling
+	s := c.Req.Sampling
 	if catalog.Lookup(c.Model).Effort {
 		if s.Temperature != nil || s.TopP != 0 {
 			c.Notice(c.Model + " takes no temperature or topP: they are not sent")
@@ -280,13 +276,13 @@ func (c *call) takesBack(raw json.RawMessage) bool {
 }
 
 func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
-	if !k.call || len(c.req.Tools) == 0 || c.taken("tools") {
+	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") {
 		return b
 	}
 	b = append(modelhttp.AppendKey(b, "tools"), '[')
 	start := len(b)
-	for i := range c.req.Tools {
-		switch t := &c.req.Tools[i]; {
+	for i := range c.Req.Tools {
+		switch t := &c.Req.Tools[i]; {
 		case d.Has(t.Name): // stands where it was found
 		case d != nil && t.Name == modelhttp.SearchTool:
 			b = appendSearchTool(modelhttp.Next(b, start), t)

@@ -75,17 +75,18 @@ func FuzzChatEvents(f *testing.F) {
 		for _, api := range []string{APIChat, APIResponses} {
 			var text strings.Builder
 			client := modelhttp.New(modelhttp.Options{})
-			c := &call{Call: &modelhttp.Call{Client: client}, m: &Model{Client: client}, on: textOnly(t, &text)}
-			var d decoder = newChatDecoder(c)
+			c := &call{&modelhttp.Call{Client: client, On: textOnly(t, &text)}, &Model{Client: client}}
+			var d modelhttp.Decoder = newChatDecoder(c)
 			if api == APIResponses {
 				d = newResponsesDecoder(c)
 			}
 			for line := range bytes.SplitSeq(b, []byte("\n")) {
-				if d.event(line) != nil {
+				if d.Event(modelhttp.Event{Data: line}) != nil {
 					return
 				}
 			}
-			reply, err := d.reply(true)
+			c.Over = true
+			reply, err := d.Reply()
 			if err != nil {
 				continue
 			}

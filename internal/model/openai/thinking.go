@@ -9,13 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// thinkingBudgets are the tokens for a level where a provider wants a number and none is set.
-var thinkingBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
-
 // chatThinking appends how much the model should think, in the provider's own words. An
 // unset level appends nothing; "off" is sent, for models that think unless told not to.
 func (c *call) chatThinking(b []byte) []byte {
-	t := c.req.Thinking
+	t := c.Req.Thinking
 	if t.Level == "" || slices.ContainsFunc([]string{"reasoning_effort", "reasoning", "thinking"}, c.taken) {
 		return b
 	}
@@ -73,18 +70,14 @@ const minBudget = 1024
 // anthropicBudget is what a request to Anthropic gives to thinking out of a limit on all of
 // the output: less than the whole, 0 where that is too little.
 func (c *call) anthropicBudget(limit int) int {
-	t := c.req.Thinking
+	t := c.Req.Thinking
 	if c.m.dialect != Anthropic || t.Level == "" || t.Level == "off" {
 		return 0
-	}
-	budget := t.Budget
-	if budget == 0 {
-		budget = thinkingBudgets[t.Level]
 	}
 	if limit < 2*minBudget {
 		return 0
 	}
-	return min(max(budget, minBudget), limit-minBudget)
+	return min(max(c.ThinkingBudget(), minBudget), limit-minBudget)
 }
 
 func (c *call) openRouterThinking(b []byte, off bool, budget int) []byte {
@@ -95,7 +88,7 @@ func (c *call) openRouterThinking(b []byte, off bool, budget int) []byte {
 	case budget > 0:
 		b = modelhttp.AppendInt(b, "max_tokens", budget)
 	default:
-		b = modelhttp.AppendField(b, "effort", c.req.Thinking.Level)
+		b = modelhttp.AppendField(b, "effort", c.Req.Thinking.Level)
 	}
 	return append(b, '}')
 }
@@ -118,7 +111,7 @@ func (c *call) localThinking(b []byte, off bool) []byte {
 		return append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":false}`...)
 	}
 	b = append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":true`...)
-	level := c.req.Thinking.Level
+	level := c.Req.Thinking.Level
 	switch level {
 	case "minimal":
 		level = "low"
@@ -130,7 +123,7 @@ func (c *call) localThinking(b []byte, off bool) []byte {
 
 // effort is the word of OpenAI for the level. The first models with levels lack "none" and "xhigh".
 func (c *call) effort() string {
-	level := c.req.Thinking.Level
+	level := c.Req.Thinking.Level
 	if !catalog.Lookup(c.Model).OldEffort {
 		if level == "off" {
 			return "none"
