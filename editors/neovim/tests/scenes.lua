@@ -166,7 +166,8 @@ scene('review-two', {
   prompt,
   hunks(3),
   ':AgentReview<CR>',
-  { see = 'prices.md, 1 hunk' },
+  { see = 'prices.md  1 hunk' },
+  { lua = "return #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('agent_lsp_overview_syntax'), 0, -1, {}) > 5" },
 })
 scene('quickfix', from(proposed, { ':AgentReview quickfix<CR>', { see = '[modify]' } }))
 scene('permission', {

@@ -8,8 +8,6 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
-local diff = vim.text and vim.text.diff or vim.diff
-
 ---@class agent_lsp.Changes
 ---@field kind 'proposed'|'applied'|'done' pending, pending in the buffers, or of the last turn
 ---@field changes integer pending hunks
@@ -18,25 +16,6 @@ local diff = vim.text and vim.text.diff or vim.diff
 ---@field removed integer lines
 
 local last ---@type { checkpoint: agent_lsp.Checkpoint, workspace: agent_lsp.Workspace }?
-
---- The line counts of each hunk: the summary is drawn often, and a diff takes time.
-local counted = setmetatable({}, { __mode = 'k' })
-
---- How many lines a hunk adds and removes.
----@param h agent_lsp.Hunk
----@return integer added
----@return integer removed
-local function line_counts(h)
-  local known = counted[h]
-  if not known then
-    known = { 0, 0 }
-    for _, c in ipairs(diff(h.oldText, h.newText, { result_type = 'indices' })) do
-      known = { known[1] + c[4], known[2] + c[2] }
-    end
-    counted[h] = known
-  end
-  return known[1], known[2]
-end
 
 --- Whether a pending hunk belongs to the workspace that the panel shows.
 local function is_shown(w)
@@ -52,7 +31,7 @@ local function of_pending(list)
     out.files = seen[uri] and out.files or out.files + 1
     seen[uri] = true
     out.kind = w.file.placement == 'applied' and out.kind or 'proposed'
-    local added, removed = line_counts(w.hunk)
+    local added, removed = hunks.line_counts(w.hunk)
     out.added, out.removed = out.added + added, out.removed + removed
   end
   return out

@@ -2,6 +2,8 @@
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 
+local diff = vim.text and vim.text.diff or vim.diff
+
 local M = {}
 
 ---@class agent_lsp.Waiting a pending hunk with what it belongs to
@@ -33,6 +35,25 @@ function M.split(text)
     end
   end
   return lines
+end
+
+--- The line counts of each hunk: the summary is drawn often, and a diff takes time.
+local counted = setmetatable({}, { __mode = 'k' })
+
+--- How many lines a hunk adds and removes.
+---@param h agent_lsp.Hunk
+---@return integer added
+---@return integer removed
+function M.line_counts(h)
+  local known = counted[h]
+  if not known then
+    known = { 0, 0 }
+    for _, c in ipairs(diff(h.oldText, h.newText, { result_type = 'indices' })) do
+      known = { known[1] + c[4], known[2] + c[2] }
+    end
+    counted[h] = known
+  end
+  return known[1], known[2]
 end
 
 --- Where a file of a proposal stands now: one that was renamed already has its new name.

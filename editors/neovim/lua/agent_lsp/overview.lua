@@ -3,16 +3,19 @@ local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
 local log = require('agent_lsp.log')
+local sections = require('agent_lsp.sections')
+local syntax = require('agent_lsp.syntax')
 local words = require('agent_lsp.words')
-
-local diff = vim.text and vim.text.diff or vim.diff
 
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_overview')
+local syntax_ns = vim.api.nvim_create_namespace('agent_lsp_overview_syntax')
 local key_ns = vim.api.nvim_create_namespace('agent_lsp_overview_keys')
 local buffer ---@type integer?
-local places = {} ---@type { first: integer, last: integer, item: agent_lsp.Waiting }[] in the order of rows
+local places = {} ---@type agent_lsp.Place[] in the order of rows
+
+vim.api.nvim_set_hl(0, 'AgentLspFile', { link = 'Directory', default = true })
 
 ---@param buf integer
 function M.is(buf)
@@ -41,33 +44,6 @@ function M.jump(step)
   log.tell(#places == 0 and 'no pending hunks' or step > 0 and 'this is the last hunk' or 'this is the first hunk')
 end
 
-local function shown(uri)
-  return vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.')
-end
-
-local function heading(uri, list)
-  local note = ''
-  for _, w in ipairs(list) do
-    local f = w.file
-    if f.op == 'rename' then
-      note = f.placement == 'applied' and (' (was %s)'):format(shown(f.uri)) or ' → ' .. shown(f.newUri)
-    elseif f.op ~= 'modify' then
-      note = (' (%s)'):format(f.op)
-    end
-  end
-  return ('%s%s, %d %s'):format(shown(uri), note, #list, #list == 1 and 'hunk' or 'hunks')
-end
-
---- What differs of two texts: a rename's hunk holds the whole file.
-local function differing(old, new)
-  local a, b = {}, {}
-  for _, c in ipairs(diff(table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n', { result_type = 'indices' })) do
-    vim.list_extend(a, old, c[1], c[1] + c[2] - 1)
-    vim.list_extend(b, new, c[3], c[3] + c[4] - 1)
-  end
-  return a, b
-end
-
 --- What the keys do, as the first line says it; the keys themselves stand out.
 local key_line = 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close'
 
@@ -81,39 +57,7 @@ local function colour_keys()
   end
 end
 
---- The lines of all hunks, and a mark of each line: its highlight and the spans of words that differ.
-local function render()
-  local lines, marks = { key_line, '' }, {}
-  places = {}
-  marks[0] = { 'AgentLspHint' }
-  for _, uri in ipairs(hunks.uris()) do
-    local list = hunks.pending(uri)
-    marks[#lines] = { 'Title' }
-    lines[#lines + 1] = heading(uri, list)
-    for _, w in ipairs(list) do
-      local first = #lines
-      marks[first] = { w.hunk.state == 'stale' and 'AgentLspStale' or 'AgentLspHint' }
-      lines[#lines + 1] = ('@@ line %d%s'):format(draw.place_of(w) + 1, w.hunk.state == 'stale' and ', stale: its text has changed' or '')
-      local old, new = hunks.split(w.hunk.oldText), hunks.split(w.hunk.newText)
-      if w.file.op == 'rename' then
-        old, new = differing(old, new)
-      end
-      for i, line in ipairs(old) do
-        marks[#lines] = { 'AgentLspDelete', #old == #new and { line, new[i], 1, 'AgentLspDeleteText' } or nil }
-        lines[#lines + 1] = '-' .. line
-      end
-      for i, line in ipairs(new) do
-        marks[#lines] = { 'AgentLspAdd', #old == #new and { old[i], line, 2, 'AgentLspAddText' } or nil }
-        lines[#lines + 1] = '+' .. line
-      end
-      places[#places + 1] = { first = first, last = #lines - 1, item = w }
-    end
-    lines[#lines + 1] = ''
-  end
-  return lines, marks
-end
-
-local current_marks = {}
+local current = { lines = {}, marks = {}, places = {}, files = {} } ---@type agent_lsp.Sections
 
 --- Highlights are put on as lines come into view: a review of thousands of hunks opens at once.
 vim.api.nvim_set_decoration_provider(ns, {
@@ -121,19 +65,14 @@ vim.api.nvim_set_decoration_provider(ns, {
     if buf ~= buffer then
       return false
     end
+    M.want_colours(top, bottom)
     for row = top, bottom do
-      local m = current_marks[row]
+      local m = current.marks[row]
       if m then
-        pcall(
-          vim.api.nvim_buf_set_extmark,
-          buf,
-          ns,
-          row,
-          0,
-          { end_row = row + 1, hl_group = m[1], hl_eol = true, ephemeral = true, priority = 100 }
-        )
+        local line = { end_row = row + 1, hl_group = m[1], hl_eol = true, ephemeral = true, priority = 100 }
+        pcall(vim.api.nvim_buf_set_extmark, buf, ns, row, 0, line)
         for _, s in ipairs(m[2] and select(m[2][3], words.spans(m[2][1], m[2][2])) or {}) do
-          local span = { end_col = s[2] + 1, hl_group = m[2][4], ephemeral = true, priority = 110 }
+          local span = { end_col = s[2] + 1, hl_group = m[2][4], ephemeral = true, priority = 120 }
           pcall(vim.api.nvim_buf_set_extmark, buf, ns, row, s[1] + 1, span)
         end
       end
@@ -141,25 +80,91 @@ vim.api.nvim_set_decoration_provider(ns, {
   end,
 })
 
+--- Longer hunks have no syntax colours.
+local max_coloured = 500
+
+--- Puts the syntax colours on a hunk's lines.
+---@param p agent_lsp.Place
+local function colour(p)
+  local lines = vim.api.nvim_buf_get_lines(buffer, p.first + 1, p.last + 1, false)
+  if #lines > max_coloured then
+    return
+  end
+  local code = vim.tbl_map(function(line)
+    return line:sub(2)
+  end, lines)
+  for i, spans in ipairs(syntax.colours(p.path, code)) do
+    for _, s in ipairs(spans) do
+      local mark = { end_col = s[2] + 1, hl_group = s[3], priority = 110 }
+      vim.api.nvim_buf_set_extmark(buffer, syntax_ns, p.first + i, s[1] + 1, mark)
+    end
+  end
+end
+
+local coloured = {} ---@type table<agent_lsp.Place, boolean>
+local wanted ---@type { [1]: integer, [2]: integer }? rows that wait for colours
+
+local function colour_wanted()
+  local rows = wanted
+  wanted = nil
+  if not rows or not buffer or not vim.api.nvim_buf_is_valid(buffer) then
+    return
+  end
+  for _, p in ipairs(places) do
+    if p.last >= rows[1] and p.first <= rows[2] and not coloured[p] then
+      coloured[p] = true
+      colour(p)
+    end
+  end
+end
+
+--- Colours the hunks of these rows soon: while the screen is drawn no other buffer can be looked at.
+---@param top integer
+---@param bottom integer
+function M.want_colours(top, bottom)
+  if not wanted then
+    vim.schedule(colour_wanted)
+  end
+  wanted = { math.min(top, wanted and wanted[1] or top), math.max(bottom, wanted and wanted[2] or bottom) }
+end
+
 local function refresh()
   if not buffer or not vim.api.nvim_buf_is_valid(buffer) then
     buffer = nil
     return
   end
-  local lines
-  lines, current_marks = render()
+  current = sections.build({ key_line, '' })
+  current.marks[0] = { 'AgentLspHint' }
+  places, coloured = current.places, {}
   vim.bo[buffer].modifiable = true
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.api.nvim_buf_clear_namespace(buffer, syntax_ns, 0, -1)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, current.lines)
   vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
   colour_keys()
 end
 
---- Puts the cursor of a window on the hunk at its row, else on the next one, else on the last.
-local function go_to_hunk(win)
-  local row = vim.api.nvim_win_get_cursor(win)[1] - 1
+--- The hunks from the one at the cursor of a window on, by their ids.
+local function following(win)
+  local row, out = vim.api.nvim_win_get_cursor(win)[1] - 1, {}
   for _, p in ipairs(places) do
     if p.last >= row then
-      return vim.api.nvim_win_set_cursor(win, { math.max(p.first, math.min(row, p.last)) + 1, 0 })
+      table.insert(out, { id = p.item.hunk.hunkId, offset = math.max(0, row - p.first) })
+    end
+  end
+  return out
+end
+
+--- Puts the cursor of a window on the first of these hunks that is still pending, else on the last hunk.
+local function go_to_hunk(win, wanted_hunks)
+  local by_id = {}
+  for _, p in ipairs(places) do
+    by_id[p.item.hunk.hunkId] = p
+  end
+  for i, w in ipairs(wanted_hunks) do
+    local p = by_id[w.id]
+    if p then
+      local row = i == 1 and math.min(p.first + w.offset, p.last) or p.first
+      return vim.api.nvim_win_set_cursor(win, { row + 1, 0 })
     end
   end
   vim.api.nvim_win_set_cursor(win, { places[#places].first + 1, 0 })
@@ -176,6 +181,10 @@ events.on('review', function()
   if not buffer then
     return
   end
+  local at = {}
+  for _, win in ipairs(vim.fn.win_findbuf(buffer)) do
+    at[win] = following(win)
+  end
   refresh()
   if not buffer then
     return
@@ -183,14 +192,18 @@ events.on('review', function()
   if #places == 0 then
     return finish()
   end
-  for _, win in ipairs(vim.fn.win_findbuf(buffer)) do
-    go_to_hunk(win)
+  for win, list in pairs(at) do
+    go_to_hunk(win, list)
   end
 end)
 
+--- Goes to the hunk in its document, or from the list of files to the file's first hunk.
 local function go_there()
-  local w = M.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
-  if not w then
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local w = M.at(row)
+  if current.files[row] then
+    return vim.api.nvim_win_set_cursor(0, { current.files[row] + 1, 0 })
+  elseif not w then
     return
   end
   local own = vim.api.nvim_get_current_win()

@@ -288,7 +288,8 @@ H.case('the quickfix list and the overview show all pending hunks, and decide th
   H.equal(vim.bo.filetype, 'agent_lsp_review')
   H.matches(
     table.concat(H.lines(), '\n'),
-    'a.txt, 2 hunks\n@@ line 2\n%-two\n%+TWO\n@@ line 9\n%-nine\n%+NINE\n\nnew.txt %(create%), 1 hunk\n@@ line 1\n%+new'
+    'a.txt, 2 hunks\n@@ line 2\n one\n%-two\n%+TWO\n three\n four\n five\n'
+      .. '@@ line 9\n six\n seven\n eight\n%-nine\n%+NINE\n ten\n\nnew.txt %(create%), 1 hunk\n@@ line 1\n%+new'
   )
   vim.api.nvim_feedkeys('a', 'xt', false)
   H.hunks(2)

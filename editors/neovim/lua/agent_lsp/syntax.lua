@@ -1,0 +1,67 @@
+--- The syntax colours of a piece of code that is in no document, from Vim's own syntax files.
+--- A hidden buffer holds the piece. It has no file type, so no plugin or language server attaches.
+local M = {}
+
+local buffers = {} ---@type table<string, integer> by syntax
+
+--- Longer lines are coloured up to here.
+local max_columns = 300
+
+local types = {} ---@type table<string, string> by file name
+
+local function syntax_of(path)
+  if not types[path] then
+    types[path] = vim.filetype.match({ filename = path }) or ''
+  end
+  return types[path]
+end
+
+local function buffer(syntax)
+  local buf = buffers[syntax]
+  if not buf or not vim.api.nvim_buf_is_valid(buf) then
+    buf = vim.api.nvim_create_buf(false, true)
+    buffers[syntax] = buf
+    vim.api.nvim_buf_call(buf, function()
+      vim.bo.syntax = syntax
+    end)
+  end
+  return buf
+end
+
+--- The coloured parts of a line of the current buffer.
+local function spans(row, length)
+  local out, last = {}, nil
+  for column = 1, math.min(length, max_columns) do
+    local id = vim.fn.synIDtrans(vim.fn.synID(row, column, 1))
+    if last and last.id == id then
+      last[2] = column
+    elseif id ~= 0 then
+      last = { column - 1, column, vim.fn.synIDattr(id, 'name'), id = id }
+      out[#out + 1] = last
+    else
+      last = nil
+    end
+  end
+  return out
+end
+
+--- The coloured parts of each line: first byte (zero-based), byte after the last, highlight.
+---@param path string of the file that the code is of
+---@param lines string[]
+---@return table[][]
+function M.colours(path, lines)
+  local syntax = syntax_of(path)
+  if syntax == '' or vim.g.syntax_on == nil then
+    return {}
+  end
+  local buf, out = buffer(syntax), {}
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.api.nvim_buf_call(buf, function()
+    for i, line in ipairs(lines) do
+      out[i] = spans(i, #line)
+    end
+  end)
+  return out
+end
+
+return M

@@ -1,0 +1,116 @@
+--- The tab of :AgentReview: the list of files, the text around the hunks, and syntax colours.
+local H = require('harness')
+
+vim.cmd('syntax on')
+
+local go = 'package shop\n\nfunc Total() int {\n\ttotal := 0\n\treturn total\n}\n\n' .. 'func Free() bool {\n\treturn false\n}\n'
+local page = '# Prices\n\nAll prices are in cents.\n'
+
+local function two_files(settings)
+  H.start({
+    files = { ['cart.go'] = go, ['docs/prices.md'] = page },
+    settings = settings or { editPolicy = 'collect' },
+    script = {
+      H.call('edit', {
+        path = 'cart.go',
+        edits = {
+          { old_string = '\ttotal := 0\n', new_string = '\ttotal := 100\n' },
+          { old_string = 'false', new_string = 'true' },
+        },
+      }),
+      H.call('edit', { path = 'docs/prices.md', old_string = 'cents', new_string = 'euros' }),
+      { text = 'Done.' },
+    },
+  })
+  H.edit('cart.go')
+  vim.cmd('AgentPrompt go')
+  H.turn()
+  H.hunks(3)
+end
+
+local function row_of(text)
+  for i, line in ipairs(H.lines()) do
+    if line == text then
+      return i
+    end
+  end
+  error(text .. ' is not in\n' .. table.concat(H.lines(), '\n'))
+end
+
+local function press(keys)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xt', false)
+end
+
+H.case('the review begins with the list of files; Enter goes to the first hunk of one', function()
+  two_files()
+  vim.cmd('AgentReview')
+  local list = { '  cart.go         2 hunks  +2 −2', '  docs/prices.md  1 hunk   +1 −1', '' }
+  H.equal(vim.list_slice(H.lines(), 3, 5), list)
+  vim.api.nvim_win_set_cursor(0, { 4, 0 })
+  press('<CR>')
+  H.equal(vim.api.nvim_get_current_line(), '@@ line 3')
+  H.equal(require('agent_lsp.review').at_cursor().hunk.newText, 'All prices are in euros.\n')
+  press('a')
+  H.hunks(2)
+  H.matches(H.lines()[3], '^cart.go, 2 hunks', 'one file needs no list')
+end)
+
+H.case('hunks are shown between the lines around them, none twice, whatever the policy', function()
+  for _, policy in ipairs({ 'collect', 'review' }) do
+    two_files({ editPolicy = policy })
+    vim.cmd('AgentReview')
+    local first = row_of('cart.go, 2 hunks')
+    H.equal(vim.list_slice(H.lines(), first, first + 17), {
+      'cart.go, 2 hunks',
+      '@@ line 4',
+      ' package shop',
+      ' ',
+      ' func Total() int {',
+      '-\ttotal := 0',
+      '+\ttotal := 100',
+      ' \treturn total',
+      ' }',
+      ' ',
+      '@@ line 9',
+      ' func Free() bool {',
+      '-\treturn false',
+      '+\treturn true',
+      ' }',
+      '',
+      'docs/prices.md, 1 hunk',
+      '@@ line 3',
+    }, policy)
+    H.equal(row_of(' # Prices') > 0, true, 'of a file that is in no buffer')
+  end
+end)
+
+H.case('code in the review has the colours of its language', function()
+  two_files()
+  vim.cmd('AgentReview')
+  local row = row_of(' func Total() int {')
+  require('agent_lsp.overview').want_colours(0, 40)
+  local ns = vim.api.nvim_create_namespace('agent_lsp_overview_syntax')
+  local marks = H.wait('the colours', function()
+    local first, last = { row - 1, 0 }, { row - 1, -1 }
+    local found = vim.api.nvim_buf_get_extmarks(0, ns, first, last, { details = true })
+    return #found > 0 and found
+  end)
+  H.equal({ marks[1][3], marks[1][4].end_col }, { 1, 5 }, 'the word func')
+  H.equal(vim.fn.hlexists(marks[1][4].hl_group), 1)
+  local loaded = vim.tbl_filter(function(buf)
+    return vim.bo[buf].filetype == 'go'
+  end, vim.api.nvim_list_bufs())
+  H.equal(loaded, { vim.fn.bufnr('cart.go') }, 'a buffer that a language server would attach to')
+end)
+
+H.case('after a decision the cursor is on the next hunk, in the next file too', function()
+  two_files()
+  vim.cmd('AgentReview')
+  vim.api.nvim_win_set_cursor(0, { row_of('+\treturn true'), 0 })
+  press('r')
+  H.hunks(2)
+  H.equal(vim.api.nvim_get_current_line(), '@@ line 3')
+  H.equal(require('agent_lsp.review').at_cursor().hunk.newText, 'All prices are in euros.\n')
+end)
+
+H.run()
