@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Approver decides whether a call may run. It is asked after the arguments were
@@ -29,11 +31,11 @@ type ApprovalRequest struct {
 	TurnID    string
 	ItemID    string
 	CallID    string
-	Tool      Spec
-	Effect    Effect
+	Tool      tool.Spec
+	Effect    tool.Effect
 	Args      json.RawMessage
 	Cwd       string
-	Subject   *Subject // nil: the tool has nothing to ask about
+	Subject   *tool.Subject // nil: the tool has nothing to ask about
 	// Waiting is called once when a person is really asked, so that the item shows it. Never nil.
 	Waiting func()
 	// Gathered is closed when the calls that started together with this one have all said that they
@@ -46,31 +48,6 @@ type ApprovalRequest struct {
 	Foreseen *Decision
 	Again    string // why the person is asked again; "": nobody was asked before
 }
-
-// Subject is what a permission is about (protocol section 4).
-type Subject struct {
-	Kind    SubjectKind
-	Title   string   // "Run go test ./..."
-	Command string   // kind command: the exact text
-	Cwd     string   // kind command
-	Paths   []string // absolute paths or URIs concerned
-	Name    string   // kind mcp: the tool's name here; kind network: host
-	Origin  string   // kind mcp: "server/tool", each by its own name
-	Unboxed bool     // kind command: the model asks to run it outside the sandbox
-}
-
-// SubjectKind names what a permission is about.
-type SubjectKind string
-
-// The kinds of subjects.
-const (
-	SubjectCommand SubjectKind = "command"
-	SubjectEdit    SubjectKind = "edit"
-	SubjectRead    SubjectKind = "read"
-	SubjectMCP     SubjectKind = "mcp"
-	SubjectNetwork SubjectKind = "network"
-	SubjectTrust   SubjectKind = "trust"
-)
 
 // Decision is an Approver's answer.
 type Decision struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // last returns the tool results of the history, joined.
@@ -48,11 +49,11 @@ func TestBadCalls(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				echo := &funcTool{spec: Spec{Name: "echo", Aliases: []string{"say"}, Effect: ReadOnly, Schema: props}}
-				echo.run = func(_ context.Context, c *Call) (*Result, error) {
+				echo := &funcTool{spec: tool.Spec{Name: "echo", Aliases: []string{"say"}, Effect: tool.ReadOnly, Schema: props}}
+				echo.run = func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 					var a struct{ Path string }
 					err := json.Unmarshal(c.Args, &a)
-					return &Result{Text: a.Path}, err
+					return &tool.Result{Text: a.Path}, err
 				}
 				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), nil, echo)
 				r.env.Repair = repair.Options{} // the engine alone
@@ -87,7 +88,8 @@ func TestThousandCallsInOneReply(t *testing.T) {
 		for i := range 1000 {
 			calls = append(calls, call(fmt.Sprint("c", i), "look", `{}`))
 		}
-		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil, tool("look", ReadOnly, nil))
+		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil, fake("look",
+			tool.ReadOnly, nil))
 		defer r.close()
 		if turn := r.run("go"); turn.ToolCalls != 1000 || turn.ToolErrors != 0 {
 			t.Errorf("turn %+v", turn)
@@ -99,9 +101,10 @@ func TestHugeArgument(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		big := strings.Repeat("x", 10<<20)
 		n := 0
-		take := tool("take", ReadOnly, func(_ context.Context, c *Call) (*Result, error) {
+		take := fake("take", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result,
+			error) {
 			n = len(c.Args)
-			return &Result{Text: string(c.Args)}, nil
+			return &tool.Result{Text: string(c.Args)}, nil
 		})
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "take", `{"a":"`+big+`"}`)}}, step{text: "ok"}), nil, take)
 		defer r.close()
@@ -172,10 +175,10 @@ user "go"`)
 func TestToolThatIgnoresCancellation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		running, release := make(chan bool), make(chan bool)
-		deaf := tool("deaf", Mutates, func(context.Context, *Call) (*Result, error) {
+		deaf := fake("deaf", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
 			running <- true
 			<-release
-			return &Result{Text: "too late"}, nil
+			return &tool.Result{Text: "too late"}, nil
 		})
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "deaf", `{}`)}}), nil, deaf)
 		defer r.close()
@@ -226,12 +229,13 @@ func TestModelThatIgnoresCancellation(t *testing.T) {
 
 func TestToolTimeoutAndAbandonment(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		polite := tool("polite", Mutates, func(ctx context.Context, _ *Call) (*Result, error) {
+		polite := fake("polite", tool.Mutates, func(ctx context.Context,
+			_ *tool.Call) (*tool.Result, error) {
 			<-ctx.Done()
-			return &Result{Text: "half"}, ctx.Err()
+			return &tool.Result{Text: "half"}, ctx.Err()
 		})
 		release := make(chan bool)
-		deaf := tool("deaf", Mutates, func(context.Context, *Call) (*Result, error) {
+		deaf := fake("deaf", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
 			<-release
 			return nil, nil
 		})
@@ -246,11 +250,11 @@ func TestToolTimeoutAndAbandonment(t *testing.T) {
 
 // timedTool has a time limit of its own.
 type timedTool struct {
-	Tool
+	tool.Tool
 	limit time.Duration
 }
 
-func (t timedTool) Spec() Spec {
+func (t timedTool) Spec() tool.Spec {
 	s := t.Tool.Spec()
 	s.Timeout = t.limit
 	return s
@@ -260,13 +264,14 @@ func (t timedTool) Spec() Spec {
 // duration that is shown.
 func TestSmallerTimeLimitCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		hang := func(name string, limit time.Duration) Tool {
-			return timedTool{tool(name, Mutates, func(ctx context.Context, _ *Call) (*Result, error) {
+		hang := func(name string, limit time.Duration) tool.Tool {
+			return timedTool{fake(name, tool.Mutates, func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 				<-ctx.Done()
-				return &Result{Text: "half"}, ctx.Err()
+				return &tool.Result{Text: "half"}, ctx.Err()
 			}), limit}
 		}
-		asks := tool("asks", Mutates, func(ctx context.Context, call *Call) (*Result, error) {
+		asks := fake("asks", tool.Mutates, func(ctx context.Context, call *tool.Call) (*tool.Result,
+			error) {
 			time.Sleep(time.Second)
 			wait, done := call.WaitContext(ctx)
 			select {
@@ -279,7 +284,7 @@ func TestSmallerTimeLimitCounts(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			resume()
 			<-ctx.Done()
-			return &Result{Text: "asked"}, ctx.Err()
+			return &tool.Result{Text: "asked"}, ctx.Err()
 		})
 		m := script(step{calls: []message.ToolCall{call("g", "generous", `{}`), call("s", "short", `{}`), call("a", "asks", `{}`)}}, step{text: "ok"})
 		r := newRig(t, m, nil, hang("generous", time.Hour), hang("short", time.Second), asks)
@@ -297,7 +302,7 @@ func TestSmallerTimeLimitCounts(t *testing.T) {
 
 func TestPanicsAreResults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		bad := tool("bad", Mutates, func(context.Context, *Call) (*Result, error) { panic("boom") })
+		bad := fake("bad", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) { panic("boom") })
 		m := script(step{calls: []message.ToolCall{call("c", "bad", `{}`)}}, step{text: "ok"})
 		r := newRig(t, m, nil, bad)
 		defer r.close()
@@ -360,10 +365,11 @@ func (h badHook) SessionEnds(ctx context.Context, _ SessionInfo) error {
 func (h badHook) BeforePrompt(ctx context.Context, _ string, _ *message.Message) (string, error) {
 	return "", h.act(ctx, "prompt")
 }
-func (h badHook) BeforeTool(ctx context.Context, _ *Call, _ Spec) (ToolOutcome, error) {
+func (h badHook) BeforeTool(ctx context.Context, _ *tool.Call, _ tool.Spec) (ToolOutcome, error) {
 	return ToolOutcome{}, h.act(ctx, "tool")
 }
-func (h badHook) AfterTool(ctx context.Context, _ *Call, _ *Result) (*Result, error) {
+func (h badHook) AfterTool(ctx context.Context, _ *tool.Call, _ *tool.Result) (*tool.Result,
+	error) {
 	return nil, h.act(ctx, "afterTool")
 }
 func (h badHook) BeforeStop(ctx context.Context, _ Turn, _ string) (string, error) {
@@ -376,9 +382,10 @@ func TestHookThatPanicsHangsOrErrs(t *testing.T) {
 			t.Run(how+" "+at, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					ran := false
-					look := tool("look", ReadOnly, func(context.Context, *Call) (*Result, error) {
+					look := fake("look", tool.ReadOnly, func(context.Context,
+						*tool.Call) (*tool.Result, error) {
 						ran = true
-						return &Result{Text: "seen"}, nil
+						return &tool.Result{Text: "seen"}, nil
 					})
 					m := script(step{calls: []message.ToolCall{call("c", "look", `{}`)}}, step{text: "ok"})
 					r := newRig(t, m, func(o *Options) { withHooks(o, badHook{how, at}) }, look)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // endless is a model that answers at once, with a tool call until n calls were made.
@@ -33,9 +34,9 @@ func (e *endless) Generate(_ context.Context, _ *Request, on func(Delta)) (*Repl
 func BenchmarkRound(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
-			look := tool("look", ReadOnly, nil)
+			look := fake("look", tool.ReadOnly, nil)
 			look.spec.Schema = json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)
-			reg, err := NewRegistry(look)
+			reg, err := tool.NewRegistry(look)
 			if err != nil {
 				b.Fatal(err)
 			}

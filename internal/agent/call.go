@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // callRun is one tool call on its way from the model's wish to a result. The stages:
@@ -19,11 +20,11 @@ type callRun struct {
 	t     *turn
 	step  *Step
 	call  *message.ToolCall
-	reg   *registered // nil: no such tool
+	reg   *tool.Entry // nil: no such tool
 	args  json.RawMessage
-	early *Result // known without running
+	early *tool.Result // known without running
 
-	prepared *Prepared // nil: early is set
+	prepared *tool.Prepared // nil: early is set
 
 	index  int        // among the calls of its message
 	edit   *editCall  // nil: not in a group of edits
@@ -39,9 +40,9 @@ type callRun struct {
 	mu       sync.Mutex
 	item     Item
 	shown    bool
-	children []Item     // open items of a sub-agent below this call
-	clock    *callClock // of the tool itself; nil before it began
-	result   *Result    // set once; nothing of the call is told after
+	children []Item       // open items of a sub-agent below this call
+	clock    *callClock   // of the tool itself; nil before it began
+	result   *tool.Result // set once; nothing of the call is told after
 }
 
 // tell emits an event with a copy of the item; the caller holds mu or owns the call.
@@ -57,7 +58,7 @@ func (c *callRun) execute() {
 	done := make(chan struct{})
 	c.s.wg.Go(func() {
 		defer close(done)
-		var r *Result
+		var r *tool.Result
 		var status ItemStatus
 		if err := recovered(func() error { r, status = c.stages(); return nil }); err != nil {
 			r, status = errorResult("%s: %v", c.name(), err), StatusFailed
@@ -97,8 +98,8 @@ func (c *callRun) abandon() {
 }
 
 // stages takes the call through everything that may stop it before it runs, and runs it.
-func (c *callRun) stages() (*Result, ItemStatus) {
-	done, err := c.s.tools.allow(c.reg.spec.Name)
+func (c *callRun) stages() (*tool.Result, ItemStatus) {
+	done, err := c.s.tools.allow(c.reg.Spec.Name)
 	if err != nil {
 		return errorResult("tool %q is disabled for %s after %d failures in a row: do something else", c.name(), BreakerPause, BreakerFailures), StatusFailed
 	}
@@ -120,7 +121,7 @@ func (c *callRun) stages() (*Result, ItemStatus) {
 	return r, statusOfResult(r)
 }
 
-func statusOfResult(r *Result) ItemStatus {
+func statusOfResult(r *tool.Result) ItemStatus {
 	switch {
 	case r.Denied:
 		return StatusDenied
@@ -130,8 +131,8 @@ func statusOfResult(r *Result) ItemStatus {
 	return StatusCompleted
 }
 
-func (c *callRun) newRun() *Call {
-	return &Call{
+func (c *callRun) newRun() *tool.Call {
+	return &tool.Call{
 		ID: c.call.ID, ItemID: c.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
 		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
 		Output: c.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.clock.pause() }, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
@@ -139,7 +140,7 @@ func (c *callRun) newRun() *Call {
 }
 
 // runLocked runs the tool under its resources' locks, and caps and offers its result.
-func (c *callRun) runLocked(call *Call) *Result {
+func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 	c.edit.awaitEarlier(c.t.ctx)
 	release, err := c.s.locks.acquire(c.t.ctx, c.prepared.Locks)
 	if err != nil {
@@ -164,7 +165,7 @@ func (c *callRun) recordStart() error {
 		return fmt.Errorf("recording the start of %s: %w", c.name(), err)
 	}
 	c.s.journal.add(Record{Type: RecordToolStart, Data: data})
-	if c.effect() == ReadOnly {
+	if c.effect() == tool.ReadOnly {
 		return c.s.journal.flush()
 	}
 	return c.s.journal.sync()
@@ -173,9 +174,9 @@ func (c *callRun) recordStart() error {
 // timeout is the smaller one of the tool's own limit and the general one; 0 for none. The general one does not
 // count for a sub-agent: each of its calls has it.
 func (c *callRun) timeout() time.Duration {
-	own, general := c.reg.spec.Timeout, c.step.ToolTimeout
+	own, general := c.reg.Spec.Timeout, c.step.ToolTimeout
 	switch {
-	case c.reg.spec.Bounded:
+	case c.reg.Spec.Bounded:
 		return max(own, 0)
 	case general == 0:
 		general = DefaultToolTimeout
@@ -190,7 +191,7 @@ func (c *callRun) timeout() time.Duration {
 var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceeded)
 
 // runTimed runs the tool within its timeout.
-func (c *callRun) runTimed(call *Call) *Result {
+func (c *callRun) runTimed(call *tool.Call) *tool.Result {
 	ctx, cancel := context.WithCancelCause(c.t.ctx)
 	defer cancel(nil)
 	c.clock.up, c.clock.gone = func() { cancel(errTimeout) }, func() { close(c.expire) }
@@ -201,9 +202,9 @@ func (c *callRun) runTimed(call *Call) *Result {
 }
 
 // resultOf makes one result of what a tool returned and of why its context ended.
-func (c *callRun) resultOf(ctx context.Context, r *Result, err error) *Result {
+func (c *callRun) resultOf(ctx context.Context, r *tool.Result, err error) *tool.Result {
 	if r == nil {
-		r = &Result{}
+		r = &tool.Result{}
 	}
 	own := *r
 	if err != nil {
@@ -231,9 +232,9 @@ func withPartial(head, partial string) string {
 }
 
 // offer lets the hooks after the tool replace the result.
-func (c *callRun) offer(call *Call, r *Result) *Result {
+func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 	for h := range hooksOf[ToolEndHook](c.s) {
-		var out *Result
+		var out *tool.Result
 		err := c.s.guard(c.t.ctx, h.Hook, func(ctx context.Context) (err error) {
 			own, shown := *call, *r
 			out, err = h.As.AfterTool(ctx, &own, &shown)
@@ -251,7 +252,7 @@ func (c *callRun) offer(call *Call, r *Result) *Result {
 }
 
 // finish sets the result, once, and completes the item.
-func (c *callRun) finish(r *Result, status ItemStatus) {
+func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	defer c.moment.arrive(c)
 	if c.ahead != nil {
 		defer c.ahead.cancel(nil)
@@ -285,11 +286,11 @@ func (c *callRun) finish(r *Result, status ItemStatus) {
 
 // endsTurn reports whether the turn ends with this call's result, as the result or the settings say.
 func (c *callRun) endsTurn() bool {
-	return c.outcome().EndTurn || c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.spec.Name)
+	return c.outcome().EndTurn || c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)
 }
 
 // outcome returns the result, nil while there is none.
-func (c *callRun) outcome() *Result {
+func (c *callRun) outcome() *tool.Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.result
@@ -314,7 +315,7 @@ func (c *callRun) output(text string) {
 	}
 }
 
-func (c *callRun) update(u Update) {
+func (c *callRun) update(u tool.Update) {
 	if u.Plan != nil && c.outcome() == nil {
 		c.t.plan.set(c.s, c.t.id, u.Plan)
 	}
@@ -323,7 +324,7 @@ func (c *callRun) update(u Update) {
 	}
 	c.change(func(it *Item) {
 		if u.Status != "" {
-			it.Status = u.Status
+			it.Status = ItemStatus(u.Status)
 		}
 		if u.Label != "" {
 			it.Call.Label = u.Label

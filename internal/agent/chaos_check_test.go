@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // drain lets everything that waits run, with a person who answers nothing more.
@@ -122,13 +123,13 @@ func (k *checker) pairing() {
 	}
 }
 
-func (k *checker) toolStarts(callID string, e Effect) {
+func (k *checker) toolStarts(callID string, e tool.Effect) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.stored[callID] {
 		k.t.Errorf("the tool of call %s runs before its message is stored", callID)
 	}
-	if e != ReadOnly && !k.synced[callID] {
+	if e != tool.ReadOnly && !k.synced[callID] {
 		k.t.Errorf("the tool of call %s has an effect and runs before its message is on the disk", callID)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 func (c *chaos) Approve(ctx context.Context, req ApprovalRequest) (Decision, error) {
@@ -52,10 +53,11 @@ func (h chaosHook) trouble(ctx context.Context) error {
 
 func (h chaosHook) BeforeRun(ctx context.Context, _ string) error     { return h.trouble(ctx) }
 func (h chaosHook) BeforeModel(ctx context.Context, _ *Request) error { return h.trouble(ctx) }
-func (h chaosHook) BeforeTool(ctx context.Context, _ *Call, _ Spec) (ToolOutcome, error) {
+func (h chaosHook) BeforeTool(ctx context.Context, _ *tool.Call, _ tool.Spec) (ToolOutcome, error) {
 	return ToolOutcome{}, h.trouble(ctx)
 }
-func (h chaosHook) AfterTool(ctx context.Context, _ *Call, _ *Result) (*Result, error) {
+func (h chaosHook) AfterTool(ctx context.Context, _ *tool.Call, _ *tool.Result) (*tool.Result,
+	error) {
 	return nil, h.trouble(ctx)
 }
 func (h chaosHook) SessionStarts(ctx context.Context, _ SessionInfo) (string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
@@ -87,7 +88,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	if c.n(4) == 0 {
 		c.check.fail = func() bool { return c.n(40) == 0 }
 	}
-	reg, err := NewRegistry(c.tools()...)
+	reg, err := tool.NewRegistry(c.tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,37 +192,42 @@ func (c *chaos) addCalls(m *message.Message, on func(Delta)) {
 	}
 }
 
-func (c *chaos) tools() []Tool {
-	mk := func(name string, e Effect, f func(context.Context, *Call) (*Result, error)) Tool {
-		return tool(name, e, func(ctx context.Context, call *Call) (*Result, error) {
+func (c *chaos) tools() []tool.Tool {
+	mk := func(name string, e tool.Effect, f func(context.Context, *tool.Call) (*tool.Result,
+		error)) tool.Tool {
+		return fake(name, e, func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			c.check.toolStarts(call.ID, e)
 			call.Emit("output")
-			call.Report(Update{Label: "busy", Plan: []PlanEntry{{Content: "x", Status: "pending"}}})
+			call.Report(tool.Update{Label: "busy", Plan: []tool.PlanEntry{{Content: "x",
+				Status: "pending"}}})
 			return f(ctx, call)
 		})
 	}
-	ok := func(ctx context.Context, call *Call) (*Result, error) {
+	ok := func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		c.nap(ctx, time.Second)
-		return &Result{Text: "fine", EndTurn: c.n(10) == 0}, nil
+		return &tool.Result{Text: "fine", EndTurn: c.n(10) == 0}, nil
 	}
-	slow := mk("slow", Mutates, func(ctx context.Context, _ *Call) (*Result, error) {
+	slow := mk("slow", tool.Mutates, func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 		c.nap(ctx, time.Minute)
 		return nil, ctx.Err()
 	})
-	return []Tool{
-		mk("read", ReadOnly, ok).(*funcTool).asked(), mk("write", Mutates, ok).(*funcTool).asked(), slow,
-		mk("ask", ReadOnly, func(ctx context.Context, call *Call) (*Result, error) {
+	return []tool.Tool{
+		mk("read", tool.ReadOnly, ok).(*funcTool).asked(), mk("write", tool.Mutates, ok).(*funcTool).asked(), slow,
+		mk("ask", tool.ReadOnly, func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			ctx, cancel := call.WaitContext(ctx)
 			defer cancel()
 			c.nap(ctx, time.Minute)
-			return &Result{Text: "answered"}, context.Cause(ctx)
+			return &tool.Result{Text: "answered"}, context.Cause(ctx)
 		}),
-		mk("deaf", Mutates, func(context.Context, *Call) (*Result, error) {
+		mk("deaf", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
 			time.Sleep(time.Duration(c.n(int(4 * time.Second))))
-			return &Result{Text: "late"}, nil
+			return &tool.Result{Text: "late"}, nil
 		}),
-		mk("panic", ReadOnly, func(context.Context, *Call) (*Result, error) { panic("tool") }),
-		mk("err", ReadOnly, func(context.Context, *Call) (*Result, error) { return nil, errors.New("bad") }),
+		mk("panic", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result,
+			error) {
+			panic("tool")
+		}),
+		mk("err", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { return nil, errors.New("bad") }),
 	}
 }
 

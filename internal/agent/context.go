@@ -174,8 +174,8 @@ func (st *Step) overhead(active map[string]bool) int {
 	for _, b := range st.System {
 		n += len(b.Text) / 4
 	}
-	for _, t := range st.Tools.specs(active) {
-		n += (len(t.Name) + len(t.Description) + len(t.Schema)) / 4
+	for _, t := range st.Tools.Active(active) {
+		n += (len(t.Spec.Name) + len(t.Spec.Description) + len(t.Spec.Schema)) / 4
 	}
 	return n
 }
@@ -214,7 +214,7 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		ladder = summaryFirst(ladder)
 	}
 	in.Target = max(in.Target, floor, 1)
-	if step.Tools.lookup(recallName) != nil {
+	if step.Tools.Lookup(recallName) != nil {
 		in.Lookup = recallNote
 	}
 	if unsummed < MaxFruitless {

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // strict is a provider that enforces its window, strict pairing and a user message at the
@@ -76,7 +77,7 @@ func (m *strict) Generate(ctx context.Context, req *Request, on func(Delta)) (*R
 
 func newStrict(window int) *strict { return &strict{window: window, told: window, factor: 1} }
 
-func strictRig(t *testing.T, m *strict, opts func(*Options), tools ...Tool) *rig {
+func strictRig(t *testing.T, m *strict, opts func(*Options), tools ...tool.Tool) *rig {
 	r := newRig(t, script(), opts, tools...)
 	r.env.Models = []Model{m}
 	return r
@@ -84,8 +85,8 @@ func strictRig(t *testing.T, m *strict, opts func(*Options), tools ...Tool) *rig
 
 // bigTool returns size bytes.
 func bigTool(size int) *funcTool {
-	return tool("big", ReadOnly, func(context.Context, *Call) (*Result, error) {
-		return &Result{Text: strings.Repeat("line of text...\n", size/16)}, nil
+	return fake("big", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) {
+		return &tool.Result{Text: strings.Repeat("line of text...\n", size/16)}, nil
 	})
 }
 
@@ -320,9 +321,11 @@ func TestSoak(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(60000)
 		m.reply = bigCalls(rounds)
-		small := tool("big", ReadOnly, func(_ context.Context, c *Call) (*Result, error) { return &Result{Text: "result of " + c.ID}, nil })
+		small := fake("big", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: "result of " + c.ID}, nil
+		})
 		check := &checker{t: t, open: map[string]string{}, ended: map[string]bool{}, texts: map[string]string{}, stored: map[string]bool{}}
-		reg, err := NewRegistry(small)
+		reg, err := tool.NewRegistry(small)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +403,8 @@ func TestRecall(t *testing.T) {
 		r.run(manyLines())
 		rec := RecallTool()
 		run := func(args string) string {
-			res, err := runTool(t.Context(), rec, &Call{Args: []byte(args), History: r.s.Messages})
+			res, err := runTool(t.Context(), rec, &tool.Call{Args: []byte(args),
+				History: r.s.Messages})
 			if err != nil {
 				return err.Error()
 			}

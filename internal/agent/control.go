@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Prompt is a message that starts a turn or waits for one.
@@ -292,7 +293,7 @@ func (s *Session) injectLocked(e *entry) {
 	s.steers = append(s.steers, e)
 	s.board.delivered(e.msg.ID, s.turn.id)
 	for w := range s.turn.waits {
-		w.cancel(&SteerError{Text: e.msg.TextContent()})
+		w.cancel(&tool.SteerError{Text: e.msg.TextContent()})
 	}
 	s.queueChangedLocked()
 }

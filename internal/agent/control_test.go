@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // gateTool is a tool that says when it starts and waits to be let go.
 func gateTool(name string) (t *funcTool, started chan string, goOn chan bool) {
 	started, goOn = make(chan string), make(chan bool)
-	return tool(name, Mutates, func(ctx context.Context, c *Call) (*Result, error) {
+	return fake(name, tool.Mutates, func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 		started <- c.ID
 		select {
 		case <-goOn:
-			return &Result{Text: "done"}, nil
+			return &tool.Result{Text: "done"}, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -179,13 +180,14 @@ func TestNotify(t *testing.T) {
 func TestNestedItemsCloseWithTheirCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan bool)
-		sub := tool("agent", Mutates, func(_ context.Context, c *Call) (*Result, error) {
+		sub := fake("agent", tool.Mutates, func(_ context.Context, c *tool.Call) (*tool.Result,
+			error) {
 			c.Nested(ItemStarted{Item: Item{ID: "n1", Type: ItemAssistant}})
 			c.Nested(ItemDelta{ItemID: "n1", Kind: DeltaText, Text: "half"})
 			<-release
 			c.Nested(ItemDelta{ItemID: "n1", Kind: DeltaText, Text: "late"})
 			c.Spent(message.Usage{Total: 5})
-			return &Result{Text: "late"}, nil
+			return &tool.Result{Text: "late"}, nil
 		})
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "agent", "")}}), nil, sub)
 		defer r.close()

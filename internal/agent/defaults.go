@@ -35,10 +35,6 @@ const (
 
 	// maxRemembered bounds the ended turns that a session remembers.
 	maxRemembered = 1024
-	// maxProblems bounds the problems with a call's arguments that one result lists.
-	maxProblems = 20
-	// maxQuote bounds the bytes of bad input that a result quotes.
-	maxQuote = 400
 	// maxTitle bounds the runes of a title made of the first prompt.
 	maxTitle = 80
 )

@@ -2,7 +2,7 @@
 // the model is done, while the user steers, queues, pauses or aborts.
 //
 // It does no input or output of its own: the model, the tools, the approver and the store
-// reach it as arguments (Model, Tool, Approver, Store, Sink), and everything that it tells
+// reach it as arguments (Model, tool.Tool, Approver, Store, Sink), and everything that it tells
 // leaves it as an Event. It knows no file, process, network or editor.
 //
 // Start at Session (session.go) and loop (turn.go). A turn goes through boundary, infer

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 const docs = "../../docs/"
@@ -123,8 +124,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"time that a tool has to end after an abort", toolGrace},
 		{"time that a model call has to end after an abort", modelGrace},
 		{"longest time that a turn which starts keeps others from it, where more start than there are processors", startHold},
-		{"problems of a call's arguments that are listed", maxProblems},
-		{"bytes of bad input that a result quotes", maxQuote},
+		{"problems of a call's arguments that are listed", tool.MaxProblems},
+		{"bytes of bad input that a result quotes", tool.MaxQuote},
 		{"characters of a title that is made of the first prompt", maxTitle},
 		{"passages that `recall` shows of a session's past, at most", fmt.Sprintf("%d, %d", recallLimit, recallMax)},
 		{"bytes of such a passage, of a whole message", fmt.Sprintf("%d, %d", recallContext, recallWhole)},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // editCall is what a call of a group of edits needs: consecutive edit calls of one assistant message,
@@ -21,7 +23,7 @@ type editCall struct {
 
 // edits reports whether the call changes nothing but the files that it locks.
 func (c *callRun) edits() bool {
-	return c.early == nil && c.effect() == Mutates && len(c.prepared.Locks) > 0
+	return c.early == nil && c.effect() == tool.Mutates && len(c.prepared.Locks) > 0
 }
 
 // editsEnd is where the group of edits ends that begins with call from; from if it is not an edit. A

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // editTool changes the file that its argument names, and waits until the user decides unless it is
@@ -24,20 +25,20 @@ type editTool struct {
 	order   []string
 }
 
-func (e *editTool) Spec() Spec {
+func (e *editTool) Spec() tool.Spec {
 	schema := `{"type":"object","properties":{"path":{"type":"string"}}}`
-	return Spec{Name: "edit", Effect: Mutates, Schema: json.RawMessage(schema)}
+	return tool.Spec{Name: "edit", Effect: tool.Mutates, Schema: json.RawMessage(schema)}
 }
 
-func (e *editTool) Prepare(_ context.Context, c *Call) (*Prepared, error) {
+func (e *editTool) Prepare(_ context.Context, c *tool.Call) (*tool.Prepared, error) {
 	var args struct{ Path string }
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return nil, err
 	}
-	return &Prepared{Locks: []string{args.Path}, Run: e.run}, nil
+	return &tool.Prepared{Locks: []string{args.Path}, Run: e.run}, nil
 }
 
-func (e *editTool) run(ctx context.Context, c *Call) (*Result, error) {
+func (e *editTool) run(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	decision := make(chan string, 1)
 	e.mu.Lock()
 	e.order = append(e.order, c.ID)
@@ -51,7 +52,7 @@ func (e *editTool) run(ctx context.Context, c *Call) (*Result, error) {
 		delete(e.waiting, c.ID)
 	}()
 	if e.apply {
-		return &Result{Text: "applied"}, nil
+		return &tool.Result{Text: "applied"}, nil
 	}
 	ctx, done := c.WaitContext(ctx)
 	defer done()
@@ -60,7 +61,7 @@ func (e *editTool) run(ctx context.Context, c *Call) (*Result, error) {
 	e.mu.Unlock()
 	select {
 	case d := <-decision:
-		return &Result{Text: d}, nil
+		return &tool.Result{Text: d}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -93,7 +94,7 @@ func edit(id, path string) message.ToolCall {
 func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.ToolCall) *rig {
 	e.waiting = map[string]chan string{}
 	m := script(step{calls: calls}, step{text: "ok"}, step{text: "ok"})
-	r := newRig(t, m, opts, e, tool("read", ReadOnly, nil))
+	r := newRig(t, m, opts, e, fake("read", tool.ReadOnly, nil))
 	t.Cleanup(r.close)
 	return r
 }
@@ -197,7 +198,7 @@ type toA struct{}
 
 func (toA) HookName() string { return "toA" }
 
-func (toA) BeforeTool(context.Context, *Call, Spec) (ToolOutcome, error) {
+func (toA) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutcome, error) {
 	return ToolOutcome{Args: json.RawMessage(`{"path":"a"}`)}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Options make a session. Only ID is required.
@@ -85,7 +86,7 @@ type Step struct {
 	Hooks []Hook
 
 	Models     []Model // the first, then its fallbacks
-	Tools      *Registry
+	Tools      *tool.Registry
 	System     []SystemBlock
 	Sampling   Sampling
 	Thinking   Thinking

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Sink takes a session's events, in order, from one goroutine at a time. Emit must
@@ -26,7 +27,7 @@ func (f SinkFunc) Emit(sessionID string, e Event) { f(sessionID, e) }
 //	  Retrying, Compacted                                  anywhere between
 //	TurnCompleted                                          nothing of the turn after it
 //	StateChanged{idle}
-type Event interface{ event() }
+type Event = tool.SessionEvent
 
 // The events.
 type (
@@ -79,15 +80,32 @@ type (
 	StateChanged struct{ State State }
 )
 
-func (TurnStarted) event()   {}
-func (TurnCompleted) event() {}
-func (ItemStarted) event()   {}
-func (ItemUpdated) event()   {}
-func (ItemCompleted) event() {}
-func (ItemDelta) event()     {}
-func (Retrying) event()      {}
-func (Compacted) event()     {}
-func (StateChanged) event()  {}
+// SessionEvent marks an event.
+func (TurnStarted) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (TurnCompleted) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (ItemStarted) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (ItemUpdated) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (ItemCompleted) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (ItemDelta) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (Retrying) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (Compacted) SessionEvent() {}
+
+// SessionEvent marks an event.
+func (StateChanged) SessionEvent() {}
 
 // Status is what a session is doing.
 type Status string

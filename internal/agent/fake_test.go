@@ -14,6 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // step is one reply of a scripted model.
@@ -110,27 +111,29 @@ func call(id, name, args string) message.ToolCall {
 
 // funcTool is a Tool made of a function.
 type funcTool struct {
-	spec Spec
-	says Prepared // but Run
-	run  func(ctx context.Context, c *Call) (*Result, error)
+	spec tool.Spec
+	says tool.Prepared // but Run
+	run  func(ctx context.Context, c *tool.Call) (*tool.Result, error)
 }
 
-func (f *funcTool) Spec() Spec { return f.spec }
-func (f *funcTool) Prepare(context.Context, *Call) (*Prepared, error) {
+func (f *funcTool) Spec() tool.Spec { return f.spec }
+func (f *funcTool) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	p := f.says
 	if p.Run = f.run; p.Run == nil {
-		p.Run = func(context.Context, *Call) (*Result, error) { return &Result{Text: f.spec.Name + " ran"}, nil }
+		p.Run = func(context.Context, *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: f.spec.Name + " ran"}, nil
+		}
 	}
 	return &p, nil
 }
 
 // asked lets the tool ask about its calls.
 func (f *funcTool) asked() *funcTool {
-	return f.saying(Prepared{Subject: &Subject{Kind: SubjectCommand}})
+	return f.saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand}})
 }
 
 // runTool prepares a call and runs it.
-func runTool(ctx context.Context, t Tool, c *Call) (*Result, error) {
+func runTool(ctx context.Context, t tool.Tool, c *tool.Call) (*tool.Result, error) {
 	p, err := t.Prepare(ctx, c)
 	if err != nil {
 		return nil, err
@@ -139,13 +142,13 @@ func runTool(ctx context.Context, t Tool, c *Call) (*Result, error) {
 }
 
 // saying lets the tool say of its calls what p holds.
-func (f *funcTool) saying(p Prepared) *funcTool {
+func (f *funcTool) saying(p tool.Prepared) *funcTool {
 	f.says = p
 	return f
 }
 
-func tool(name string, effect Effect, run func(ctx context.Context, c *Call) (*Result, error)) *funcTool {
-	return &funcTool{spec: Spec{Name: name, Effect: effect, Schema: json.RawMessage(`{"type":"object"}`)}, run: run}
+func fake(name string, effect tool.Effect, run func(ctx context.Context, c *tool.Call) (*tool.Result, error)) *funcTool {
+	return &funcTool{spec: tool.Spec{Name: name, Effect: effect, Schema: json.RawMessage(`{"type":"object"}`)}, run: run}
 }
 
 // log is a Sink and a Store that remembers everything.
@@ -255,9 +258,9 @@ type rig struct {
 }
 
 // newRig makes a session over a scripted model and tools. Change rig.env before the first prompt.
-func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...Tool) *rig {
+func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...tool.Tool) *rig {
 	t.Helper()
-	reg, err := NewRegistry(tools...)
+	reg, err := tool.NewRegistry(tools...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // foresight is a question about a call that is asked before the call's turn, together with those of
 // the calls before it: what one message asks is of one moment.
 type foresight struct {
-	about  *Prepared // what was asked about
+	about  *tool.Prepared // what was asked about
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when answered or given up
 	answer *Decision     // what a person said, once done is closed; nil: nobody was asked
@@ -21,7 +23,7 @@ func (c *callRun) foreseeable() bool {
 		return false
 	}
 	for h := range hooksOf[ToolHook](c.s) {
-		if m, ok := h.Hook.(MatchHook); !ok || m.Concerns(c.reg.spec.Name) {
+		if m, ok := h.Hook.(MatchHook); !ok || m.Concerns(c.reg.Spec.Name) {
 			return false
 		}
 	}
@@ -99,7 +101,7 @@ func (b *batch) falters(i int) bool {
 			continue
 		}
 		failed := r.IsError || r.Denied || r.Missed
-		if failed && c.early == nil && c.effect() != ReadOnly && !c.refused {
+		if failed && c.early == nil && c.effect() != tool.ReadOnly && !c.refused {
 			return true
 		}
 	}

@@ -5,22 +5,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // gate asks hooks and approver. A result means that the tool does not run.
-func (c *callRun) gate(call *Call) *Result {
+func (c *callRun) gate(call *tool.Call) *tool.Result {
 	if r := c.askHooks(call); r != nil {
 		return r
 	}
 	return c.askApprover(call)
 }
 
-func (c *callRun) askHooks(call *Call) *Result {
+func (c *callRun) askHooks(call *tool.Call) *tool.Result {
 	for h := range hooksOf[ToolHook](c.s) {
 		var out ToolOutcome
 		err := c.s.guard(c.t.ctx, h.Hook, func(ctx context.Context) (err error) {
 			own := *call
-			out, err = h.As.BeforeTool(ctx, &own, c.reg.spec)
+			out, err = h.As.BeforeTool(ctx, &own, c.reg.Spec)
 			return err
 		})
 		switch {
@@ -40,7 +42,7 @@ func (c *callRun) askHooks(call *Call) *Result {
 
 // rewrite replaces the arguments for this run; the history keeps what the model sent. The result
 // says what is wrong with them.
-func (c *callRun) rewrite(call *Call, args json.RawMessage) *Result {
+func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 	if problem := c.read(args); problem != nil {
 		return problem
 	}
@@ -50,16 +52,16 @@ func (c *callRun) rewrite(call *Call, args json.RawMessage) *Result {
 }
 
 // stopped is the result of a call that an error kept from running.
-func (c *callRun) stopped(err error, denied bool) *Result {
+func (c *callRun) stopped(err error, denied bool) *tool.Result {
 	if c.t.ctx.Err() != nil {
-		return &Result{Text: CancelledText, IsError: true}
+		return &tool.Result{Text: CancelledText, IsError: true}
 	}
 	r := errorResult("%v", err)
 	r.Denied = denied
 	return r
 }
 
-func (c *callRun) askApprover(call *Call) *Result {
+func (c *callRun) askApprover(call *tool.Call) *tool.Result {
 	if c.s.opts.Approver == nil {
 		return nil
 	}
@@ -80,7 +82,7 @@ func (c *callRun) askApprover(call *Call) *Result {
 // request is what the approver is asked about the call; w is how a steer ends the asking.
 func (c *callRun) request(w *wait) ApprovalRequest {
 	return ApprovalRequest{
-		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.item.ID, CallID: c.call.ID, Tool: c.reg.spec,
+		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.item.ID, CallID: c.call.ID, Tool: c.reg.Spec,
 		Effect: c.effect(), Args: c.args, Cwd: c.s.opts.Cwd, Subject: c.prepared.Subject,
 		Gathered: c.moment.gathered(), Index: c.index,
 		Waiting: sync.OnceFunc(func() {
@@ -92,7 +94,7 @@ func (c *callRun) request(w *wait) ApprovalRequest {
 	}
 }
 
-func (c *callRun) denied(d Decision, err error) *Result {
+func (c *callRun) denied(d Decision, err error) *tool.Result {
 	reason := d.Reason
 	if err != nil {
 		reason = err.Error()

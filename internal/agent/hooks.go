@@ -7,6 +7,8 @@ import (
 	"iter"
 	"runtime/debug"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Hook is a value that implements one or more of the hook interfaces below. Hooks are
@@ -38,11 +40,11 @@ type (
 	// ToolHook may rewrite a call's arguments or answer in the tool's place. An error
 	// denies the call with its text.
 	ToolHook interface {
-		BeforeTool(ctx context.Context, call *Call, spec Spec) (ToolOutcome, error)
+		BeforeTool(ctx context.Context, call *tool.Call, spec tool.Spec) (ToolOutcome, error)
 	}
 	// ToolEndHook may replace a result; nil keeps it.
 	ToolEndHook interface {
-		AfterTool(ctx context.Context, call *Call, result *Result) (*Result, error)
+		AfterTool(ctx context.Context, call *tool.Call, result *tool.Result) (*tool.Result, error)
 	}
 	// FinalHook may veto the end of a turn: a reason that is not empty goes to the model
 	// as a hidden message, and the turn goes on.
@@ -58,7 +60,7 @@ type (
 // ToolOutcome is what a ToolHook decided. The zero value changes nothing.
 type ToolOutcome struct {
 	Args   json.RawMessage // replaces the arguments where set; validated again
-	Result *Result         // answers in the tool's place where set
+	Result *tool.Result    // answers in the tool's place where set
 }
 
 // guard calls f within the hook's bound and returns its error, a panic as an error, or

@@ -95,7 +95,7 @@ func (s *Session) putBack(oneShots []*message.Message) {
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, mended := s.view.sendable()
-	tools := t.step.Tools.specs(s.active)
+	tools := toolSpecs(t.step.Tools.Active(s.active))
 	s.mu.Unlock()
 	if mended {
 		s.bug("session %s: the history was not paired before a model call", s.opts.ID)

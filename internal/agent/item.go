@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Item is one thing of a turn that a client shows (protocol section 3).
@@ -22,8 +23,8 @@ type Item struct {
 	Pinned  bool       // userMessage: no reduction of the context takes it away
 	Level   string     // notice: info, warning, error
 
-	Plan []PlanEntry // plan
-	Call *CallItem   // toolCall
+	Plan []tool.PlanEntry // plan
+	Call *CallItem        // toolCall
 
 	// MessageID is the message of the history that the item shows, "" where there is none.
 	MessageID string
@@ -41,13 +42,7 @@ type CallItem struct {
 	IsError    bool
 	Duration   time.Duration
 	ProposalID string
-	Locations  []Location
-}
-
-// PlanEntry is one line of the task list.
-type PlanEntry struct {
-	Content string `json:"content"`
-	Status  string `json:"status"` // pending, inProgress, completed
+	Locations  []tool.Location
 }
 
 // ItemType names what an item is.
@@ -69,9 +64,9 @@ type ItemStatus string
 // The statuses: of tool calls, and below of messages.
 const (
 	StatusPending            ItemStatus = "pending"
-	StatusAwaitingPermission ItemStatus = "awaitingPermission"
-	StatusAwaitingReview     ItemStatus = "awaitingReview"
-	StatusRunning            ItemStatus = "running"
+	StatusAwaitingPermission            = ItemStatus(tool.StatusAwaitingPermission)
+	StatusAwaitingReview                = ItemStatus(tool.StatusAwaitingReview)
+	StatusRunning                       = ItemStatus(tool.StatusRunning)
 	StatusCompleted          ItemStatus = "completed"
 	StatusFailed             ItemStatus = "failed"
 	StatusDenied             ItemStatus = "denied"

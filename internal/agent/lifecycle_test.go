@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // lifeHook is every hook of a session's life; it logs, tells and refuses.
@@ -201,11 +202,13 @@ func TestStopAfterTool(t *testing.T) {
 		hooks []Hook
 		calls int
 	}{
-		{"neither", tool("done", Mutates, nil), false, nil, 2},
-		{"the result", tool("done", Mutates, func(context.Context, *Call) (*Result, error) { return &Result{Text: "x", EndTurn: true}, nil }), false, nil, 1},
-		{"the settings", tool("done", Mutates, nil), true, nil, 1},
-		{"an error", tool("done", Mutates, func(context.Context, *Call) (*Result, error) { return nil, errors.New("no") }), true, nil, 2},
-		{"a veto", tool("done", Mutates, nil), true, []Hook{&goodHook{vetoes: 1}}, 2},
+		{"neither", fake("done", tool.Mutates, nil), false, nil, 2},
+		{"the result", fake("done", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: "x", EndTurn: true}, nil
+		}), false, nil, 1},
+		{"the settings", fake("done", tool.Mutates, nil), true, nil, 1},
+		{"an error", fake("done", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) { return nil, errors.New("no") }), true, nil, 2},
+		{"a veto", fake("done", tool.Mutates, nil), true, []Hook{&goodHook{vetoes: 1}}, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

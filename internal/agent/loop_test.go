@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Row 1.2: model, tools, model until there are no calls. Row 2.16: the order of events.
@@ -15,7 +16,7 @@ func TestLoopModelToolsModel(t *testing.T) {
 			step{reasoning: "hm", text: "I look.", calls: []message.ToolCall{call("c1", "look", `{}`)}},
 			step{chunks: []string{"It ", "works."}},
 		)
-		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		defer r.close()
 		turn := r.run("check it")
 		eq(t, "events", r.log.lines(), `
@@ -55,10 +56,10 @@ assistant "It works."`)
 func TestSteerSkipsWhatHasNotStarted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		started, goOn := make(chan bool), make(chan bool)
-		slow := tool("slow", Mutates, func(context.Context, *Call) (*Result, error) {
+		slow := fake("slow", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
 			started <- true
 			<-goOn
-			return &Result{Text: "done"}, nil
+			return &tool.Result{Text: "done"}, nil
 		})
 		m := script(
 			step{calls: []message.ToolCall{call("a", "slow", `{}`), call("b", "slow", `{}`)}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Model answers requests. One value may serve many sessions at once.
@@ -102,4 +103,16 @@ type ToolSpec struct {
 	Schema      json.RawMessage
 	Strict      bool
 	Deferred    bool // was loaded on demand: it stands behind those that are always sent
+}
+
+// toolSpecs returns what a model gets of the tools.
+func toolSpecs(active []*tool.Entry) []ToolSpec {
+	specs := make([]ToolSpec, 0, len(active))
+	for _, e := range active {
+		specs = append(specs, ToolSpec{
+			Name: e.Spec.Name, Description: e.Spec.Description, Schema: e.Spec.Schema,
+			Strict: e.Spec.Strict, Deferred: e.Spec.Deferred,
+		})
+	}
+	return specs
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 func failed(k retry.Kind) error { return &retry.Error{Kind: k, Message: string(k)} }
@@ -19,7 +20,7 @@ func failed(k retry.Kind) error { return &retry.Error{Kind: k, Message: string(k
 func TestRetryRetractsWhatWasShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		runs := 0
-		look := tool("look", ReadOnly, func(context.Context, *Call) (*Result, error) { runs++; return &Result{Text: "x"}, nil })
+		look := fake("look", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { runs++; return &tool.Result{Text: "x"}, nil })
 		m := script(
 			step{calls: []message.ToolCall{call("c", "look", "")}},
 			step{text: "half", err: failed(retry.Truncated)},
@@ -124,7 +125,7 @@ func TestEndReasons(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r := newRig(t, script(tc.steps...), nil, tool("look", ReadOnly, nil))
+				r := newRig(t, script(tc.steps...), nil, fake("look", tool.ReadOnly, nil))
 				r.env.Limits = tc.limits
 				defer r.close()
 				turn := r.run("go")
@@ -156,7 +157,7 @@ func TestLengthCutKeepsWholeCalls(t *testing.T) {
 				{Type: message.ToolUse, Call: &whole}, {Type: message.ToolUse, Call: &half},
 			}}}, nil
 		}}, step{text: "ok"})
-		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		defer r.close()
 		r.run("go")
 		eq(t, "results", r.results(), "a: look ran")
@@ -169,11 +170,11 @@ func TestEnvIsReadAnew(t *testing.T) {
 		one := script(step{calls: []message.ToolCall{call("c", "swap", "")}})
 		two := script(step{text: "from two"})
 		var r *rig
-		swap := tool("swap", Mutates, func(context.Context, *Call) (*Result, error) {
+		swap := fake("swap", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
 			r.env.Models = []Model{two}
 			r.env.System = []SystemBlock{{Text: "new instructions"}}
 			r.env.Thinking = Thinking{Level: "high"}
-			return &Result{}, r.env.Tools.Add(tool("later", ReadOnly, nil))
+			return &tool.Result{}, r.env.Tools.Add(fake("later", tool.ReadOnly, nil))
 		})
 		r = newRig(t, one, nil, swap)
 		defer r.close()
@@ -229,7 +230,7 @@ func TestCallsWrittenAsText(t *testing.T) {
 		}
 		m := script(say("I will \x1b[1", ";31mlook\x1b[0m now.\n\n<tool", "_call>\n{\"name\": \"look\", \"argu", "ments\": {}}\n</tool_call>"),
 			say("<tool_call>{\"name\":\"look\",\"arguments\":{\"n\":2}}</tool_call>"), say("done ", "<b>it</b>"))
-		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		r.env.Repair = repair.Default()
 		r.env.Repair.FallbackParser = true
 		defer r.close()
@@ -255,7 +256,7 @@ func TestToolInputStreams(t *testing.T) {
 			c := call("a", "look", `{"x":1}`)
 			return &Reply{Message: &message.Message{Stop: message.StopToolUse, Content: []message.Block{{Type: message.ToolUse, Call: &c}}}}, nil
 		}}, step{text: "ok"})
-		r := newRig(t, m, nil, tool("look", ReadOnly, nil))
+		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		defer r.close()
 		r.run("go")
 		lines := r.log.lines()
@@ -279,7 +280,7 @@ completed toolCall look completed "look ran"`
 func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false
-		look := tool("look", ReadOnly, func(context.Context, *Call) (*Result, error) { ran = true; return &Result{}, nil })
+		look := fake("look", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { ran = true; return &tool.Result{}, nil })
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}), nil, look)
 		r.log.fail = func(recs []Record) error {
 			for _, rec := range recs {
@@ -311,7 +312,7 @@ func TestResultIsStoredBeforeTheNextCall(t *testing.T) {
 				}
 			}
 			return &Reply{Message: message.NewText(message.RoleAssistant, "done")}, nil
-		}}), nil, tool("look", ReadOnly, nil))
+		}}), nil, fake("look", tool.ReadOnly, nil))
 		defer r.close()
 		r.run("go")
 		if stored != 2 {

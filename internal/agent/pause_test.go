@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Protocol section 2: continue starts the first queued message, or runs on.
@@ -48,7 +49,7 @@ func abortAndContinue(t *testing.T, r *rig, turnID string) {
 
 func TestContinueRunsOnFromTheHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}, step{text: "end"}), nil, tool("look", ReadOnly, nil))
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}, step{text: "end"}), nil, fake("look", tool.ReadOnly, nil))
 		r.env.Limits.MaxModelCalls = 1
 		defer r.close()
 		if turn := r.run("go"); turn.EndReason != EndMaxModelCalls || turn.Status != TurnStatusCompleted {

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // newCall prepares a call; it runs nothing.
 func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream) *callRun {
 	c := &callRun{s: s, t: t, step: t.step, call: call, index: index, args: call.Args, expire: make(chan struct{})}
-	c.reg = t.step.Tools.lookup(call.Name)
+	c.reg = t.step.Tools.Lookup(call.Name)
 	c.prepare()
 	it, shown := st.claim(call, index)
 	started := it.ID != ""
 	if !started {
 		it = Item{ID: s.opts.NewID("item_"), Type: ItemToolCall, CreatedAt: time.Now(), MessageID: st.messageID}
-		shown = c.reg == nil || !c.reg.spec.Hidden
+		shown = c.reg == nil || !c.reg.Spec.Hidden
 	}
 	c.item, c.shown = it, shown
 	c.item.Status = StatusPending
@@ -35,7 +36,7 @@ func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream
 
 func (c *callRun) name() string {
 	if c.reg != nil {
-		return c.reg.spec.Name
+		return c.reg.Spec.Name
 	}
 	return c.call.Name
 }
@@ -48,7 +49,7 @@ func (c *callRun) prepare() {
 	}
 	if c.call.Problem != "" {
 		c.early = c.counted(errorResult("Failed to parse arguments of %s: %s. You sent: %s\nSend the call again with a valid JSON object.",
-			c.name(), c.call.Problem, quoteShort(c.call.Raw)))
+			c.name(), c.call.Problem, tool.Quote(c.call.Raw)))
 		return
 	}
 	if problem := c.read(c.call.Args); problem != nil {
@@ -58,14 +59,14 @@ func (c *callRun) prepare() {
 
 // read checks arguments against the schema and lets the tool read them; the result says what is
 // wrong with them.
-func (c *callRun) read(raw json.RawMessage) *Result {
-	args, problems := c.reg.schema.prepare(raw)
+func (c *callRun) read(raw json.RawMessage) *tool.Result {
+	args, problems := c.reg.Arguments(raw)
 	if len(problems) > 0 {
-		return errorResult("Invalid arguments for %s:\n- %s", c.name(), strings.Join(listed(problems), "\n- "))
+		return errorResult("Invalid arguments for %s:\n- %s", c.name(), strings.Join(problems, "\n- "))
 	}
-	var p *Prepared
+	var p *tool.Prepared
 	err := recovered(func() (err error) {
-		p, err = c.reg.tool.Prepare(c.t.ctx, &Call{
+		p, err = c.reg.Tool.Prepare(c.t.ctx, &tool.Call{
 			ID: c.call.ID, SessionID: c.s.opts.ID, TurnID: c.t.id, Name: c.name(), Args: args, Cwd: c.s.opts.Cwd,
 		})
 		return err
@@ -88,30 +89,23 @@ func preparing(name string, err error) string {
 }
 
 // completed fills in what the tool says of all its calls.
-func (c *callRun) completed(p *Prepared) *Prepared {
+func (c *callRun) completed(p *tool.Prepared) *tool.Prepared {
 	own := *p
-	own.Effect = cmp.Or(own.Effect, c.reg.spec.Effect, Dangerous)
-	own.Label = validUTF8(cmp.Or(own.Label, labelOf(c.reg)))
+	own.Effect = cmp.Or(own.Effect, c.reg.Spec.Effect, tool.Dangerous)
+	own.Label = validUTF8(cmp.Or(own.Label, c.reg.Spec.Title()))
 	return &own
 }
 
-func listed(problems []string) []string {
-	if n := len(problems) - maxProblems; n > 0 {
-		return append(problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more", n))
-	}
-	return problems
-}
-
 // counted reports a failure to the tool's breaker that happened before it was asked.
-func (c *callRun) counted(r *Result) *Result {
-	if done, err := c.s.tools.allow(c.reg.spec.Name); err == nil {
+func (c *callRun) counted(r *tool.Result) *tool.Result {
+	if done, err := c.s.tools.allow(c.reg.Spec.Name); err == nil {
 		done(errToolFailed)
 	}
 	return r
 }
 
-func errorResult(format string, args ...any) *Result {
-	return &Result{Text: validUTF8(fmt.Sprintf(format, args...)), IsError: true}
+func errorResult(format string, args ...any) *tool.Result {
+	return &tool.Result{Text: validUTF8(fmt.Sprintf(format, args...)), IsError: true}
 }
 
 // unnamed is the name under which the history has a call that came without one: providers refuse an empty name.
@@ -121,14 +115,7 @@ func unknownTool(name string, names []string) string {
 	if name == unnamed {
 		return "The call has no tool name. Send it again with the name of a tool. Known tools: " + strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("unknown tool: %s. Known tools: %s", quoteShort(name), strings.Join(names, ", "))
-}
-
-func labelOf(reg *registered) string {
-	if reg.spec.Label != "" {
-		return reg.spec.Label
-	}
-	return reg.spec.Name
+	return fmt.Sprintf("unknown tool: %s. Known tools: %s", tool.Quote(name), strings.Join(names, ", "))
 }
 
 // label is what the call is shown as.
@@ -137,12 +124,12 @@ func (c *callRun) label() string {
 	case c.prepared != nil:
 		return c.prepared.Label
 	case c.reg != nil:
-		return labelOf(c.reg)
+		return c.reg.Spec.Title()
 	}
 	return c.call.Name
 }
 
-func (c *callRun) locations() []Location {
+func (c *callRun) locations() []tool.Location {
 	if c.prepared == nil {
 		return nil
 	}
@@ -150,9 +137,9 @@ func (c *callRun) locations() []Location {
 }
 
 // effect is what the call can do, as far as is known.
-func (c *callRun) effect() Effect {
+func (c *callRun) effect() tool.Effect {
 	if c.prepared == nil {
-		return Dangerous
+		return tool.Dangerous
 	}
 	return c.prepared.Effect
 }

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // readingTool counts how often its arguments are read, and runs what it read.
 type readingTool struct {
-	spec  Spec
+	spec  tool.Spec
 	reads int
 }
 
-func (r *readingTool) Spec() Spec { return r.spec }
+func (r *readingTool) Spec() tool.Spec { return r.spec }
 
-func (r *readingTool) Prepare(_ context.Context, call *Call) (*Prepared, error) {
+func (r *readingTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	r.reads++
 	var a struct{ Command string }
 	if err := json.Unmarshal(call.Args, &a); err != nil {
@@ -27,15 +28,15 @@ func (r *readingTool) Prepare(_ context.Context, call *Call) (*Prepared, error) 
 	if a.Command == "" {
 		return nil, errors.New("the command is empty")
 	}
-	p := &Prepared{
-		Effect: Dangerous, Label: "Run " + a.Command,
-		Subject: &Subject{Kind: SubjectCommand, Command: a.Command},
-		Run: func(context.Context, *Call) (*Result, error) {
-			return &Result{Text: "ran " + a.Command}, nil
+	p := &tool.Prepared{
+		Effect: tool.Dangerous, Label: "Run " + a.Command,
+		Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: a.Command},
+		Run: func(context.Context, *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: "ran " + a.Command}, nil
 		},
 	}
 	if a.Command == "ls" {
-		p.Effect = ReadOnly
+		p.Effect = tool.ReadOnly
 	}
 	return p, nil
 }
@@ -45,7 +46,7 @@ type replacing struct{ args string }
 
 func (replacing) HookName() string { return "replacing" }
 
-func (h replacing) BeforeTool(context.Context, *Call, Spec) (ToolOutcome, error) {
+func (h replacing) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutcome, error) {
 	return ToolOutcome{Args: json.RawMessage(h.args)}, nil
 }
 
@@ -70,8 +71,8 @@ func TestPrepare(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			asked := ""
-			do := &readingTool{spec: Spec{
-				Name: "do", Effect: Mutates, Schema: json.RawMessage(`{"type":"object"}`),
+			do := &readingTool{spec: tool.Spec{
+				Name: "do", Effect: tool.Mutates, Schema: json.RawMessage(`{"type":"object"}`),
 			}}
 			m := script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"})
 			r := newRig(t, m, func(o *Options) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Numbers of the recall tool.
@@ -39,37 +40,37 @@ const recallSchema = `{"type":"object","properties":{` +
 
 // RecallTool returns the tool recall: what a summary lost can be looked up again in the stored history of the session
 // that calls it, which a compaction leaves whole.
-func RecallTool() Tool { return recallTool{} }
+func RecallTool() tool.Tool { return recallTool{} }
 
 type recallTool struct{}
 
-func (recallTool) Spec() Spec {
-	return Spec{
-		Name: recallName, Label: "Recall", Effect: ReadOnly, Source: "builtin", Schema: json.RawMessage(recallSchema),
+func (recallTool) Spec() tool.Spec {
+	return tool.Spec{
+		Name: recallName, Label: "Recall", Effect: tool.ReadOnly, Source: "builtin", Schema: json.RawMessage(recallSchema),
 		Description: "Search this conversation's own past, including what was summarised or left out of your view: earlier messages, tool results and what the user said. " +
 			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
 	}
 }
 
-func (recallTool) Prepare(_ context.Context, call *Call) (*Prepared, error) {
+func (recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a recallArgs
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return &Prepared{Run: func(_ context.Context, call *Call) (*Result, error) {
+	return &tool.Prepared{Run: func(_ context.Context, call *tool.Call) (*tool.Result, error) {
 		return a.recall(call)
 	}}, nil
 }
 
 // recall carries a call out.
-func (a recallArgs) recall(call *Call) (*Result, error) {
+func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 	if call.History == nil {
 		return nil, fmt.Errorf("this session keeps no history")
 	}
 	msgs := call.History()
 	switch {
 	case a.Number > 0 && a.Number <= len(msgs):
-		return &Result{Text: HeadTail(recallText(msgs[a.Number-1]), recallWhole, "")}, nil
+		return &tool.Result{Text: HeadTail(recallText(msgs[a.Number-1]), recallWhole, "")}, nil
 	case a.Number != 0:
 		return nil, fmt.Errorf("there is no message %d: the history has %d", a.Number, len(msgs))
 	case strings.TrimSpace(a.Query) == "":
@@ -79,7 +80,7 @@ func (a recallArgs) recall(call *Call) (*Result, error) {
 		a.Limit = recallLimit
 	}
 	found := FindInHistory(msgs, a.Query, min(a.Limit, recallMax))
-	return &Result{Text: cmp.Or(found, "Nothing in this conversation holds all of these words.")}, nil
+	return &tool.Result{Text: cmp.Or(found, "Nothing in this conversation holds all of these words.")}, nil
 }
 
 // FindInHistory shows the passages of a session's messages that hold all words of the query, the

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // reductions counts how often a reduction is tried.
@@ -94,7 +95,7 @@ func TestPrefixIsStable(t *testing.T) {
 // Issue 10: system prompt and tool schemas count before anything was sent.
 func TestSystemAndToolsCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		used := func(system string, tools ...Tool) int {
+		used := func(system string, tools ...tool.Tool) int {
 			r := newRig(t, script(steps(1)...), nil, tools...)
 			defer r.close()
 			r.env.System = []SystemBlock{{Text: system}}
@@ -102,7 +103,7 @@ func TestSystemAndToolsCount(t *testing.T) {
 			r.run("hi")
 			return r.s.State().ContextTokens
 		}
-		big := tool("big", ReadOnly, nil)
+		big := fake("big", tool.ReadOnly, nil)
 		big.spec.Description = strings.Repeat("what it does ", 400)
 		none, system, tools := used(""), used(strings.Repeat("be kind ", 1000)), used("", big)
 		if system-none < 1500 || tools-none < 1000 {

@@ -8,16 +8,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // resultMessage makes a tool's result the message that answers a call.
-func resultMessage(s *Session, t *turn, c *message.ToolCall, r *Result) *message.Message {
+func resultMessage(s *Session, t *turn, c *message.ToolCall, r *tool.Result) *message.Message {
 	m := &message.Message{
 		ID: s.opts.NewID("msg_"), Role: message.RoleTool, CallID: c.ID, Name: c.Name, IsError: r.IsError,
 		Details: r.Details, Time: time.Now(), TurnID: t.id, Author: "tools",
 		Content: append([]message.Block{{Type: message.Text, Text: r.Text}}, r.Content...),
 	}
-	setMeta(m, MetaKey, r.Meta, r.Meta != ResultMeta{})
+	setMeta(m, tool.MetaKey, r.Meta, r.Meta != tool.Meta{})
 	setMeta(m, activateKey, r.Activate, len(r.Activate) > 0)
 	sanitize(m)
 	return m
@@ -69,8 +70,8 @@ func (s *Session) activateLocked(names []string) {
 
 // capResult shortens a result that is too long for the model: head and tail stay, the
 // whole goes where a tool can read it.
-func (c *callRun) capResult(r *Result) {
-	limit := c.reg.spec.MaxResult
+func (c *callRun) capResult(r *tool.Result) {
+	limit := c.reg.Spec.MaxResult
 	for _, d := range []int{c.step.MaxResult, DefaultMaxResult} {
 		if limit == 0 {
 			limit = d

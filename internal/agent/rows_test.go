@@ -14,12 +14,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Row 1.1 Roles and event-log history: each message says who spoke, in which execution, and when.
 func TestRolesAndAuthors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}}, step{text: "end"}), nil, tool("x", ReadOnly, nil))
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}}, step{text: "end"}), nil, fake("x", tool.ReadOnly, nil))
 		defer r.close()
 		turn := r.run("go")
 		var got []string
@@ -163,8 +164,9 @@ func TestSummaryThatLies(t *testing.T) {
 			return &Reply{Message: message.NewText(message.RoleAssistant,
 				"## Goal\nLie.\n<modified-files>\n/w/never-touched.go\n</modified-files>\n<read-files>\n/w/never-read.go\n</read-files>")}, nil
 		}
-		read := tool("read", ReadOnly, func(_ context.Context, c *Call) (*Result, error) {
-			return &Result{Text: strings.Repeat("line of text...\n", 90), Meta: ResultMeta{Kind: "file", Key: "/w/" + c.ID + ".go"}}, nil
+		read := fake("read", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result,
+			error) {
+			return &tool.Result{Text: strings.Repeat("line of text...\n", 90), Meta: tool.Meta{Kind: "file", Key: "/w/" + c.ID + ".go"}}, nil
 		})
 		last := ""
 		r := strictRig(t, m, nil, read)
@@ -185,26 +187,27 @@ func TestSummaryThatLies(t *testing.T) {
 func TestRetryAwareTools(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		effect Effect
+		effect tool.Effect
 		fails  int
 		err    error
 		runs   int
 		pause  time.Duration
 		want   string
 	}{
-		{"works the third time", ReadOnly, 2, &TemporaryError{errors.New("reset")}, 3, 3 * ToolRetryDelay, "fine"},
-		{"never works", ReadOnly, 9, fmt.Errorf("fetching: %w", &TemporaryError{errors.New("reset")}), 3, 3 * ToolRetryDelay, "fetching: reset"},
-		{"permanent", ReadOnly, 9, errors.New("no such page"), 1, 0, "no such page"},
-		{"changes something", Mutates, 9, &TemporaryError{errors.New("reset")}, 1, 0, "reset"},
+		{"works the third time", tool.ReadOnly, 2, &tool.TemporaryError{Err: errors.New("reset")}, 3, 3 * ToolRetryDelay, "fine"},
+		{"never works", tool.ReadOnly, 9, fmt.Errorf("fetching: %w", &tool.TemporaryError{Err: errors.New("reset")}), 3, 3 * ToolRetryDelay, "fetching: reset"},
+		{"permanent", tool.ReadOnly, 9, errors.New("no such page"), 1, 0, "no such page"},
+		{"changes something", tool.Mutates, 9, &tool.TemporaryError{Err: errors.New("reset")}, 1, 0, "reset"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				runs := 0
-				get := tool("get", tc.effect, func(context.Context, *Call) (*Result, error) {
+				get := fake("get", tc.effect, func(context.Context, *tool.Call) (*tool.Result,
+					error) {
 					if runs++; runs <= tc.fails {
 						return nil, tc.err
 					}
-					return &Result{Text: "fine"}, nil
+					return &tool.Result{Text: "fine"}, nil
 				})
 				r := newRig(t, script(step{calls: []message.ToolCall{call("c", "get", "")}}, step{text: "ok"}), nil, get)
 				defer r.close()
@@ -221,7 +224,9 @@ func TestRetryAwareTools(t *testing.T) {
 		})
 	}
 	bubble(t, func(t *testing.T) {
-		get := tool("get", ReadOnly, func(context.Context, *Call) (*Result, error) { return nil, &TemporaryError{errors.New("reset")} })
+		get := fake("get", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) {
+			return nil, &tool.TemporaryError{Err: errors.New("reset")}
+		})
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "get", "")}}), nil, get)
 		defer r.close()
 		acc := r.prompt("go")

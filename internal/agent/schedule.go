@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // batch is the calls of one assistant message. Results become history in call order, each
@@ -68,9 +69,9 @@ func (b *batch) run(i int) {
 	c.begun.Store(true)
 	switch {
 	case b.t.ctx.Err() != nil:
-		c.finish(&Result{Text: CancelledText, IsError: true}, StatusCancelled)
+		c.finish(&tool.Result{Text: CancelledText, IsError: true}, StatusCancelled)
 	case b.s.steered():
-		c.finish(&Result{Text: SkippedText, IsError: true}, StatusSkipped)
+		c.finish(&tool.Result{Text: SkippedText, IsError: true}, StatusSkipped)
 	case c.early != nil:
 		c.finish(c.early, StatusFailed)
 	default:
@@ -116,7 +117,7 @@ func (b *batch) groupEnd(from int) int {
 }
 
 // joins says whether the call may run together with its neighbours. One that has its result already only reports it.
-func (c *callRun) joins() bool { return c.early != nil || c.effect() == ReadOnly }
+func (c *callRun) joins() bool { return c.early != nil || c.effect() == tool.ReadOnly }
 
 // runTogether runs the calls from up to to, at most so many at once, started in order.
 func (b *batch) runTogether(from, to int) {

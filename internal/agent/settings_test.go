@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Each number of context.* counts: window, reserve, trigger and target, within their bounds.
@@ -96,7 +97,7 @@ func TestLimitsAreSettings(t *testing.T) {
 			calls = append(calls, call(fmt.Sprint(i), "read", ""))
 		}
 		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), func(o *Options) { o.QueueLimit = 1 },
-			tr.tool("read", ReadOnly, time.Second))
+			tr.tool("read", tool.ReadOnly, time.Second))
 		r.env.MaxParallel = 3
 		defer r.close()
 		acc := r.prompt("go")

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // showNotices shows the notices of a reply. Lasting ones are shown once in a session.
@@ -150,7 +151,7 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 // may have an effect. See recordStart, which waits for it.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {
-		if reg := t.step.Tools.lookup(c.Name); reg != nil && reg.spec.Effect != ReadOnly {
+		if reg := t.step.Tools.Lookup(c.Name); reg != nil && reg.Spec.Effect != tool.ReadOnly {
 			return true
 		}
 	}

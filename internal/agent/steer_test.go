@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Row 1.4 Inject w/ disposition, and protocol section 2: the rules of steer.
@@ -77,16 +78,17 @@ func TestOneShotSteer(t *testing.T) {
 // Protocol section 2: a steer ends the wait for a person; the text is the feedback.
 func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		ask := tool("ask", ReadOnly, func(ctx context.Context, c *Call) (*Result, error) {
+		ask := fake("ask", tool.ReadOnly, func(ctx context.Context, c *tool.Call) (*tool.Result,
+			error) {
 			ctx, done := c.WaitContext(ctx)
 			defer done()
 			<-ctx.Done()
-			return &Result{Text: context.Cause(ctx).Error(), Denied: true, IsError: true}, nil
+			return &tool.Result{Text: context.Cause(ctx).Error(), Denied: true, IsError: true}, nil
 		})
 		m := script(
 			step{calls: []message.ToolCall{call("p", "run", ""), call("a", "ask", ""), call("z", "run", "")}}, step{text: "ok"},
 			step{calls: []message.ToolCall{call("q", "ask", "")}}, step{text: "ok"})
-		r := newRig(t, m, func(o *Options) { o.Approver = personApprover{} }, tool("run", Mutates, nil), ask)
+		r := newRig(t, m, func(o *Options) { o.Approver = personApprover{} }, fake("run", tool.Mutates, nil), ask)
 		defer r.close()
 		for _, want := range []string{"p: the user sent a message instead: no, do it so\na: Skipped due to queued user message.\nz: Skipped due to queued user message.\n", ""} {
 			acc := r.prompt("go")
@@ -149,7 +151,8 @@ func TestOneShotSurvivesAFailedCall(t *testing.T) {
 func TestSteerBeforeTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		started, goOn := make(chan bool), make(chan bool)
-		ask := tool("ask", ReadOnly, func(ctx context.Context, c *Call) (*Result, error) {
+		ask := fake("ask", tool.ReadOnly, func(ctx context.Context, c *tool.Call) (*tool.Result,
+			error) {
 			started <- true
 			<-goOn
 			ctx, done := c.WaitContext(ctx)

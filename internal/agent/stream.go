@@ -151,8 +151,8 @@ func (st *stream) call(index int) *streamedCall {
 func (st *stream) showCall(c *streamedCall, name string) {
 	c.shown = true
 	c.item.Call.Name, c.item.Call.Label = name, name
-	if reg := st.t.step.Tools.lookup(name); reg != nil {
-		c.item.Call.Label, c.hidden = labelOf(reg), reg.spec.Hidden
+	if reg := st.t.step.Tools.Lookup(name); reg != nil {
+		c.item.Call.Label, c.hidden = reg.Spec.Title(), reg.Spec.Hidden
 	}
 	if c.hidden {
 		return

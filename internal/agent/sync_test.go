@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // slowDisk is a store whose disk takes until it is told.
@@ -19,7 +20,7 @@ type slowDisk struct {
 func (d *slowDisk) Sync() error { return d.sync() }
 
 // onSlowDisk is a rig whose store is on such a disk.
-func onSlowDisk(t *testing.T, m *scripted, sync func() error, tools ...Tool) *rig {
+func onSlowDisk(t *testing.T, m *scripted, sync func() error, tools ...tool.Tool) *rig {
 	return newRig(t, m, func(o *Options) { o.Store = &slowDisk{o.Store.(*log), sync} }, tools...)
 }
 
@@ -58,11 +59,12 @@ func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
 
 // A tool that may have an effect waits for the disk, one that reads does not.
 func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
-	for effect, waits := range map[Effect]bool{ReadOnly: false, Mutates: true, Dangerous: true} {
+	for effect, waits := range map[tool.Effect]bool{tool.ReadOnly: false, tool.Mutates: true,
+		tool.Dangerous: true} {
 		bubble(t, func(t *testing.T) {
 			there := make(chan struct{})
 			ran := false
-			act := tool("act", effect, func(context.Context, *Call) (*Result, error) { ran = true; return &Result{}, nil })
+			act := fake("act", effect, func(context.Context, *tool.Call) (*tool.Result, error) { ran = true; return &tool.Result{}, nil })
 			r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}}, step{text: "done"}), func() error { <-there; return nil }, act)
 			go r.promptBeside(func() {})
 			synctest.Wait()
@@ -83,7 +85,7 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 func TestADiskThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false
-		act := tool("act", Mutates, func(context.Context, *Call) (*Result, error) { ran = true; return &Result{}, nil })
+		act := fake("act", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) { ran = true; return &tool.Result{}, nil })
 		r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}}, step{text: "done"}), func() error { return errors.New("input/output error") }, act)
 		r.run("go")
 		if got := r.results(); ran || !strings.Contains(got, "input/output error") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
@@ -17,18 +18,8 @@ const (
 	ToolRetryDelay = 500 * time.Millisecond
 )
 
-// TemporaryError is what Prepared.Run returns where the same call may work a moment later, such
-// as a connection that broke. The engine tries the call again by itself, if the call only reads:
-// of any other, nobody knows what a failed attempt did. All other errors are permanent.
-type TemporaryError struct{ Err error }
-
-func (e *TemporaryError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error itself.
-func (e *TemporaryError) Unwrap() error { return e.Err }
-
 // attempts runs the tool, again after temporary errors. A panic is an error.
-func (c *callRun) attempts(ctx context.Context, call *Call) (r *Result, err error) {
+func (c *callRun) attempts(ctx context.Context, call *tool.Call) (r *tool.Result, err error) {
 	delay := ToolRetryDelay
 	for try := 0; ; try++ {
 		r = nil
@@ -36,8 +27,8 @@ func (c *callRun) attempts(ctx context.Context, call *Call) (r *Result, err erro
 			r, err = c.prepared.Run(ctx, call)
 			return err
 		})
-		var temporary *TemporaryError
-		if !errors.As(err, &temporary) || c.effect() != ReadOnly || try == ToolRetries {
+		var temporary *tool.TemporaryError
+		if !errors.As(err, &temporary) || c.effect() != tool.ReadOnly || try == ToolRetries {
 			return r, err
 		}
 		call.Emit(fmt.Sprintf("%v; trying again in %v\n", err, delay))

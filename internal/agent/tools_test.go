@@ -11,83 +11,8 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
-
-// Row 1.5 Arg pipeline and Schema validation: names and types are put right, and every
-// problem is reported at once.
-func TestArgumentPipeline(t *testing.T) {
-	const schema = `{"type":"object","required":["path"],"additionalProperties":false,"properties":{
-		"path":{"type":"string","description":"the file"},
-		"count":{"type":"integer"},
-		"force":{"type":"boolean"},
-		"tags":{"type":"array","items":{"type":"string"}},
-		"mode":{"type":"string","enum":["fast","slow"]},
-		"nested":{"type":"object","required":["x"],"additionalProperties":false,"properties":{"x":{"type":"number"}}}}}`
-	a := newArgSchema(Spec{Schema: json.RawMessage(schema), ParamAliases: map[string]string{"file": "path"}})
-	for _, tc := range []struct{ in, want string }{
-		{`{"path":"a"}`, `{"path":"a"}`},
-		{`{"File":"a"}`, `{"path":"a"}`},
-		{`{"PATH":"a"}`, `{"path":"a"}`},
-		{`{"path":"a","count":"12","force":"true"}`, `{"count":12,"force":true,"path":"a"}`},
-		{`{"path":12}`, `{"path":"12"}`},
-		{`{"path":"a","tags":"[\"x\",\"y\"]"}`, `{"path":"a","tags":["x","y"]}`},
-		{`{"path":"a","tags":"x"}`, `{"path":"a","tags":["x"]}`},
-		{`{"path":"a","count":null}`, `{"path":"a"}`},
-		{`{"path":"a","count":123456789012345678}`, `{"path":"a","count":123456789012345678}`},
-		{`{"path":"a","nested":"{\"x\":1}"}`, `{"nested":{"x":1},"path":"a"}`},
-		{`{"count":"many","mode":"odd","nested":{},"zz":1}`, `"path": missing required parameter (string)
-"count": must be integer, got string
-"mode": must be one of ["fast","slow"], got "odd"
-"nested.x": missing required parameter (number)
-"zz": unknown parameter; known are count, force, mode, nested, path, tags`},
-		{`{"path":"a","tags":"[1,"}`, `"tags": must be array, got string; it looks like JSON inside a string: send the value itself`},
-		{`[]`, `the arguments must be a JSON object, got array`},
-	} {
-		got, problems := a.prepare(json.RawMessage(tc.in))
-		if problems != nil {
-			got = json.RawMessage(strings.Join(problems, "\n"))
-		}
-		eq(t, tc.in, string(got), tc.want)
-	}
-}
-
-// Row 1.5: what the walk does not know, the library checks.
-func TestLibraryHasTheLastWord(t *testing.T) {
-	a := newArgSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"string","pattern":"^a"}}}`)})
-	for in, ok := range map[string]bool{`{"n":3}`: true, `{"n":2}`: false, `{"s":"abc"}`: true, `{"s":"xyz"}`: false} {
-		if _, problems := a.prepare(json.RawMessage(in)); (problems == nil) != ok {
-			t.Errorf("%s: %v", in, problems)
-		}
-	}
-	odd := newArgSchema(Spec{Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"$ref":"http://elsewhere/x"}}}`)})
-	if _, problems := odd.prepare(json.RawMessage(`{"a":1}`)); problems != nil {
-		t.Error(problems)
-	}
-}
-
-// Row 1.5 Registry: names, aliases, case, duplicates.
-func TestRegistry(t *testing.T) {
-	one := tool("Read", ReadOnly, nil)
-	one.spec.Aliases = []string{"cat", "write"}
-	reg, err := NewRegistry(one, tool("write", Mutates, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"read": "Read", "CAT": "Read", "Write": "write", "read<|channel|>x": "Read"} {
-		if got, ok := reg.Get(name); !ok || got.Spec().Name != want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if reg.Add(tool("READ", ReadOnly, nil)) == nil || reg.Add(tool("", ReadOnly, nil)) == nil {
-		t.Error("a duplicate or nameless tool was taken")
-	}
-	if reg, err = NewRegistry(one); err != nil || strings.Join(reg.Names(), " ") != "Read" {
-		t.Error(err, reg.Names())
-	}
-	if got, ok := reg.Get("write"); !ok || got.Spec().Name != "Read" {
-		t.Error("where no tool has the name, it is the alias's")
-	}
-}
 
 // tracer records starts and ends of calls.
 type tracer struct {
@@ -97,8 +22,8 @@ type tracer struct {
 	most int
 }
 
-func (tr *tracer) tool(name string, e Effect, d time.Duration) *funcTool {
-	return tool(name, e, func(_ context.Context, c *Call) (*Result, error) {
+func (tr *tracer) tool(name string, e tool.Effect, d time.Duration) *funcTool {
+	return fake(name, e, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 		tr.mu.Lock()
 		tr.log = append(tr.log, "+"+c.ID)
 		tr.now++
@@ -109,7 +34,7 @@ func (tr *tracer) tool(name string, e Effect, d time.Duration) *funcTool {
 		tr.log = append(tr.log, "-"+c.ID)
 		tr.now--
 		tr.mu.Unlock()
-		return &Result{Text: c.ID}, nil
+		return &tool.Result{Text: c.ID}, nil
 	})
 }
 
@@ -121,7 +46,7 @@ func TestOrderedScheduler(t *testing.T) {
 		m := script(step{calls: []message.ToolCall{
 			call("1", "slow", ""), call("2", "quick", ""), call("3", "write", ""), call("4", "quick", ""), call("5", "write", ""), call("6", "write", ""),
 		}}, step{text: "ok"})
-		r := newRig(t, m, nil, tr.tool("slow", ReadOnly, 3*time.Second), tr.tool("quick", ReadOnly, time.Second), tr.tool("write", Mutates, time.Second))
+		r := newRig(t, m, nil, tr.tool("slow", tool.ReadOnly, 3*time.Second), tr.tool("quick", tool.ReadOnly, time.Second), tr.tool("write", tool.Mutates, time.Second))
 		defer r.close()
 		r.run("go")
 		got := strings.Join(tr.log, " ")
@@ -139,7 +64,7 @@ func TestAtMostEightTogether(t *testing.T) {
 		for i := range 50 {
 			calls = append(calls, call(fmt.Sprint(i), "read", ""))
 		}
-		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil, tr.tool("read", ReadOnly, time.Second))
+		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil, tr.tool("read", tool.ReadOnly, time.Second))
 		defer r.close()
 		r.run("go")
 		if tr.most != MaxParallelCalls {
@@ -155,7 +80,7 @@ func TestLocksAcrossSessions(t *testing.T) {
 		var rigs []*rig
 		for range 2 {
 			m := script(step{calls: []message.ToolCall{call("1", "read", ""), call("2", "read", "")}}, step{text: "ok"})
-			r := newRig(t, m, func(o *Options) { o.Locks = locks }, tr.tool("read", ReadOnly, time.Second).saying(Prepared{Locks: []string{"/b", "/a", "/a"}}))
+			r := newRig(t, m, func(o *Options) { o.Locks = locks }, tr.tool("read", tool.ReadOnly, time.Second).saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
 			defer r.close()
 			r.prompt("go")
 			rigs = append(rigs, r)
@@ -173,24 +98,24 @@ func TestLocksAcrossSessions(t *testing.T) {
 func TestWaitHoldsNoLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		locks, ran, waiting := &Locks{}, make(chan struct{}), make(chan struct{})
-		waits := &funcTool{spec: Spec{Name: "waits", Effect: ReadOnly}, run: func(ctx context.Context, c *Call) (*Result, error) {
+		waits := &funcTool{spec: tool.Spec{Name: "waits", Effect: tool.ReadOnly}, run: func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 			ctx, cancel := c.WaitContext(ctx)
 			defer cancel()
 			close(waiting)
 			select {
 			case <-ran:
-				return &Result{Text: "answered"}, nil
+				return &tool.Result{Text: "answered"}, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
 		}}
-		runs := &funcTool{spec: Spec{Name: "runs", Effect: ReadOnly}, run: func(context.Context, *Call) (*Result, error) {
+		runs := &funcTool{spec: tool.Spec{Name: "runs", Effect: tool.ReadOnly}, run: func(context.Context, *tool.Call) (*tool.Result, error) {
 			close(ran)
-			return &Result{Text: "ran"}, nil
+			return &tool.Result{Text: "ran"}, nil
 		}}
-		a := newRig(t, script(step{calls: []message.ToolCall{call("1", "waits", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, waits.saying(Prepared{Locks: []string{"/b", "/a", "/a"}}))
+		a := newRig(t, script(step{calls: []message.ToolCall{call("1", "waits", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, waits.saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
 		defer a.close()
-		b := newRig(t, script(step{calls: []message.ToolCall{call("1", "runs", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, runs.saying(Prepared{Locks: []string{"/b", "/a", "/a"}}))
+		b := newRig(t, script(step{calls: []message.ToolCall{call("1", "runs", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, runs.saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
 		defer b.close()
 		a.prompt("go")
 		<-waiting
@@ -207,14 +132,14 @@ func TestWaitHoldsNoLock(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mode := "denied"
-		bad := tool("bad", ReadOnly, func(context.Context, *Call) (*Result, error) {
+		bad := fake("bad", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) {
 			switch mode {
 			case "denied":
-				return &Result{Text: "no", IsError: true, Denied: true}, nil
+				return &tool.Result{Text: "no", IsError: true, Denied: true}, nil
 			case "fail":
 				return nil, errors.New("broken")
 			}
-			return &Result{Text: "fine"}, nil
+			return &tool.Result{Text: "fine"}, nil
 		})
 		m := script()
 		r := newRig(t, m, nil, bad)
@@ -261,7 +186,7 @@ func TestResultCapAndSpill(t *testing.T) {
 		spilled := ""
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "big", "")}}, step{text: "ok"}), func(o *Options) {
 			o.Spill = func(_, text string) (string, error) { spilled = text; return "/spill/1", nil }
-		}, tool("big", ReadOnly, func(context.Context, *Call) (*Result, error) { return &Result{Text: long}, nil }))
+		}, fake("big", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { return &tool.Result{Text: long}, nil }))
 		defer r.close()
 		r.run("go")
 		m := r.s.Messages()[2]
@@ -270,7 +195,7 @@ func TestResultCapAndSpill(t *testing.T) {
 			len(got) > DefaultMaxResult+200 || strings.Contains(got, "\uFFFD") {
 			t.Errorf("%d bytes: %.60q … %q", len(got), got, got[len(got)-60:])
 		}
-		if spilled != long || !strings.Contains(string(m.Meta[MetaKey]), "/spill/1") {
+		if spilled != long || !strings.Contains(string(m.Meta[tool.MetaKey]), "/spill/1") {
 			t.Error("the whole was not kept")
 		}
 	})
@@ -280,12 +205,12 @@ func TestResultCapAndSpill(t *testing.T) {
 // deferred tool is offered once it was activated.
 func TestRichResultsAndDeferredTools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		late := tool("late", ReadOnly, nil)
+		late := fake("late", tool.ReadOnly, nil)
 		late.spec.Deferred = true
-		find := tool("find", ReadOnly, func(_ context.Context, c *Call) (*Result, error) {
+		find := fake("find", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 			c.Emit("searching")
-			c.Report(Update{Label: "Finding"})
-			return &Result{Text: "found", Activate: []string{"LATE"}, Details: json.RawMessage(`{"n":1}`),
+			c.Report(tool.Update{Label: "Finding"})
+			return &tool.Result{Text: "found", Activate: []string{"LATE"}, Details: json.RawMessage(`{"n":1}`),
 				Content: []message.Block{{Type: message.Image, MimeType: "image/png", Data: []byte{1}}}}, nil
 		})
 		m := script(step{calls: []message.ToolCall{call("c", "find", "")}}, step{text: "ok"})
@@ -336,9 +261,9 @@ func TestApproval(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			var asked *ApprovalRequest
-			do := tool("do", Mutates, func(_ context.Context, c *Call) (*Result, error) {
-				return &Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
-			}).saying(Prepared{Subject: &Subject{Kind: SubjectCommand, Command: "do"}})
+			do := fake("do", tool.Mutates, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+				return &tool.Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
+			}).saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: "do"}})
 			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"}), func(o *Options) {
 				o.Approver = approverFunc(func(_ context.Context, r ApprovalRequest) (Decision, error) { asked = &r; return tc.dec, tc.err })
 			}, do)
@@ -360,20 +285,20 @@ func (*goodHook) BeforeModel(_ context.Context, req *Request) error {
 	req.Messages = append(req.Messages, message.NewText(message.RoleUser, "hooked"))
 	return nil
 }
-func (*goodHook) BeforeTool(_ context.Context, c *Call, _ Spec) (ToolOutcome, error) {
+func (*goodHook) BeforeTool(_ context.Context, c *tool.Call, _ tool.Spec) (ToolOutcome, error) {
 	switch c.ID {
 	case "rewritten":
 		return ToolOutcome{Args: json.RawMessage(`{"a":2}`)}, nil
 	case "answered":
-		return ToolOutcome{Result: &Result{Text: "by the hook"}}, nil
+		return ToolOutcome{Result: &tool.Result{Text: "by the hook"}}, nil
 	case "vetoed":
 		return ToolOutcome{}, errors.New("forbidden")
 	}
 	return ToolOutcome{}, nil
 }
-func (*goodHook) AfterTool(_ context.Context, c *Call, r *Result) (*Result, error) {
+func (*goodHook) AfterTool(_ context.Context, c *tool.Call, r *tool.Result) (*tool.Result, error) {
 	if c.ID == "replaced" {
-		return &Result{Text: "was " + r.Text}, nil
+		return &tool.Result{Text: "was " + r.Text}, nil
 	}
 	return nil, nil
 }
@@ -391,7 +316,9 @@ func TestHooks(t *testing.T) {
 			call("plain", "echo", `{"a":1}`), call("rewritten", "echo", `{"a":1}`), call("answered", "echo", `{"a":1}`),
 			call("replaced", "echo", `{"a":1}`), call("vetoed", "echo", `{"a":1}`),
 		}}, step{text: "one"}, step{text: "two"})
-		echo := tool("echo", ReadOnly, func(_ context.Context, c *Call) (*Result, error) { return &Result{Text: string(c.Args)}, nil })
+		echo := fake("echo", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: string(c.Args)}, nil
+		})
 		r := newRig(t, m, func(o *Options) { withHooks(o, &goodHook{vetoes: 1}) }, echo)
 		defer r.close()
 		r.run("go")
@@ -467,8 +394,10 @@ func TestAskedAhead(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := &foreseer{said: map[string]bool{"b": true, "n": false}}
 				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), func(o *Options) { o.Approver = f; withHooks(o, tc.hooks...) },
-					tool("do", Mutates, nil).asked(),
-					tool("fail", Mutates, func(context.Context, *Call) (*Result, error) { return &Result{Text: "so so", Missed: true}, nil }).asked())
+					fake("do", tool.Mutates, nil).asked(),
+					fake("fail", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
+						return &tool.Result{Text: "so so", Missed: true}, nil
+					}).asked())
 				defer r.close()
 				r.run("go")
 				eq(t, "handed", strings.Join(f.handed, ", "), tc.want)

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // turn is one run: from the messages that start it to an answer without tool calls, or
@@ -356,7 +357,8 @@ func statusOf(out outcome) string {
 // pairTailLocked gives calls at the history's end that have no result one that says so.
 func (s *Session) pairTailLocked(t *turn) {
 	for _, c := range openCalls(s.history) {
-		s.commitLocked(resultMessage(s, t, c, &Result{Text: CancelledText, IsError: true}), false)
+		s.commitLocked(resultMessage(s, t, c, &tool.Result{Text: CancelledText, IsError: true}),
+			false)
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // optionsRig plays turns and notes the options with which each model call was prepared.
-func optionsRig(t *testing.T, tools []Tool, steps ...step) (*rig, *[]string) {
+func optionsRig(t *testing.T, tools []tool.Tool, steps ...step) (*rig, *[]string) {
 	t.Helper()
 	var seen []string
 	var r *rig
@@ -41,7 +42,7 @@ func TestTurnOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
 		calls := step{calls: []message.ToolCall{call("c", "gate", "")}}
-		r, seen := optionsRig(t, []Tool{gate}, append([]step{calls}, steps(4)...)...)
+		r, seen := optionsRig(t, []tool.Tool{gate}, append([]step{calls}, steps(4)...)...)
 		r.env.FollowUpMode = QueueAll
 		defer r.close()
 		promptWith(t, r, "first", "a")
@@ -90,7 +91,7 @@ func TestOptionsOverPauseAndRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
 		calls := step{calls: []message.ToolCall{call("c", "gate", "")}}
-		r, seen := optionsRig(t, []Tool{gate}, append([]step{calls}, steps(1)...)...)
+		r, seen := optionsRig(t, []tool.Tool{gate}, append([]step{calls}, steps(1)...)...)
 		acc := promptWith(t, r, "first", "a")
 		<-started
 		_ = r.s.Pause()

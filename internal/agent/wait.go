@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // wait is a call that waits for a person: a steer ends it.
@@ -20,7 +22,7 @@ func (s *Session) beginWait(t *turn, w *wait) {
 	}
 	t.waits[w] = struct{}{}
 	if len(s.steers) > 0 {
-		w.cancel(&SteerError{Text: s.steers[0].msg.TextContent()})
+		w.cancel(&tool.SteerError{Text: s.steers[0].msg.TextContent()})
 	}
 	s.awaitingLocked(1)
 }
@@ -53,7 +55,7 @@ type planItem struct {
 	closed bool
 }
 
-func (p *planItem) set(s *Session, turnID string, plan []PlanEntry) {
+func (p *planItem) set(s *Session, turnID string, plan []tool.PlanEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
@@ -27,7 +28,7 @@ type questions struct {
 }
 
 // ask puts a question of the model's to the user.
-func (q *questions) ask(ctx context.Context, call *agent.Call, question tools.Question) (tools.Answer, error) {
+func (q *questions) ask(ctx context.Context, call *tool.Call, question tools.Question) (tools.Answer, error) {
 	session, _ := q.sessions.owner(call.SessionID, call.TurnID)
 	p := host.Question{SessionID: session, Text: question.Text, Multi: question.Multi}
 	for _, o := range question.Options {

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
-
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
 const (
@@ -50,13 +49,13 @@ func (p *sessionParts) missing() string {
 
 // catalog lists the session's deferred tools for tool_search, and those of MCP servers that are sent whole by now: the
 // model may look for them because they were not there when it was last asked.
-func (p *sessionParts) catalog() []agent.Spec {
+func (p *sessionParts) catalog() []tool.Spec {
 	c := p.info.Config()
 	reg, err := p.tools(&c)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(reg.Specs(), func(s agent.Spec) bool { return !s.Deferred && !strings.HasPrefix(s.Source, tools.SourceMCP) })
+	return slices.DeleteFunc(reg.Specs(), func(s tool.Spec) bool { return !s.Deferred && !strings.HasPrefix(s.Source, tools.SourceMCP) })
 }
 
 // may says whether a session could have any tool of a server.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -33,8 +33,8 @@ func (l *languageServers) open(w *workspace.Workspace) {
 }
 
 // tools are a session's tools that ask language servers.
-func (l *languageServers) tools(set *tools.Set, sess tools.Session) []agent.Tool {
-	return l.hub.Tools(func(ctx context.Context, call *agent.Call, title string, changes []workspace.Change) (*agent.Result, error) {
+func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool {
+	return l.hub.Tools(func(ctx context.Context, call *tool.Call, title string, changes []workspace.Change) (*tool.Result, error) {
 		return set.Propose(ctx, sess, call, title, changes)
 	})
 }

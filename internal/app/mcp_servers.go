@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -98,7 +99,7 @@ func mcpConfig(name string, s config.MCP, inherited, env []string, root string) 
 }
 
 // mcpTools are the tools of the servers that a session's settings name.
-func (p *sessionParts) mcpTools(c *config.Config) (out []agent.Tool) {
+func (p *sessionParts) mcpTools(c *config.Config) (out []tool.Tool) {
 	mine := map[string]bool{}
 	for _, t := range p.d.mcp.hub.Tools() {
 		server := strings.TrimPrefix(t.Spec().Source, tools.SourceMCP)

@@ -5,27 +5,28 @@ import (
 	"errors"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
 // askHost asks whether a running call may connect to a host. It returns nil, or why not. The call's
 // time limit does not run while the user is asked.
-func (d *daemon) askHost(ctx context.Context, call *agent.Call, host, title string) error {
+func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title string) error {
 	resume := call.Paused()
 	defer resume()
 	waiting := false
 	decision, err := d.policy.Approve(ctx, agent.ApprovalRequest{
 		SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, CallID: call.ID,
-		Tool: agent.Spec{Name: string(agent.SubjectNetwork)}, Effect: agent.Mutates, Cwd: call.Cwd,
-		Subject: &agent.Subject{Kind: agent.SubjectNetwork, Title: title, Name: host},
+		Tool: tool.Spec{Name: string(tool.SubjectNetwork)}, Effect: tool.Mutates, Cwd: call.Cwd,
+		Subject: &tool.Subject{Kind: tool.SubjectNetwork, Title: title, Name: host},
 		Waiting: func() {
 			waiting = true
-			call.Report(agent.Update{Status: agent.StatusAwaitingPermission})
+			call.Report(tool.Update{Status: tool.StatusAwaitingPermission})
 		},
 	})
 	if waiting {
-		call.Report(agent.Update{Status: agent.StatusRunning})
+		call.Report(tool.Update{Status: tool.StatusRunning})
 	}
 	switch {
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -35,7 +35,7 @@ func secretsIn(env []string) []string {
 }
 
 // sandboxPlan is the wall around one command.
-func (d *daemon) sandboxPlan(call *agent.Call) (*sandbox.Plan, error) {
+func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 	tmp, layer, err := d.shared.scratch.Folders(call.SessionID)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (d *daemon) sandboxPlan(call *agent.Call) (*sandbox.Plan, error) {
 		policy.Granted{Outside: call.Unboxed, Secrets: call.Secrets})
 }
 
-func commandOf(call *agent.Call) string {
+func commandOf(call *tool.Call) string {
 	var args struct{ Command string }
 	_ = json.Unmarshal(call.Args, &args)
 	return args.Command
@@ -54,7 +54,7 @@ func commandOf(call *agent.Call) string {
 // commandEnv is the environment of one command. One that only reads gets a home without the user's
 // settings, which can start programs. Our own sandbox empties the home itself, and its path stays, so
 // that caches of packages are found.
-func (d *daemon) commandEnv(call *agent.Call) []string {
+func (d *daemon) commandEnv(call *tool.Call) []string {
 	e := d.processes.environment()
 	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {
 		return e.Child()
@@ -73,14 +73,14 @@ func (d *daemon) commandEnv(call *agent.Call) []string {
 }
 
 // classify says what a command may do.
-func classify(command string) agent.Effect {
+func classify(command string) tool.Effect {
 	switch policy.Classify(command).Class {
 	case policy.ReadOnly:
-		return agent.ReadOnly
+		return tool.ReadOnly
 	case policy.Mutates:
-		return agent.Mutates
+		return tool.Mutates
 	}
-	return agent.Dangerous
+	return tool.Dangerous
 }
 
 func fetchOptions(c *config.Config) tools.FetchOptions {

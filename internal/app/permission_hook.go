@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/hooks"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
@@ -52,7 +52,7 @@ func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []pol
 // and trust, of a workspace or a plan, is a person's alone.
 func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
 	p := a.sessions.get(q.SessionID)
-	if p == nil || q.Subject.Kind == agent.SubjectTrust {
+	if p == nil || q.Subject.Kind == tool.SubjectTrust {
 		return policy.Reply{}, false
 	}
 	for _, h := range p.hooks.now() {

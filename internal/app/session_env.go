@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 
@@ -25,15 +26,15 @@ type sessionParts struct {
 	d        *daemon
 	info     host.SessionInfo
 	started  time.Time
-	builtin  []agent.Tool
-	remember []agent.Tool
+	builtin  []tool.Tool
+	remember []tool.Tool
 	hooks    *externalHooks // a sub-agent's are its parent's
 	parentage
 
 	mu       sync.Mutex
 	release  func() // lets MCP servers start again; nil: nothing of this session's keeps them
 	budget   *tools.Budget
-	registry *agent.Registry
+	registry *tool.Registry
 	key      string                // what the registry was made of
 	wanted   map[string]config.MCP // of the settings, at the last model call
 	recalled map[string]bool       // memories that the model was told
@@ -91,7 +92,7 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 }
 
 // more names the deferred tools that the set of tools does not make.
-func (p *sessionParts) more(language []agent.Tool) (names []string) {
+func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	c := p.info.Config()
 	list := slices.Clone(language)
 	if sub := p.subagent(&c); sub != nil {
@@ -227,8 +228,8 @@ func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.St
 }
 
 // tools is the session's registry, made again only when what it is made of changed.
-func (p *sessionParts) tools(c *config.Config) (*agent.Registry, error) {
-	list := append([]agent.Tool(nil), p.builtin...)
+func (p *sessionParts) tools(c *config.Config) (*tool.Registry, error) {
+	list := append([]tool.Tool(nil), p.builtin...)
 	if memoryOn(c) {
 		list = append(list, p.remember...)
 	} else {
@@ -253,7 +254,7 @@ func (p *sessionParts) tools(c *config.Config) (*agent.Registry, error) {
 	if p.registry != nil && p.key == key {
 		return p.registry, nil
 	}
-	reg, err := agent.NewRegistry(p.enabled(list, c)...)
+	reg, err := tool.NewRegistry(p.enabled(list, c)...)
 	if err != nil {
 		p.d.notices.once(p.info, []string{err.Error()})
 	}
@@ -267,7 +268,7 @@ func (p *sessionParts) tools(c *config.Config) (*agent.Registry, error) {
 }
 
 // registryKey tells one set of tools from another.
-func (p *sessionParts) registryKey(list []agent.Tool, sub *subagent.Tool, c *config.Config) string {
+func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *config.Config) string {
 	var key strings.Builder
 	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode, fingerprint(c.Modes[c.Mode].Tools))
 	if sub != nil {
@@ -284,7 +285,7 @@ func (p *sessionParts) registryKey(list []agent.Tool, sub *subagent.Tool, c *con
 }
 
 // enabled leaves out the tools that the settings, the mode or the sub-agent's definition switch off.
-func (p *sessionParts) enabled(list []agent.Tool, c *config.Config) []agent.Tool {
+func (p *sessionParts) enabled(list []tool.Tool, c *config.Config) []tool.Tool {
 	mode := modeOf(c)
 	out := list[:0:0]
 	for _, t := range list {
@@ -334,7 +335,7 @@ func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 }
 
 // current is the registry that was made for the latest model call, or nil.
-func (p *sessionParts) current() *agent.Registry {
+func (p *sessionParts) current() *tool.Registry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.registry

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -17,11 +17,11 @@ const noTerminalYet = "The editor did not say in time whether it made a terminal
 const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
 
 // inTerminal runs commands in the editor's terminals, which their user sees; nil where there are none.
-func inTerminal(terminal acp.Terminal) func(context.Context, *agent.Call, shell.Command) (shell.Result, bool) {
+func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call, shell.Command) (shell.Result, bool) {
 	if terminal == nil {
 		return nil
 	}
-	return func(ctx context.Context, call *agent.Call, cmd shell.Command) (shell.Result, bool) {
+	return func(ctx context.Context, call *tool.Call, cmd shell.Command) (shell.Result, bool) {
 		if !terminal.Offered() {
 			return shell.Result{}, false
 		}

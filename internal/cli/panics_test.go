@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
@@ -60,12 +61,12 @@ func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 // bomb is a tool that panics.
 type bomb struct{}
 
-func (bomb) Spec() agent.Spec {
-	return agent.Spec{Name: "bomb", Description: "Goes off.", Effect: agent.ReadOnly, Schema: json.RawMessage(`{"type":"object"}`)}
+func (bomb) Spec() tool.Spec {
+	return tool.Spec{Name: "bomb", Description: "Goes off.", Effect: tool.ReadOnly, Schema: json.RawMessage(`{"type":"object"}`)}
 }
 
-func (bomb) Prepare(context.Context, *agent.Call) (*agent.Prepared, error) {
-	return &agent.Prepared{Run: func(context.Context, *agent.Call) (*agent.Result, error) { panic("the bomb went off") }}, nil
+func (bomb) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
+	return &tool.Prepared{Run: func(context.Context, *tool.Call) (*tool.Result, error) { panic("the bomb went off") }}, nil
 }
 
 // panickingModel panics where it is told to.

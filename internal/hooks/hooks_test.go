@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
@@ -33,7 +34,7 @@ func hook(t *testing.T, point, script string) agent.Hook {
 }
 
 func TestHookBeforeTool(t *testing.T) {
-	call := &agent.Call{ID: "c1", SessionID: "s1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
+	call := &tool.Call{ID: "c1", SessionID: "s1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
 	for _, c := range []struct{ name, script, args, result, err string }{
 		{"silent", `cat >/dev/null`, "", "", ""},
 		{"reads the call", `grep -q '"tool":"bash".*"args":{"command":"ls"}' || exit 1`, "", "", ""},
@@ -48,7 +49,7 @@ func TestHookBeforeTool(t *testing.T) {
 		{"ignores stdin", `exec 0<&-; exit 0`, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := hook(t, BeforeTool, c.script).(agent.ToolHook).BeforeTool(t.Context(), call, agent.Spec{Name: "bash"})
+			out, err := hook(t, BeforeTool, c.script).(agent.ToolHook).BeforeTool(t.Context(), call, tool.Spec{Name: "bash"})
 			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Fatalf("error %v, want %q", err, c.err)
 			}
@@ -64,7 +65,7 @@ func TestHookBeforeTool(t *testing.T) {
 
 // A result that a hook replaces by nothing is nothing; one that it does not mention stays.
 func TestHookAfterTool(t *testing.T) {
-	call, res := &agent.Call{Name: "bash"}, &agent.Result{Text: "secret"}
+	call, res := &tool.Call{Name: "bash"}, &tool.Result{Text: "secret"}
 	got, err := hook(t, AfterTool, `echo '{"result":""}'`).(agent.ToolEndHook).AfterTool(t.Context(), call, res)
 	if err != nil || got == nil || got.Text != "" {
 		t.Errorf("replaced by nothing: %+v, %v", got, err)
@@ -78,10 +79,10 @@ func TestHookAfterTool(t *testing.T) {
 func TestHookMatcher(t *testing.T) {
 	h := hook(t, BeforeTool, `exit 2`).(beforeTool)
 	h.conf.Matcher = "edit*"
-	if _, err := h.BeforeTool(t.Context(), &agent.Call{}, agent.Spec{Name: "bash"}); err != nil {
+	if _, err := h.BeforeTool(t.Context(), &tool.Call{}, tool.Spec{Name: "bash"}); err != nil {
 		t.Error("a hook for edit ran for bash:", err)
 	}
-	if _, err := h.BeforeTool(t.Context(), &agent.Call{}, agent.Spec{Name: "edit"}); err == nil {
+	if _, err := h.BeforeTool(t.Context(), &tool.Call{}, tool.Spec{Name: "edit"}); err == nil {
 		t.Error("a hook for edit* did not run for edit")
 	}
 }
@@ -130,7 +131,7 @@ func decide(t *testing.T, point, script string) (string, error) {
 	case agent.CompactEndHook:
 		return "", h.AfterCompact(ctx, agent.Compacted{Strategy: "mask", TokensBefore: 9, TokensAfter: 3})
 	case PermissionHook:
-		decision, reason, err := h.BeforePermission(ctx, Permission{Title: "Run ls", Subject: agent.Subject{Kind: agent.SubjectCommand, Command: "ls"}})
+		decision, reason, err := h.BeforePermission(ctx, Permission{Title: "Run ls", Subject: tool.Subject{Kind: tool.SubjectCommand, Command: "ls"}})
 		return strings.TrimSpace(decision + " " + reason), err
 	}
 	t.Fatalf("%s has no such type: %T", point, h)
@@ -178,7 +179,7 @@ func TestHookSubagentPoints(t *testing.T) {
 }
 
 func TestHookAfterToolEndsTheTurn(t *testing.T) {
-	got, err := hook(t, AfterTool, `echo '{"stop":true}'`).(agent.ToolEndHook).AfterTool(t.Context(), &agent.Call{}, &agent.Result{Text: "kept"})
+	got, err := hook(t, AfterTool, `echo '{"stop":true}'`).(agent.ToolEndHook).AfterTool(t.Context(), &tool.Call{}, &tool.Result{Text: "kept"})
 	if err != nil || got == nil || !got.EndTurn || got.Text != "kept" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -206,7 +207,7 @@ func TestHooksAreDocumented(t *testing.T) {
 	push := settings.Hooks[BeforeTool][0].Args[1]
 	for command, denied := range map[string]bool{"git push": true, "git status": false} {
 		_, err := hook(t, BeforeTool, push).(agent.ToolHook).BeforeTool(t.Context(),
-			&agent.Call{Args: json.RawMessage(`{"command":"` + command + `"}`)}, agent.Spec{Name: "bash"})
+			&tool.Call{Args: json.RawMessage(`{"command":"` + command + `"}`)}, tool.Spec{Name: "bash"})
 		if (err != nil) != denied || denied && !strings.Contains(err.Error(), "only people push") {
 			t.Errorf("%s: %v", command, err)
 		}

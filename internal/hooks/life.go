@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // The types of the points of a session's life. Those of sessions serve a user's sessions or,
@@ -77,7 +78,7 @@ func (h afterCompact) AfterCompact(ctx context.Context, c agent.Compacted) error
 type Permission struct {
 	SessionID, TurnID, Cwd string
 	Title, Reason          string
-	Subject                agent.Subject
+	Subject                tool.Subject
 }
 
 // PermissionHook may answer a permission before a person is asked: allow or deny, "" asks.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // The types of the points. Each implements exactly one of the engine's hook interfaces.
@@ -62,7 +63,7 @@ func (h afterModel) AfterModel(ctx context.Context, _ *agent.Request, reply *age
 	return err
 }
 
-func (h beforeTool) BeforeTool(ctx context.Context, call *agent.Call, spec agent.Spec) (agent.ToolOutcome, error) {
+func (h beforeTool) BeforeTool(ctx context.Context, call *tool.Call, spec tool.Spec) (agent.ToolOutcome, error) {
 	if !h.matches(spec.Name) {
 		return agent.ToolOutcome{}, nil
 	}
@@ -72,12 +73,12 @@ func (h beforeTool) BeforeTool(ctx context.Context, call *agent.Call, spec agent
 	}
 	out := agent.ToolOutcome{Args: o.Args}
 	if o.Result != nil {
-		out.Result = &agent.Result{Text: *o.Result}
+		out.Result = &tool.Result{Text: *o.Result}
 	}
 	return out, errDenied(o)
 }
 
-func (h afterTool) AfterTool(ctx context.Context, call *agent.Call, result *agent.Result) (*agent.Result, error) {
+func (h afterTool) AfterTool(ctx context.Context, call *tool.Call, result *tool.Result) (*tool.Result, error) {
 	if !h.matches(call.Name) {
 		return nil, nil
 	}
@@ -103,6 +104,6 @@ func (h beforeFinal) BeforeStop(ctx context.Context, t agent.Turn, answer string
 	return o.denied(), nil
 }
 
-func toolInput(call *agent.Call, tool string) Input {
+func toolInput(call *tool.Call, tool string) Input {
 	return Input{SessionID: call.SessionID, TurnID: call.TurnID, Cwd: call.Cwd, Tool: tool, CallID: call.ID, Args: call.Args}
 }

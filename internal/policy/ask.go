@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
@@ -52,7 +53,7 @@ type Question struct {
 	SessionID, TurnID, ItemID string
 	Title                     string
 	Reason                    string
-	Subject                   agent.Subject
+	Subject                   tool.Subject
 	Sandbox                   Place // of a command: where it runs if it is allowed
 	Preview                   string
 	Options                   []Option
@@ -175,7 +176,7 @@ func (e *Engine) ruled(req *agent.ApprovalRequest) bool {
 }
 
 func ruleTool(req *agent.ApprovalRequest) string {
-	if req.Subject.Kind == agent.SubjectCommand {
+	if req.Subject.Kind == tool.SubjectCommand {
 		return "bash"
 	}
 	return string(req.Subject.Kind)
@@ -184,17 +185,17 @@ func ruleTool(req *agent.ApprovalRequest) string {
 // patternsFor is what "always" would allow.
 func patternsFor(req *agent.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
-	case agent.SubjectCommand:
+	case tool.SubjectCommand:
 		if v.class != nil && (v.place == Inside || bounded(*v.class)) {
 			return Propose(req.Subject.Command, *v.class)
 		}
 		return []string{"=" + req.Subject.Command}, true
-	case agent.SubjectEdit, agent.SubjectRead:
+	case tool.SubjectEdit, tool.SubjectRead:
 		for _, p := range req.Subject.Paths {
 			patterns = appendNew(patterns, "="+localPath(p))
 		}
 		return patterns, false
-	case agent.SubjectMCP, agent.SubjectNetwork:
+	case tool.SubjectMCP, tool.SubjectNetwork:
 		if req.Subject.Name != "" {
 			return []string{"=" + req.Subject.Name}, false
 		}
@@ -204,7 +205,7 @@ func patternsFor(req *agent.ApprovalRequest, v verdict) (patterns []string, whol
 
 func exactPattern(req *agent.ApprovalRequest) string {
 	switch {
-	case req.Subject.Kind == agent.SubjectCommand:
+	case req.Subject.Kind == tool.SubjectCommand:
 		return "=" + req.Subject.Command
 	case req.Subject.Name != "":
 		return "=" + req.Subject.Name

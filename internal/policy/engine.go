@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
@@ -140,7 +141,7 @@ func (e *Engine) Foresee(ctx context.Context, req agent.ApprovalRequest) *agent.
 
 // check decides without asking.
 func (e *Engine) check(req *agent.ApprovalRequest) verdict {
-	command := req.Subject != nil && req.Subject.Kind == agent.SubjectCommand
+	command := req.Subject != nil && req.Subject.Kind == tool.SubjectCommand
 	var run map[string]string
 	if command {
 		run = e.runFiles(req)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
@@ -66,13 +67,13 @@ func newEngine(t *testing.T, p *person, box sandbox.Support, store Store) *Engin
 }
 
 func command(session, script string) agent.ApprovalRequest {
-	return agent.ApprovalRequest{SessionID: session, Tool: agent.Spec{Name: "bash"}, Effect: agent.Mutates,
-		Subject: &agent.Subject{Kind: agent.SubjectCommand, Title: "Run " + script, Command: script, Cwd: "/w"}, Waiting: func() {}}
+	return agent.ApprovalRequest{SessionID: session, Tool: tool.Spec{Name: "bash"}, Effect: tool.Mutates,
+		Subject: &tool.Subject{Kind: tool.SubjectCommand, Title: "Run " + script, Command: script, Cwd: "/w"}, Waiting: func() {}}
 }
 
-func about2(kind agent.SubjectKind, tool string, effect agent.Effect, name string, paths ...string) agent.ApprovalRequest {
-	return agent.ApprovalRequest{SessionID: "s", Tool: agent.Spec{Name: tool}, Effect: effect, Waiting: func() {},
-		Subject: &agent.Subject{Kind: kind, Name: name, Paths: paths}}
+func about2(kind tool.SubjectKind, name string, effect tool.Effect, subject string, paths ...string) agent.ApprovalRequest {
+	return agent.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: name}, Effect: effect, Waiting: func() {},
+		Subject: &tool.Subject{Kind: kind, Name: subject, Paths: paths}}
 }
 
 func mustRules(t *testing.T, list ...string) []Rule {
@@ -92,7 +93,7 @@ func TestProfiles(t *testing.T) {
 	hereCommand.Subject.Cwd = here
 	unbox := command("s", "make")
 	unbox.Subject.Unboxed = true
-	silent := agent.ApprovalRequest{SessionID: "s", Tool: agent.Spec{Name: "edit"}, Effect: agent.Mutates, Waiting: func() {}}
+	silent := agent.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "edit"}, Effect: tool.Mutates, Waiting: func() {}}
 	for _, tc := range []struct {
 		name   string
 		s      Settings
@@ -104,7 +105,7 @@ func TestProfiles(t *testing.T) {
 		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow, ""},
 		{"readOnly refuses", Settings{Profile: ProfileReadOnly}, boxed, command("s", "make"), Deny, "readOnly allows only reading"},
 		{"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Deny, ""},
-		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a"), Deny, ""},
+		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a"), Deny, ""},
 		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, ""},
 		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, ""},
 		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask, "no sandbox that keeps it to reading: a test"},
@@ -114,7 +115,7 @@ func TestProfiles(t *testing.T) {
 		{"readOnly refuses other readers without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, command("s", "git status"), Deny, "no sandbox that keeps it to reading"},
 		{"workspace runs the short list without one", Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow, ""},
 		{"ask asks", Settings{}, boxed, command("s", "make"), Ask, "make can do more than read"},
-		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go"), Allow, ""},
+		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a.go"), Allow, ""},
 		{"what has nothing to ask about runs", Settings{}, boxed, silent, Allow, ""},
 		{"an allowed command runs", Settings{Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Allow, ""},
 		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, ""},
@@ -151,18 +152,18 @@ func TestProfiles(t *testing.T) {
 		{"trust obeys deny rules", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny, "deny bash(rm *)"},
 		{"trust asks where a deny rule may be meant", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "$x y"), Ask, "may be what the rule"},
 		{"plan is read-only", Settings{Profile: ProfileTrust, Plan: true}, boxed, command("s", "make"), Deny, "approved a plan"},
-		{".env asks before it is read", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.local"), Ask, "usually holds secrets"},
-		{"an example does not", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env.example"), Allow, ""},
-		{"case and URIs do not matter", Settings{}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "file:///w/%2EENV"), Ask, ""},
-		{"one protected path is enough", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a.go", "/w/.git/config"), Ask, ".git"},
-		{"agent settings ask", Settings{}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/.agent-lsp.json"), Ask, "what the agent may do"},
-		{"a rule denies a path", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "deny edit(src/**)")}, boxed, about2(agent.SubjectEdit, "edit", agent.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, ""},
-		{"a rule allows a secret", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "allow read(.env)")}, boxed, about2(agent.SubjectRead, "read", agent.ReadOnly, "", "/w/.env"), Allow, ""},
-		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed, about2(agent.SubjectMCP, "db__query", agent.ReadOnly, "db/query"), Ask, ""},
-		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Allow, ""},
-		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed, about2(agent.SubjectMCP, "db__query", agent.Mutates, "db/query"), Deny, ""},
-		{"the network asks", Settings{}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "example.org"), Ask, "example.org"},
-		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed, about2(agent.SubjectNetwork, "fetch", agent.ReadOnly, "API.example.ORG"), Allow, ""},
+		{".env asks before it is read", Settings{}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env.local"), Ask, "usually holds secrets"},
+		{"an example does not", Settings{}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env.example"), Allow, ""},
+		{"case and URIs do not matter", Settings{}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "file:///w/%2EENV"), Ask, ""},
+		{"one protected path is enough", Settings{}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a.go", "/w/.git/config"), Ask, ".git"},
+		{"agent settings ask", Settings{}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/.agent-lsp.json"), Ask, "what the agent may do"},
+		{"a rule denies a path", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "deny edit(src/**)")}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, ""},
+		{"a rule allows a secret", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "allow read(.env)")}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env"), Allow, ""},
+		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed, about2(tool.SubjectMCP, "db__query", tool.ReadOnly, "db/query"), Ask, ""},
+		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed, about2(tool.SubjectMCP, "db__query", tool.Mutates, "db/query"), Allow, ""},
+		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed, about2(tool.SubjectMCP, "db__query", tool.Mutates, "db/query"), Deny, ""},
+		{"the network asks", Settings{}, boxed, about2(tool.SubjectNetwork, "fetch", tool.ReadOnly, "example.org"), Ask, "example.org"},
+		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed, about2(tool.SubjectNetwork, "fetch", tool.ReadOnly, "API.example.ORG"), Allow, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := newEngine(t, nil, tc.box, nil)
@@ -439,7 +440,7 @@ func TestAnEndedCallIsNotWaitedFor(t *testing.T) {
 	}}
 	e := newEngine(t, p, boxed, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	steer := &agent.SteerError{Text: "stop"}
+	steer := &tool.SteerError{Text: "stop"}
 	go func() {
 		q := <-shown
 		cancel(steer)

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
@@ -26,7 +26,7 @@ var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit f
 
 // place is where a command would run, and why it would leave the sandbox ("": it would not).
 // A command leaves if the model asks for that, or if it cannot succeed inside.
-func (s Settings) place(m machine, sub *agent.Subject, c Classification) (Place, string) {
+func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, string) {
 	why := "it is to run outside the sandbox (" + string(m.box.Kind) + ")"
 	switch {
 	case !m.box.Available() || s.Sandbox == sandbox.Off:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Mode is a named way to work: which tools, whether with a plan first, what the model is told.
@@ -37,7 +38,7 @@ func (e *Engine) SetPlan(session string, on bool) {
 // ApprovePlan shows a plan to the user. If it is approved the session leaves plan mode; else the
 // decision's reason is for the model. Rules and profiles cannot answer this, only a person.
 func (e *Engine) ApprovePlan(ctx context.Context, req agent.ApprovalRequest, plan string) (agent.Decision, error) {
-	d, err := e.askPerson(ctx, req, agent.Subject{Kind: agent.SubjectTrust, Title: "Carry out this plan?"}, plan, "edits and commands are possible once you approve it",
+	d, err := e.askPerson(ctx, req, tool.Subject{Kind: tool.SubjectTrust, Title: "Carry out this plan?"}, plan, "edits and commands are possible once you approve it",
 		Option{ID: "allow_once", Name: "Allow: carry out the plan", Kind: AllowOnce}, Option{ID: "reject_once", Name: "Reject: keep planning", Kind: RejectOnce})
 	if err == nil && d.Allow {
 		e.SetPlan(req.SessionID, false)
@@ -57,7 +58,7 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, 
 	if trusted, asked := store.Trusts(root); asked {
 		return trusted, nil
 	}
-	d, err := e.askPerson(ctx, agent.ApprovalRequest{SessionID: session}, agent.Subject{Kind: agent.SubjectTrust, Title: "Trust the settings of " + root + "?", Paths: []string{root}}, what,
+	d, err := e.askPerson(ctx, agent.ApprovalRequest{SessionID: session}, tool.Subject{Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?", Paths: []string{root}}, what,
 		"the workspace's own settings want to change what runs on this machine",
 		Option{ID: "allow_always", Name: "Allow: trust this workspace", Kind: AllowAlways}, Option{ID: "reject_always", Name: "Reject: ignore these settings", Kind: RejectAlways})
 	if err != nil {
@@ -70,7 +71,7 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, 
 }
 
 // askPerson puts one question that no rule may answer. GrantKey is the id of the option chosen.
-func (e *Engine) askPerson(ctx context.Context, req agent.ApprovalRequest, sub agent.Subject, preview, reason string, opts ...Option) (agent.Decision, error) {
+func (e *Engine) askPerson(ctx context.Context, req agent.ApprovalRequest, sub tool.Subject, preview, reason string, opts ...Option) (agent.Decision, error) {
 	if e.opts.Asker == nil {
 		return agent.Decision{Reason: "this needs the user's permission, and nobody can be asked"}, nil
 	}

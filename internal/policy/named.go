@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
@@ -19,7 +19,7 @@ const maxFolders = 8
 // named reports whether rules name everything that a command does. It is used where no sandbox
 // enforces anything: every program needs a rule or is on the short list, and what a * of a rule
 // stands for does not leave the roots. It looks at the files on the disk.
-func (s Settings) named(rules []Rule, sub *agent.Subject, c Classification) bool {
+func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool {
 	if exactRule(rules, sub.Command) >= 0 {
 		return true
 	}
@@ -155,7 +155,7 @@ func resolved(path string) string {
 // content ("" if it cannot be read). ok is false if the script changes its folder before it runs a
 // file by its path: which file that is cannot be known.
 func (s Settings) directFiles(
-	sub *agent.Subject,
+	sub *tool.Subject,
 	c Classification,
 ) (files map[string]string, ok bool) {
 	in, moved := reach{}, false

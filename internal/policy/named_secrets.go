@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
@@ -22,7 +22,7 @@ type secretFile struct {
 
 // secretsNamed lists the secret files that a command names: by their path, by a link or by a glob.
 // Searches of whole folders are not looked into: the sandbox hides the files from them.
-func secretsNamed(sub *agent.Subject, c Classification) []secretFile {
+func secretsNamed(sub *tool.Subject, c Classification) []secretFile {
 	n := naming{folders: []string{sub.Cwd}}
 	for _, p := range c.Parts {
 		if len(p.Words) == 0 || p.Words[0] == ">" {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
@@ -55,14 +55,14 @@ func TestHosts(t *testing.T) {
 		if c.rule != "" {
 			s.Rules = mustRules(t, c.rule)
 		}
-		host, tool := c.host, c.tool
+		host, name := c.host, c.tool
 		if host == "" {
 			host = "a.example.org"
 		}
-		if tool == "" {
-			tool = "fetch"
+		if name == "" {
+			name = "fetch"
 		}
-		req := about2(agent.SubjectNetwork, tool, agent.Mutates, host)
+		req := about2(tool.SubjectNetwork, name, tool.Mutates, host)
 		v := s.judge(machine{}, s.Rules, &req)
 		if v.action != c.want || !strings.Contains(v.reason, c.reason) {
 			t.Errorf("%s: %v (%s), want %v", c.name, v.action, v.reason, c.want)

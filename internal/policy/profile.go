@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
@@ -121,11 +122,11 @@ func (s Settings) judge(m machine, rules []Rule, req *agent.ApprovalRequest) ver
 		return s.judgeSilent(req)
 	}
 	switch req.Subject.Kind {
-	case agent.SubjectCommand:
+	case tool.SubjectCommand:
 		return s.judgeCommand(m, rules, req.Subject)
-	case agent.SubjectEdit, agent.SubjectRead:
+	case tool.SubjectEdit, tool.SubjectRead:
 		return s.judgePaths(rules, req)
-	case agent.SubjectMCP, agent.SubjectNetwork:
+	case tool.SubjectMCP, tool.SubjectNetwork:
 		return s.judgeNamed(rules, req)
 	}
 	return verdict{action: Ask, reason: "only you can decide this"}
@@ -133,7 +134,7 @@ func (s Settings) judge(m machine, rules []Rule, req *agent.ApprovalRequest) ver
 
 // judgeSilent is for tools that have nothing to ask about.
 func (s Settings) judgeSilent(req *agent.ApprovalRequest) verdict {
-	if s.profile() == ProfileReadOnly && req.Effect != agent.ReadOnly && !req.Tool.Bounded {
+	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
 	}
 	return verdict{action: Allow}
@@ -146,7 +147,7 @@ func (s Settings) readOnlyReason(what string) string {
 	return what + ", and the profile readOnly allows only reading"
 }
 
-func (s Settings) judgeCommand(m machine, all []Rule, sub *agent.Subject) verdict {
+func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict {
 	if s.Sandbox == sandbox.Require && !m.box.Available() {
 		return verdict{action: Deny, reason: "commands must run in a sandbox (sandbox: require), and this machine has none: " + m.box.Why}
 	}
@@ -155,7 +156,7 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *agent.Subject) verdic
 		c.Opaque, c.Class = true, max(c.Class, Mutates)
 		c.Reasons = append(c.Reasons, "the shell of this machine is one whose commands are not read")
 	}
-	rules, index := about(all, agent.SubjectCommand, "bash")
+	rules, index := about(all, tool.SubjectCommand, "bash")
 	by := judgeCommand(rules, sub.Command, c)
 	place, why := s.place(m, sub, c)
 	if place == NoSandbox && by.decided && by.action == Allow && !s.named(rules, sub, c) {
@@ -196,7 +197,7 @@ func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
 // rule and no profile lets a command leave the sandbox; leaving is why it would have to, "" if not.
 func (s Settings) commandByProfile(
 	m machine,
-	sub *agent.Subject,
+	sub *tool.Subject,
 	c Classification,
 	by commandVerdict,
 	leaving string,
@@ -242,7 +243,7 @@ func boxWhy(s Settings, m machine) string {
 }
 
 // about picks the rules that concern a subject, and where they stood.
-func about(all []Rule, kind agent.SubjectKind, tool string) ([]Rule, []int) {
+func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 	var rules []Rule
 	var index []int
 	for i := range all {
@@ -257,7 +258,7 @@ func about(all []Rule, kind agent.SubjectKind, tool string) ([]Rule, []int) {
 // rules and the read-only profile count. Every path must be allowed.
 func (s Settings) judgePaths(all []Rule, req *agent.ApprovalRequest) verdict {
 	kind, trust := req.Subject.Kind, s.profile() == ProfileTrust
-	if kind == agent.SubjectEdit && s.profile() == ProfileReadOnly {
+	if kind == tool.SubjectEdit && s.profile() == ProfileReadOnly {
 		return verdict{action: Deny, reason: s.readOnlyReason("it edits files")}
 	}
 	rules, _ := about(all, kind, req.Tool.Name)
@@ -265,7 +266,7 @@ func (s Settings) judgePaths(all []Rule, req *agent.ApprovalRequest) verdict {
 	for _, path := range req.Subject.Paths {
 		path = localPath(path)
 		protected := protectedRead(path)
-		if kind == agent.SubjectEdit {
+		if kind == tool.SubjectEdit {
 			protected = protectedEdit(path)
 		}
 		v := verdict{action: Allow}
@@ -300,7 +301,7 @@ func strictest(rules []Rule, fits func(*Rule) bool) *Rule {
 // judgeNamed is for MCP tools and hosts.
 func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
 	rules, _ := about(all, req.Subject.Kind, req.Tool.Name)
-	network := req.Subject.Kind == agent.SubjectNetwork
+	network := req.Subject.Kind == tool.SubjectNetwork
 	r := strictest(rules, func(r *Rule) bool {
 		switch {
 		case kinds[r.Tool] == "" && r.Pattern == "*":
@@ -317,7 +318,7 @@ func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
 		return verdict{action: Deny, reason: "network.deny contains " + req.Subject.Name}
 	case r != nil && r.Action == Deny:
 		return verdict{action: Deny, reason: "the rule " + r.String() + " says so"}
-	case p == ProfileReadOnly && req.Effect != agent.ReadOnly:
+	case p == ProfileReadOnly && req.Effect != tool.ReadOnly:
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " can change something")}
 	case r != nil && r.Action == Ask:
 		return verdict{action: Ask, reason: "the rule " + r.String() + " says so"}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/globs"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
@@ -173,16 +173,16 @@ func tokenize(p string) (out []token, column int, why string) {
 }
 
 // kinds are the names of subjects in rules; the tools' own names work too.
-var kinds = map[string]agent.SubjectKind{
-	"bash": agent.SubjectCommand, "shell": agent.SubjectCommand, "command": agent.SubjectCommand,
-	"edit": agent.SubjectEdit, "write": agent.SubjectEdit, "read": agent.SubjectRead,
-	"mcp": agent.SubjectMCP, "network": agent.SubjectNetwork, "fetch": agent.SubjectNetwork,
+var kinds = map[string]tool.SubjectKind{
+	"bash": tool.SubjectCommand, "shell": tool.SubjectCommand, "command": tool.SubjectCommand,
+	"edit": tool.SubjectEdit, "write": tool.SubjectEdit, "read": tool.SubjectRead,
+	"mcp": tool.SubjectMCP, "network": tool.SubjectNetwork, "fetch": tool.SubjectNetwork,
 }
 
-func commandTool(name string) bool { return name == "*" || kinds[name] == agent.SubjectCommand }
+func commandTool(name string) bool { return name == "*" || kinds[name] == tool.SubjectCommand }
 
 // concerns reports whether the rule is about this tool or kind of subject.
-func (r *Rule) concerns(kind agent.SubjectKind, tool string) bool {
+func (r *Rule) concerns(kind tool.SubjectKind, tool string) bool {
 	if r.Tool == "*" || kinds[r.Tool] == kind && kind != "" {
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -45,7 +46,7 @@ func callTo(w *wire.Item, c *agent.CallItem) {
 	}
 }
 
-func planTo(entries []agent.PlanEntry) []wire.PlanEntry {
+func planTo(entries []tool.PlanEntry) []wire.PlanEntry {
 	out := make([]wire.PlanEntry, len(entries))
 	for i, e := range entries {
 		out[i] = wire.PlanEntry(e)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -20,15 +21,15 @@ import (
 // toolFunc is a tool of one function.
 type toolFunc struct {
 	name string
-	run  func(ctx context.Context, call *agent.Call) (*agent.Result, error)
-	on   *agent.Subject
+	run  func(ctx context.Context, call *tool.Call) (*tool.Result, error)
+	on   *tool.Subject
 }
 
-func (f toolFunc) Spec() agent.Spec {
-	return agent.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), Effect: agent.Mutates, Timeout: -1}
+func (f toolFunc) Spec() tool.Spec {
+	return tool.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), Effect: tool.Mutates, Timeout: -1}
 }
-func (f toolFunc) Prepare(context.Context, *agent.Call) (*agent.Prepared, error) {
-	return &agent.Prepared{Subject: f.on, Run: f.run}, nil
+func (f toolFunc) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
+	return &tool.Prepared{Subject: f.on, Run: f.run}, nil
 }
 
 // callsOnce is a model that calls a tool and then says done.
@@ -53,7 +54,7 @@ func callsOnce(tools ...string) fakeModel {
 
 // editTool proposes that the file holds two lines more.
 func editTool(core func() *Core, path string) toolFunc {
-	return toolFunc{name: "edit", run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	return toolFunc{name: "edit", run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		ws := core().Workspace
 		ref, err := ws.Resolve(call.Cwd, path)
 		if err != nil {
@@ -72,14 +73,14 @@ func editTool(core func() *Core, path string) toolFunc {
 		if err != nil {
 			return nil, err
 		}
-		call.Report(agent.Update{Status: agent.StatusAwaitingReview, ProposalID: p.ID})
+		call.Report(tool.Update{Status: tool.StatusAwaitingReview, ProposalID: p.ID})
 		wait, done := call.WaitContext(ctx)
 		defer done()
 		out, err := ws.Await(wait, p.ID)
 		if err != nil {
 			return nil, err
 		}
-		return &agent.Result{Text: fmt.Sprintf("%v", out)}, nil
+		return &tool.Result{Text: fmt.Sprintf("%v", out)}, nil
 	}}
 }
 
@@ -92,7 +93,7 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
 	r := c.prompt("", "edit it")
 	m, created := c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	var p wire.ProposalCreated
@@ -160,7 +161,7 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
 	r := c.prompt("", "edit it")
 	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
@@ -195,14 +196,14 @@ func (a askPolicy) Approve(ctx context.Context, req agent.ApprovalRequest) (agen
 }
 
 func commandTool() toolFunc {
-	return toolFunc{name: "bash", on: &agent.Subject{Kind: agent.SubjectCommand, Title: "Run make", Command: "make test", Cwd: "/w"},
-		run: func(context.Context, *agent.Call) (*agent.Result, error) { return &agent.Result{Text: "ran"}, nil }}
+	return toolFunc{name: "bash", on: &tool.Subject{Kind: tool.SubjectCommand, Title: "Run make", Command: "make test", Cwd: "/w"},
+		run: func(context.Context, *tool.Call) (*tool.Result, error) { return &tool.Result{Text: "ran"}, nil }}
 }
 
 func asking2(t *testing.T, plain bool) *testClient {
 	t.Helper()
 	h := harnessOptions{
-		root: t.TempDir(), model: callsOnce("bash"), tools: []agent.Tool{commandTool()},
+		root: t.TempDir(), model: callsOnce("bash"), tools: []tool.Tool{commandTool()},
 		prompt: func(o *agent.Options, p *Peer) { o.Approver = askPolicy{p} },
 	}
 	if !plain {

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -125,7 +125,7 @@ func fuzzRequests(t *testing.T, methods []string, script string) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")},
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")},
 		opts:   func(o *Options) { o.Log = slog.New(log) },
 		core:   func(core *testCore) { core.ViewDir = filepath.Join(root, ".views") },
 		answer: func(m msg) any { return map[string]any{"applied": false, "declined": true} }})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 
@@ -116,7 +117,7 @@ type testCore struct {
 
 type harnessOptions struct {
 	model  agent.Model
-	tools  []agent.Tool
+	tools  []tool.Tool
 	dir    string // of sessions, to share between daemons
 	root   string
 	ready  func() error
@@ -158,7 +159,7 @@ func start(t *testing.T, h harnessOptions) *testClient {
 
 func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 	c.peer = in.Editor.(*Peer)
-	tools, err := agent.NewRegistry(h.tools...)
+	tools, err := tool.NewRegistry(h.tools...)
 	if err != nil {
 		return nil, err
 	}

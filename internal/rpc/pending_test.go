@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -19,7 +19,7 @@ func plainEdit(t *testing.T) (c *testClient, uri, path string) {
 	if err := os.WriteFile(path, []byte(tenLines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = start(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = start(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
 	c.initialize(root, nil)
 	c.execute("agent.prompt", map[string]any{"text": "edit"})
 	uri = pathToURI(path)

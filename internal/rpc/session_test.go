@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 
@@ -130,7 +131,7 @@ func TestLoadTellsOpenItemsProposalsAndQuestionsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
 	r := c.prompt("", "edit it")
 	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	load := c.request(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true})
@@ -596,10 +597,10 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 		}
 		return err
 	}
-	edit := toolFunc{name: "edit", run: func(_ context.Context, call *agent.Call) (*agent.Result, error) {
-		return &agent.Result{Text: "edited"}, propose(call.SessionID, call.TurnID, workspace.Auto, "one\nTWO\n")
+	edit := toolFunc{name: "edit", run: func(_ context.Context, call *tool.Call) (*tool.Result, error) {
+		return &tool.Result{Text: "edited"}, propose(call.SessionID, call.TurnID, workspace.Auto, "one\nTWO\n")
 	}}
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []agent.Tool{edit}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{edit}})
 	r := c.prompt("", "edit")
 	c.turnEnd(r.TurnID)
 	if err := propose(r.SessionID, "later", workspace.Ask, "one\nTWO!\n"); err != nil {

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
@@ -20,22 +20,22 @@ type patchArgs struct {
 	Path  string `json:"path,omitempty" jsonschema:"hidden"` // the only file, where the call names it: the formats of Cline and Roo Code
 }
 
-func (e *sessionEnv) patchTool() agent.Tool {
-	return newTool(tool[patchArgs]{
-		spec: agent.Spec{
-			Name: "apply_patch", Label: "Patch", Effect: agent.Mutates, Deferred: true, MaxResult: -1,
+func (e *sessionEnv) patchTool() tool.Tool {
+	return newTool(definition[patchArgs]{
+		spec: tool.Spec{
+			Name: "apply_patch", Label: "Patch", Effect: tool.Mutates, Deferred: true, MaxResult: -1,
 			Aliases:      []string{"applypatch", "patch", "apply_diff", "patch_file"},
 			ParamAliases: map[string]string{"file_path": "path", "file": "path", "filename": "path", "target_file": "path", "input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
 		},
-		prepare: func(call *agent.Call, a patchArgs) agent.Prepared {
+		prepare: func(call *tool.Call, a patchArgs) tool.Prepared {
 			patch := a.parse()
 			files := e.resolve(call, patch.names...)
-			return agent.Prepared{
+			return tool.Prepared{
 				Label:     "Patch " + oneLine(strings.Join(patch.names, ", "), 80),
 				Locations: files.locations(0),
-				Subject:   files.subject(agent.SubjectEdit, "Patch"),
+				Subject:   files.subject(tool.SubjectEdit, "Patch"),
 				Locks:     files.locks(),
-				Run: saysUnchanged(func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+				Run: saysUnchanged(func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 					return e.patch(ctx, call, patch, files)
 				}),
 			}
@@ -71,10 +71,10 @@ func (a patchArgs) parse() *parsedPatch {
 
 func (e *sessionEnv) patch(
 	ctx context.Context,
-	call *agent.Call,
+	call *tool.Call,
 	patch *parsedPatch,
 	resolved paths,
-) (*agent.Result, error) {
+) (*tool.Result, error) {
 	if patch.err != nil {
 		return nil, patch.err
 	}
@@ -114,7 +114,7 @@ func (e *sessionEnv) patch(
 }
 
 // patchFile plans one file's part; no change where it already stands.
-func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.FilePatch, resolved paths) (*workspace.Change, string, string, error) {
+func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.FilePatch, resolved paths) (*workspace.Change, string, string, error) {
 	t, err := e.target(ctx, call, resolved.of(p.Path))
 	missing := errors.Is(err, fs.ErrNotExist) && t != nil
 	switch {
@@ -146,7 +146,7 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *agent.Call, p edit.Fil
 	return c, summary, t.name, err
 }
 
-func (e *sessionEnv) patchChange(ctx context.Context, call *agent.Call, t *target, p edit.FilePatch, plan *edit.Plan, newName named) (*workspace.Change, string, error) {
+func (e *sessionEnv) patchChange(ctx context.Context, call *tool.Call, t *target, p edit.FilePatch, plan *edit.Plan, newName named) (*workspace.Change, string, error) {
 	switch p.Op {
 	case edit.OpDelete:
 		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted", nil

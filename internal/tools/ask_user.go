@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // maxOptions bounds the options of a question.
@@ -47,16 +47,16 @@ func (o *Option) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(o))
 }
 
-func (e *sessionEnv) askTool() agent.Tool {
-	return newTool(tool[askArgs]{
-		spec: agent.Spec{
-			Name: "ask_user", Label: "Ask", Effect: agent.Mutates, Deferred: true,
+func (e *sessionEnv) askTool() tool.Tool {
+	return newTool(definition[askArgs]{
+		spec: tool.Spec{
+			Name: "ask_user", Label: "Ask", Effect: tool.Mutates, Deferred: true,
 			Aliases:      []string{"ask", "ask_question", "ask_followup_question", "askuserquestion", "request_user_input"},
 			BareItems:    map[string]string{"options": "label"},
 			ParamAliases: map[string]string{"text": "question", "prompt": "question", "message": "question", "choices": "options", "follow_up": "options", "multi_select": "multi", "multiple": "multi"},
 		},
-		prepare: func(_ *agent.Call, a askArgs) agent.Prepared {
-			return agent.Prepared{
+		prepare: func(_ *tool.Call, a askArgs) tool.Prepared {
+			return tool.Prepared{
 				Label: "Ask: " + oneLine(a.Question, 80),
 				Run:   bind(e.ask, a),
 			}
@@ -64,7 +64,7 @@ func (e *sessionEnv) askTool() agent.Tool {
 	})
 }
 
-func (e *sessionEnv) ask(ctx context.Context, call *agent.Call, a askArgs) (*agent.Result, error) {
+func (e *sessionEnv) ask(ctx context.Context, call *tool.Call, a askArgs) (*tool.Result, error) {
 	q := Question{Text: strings.TrimSpace(a.Question), Multi: a.Multi && len(a.Options) > 0}
 	if q.Text == "" {
 		return nil, errors.New("the question is empty")
@@ -81,7 +81,7 @@ func (e *sessionEnv) ask(ctx context.Context, call *agent.Call, a askArgs) (*age
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()
 	answer, err := e.Ask(wait, call, q)
-	var steer *agent.SteerError
+	var steer *tool.SteerError
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -36,10 +36,10 @@ type bashArgs struct {
 	Unboxed    bool    `json:"outside_sandbox,omitempty" jsonschema:"ask the user to run it outside the sandbox"`
 }
 
-func (e *sessionEnv) bashTool() agent.Tool {
-	return newTool(tool[bashArgs]{
-		spec: agent.Spec{
-			Name: "bash", Label: "Run", Effect: agent.Dangerous, MaxResult: -1,
+func (e *sessionEnv) bashTool() tool.Tool {
+	return newTool(definition[bashArgs]{
+		spec: tool.Spec{
+			Name: "bash", Label: "Run", Effect: tool.Dangerous, MaxResult: -1,
 			Aliases: []string{"shell", "run_command", "execute_command", "run_shell_command", "run_terminal_cmd", "run_in_terminal", "exec_command", "local_shell", "terminal", "exec", "sh"},
 			ParamAliases: map[string]string{"cmd": "command", "script": "command", "code": "command", "workdir": "cwd", "working_directory": "cwd", "workingdirectory": "cwd", "directory": "cwd", "dir": "cwd",
 				"timeout_ms": "timeout", "timeout_seconds": "timeout", "timeout_sec": "timeout", "run_in_background": "background", "is_background": "background", "isbackground": "background",
@@ -50,25 +50,25 @@ func (e *sessionEnv) bashTool() agent.Tool {
 }
 
 // bashEffect is what the policy reads in the command; a background job runs beside others.
-func (e *sessionEnv) bashEffect(a bashArgs) agent.Effect {
+func (e *sessionEnv) bashEffect(a bashArgs) tool.Effect {
 	if e.Classify == nil || a.Background {
-		return agent.Dangerous
+		return tool.Dangerous
 	}
 	return e.Classify(a.Command)
 }
 
-func (e *sessionEnv) prepareBash(call *agent.Call, a bashArgs) agent.Prepared {
+func (e *sessionEnv) prepareBash(call *tool.Call, a bashArgs) tool.Prepared {
 	title := "Run " + oneLine(a.Command, bashLabel)
 	dir, err := e.workDir(call.Cwd, a.Cwd)
 	if strings.TrimSpace(a.Command) == "" {
 		err = errors.New("the command is empty")
 	}
-	return agent.Prepared{
+	return tool.Prepared{
 		Label: title, Effect: e.bashEffect(a),
-		Subject: &agent.Subject{
-			Kind: agent.SubjectCommand, Title: title, Command: a.Command, Cwd: dir, Unboxed: a.Unboxed,
+		Subject: &tool.Subject{
+			Kind: tool.SubjectCommand, Title: title, Command: a.Command, Cwd: dir, Unboxed: a.Unboxed,
 		},
-		Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func (e *sessionEnv) prepareBash(call *agent.Call, a bashArgs) agent.Prepared {
 	}
 }
 
-func (e *sessionEnv) bash(ctx context.Context, call *agent.Call, dir string, a bashArgs) (*agent.Result, error) {
+func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string, a bashArgs) (*tool.Result, error) {
 	o := e.shellOptions()
 	cmd := shell.Command{Script: a.Command, Shell: o.Program, Dir: dir, HeadBytes: bashHead, TailBytes: bashTail, SpillDir: e.spillDir(call)}
 	if e.Env != nil {
@@ -117,7 +117,7 @@ func (e *sessionEnv) bash(ctx context.Context, call *agent.Call, dir string, a b
 }
 
 // runCommand runs a command in the editor's terminal where it has one and no wall is wanted.
-func (e *sessionEnv) runCommand(ctx context.Context, call *agent.Call, cmd shell.Command) (shell.Result, error) {
+func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call, cmd shell.Command) (shell.Result, error) {
 	if e.Terminal != nil && cmd.Sandbox == nil {
 		if res, ran := e.Terminal(ctx, call, cmd); ran {
 			return res, nil
@@ -127,7 +127,7 @@ func (e *sessionEnv) runCommand(ctx context.Context, call *agent.Call, cmd shell
 }
 
 // spillDir is where this session's long outputs go, so that they can go with the session.
-func (e *sessionEnv) spillDir(call *agent.Call) string {
+func (e *sessionEnv) spillDir(call *tool.Call) string {
 	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
 		return e.SpillDir // a sub-agent's
 	}
@@ -177,7 +177,7 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 
 // beforeCommand sees to it that the command meets what the user sees: unsaved documents
 // below its folder are saved, and what is still not on disk is told.
-func (e *sessionEnv) beforeCommand(ctx context.Context, call *agent.Call, dir string) (notes []string, err error) {
+func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call, dir string) (notes []string, err error) {
 	var uris []string
 	names := map[string]string{}
 	for _, d := range e.Workspace.Documents() {
@@ -204,7 +204,7 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *agent.Call, dir st
 }
 
 // pendingFiles are the files of the session's proposals whose text is not applied.
-func (e *sessionEnv) pendingFiles(call *agent.Call) (files []string) {
+func (e *sessionEnv) pendingFiles(call *tool.Call) (files []string) {
 	for _, p := range e.Workspace.Undecided(e.owner(), "") {
 		for _, f := range p.Files {
 			if f.Placement == workspace.Proposed {
@@ -240,7 +240,7 @@ func joinNames(names []string, shown map[string]string) string {
 
 // liveOutput passes text on to the screen, up to a bound; of binary output nothing after
 // its first piece.
-func liveOutput(call *agent.Call) func([]byte) {
+func liveOutput(call *tool.Call) func([]byte) {
 	left := bashLive
 	return func(p []byte) {
 		switch {
@@ -257,7 +257,7 @@ func liveOutput(call *agent.Call) func([]byte) {
 	}
 }
 
-func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r shell.Result, notes []string) *agent.Result {
+func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r shell.Result, notes []string) *tool.Result {
 	var b strings.Builder
 	switch out := r.Text(); {
 	case r.Total == 0:
@@ -276,7 +276,7 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 	res := text("%s", b.String())
 	res.IsError = r.Aborted // so that an aborted call is shown as cancelled
 	res.Missed = r.ExitCode != 0 || r.TimedOut || r.Lost
-	res.Meta = agent.ResultMeta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
+	res.Meta = tool.Meta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
 	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut, "aborted": r.Aborted, "durationMs": r.Duration.Milliseconds(), "bytes": r.Total, "outputFile": r.SpillPath})
 	return res
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
@@ -143,7 +143,7 @@ func TestBashUnsaved(t *testing.T) {
 	var asked []string
 	save := true
 	h := newHarness(t, func(d *Deps) {
-		d.SaveDirty = func(_ context.Context, _ *agent.Call, uris []string) ([]string, error) {
+		d.SaveDirty = func(_ context.Context, _ *tool.Call, uris []string) ([]string, error) {
 			if asked = uris; save {
 				return nil, nil
 			}
@@ -194,13 +194,13 @@ func TestGrepLeavesSecretsOut(t *testing.T) {
 
 func TestBashEffect(t *testing.T) {
 	h := newHarness(t, func(d *Deps) {
-		d.Classify = func(string) agent.Effect { return agent.ReadOnly }
-		d.Env = func(*agent.Call) []string { return []string{"PATH=" + os.Getenv("PATH"), "GREETING=hi"} }
+		d.Classify = func(string) tool.Effect { return tool.ReadOnly }
+		d.Env = func(*tool.Call) []string { return []string{"PATH=" + os.Getenv("PATH"), "GREETING=hi"} }
 	})
-	if h.prepared("bash", `{"command":"ls"}`).Effect != agent.ReadOnly || h.prepared("bash", `{"command":"ls","background":true}`).Effect != agent.Dangerous {
+	if h.prepared("bash", `{"command":"ls"}`).Effect != tool.ReadOnly || h.prepared("bash", `{"command":"ls","background":true}`).Effect != tool.Dangerous {
 		t.Error("effect")
 	}
-	if s := h.prepared("bash", `{"command":"go test","cwd":"x"}`).Subject; s.Kind != agent.SubjectCommand || s.Command != "go test" || s.Cwd != filepath.Join(h.root, "x") {
+	if s := h.prepared("bash", `{"command":"go test","cwd":"x"}`).Subject; s.Kind != tool.SubjectCommand || s.Command != "go test" || s.Cwd != filepath.Join(h.root, "x") {
 		t.Errorf("subject %+v", s)
 	}
 	want(t, h.run("bash", args{"command": "echo $GREETING$HOME"}), "hi")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 const (
@@ -29,7 +29,7 @@ type Budget struct {
 	mu        sync.Mutex
 	whole     map[string]bool // tools of MCP servers that are sent whole
 	named     map[string]bool // tools of MCP servers that were announced
-	announced *agent.Registry // the registry whose tools were announced last
+	announced *tool.Registry  // the registry whose tools were announced last
 }
 
 // NewBudget returns the budget of one session.
@@ -38,7 +38,7 @@ func NewBudget() *Budget { return &Budget{whole: map[string]bool{}, named: map[s
 // Apply sends those deferred tools of a registry whole that fit into room bytes: of each MCP server
 // all or none. 0 is the default of 8,000 bytes. If room is negative, or if there is no tool_search
 // to load tools with, Apply sends all of them whole.
-func (b *Budget) Apply(reg *agent.Registry, room int) {
+func (b *Budget) Apply(reg *tool.Registry, room int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if room == 0 {
@@ -79,7 +79,7 @@ func (b *Budget) Apply(reg *agent.Registry, room int) {
 // Announce returns a message for the model with the names of the deferred tools of MCP servers that
 // were not announced yet, or "". It is a message and not a change of the tools, so that what the
 // provider has cached of the conversation remains valid.
-func (b *Budget) Announce(reg *agent.Registry) string {
+func (b *Budget) Announce(reg *tool.Registry) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if reg == nil {
@@ -89,7 +89,7 @@ func (b *Budget) Announce(reg *agent.Registry) string {
 		return ""
 	}
 	names := map[string][]string{}
-	var specs []agent.Spec
+	var specs []tool.Spec
 	if reg != b.announced { // another one may hold others
 		b.announced, specs = reg, reg.Specs()
 	}
@@ -110,7 +110,7 @@ func (b *Budget) Announce(reg *agent.Registry) string {
 }
 
 // SentBytes is the size of a tool in a request, in bytes.
-func SentBytes(s agent.Spec) int {
+func SentBytes(s tool.Spec) int {
 	weighed.Lock()
 	defer weighed.Unlock()
 	if w, ok := weighed.tools[s.Name]; ok && w.description == s.Description && bytes.Equal(w.schema, s.Schema) {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // The size of a tool is that of what is sent of it, weighed anew when what stands behind its name changes, and sizes are not
 // kept without bound.
 func TestToolsAreWeighedOnce(t *testing.T) {
-	spec := agent.Spec{Name: "weighed_tool", Description: "Says \"it\" again.", Schema: json.RawMessage(`{"type":"object"}`)}
+	spec := tool.Spec{Name: "weighed_tool", Description: "Says \"it\" again.", Schema: json.RawMessage(`{"type":"object"}`)}
 	for _, description := range []string{spec.Description, spec.Description, "Another."} {
 		spec.Description = description
 		sent := fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,"parameters":%s}},`, spec.Name, spec.Description, spec.Schema)
@@ -24,7 +24,7 @@ func TestToolsAreWeighedOnce(t *testing.T) {
 		t.Errorf("what is known is weighed anew, with %v allocations", n)
 	}
 	for i := range maxWeighed + 1 {
-		SentBytes(agent.Spec{Name: fmt.Sprint("many_", i)})
+		SentBytes(tool.Spec{Name: fmt.Sprint("many_", i)})
 	}
 	weighed.Lock()
 	defer weighed.Unlock()

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
@@ -66,7 +66,7 @@ func (p *editPair) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(p))
 }
 
-func (e *sessionEnv) editTool() agent.Tool {
+func (e *sessionEnv) editTool() tool.Tool {
 	aliases := map[string]string{
 		"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "relative_path": "path", "uri": "path",
 		"replacements": "edits", "changes": "edits", "operations": "edits", "diff": "patch", "file_text": "content",
@@ -74,27 +74,27 @@ func (e *sessionEnv) editTool() agent.Tool {
 	for other, real := range editAliases {
 		aliases[other] = real
 	}
-	return newTool(tool[editArgs]{
-		spec: agent.Spec{
-			Name: "edit", Label: "Edit", Effect: agent.Mutates, MaxResult: -1, ParamAliases: aliases,
+	return newTool(definition[editArgs]{
+		spec: tool.Spec{
+			Name: "edit", Label: "Edit", Effect: tool.Mutates, MaxResult: -1, ParamAliases: aliases,
 			Aliases: []string{"edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit", "multiedit", "replace", "replace_in_file", "search_replace", "string_replace"},
 		},
 		prepare: e.prepareEdit,
 	})
 }
 
-func (e *sessionEnv) prepareEdit(call *agent.Call, a editArgs) agent.Prepared {
+func (e *sessionEnv) prepareEdit(call *tool.Call, a editArgs) tool.Prepared {
 	patch, files := a.files()
 	resolved := e.resolve(call, files...)
 	do := bindFile(e.edit, resolved.of(a.Path), a)
 	if patch != nil && a.OldString == nil && len(a.Edits) == 0 {
-		do = func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		do = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			return e.patch(ctx, call, patch, resolved)
 		}
 	}
-	p := agent.Prepared{
+	p := tool.Prepared{
 		Label:   "Edit " + a.Path,
-		Subject: resolved.subject(agent.SubjectEdit, "Edit"),
+		Subject: resolved.subject(tool.SubjectEdit, "Edit"),
 		Locks:   resolved.locks(),
 		Run:     saysUnchanged(do),
 	}
@@ -116,7 +116,7 @@ func (a editArgs) files() (patch *parsedPatch, names []string) {
 	return patch, names
 }
 
-func (e *sessionEnv) edit(ctx context.Context, call *agent.Call, file named, a editArgs) (*agent.Result, error) {
+func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named, a editArgs) (*tool.Result, error) {
 	if a.Content != nil && a.OldString == nil && len(a.Edits) == 0 {
 		return e.write(ctx, call, file, *a.Content)
 	}
@@ -169,7 +169,7 @@ func (a editArgs) pairs() ([]edit.Replace, error) {
 }
 
 // carryOut proposes what a plan makes of one file.
-func (e *sessionEnv) carryOut(ctx context.Context, call *agent.Call, t *target, plan *edit.Plan, title string) (*agent.Result, error) {
+func (e *sessionEnv) carryOut(ctx context.Context, call *tool.Call, t *target, plan *edit.Plan, title string) (*tool.Result, error) {
 	note, err := e.known(call, t, plan)
 	if err != nil {
 		return nil, err

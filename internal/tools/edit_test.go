@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -280,7 +280,7 @@ func TestEditAsks(t *testing.T) {
 		want(t, h.disk("a.go"), "bye")
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if len(h.updates) != 1 || h.updates[0].Status != agent.StatusAwaitingReview || h.updates[0].ProposalID == "" {
+		if len(h.updates) != 1 || h.updates[0].Status != tool.StatusAwaitingReview || h.updates[0].ProposalID == "" {
 			t.Errorf("updates: %+v", h.updates)
 		}
 	})
@@ -313,7 +313,7 @@ func TestEditCollects(t *testing.T) {
 func TestEditTellsBeforeItRuns(t *testing.T) {
 	h := newHarness(t).files("a.go: x")
 	p := h.prepared("edit", `{"path":"a.go","old_string":"x","new_string":"y"}`)
-	if s := p.Subject; s == nil || s.Kind != agent.SubjectEdit || s.Paths[0] != h.root+"/a.go" {
+	if s := p.Subject; s == nil || s.Kind != tool.SubjectEdit || s.Paths[0] != h.root+"/a.go" {
 		t.Errorf("subject %+v", s)
 	}
 	if l := p.Locks; len(l) != 1 || p.Label != "Edit a.go" || len(p.Locations) != 1 {

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
@@ -30,18 +30,18 @@ type fetchArgs struct {
 	Offset int    `json:"offset,omitempty" jsonschema:"byte of the text to begin at"`
 }
 
-func (e *sessionEnv) fetchTool() agent.Tool {
+func (e *sessionEnv) fetchTool() tool.Tool {
 	f := &fetcher{options: e.Fetch, askHost: e.AskHost}
 	dialer := &hosts.Dialer{Lists: func() hosts.Lists { return f.options().Network }}
 	f.client = newFetchClient(dialer.DialContext)
-	return newTool(tool[fetchArgs]{
-		spec: agent.Spec{
-			Name: "fetch", Label: "Fetch", Effect: agent.Mutates, Deferred: true, MaxResult: -1,
+	return newTool(definition[fetchArgs]{
+		spec: tool.Spec{
+			Name: "fetch", Label: "Fetch", Effect: tool.Mutates, Deferred: true, MaxResult: -1,
 			Aliases:      []string{"web_fetch", "webfetch", "fetch_url", "read_url", "http_get"},
 			ParamAliases: map[string]string{"uri": "url", "link": "url", "href": "url"},
 		},
-		prepare: func(_ *agent.Call, a fetchArgs) agent.Prepared {
-			return agent.Prepared{
+		prepare: func(_ *tool.Call, a fetchArgs) tool.Prepared {
+			return tool.Prepared{
 				Label:   "Fetch " + oneLine(a.URL, 80),
 				Subject: networkSubject("Fetch "+a.URL, a.URL),
 				Run:     bind(f.fetch, a),
@@ -52,12 +52,12 @@ func (e *sessionEnv) fetchTool() agent.Tool {
 
 // networkSubject names the host that is asked and nothing else of an address, for the rules are about hosts: what is
 // left of the path or a port would match them, or not, at the writer's choice.
-func networkSubject(title, address string) *agent.Subject {
+func networkSubject(title, address string) *tool.Subject {
 	host := address
 	if u, err := parseAddress(address); err == nil && u.Hostname() != "" {
 		host = hostName(u)
 	}
-	return &agent.Subject{Kind: agent.SubjectNetwork, Title: oneLine(title, 200), Name: host}
+	return &tool.Subject{Kind: tool.SubjectNetwork, Title: oneLine(title, 200), Name: host}
 }
 
 // parseAddress reads an address as the model writes it: with spaces around it, or without its scheme.
@@ -85,7 +85,7 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 // fetcher is the fetch tool of one session.
 type fetcher struct {
 	options func() FetchOptions
-	askHost func(ctx context.Context, call *agent.Call, host, title string) error
+	askHost func(ctx context.Context, call *tool.Call, host, title string) error
 	client  *http.Client
 }
 
@@ -139,7 +139,7 @@ func checkURL(u *url.URL) error {
 }
 
 // fetch follows redirects itself: one to another host is a new question.
-func (f *fetcher) fetch(ctx context.Context, call *agent.Call, a fetchArgs) (*agent.Result, error) {
+func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*tool.Result, error) {
 	u, err := parseAddress(a.URL)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address: %w", err)
@@ -177,7 +177,7 @@ func (f *fetcher) fetch(ctx context.Context, call *agent.Call, a fetchArgs) (*ag
 }
 
 // askRedirect asks the user about the host that an answer redirects to.
-func (f *fetcher) askRedirect(ctx context.Context, call *agent.Call, u *url.URL) error {
+func (f *fetcher) askRedirect(ctx context.Context, call *tool.Call, u *url.URL) error {
 	host, title := hostName(u), "Follow a redirect to "+u.String()
 	if f.askHost == nil {
 		return fmt.Errorf("it redirects to %s, another host, and no user can be asked about that", host)
@@ -228,7 +228,7 @@ func (f *fetcher) get(
 		if errors.Is(err, hosts.ErrRefused) {
 			return err
 		}
-		return &agent.TemporaryError{Err: err}
+		return &tool.TemporaryError{Err: err}
 	}
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -254,7 +254,7 @@ func plainNet(err error, timeout time.Duration) error {
 	return err
 }
 
-func fetchResult(resp *http.Response, body []byte, most, offset int) (*agent.Result, error) {
+func fetchResult(resp *http.Response, body []byte, most, offset int) (*tool.Result, error) {
 	cut := len(body) > most
 	body = body[:min(len(body), most)]
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -287,5 +287,5 @@ func fetchResult(resp *http.Response, body []byte, most, offset int) (*agent.Res
 	if cut {
 		fmt.Fprintf(&b, "\n[The answer was longer than %s; the rest was not read.]", plural(most, "byte"))
 	}
-	return &agent.Result{Text: b.String(), IsError: resp.StatusCode >= 400, Meta: agent.ResultMeta{Kind: "fetch", Key: resp.Request.URL.String()}}, nil
+	return &tool.Result{Text: b.String(), IsError: resp.StatusCode >= 400, Meta: tool.Meta{Kind: "fetch", Key: resp.Request.URL.String()}}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/search"
 )
 
@@ -27,25 +27,25 @@ type globArgs struct {
 	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored files too"`
 }
 
-func (e *sessionEnv) globTool() agent.Tool {
-	return newTool(tool[globArgs]{
-		spec: agent.Spec{
-			Name: "glob", Label: "Find files", Effect: agent.ReadOnly, MaxResult: -1,
+func (e *sessionEnv) globTool() tool.Tool {
+	return newTool(definition[globArgs]{
+		spec: tool.Spec{
+			Name: "glob", Label: "Find files", Effect: tool.ReadOnly, MaxResult: -1,
 			Aliases:      []string{"find_files", "file_search", "glob_file_search", "find", "search_files_by_name"},
 			ParamAliases: map[string]string{"glob": "pattern", "glob_pattern": "pattern", "query": "pattern", "directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "max_results": "limit", "head_limit": "limit", "no_ignore": "all", "hidden": "all"},
 		},
-		prepare: func(call *agent.Call, a globArgs) agent.Prepared {
+		prepare: func(call *tool.Call, a globArgs) tool.Prepared {
 			label := "Find " + oneLine(a.Pattern, 60)
 			if filepath.IsAbs(a.Pattern) && len(search.SplitGlobs(a.Pattern)) == 1 {
 				a.Path, a.Pattern = splitGlob(a.Pattern)
 			}
 			where := e.resolve(call, cmp.Or(a.Path, "."))
-			return agent.Prepared{Label: label, Run: bindFile(e.glob, where[0], a)}
+			return tool.Prepared{Label: label, Run: bindFile(e.glob, where[0], a)}
 		},
 	})
 }
 
-func (e *sessionEnv) glob(ctx context.Context, call *agent.Call, where named, a globArgs) (*agent.Result, error) {
+func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named, a globArgs) (*tool.Result, error) {
 	if a.Pattern == "" {
 		return nil, errors.New("the pattern is empty: use **/* for all files")
 	}
@@ -98,13 +98,13 @@ func (e *sessionEnv) glob(ctx context.Context, call *agent.Call, where named, a 
 		fmt.Fprintf(o, "[%s of %s shown. Narrow the pattern or path, or raise limit (at most %d).]\n", number(shown), plural(found, "file"), globMax)
 	}
 	res := text("%s", strings.TrimSuffix(o.String(), "\n"))
-	res.Meta = agent.ResultMeta{Kind: "list", Key: a.Pattern + "\x00" + root}
+	res.Meta = tool.Meta{Kind: "list", Key: a.Pattern + "\x00" + root}
 	res.Details = details(map[string]int{"files": found})
 	return res, nil
 }
 
 // lookError is an error of looking into a folder or file, which may not be there at all.
-func (e *sessionEnv) lookError(call *agent.Call, doing, path string, err error) error {
+func (e *sessionEnv) lookError(call *tool.Call, doing, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s does not exist. Use glob or ls to see what there is", e.shown(call, path))
 	}
@@ -112,7 +112,7 @@ func (e *sessionEnv) lookError(call *agent.Call, doing, path string, err error) 
 }
 
 // shownBelow is shown for a path below an already resolved root.
-func (e *sessionEnv) shownBelow(call *agent.Call, root, rel string) string {
+func (e *sessionEnv) shownBelow(call *tool.Call, root, rel string) string {
 	return e.shown(call, filepath.Join(root, filepath.FromSlash(rel)))
 }
 

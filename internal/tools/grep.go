@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/search"
 )
 
@@ -34,26 +34,26 @@ type grepArgs struct {
 	All        bool   `json:"all,omitempty" jsonschema:"hidden and ignored files too"`
 }
 
-func (e *sessionEnv) grepTool() agent.Tool {
-	return newTool(tool[grepArgs]{
-		spec: agent.Spec{
-			Name: "grep", Label: "Search", Effect: agent.ReadOnly, MaxResult: -1,
+func (e *sessionEnv) grepTool() tool.Tool {
+	return newTool(definition[grepArgs]{
+		spec: tool.Spec{
+			Name: "grep", Label: "Search", Effect: tool.ReadOnly, MaxResult: -1,
 			Aliases: []string{"search", "grep_search", "search_files", "search_file_content", "ripgrep", "rg", "code_search"},
 			ParamAliases: map[string]string{"query": "pattern", "regex": "pattern", "regexp": "pattern", "search": "pattern", "directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "file_path": "path",
 				"include": "glob", "file_pattern": "glob", "include_pattern": "glob", "case_insensitive": "ignore_case", "-i": "ignore_case", "fixed_strings": "literal", "-F": "literal",
 				"-C": "context", "context_lines": "context", "-A": "context", "-B": "context", "output_mode": "mode", "head_limit": "limit", "max_results": "limit", "max_count": "limit", "no_ignore": "all", "hidden": "all"},
 		},
-		prepare: func(call *agent.Call, a grepArgs) agent.Prepared {
+		prepare: func(call *tool.Call, a grepArgs) tool.Prepared {
 			where := e.resolve(call, cmp.Or(a.Path, "."))
-			return agent.Prepared{
-				Label: "Search " + oneLine(a.Pattern, 60), Subject: where.subject(agent.SubjectRead, "Search"),
+			return tool.Prepared{
+				Label: "Search " + oneLine(a.Pattern, 60), Subject: where.subject(tool.SubjectRead, "Search"),
 				Run: bindFile(e.grep, where[0], a),
 			}
 		},
 	})
 }
 
-func (e *sessionEnv) grep(ctx context.Context, call *agent.Call, where named, a grepArgs) (*agent.Result, error) {
+func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named, a grepArgs) (*tool.Result, error) {
 	mode, err := grepMode(a.Mode)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (e *sessionEnv) grep(ctx context.Context, call *agent.Call, where named, a 
 		}
 		return e.shown(call, root+"/"+rel)
 	}
-	res := &agent.Result{Text: out.write(), Meta: agent.ResultMeta{Kind: "search", Key: a.Pattern + "\x00" + root}}
+	res := &tool.Result{Text: out.write(), Meta: tool.Meta{Kind: "search", Key: a.Pattern + "\x00" + root}}
 	res.Details = details(map[string]any{"matches": found.Matches, "files": len(found.Files), "more": found.More})
 	return res, nil
 }

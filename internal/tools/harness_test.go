@@ -14,8 +14,8 @@ import (
 
 	"go.lsp.dev/uri"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -33,12 +33,12 @@ type harness struct {
 	cwd    string // of calls; "": root
 	ws     *workspace.Workspace
 	set    *Set
-	tools  []agent.Tool
+	tools  []tool.Tool
 	policy workspace.Policy
 	ended  chan string // messages about jobs
 
 	mu      sync.Mutex
-	updates []agent.Update
+	updates []tool.Update
 	output  strings.Builder
 	steer   chan string // ends waits for a person
 }
@@ -115,7 +115,7 @@ func (h *harness) disk(name string) string {
 	return string(text)
 }
 
-func (h *harness) tool(name string) agent.Tool {
+func (h *harness) tool(name string) tool.Tool {
 	h.t.Helper()
 	for _, t := range h.tools {
 		if t.Spec().Name == name || slices.Contains(t.Spec().Aliases, name) {
@@ -127,7 +127,7 @@ func (h *harness) tool(name string) agent.Tool {
 }
 
 // prepared prepares a call; a string is taken as the JSON of its arguments.
-func (h *harness) prepared(tool string, a any) *agent.Prepared {
+func (h *harness) prepared(tool string, a any) *tool.Prepared {
 	h.t.Helper()
 	call := h.call(a)
 	if raw, ok := a.(string); ok {
@@ -140,19 +140,19 @@ func (h *harness) prepared(tool string, a any) *agent.Prepared {
 	return p
 }
 
-func (h *harness) call(args any) *agent.Call {
+func (h *harness) call(args any) *tool.Call {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &agent.Call{
+	return &tool.Call{
 		ID: "c1", ItemID: "i1", SessionID: "s1", TurnID: "t1", Args: raw, Cwd: cmp.Or(h.cwd, h.root),
 		Output: func(s string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.output.WriteString(s)
 		},
-		Update: func(u agent.Update) {
+		Update: func(u tool.Update) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.updates = append(h.updates, u)
@@ -164,7 +164,7 @@ func (h *harness) call(args any) *agent.Call {
 				defer close(ended)
 				select {
 				case s := <-h.steer:
-					cancel(&agent.SteerError{Text: s})
+					cancel(&tool.SteerError{Text: s})
 				case <-wait.Done():
 				}
 			}()
@@ -182,7 +182,7 @@ func (h *harness) run(name string, a args) string {
 	return shownResult(h.result(name, a))
 }
 
-func shownResult(res *agent.Result, err error) string {
+func shownResult(res *tool.Result, err error) string {
 	switch {
 	case err != nil:
 		return "ERROR: " + err.Error()
@@ -192,7 +192,7 @@ func shownResult(res *agent.Result, err error) string {
 	return res.Text
 }
 
-func (h *harness) result(name string, a args) (*agent.Result, error) {
+func (h *harness) result(name string, a args) (*tool.Result, error) {
 	h.t.Helper()
 	tool := h.tool(name)
 	if spec := tool.Spec(); spec.Name != name { // the engine renames the parameters of a tool that is called by another name

@@ -10,8 +10,8 @@ import (
 	"image/png"
 	"net/http"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Limits of images.
@@ -31,7 +31,7 @@ func sniffImage(raw []byte) string {
 	return ""
 }
 
-func imageResult(name, uri, kind string, raw []byte) (*agent.Result, error) {
+func imageResult(name, uri, kind string, raw []byte) (*tool.Result, error) {
 	note := ""
 	cfg, _, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err == nil {
@@ -50,7 +50,7 @@ func imageResult(name, uri, kind string, raw []byte) (*agent.Result, error) {
 	}
 	res := text("[Image %s: %s%s.]", name, kind, note)
 	res.Content = []message.Block{{Type: message.Image, MimeType: kind, Data: raw}}
-	res.Locations = []agent.Location{{URI: uri}}
+	res.Locations = []tool.Location{{URI: uri}}
 	return res, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -21,17 +21,17 @@ type jobArgs struct {
 	Wait   float64 `json:"wait,omitempty" jsonschema:"read: seconds to wait for its end, at most 60"`
 }
 
-func (e *sessionEnv) jobTool() agent.Tool {
-	return newTool(tool[jobArgs]{
-		spec: agent.Spec{
-			Name: "job", Label: "Jobs", Effect: agent.ReadOnly, Deferred: true, MaxResult: -1,
+func (e *sessionEnv) jobTool() tool.Tool {
+	return newTool(definition[jobArgs]{
+		spec: tool.Spec{
+			Name: "job", Label: "Jobs", Effect: tool.ReadOnly, Deferred: true, MaxResult: -1,
 			Aliases:      []string{"jobs", "bash_output", "bashoutput", "kill_shell", "killshell", "task_output", "taskoutput"},
 			ParamAliases: map[string]string{"job_id": "id", "jobid": "id", "bash_id": "id", "shell_id": "id", "task_id": "id"},
 		},
-		prepare: func(_ *agent.Call, a jobArgs) agent.Prepared {
-			p := agent.Prepared{Run: bind(e.job, a)}
+		prepare: func(_ *tool.Call, a jobArgs) tool.Prepared {
+			p := tool.Prepared{Run: bind(e.job, a)}
 			if a.Action == "kill" {
-				p.Effect = agent.Mutates
+				p.Effect = tool.Mutates
 			}
 			return p
 		},
@@ -39,7 +39,7 @@ func (e *sessionEnv) jobTool() agent.Tool {
 }
 
 // startJob runs a command beside the turn; its end comes as a message into the session.
-func (e *sessionEnv) startJob(call *agent.Call, a bashArgs, cmd shell.Command, notes []string) (*agent.Result, error) {
+func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command, notes []string) (*tool.Result, error) {
 	if cmd.Timeout = 0; a.Timeout > 0 {
 		cmd.Timeout, _ = jobDuration(a.Timeout)
 	}
@@ -118,7 +118,7 @@ func jobDuration(seconds float64) (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), false
 }
 
-func (e *sessionEnv) job(ctx context.Context, call *agent.Call, a jobArgs) (*agent.Result, error) {
+func (e *sessionEnv) job(ctx context.Context, call *tool.Call, a jobArgs) (*tool.Result, error) {
 	if a.Action == "" && a.ID != "" {
 		a.Action = "read"
 	}
@@ -149,7 +149,7 @@ func (e *sessionEnv) job(ctx context.Context, call *agent.Call, a jobArgs) (*age
 // allJobs stands for each running job of the session.
 const allJobs = "all"
 
-func (e *sessionEnv) killAll(ctx context.Context) (*agent.Result, error) {
+func (e *sessionEnv) killAll(ctx context.Context) (*tool.Result, error) {
 	wait, cancel := context.WithTimeout(ctx, 3*shell.Grace)
 	defer cancel()
 	list := e.Jobs.List(e.owner())
@@ -171,7 +171,7 @@ func (e *sessionEnv) ownJob(sessionID, id string) bool {
 	return false
 }
 
-func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*agent.Result, error) {
+func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*tool.Result, error) {
 	if a.Wait > 0 {
 		wait, cancel := context.WithTimeout(ctx, time.Duration(min(a.Wait, maxJobWait.Seconds())*float64(time.Second)))
 		defer cancel()
@@ -216,7 +216,7 @@ func jobLine(j Job) string {
 	return s
 }
 
-func listJobs(jobs []Job) *agent.Result {
+func listJobs(jobs []Job) *tool.Result {
 	if len(jobs) == 0 {
 		return text("There are no jobs. bash with background starts one.")
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -26,27 +26,27 @@ type lsArgs struct {
 	Depth int    `json:"depth,omitempty" jsonschema:"levels, 1 (default) to 5"`
 }
 
-func (e *sessionEnv) lsTool() agent.Tool {
-	return newTool(tool[lsArgs]{
-		spec: agent.Spec{
-			Name: "ls", Label: "List", Effect: agent.ReadOnly, MaxResult: -1, Deferred: true,
+func (e *sessionEnv) lsTool() tool.Tool {
+	return newTool(definition[lsArgs]{
+		spec: tool.Spec{
+			Name: "ls", Label: "List", Effect: tool.ReadOnly, MaxResult: -1, Deferred: true,
 			Aliases:      []string{"list_dir", "list_directory", "list_files", "dir", "tree"},
 			ParamAliases: map[string]string{"directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "levels": "depth"},
 		},
-		prepare: func(call *agent.Call, a lsArgs) agent.Prepared {
+		prepare: func(call *tool.Call, a lsArgs) tool.Prepared {
 			where := e.resolve(call, cmp.Or(a.Path, "."))[0]
 			label := strings.TrimSpace("List " + a.Path)
-			return agent.Prepared{Label: label, Run: bindFile(e.ls, where, a.Depth)}
+			return tool.Prepared{Label: label, Run: bindFile(e.ls, where, a.Depth)}
 		},
 	})
 }
 
 func (e *sessionEnv) ls(
 	ctx context.Context,
-	call *agent.Call,
+	call *tool.Call,
 	where named,
 	depth int,
-) (*agent.Result, error) {
+) (*tool.Result, error) {
 	if where.err != nil {
 		return nil, where.err
 	}
@@ -54,7 +54,7 @@ func (e *sessionEnv) ls(
 }
 
 // listFolder lists everything in a folder, ignored files too: who lists wants to see.
-func (e *sessionEnv) listFolder(ctx context.Context, call *agent.Call, ref workspace.Ref, depth int) (*agent.Result, error) {
+func (e *sessionEnv) listFolder(ctx context.Context, call *tool.Call, ref workspace.Ref, depth int) (*tool.Result, error) {
 	l := &lister{e: e, ctx: ctx, call: call, out: output{limit: lsBytes}}
 	if err := l.folder(ref, "", depth); err != nil {
 		return nil, e.lookError(call, "listing", ref.Path, err)
@@ -68,14 +68,14 @@ func (e *sessionEnv) listFolder(ctx context.Context, call *agent.Call, ref works
 		s += fmt.Sprintf("\n[%s of %s entries shown. List a sub-folder, or use glob with a pattern.]", number(l.shown), number(l.total))
 	}
 	res := text("%s", s)
-	res.Meta = agent.ResultMeta{Kind: "list", Key: ref.Path}
+	res.Meta = tool.Meta{Kind: "list", Key: ref.Path}
 	return res, nil
 }
 
 type lister struct {
 	e            *sessionEnv
 	ctx          context.Context
-	call         *agent.Call
+	call         *tool.Call
 	out          output
 	shown, total int
 }

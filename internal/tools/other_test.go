@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
@@ -37,7 +37,7 @@ func TestAskUser(t *testing.T) {
 	answer, fail := Answer{Text: "blue"}, error(nil)
 	var block bool
 	h := newHarness(t, func(d *Deps) {
-		d.Ask = func(ctx context.Context, _ *agent.Call, q Question) (Answer, error) {
+		d.Ask = func(ctx context.Context, _ *tool.Call, q Question) (Answer, error) {
 			if asked = q; block {
 				<-ctx.Done()
 				return Answer{}, ctx.Err()
@@ -68,12 +68,12 @@ func TestAskUser(t *testing.T) {
 }
 
 func TestToolSearch(t *testing.T) {
-	specs := []agent.Spec{{Name: "git_log", Description: "Show history"}, {Name: "git_diff", Description: "Show changes"}, {Name: "ls", Aliases: []string{"list_dir"}, Description: "List a folder"}}
+	specs := []tool.Spec{{Name: "git_log", Description: "Show history"}, {Name: "git_diff", Description: "Show changes"}, {Name: "ls", Aliases: []string{"list_dir"}, Description: "List a folder"}}
 	for i := range 10 {
-		specs = append(specs, agent.Spec{Name: fmt.Sprintf("many_%d", i), Description: "One of several"})
+		specs = append(specs, tool.Spec{Name: fmt.Sprintf("many_%d", i), Description: "One of several"})
 	}
 	h := newHarness(t)
-	h.tools = h.set.For(Session{ID: "s1", Catalog: func() []agent.Spec { return specs }})
+	h.tools = h.set.For(Session{ID: "s1", Catalog: func() []tool.Spec { return specs }})
 	for _, c := range []struct{ query, active, text string }{
 		{"select:ls, git_log", "ls git_log", "- ls: List a folder\n- git_log: Show history"},
 		{"select:LIST_DIR,nope", "ls", "Not known: nope."},
@@ -206,7 +206,7 @@ func TestFetchAsksAboutRedirects(t *testing.T) {
 	var asked []string
 	var answer error
 	h := newHarness(t, func(d *Deps) {
-		d.AskHost = func(_ context.Context, _ *agent.Call, host, title string) error {
+		d.AskHost = func(_ context.Context, _ *tool.Call, host, title string) error {
 			asked = append(asked, host+" "+title[:len("Follow a redirect to http://localhost")])
 			return answer
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -22,7 +22,7 @@ type named struct {
 type paths []named
 
 // resolve finds the files that a call names.
-func (e *sessionEnv) resolve(call *agent.Call, names ...string) paths {
+func (e *sessionEnv) resolve(call *tool.Call, names ...string) paths {
 	out := make(paths, len(names))
 	for i, name := range names {
 		ref, err := e.Workspace.Resolve(call.Cwd, name)
@@ -55,12 +55,12 @@ func (ps paths) locks() (keys []string) {
 }
 
 // locations are what clients that follow along show; line counts from 1, 0 is unknown.
-func (ps paths) locations(line int) (locs []agent.Location) {
+func (ps paths) locations(line int) (locs []tool.Location) {
 	for _, p := range ps {
 		if p.err != nil {
 			continue
 		}
-		loc := agent.Location{URI: p.ref.URI}
+		loc := tool.Location{URI: p.ref.URI}
 		if line > 0 {
 			at := message.Position{Line: uint32(line - 1)}
 			loc.Range = &message.Range{Start: at, End: at}
@@ -71,8 +71,8 @@ func (ps paths) locations(line int) (locs []agent.Location) {
 }
 
 // subject is what a permission to read or change the files is about.
-func (ps paths) subject(kind agent.SubjectKind, verb string) *agent.Subject {
-	s := &agent.Subject{Kind: kind}
+func (ps paths) subject(kind tool.SubjectKind, verb string) *tool.Subject {
+	s := &tool.Subject{Kind: kind}
 	var names []string
 	for _, p := range ps {
 		names = append(names, p.path)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Limits of the plan.
@@ -45,28 +45,28 @@ func (p *planEntry) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (e *sessionEnv) planTool() agent.Tool {
-	return newTool(tool[planArgs]{
-		spec: agent.Spec{
-			Name: "plan", Label: "Plan", Effect: agent.ReadOnly, Deferred: true, Hidden: true,
+func (e *sessionEnv) planTool() tool.Tool {
+	return newTool(definition[planArgs]{
+		spec: tool.Spec{
+			Name: "plan", Label: "Plan", Effect: tool.ReadOnly, Deferred: true, Hidden: true,
 			Aliases:      []string{"todo", "todo_write", "todowrite", "update_plan", "write_todos", "update_todo_list"},
 			BareItems:    map[string]string{"entries": "content"},
 			ParamAliases: map[string]string{"todos": "entries", "plan": "entries", "items": "entries", "steps": "entries", "tasks": "entries"},
 		},
-		prepare: func(_ *agent.Call, a planArgs) agent.Prepared {
-			return agent.Prepared{Run: bind(runPlan, a)}
+		prepare: func(_ *tool.Call, a planArgs) tool.Prepared {
+			return tool.Prepared{Run: bind(runPlan, a)}
 		},
 	})
 }
 
-func runPlan(_ context.Context, call *agent.Call, a planArgs) (*agent.Result, error) {
+func runPlan(_ context.Context, call *tool.Call, a planArgs) (*tool.Result, error) {
 	if len(a.Entries) == 0 {
 		return nil, errors.New("the plan has no entries: send the whole list")
 	}
 	if len(a.Entries) > maxPlanEntries {
 		return nil, fmt.Errorf("the plan has %d entries; at most %d are shown: put small steps together", len(a.Entries), maxPlanEntries)
 	}
-	var plan []agent.PlanEntry
+	var plan []tool.PlanEntry
 	done, now := 0, ""
 	for i, p := range a.Entries {
 		status, err := planStatus(p.Status)
@@ -77,7 +77,7 @@ func runPlan(_ context.Context, call *agent.Call, a planArgs) (*agent.Result, er
 		if content == "" {
 			return nil, fmt.Errorf("entry %d has no content", i+1)
 		}
-		plan = append(plan, agent.PlanEntry{Content: cutRune(content, maxPlanEntry), Status: status})
+		plan = append(plan, tool.PlanEntry{Content: cutRune(content, maxPlanEntry), Status: status})
 		switch {
 		case status == "completed":
 			done++
@@ -85,7 +85,7 @@ func runPlan(_ context.Context, call *agent.Call, a planArgs) (*agent.Result, er
 			now = "; in progress: " + oneLine(content, 80)
 		}
 	}
-	call.Report(agent.Update{Plan: plan})
+	call.Report(tool.Update{Plan: plan})
 	return text("The plan is shown: %d of %d completed%s.", done, len(plan), now), nil
 }
 

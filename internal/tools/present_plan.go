@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // PresentPlan is the tool with which the model presents the plan of a session in plan mode. The
@@ -17,24 +18,24 @@ type PresentPlan struct {
 	Approved func(session string)
 }
 
-var _ agent.Tool = (*PresentPlan)(nil)
+var _ tool.Tool = (*PresentPlan)(nil)
 
-// Spec implements agent.Tool.
-func (t *PresentPlan) Spec() agent.Spec {
-	return agent.Spec{
-		Name: "present_plan", Label: "Plan for approval", Effect: agent.ReadOnly, Source: "builtin",
+// Spec implements tool.Tool.
+func (t *PresentPlan) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "present_plan", Label: "Plan for approval", Effect: tool.ReadOnly, Source: "builtin",
 		Description: "Present the plan, as Markdown, for the user to approve. Only in plan mode.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"plan":{"type":"string"}},"required":["plan"],"additionalProperties":false}`),
 	}
 }
 
-// Prepare implements agent.Tool.
-func (t *PresentPlan) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+// Prepare implements tool.Tool.
+func (t *PresentPlan) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var args struct{ Plan string }
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return &agent.Prepared{Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	return &tool.Prepared{Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return t.present(ctx, call, args.Plan)
 	}}, nil
 }
@@ -42,20 +43,20 @@ func (t *PresentPlan) Prepare(_ context.Context, call *agent.Call) (*agent.Prepa
 // present asks the user to approve a plan.
 func (t *PresentPlan) present(
 	ctx context.Context,
-	call *agent.Call,
+	call *tool.Call,
 	plan string,
-) (*agent.Result, error) {
+) (*tool.Result, error) {
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()
 	req := agent.ApprovalRequest{SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Args: call.Args, Cwd: call.Cwd,
-		Waiting: func() { call.Report(agent.Update{Status: agent.StatusAwaitingPermission}) }}
+		Waiting: func() { call.Report(tool.Update{Status: tool.StatusAwaitingPermission}) }}
 	decision, err := t.Approve(wait, req, plan)
 	if err != nil {
 		return nil, err
 	}
 	if !decision.Allow {
-		return &agent.Result{Text: decision.Reason, IsError: true, Denied: true}, nil
+		return &tool.Result{Text: decision.Reason, IsError: true, Denied: true}, nil
 	}
 	t.Approved(call.SessionID)
-	return &agent.Result{Text: "The user approved the plan. Edits and commands are possible now: carry it out."}, nil
+	return &tool.Result{Text: "The user approved the plan. Edits and commands are possible now: carry it out."}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
@@ -18,7 +18,7 @@ import (
 const maxEditFailures = 2
 
 // promptOf is the message that the call's turn began with, for the checkpoint; "" where it is not known.
-func promptOf(call *agent.Call) (id string) {
+func promptOf(call *tool.Call) (id string) {
 	if call.History == nil {
 		return ""
 	}
@@ -35,7 +35,7 @@ func promptOf(call *agent.Call) (id string) {
 
 // propose turns changes into a proposal, waits for its outcome where the policy says so,
 // and tells the model: what became of it, then where the changes stand.
-func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summary string, changes []workspace.Change) (*agent.Result, error) {
+func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summary string, changes []workspace.Change) (*tool.Result, error) {
 	turn := call.TurnID
 	if e.Owner != "" {
 		turn = e.OwnerTurn
@@ -48,10 +48,10 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 	if err != nil {
 		return nil, err
 	}
-	update := agent.Update{ProposalID: p.ID, Locations: proposedPlaces(p)}
+	update := tool.Update{ProposalID: p.ID, Locations: proposedPlaces(p)}
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if p.Policy == workspace.Ask || p.Policy == workspace.Confirm {
-		update.Status = agent.StatusAwaitingReview
+		update.Status = tool.StatusAwaitingReview
 		wait, cancel = call.WaitContext(ctx)
 	}
 	defer cancel()
@@ -61,7 +61,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 		return nil, &workspace.UncertainError{Err: err}
 	}
 	if out.CutOff {
-		return &agent.Result{Text: out.Text, IsError: true, CutOff: true}, nil
+		return &tool.Result{Text: out.Text, IsError: true, CutOff: true}, nil
 	}
 	if p.Policy == workspace.Collect {
 		e.sawPending(ctx, changes)
@@ -71,7 +71,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *agent.Call, title, summa
 
 // saysUnchanged makes every refusal of an edit say that nothing was changed.
 func saysUnchanged(do run) run {
-	return func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		res, err := do(ctx, call)
 		if ctx.Err() != nil {
 			return res, err
@@ -81,9 +81,9 @@ func saysUnchanged(do run) run {
 }
 
 // proposedPlaces are the files of a proposal, each with the place of its first hunk.
-func proposedPlaces(p *workspace.Proposal) (locs []agent.Location) {
+func proposedPlaces(p *workspace.Proposal) (locs []tool.Location) {
 	for _, f := range p.Files {
-		loc := agent.Location{URI: f.URI}
+		loc := tool.Location{URI: f.URI}
 		if len(f.Hunks) > 0 {
 			r := f.Hunks[0].Range
 			loc.Range = &message.Range{Start: message.Position(r.Start), End: message.Position(r.End)}
@@ -94,7 +94,7 @@ func proposedPlaces(p *workspace.Proposal) (locs []agent.Location) {
 }
 
 // Propose turns another tool's changes into a proposal of a session, as the edit tools do.
-func (s *Set) Propose(ctx context.Context, sess Session, call *agent.Call, title string, changes []workspace.Change) (*agent.Result, error) {
+func (s *Set) Propose(ctx context.Context, sess Session, call *tool.Call, title string, changes []workspace.Change) (*tool.Result, error) {
 	e := &sessionEnv{Deps: &s.d, Session: sess, failures: map[string]int{}}
 	return e.propose(ctx, call, title, "", changes)
 }
@@ -108,7 +108,7 @@ func (e *sessionEnv) sawPending(ctx context.Context, changes []workspace.Change)
 	}
 }
 
-func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string) *agent.Result {
+func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string) *tool.Result {
 	s := strings.TrimRight(out.Text, "\n")
 	if summary = strings.TrimRight(summary, "\n"); summary != "" && out.Accepted+out.Pending > 0 {
 		head := "The proposed text:"
@@ -123,10 +123,10 @@ func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string)
 	res.IsError = out.Accepted == 0 && (out.State == workspace.StateConflict || out.State == workspace.StateWithdrawn)
 	res.Details = details(map[string]any{"proposalId": p.ID, "state": out.State, "accepted": out.Accepted, "hunks": out.Total})
 	for _, f := range p.Files {
-		res.Locations = append(res.Locations, agent.Location{URI: f.URI})
+		res.Locations = append(res.Locations, tool.Location{URI: f.URI})
 	}
 	if len(p.Files) == 1 {
-		res.Meta = agent.ResultMeta{Kind: "file", Key: p.Files[0].Ref.Key, Changed: out.Accepted+out.Pending > 0}
+		res.Meta = tool.Meta{Kind: "file", Key: p.Files[0].Ref.Key, Changed: out.Accepted+out.Pending > 0}
 	}
 	return res
 }
@@ -138,7 +138,7 @@ type target struct {
 	name string
 }
 
-func (e *sessionEnv) target(ctx context.Context, call *agent.Call, file named) (*target, error) {
+func (e *sessionEnv) target(ctx context.Context, call *tool.Call, file named) (*target, error) {
 	if strings.TrimSpace(file.path) == "" {
 		return nil, errNoPath
 	}
@@ -227,7 +227,7 @@ func region(f *workspace.File, line, end int) string {
 // known checks that the session has read the file as it is now, a part of it at least. The
 // error shows what was not known: the lines that the edit is about, or what changed; the same
 // edit can be sent again then.
-func (e *sessionEnv) known(call *agent.Call, t *target, plan *edit.Plan) (note string, err error) {
+func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note string, err error) {
 	note, err = e.Workspace.CheckStamp(e.ID, t.file, false)
 	var unread *workspace.UnreadError
 	var changed *workspace.ChangedError
@@ -254,13 +254,13 @@ func isUnread(err error) bool {
 
 // readBefore says whether the session's history has read the file as it is now: what is known
 // is not kept over a restart, nor taken along by a fork.
-func readBefore(call *agent.Call, f *workspace.File) bool {
+func readBefore(call *tool.Call, f *workspace.File) bool {
 	if call.History == nil {
 		return false
 	}
 	for _, m := range slices.Backward(call.History()) {
-		var meta agent.ResultMeta
-		if raw, ok := m.Meta[agent.MetaKey]; !ok || json.Unmarshal(raw, &meta) != nil {
+		var meta tool.Meta
+		if raw, ok := m.Meta[tool.MetaKey]; !ok || json.Unmarshal(raw, &meta) != nil {
 			continue
 		}
 		if meta.Kind == "file" && meta.SHA256 == f.SHA256 && strings.HasPrefix(meta.Key, f.Ref.Key+":") {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
@@ -31,21 +31,21 @@ type readArgs struct {
 	Limit  int      `json:"limit,omitempty" jsonschema:"lines, at most 2000"`
 }
 
-func (e *sessionEnv) readTool() agent.Tool {
-	return newTool(tool[readArgs]{
-		spec: agent.Spec{
-			Name: "read", Label: "Read", Effect: agent.ReadOnly, MaxResult: -1,
+func (e *sessionEnv) readTool() tool.Tool {
+	return newTool(definition[readArgs]{
+		spec: tool.Spec{
+			Name: "read", Label: "Read", Effect: tool.ReadOnly, MaxResult: -1,
 			Aliases: []string{"read_file", "readfile", "view", "view_file", "open_file", "cat", "read_many_files", "read_files"},
 			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "absolute_path": "path", "target_file": "path", "uri": "path", "files": "paths", "file_paths": "paths",
 				"start_line": "offset", "line": "offset", "start": "offset", "line_start": "offset", "max_lines": "limit", "num_lines": "limit", "lines": "limit"},
 		},
-		prepare: func(call *agent.Call, a readArgs) agent.Prepared {
+		prepare: func(call *tool.Call, a readArgs) tool.Prepared {
 			files := e.resolve(call, a.all()...)
-			return agent.Prepared{
+			return tool.Prepared{
 				Label:     "Read " + oneLine(strings.Join(a.all(), ", "), 80),
 				Locations: files.locations(a.Offset),
-				Subject:   files.subject(agent.SubjectRead, "Read"),
-				Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+				Subject:   files.subject(tool.SubjectRead, "Read"),
+				Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 					return e.read(ctx, call, a, files)
 				},
 			}
@@ -60,7 +60,7 @@ func (a readArgs) all() []string {
 	return append([]string{a.Path}, a.Paths...)
 }
 
-func (e *sessionEnv) read(ctx context.Context, call *agent.Call, a readArgs, files paths) (*agent.Result, error) {
+func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs, files paths) (*tool.Result, error) {
 	switch {
 	case len(files) == 0:
 		return nil, errors.New("no path is given: say which file or folder to read")
@@ -74,8 +74,8 @@ func (e *sessionEnv) read(ctx context.Context, call *agent.Call, a readArgs, fil
 
 // readSeveral reads files one after the other; one that cannot be read does not keep the
 // others from it, and what one leaves of the room the next ones have.
-func (e *sessionEnv) readSeveral(ctx context.Context, call *agent.Call, files paths, a readArgs) (*agent.Result, error) {
-	all := &agent.Result{}
+func (e *sessionEnv) readSeveral(ctx context.Context, call *tool.Call, files paths, a readArgs) (*tool.Result, error) {
+	all := &tool.Result{}
 	var b strings.Builder
 	failed := 0
 	for i, f := range files {
@@ -97,7 +97,7 @@ func (e *sessionEnv) readSeveral(ctx context.Context, call *agent.Call, files pa
 	return all, nil
 }
 
-func (e *sessionEnv) readOne(ctx context.Context, call *agent.Call, file named, a readArgs, room int) (*agent.Result, error) {
+func (e *sessionEnv) readOne(ctx context.Context, call *tool.Call, file named, a readArgs, room int) (*tool.Result, error) {
 	if spill, ok := e.spillPath(file.path); ok {
 		return e.readSpill(ctx, spill, a, room)
 	}
@@ -131,7 +131,7 @@ func (e *sessionEnv) streams(ref workspace.Ref, info fs.FileInfo) bool {
 }
 
 // readText shows a file that was read whole, and notes that the session has seen it.
-func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs, room int) *agent.Result {
+func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs, room int) *tool.Result {
 	v := newView(a, room)
 	v.all(f.Text.Data)
 	var notes []string
@@ -143,8 +143,8 @@ func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs, 
 	}
 	e.saw(f, v.whole())
 	res := text("%s", v.result(notes))
-	res.Meta = agent.ResultMeta{Kind: "file", Key: fmt.Sprintf("%s:%d-%d", ref.Key, v.first, v.last), SHA256: f.SHA256}
-	res.Locations = []agent.Location{{URI: f.Ref.URI}}
+	res.Meta = tool.Meta{Kind: "file", Key: fmt.Sprintf("%s:%d-%d", ref.Key, v.first, v.last), SHA256: f.SHA256}
+	res.Locations = []tool.Location{{URI: f.Ref.URI}}
 	return res
 }
 
@@ -155,7 +155,7 @@ func (e *sessionEnv) saw(f *workspace.File, whole bool) {
 }
 
 // notText says what is wrong with a file that cannot be read as text, or shows it another way.
-func (e *sessionEnv) notText(call *agent.Call, ref workspace.Ref, err error, a readArgs, room int) (*agent.Result, error) {
+func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a readArgs, room int) (*tool.Result, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s does not exist.%s", e.shown(call, ref.Path), e.similar(call, ref))
@@ -170,7 +170,7 @@ func (e *sessionEnv) notText(call *agent.Call, ref workspace.Ref, err error, a r
 }
 
 // readRaw shows an image as one, text in an unknown encoding as well as it can, and refuses the rest.
-func (e *sessionEnv) readRaw(call *agent.Call, ref workspace.Ref, raw []byte, a readArgs, room int) (*agent.Result, error) {
+func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a readArgs, room int) (*tool.Result, error) {
 	name := e.shown(call, ref.Path)
 	if kind := sniffImage(raw); kind != "" {
 		return imageResult(name, ref.URI, kind, raw)
@@ -188,7 +188,7 @@ func binaryError(name string, size int) error {
 }
 
 // similar names files beside the one that does not exist.
-func (e *sessionEnv) similar(call *agent.Call, ref workspace.Ref) string {
+func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	dir, err := e.Workspace.Resolve(call.Cwd, filepath.Dir(ref.Path))
 	if err != nil {
 		return ""

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // all is a session with every tool there is.
-func all(t *testing.T) []agent.Tool {
+func all(t *testing.T) []tool.Tool {
 	h := newHarness(t, func(d *Deps) {
-		d.Ask = func(context.Context, *agent.Call, Question) (Answer, error) { return Answer{}, nil }
+		d.Ask = func(context.Context, *tool.Call, Question) (Answer, error) { return Answer{}, nil }
 	})
 	return h.session(func(s *Session) {
 		s.Fetch = func() FetchOptions { return FetchOptions{} }

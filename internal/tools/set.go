@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/tools/search"
@@ -24,22 +24,22 @@ type Deps struct {
 	// Jobs holds background commands; nil: New makes one, which Set.Close ends.
 	Jobs *Jobs
 	// Ask puts a question to the user and waits; ctx ends when the user steers or aborts.
-	Ask func(ctx context.Context, call *agent.Call, q Question) (Answer, error)
+	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
 	// AskHost asks whether a running call may connect to one more host. The error says why not.
 	// nil: it may not.
-	AskHost func(ctx context.Context, call *agent.Call, host, title string) error
+	AskHost func(ctx context.Context, call *tool.Call, host, title string) error
 	// SaveDirty sees to it that documents are saved before a command runs; it returns those
 	// that are still unsaved, or why the command must not run. nil: nothing is saved and the model is told.
-	SaveDirty func(ctx context.Context, call *agent.Call, uris []string) (unsaved []string, err error)
+	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string, err error)
 	// Env is the environment of commands; nil: the daemon's, which then must hold no secret.
-	Env func(call *agent.Call) []string
+	Env func(call *tool.Call) []string
 	// Sandbox is the wall around a command; nil or a nil plan: none.
-	Sandbox func(call *agent.Call) (*sandbox.Plan, error)
+	Sandbox func(call *tool.Call) (*sandbox.Plan, error)
 	// Terminal runs a command in the editor's terminal instead, where there is no wall around
 	// it; ran false: it did not, and nothing has run. nil: never.
-	Terminal func(ctx context.Context, call *agent.Call, cmd shell.Command) (res shell.Result, ran bool)
+	Terminal func(ctx context.Context, call *tool.Call, cmd shell.Command) (res shell.Result, ran bool)
 	// Classify says what a command may do; nil: every command is dangerous.
-	Classify func(command string) agent.Effect
+	Classify func(command string) tool.Effect
 	// Secret says whether a file is one that asks before it is read; nil: none does.
 	Secret func(path string) bool
 	// SpillDir holds the whole of outputs that were cut; files below it can be read.
@@ -81,7 +81,7 @@ type Session struct {
 	WebSearch func() WebSearchOptions
 	// Catalog lists all tools of the session that are not sent at once, other sources' too;
 	// nil: the built-in ones.
-	Catalog func() []agent.Spec
+	Catalog func() []tool.Spec
 	// Pending returns a function that waits until there may be more in Catalog; nil, or a nil
 	// function: no more are about to come.
 	Pending func() (wait func(ctx context.Context) bool)
@@ -128,9 +128,9 @@ func (s *Set) Close() {
 }
 
 // For returns a session's tools, sorted as they are sent.
-func (s *Set) For(sess Session) []agent.Tool {
+func (s *Set) For(sess Session) []tool.Tool {
 	env := &sessionEnv{Deps: &s.d, Session: sess, failures: map[string]int{}}
-	tools := []agent.Tool{
+	tools := []tool.Tool{
 		env.readTool(), env.editTool(), env.writeTool(), env.grepTool(), env.globTool(),
 		env.patchTool(), env.lsTool(), env.planTool(),
 	}
@@ -150,7 +150,7 @@ func (s *Set) For(sess Session) []agent.Tool {
 	return append(tools, env.toolSearchTool())
 }
 
-func deferred(tools []agent.Tool) (specs []agent.Spec) {
+func deferred(tools []tool.Tool) (specs []tool.Spec) {
 	for _, t := range tools {
 		if spec := t.Spec(); spec.Deferred {
 			specs = append(specs, spec)
@@ -163,7 +163,7 @@ func deferred(tools []agent.Tool) (specs []agent.Spec) {
 type sessionEnv struct {
 	*Deps
 	Session
-	own []agent.Spec // deferred built-in tools
+	own []tool.Spec // deferred built-in tools
 
 	mu       sync.Mutex
 	failures map[string]int                // edits that did not match since the last read or success, by file
@@ -192,7 +192,7 @@ func (e *sessionEnv) walkOptions(hidden, all bool) search.Options {
 
 // shown is how a path is written for the model: relative to the session's folder if it
 // lies below, with slashes.
-func (e *sessionEnv) shown(call *agent.Call, path string) string {
+func (e *sessionEnv) shown(call *tool.Call, path string) string {
 	cwd, err := e.Workspace.Cwd(call.Cwd)
 	if err != nil || cwd == "" {
 		return path

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/realpath"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -25,7 +25,7 @@ const (
 )
 
 // readStream shows lines of a large file on disk in bounded memory.
-func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readArgs, room int) (*agent.Result, error) {
+func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readArgs, room int) (*tool.Result, error) {
 	f, info, err := e.Workspace.OpenDisk(ref)
 	if err != nil {
 		return nil, err
@@ -42,13 +42,13 @@ func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readAr
 		return nil, err
 	}
 	res := text("%s", v.result(nil))
-	res.Meta = agent.ResultMeta{Kind: "file", Key: fmt.Sprintf("%s:%d-%d", ref.Key, v.first, v.last)}
+	res.Meta = tool.Meta{Kind: "file", Key: fmt.Sprintf("%s:%d-%d", ref.Key, v.first, v.last)}
 	if editable {
 		res.Meta.SHA256 = hex.EncodeToString(hash.Sum(nil))
 		e.Workspace.StampRaw(e.ID, ref, res.Meta.SHA256)
 		e.forgive(ref)
 	}
-	res.Locations = []agent.Location{{URI: ref.URI}}
+	res.Locations = []tool.Location{{URI: ref.URI}}
 	return res, nil
 }
 
@@ -68,7 +68,7 @@ func (e *sessionEnv) spillPath(path string) (string, bool) {
 	return real, true
 }
 
-func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs, room int) (*agent.Result, error) {
+func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs, room int) (*tool.Result, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the output: %w", err)

@@ -12,23 +12,23 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 //go:embed *.md
 var descriptions embed.FS
 
-// tool is a tool whose arguments are an A.
-type tool[A any] struct {
-	spec    agent.Spec
-	prepare func(call *agent.Call, args A) agent.Prepared
+// definition is a tool whose arguments are an A.
+type definition[A any] struct {
+	spec    tool.Spec
+	prepare func(call *tool.Call, args A) tool.Prepared
 }
 
 // run is what carries a prepared call out.
-type run = func(ctx context.Context, call *agent.Call) (*agent.Result, error)
+type run = func(ctx context.Context, call *tool.Call) (*tool.Result, error)
 
 // newTool completes a tool: description, schema, source.
-func newTool[A any](t tool[A]) *tool[A] {
+func newTool[A any](t definition[A]) *definition[A] {
 	t.spec.Source = "builtin"
 	t.spec.Description = description(t.spec.Name)
 	t.spec.Schema = schemaOf[A]()
@@ -90,9 +90,9 @@ func simplify(s *jsonschema.Schema) {
 	}
 }
 
-func (t *tool[A]) Spec() agent.Spec { return t.spec }
+func (t *definition[A]) Spec() tool.Spec { return t.spec }
 
-func (t *tool[A]) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+func (t *definition[A]) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var args A
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
@@ -102,26 +102,26 @@ func (t *tool[A]) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared,
 }
 
 // bind gives the function that carries calls of a tool out the arguments of one call.
-func bind[A any](f func(context.Context, *agent.Call, A) (*agent.Result, error), a A) run {
-	return func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+func bind[A any](f func(context.Context, *tool.Call, A) (*tool.Result, error), a A) run {
+	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return f(ctx, call, a)
 	}
 }
 
 // bindFile is bind for a call that is about a file.
 func bindFile[A any](
-	f func(context.Context, *agent.Call, named, A) (*agent.Result, error),
+	f func(context.Context, *tool.Call, named, A) (*tool.Result, error),
 	file named,
 	a A,
 ) run {
-	return func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return f(ctx, call, file, a)
 	}
 }
 
 // text is a plain result.
-func text(format string, args ...any) *agent.Result {
-	return &agent.Result{Text: fmt.Sprintf(format, args...)}
+func text(format string, args ...any) *tool.Result {
+	return &tool.Result{Text: fmt.Sprintf(format, args...)}
 }
 
 // details encodes what a client may show beside the result.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // maxToolHits is how many tools a search loads at most.
@@ -28,14 +28,14 @@ type toolSearchArgs struct {
 	Query string `json:"query"`
 }
 
-func (e *sessionEnv) toolSearchTool() agent.Tool {
-	t := newTool(tool[toolSearchArgs]{
-		spec: agent.Spec{
-			Name: "tool_search", Label: "Find tools", Effect: agent.ReadOnly, Hidden: true,
+func (e *sessionEnv) toolSearchTool() tool.Tool {
+	t := newTool(definition[toolSearchArgs]{
+		spec: tool.Spec{
+			Name: "tool_search", Label: "Find tools", Effect: tool.ReadOnly, Hidden: true,
 			Aliases: []string{"search_tools", "find_tools", "toolsearch"},
 		},
-		prepare: func(_ *agent.Call, a toolSearchArgs) agent.Prepared {
-			return agent.Prepared{Run: bind(e.toolSearch, a)}
+		prepare: func(_ *tool.Call, a toolSearchArgs) tool.Prepared {
+			return tool.Prepared{Run: bind(e.toolSearch, a)}
 		},
 	})
 	if names := append(specNames(e.own), e.More...); len(names) > 0 {
@@ -47,7 +47,7 @@ func (e *sessionEnv) toolSearchTool() agent.Tool {
 	return t
 }
 
-func specNames(specs []agent.Spec) (names []string) {
+func specNames(specs []tool.Spec) (names []string) {
 	for _, s := range specs {
 		names = append(names, s.Name)
 	}
@@ -55,7 +55,7 @@ func specNames(specs []agent.Spec) (names []string) {
 }
 
 // nameList is the names of tools, the first limit of them.
-func nameList(specs []agent.Spec, limit int) string {
+func nameList(specs []tool.Spec, limit int) string {
 	names := specNames(specs)
 	if more := len(names) - limit; more > 0 {
 		names = append(names[:limit:limit], fmt.Sprintf("and %d more", more))
@@ -63,14 +63,14 @@ func nameList(specs []agent.Spec, limit int) string {
 	return strings.Join(names, ", ")
 }
 
-func (e *sessionEnv) catalog() []agent.Spec {
+func (e *sessionEnv) catalog() []tool.Spec {
 	if e.Catalog != nil {
 		return e.Catalog()
 	}
 	return e.own
 }
 
-func (e *sessionEnv) toolSearch(ctx context.Context, _ *agent.Call, a toolSearchArgs) (*agent.Result, error) {
+func (e *sessionEnv) toolSearch(ctx context.Context, _ *tool.Call, a toolSearchArgs) (*tool.Result, error) {
 	specs, hits, unknown, err := e.search(ctx, strings.TrimSpace(a.Query))
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (e *sessionEnv) missing() string {
 }
 
 // search looks again, as long as tools are about to come, for what it does not find.
-func (e *sessionEnv) search(ctx context.Context, query string) (specs, hits []agent.Spec, unknown []string, err error) {
+func (e *sessionEnv) search(ctx context.Context, query string) (specs, hits []tool.Spec, unknown []string, err error) {
 	for {
 		var wait func(context.Context) bool
 		if e.Pending != nil {
@@ -122,7 +122,7 @@ func (e *sessionEnv) search(ctx context.Context, query string) (specs, hits []ag
 }
 
 // findTools understands "select:a,b", "/regular expression/" and words.
-func findTools(specs []agent.Spec, query string) (hits []agent.Spec, unknown []string, err error) {
+func findTools(specs []tool.Spec, query string) (hits []tool.Spec, unknown []string, err error) {
 	if names, ok := strings.CutPrefix(query, "select:"); ok {
 		hits, unknown = selectTools(specs, names)
 		return hits, unknown, nil
@@ -145,10 +145,10 @@ func findTools(specs []agent.Spec, query string) (hits []agent.Spec, unknown []s
 	return rankTools(specs, strings.Fields(strings.ToLower(query))), nil, nil
 }
 
-func selectTools(specs []agent.Spec, names string) (hits []agent.Spec, unknown []string) {
+func selectTools(specs []tool.Spec, names string) (hits []tool.Spec, unknown []string) {
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(specs, func(s agent.Spec) bool {
+		i := slices.IndexFunc(specs, func(s tool.Spec) bool {
 			return strings.EqualFold(s.Name, name) || slices.ContainsFunc(s.Aliases, func(a string) bool { return strings.EqualFold(a, name) })
 		})
 		switch {
@@ -163,9 +163,9 @@ func selectTools(specs []agent.Spec, names string) (hits []agent.Spec, unknown [
 }
 
 // rankTools counts a word in a tool's name more than one in its other names or description.
-func rankTools(specs []agent.Spec, words []string) []agent.Spec {
+func rankTools(specs []tool.Spec, words []string) []tool.Spec {
 	type scored struct {
-		agent.Spec
+		tool.Spec
 		score int
 	}
 	var all []scored
@@ -186,7 +186,7 @@ func rankTools(specs []agent.Spec, words []string) []agent.Spec {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	var hits []agent.Spec
+	var hits []tool.Spec
 	for _, s := range all {
 		hits = append(hits, s.Spec)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -33,7 +33,7 @@ type SaveQuestions struct {
 	// false if the editor saves nothing on request.
 	Save func(ctx context.Context, uris []string) (failed []string, offered bool, err error)
 	// Ask puts a question to the user.
-	Ask func(ctx context.Context, call *agent.Call, q Question) (Answer, error)
+	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
 	// Owner returns the session and turn of the user above those of a sub-agent.
 	Owner     func(session, turn string) (string, string)
 	Workspace *workspace.Workspace
@@ -73,7 +73,7 @@ func (s *SaveQuestions) leave(session, turn string, uris []string) {
 // returns those that stay unsaved.
 func (s *SaveQuestions) SaveDirty(
 	ctx context.Context,
-	call *agent.Call,
+	call *tool.Call,
 	uris []string,
 ) (unsaved []string, err error) {
 	switch failed, offered, err := s.Save(ctx, uris); {
@@ -89,7 +89,7 @@ func (s *SaveQuestions) SaveDirty(
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()
 	answer, err := s.Ask(wait, call, saveQuestion(call, uris))
-	var steer *agent.SteerError
+	var steer *tool.SteerError
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -107,7 +107,7 @@ func (s *SaveQuestions) SaveDirty(
 // maxShownCommand bounds the command in the question, bytes.
 const maxShownCommand = 200
 
-func saveQuestion(call *agent.Call, uris []string) Question {
+func saveQuestion(call *tool.Call, uris []string) Question {
 	names := make([]string, len(uris))
 	for i, u := range uris {
 		names[i] = path.Base(u)

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Limits of web_search.
@@ -34,24 +34,24 @@ type webSearchArgs struct {
 	Query string `json:"query"`
 }
 
-func (e *sessionEnv) webSearchTool() agent.Tool {
+func (e *sessionEnv) webSearchTool() tool.Tool {
 	var dialer net.Dialer // the user's own endpoint may have a private address
 	client := newFetchClient(dialer.DialContext)
-	return newTool(tool[webSearchArgs]{
-		spec: agent.Spec{
-			Name: "web_search", Label: "Search the web", Effect: agent.Mutates, Deferred: true,
+	return newTool(definition[webSearchArgs]{
+		spec: tool.Spec{
+			Name: "web_search", Label: "Search the web", Effect: tool.Mutates, Deferred: true,
 			Aliases:      []string{"websearch", "google", "search_web", "google_web_search"},
 			ParamAliases: map[string]string{"q": "query", "search_term": "query", "search": "query"},
 		},
-		prepare: func(_ *agent.Call, a webSearchArgs) agent.Prepared {
+		prepare: func(_ *tool.Call, a webSearchArgs) tool.Prepared {
 			opt := e.WebSearch() // once: the host that the user allows is the one that is asked
 			if opt.Client == nil {
 				opt.Client = client
 			}
-			return agent.Prepared{
+			return tool.Prepared{
 				Label:   "Search the web: " + oneLine(a.Query, 60),
 				Subject: networkSubject("Search the web for "+a.Query, opt.Endpoint),
-				Run: func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+				Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 					return webSearch(ctx, opt, a.Query, e.Fetch != nil && e.Fetch().Enabled)
 				},
 			}
@@ -73,7 +73,7 @@ func searchURL(endpoint, query string) (string, error) {
 	return u.String(), nil
 }
 
-func webSearch(ctx context.Context, opt WebSearchOptions, query string, canFetch bool) (*agent.Result, error) {
+func webSearch(ctx context.Context, opt WebSearchOptions, query string, canFetch bool) (*tool.Result, error) {
 	if strings.TrimSpace(query) == "" {
 		return nil, errors.New("the query is empty")
 	}
@@ -128,7 +128,7 @@ func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
 	return &client
 }
 
-func searchResult(query string, list []any, canFetch bool) *agent.Result {
+func searchResult(query string, list []any, canFetch bool) *tool.Result {
 	var b strings.Builder
 	n := 0
 	for _, item := range list {

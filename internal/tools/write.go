@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
@@ -17,20 +17,20 @@ type writeArgs struct {
 	Content string `json:"content"`
 }
 
-func (e *sessionEnv) writeTool() agent.Tool {
-	return newTool(tool[writeArgs]{
-		spec: agent.Spec{
-			Name: "write", Label: "Write", Effect: agent.Mutates, MaxResult: -1,
+func (e *sessionEnv) writeTool() tool.Tool {
+	return newTool(definition[writeArgs]{
+		spec: tool.Spec{
+			Name: "write", Label: "Write", Effect: tool.Mutates, MaxResult: -1,
 			Aliases: []string{"write_file", "create_file", "writefile", "write_to_file", "save_file", "create"},
 			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "uri": "path",
 				"contents": "content", "text": "content", "file_text": "content", "data": "content", "code": "content"},
 		},
-		prepare: func(call *agent.Call, a writeArgs) agent.Prepared {
+		prepare: func(call *tool.Call, a writeArgs) tool.Prepared {
 			files := e.resolve(call, a.Path)
-			return agent.Prepared{
+			return tool.Prepared{
 				Label:     "Write " + a.Path,
 				Locations: files.locations(0),
-				Subject:   files.subject(agent.SubjectEdit, "Write"),
+				Subject:   files.subject(tool.SubjectEdit, "Write"),
 				Locks:     files.locks(),
 				Run:       saysUnchanged(bindFile(e.write, files[0], a.Content)),
 			}
@@ -38,7 +38,7 @@ func (e *sessionEnv) writeTool() agent.Tool {
 	})
 }
 
-func (e *sessionEnv) write(ctx context.Context, call *agent.Call, file named, content string) (*agent.Result, error) {
+func (e *sessionEnv) write(ctx context.Context, call *tool.Call, file named, content string) (*tool.Result, error) {
 	t, err := e.target(ctx, call, file)
 	if errors.Is(err, fs.ErrNotExist) && t != nil {
 		return e.create(ctx, call, t, content)
@@ -67,7 +67,7 @@ func (e *sessionEnv) write(ctx context.Context, call *agent.Call, file named, co
 	return e.propose(ctx, call, "Write "+t.name, strings.TrimSpace(summary), []workspace.Change{t.modify(plan)})
 }
 
-func (e *sessionEnv) create(ctx context.Context, call *agent.Call, t *target, content string) (*agent.Result, error) {
+func (e *sessionEnv) create(ctx context.Context, call *tool.Call, t *target, content string) (*tool.Result, error) {
 	change := workspace.Change{Op: workspace.Create, Ref: t.ref, Data: []byte(content)}
 	summary := "new file, " + plural(countLines(change.Data), "line")
 	if content != "" && !strings.HasSuffix(content, "\n") {

@@ -153,7 +153,7 @@ type resultMeta struct {
 	Changed bool   `json:"changed"`
 }
 
-// metaKey is agent.MetaKey, which this package must not import.
+// metaKey is tool.MetaKey, which this package must not import.
 const metaKey = "result"
 
 func metaOf(m *message.Message) (meta resultMeta) {

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 func clock() func() time.Time {
@@ -321,13 +321,13 @@ func TestCosine(t *testing.T) {
 	}
 }
 
-func run(t *testing.T, tool agent.Tool, args string) string {
+func run(t *testing.T, of tool.Tool, args string) string {
 	t.Helper()
 	said := func() []*message.Message {
 		return []*message.Message{message.NewText(message.RoleUser, "the fox says x")}
 	}
-	call := &agent.Call{SessionID: "s", Args: json.RawMessage(args), History: said}
-	p, err := tool.Prepare(t.Context(), call)
+	call := &tool.Call{SessionID: "s", Args: json.RawMessage(args), History: said}
+	p, err := of.Prepare(t.Context(), call)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -348,7 +348,7 @@ func TestTools(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		tool       agent.Tool
+		tool       tool.Tool
 		args, want string
 	}{
 		{remember, `{"content":"Build with make.","key":"build","tags":["ci"]}`, `Remembered as "build".`},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 //go:embed remember.md
@@ -22,12 +23,12 @@ const maxShown = 4000
 
 // Tools returns the tools remember and recall over a store. recall also finds passages of the
 // calling session's own history, which a compaction leaves whole.
-func Tools(s *Store) []agent.Tool { return []agent.Tool{&rememberTool{s}, &recallTool{s}} }
+func Tools(s *Store) []tool.Tool { return []tool.Tool{&rememberTool{s}, &recallTool{s}} }
 
 type rememberTool struct{ store *Store }
 
-func (t *rememberTool) Spec() agent.Spec {
-	return agent.Spec{
+func (t *rememberTool) Spec() tool.Spec {
+	return tool.Spec{
 		Name: "remember", Aliases: []string{"save_memory", "memory_save"}, Label: "Remember", Description: strings.TrimSpace(rememberText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"content":{"type":"string","description":"What to remember, in one or a few full sentences."},` +
@@ -36,7 +37,7 @@ func (t *rememberTool) Spec() agent.Spec {
 			`"scope":{"type":"string","enum":["workspace","user"],"description":"workspace (default): for this project. user: for all projects."}},` +
 			`"required":["content"]}`),
 		ParamAliases: map[string]string{"text": "content", "memory": "content", "name": "key"},
-		Effect:       agent.Mutates, Source: "builtin", Deferred: true,
+		Effect:       tool.Mutates, Source: "builtin", Deferred: true,
 	}
 }
 
@@ -45,34 +46,34 @@ type rememberArgs struct {
 	Tags                []string
 }
 
-func (t *rememberTool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+func (t *rememberTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a rememberArgs
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return &agent.Prepared{
+	return &tool.Prepared{
 		Label: strings.TrimSpace("Remember " + a.Key),
-		Run: func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+		Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 			return t.remember(ctx, a)
 		},
 	}, nil
 }
 
-func (t *rememberTool) remember(ctx context.Context, a rememberArgs) (*agent.Result, error) {
+func (t *rememberTool) remember(ctx context.Context, a rememberArgs) (*tool.Result, error) {
 	saved, err := t.store.Save(ctx, Memory{Key: a.Key, Content: a.Content, Tags: a.Tags, Scope: a.Scope, Author: "agent"})
 	if err != nil {
 		return nil, err
 	}
 	if saved.Duplicate != "" {
-		return &agent.Result{Text: fmt.Sprintf("This was remembered already as %q; nothing was stored twice.", saved.Duplicate)}, nil
+		return &tool.Result{Text: fmt.Sprintf("This was remembered already as %q; nothing was stored twice.", saved.Duplicate)}, nil
 	}
-	return &agent.Result{Text: fmt.Sprintf("Remembered as %q.", saved.Key)}, nil
+	return &tool.Result{Text: fmt.Sprintf("Remembered as %q.", saved.Key)}, nil
 }
 
 type recallTool struct{ store *Store }
 
-func (t *recallTool) Spec() agent.Spec {
-	return agent.Spec{
+func (t *recallTool) Spec() tool.Spec {
+	return tool.Spec{
 		Name: "recall", Aliases: []string{"search_memory", "memory_search"}, Label: "Recall", Description: strings.TrimSpace(recallText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"query":{"type":"string","description":"Words to look for. Empty: the newest."},` +
@@ -81,7 +82,7 @@ func (t *recallTool) Spec() agent.Spec {
 			`"tags":{"type":"array","items":{"type":"string"},"description":"Only memories with one of these tags."},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":100}}}`),
 		ParamAliases: map[string]string{"text": "query", "name": "key", "topK": "limit"},
-		Effect:       agent.ReadOnly, Source: "builtin", Deferred: true,
+		Effect:       tool.ReadOnly, Source: "builtin", Deferred: true,
 	}
 }
 
@@ -91,13 +92,13 @@ type recallArgs struct {
 	Limit             int
 }
 
-func (t *recallTool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+func (t *recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a recallArgs
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	p := &agent.Prepared{}
-	p.Run = func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	p := &tool.Prepared{}
+	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return t.recall(ctx, call, a)
 	}
 	if what := a.Key + a.Query; what != "" {
@@ -106,7 +107,7 @@ func (t *recallTool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepar
 	return p, nil
 }
 
-func (t *recallTool) recall(ctx context.Context, call *agent.Call, a recallArgs) (*agent.Result, error) {
+func (t *recallTool) recall(ctx context.Context, call *tool.Call, a recallArgs) (*tool.Result, error) {
 	if a.Where == "session" {
 		return fromSession(call, a)
 	}
@@ -118,7 +119,7 @@ func (t *recallTool) recall(ctx context.Context, call *agent.Call, a recallArgs)
 		if err != nil {
 			return nil, err
 		}
-		return &agent.Result{Text: Line(m, MaxContent)}, nil
+		return &tool.Result{Text: Line(m, MaxContent)}, nil
 	}
 	found, err := t.store.Search(ctx, Query{Text: a.Query, TopK: a.Limit, Tags: a.Tags})
 	if err != nil {
@@ -128,17 +129,17 @@ func (t *recallTool) recall(ctx context.Context, call *agent.Call, a recallArgs)
 		return fromSession(call, a)
 	}
 	if len(found) == 0 {
-		return &agent.Result{Text: "Nothing is remembered about that."}, nil
+		return &tool.Result{Text: "Nothing is remembered about that."}, nil
 	}
 	lines := make([]string, len(found))
 	for i, m := range found {
 		lines[i] = Line(m, maxShown)
 	}
-	return &agent.Result{Text: strings.Join(lines, "\n")}, nil
+	return &tool.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
 // fromSession finds passages of the calling session's history.
-func fromSession(call *agent.Call, a recallArgs) (*agent.Result, error) {
+func fromSession(call *tool.Call, a recallArgs) (*tool.Result, error) {
 	if call.History == nil {
 		return nil, errors.New("this session's history cannot be searched")
 	}
@@ -152,7 +153,7 @@ func fromSession(call *agent.Call, a recallArgs) (*agent.Result, error) {
 	if found == "" {
 		found = "Nothing is remembered about that, and no earlier message of this session holds it."
 	}
-	return &agent.Result{Text: found}, nil
+	return &tool.Result{Text: found}, nil
 }
 
 // Line shows a memory to the model, its content cut at limit bytes.

@@ -8,39 +8,40 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // storedItem is an item on disk. Text that a message holds (of a tool call: its result and its
 // arguments) is not stored again: Ref and ArgsRef say where it stands.
 type storedItem struct {
-	ID        string            `json:"id"`
-	Type      agent.ItemType    `json:"type"`
-	ParentID  string            `json:"parentId,omitempty"`
-	CreatedAt time.Time         `json:"createdAt"`
-	Text      string            `json:"text,omitempty"`
-	Content   []message.Block   `json:"content,omitempty"`
-	Source    message.Source    `json:"source,omitempty"`
-	Status    agent.ItemStatus  `json:"status,omitempty"`
-	Level     string            `json:"level,omitempty"`
-	Plan      []agent.PlanEntry `json:"plan,omitempty"`
-	Call      *storedCall       `json:"call,omitempty"`
-	MessageID string            `json:"messageId,omitempty"`
-	Ref       *textRef          `json:"ref,omitempty"`
+	ID        string           `json:"id"`
+	Type      agent.ItemType   `json:"type"`
+	ParentID  string           `json:"parentId,omitempty"`
+	CreatedAt time.Time        `json:"createdAt"`
+	Text      string           `json:"text,omitempty"`
+	Content   []message.Block  `json:"content,omitempty"`
+	Source    message.Source   `json:"source,omitempty"`
+	Status    agent.ItemStatus `json:"status,omitempty"`
+	Level     string           `json:"level,omitempty"`
+	Plan      []tool.PlanEntry `json:"plan,omitempty"`
+	Call      *storedCall      `json:"call,omitempty"`
+	MessageID string           `json:"messageId,omitempty"`
+	Ref       *textRef         `json:"ref,omitempty"`
 }
 
 type storedCall struct {
-	CallID     string           `json:"callId"`
-	Name       string           `json:"name"`
-	Label      string           `json:"label,omitempty"`
-	Args       json.RawMessage  `json:"args,omitempty"`
-	ArgsRef    string           `json:"argsRef,omitempty"` // the message that holds the call
-	Result     string           `json:"result,omitempty"`
-	Content    []message.Block  `json:"content,omitempty"`
-	Details    json.RawMessage  `json:"details,omitempty"`
-	IsError    bool             `json:"isError,omitempty"`
-	DurationMs int64            `json:"durationMs,omitempty"`
-	ProposalID string           `json:"proposalId,omitempty"`
-	Locations  []agent.Location `json:"locations,omitempty"`
+	CallID     string          `json:"callId"`
+	Name       string          `json:"name"`
+	Label      string          `json:"label,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	ArgsRef    string          `json:"argsRef,omitempty"` // the message that holds the call
+	Result     string          `json:"result,omitempty"`
+	Content    []message.Block `json:"content,omitempty"`
+	Details    json.RawMessage `json:"details,omitempty"`
+	IsError    bool            `json:"isError,omitempty"`
+	DurationMs int64           `json:"durationMs,omitempty"`
+	ProposalID string          `json:"proposalId,omitempty"`
+	Locations  []tool.Location `json:"locations,omitempty"`
 }
 
 // textRef is a stretch of a message's text: all of it where Len is 0.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // BenchmarkParallel is a call with one task and one with eight, by a model that answers at once (the contract: eight take at
@@ -18,7 +18,7 @@ func BenchmarkParallel(b *testing.B) {
 			s := setup()
 			args := `{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"task":"hello"},`, n), ",") + `]}`
 			for b.Loop() {
-				res, err := agenttest.Run(b.Context(), s.tool, &agent.Call{ItemID: "i", Args: json.RawMessage(args)})
+				res, err := agenttest.Run(b.Context(), s.tool, &tool.Call{ItemID: "i", Args: json.RawMessage(args)})
 				if err != nil || res.IsError {
 					b.Fatal(res, err)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // closeTimeout bounds the end of a sub-agent's session.
@@ -36,7 +37,7 @@ type outcome struct {
 func (o *outcome) ok() bool { return o.Status == "completed" }
 
 // run runs the sub-agent to its end. Whatever goes wrong, a panic included, becomes an outcome.
-func (c *child) run(ctx context.Context, call *agent.Call, task string) (out outcome) {
+func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outcome) {
 	out = outcome{Agent: c.spawn.Agent.Name, Status: "failed"}
 	defer func() {
 		if r := recover(); r != nil {
@@ -69,7 +70,7 @@ func (c *child) run(ctx context.Context, call *agent.Call, task string) (out out
 }
 
 // converse gives the task and waits for the answer.
-func (c *child) converse(ctx context.Context, call *agent.Call, s *agent.Session, task string, out outcome) outcome {
+func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session, task string, out outcome) outcome {
 	acc, err := s.Prompt(agent.Prompt{Content: []message.Block{{Type: message.Text, Text: task}}, Author: "agent"})
 	if err != nil {
 		out.Output = err.Error()
@@ -114,7 +115,7 @@ func withError(out outcome, turn agent.Turn) outcome {
 }
 
 // forward shows the child's items below the call, and its steps as progress of a background job.
-func (c *child) forward(call *agent.Call, e agent.Event) {
+func (c *child) forward(call *tool.Call, e agent.Event) {
 	if call.Nested != nil {
 		call.Nested(e)
 		return
@@ -149,13 +150,13 @@ func firstLines(s string, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
-func (t *Tool) single(ctx context.Context, call *agent.Call, c *child) *agent.Result {
+func (t *Tool) single(ctx context.Context, call *tool.Call, c *child) *tool.Result {
 	o := c.run(ctx, call, c.task)
-	return &agent.Result{Text: o.Output, IsError: !o.ok(), Details: details([]outcome{o})}
+	return &tool.Result{Text: o.Output, IsError: !o.ok(), Details: details([]outcome{o})}
 }
 
 // parallel runs the children, Options.Concurrency at once, and reports in the order of the tasks.
-func (t *Tool) parallel(ctx context.Context, call *agent.Call, runs []*child) *agent.Result {
+func (t *Tool) parallel(ctx context.Context, call *tool.Call, runs []*child) *tool.Result {
 	out := make([]outcome, len(runs))
 	var g errgroup.Group
 	g.SetLimit(t.opts.Concurrency)
@@ -176,11 +177,11 @@ func (t *Tool) parallel(ctx context.Context, call *agent.Call, runs []*child) *a
 	if err != nil {
 		text = []byte(err.Error())
 	}
-	return &agent.Result{Text: string(text), IsError: good == 0, Details: details(out)}
+	return &tool.Result{Text: string(text), IsError: good == 0, Details: details(out)}
 }
 
 // chain runs the children one after another and stops at the first that fails.
-func (t *Tool) chain(ctx context.Context, call *agent.Call, runs []*child) *agent.Result {
+func (t *Tool) chain(ctx context.Context, call *tool.Call, runs []*child) *tool.Result {
 	var out []outcome
 	previous := ""
 	for i, c := range runs {
@@ -188,11 +189,11 @@ func (t *Tool) chain(ctx context.Context, call *agent.Call, runs []*child) *agen
 		out = append(out, o)
 		if !o.ok() {
 			text, _ := json.Marshal(map[string]any{"error": fmt.Sprintf("step %d of %d (%s) failed", i+1, len(runs), o.Agent), "results": out})
-			return &agent.Result{Text: string(text), IsError: true, Details: details(out)}
+			return &tool.Result{Text: string(text), IsError: true, Details: details(out)}
 		}
 		previous = o.Output
 	}
-	return &agent.Result{Text: previous, Details: details(out)}
+	return &tool.Result{Text: previous, Details: details(out)}
 }
 
 // details is what the screen shows of the work.
@@ -217,7 +218,7 @@ func details(out []outcome) json.RawMessage {
 
 // abortable is work that an abort of its call ends, tasks that have not begun included.
 func (t *Tool) abortable(do job) job {
-	return func(ctx context.Context, call *agent.Call) *agent.Result {
+	return func(ctx context.Context, call *tool.Call) *tool.Result {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer t.running.begin(call.ItemID, cancel)()

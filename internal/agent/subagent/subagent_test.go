@@ -16,6 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -75,7 +76,7 @@ func setup(agents ...Agent) *bench {
 				return agent.Options{}, errors.New("there is no model missing")
 			}
 			env := agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
-				reg, err := agent.NewRegistry()
+				reg, err := tool.NewRegistry()
 				return agent.Step{Models: []agent.Model{b.model}, Tools: reg, Retry: retry.Policy{MaxRetries: -1}}, err
 			})
 			return agent.Options{ID: fmt.Sprintf("child%d", n.Add(1)), Environment: env}, nil
@@ -84,9 +85,9 @@ func setup(agents ...Agent) *bench {
 	return b
 }
 
-func (b *bench) run(ctx context.Context, t *testing.T, args string) (*agent.Result, error) {
+func (b *bench) run(ctx context.Context, t *testing.T, args string) (*tool.Result, error) {
 	t.Helper()
-	call := &agent.Call{ItemID: "item1", SessionID: "s1", Args: json.RawMessage(args),
+	call := &tool.Call{ItemID: "item1", SessionID: "s1", Args: json.RawMessage(args),
 		Nested: func(e agent.Event) {
 			if _, ok := e.(agent.ItemCompleted); ok {
 				b.seen = append(b.seen, e)
@@ -126,7 +127,7 @@ func TestSubagentModes(t *testing.T) {
 func TestSubagentParallel(t *testing.T) {
 	b := setup()
 	var nested atomic.Int32
-	call := &agent.Call{ItemID: "i", Args: json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
+	call := &tool.Call{ItemID: "i", Args: json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
 		Nested: func(agent.Event) { nested.Add(1) }}
 	res, err := agenttest.Run(t.Context(), b.tool, call)
 	if err != nil {
@@ -165,9 +166,9 @@ func TestSubagentNestsAndAccounts(t *testing.T) {
 
 func TestSubagentAbort(t *testing.T) {
 	b := setup()
-	done := make(chan *agent.Result, 1)
+	done := make(chan *tool.Result, 1)
 	ready := make(chan struct{}, 8)
-	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { ready <- struct{}{} }}
+	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { ready <- struct{}{} }}
 	go func() {
 		res, _ := agenttest.Run(t.Context(), b.tool, call)
 		done <- res
@@ -194,8 +195,8 @@ func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 		begun.Add(1)
 		return child(ctx, s)
 	}
-	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
-	var res *agent.Result
+	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
+	var res *tool.Result
 	synctest.Test(t, func(t *testing.T) {
 		go func() { res, _ = agenttest.Run(t.Context(), b.tool, call) }()
 		synctest.Wait()
@@ -216,7 +217,7 @@ func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 func TestSubagentEndsWithItsParent(t *testing.T) {
 	b := setup()
 	ctx, cancel := context.WithCancel(t.Context())
-	call := &agent.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { cancel() }}
+	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { cancel() }}
 	res, err := agenttest.Run(ctx, b.tool, call)
 	if err != nil || !res.IsError {
 		t.Errorf("%+v, %v", res, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Limits and defaults.
@@ -96,7 +97,7 @@ type Tool struct {
 	running *running
 }
 
-var _ agent.Tool = (*Tool)(nil)
+var _ tool.Tool = (*Tool)(nil)
 
 // New returns the tool for the user's sessions.
 func New(o Options) *Tool {
@@ -144,7 +145,7 @@ func byName(list []Agent, name string) (Agent, bool) {
 }
 
 // Spec describes the tool with the agents that there are.
-func (t *Tool) Spec() agent.Spec {
+func (t *Tool) Spec() tool.Spec {
 	var b strings.Builder
 	b.WriteString("Hand work to a sub-agent with an empty context: it sees only the task, so say all it needs. " +
 		"Exactly one of task, tasks (run at once) or chain (in order; {previous} is replaced by the answer before). " +
@@ -152,9 +153,9 @@ func (t *Tool) Spec() agent.Spec {
 	for _, a := range t.agents {
 		fmt.Fprintf(&b, "\n- %s: %s", a.Name, a.Description)
 	}
-	return agent.Spec{
+	return tool.Spec{
 		Name: "agent", Aliases: []string{"subagent", "task"}, Label: "Sub-agent", Description: b.String(), Schema: schema,
-		Effect: agent.Mutates, Bounded: true, Source: "builtin", Deferred: true, MaxResult: -1,
+		Effect: tool.Mutates, Bounded: true, Source: "builtin", Deferred: true, MaxResult: -1,
 	}
 }
 
@@ -206,21 +207,21 @@ func firstWords(s string) string {
 }
 
 // Prepare reads what to hand over.
-func (t *Tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+func (t *Tool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a arguments
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return &agent.Prepared{
+	return &tool.Prepared{
 		Label: a.label(),
-		Run: func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+		Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			return t.run(ctx, call, a)
 		},
 	}, nil
 }
 
 // run does what the arguments ask for.
-func (t *Tool) run(ctx context.Context, call *agent.Call, a arguments) (*agent.Result, error) {
+func (t *Tool) run(ctx context.Context, call *tool.Call, a arguments) (*tool.Result, error) {
 	job, err := t.plan(a, call)
 	if err != nil {
 		return nil, err
@@ -233,10 +234,10 @@ func (t *Tool) run(ctx context.Context, call *agent.Call, a arguments) (*agent.R
 }
 
 // job is planned work; it reports through the call that it is given.
-type job func(ctx context.Context, call *agent.Call) *agent.Result
+type job func(ctx context.Context, call *tool.Call) *tool.Result
 
 // plan checks the arguments and returns the work.
-func (t *Tool) plan(a arguments, call *agent.Call) (job, error) {
+func (t *Tool) plan(a arguments, call *tool.Call) (job, error) {
 	modes := 0
 	for _, on := range []bool{a.Task != "", len(a.Tasks) > 0, len(a.Chain) > 0} {
 		if on {
@@ -269,15 +270,15 @@ func (t *Tool) plan(a arguments, call *agent.Call) (job, error) {
 	}
 	switch {
 	case len(a.Tasks) > 0:
-		return func(ctx context.Context, call *agent.Call) *agent.Result { return t.parallel(ctx, call, runs) }, nil
+		return func(ctx context.Context, call *tool.Call) *tool.Result { return t.parallel(ctx, call, runs) }, nil
 	case len(a.Chain) > 0:
-		return func(ctx context.Context, call *agent.Call) *agent.Result { return t.chain(ctx, call, runs) }, nil
+		return func(ctx context.Context, call *tool.Call) *tool.Result { return t.chain(ctx, call, runs) }, nil
 	}
-	return func(ctx context.Context, call *agent.Call) *agent.Result { return t.single(ctx, call, runs[0]) }, nil
+	return func(ctx context.Context, call *tool.Call) *tool.Result { return t.single(ctx, call, runs[0]) }, nil
 }
 
 // child finds a step's agent.
-func (t *Tool) child(s step, call *agent.Call) (*child, error) {
+func (t *Tool) child(s step, call *tool.Call) (*child, error) {
 	name := s.Agent
 	if name == "" {
 		name = General.Name
@@ -298,7 +299,7 @@ func (t *Tool) child(s step, call *agent.Call) (*child, error) {
 }
 
 // background hands the work to Options.Background. Its items are not shown: the turn may be over.
-func (t *Tool) background(a arguments, call *agent.Call, work job) (*agent.Result, error) {
+func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result, error) {
 	if t.opts.Background == nil {
 		return nil, fmt.Errorf("there is no background here; run it without background")
 	}
@@ -306,7 +307,7 @@ func (t *Tool) background(a arguments, call *agent.Call, work job) (*agent.Resul
 		return nil, fmt.Errorf("a sub-agent cannot start one in the background: it would outlive it; run it without background")
 	}
 	id, file, err := t.opts.Background.Start(call.SessionID, a.label(), func(ctx context.Context, out io.Writer) (string, error) {
-		quiet := &agent.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID, TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
+		quiet := &tool.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID, TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
 			Output: func(s string) { _, _ = io.WriteString(out, s) }}
 		res := work(ctx, quiet)
 		if res.IsError {
@@ -318,5 +319,5 @@ func (t *Tool) background(a arguments, call *agent.Call, work job) (*agent.Resul
 		return nil, err
 	}
 	text, _ := json.Marshal(map[string]string{"task_id": id, "status": "running", "output_file": file})
-	return &agent.Result{Text: string(text)}, nil
+	return &tool.Result{Text: string(text)}, nil
 }

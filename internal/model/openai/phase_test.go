@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -134,7 +135,7 @@ func checkPhase(t *testing.T, f fault, p phase, noStream bool) {
 	faulty := openai.New(o)
 	defer faulty.Close()
 	model := &once{Model: sound, faulty: faulty, at: p.call}
-	reg, err := agent.NewRegistry(look{})
+	reg, err := tool.NewRegistry(look{})
 	if err != nil {
 		t.Error(err)
 		return
@@ -185,12 +186,12 @@ func ask(ctx context.Context, t *testing.T, s *agent.Session, name string) agent
 // look is a tool.
 type look struct{}
 
-func (look) Spec() agent.Spec { return agent.Spec{Name: "look", Effect: agent.ReadOnly} }
+func (look) Spec() tool.Spec { return tool.Spec{Name: "look", Effect: tool.ReadOnly} }
 
-func (look) Prepare(context.Context, *agent.Call) (*agent.Prepared, error) {
-	return &agent.Prepared{Run: looks}, nil
+func (look) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
+	return &tool.Prepared{Run: looks}, nil
 }
 
-func looks(context.Context, *agent.Call) (*agent.Result, error) {
-	return &agent.Result{Text: "seen"}, nil
+func looks(context.Context, *tool.Call) (*tool.Result, error) {
+	return &tool.Result{Text: "seen"}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
@@ -30,7 +30,7 @@ type action struct {
 
 // codeActions lists what a server offers to do at a place. The contract has no way to ask the editor for
 // that, so a server of the daemon's own is asked always.
-func (h *Hub) codeActions(ctx context.Context, call *agent.Call, r *render, a args) (*agent.Result, error) {
+func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render, a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, call, r, a)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (h *Hub) codeActions(ctx context.Context, call *agent.Call, r *render, a ar
 }
 
 // actionsAt asks the server of a place, after it has spoken about the text: a fix belongs to a diagnostic.
-func (h *Hub) actionsAt(ctx context.Context, call *agent.Call, r *render, a args) (*server, place, []action, error) {
+func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render, a args) (*server, place, []action, error) {
 	at, err := h.place(ctx, call, r, a)
 	if err != nil {
 		return nil, at, nil, err
@@ -137,7 +137,7 @@ func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessa
 }
 
 // act does one code action: what it would change is a proposal.
-func (h *Hub) act(ctx context.Context, call *agent.Call, a args, propose Propose) (*agent.Result, error) {
+func (h *Hub) act(ctx context.Context, call *tool.Call, a args, propose Propose) (*tool.Result, error) {
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
 	if strings.TrimSpace(a.Title) == "" {
 		return nil, errors.New("no title is given: lsp with operation codeActions lists them")

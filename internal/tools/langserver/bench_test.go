@@ -8,8 +8,8 @@ import (
 
 	"go.lsp.dev/uri"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // BenchmarkThroughEditor is a question that the editor answers at once: what the tool adds to the editor's own time (the
@@ -21,10 +21,10 @@ func BenchmarkThroughEditor(b *testing.B) {
 		return json.RawMessage("[" + at + "," + at + "]"), nil
 	}}
 	h = newHarness(b, o, sample...)
-	tool := h.hub.Tools(nil)[0]
-	call := &agent.Call{SessionID: "s", Cwd: h.root, Args: json.RawMessage(`{"operation":"references","path":"b.fk","line":1,"column":6}`)}
+	references := h.hub.Tools(nil)[0]
+	call := &tool.Call{SessionID: "s", Cwd: h.root, Args: json.RawMessage(`{"operation":"references","path":"b.fk","line":1,"column":6}`)}
 	for b.Loop() {
-		if _, err := agenttest.Run(b.Context(), tool, call); err != nil {
+		if _, err := agenttest.Run(b.Context(), references, call); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"go.lsp.dev/uri"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // diagnostics answers for one file.
-func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*agent.Result, error) {
+func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*tool.Result, error) {
 	name := r.path(f.Ref.URI)
 	items, a, word, err := h.editorFile(ctx, f.Ref.URI)
 	if err == nil && word == untold && len(items) == 0 { // an editor without a server for the file has none to show either
@@ -49,7 +49,7 @@ func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*a
 	return h.ownDiagnostics(ctx, r, s, f)
 }
 
-func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *workspace.File) (*agent.Result, error) {
+func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *workspace.File) (*tool.Result, error) {
 	wait, stop := context.WithTimeout(ctx, min(h.opt.word, h.opt.QueryTimeout))
 	defer stop()
 	path, name := f.Ref.Path, r.path(f.Ref.URI)
@@ -146,7 +146,7 @@ func counted(items []diagnostic) string {
 }
 
 // workspaceDiagnostics answers for all files that anybody speaks about.
-func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*agent.Result, error) {
+func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result, error) {
 	all, a, _, err := h.editorAll(ctx, Settle{Timeout: diagnosticsWait})
 	if err == nil && len(all) > 0 {
 		return r.result("%s", r.ofFiles(all, a.enc, a.from)), nil

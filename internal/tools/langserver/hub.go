@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -58,7 +58,7 @@ type Settle struct {
 }
 
 // Propose shows changes for review, as the edit tools do.
-type Propose func(ctx context.Context, call *agent.Call, title string, changes []workspace.Change) (*agent.Result, error)
+type Propose func(ctx context.Context, call *tool.Call, title string, changes []workspace.Change) (*tool.Result, error)
 
 // Hub holds the language servers of one connection. Safe for concurrent use.
 type Hub struct {

@@ -13,8 +13,8 @@ import (
 
 	"go.lsp.dev/uri"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/langservertest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -104,7 +104,7 @@ func (h *harness) run(name string, a object) string {
 	raw, _ := json.Marshal(a)
 	for _, t := range h.hub.Tools(h.propose) {
 		if t.Spec().Name == name {
-			res, err := agenttest.Run(context.Background(), t, &agent.Call{SessionID: "s", TurnID: "t", ItemID: "i", Cwd: filepath.Join(h.root, h.cwd), Args: raw})
+			res, err := agenttest.Run(context.Background(), t, &tool.Call{SessionID: "s", TurnID: "t", ItemID: "i", Cwd: filepath.Join(h.root, h.cwd), Args: raw})
 			if err != nil {
 				return "ERROR: " + err.Error()
 			}
@@ -124,13 +124,13 @@ func (h *harness) lsp(op string, a object) string {
 	return h.run("lsp", a)
 }
 
-func (h *harness) propose(ctx context.Context, _ *agent.Call, title string, changes []workspace.Change) (*agent.Result, error) {
+func (h *harness) propose(ctx context.Context, _ *tool.Call, title string, changes []workspace.Change) (*tool.Result, error) {
 	p, err := h.ws.Propose(ctx, workspace.ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: title, Policy: workspace.Auto, Changes: changes})
 	if err != nil {
 		return nil, err
 	}
 	out, err := h.ws.Await(ctx, p.ID)
-	return &agent.Result{Text: title + ": " + out.Text}, err
+	return &tool.Result{Text: title + ": " + out.Text}, err
 }
 
 // edit writes a file as an edit of the agent's, and returns what the model is told.

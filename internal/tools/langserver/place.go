@@ -9,13 +9,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // place finds where the model's arguments point. The errors are for the model.
-func (h *Hub) place(ctx context.Context, call *agent.Call, r *render, a args) (place, error) {
+func (h *Hub) place(ctx context.Context, call *tool.Call, r *render, a args) (place, error) {
 	if a.Path == "" {
 		if a.Symbol == "" {
 			return place{}, errors.New("no place is given: send path with line and column, or a symbol")

@@ -8,12 +8,12 @@ import (
 
 	"go.lsp.dev/protocol"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // rename answers the lsp_rename tool. The contract has no way to ask the editor for a rename, so a
 // server of the daemon's own is asked always.
-func (h *Hub) rename(ctx context.Context, call *agent.Call, a args, propose Propose) (*agent.Result, error) {
+func (h *Hub) rename(ctx context.Context, call *tool.Call, a args, propose Propose) (*tool.Result, error) {
 	if strings.TrimSpace(a.NewName) == "" {
 		return nil, errors.New("no new_name is given")
 	}

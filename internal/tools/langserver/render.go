@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
@@ -123,18 +123,18 @@ func (r *render) places(list []location, enc workspace.Encoding) string {
 	return b.String()
 }
 
-func (r *render) result(format string, a ...any) *agent.Result {
-	res := &agent.Result{Text: strings.TrimRight(fmt.Sprintf(format, a...), "\n")}
+func (r *render) result(format string, a ...any) *tool.Result {
+	res := &tool.Result{Text: strings.TrimRight(fmt.Sprintf(format, a...), "\n")}
 	for uri := range r.files {
 		if len(res.Locations) < maxPlaces && r.files[uri].file != nil {
-			res.Locations = append(res.Locations, agent.Location{URI: r.files[uri].file.Ref.URI})
+			res.Locations = append(res.Locations, tool.Location{URI: r.files[uri].file.Ref.URI})
 		}
 	}
 	return res
 }
 
 // about writes the answer to an operation about a place.
-func (r *render) about(op string, at place, a answer) *agent.Result {
+func (r *render) about(op string, at place, a answer) *tool.Result {
 	enc := r.h.opt.Workspace.Encoding()
 	where, line := r.at(at.file.Ref.URI, at.position(enc), enc)
 	head := fmt.Sprintf("%s at %s (%s)", op, where, line)
@@ -186,7 +186,7 @@ func (r *render) calls(op string, at place, list []callItem, enc workspace.Encod
 	return b.String()
 }
 
-func (r *render) documentSymbols(f *workspace.File, a answer) *agent.Result {
+func (r *render) documentSymbols(f *workspace.File, a answer) *tool.Result {
 	list := decodeSymbols(a.raw)
 	name := r.path(f.Ref.URI)
 	if len(list) == 0 {
@@ -205,7 +205,7 @@ func (r *render) documentSymbols(f *workspace.File, a answer) *agent.Result {
 	return r.result("%s, symbols by line, by %s:\n%s", name, a.from, b.String())
 }
 
-func (r *render) workspaceSymbols(query string, answers []answer) *agent.Result {
+func (r *render) workspaceSymbols(query string, answers []answer) *tool.Result {
 	var b strings.Builder
 	total := 0
 	for _, a := range answers {

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -37,22 +37,22 @@ const (
 var aliases = map[string]string{"file_path": "path", "file": "path", "filename": "path", "uri": "path", "character": "column", "col": "column", "name": "symbol", "action": "operation"}
 
 // Tools are the tools of a session: lsp, and lsp_rename and lsp_action if propose is not nil.
-func (h *Hub) Tools(propose Propose) []agent.Tool {
-	out := []agent.Tool{&tool{h, agent.Spec{
-		Name: "lsp", Label: "Language server", Effect: agent.ReadOnly, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
+func (h *Hub) Tools(propose Propose) []tool.Tool {
+	out := []tool.Tool{&hubTool{h, tool.Spec{
+		Name: "lsp", Label: "Language server", Effect: tool.ReadOnly, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
 		Description: "Ask the language server: diagnostics of a file or the workspace, definition, references, implementation, hover, symbols, calls, code actions. Give path with line and column, or a symbol by name. Unsaved text counts.",
 	}, h.run}}
 	if propose != nil {
-		out = append(out, &tool{h, agent.Spec{
-			Name: "lsp_rename", Label: "Rename", Effect: agent.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
+		out = append(out, &hubTool{h, tool.Spec{
+			Name: "lsp_rename", Label: "Rename", Effect: tool.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
 			Description: "Rename a symbol everywhere by the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
-		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
+		}, func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 			res, err := h.rename(ctx, call, a, propose)
 			return res, workspace.SayUnchanged(err)
-		}}, &tool{h, agent.Spec{
-			Name: "lsp_action", Label: "Code action", Effect: agent.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
+		}}, &hubTool{h, tool.Spec{
+			Name: "lsp_action", Label: "Code action", Effect: tool.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
 			Description: "Do a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
-		}, func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
+		}, func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 			res, err := h.act(ctx, call, a, propose)
 			return res, workspace.SayUnchanged(err)
 		}})
@@ -60,29 +60,29 @@ func (h *Hub) Tools(propose Propose) []agent.Tool {
 	return out
 }
 
-// tool is one of the package's tools.
-type tool struct {
+// hubTool is one of the package's tools.
+type hubTool struct {
 	h    *Hub
-	spec agent.Spec
-	run  func(ctx context.Context, call *agent.Call, a args) (*agent.Result, error)
+	spec tool.Spec
+	run  func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error)
 }
 
-var _ agent.Tool = (*tool)(nil)
+var _ tool.Tool = (*hubTool)(nil)
 
-func (t *tool) Spec() agent.Spec { return t.spec }
+func (t *hubTool) Spec() tool.Spec { return t.spec }
 
 // Prepare reads the arguments; a question needs no permission.
-func (t *tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a args
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	p := &agent.Prepared{Label: a.label()}
-	p.Run = func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	p := &tool.Prepared{Label: a.label()}
+	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return t.run(ctx, call, a)
 	}
-	if t.spec.Effect != agent.ReadOnly {
-		p.Subject = &agent.Subject{Kind: agent.SubjectEdit, Title: p.Label}
+	if t.spec.Effect != tool.ReadOnly {
+		p.Subject = &tool.Subject{Kind: tool.SubjectEdit, Title: p.Label}
 		ref, err := t.h.opt.Workspace.Resolve(call.Cwd, a.Path)
 		if a.Path != "" && err == nil && ref.IsFile() {
 			p.Subject.Paths = []string{ref.Path}
@@ -103,7 +103,7 @@ func (a args) label() string {
 }
 
 // run answers the lsp tool.
-func (h *Hub) run(ctx context.Context, call *agent.Call, a args) (*agent.Result, error) {
+func (h *Hub) run(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
 	switch a.Operation {
 	case opDiagnostics:
@@ -146,7 +146,7 @@ func (h *Hub) run(ctx context.Context, call *agent.Call, a args) (*agent.Result,
 	return r.about(a.Operation, at, ans), nil
 }
 
-func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*agent.Result, error) {
+func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*tool.Result, error) {
 	query := a.Query
 	if query == "" {
 		query = a.Symbol
@@ -162,7 +162,7 @@ func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*agent.Re
 }
 
 // file reads what a path names, as the editor shows it.
-func (h *Hub) file(ctx context.Context, call *agent.Call, path string) (*workspace.File, error) {
+func (h *Hub) file(ctx context.Context, call *tool.Call, path string) (*workspace.File, error) {
 	if path == "" {
 		return nil, errors.New("no path is given: say which file")
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -35,7 +35,7 @@ func benchHub(b *testing.B, n int) *world {
 func benchCall(b *testing.B, w *world, args string, size int) {
 	tl := w.hub.Tools()[0]
 	for b.Loop() {
-		res, err := agenttest.Run(b.Context(), tl, &agent.Call{Args: json.RawMessage(args)})
+		res, err := agenttest.Run(b.Context(), tl, &tool.Call{Args: json.RawMessage(args)})
 		if err != nil || len(res.Text) != size {
 			b.Fatalf("%v", err)
 		}

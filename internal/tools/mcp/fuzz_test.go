@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // Of what a server prints, the lines that are JSON objects or lists come through, whole and in order; no other does.
@@ -97,15 +97,15 @@ func FuzzServer(f *testing.F) {
 		if err := h.settle(ctx); err != nil {
 			t.Fatal(err)
 		}
-		for i, tool := range h.Tools() {
-			s := tool.Spec()
+		for i, remote := range h.Tools() {
+			s := remote.Spec()
 			if !allowedName.MatchString(s.Name) || !json.Valid(s.Schema) || s.Schema[0] != '{' || !utf8.ValidString(s.Description) {
 				t.Errorf("%q %s %q", s.Name, s.Schema, s.Description)
 			}
 			if i > 3 {
 				continue
 			}
-			res, err := agenttest.Run(ctx, tool, &agent.Call{Args: json.RawMessage(`{"uri":"x"}`)})
+			res, err := agenttest.Run(ctx, remote, &tool.Call{Args: json.RawMessage(`{"uri":"x"}`)})
 			if ctx.Err() != nil || err == nil && res == nil {
 				t.Errorf("%s: %v, %v", s.Name, res, err)
 			}

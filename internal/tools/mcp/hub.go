@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
@@ -170,8 +170,8 @@ func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
 // Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then by name.
 // A server that ended and is started again keeps its tools; they say why they fail until then.
-func (h *Hub) Tools() []agent.Tool {
-	var out []agent.Tool
+func (h *Hub) Tools() []tool.Tool {
+	var out []tool.Tool
 	for _, s := range h.sorted() {
 		out = append(out, s.list()...)
 	}

@@ -8,13 +8,13 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
 // refresh lists the server's tools anew. What comes after the end of ctx is not taken: the session may be another.
 func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
-	var tools []agent.Tool
+	var tools []tool.Tool
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return fmt.Errorf("listing its tools: %w", err)
@@ -36,7 +36,7 @@ func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error 
 	return nil
 }
 
-func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools []agent.Tool) error {
+func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools []tool.Tool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (s *server) relisted(ctx context.Context) {
 	}
 }
 
-func (s *server) list() []agent.Tool {
+func (s *server) list() []tool.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.offered
@@ -131,7 +131,7 @@ func (s *server) allow(allowed func(tool string) bool) {
 func (s *server) offer() {
 	s.offered = nil
 	for _, t := range s.tools {
-		if own, ok := t.(*tool); !ok || s.allowed == nil || s.allowed(own.remote) {
+		if own, ok := t.(*serverTool); !ok || s.allowed == nil || s.allowed(own.remote) {
 			s.offered = append(s.offered, t)
 		}
 	}

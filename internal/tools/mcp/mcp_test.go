@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
@@ -77,7 +77,7 @@ func (w *world) settle(t *testing.T) {
 	}
 }
 
-func (w *world) tool(t *testing.T, name string) agent.Tool {
+func (w *world) tool(t *testing.T, name string) tool.Tool {
 	t.Helper()
 	for _, tl := range w.hub.Tools() {
 		if tl.Spec().Name == name {
@@ -88,11 +88,11 @@ func (w *world) tool(t *testing.T, name string) agent.Tool {
 	return nil
 }
 
-func (w *world) call(t *testing.T, name, args string) (*agent.Result, error) {
+func (w *world) call(t *testing.T, name, args string) (*tool.Result, error) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	return agenttest.Run(ctx, w.tool(t, name), &agent.Call{Args: json.RawMessage(args)})
+	return agenttest.Run(ctx, w.tool(t, name), &tool.Call{Args: json.RawMessage(args)})
 }
 
 func TestMCPTools(t *testing.T) {
@@ -132,7 +132,7 @@ func TestMCPProgressAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := agenttest.Run(ctx, w.tool(t, "plain_echo"), &agent.Call{Args: json.RawMessage(`{"text":"wait"}`), Output: func(s string) { seen <- s }})
+		_, err := agenttest.Run(ctx, w.tool(t, "plain_echo"), &tool.Call{Args: json.RawMessage(`{"text":"wait"}`), Output: func(s string) { seen <- s }})
 		done <- err
 	}()
 	if got := <-seen; got != "0 waiting\n" {
@@ -201,7 +201,7 @@ func TestMCPRestart(t *testing.T) {
 	for time.Now().Before(deadline) {
 		for _, tl := range w.hub.Tools() {
 			if tl.Spec().Name == "plain_echo" {
-				if res, err := agenttest.Run(t.Context(), tl, &agent.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil && res.Text == "again" {
+				if res, err := agenttest.Run(t.Context(), tl, &tool.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil && res.Text == "again" {
 					return
 				}
 			}

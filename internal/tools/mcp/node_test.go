@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -68,7 +68,7 @@ func with(t *testing.T, o Options, confs ...Config) *world {
 }
 
 // ask calls a tool and wants its result to hold some texts.
-func (w *world) ask(t *testing.T, name, args string, want ...string) *agent.Result {
+func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Result {
 	t.Helper()
 	res, err := w.call(t, name, args)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestFilesystemServer(t *testing.T) {
 	if res := w.ask(t, "files_read_text_file", `{"path":"/etc/passwd"}`, "denied"); !res.IsError {
 		t.Error("a file outside was read")
 	}
-	for name, effect := range map[string]agent.Effect{"files_read_text_file": agent.ReadOnly, "files_write_file": agent.Mutates} {
+	for name, effect := range map[string]tool.Effect{"files_read_text_file": tool.ReadOnly, "files_write_file": tool.Mutates} {
 		if got := w.tool(t, name).Spec().Effect; got != effect {
 			t.Errorf("%s: effect %s", name, got)
 		}
@@ -221,7 +221,7 @@ func everything(t *testing.T, c Config) {
 	}
 	steps := make(chan string, 100)
 	res, err := agenttest.Run(t.Context(), w.tool(t, "all_trigger-long-running-operation"),
-		&agent.Call{Args: json.RawMessage(`{"duration":0.3,"steps":3}`), Output: func(s string) { steps <- s }})
+		&tool.Call{Args: json.RawMessage(`{"duration":0.3,"steps":3}`), Output: func(s string) { steps <- s }})
 	if err != nil || !strings.Contains(res.Text, "completed") {
 		t.Errorf("long: %+v, %v", res, err)
 	}
@@ -247,7 +247,7 @@ func everything(t *testing.T, c Config) {
 func abortsLong(t *testing.T, w *world) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := fmt.Errorf("the user aborted")
-	_, err := agenttest.Run(ctx, w.tool(t, "all_trigger-long-running-operation"), &agent.Call{
+	_, err := agenttest.Run(ctx, w.tool(t, "all_trigger-long-running-operation"), &tool.Call{
 		Args: json.RawMessage(`{"duration":600,"steps":6000}`), Output: func(string) { cancel(cause) }})
 	if err != cause {
 		t.Errorf("aborted: %v", err)

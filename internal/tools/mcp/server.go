@@ -16,7 +16,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -35,8 +35,8 @@ type server struct {
 	launched time.Time  // when it first began to start; zero: it waits for its turn
 	session  *sdk.ClientSession
 	roots    roots
-	tools    []agent.Tool // all that it has
-	offered  []agent.Tool // those that the settings allow
+	tools    []tool.Tool // all that it has
+	offered  []tool.Tool // those that the settings allow
 	allowed  func(tool string) bool
 	err      error
 	over     bool                    // it is not started again
@@ -58,7 +58,7 @@ type connection struct {
 // running is a call under way.
 type running struct {
 	ctx  context.Context
-	call *agent.Call
+	call *tool.Call
 }
 
 func (s *server) stop() { s.cancel() }
@@ -236,7 +236,7 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 }
 
 // calling notes a call until it is over.
-func (s *server) calling(ctx context.Context, call *agent.Call) (over func()) {
+func (s *server) calling(ctx context.Context, call *tool.Call) (over func()) {
 	c := &running{ctx, call}
 	s.mu.Lock()
 	defer s.mu.Unlock()

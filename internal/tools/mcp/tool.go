@@ -12,33 +12,33 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// tool is one tool of a server.
-type tool struct {
+// serverTool is one tool of a server.
+type serverTool struct {
 	server *server
 	remote string // its name at the server
-	spec   agent.Spec
+	spec   tool.Spec
 }
 
-var _ agent.Tool = (*tool)(nil)
+var _ tool.Tool = (*serverTool)(nil)
 
-func newTool(s *server, t *sdk.Tool) *tool {
+func newTool(s *server, t *sdk.Tool) *serverTool {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || !strings.HasPrefix(string(schema), "{") {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	effect := agent.Mutates
+	effect := tool.Mutates
 	if t.Annotations != nil && t.Annotations.ReadOnlyHint {
-		effect = agent.ReadOnly
+		effect = tool.ReadOnly
 	}
 	label := t.Title
 	if label == "" {
 		label = t.Name
 	}
-	return &tool{server: s, remote: t.Name, spec: agent.Spec{
+	return &serverTool{server: s, remote: t.Name, spec: tool.Spec{
 		Name: s.toolName(t.Name), Label: s.conf.Name + ": " + label, Description: clip(t.Description, maxDescription),
 		Schema: schema, Effect: effect, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
 	}}
@@ -62,13 +62,13 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-func (t *tool) Spec() agent.Spec { return t.spec }
+func (t *serverTool) Spec() tool.Spec { return t.spec }
 
 // Prepare leaves the arguments to the server.
-func (t *tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
-	return &agent.Prepared{
-		Subject: &agent.Subject{
-			Kind: agent.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
+func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
+	return &tool.Prepared{
+		Subject: &tool.Subject{
+			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
 			Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote,
 			Command: clip(string(call.Args), 2000),
 		},
@@ -79,7 +79,7 @@ func (t *tool) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, er
 // tokens numbers the calls whose progress is watched.
 var tokens atomic.Int64
 
-func (t *tool) call(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+func (t *serverTool) call(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 	session, err := t.server.ready(ctx)
 	if err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (t *tool) call(ctx context.Context, call *agent.Call) (*agent.Result, error
 }
 
 // result turns a server's result into ours. Structured content stands in for missing text.
-func result(res *sdk.CallToolResult) *agent.Result {
-	out := &agent.Result{IsError: res.IsError}
+func result(res *sdk.CallToolResult) *tool.Result {
+	out := &tool.Result{IsError: res.IsError}
 	var text []string
 	for _, c := range res.Content {
 		if s := contentText(c); s != "" {
@@ -170,31 +170,31 @@ func contentBlock(c sdk.Content) *message.Block {
 // resources lists and reads a server's resources.
 type resources struct {
 	server *server
-	spec   agent.Spec
+	spec   tool.Spec
 }
 
-var _ agent.Tool = (*resources)(nil)
+var _ tool.Tool = (*resources)(nil)
 
 // maxResources bounds a listing.
 const maxResources = 200
 
 func newResources(s *server) *resources {
-	return &resources{s, agent.Spec{
+	return &resources{s, tool.Spec{
 		Name: s.toolName("resources"), Label: s.conf.Name + ": resources",
 		Description: "List the resources of the MCP server " + s.conf.Name + ", or read one by its uri.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"read this one; without it all are listed"}}}`),
-		Effect:      agent.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
+		Effect:      tool.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
 	}}
 }
 
-func (r *resources) Spec() agent.Spec { return r.spec }
+func (r *resources) Spec() tool.Spec { return r.spec }
 
-func (r *resources) Prepare(_ context.Context, call *agent.Call) (*agent.Prepared, error) {
+func (r *resources) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var args struct{ URI string }
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	return &agent.Prepared{Run: func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+	return &tool.Prepared{Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 		session, err := r.server.ready(ctx)
 		if err != nil {
 			return nil, err
@@ -210,7 +210,7 @@ func (r *resources) read(
 	ctx context.Context,
 	session *sdk.ClientSession,
 	uri string,
-) (*agent.Result, error) {
+) (*tool.Result, error) {
 	res, err := session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", uri, err)
@@ -222,7 +222,7 @@ func (r *resources) read(
 	return result(&sdk.CallToolResult{Content: content}), nil
 }
 
-func (r *resources) list(ctx context.Context, session *sdk.ClientSession) (*agent.Result, error) {
+func (r *resources) list(ctx context.Context, session *sdk.ClientSession) (*tool.Result, error) {
 	var b strings.Builder
 	n := 0
 	for res, err := range session.Resources(ctx, nil) {
@@ -238,5 +238,5 @@ func (r *resources) list(ctx context.Context, session *sdk.ClientSession) (*agen
 	if n == 0 {
 		return nil, errors.New("the server has no resources")
 	}
-	return &agent.Result{Text: b.String()}, nil
+	return &tool.Result{Text: b.String()}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
@@ -186,9 +187,9 @@ func (c *leave) lets(
 	e.Configure("s", policy.Settings{Profile: c.profile, Rules: rules, Roots: []string{s.work}})
 	ask := func(command string, outside bool) agent.Decision {
 		d, err := e.Approve(t.Context(), agent.ApprovalRequest{
-			SessionID: "s", Tool: agent.Spec{Name: "bash"}, Waiting: func() {},
-			Subject: &agent.Subject{
-				Kind: agent.SubjectCommand, Command: command, Cwd: s.work, Unboxed: outside,
+			SessionID: "s", Tool: tool.Spec{Name: "bash"}, Waiting: func() {},
+			Subject: &tool.Subject{
+				Kind: tool.SubjectCommand, Command: command, Cwd: s.work, Unboxed: outside,
 			},
 		})
 		if err != nil {
@@ -309,8 +310,8 @@ func TestAGrantEndsWithItsFilesContent(t *testing.T) {
 		questions := func(command, cwd string) int {
 			before := len(user.question)
 			if _, err := e.Approve(t.Context(), agent.ApprovalRequest{
-				SessionID: "s", Tool: agent.Spec{Name: "bash"}, Waiting: func() {},
-				Subject: &agent.Subject{Kind: agent.SubjectCommand, Command: command, Cwd: cwd},
+				SessionID: "s", Tool: tool.Spec{Name: "bash"}, Waiting: func() {},
+				Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: command, Cwd: cwd},
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package agent
+package tool
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,10 +15,18 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// argSchema checks and coerces a tool's arguments. What it reports is for the model.
-// jsonschema-go stops at the first problem, so the common keywords are walked here, all
-// problems at once, and the library has the last word on the rest.
-type argSchema struct {
+// Limits of the error results for bad arguments.
+const (
+	// MaxProblems bounds the problems with a call's arguments that one result lists.
+	MaxProblems = 20
+	// MaxQuote bounds the bytes of bad input that a result quotes.
+	MaxQuote = 400
+)
+
+// schema checks and coerces a tool's arguments. The problems that it reports are for the model.
+// jsonschema-go stops at the first problem, so the common keywords are checked here, to report all
+// problems together. The library checks the rest.
+type schema struct {
 	root     *jsonschema.Schema   // nil: anything goes
 	resolved *jsonschema.Resolved // nil: the library could not take the schema
 	given    map[string]string    // Spec.ParamAliases
@@ -27,12 +36,12 @@ type argSchema struct {
 	loaded   sync.Once
 }
 
-func newArgSchema(spec Spec) *argSchema {
-	return &argSchema{given: spec.ParamAliases, bare: spec.BareItems, text: spec.Schema}
+func newSchema(spec Spec) *schema {
+	return &schema{given: spec.ParamAliases, bare: spec.BareItems, text: spec.Schema}
 }
 
 // load reads the schema at its first use: most tools of most sessions are never called.
-func (a *argSchema) load() {
+func (a *schema) load() {
 	a.aliases = make(map[string]string, len(a.given))
 	for other, real := range a.given {
 		a.aliases[strings.ToLower(other)] = real
@@ -47,7 +56,7 @@ func (a *argSchema) load() {
 
 // prepare returns the arguments with parameter names and types put right, or every
 // problem that is left.
-func (a *argSchema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
+func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
 	a.loaded.Do(a.load)
 	v, err := decodeArgs(raw)
 	if err != nil {
@@ -77,7 +86,7 @@ func (a *argSchema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
 }
 
 // lastWord asks the library, which takes a json.Number for a string.
-func (a *argSchema) lastWord(raw json.RawMessage, w *argWalk) {
+func (a *schema) lastWord(raw json.RawMessage, w *argWalk) {
 	var plain map[string]any
 	if a.resolved == nil || json.Unmarshal(raw, &plain) != nil {
 		return
@@ -109,7 +118,7 @@ func encodeArgs(v any) json.RawMessage {
 }
 
 // rename gives parameters under another name, or in another case, their real one.
-func (a *argSchema) rename(args map[string]any, w *argWalk) {
+func (a *schema) rename(args map[string]any, w *argWalk) {
 	for name, v := range args {
 		if _, ok := a.root.Properties[name]; ok {
 			continue
@@ -127,7 +136,7 @@ func (a *argSchema) rename(args map[string]any, w *argWalk) {
 }
 
 // wrap makes objects of the bare strings in lists of objects.
-func (a *argSchema) wrap(args map[string]any, w *argWalk) {
+func (a *schema) wrap(args map[string]any, w *argWalk) {
 	for name, property := range a.bare {
 		list, _ := args[name].([]any)
 		for i, v := range list {
@@ -172,7 +181,7 @@ type argWalk struct {
 }
 
 func (w *argWalk) problem(path, format string, args ...any) {
-	if len(w.problems) > maxProblems {
+	if len(w.problems) > MaxProblems {
 		return
 	}
 	text := fmt.Sprintf(format, args...)
@@ -185,16 +194,18 @@ func (w *argWalk) problem(path, format string, args ...any) {
 func (w *argWalk) object(s *jsonschema.Schema, obj map[string]any, path string) {
 	for _, name := range s.Required {
 		if _, ok := obj[name]; !ok {
-			w.problem(join(path, name), "missing required parameter%s", describe(s.Properties[name]))
+			w.problem(join(path, name), "missing required parameter%s",
+				describe(s.Properties[name]))
 		}
 	}
-	for _, name := range sortedKeys(obj) {
+	for _, name := range slices.Sorted(maps.Keys(obj)) {
 		p, ok := s.Properties[name]
 		switch {
 		case ok:
 			w.property(s, p, obj, name, path)
 		case isFalse(s.AdditionalProperties) && len(s.PatternProperties) == 0:
-			w.problem(join(path, name), "unknown parameter; known are %s", strings.Join(sortedKeys(s.Properties), ", "))
+			w.problem(join(path, name), "unknown parameter; known are %s",
+				strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
 		case s.AdditionalProperties != nil && len(s.PatternProperties) == 0:
 			obj[name] = w.value(s.AdditionalProperties, obj[name], join(path, name))
 		}
@@ -203,7 +214,8 @@ func (w *argWalk) object(s *jsonschema.Schema, obj map[string]any, path string) 
 
 // property checks one property; an optional one that is null counts as absent.
 func (w *argWalk) property(s, p *jsonschema.Schema, obj map[string]any, name, path string) {
-	if obj[name] == nil && len(types(p)) > 0 && !slices.Contains(types(p), "null") && !slices.Contains(s.Required, name) {
+	if obj[name] == nil && len(types(p)) > 0 && !slices.Contains(types(p), "null") &&
+		!slices.Contains(s.Required, name) {
 		delete(obj, name)
 		w.changed = true
 		return
@@ -215,13 +227,18 @@ func (w *argWalk) value(s *jsonschema.Schema, v any, path string) any {
 	if want := types(s); len(want) > 0 && !fits(want, v) {
 		c, ok := coerce(want, v)
 		if !ok {
-			w.problem(path, "must be %s, got %s%s", strings.Join(want, " or "), kindOf(v), hint(want, v))
+			w.problem(path, "must be %s, got %s%s", strings.Join(want, " or "), kindOf(v),
+				hint(want, v))
 			return v
 		}
 		v, w.changed = c, true
 	}
-	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return jsonschema.Equal(e, plainNumber(v)) }) {
-		w.problem(path, "must be one of %s, got %s", encodeArgs(s.Enum), quoteShort(string(encodeArgs(v))))
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool {
+		return jsonschema.Equal(e,
+			plainNumber(v))
+	}) {
+		w.problem(path, "must be one of %s, got %s", encodeArgs(s.Enum),
+			Quote(string(encodeArgs(v))))
 		return v
 	}
 	switch v := v.(type) {
@@ -318,7 +335,8 @@ func coerceTo(t string, v any) (any, bool) {
 	switch t {
 	case "integer", "number":
 		n := json.Number(trimmed)
-		if f, err := n.Float64(); isString && err == nil && json.Valid([]byte(trimmed)) && (t == "number" || f == float64(int64(f))) {
+		if f, err := n.Float64(); isString && err == nil && json.Valid([]byte(trimmed)) &&
+			(t == "number" || f == float64(int64(f))) {
 			return n, true
 		}
 	case "boolean":
@@ -350,7 +368,8 @@ func coerceNested(t, text string, v any) (any, bool) {
 
 func hint(want []string, v any) string {
 	s, ok := v.(string)
-	if ok && (slices.Contains(want, "array") || slices.Contains(want, "object")) && strings.ContainsAny(s, "[{") {
+	if ok && (slices.Contains(want, "array") || slices.Contains(want, "object")) &&
+		strings.ContainsAny(s, "[{") {
 		return "; it looks like JSON inside a string: send the value itself"
 	}
 	return ""
@@ -370,18 +389,10 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func quoteShort(s string) string {
-	if len(s) > maxQuote {
-		return strings.ToValidUTF8(s[:maxQuote], "") + "…"
+// Quote shortens bad input to what a result quotes of it.
+func Quote(s string) string {
+	if len(s) > MaxQuote {
+		return strings.ToValidUTF8(s[:MaxQuote], "") + "…"
 	}
 	return s
 }

@@ -1,0 +1,27 @@
+package tool
+
+// Subject is what a permission request is about. The approver shows it to the user and matches
+// rules against it.
+type Subject struct {
+	Kind    SubjectKind
+	Title   string   // "Run go test ./..."
+	Command string   // kind command: the exact text
+	Cwd     string   // kind command
+	Paths   []string // absolute paths or URIs concerned
+	Name    string   // kind mcp: the tool's name here; kind network: host
+	Origin  string   // kind mcp: "server/tool", each by its own name
+	Unboxed bool     // kind command: the model asks to run it outside the sandbox
+}
+
+// SubjectKind names what a permission is about.
+type SubjectKind string
+
+// The kinds of subjects.
+const (
+	SubjectCommand SubjectKind = "command"
+	SubjectEdit    SubjectKind = "edit"
+	SubjectRead    SubjectKind = "read"
+	SubjectMCP     SubjectKind = "mcp"
+	SubjectNetwork SubjectKind = "network"
+	SubjectTrust   SubjectKind = "trust"
+)
