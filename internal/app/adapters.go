@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
@@ -98,7 +98,7 @@ type questioner func(ctx context.Context, q host.Question) (host.Answer, error)
 // grants are the policy's grants on the wire.
 type grants struct{ engine *policy.Engine }
 
-var _ rpc.Grants = grants{}
+var _ agentapi.Grants = grants{}
 
 func (g grants) List() []wire.Grant {
 	out := []wire.Grant{}
@@ -111,7 +111,7 @@ func (g grants) List() []wire.Grant {
 func (g grants) Revoke(id string) error {
 	found, err := g.engine.Revoke(id)
 	if err == nil && !found {
-		return fmt.Errorf("no grant %s: %w", id, rpc.ErrNotFound)
+		return fmt.Errorf("no grant %s: %w", id, agentapi.ErrNotFound)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ type jobs struct {
 	redact   *policy.Redactor
 }
 
-var _ rpc.Jobs = jobs{}
+var _ agentapi.Jobs = jobs{}
 
 func (j jobs) List(sessionID string) []wire.Job {
 	out := []wire.Job{}
@@ -143,7 +143,7 @@ func (j jobs) Kill(id string) error { return notFound(j.jobs.Kill(id)) }
 
 func notFound(err error) error {
 	if errors.Is(err, tools.ErrUnknownJob) {
-		return fmt.Errorf("%w: %w", err, rpc.ErrNotFound)
+		return fmt.Errorf("%w: %w", err, agentapi.ErrNotFound)
 	}
 	return err
 }
@@ -192,12 +192,12 @@ func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 // agents reach running sub-agents.
 type agents struct{ tool *subagent.Tool }
 
-var _ rpc.Agents = agents{}
+var _ agentapi.Agents = agents{}
 
 func (a agents) Steer(_, itemID string, r agent.SteerRequest) (agent.SteerOutcome, error) {
 	out, ok, err := a.tool.Steer(itemID, r)
 	if !ok {
-		return out, fmt.Errorf("no sub-agent runs for item %s: %w", itemID, rpc.ErrNotFound)
+		return out, fmt.Errorf("no sub-agent runs for item %s: %w", itemID, agentapi.ErrNotFound)
 	}
 	return out, err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/project"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
@@ -79,7 +80,7 @@ type coreOptions struct {
 }
 
 // newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
-func newCore(init rpc.Init, o coreOptions) (*rpc.Core, error) {
+func newCore(init rpc.Init, o coreOptions) (*agentapi.Core, error) {
 	warn := newNotices(o.log, o.redact, init.Editor.Notice)
 	d := &daemon{
 		log: o.log, redact: o.redact, editor: init.Editor, notices: warn, plans: newPlanApprovals(),
@@ -215,8 +216,8 @@ func (d *daemon) jobsOf() jobs {
 }
 
 // core hands the parts to the server.
-func (d *daemon) core() *rpc.Core {
-	return &rpc.Core{
+func (d *daemon) core() *agentapi.Core {
+	return &agentapi.Core{
 		ViewDir:   d.folders.file("views"),
 		Host:      d.host,
 		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live,

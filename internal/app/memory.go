@@ -12,14 +12,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/memory"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 // memories is the memory store on the wire.
 type memories struct{ store *memory.Store }
 
-var _ rpc.Memory = memories{}
+var _ agentapi.Memory = memories{}
 
 func (d *daemon) openMemory() *memory.Store {
 	return memory.Open(memory.Options{Path: d.folders.file("memory.db"), Root: d.folders.root, Redact: d.redact.Bytes, Log: d.log, Embedder: d.embedder})
@@ -133,7 +133,7 @@ func (m memories) Delete(ctx context.Context, key, scope string) error {
 
 func memoryError(err error) error {
 	if errors.Is(err, memory.ErrNotFound) {
-		return fmt.Errorf("%w: %w", err, rpc.ErrNotFound)
+		return fmt.Errorf("%w: %w", err, agentapi.ErrNotFound)
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
@@ -57,7 +58,7 @@ func ServeLSPWith(
 	c.wrapChild = wrapChild
 	err := rpc.Serve(ctx, rpc.Options{
 		In: unblockedIn(o.In), Out: unblockedOut(o.Out), Log: c.log, Version: o.Version,
-		Start: func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
+		Start: func(_ context.Context, init rpc.Init) (*agentapi.Core, error) {
 			return newCore(init, c)
 		},
 	})
@@ -73,7 +74,7 @@ func ServeACP(ctx context.Context, o Options) error {
 	core := func(ctx context.Context, opts rpc.Options, terminal acp.Terminal) error {
 		c := c
 		c.terminal = terminal
-		opts.Start = func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
+		opts.Start = func(_ context.Context, init rpc.Init) (*agentapi.Core, error) {
 			return newCore(init, c)
 		}
 		return rpc.Serve(ctx, opts)

@@ -12,6 +12,22 @@ func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context 
 	return context.WithValue(ctx, answerKey{}, whenAnswered)
 }
 
+type letGoKey struct{}
+
+// WithLetGo returns a context for a request whose held notifications letGo lets pass before its
+// answer.
+func WithLetGo(ctx context.Context, letGo func()) context.Context {
+	return context.WithValue(ctx, letGoKey{}, letGo)
+}
+
+// LetGo lets pass what waits for the answer of the request of ctx, because the answer comes only at
+// the end of what it causes. Outside of a request it does nothing.
+func LetGo(ctx context.Context) {
+	if letGo, ok := ctx.Value(letGoKey{}).(func()); ok && letGo != nil {
+		letGo()
+	}
+}
+
 // HoldFor keeps a session's notifications back until the request of ctx is answered. Outside of a
 // request, or where the session is not loaded, it does nothing.
 func (h *Host) HoldFor(ctx context.Context, sessionID string) {

@@ -194,19 +194,19 @@ func (q *Questions) put(questions ...*Open) {
 // reportEnd notifies the subscribers as soon as a question needs no answer although a client still
 // shows it. wait ends the question and returns when they were notified.
 func (q *Questions) reportEnd(r *round, o *Open) (wait func()) {
-	reported := make(chan struct{})
-	stop := context.AfterFunc(o.ctx, func() {
-		defer close(reported)
+	var once sync.Once
+	report := func() {
 		if (!o.settled() || q.sharedBy(r)) && q.host != nil {
 			q.host.CloseQuestion(o.SessionID, o.ID)
 		}
-	})
+	}
+	stop := context.AfterFunc(o.ctx, func() { once.Do(report) })
 	return func() {
-		if stop() {
-			o.end()
-			return
+		stop()
+		if o.ctx.Err() != nil {
+			once.Do(report) // waits for one that has begun
 		}
-		<-reported
+		o.end()
 	}
 }
 

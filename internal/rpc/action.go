@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -85,7 +86,7 @@ func (s *server) sourceActions() (out []codeAction) {
 			add("Agent asks: "+short(a.text)+": "+title, "agent.answer", map[string]any{"requestId": a.id, "text": title})
 		}
 	}
-	l := s.sessions.loaded(s.sessions.currentID())
+	l := s.api.Loaded(s.api.Current())
 	if l == nil {
 		return out
 	}
@@ -108,10 +109,11 @@ func (s *server) sourceActions() (out []codeAction) {
 func fixes(p *documentParams) (out []codeAction) {
 	for _, raw := range p.Context.Diagnostics {
 		var d wire.Diagnostic
-		if decodeParams(raw, &d) != nil || d.Message == "" || d.Source == diagnosticSource {
+		if agentapi.DecodeParams(raw, &d) != nil || d.Message == "" || d.Source == diagnosticSource {
 			continue
 		}
-		at := workspace.Range{Start: workspace.Position(d.Range.Start), End: workspace.Position(d.Range.End)}
+		from, to := workspace.Position(d.Range.Start), workspace.Position(d.Range.End)
+		at := workspace.Range{Start: from, End: to}
 		text := fmt.Sprintf("Fix this problem on line %d: %s", d.Range.Start.Line+1, d.Message)
 		title := "Agent: fix " + short(d.Message)
 		out = append(out, codeAction{Title: title, Kind: "quickfix", Diagnostics: []json.RawMessage{raw}, Command: promptAbout(p, title, text, at)})

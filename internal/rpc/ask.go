@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -37,7 +38,7 @@ type answer struct {
 func (p *Peer) askQuestion(o *host.Open) {
 	id := o.SessionID
 	if id == "" {
-		id = p.s.sessions.currentID()
+		id = p.s.api.Current()
 	}
 	q := wire.AskParams{
 		RequestID: o.ID, SessionID: id, Question: o.Question.Text, Multi: o.Question.Multi,
@@ -133,7 +134,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 // told returns a channel that is closed when the client has been told of all that came before a
 // question in its session, the answer of the request that began it first.
 func (p *Peer) told(sessionID string) <-chan struct{} {
-	if h := p.s.sessions.host.Load(); h != nil {
+	if h := p.s.api.Host(); h != nil {
 		return h.Settled(sessionID)
 	}
 	return nil
@@ -170,7 +171,7 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 
 // moot says that a question no longer needs an answer.
 func (p *Peer) moot(sessionID, requestID string) {
-	if h := p.s.sessions.host.Load(); h != nil {
+	if h := p.s.api.Host(); h != nil {
 		h.CloseQuestion(sessionID, requestID)
 	}
 }
@@ -257,7 +258,7 @@ func (p *Peer) answerMessage(id, title string) error {
 			continue
 		}
 		if !slices.Contains(a.titles, title) {
-			return invalid("text", "%q is not one of the answers %q", title, a.titles)
+			return agentapi.Invalid("text", "%q is not one of the answers %q", title, a.titles)
 		}
 		select {
 		case a.reply <- answer{raw: encode(map[string]any{"title": title})}:
@@ -265,5 +266,5 @@ func (p *Peer) answerMessage(id, title string) error {
 		}
 		return nil
 	}
-	return fail(wire.CodeNotFound, "no question is waiting for an answer")
+	return agentapi.Fail(wire.CodeNotFound, "no question is waiting for an answer")
 }

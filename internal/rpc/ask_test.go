@@ -21,7 +21,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	var made wire.SessionNewResult
 	c.call("agent/session/new", map[string]any{}, &made)
-	h := c.peer.s.sessions.host.Load()
+	h := c.peer.s.api.Host()
 	release := heldBack(h, made.SessionID) // as while a prompt is being answered
 	h.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
 	asked := make(chan host.Answer)

@@ -5,25 +5,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
 // lenient are the rules by which a client's JSON is read.
 var lenient = jsonrpc.Lenient
 
 // codec is what the connection encodes and decodes with.
-var codec = jsonrpc.Codec{
-	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, lenient) },
-	Decode: func(data []byte, v any) error { return jsonv2.Unmarshal(data, v, lenient) },
-}
+var codec = agentapi.Codec
 
-func encode(v any) []byte {
-	data, err := codec.Marshal(v)
-	if err != nil {
-		// Our own structs always encode; what a tool hands over as raw JSON may not.
-		return nil
-	}
-	return data
-}
+func encode(v any) []byte { return agentapi.Encode(v) }
 
 // object reads a JSON object whose fields may have any type: what does not fit counts as absent.
 type object map[string]jsontext.Value

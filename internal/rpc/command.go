@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -74,7 +75,7 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 	params := objectFrom(raw)
 	var args commandArgs
 	if list := params.objects("arguments"); len(list) > 0 {
-		if err := decodeParams(encode(list[0]), &args); err != nil {
+		if err := agentapi.DecodeParams(encode(list[0]), &args); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +88,7 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 	case "agent.prompt":
 		return s.promptCommand(ctx, args)
 	case "agent.newSession":
-		return s.sessionNew(ctx, &wire.SessionNewParams{})
+		return s.api.SessionNew(ctx, &wire.SessionNewParams{})
 	case "agent.acceptAll":
 		return s.decideAll(ctx, workspace.Accept, args)
 	case "agent.rejectAll":
@@ -99,18 +100,18 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 	case "agent.showDiff":
 		return s.showDiff(ctx, args)
 	case "agent.steer", "agent.abort", "agent.continue", "agent.undoLast", "agent.showTranscript":
-		id := s.sessions.currentID()
+		id := s.api.Current()
 		if id == "" {
 			return nil, noSession(name)
 		}
 		return s.sessionCommand(ctx, name, id, args)
 	default:
-		return nil, invalid("command", "unknown command %q; the commands are %v", name, commandNames)
+		return nil, agentapi.Invalid("command", "unknown command %q; the commands are %v", name, commandNames)
 	}
 }
 
 func noSession(name string) error {
-	return fail(wire.CodeUnknownSession, "%s: there is no session yet; start one with agent.prompt", name)
+	return agentapi.Fail(wire.CodeUnknownSession, "%s: there is no session yet; start one with agent.prompt", name)
 }
 
 func (s *server) sessionCommand(ctx context.Context, name, id string, args commandArgs) (any, error) {
@@ -145,7 +146,7 @@ func (s *server) promptCommand(ctx context.Context, args commandArgs) (any, erro
 	if uri != "" {
 		p.Context = &wire.PromptContext{URI: uri, Selection: wireRangeOf(span)}
 	}
-	return s.prompt(ctx, p)
+	return s.api.Prompt(ctx, p)
 }
 
 // steerCommand steers with the text, else with the selected one.
@@ -157,7 +158,7 @@ func (s *server) steerCommand(ctx context.Context, id string, args commandArgs) 
 			return nil, err
 		}
 	}
-	return s.steer(ctx, &wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)})
+	return s.api.Steer(ctx, &wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)})
 }
 
 // meant is the document and range that a command is about: those that it names, else those
@@ -202,13 +203,13 @@ func wireRangeOf(r *workspace.Range) *wire.Range {
 
 // continueCommand runs a turn to its end. Cancelling the request aborts it.
 func (s *server) continueCommand(ctx context.Context, id string) (any, error) {
-	r, err := s.continueTurn(ctx, &wire.SessionParams{SessionID: id})
+	r, err := s.api.ContinueTurn(ctx, &wire.SessionParams{SessionID: id})
 	if err != nil {
 		return nil, err
 	}
-	turn, err := s.turnWait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
-	if errors.Is(err, errCancelled) || errors.Is(err, context.Canceled) {
-		if l := s.sessions.loaded(id); l != nil {
+	turn, err := s.api.TurnWait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
+	if errors.Is(err, agentapi.ErrCancelled) || errors.Is(err, context.Canceled) {
+		if l := s.api.Loaded(id); l != nil {
 			_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: r.TurnID}) // it may have ended meanwhile
 		}
 	}
@@ -220,7 +221,7 @@ func (s *server) decideAll(ctx context.Context, action workspace.Action, args co
 	ids := []string{args.ProposalID}
 	if args.ProposalID == "" {
 		ids = nil
-		for _, p := range s.core.Workspace.Undecided(s.sessions.currentID(), args.TextDocument.URI) {
+		for _, p := range s.core.Workspace.Undecided(s.api.Current(), args.TextDocument.URI) {
 			ids = append(ids, p.ID)
 		}
 	}
@@ -239,7 +240,7 @@ func (s *server) decideAll(ctx context.Context, action workspace.Action, args co
 }
 
 // errNoHunk says that there is nothing to decide.
-var errNoHunk = fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
+var errNoHunk = agentapi.Fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
 
 // decideHunk decides the named hunk, else the first pending one at the selection, in the last
 // document, or of the session.
@@ -250,7 +251,7 @@ func (s *server) decideHunk(ctx context.Context, action workspace.Action, args c
 	uri, span := s.meant(args)
 	proposal, hunk := firstWithin(s.pendingHunks(uri), span)
 	if hunk == "" {
-		proposal, hunk = firstPending(s.core.Workspace.Undecided(s.sessions.currentID(), ""))
+		proposal, hunk = firstPending(s.core.Workspace.Undecided(s.api.Current(), ""))
 	}
 	if hunk == "" {
 		return nil, errNoHunk
@@ -285,7 +286,7 @@ func firstPending(proposals []workspace.Proposal) (proposalID, hunkID string) {
 }
 
 func (s *server) decide(ctx context.Context, proposalID, hunkID string, action workspace.Action, comment string) (wire.ProposalResolveResult, error) {
-	return s.proposalResolve(ctx, &wire.ProposalResolveParams{
+	return s.api.ProposalResolve(ctx, &wire.ProposalResolveParams{
 		ProposalID: proposalID, Comment: comment,
 		Decisions: []wire.Decision{{HunkID: hunkID, Action: string(action)}},
 	})
@@ -295,9 +296,9 @@ func (s *server) decide(ctx context.Context, proposalID, hunkID string, action w
 func (s *server) undoLast(ctx context.Context, id string) (any, error) {
 	checkpoint := s.undoable(id)
 	if checkpoint == "" {
-		return nil, fail(wire.CodeUnknownCheckpoint, "nothing to undo: the agent has changed no file in this session")
+		return nil, agentapi.Fail(wire.CodeUnknownCheckpoint, "nothing to undo: the agent has changed no file in this session")
 	}
-	return s.checkpointRestore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
+	return s.api.CheckpointRestore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
 }
 
 // undoable is the newest checkpoint that can be taken back, "" if there is none. One without files only names what

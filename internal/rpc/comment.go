@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -157,15 +158,15 @@ func (s *server) savedComments(uri string) {
 		turn.enter()
 		defer turn.leave()
 		p := &wire.PromptParams{Prompt: textPrompt(commentPrompt(comments)), Context: &wire.PromptContext{URI: uri}}
-		if _, err := s.prompt(s.ctx, p); err != nil {
-			s.peer.Message(messageError, "agent-lsp: "+wireError(err).Error())
+		if _, err := s.api.Prompt(s.ctx, p); err != nil {
+			s.peer.Message(messageError, "agent-lsp: "+agentapi.WireError(err).Error())
 		}
 	})
 }
 
 // commentsOn is the setting aiComments in force.
 func (s *server) commentsOn() string {
-	if l := s.sessions.loaded(s.sessions.currentID()); l != nil {
+	if l := s.api.Loaded(s.api.Current()); l != nil {
 		return l.Config().AIComments
 	}
 	config, _, err := s.core.Settings.Session(nil)
@@ -193,5 +194,5 @@ func (s *server) impliedPrompt(ctx context.Context, uri string, span *workspace.
 			return text, nil
 		}
 	}
-	return "", invalid("text", "is missing: name one, select what you want to say, or write a comment that ends in AI!")
+	return "", agentapi.Invalid("text", "is missing: name one, select what you want to say, or write a comment that ends in AI!")
 }

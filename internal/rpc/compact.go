@@ -2,9 +2,9 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -15,8 +15,8 @@ func (s *server) asksToCompact(ctx context.Context, text string) (instructions s
 	if len(words) == 0 || words[0] != "/compact" {
 		return "", false
 	}
-	if s.core.Expand != nil {
-		if _, own := s.core.Expand(ctx, s.sessions.currentID(), text); own {
+	if s.api.Core().Expand != nil {
+		if _, own := s.api.Core().Expand(ctx, s.api.Current(), text); own {
 			return "", false
 		}
 	}
@@ -25,22 +25,14 @@ func (s *server) asksToCompact(ctx context.Context, text string) (instructions s
 
 // compactCommand answers when the conversation is shorter, and says what that brought.
 func (s *server) compactCommand(ctx context.Context, instructions string) (any, error) {
-	id := s.sessions.currentID()
+	id := s.api.Current()
 	if id == "" {
 		return nil, noSession("/compact")
 	}
-	r, err := s.compact(ctx, &wire.CompactParams{SessionID: id, Instructions: instructions})
+	r, err := s.api.Compact(ctx, &wire.CompactParams{SessionID: id, Instructions: instructions})
 	if err != nil {
 		return nil, err
 	}
-	s.peer.Message(messageInfo, Compacted(r))
+	s.peer.Message(messageInfo, agentapi.Compacted(r))
 	return r, nil
-}
-
-// Compacted says in a sentence what making a conversation shorter has brought.
-func Compacted(r wire.CompactResult) string {
-	if r.TokensAfter >= r.TokensBefore {
-		return fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
-	}
-	return fmt.Sprintf("The conversation now has %d tokens instead of %d.", r.TokensAfter, r.TokensBefore)
 }

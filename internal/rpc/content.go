@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -52,7 +54,7 @@ func (s *server) textDocumentContent(_ context.Context, p *contentParams) (conte
 func (s *server) content(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
-		return "", invalid("uri", "%v", err)
+		return "", agentapi.Invalid("uri", "%v", err)
 	}
 	name := strings.TrimPrefix(u.Path+u.Opaque, "/")
 	id, rest, _ := strings.Cut(name, "/")
@@ -66,7 +68,7 @@ func (s *server) content(uri string) (string, error) {
 		n, _, _ := strings.Cut(rest, "/")
 		return s.side(id, n, u.Scheme == schemeProposed)
 	}
-	return "", invalid("uri", "%q is not a document of agent-lsp", uri)
+	return "", agentapi.Invalid("uri", "%q is not a document of agent-lsp", uri)
 }
 
 // side is one side of the n-th file of a proposal.
@@ -77,7 +79,7 @@ func (s *server) side(proposalID, n string, proposed bool) (string, error) {
 	}
 	i, err := strconv.Atoi(n)
 	if err != nil || i < 0 || i >= len(p.Files) {
-		return "", invalid("uri", "the proposal %s has no file %q", proposalID, n)
+		return "", agentapi.Invalid("uri", "the proposal %s has no file %q", proposalID, n)
 	}
 	before, after, err := s.core.Workspace.Sides(proposalID, p.Files[i].URI)
 	switch {
@@ -146,7 +148,7 @@ func (s *server) reachable(uri string) (string, error) {
 // writeView writes a document into the state directory.
 func (s *server) writeView(uri string) (string, error) {
 	if s.core.ViewDir == "" {
-		return "", s.need("a place for views", false)
+		return "", errors.New("this agent-lsp was built without a place for views")
 	}
 	text, err := s.content(uri)
 	if err != nil {
@@ -159,7 +161,7 @@ func (s *server) writeView(uri string) (string, error) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		return "", fmt.Errorf("showing %s: %w", name, err)
 	}
-	return pathToURI(name), nil
+	return agentapi.PathToURI(name), nil
 }
 
 // viewName is the file name of a document of ours; it ends as the document's does.
@@ -188,7 +190,7 @@ func (s *server) showTranscript(ctx context.Context, id string) (any, error) {
 func (s *server) showDiff(ctx context.Context, args commandArgs) (any, error) {
 	id := args.ProposalID
 	if id == "" {
-		id, _ = firstPending(s.core.Workspace.Undecided(s.sessions.currentID(), ""))
+		id, _ = firstPending(s.core.Workspace.Undecided(s.api.Current(), ""))
 	}
 	if id == "" {
 		return nil, errNoHunk

@@ -1,6 +1,9 @@
 package rpc
 
-import "github.com/agent-lsp/agent-lsp/internal/workspace"
+import (
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
 
 // The params of document notifications, read leniently and without LSP's unions.
 type (
@@ -35,7 +38,7 @@ type (
 func (s *server) didOpen(p *didOpenParams) error {
 	d := p.TextDocument
 	if d.URI == "" {
-		return invalid("textDocument.uri", "is missing")
+		return agentapi.Invalid("textDocument.uri", "is missing")
 	}
 	defer s.hints.documentOpened(d.URI)
 	s.place.touched(d.URI)
@@ -44,7 +47,7 @@ func (s *server) didOpen(p *didOpenParams) error {
 
 func (s *server) didChange(p *didChangeParams) error {
 	if p.TextDocument.URI == "" {
-		return invalid("textDocument.uri", "is missing")
+		return agentapi.Invalid("textDocument.uri", "is missing")
 	}
 	changes := make([]workspace.ContentChange, len(p.ContentChanges))
 	for i, c := range p.ContentChanges {

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -53,7 +54,7 @@ func callsOnce(tools ...string) fakeModel {
 }
 
 // editTool proposes that the file holds two lines more.
-func editTool(core func() *Core, path string) toolFunc {
+func editTool(core func() *agentapi.Core, path string) toolFunc {
 	return toolFunc{name: "edit", run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		ws := core().Workspace
 		ref, err := ws.Resolve(call.Cwd, path)
@@ -93,7 +94,7 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
 	r := c.prompt("", "edit it")
 	m, created := c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	var p wire.ProposalCreated
@@ -161,7 +162,7 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
 	r := c.prompt("", "edit it")
 	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
@@ -183,7 +184,7 @@ func (a askPolicy) Approve(ctx context.Context, req agent.ApprovalRequest) (agen
 		return agent.Decision{Allow: true}, nil
 	}
 	req.Waiting()
-	replies := a.peer.s.sessions.host.Load().Questions().Ask(ctx, []policy.Question{{
+	replies := a.peer.s.api.Host().Questions().Ask(ctx, []policy.Question{{
 		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run it", Reason: "it is a command",
 		Subject: *req.Subject, Options: []policy.Option{
 			{ID: "yes", Name: "Allow once", Kind: policy.AllowOnce}, {ID: "no", Name: "Reject", Kind: policy.RejectOnce},
@@ -283,7 +284,7 @@ func TestAbortWhileAQuestionIsUnanswered(t *testing.T) {
 	c := asking2(t, false)
 	r := c.prompt("", "run it")
 	m, _ := c.wait("the question", isMethod(wire.MethodRequestPermission))
-	uri := pathToURI(filepath.Join(c.core.Workspace.Roots("")[0], "b.txt"))
+	uri := agentapi.PathToURI(filepath.Join(c.core.Workspace.Roots("")[0], "b.txt"))
 	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "version": 1, "languageId": "text", "text": "x"}})
 	c.notify("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": uri, "version": 2}, "contentChanges": []any{map[string]any{"text": "changed"}}})
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
@@ -306,7 +307,7 @@ func TestAbortWhileAQuestionIsUnanswered(t *testing.T) {
 func TestDocumentsKeepTheirOrder(t *testing.T) {
 	root := t.TempDir()
 	c := claimed(t, harnessOptions{root: root})
-	uri := pathToURI(filepath.Join(root, "o.txt"))
+	uri := agentapi.PathToURI(filepath.Join(root, "o.txt"))
 	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "version": 0, "text": ""}})
 	var want strings.Builder
 	for i := range 500 {

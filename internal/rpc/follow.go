@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -30,7 +31,7 @@ func (f *follower) watch(sessionID string, e agent.Event) {
 	if it == nil || it.Call == nil || len(it.Call.Locations) == 0 || it.ParentID != "" { // sub-agents work beside each other
 		return
 	}
-	at := itemTo(*it).Locations[0]
+	at := agentapi.ItemTo(*it).Locations[0]
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if it.ID == f.item && at.URI == f.last.URI && (at.Range == nil || f.last.Range != nil && *at.Range == *f.last.Range) {
@@ -59,7 +60,7 @@ func itemOf(e agent.Event) *agent.Item {
 // show asks the editor for one place after the other, until none waits.
 func (f *follower) show() {
 	for p := f.take(); p != nil; p = f.take() {
-		if l := f.s.sessions.loaded(p.sessionID); l == nil || !l.Config().Follow {
+		if l := f.s.api.Loaded(p.sessionID); l == nil || !l.Config().Follow {
 			continue
 		}
 		if _, err := f.s.peer.EditorReveal(f.s.ctx, p.params); err != nil {

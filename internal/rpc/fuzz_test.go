@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -125,18 +126,18 @@ func fuzzRequests(t *testing.T, methods []string, script string) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")},
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
 		opts:   func(o *Options) { o.Log = slog.New(log) },
 		core:   func(core *testCore) { core.ViewDir = filepath.Join(root, ".views") },
 		answer: func(m msg) any { return map[string]any{"applied": false, "declined": true} }})
-	c.notify(methodDidOpen, map[string]any{"textDocument": map[string]any{"uri": pathToURI(path), "languageId": "text", "version": 1, "text": tenLines}})
+	c.notify(methodDidOpen, map[string]any{"textDocument": map[string]any{"uri": agentapi.PathToURI(path), "languageId": "text", "version": 1, "text": tenLines}})
 	turn := c.prompt("", "edit it")
 	m, _ := c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	var p wire.ProposalCreated
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("$S", turn.SessionID, "$T", turn.TurnID, "$P", p.Proposal.ProposalID, "$U", pathToURI(path))
+	fill := strings.NewReplacer("$S", turn.SessionID, "$T", turn.TurnID, "$P", p.Proposal.ProposalID, "$U", agentapi.PathToURI(path))
 	asked := map[string]string{}
 	for _, line := range strings.SplitN(script, "\n", 30) {
 		if line == "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -85,7 +86,7 @@ func (plainSettings) Session(own json.RawMessage) (config.Config, []string, erro
 	if len(own) == 0 {
 		return c, nil, nil
 	}
-	return c, nil, decodeParams(own, &c)
+	return c, nil, agentapi.DecodeParams(own, &c)
 }
 func (plainSettings) Merge(own, changes json.RawMessage) (json.RawMessage, error) {
 	return changes, nil
@@ -105,13 +106,13 @@ type testClient struct {
 	closing sync.Once
 	answers func(msg) any
 	read    chan struct{} // closed when all is read; nil where nobody reads
-	core    *Core
+	core    *agentapi.Core
 	peer    *Peer
 }
 
 // testCore is what a connection's Core and its host are made of.
 type testCore struct {
-	Core
+	agentapi.Core
 	host.Options
 }
 
@@ -144,7 +145,7 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	outR, outW := io.Pipe()
 	c := &testClient{t: t, answers: h.answer, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
 	opts := Options{In: inR, Out: outW, Version: "test", Log: slog.New(slog.DiscardHandler)}
-	opts.Start = func(_ context.Context, in Init) (*Core, error) { return c.build(h, in) }
+	opts.Start = func(_ context.Context, in Init) (*agentapi.Core, error) { return c.build(h, in) }
 	if h.opts != nil {
 		h.opts(&opts)
 	}
@@ -157,7 +158,7 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	return c
 }
 
-func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
+func (c *testClient) build(h harnessOptions, in Init) (*agentapi.Core, error) {
 	c.peer = in.Editor.(*Peer)
 	tools, err := tool.NewRegistry(h.tools...)
 	if err != nil {
@@ -165,7 +166,7 @@ func (c *testClient) build(h harnessOptions, in Init) (*Core, error) {
 	}
 	library := session.Open(h.dir)
 	ws := workspace.New(workspace.Options{Client: in.Editor, WorkingDir: h.root, OnProposal: func(e workspace.ProposalEvent) { c.core.Host.ProposalChanged(e) }, OnNotice: in.Editor.Notice})
-	core := &testCore{Core: Core{
+	core := &testCore{Core: agentapi.Core{
 		Workspace: ws, Library: library, Settings: plainSettings{},
 		Close: func(context.Context) error { ws.Close(); return library.Close() },
 	}, Options: host.Options{
@@ -368,7 +369,7 @@ func (c *testClient) initialize(root string, claims map[string]any) {
 	}
 	params := map[string]any{"capabilities": caps}
 	if root != "" {
-		params["rootUri"] = pathToURI(root)
+		params["rootUri"] = agentapi.PathToURI(root)
 	}
 	c.call("initialize", params, nil)
 	c.notify("initialized", map[string]any{})

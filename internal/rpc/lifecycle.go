@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -73,11 +74,11 @@ type client struct {
 // because a client that gets one of them wrong should still be served.
 func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	if s.core != nil {
-		return nil, fail(wire.CodeInvalidRequest, "initialize was sent twice")
+		return nil, agentapi.Fail(wire.CodeInvalidRequest, "initialize was sent twice")
 	}
 	params := objectFrom(raw)
 	if params == nil {
-		return nil, fail(wire.CodeInvalidParams, "params: initialize needs an object")
+		return nil, agentapi.Fail(wire.CodeInvalidParams, "params: initialize needs an object")
 	}
 	s.client = clientFrom(params)
 	core, err := s.opts.Start(s.ctx, s.init(params))
@@ -90,7 +91,7 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	}
 	core.Workspace.SetRoots(s.client.folders)
 	s.core = core
-	s.sessions.host.Store(core.Host)
+	s.api.Open(core)
 	s.detach = core.Host.Questions().Attach(s.peer)
 	core.Host.WatchProposals(func(e workspace.ProposalEvent) {
 		s.hints.proposalChanged(e.Proposal)
@@ -99,7 +100,7 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	if s.client.claimed {
 		s.subscribe()
 		if s.client.claims.Editor.Reveal {
-			s.sessions.host.Load().Watch((&follower{s: s}).watch)
+			s.api.Host().Watch((&follower{s: s}).watch)
 		}
 	} else {
 		s.servePlain()
@@ -246,7 +247,7 @@ func (s *server) workspaceCapabilities() map[string]any {
 // exit comes, or at the end of input.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.phase.Store(ending)
-	s.sessions.host.Load().AbortAll()
+	s.api.Host().AbortAll()
 	return nil, nil
 }
 
@@ -258,7 +259,7 @@ func (s *server) exit([]byte) error {
 
 // cancelRequest ends the context of a request. Its answer may still be a result.
 func (s *server) cancelRequest(raw []byte) error {
-	s.inbounds.cancel(jsonrpc.IDFrom(objectFrom(raw)["id"]), errCancelled)
+	s.inbounds.cancel(jsonrpc.IDFrom(objectFrom(raw)["id"]), agentapi.ErrCancelled)
 	return nil
 }
 
@@ -313,5 +314,5 @@ func (s *server) configured(section json.RawMessage) {
 	for _, n := range notices {
 		s.peer.Message(messageWarning, n)
 	}
-	s.sessions.host.Load().Reconfigured()
+	s.api.Host().Reconfigured()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -213,7 +214,7 @@ func TestAClientThatNeverReadsDoesNotHoldUpTheEnd(t *testing.T) {
 	body := func(v map[string]any) {
 		c.send(v)
 	}
-	body(map[string]any{"id": 1, "method": "initialize", "params": map[string]any{"capabilities": map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{}}}, "rootUri": pathToURI(root)}})
+	body(map[string]any{"id": 1, "method": "initialize", "params": map[string]any{"capabilities": map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{}}}, "rootUri": agentapi.PathToURI(root)}})
 	for i := range 50 {
 		body(map[string]any{"id": i + 2, "method": wire.MethodPrompt, "params": map[string]any{"prompt": "x"}})
 	}

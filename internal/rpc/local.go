@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -50,16 +51,16 @@ func (l *Local) serve(s *server) {
 func (l *Local) Call(ctx context.Context, method string, params, result any, seen func()) error {
 	s := l.server.Load()
 	if s == nil {
-		return wireError(errGone)
+		return agentapi.WireError(agentapi.ErrGone)
 	}
 	id := jsonrpc2.NewStringID("local " + strconv.FormatInt(l.asked.Add(1), 10))
 	r, reqCtx, done := s.begin(id)
 	defer done()
 	defer s.inbounds.settle(id)
 	if s.ctx.Err() != nil { // asked for after begin: the end waits for what is registered before it
-		return wireError(errGone)
+		return agentapi.WireError(agentapi.ErrGone)
 	}
-	defer context.AfterFunc(ctx, func() { r.cancel(errCancelled) })()
+	defer context.AfterFunc(ctx, func() { r.cancel(agentapi.ErrCancelled) })()
 	answer, err := s.answer(reqCtx, r, method, func() {}, func(rt *route, ctx context.Context) (any, error) { return rt.local(s, ctx, params) })
 	if err == nil {
 		err = assign(result, answer)
@@ -75,14 +76,14 @@ func (l *Local) Call(ctx context.Context, method string, params, result any, see
 func (l *Local) Wait(ctx context.Context, sessionID, messageID string) (wire.Turn, error) {
 	s := l.server.Load()
 	if s == nil {
-		return wire.Turn{}, wireError(errGone)
+		return wire.Turn{}, agentapi.WireError(agentapi.ErrGone)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(errGone) })()
-	t, err := s.turnWait(ctx, &wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
+	defer context.AfterFunc(s.ctx, func() { cancel(agentapi.ErrGone) })()
+	t, err := s.api.TurnWait(ctx, &wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
 	if err != nil {
-		return wire.Turn{}, wireError(err)
+		return wire.Turn{}, agentapi.WireError(err)
 	}
 	return t, nil
 }
@@ -92,10 +93,10 @@ func (l *Local) Wait(ctx context.Context, sessionID, messageID string) (wire.Tur
 func (l *Local) Release(ctx context.Context, sessionID string) error {
 	s := l.server.Load()
 	if s == nil {
-		return wireError(errGone)
+		return agentapi.WireError(agentapi.ErrGone)
 	}
-	if err := s.sessions.release(ctx, sessionID); err != nil {
-		return wireError(err)
+	if err := s.api.Release(ctx, sessionID); err != nil {
+		return agentapi.WireError(err)
 	}
 	return nil
 }

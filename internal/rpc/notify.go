@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
-	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // notifier turns notifications of the host into agent/* notifications of one connection.
@@ -26,7 +26,7 @@ var _ host.Subscriber = (*notifier)(nil)
 func (s *server) subscribe() {
 	s.notifier.begin.Do(func() {
 		s.notifier.attached.Store(true)
-		s.sessions.host.Load().Subscribe(s.notifier)
+		s.api.Host().Subscribe(s.notifier)
 	})
 }
 
@@ -35,7 +35,7 @@ func (s *server) subscribe() {
 func (s *server) unsubscribe() {
 	s.notifier.begin.Do(func() {})
 	s.notifier.attached.Store(false)
-	if h := s.sessions.host.Load(); h != nil {
+	if h := s.api.Host(); h != nil {
 		h.Unsubscribe(s.notifier)
 	}
 }
@@ -47,78 +47,12 @@ func (n *notifier) Notify(note host.Notification) {
 		return
 	}
 	stamp := wire.Stamp{SessionID: note.SessionID, Seq: note.Seq, Replay: note.Replay}
-	method, params := notificationTo(stamp, note.Event)
+	method, params := agentapi.Notification(stamp, note.Event)
 	if n.listener != nil {
 		n.listener.Notified(note.SessionID, method, params)
 		return
 	}
 	n.out.PutEvent(note.SessionID, notification(method, params))
-}
-
-// notificationTo is the notification of an event.
-func notificationTo(s wire.Stamp, event any) (method string, params any) {
-	switch e := event.(type) {
-	case agent.TurnStarted:
-		return wire.MethodTurnStarted,
-			wire.TurnStarted{Stamp: s, TurnID: e.TurnID, MessageIDs: nonNil(e.MessageIDs)}
-	case agent.TurnCompleted:
-		return wire.MethodTurnCompleted,
-			wire.TurnCompleted{Stamp: s, TurnID: e.Turn.TurnID, Turn: turnTo(e.Turn)}
-	case agent.ItemStarted:
-		return wire.MethodItemStarted, itemEventTo(s, e.TurnID, e.Item)
-	case agent.ItemUpdated:
-		return wire.MethodItemUpdated, itemEventTo(s, e.TurnID, e.Item)
-	case agent.ItemCompleted:
-		return wire.MethodItemCompleted, itemEventTo(s, e.TurnID, e.Item)
-	case agent.Retrying:
-		return wire.MethodRetry, retryTo(s, e)
-	case agent.Compacted:
-		return wire.MethodCompaction, compactionTo(s, e)
-	case agent.StateChanged:
-		u := updatedFrom(e.State)
-		u.Stamp = s
-		return wire.MethodSessionUpdated, u
-	case host.ConfigChanged:
-		u := updatedFrom(e.State)
-		u.Stamp, u.Config = s, encode(e.Config)
-		return wire.MethodSessionUpdated, u
-	case workspace.ProposalEvent:
-		return proposalEventTo(s, e)
-	case host.QuestionClosed:
-		return wire.MethodRequestResolved, wire.RequestResolved{Stamp: s, RequestID: e.RequestID}
-	}
-	panic("an event has no notification") // TestEveryEventHasANotification
-}
-
-func itemEventTo(s wire.Stamp, turnID string, it agent.Item) wire.ItemEvent {
-	return wire.ItemEvent{Stamp: s, TurnID: turnID, Item: itemTo(it)}
-}
-
-func retryTo(s wire.Stamp, e agent.Retrying) wire.RetryScheduled {
-	return wire.RetryScheduled{
-		Stamp: s, TurnID: e.TurnID, Attempt: e.Attempt, MaxRetries: e.MaxRetries,
-		DelayMs: e.Delay.Milliseconds(),
-		Error:   wire.RetryError{Kind: e.Kind, Message: e.Message},
-	}
-}
-
-func compactionTo(s wire.Stamp, e agent.Compacted) wire.Compaction {
-	return wire.Compaction{
-		Stamp: s, TurnID: e.TurnID, Strategy: e.Strategy,
-		TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter,
-		MessagesBefore: e.MessagesBefore, MessagesAfter: e.MessagesAfter,
-	}
-}
-
-func proposalEventTo(s wire.Stamp, e workspace.ProposalEvent) (method string, params any) {
-	p := proposalTo(e.Proposal)
-	switch e.Kind {
-	case workspace.Created:
-		return wire.MethodProposalCreated, wire.ProposalCreated{Stamp: s, Proposal: p, Diff: e.Diff}
-	case workspace.Closed:
-		return wire.MethodProposalClosed, wire.ProposalChanged{Stamp: s, Proposal: p}
-	}
-	return wire.MethodProposalUpdated, wire.ProposalChanged{Stamp: s, Proposal: p}
 }
 
 // Delta is the hot path: encoded by hand.
@@ -153,7 +87,7 @@ func (n *notifier) Replace(sessionID string, seq int64, state agent.State) bool 
 }
 
 func encodeState(sessionID string, seq int64, state agent.State) []byte {
-	u := updatedFrom(state)
+	u := agentapi.SessionUpdated(state)
 	u.SessionID, u.Seq = sessionID, seq
 	return notification(wire.MethodSessionUpdated, u)
 }
@@ -184,11 +118,4 @@ func notification(method string, params any) []byte {
 	b = append(b, `","params":`...)
 	b = append(b, body...)
 	return append(b, '}')
-}
-
-func nonNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

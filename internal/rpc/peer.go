@@ -13,6 +13,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -71,7 +72,11 @@ func (p *Peer) notify(method string, params any) {
 func (p *Peer) Features() workspace.ClientFeatures { return p.s.client.features }
 
 // ApplyEdit asks the editor to change its buffers.
-func (p *Peer) ApplyEdit(ctx context.Context, label string, e workspace.WorkspaceEdit) (workspace.ApplyReply, error) {
+func (p *Peer) ApplyEdit(
+	ctx context.Context,
+	label string,
+	e workspace.WorkspaceEdit,
+) (workspace.ApplyReply, error) {
 	var reply struct {
 		Applied       bool   `json:"applied"`
 		FailureReason string `json:"failureReason"`
@@ -176,7 +181,9 @@ func (p *Peer) Query(ctx context.Context, q host.EditorQuery) (json.RawMessage, 
 	}
 	limit := editorTimeout
 	if s := q.Settle; s != nil {
-		params.Settle = &wire.EditorSettle{URIs: nonNil(s.URIs), TimeoutMs: int(s.Timeout.Milliseconds())}
+		params.Settle = &wire.EditorSettle{
+			URIs: agentapi.NonNil(s.URIs), TimeoutMs: int(s.Timeout.Milliseconds()),
+		}
 		limit += s.Timeout // the editor waits on its own
 	}
 	var result json.RawMessage
@@ -193,7 +200,8 @@ func (p *Peer) Save(ctx context.Context, uris []string) (failed []string, offere
 		return nil, false, nil
 	}
 	var result wire.EditorSaveResult
-	err = p.editor(ctx, wire.MethodEditorSave, wire.EditorSaveParams{URIs: nonNil(uris)}, &result)
+	params := wire.EditorSaveParams{URIs: agentapi.NonNil(uris)}
+	err = p.editor(ctx, wire.MethodEditorSave, params, &result)
 	return result.Failed, true, err
 }
 
@@ -240,7 +248,12 @@ func (p *Peer) editor(ctx context.Context, method string, params, result any) er
 	return p.editorWithin(ctx, editorTimeout, method, params, result)
 }
 
-func (p *Peer) editorWithin(ctx context.Context, limit time.Duration, method string, params, result any) error {
+func (p *Peer) editorWithin(
+	ctx context.Context,
+	limit time.Duration,
+	method string,
+	params, result any,
+) error {
 	ctx, done := context.WithTimeout(ctx, limit)
 	defer done()
 	return p.call(ctx, method, params, result)
@@ -248,19 +261,12 @@ func (p *Peer) editorWithin(ctx context.Context, limit time.Duration, method str
 
 // Notice implements host.Editor.
 func (p *Peer) Notice(level, text string) {
-	if l := p.s.sessions.loaded(p.s.sessions.currentID()); l != nil {
+	if l := p.s.api.Loaded(p.s.api.Current()); l != nil {
 		// A notice may come from within an event of the session; the engine must not be called then.
 		p.s.goRun("showing a notice", func() { l.Engine.Notice(level, text) })
 		return
 	}
 	p.Message(messageType(level), text)
-}
-
-// noticeIn tells the user something in a session.
-func (p *Peer) noticeIn(sessionID, level, text string) {
-	if l := p.s.sessions.loaded(sessionID); l != nil {
-		l.Engine.Notice(level, text)
-	}
 }
 
 // Message shows the user a line outside of any session.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -19,10 +20,10 @@ func plainEdit(t *testing.T) (c *testClient, uri, path string) {
 	if err := os.WriteFile(path, []byte(tenLines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = start(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = start(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
 	c.initialize(root, nil)
 	c.execute("agent.prompt", map[string]any{"text": "edit"})
-	uri = pathToURI(path)
+	uri = agentapi.PathToURI(path)
 	c.wait("hints", isHints(uri, 2))
 	return c, uri, path
 }
@@ -73,7 +74,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	if err != nil || string(accepted) == tenLines {
 		t.Fatalf("accepted, the file holds %q (%v)", accepted, err)
 	}
-	id := c.peer.s.sessions.currentID()
+	id := c.peer.s.api.Current()
 	c.call(wire.MethodTurnWait, map[string]any{"sessionId": id}, nil) // the session knows the file when the model is told
 	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"

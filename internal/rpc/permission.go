@@ -2,15 +2,13 @@ package rpc
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"go.lsp.dev/uri"
-
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -47,7 +45,7 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 	q := o.Permission
 	raw, err := p.ask(o.Context(), &asking{
 		id: o.ID, sessionID: o.SessionID, method: wire.MethodRequestPermission,
-		params: permissionTo(o.ID, q),
+		params: agentapi.Permission(o.ID, q),
 	})
 	switch {
 	case methodMissing(err):
@@ -58,31 +56,6 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 		o.Reply(replyFrom(raw, q.Options))
 	}
 	return true
-}
-
-func permissionTo(id string, q *policy.Question) wire.RequestPermissionParams {
-	out := wire.RequestPermissionParams{
-		RequestID: id, SessionID: q.SessionID, TurnID: q.TurnID, ItemID: q.ItemID,
-		Title: q.Title, Reason: q.Reason, Preview: q.Preview, Sandbox: string(q.Sandbox),
-		Subject: wire.Subject{Kind: string(q.Subject.Kind), Command: q.Subject.Command, Cwd: pathToURI(q.Subject.Cwd), URIs: urisTo(q.Subject.Paths)},
-		Options: make([]wire.PermissionOption, 0, len(q.Options)),
-	}
-	for _, o := range q.Options {
-		out.Options = append(out.Options, wire.PermissionOption{OptionID: o.ID, Name: o.Name, Kind: string(o.Kind), Pattern: o.Pattern})
-	}
-	return out
-}
-
-func urisTo(paths []string) []string {
-	var out []string
-	for _, path := range paths {
-		if u, err := uri.Parse(path); err == nil && !filepath.IsAbs(path) && len(u.Scheme()) > 1 {
-			out = append(out, path)
-			continue
-		}
-		out = append(out, string(uri.File(path)))
-	}
-	return out
 }
 
 // replyFrom reads an answer; whatever names no option is a refusal.

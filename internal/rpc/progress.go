@@ -152,7 +152,7 @@ func (p *progress) cancel(token string) {
 	if t == nil {
 		return
 	}
-	if l := p.s.sessions.loaded(t.sessionID); l != nil {
+	if l := p.s.api.Loaded(t.sessionID); l != nil {
 		_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: t.turnID}) // it may have ended meanwhile
 	}
 }

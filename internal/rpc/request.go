@@ -37,21 +37,12 @@ func (r *inbound) answerLater() {
 	}
 }
 
-type inboundKey struct{}
-
 // withInbound returns a context that belongs to a request; nil: to none, also where ctx does.
 func withInbound(ctx context.Context, r *inbound) context.Context {
-	var whenAnswered func(func())
-	if r != nil {
-		whenAnswered = r.whenAnswered
+	if r == nil {
+		return host.WithLetGo(host.WithAnswer(ctx, nil), nil)
 	}
-	return host.WithAnswer(context.WithValue(ctx, inboundKey{}, r), whenAnswered)
-}
-
-// inboundFrom returns the request that ctx belongs to, nil outside of one.
-func inboundFrom(ctx context.Context) *inbound {
-	r, _ := ctx.Value(inboundKey{}).(*inbound)
-	return r
+	return host.WithLetGo(host.WithAnswer(ctx, r.whenAnswered), r.answerLater)
 }
 
 // inbounds are the requests that have not been answered, by id. A client may use an id

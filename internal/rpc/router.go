@@ -2,12 +2,16 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
 
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -40,7 +44,7 @@ type handler[P any] func(s *server, ctx context.Context, params P) (any, error)
 func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
 	run := func(s *server, ctx context.Context, raw []byte) (any, error) {
 		params := new(P)
-		if err := decodeParams(raw, params); err != nil {
+		if err := agentapi.DecodeParams(raw, params); err != nil {
 			return nil, err
 		}
 		return f(s, ctx, params)
@@ -60,11 +64,43 @@ func raw(o order, f handler[[]byte]) route {
 	return route{order: o, run: f, local: local}
 }
 
-// attaching is on for the methods whose caller gets notifications from then on.
-func attaching[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
-	r := on(o, f)
+// onAPI makes a route of a request that the API answers.
+func onAPI[P, R any](
+	o order,
+	f func(a *agentapi.API, ctx context.Context, params *P) (R, error),
+) route {
+	return on(o, func(s *server, ctx context.Context, params *P) (R, error) {
+		return f(s.api, ctx, params)
+	})
+}
+
+// attaching is onAPI for the methods whose caller gets notifications from then on.
+func attaching[P, R any](
+	o order,
+	f func(a *agentapi.API, ctx context.Context, params *P) (R, error),
+) route {
+	r := onAPI(o, f)
 	r.attach = true
 	return r
+}
+
+// abort is handled on the reading side, ahead of everything that queues. Prompts that were read
+// before it but are not accepted yet are aborted when they are.
+func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
+	r, err := s.api.Abort(ctx, p)
+	isIdle := err == nil && r.State == agent.AbortIdle || errors.Is(err, session.ErrUnknown)
+	if !isIdle || p.ItemID != "" || p.TurnID != "" || s.lane.idle() {
+		return r, err
+	}
+	place, id, silent := s.lane.take(), p.SessionID, p.Silent
+	s.goRun("aborting", func() {
+		place.enter()
+		defer place.leave()
+		if l := s.api.Loaded(id); l != nil {
+			_, _ = l.Engine.Abort(agent.AbortRequest{Silent: silent}) // it may be idle
+		}
+	})
+	return wire.AbortResult{State: agent.AbortAborting}, nil
 }
 
 // notice is a notification's handler. It runs on the reading side and must not block; its
@@ -75,7 +111,7 @@ type notice func(s *server, params []byte) error
 func told[P any](f func(s *server, params *P) error) notice {
 	return func(s *server, raw []byte) error {
 		params := new(P)
-		if err := decodeParams(raw, params); err != nil {
+		if err := agentapi.DecodeParams(raw, params); err != nil {
 			return err
 		}
 		return f(s, params)
@@ -119,15 +155,15 @@ func (s *server) answer(ctx context.Context, r *inbound, method string, release 
 	}
 	result, err = run(&rt, withInbound(ctx, r))
 	if err != nil {
-		return nil, wireError(cancelled(ctx, err))
+		return nil, agentapi.WireError(cancelled(ctx, err))
 	}
 	return result, nil
 }
 
 // cancelled prefers the client's own cancellation over the error that it led to.
 func cancelled(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errCancelled {
-		return errCancelled
+	if context.Cause(ctx) == agentapi.ErrCancelled {
+		return agentapi.ErrCancelled
 	}
 	return err
 }
@@ -144,11 +180,11 @@ func (s *server) begin(id jsonrpc2.ID) (r *inbound, ctx context.Context, done fu
 func (s *server) refusal(method string, known bool) error {
 	switch st := s.phase.Load(); {
 	case st == fresh && method != methodInitialize:
-		return fail(wire.CodeNotInitialized, "received %s before initialize: send initialize first", method)
+		return agentapi.Fail(wire.CodeNotInitialized, "received %s before initialize: send initialize first", method)
 	case st == ending:
-		return fail(wire.CodeInvalidRequest, "received %s after shutdown: only exit may follow", method)
+		return agentapi.Fail(wire.CodeInvalidRequest, "received %s after shutdown: only exit may follow", method)
 	case !known:
-		return fail(wire.CodeMethodNotFound, "unknown method %q: see capabilities.experimental.agentLsp.methods", method)
+		return agentapi.Fail(wire.CodeMethodNotFound, "unknown method %q: see capabilities.experimental.agentLsp.methods", method)
 	}
 	return nil
 }
@@ -157,7 +193,7 @@ func (s *server) refusal(method string, known bool) error {
 func (s *server) recovered(method string, err *error) {
 	if p := recover(); p != nil {
 		s.log.Error("a handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
-		*err = fail(wire.CodeInternalError, "internal error in %s; see the log", method)
+		*err = agentapi.Fail(wire.CodeInternalError, "internal error in %s; see the log", method)
 	}
 }
 

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
 const (
@@ -23,9 +23,6 @@ const (
 	// flushGrace bounds the writing of what is queued to a client that may not read any more.
 	flushGrace = time.Second
 )
-
-// ErrNotFound says that a memory, grant, job or sub-agent does not exist.
-var ErrNotFound = errors.New("not found")
 
 // ErrNoShutdown is what Serve returns where exit came without shutdown before it: the
 // process ends with 1.
@@ -61,7 +58,7 @@ type server struct {
 	exited   atomic.Bool // by exit
 
 	notifier *notifier
-	sessions *sessions
+	api      *agentapi.API
 	peer     *Peer
 	progress *progress
 	hints    *hints
@@ -70,7 +67,7 @@ type server struct {
 	saved    saved
 	nudger   atomic.Pointer[nudger] // nil: the client needs none
 	client   client                 // set by initialize, before anything reads it
-	core     *Core                  // likewise; nil before
+	core     *agentapi.Core         // likewise; nil before
 	detach   func()                 // likewise; its user is asked nothing after that
 }
 
@@ -116,8 +113,10 @@ func newServer(ctx context.Context, opts Options) *server {
 	if opts.Local != nil {
 		s.notifier.listener = opts.Local.listener
 	}
-	s.sessions = &sessions{s: s}
 	s.peer = newPeer(s)
+	s.api = agentapi.New(agentapi.Options{
+		Version: opts.Version, Subscriber: s.notifier, AskAgain: s.peer.askAgain,
+	})
 	s.hints = &hints{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
 	s.views = &views{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
 	s.saved.told = map[string]map[string]bool{}
@@ -128,23 +127,20 @@ func newServer(ctx context.Context, opts Options) *server {
 // stop asks for the end of the connection.
 func (s *server) stop() { s.quitOnce.Do(func() { close(s.quit) }) }
 
-// errGone is the cause of everything that ends with the connection.
-var errGone = errors.New("the connection has ended")
-
 // shutdown ends everything in the order in which it depends on each other. No step waits
 // without bound, because the client may hang.
 func (s *server) shutdown() {
 	s.finishQueued()
 	closing, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()
-	h := s.sessions.host.Load()
+	h := s.api.Host()
 	if h != nil {
 		if err := h.Close(closing); err != nil {
 			s.log.Warn("closing sessions", "error", err)
 		}
 	}
 	s.await(s.inbounds.wait(), answerGrace)
-	s.cancel(errGone)
+	s.cancel(agentapi.ErrGone)
 	s.await(s.inbounds.wait(), flushGrace)
 	s.unsubscribe()
 	if h != nil {
@@ -223,12 +219,4 @@ func (s *server) goRun(what string, f func()) {
 		defer s.recovered(what, &err)
 		f()
 	}()
-}
-
-// needCore returns what answers; handlers run only after initialize, so it is there.
-func (s *server) need(part string, there bool) error {
-	if there {
-		return nil
-	}
-	return fmt.Errorf("this agent-lsp was built without %s", part)
 }

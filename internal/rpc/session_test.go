@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -131,7 +132,7 @@ func TestLoadTellsOpenItemsProposalsAndQuestionsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *Core { return c.core }, "a.txt")}})
+	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
 	r := c.prompt("", "edit it")
 	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	load := c.request(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true})
@@ -312,7 +313,7 @@ func TestProgressOfPlainClients(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	root := t.TempDir()
 	c := start(t, harnessOptions{root: root, model: hangs(begun)})
-	c.call("initialize", map[string]any{"rootUri": pathToURI(root), "capabilities": map[string]any{"window": map[string]any{"workDoneProgress": true}}}, nil)
+	c.call("initialize", map[string]any{"rootUri": agentapi.PathToURI(root), "capabilities": map[string]any{"window": map[string]any{"workDoneProgress": true}}}, nil)
 	var r wire.PromptResult
 	c.call("workspace/executeCommand", map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}}, &r)
 	m, _ := c.wait("a token", isMethod("window/workDoneProgress/create"))
@@ -332,7 +333,7 @@ func TestProgressOfPlainClients(t *testing.T) {
 func TestDeletingASessionLosesNoNews(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()
-	h := c.peer.s.sessions.host.Load()
+	h := c.peer.s.api.Host()
 	release := heldBack(h, id)
 	h.Emit(id, agent.TurnStarted{TurnID: "turn_late"})
 	deletion := c.request(wire.MethodSessionDelete, map[string]any{"sessionId": id})
@@ -385,7 +386,7 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel() // who would have to wait does not
-			_, err := c.peer.s.sessions.get(ctx, id)
+			_, err := c.core.Host.Get(ctx, id)
 			asked <- err
 		}
 	}})
@@ -411,15 +412,15 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	}})
 	id := c.newSession()
 	c.turnEnd(c.prompt(id, "first").TurnID)
-	r := c.peer.s.sessions
+	r := c.core.Host
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := r.host.Load().Reload(ctx, r.loaded(id)); err != nil {
+	if _, err := r.Reload(ctx, r.Loaded(id)); err != nil {
 		t.Errorf("read anew for a request that was cancelled: %v", err)
 	}
 	c.turnEnd(c.prompt(id, "second").TurnID)
 	fails = true
-	if _, err := r.host.Load().Reload(context.Background(), r.loaded(id)); err == nil {
+	if _, err := r.Reload(context.Background(), r.Loaded(id)); err == nil {
 		t.Error("read anew without an engine")
 	}
 	fails = false
@@ -443,7 +444,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 			if ending {
 				closing, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
-				if err := c.peer.s.sessions.host.Load().Close(closing); err != nil {
+				if err := c.peer.s.api.Host().Close(closing); err != nil {
 					t.Error(err)
 				}
 				closed = nil // those that were there
@@ -453,27 +454,27 @@ func madeAtTheEnd(t *testing.T, how string) {
 		}
 		core.Closed = func(id string, _ bool) { closed = append(closed, id) }
 	}})
-	id, r := c.newSession(), c.peer.s.sessions
+	id, r := c.newSession(), c.core.Host
 	var l *host.Session
 	var err error
 	switch ending = how == "read anew"; how {
 	case "made":
 		ending = true
-		l, err = r.create(t.Context(), &wire.SessionNewParams{})
+		l, err = r.Create(t.Context(), host.NewSession{Cwd: t.TempDir()})
 	case "loaded":
-		if err := r.release(t.Context(), id); err != nil {
+		if err := r.Release(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		ending = true
-		l, err = r.get(t.Context(), id)
+		l, err = r.Get(t.Context(), id)
 	default:
-		l, err = r.host.Load().Reload(t.Context(), r.loaded(id))
+		l, err = r.Reload(t.Context(), r.Loaded(id))
 	}
 	if l != nil || !errors.Is(err, host.ErrClosing) || len(closed) != 1 {
 		t.Errorf("a session that was %s came as %v, %v, and those closed are %v", how, l, err, closed)
 	}
 	wakes()
-	if l := r.loaded(id); l != nil && l.Engine.State().Status != agent.SessionIdle {
+	if l := r.Loaded(id); l != nil && l.Engine.State().Status != agent.SessionIdle {
 		t.Error("the session runs on")
 	}
 }
@@ -487,7 +488,7 @@ func TestASessionIsLetGoWhole(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := c.peer.s.sessions.release(ctx, id); err != nil {
+	if err := c.peer.s.api.Release(ctx, id); err != nil {
 		t.Errorf("let go for a request that was cancelled: %v", err)
 	}
 	if end := c.turnEnd(turn); end.Status != agent.TurnStatusAborted {
@@ -537,7 +538,7 @@ func TestSettingsThatChangeTogether(t *testing.T) {
 	}
 	expect := func(model, mode string) {
 		t.Helper()
-		if got := c.peer.s.sessions.loaded(id).Config(); got.Model != model || got.Mode != mode {
+		if got := c.peer.s.api.Loaded(id).Config(); got.Model != model || got.Mode != mode {
 			t.Errorf("model %q in mode %q, want %q in %q", got.Model, got.Mode, model, mode)
 		}
 	}

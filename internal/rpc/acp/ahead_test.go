@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 
 	"go.uber.org/goleak"
 
@@ -53,13 +54,13 @@ func launchAhead(t *testing.T, ahead string) *launched {
 	l := &launched{t: t, in: inW, out: bufio.NewReader(outR), started: make(chan string, 9), closed: make(chan string, 9), served: make(chan error, 1),
 		writes: make(chan bool, 9)}
 	core := func(ctx context.Context, opts rpc.Options, _ Terminal) error {
-		opts.Start = func(_ context.Context, init rpc.Init) (*rpc.Core, error) {
+		opts.Start = func(_ context.Context, init rpc.Init) (*agentapi.Core, error) {
 			root := pathOf(init.Roots[0])
 			l.started <- root
 			l.writes <- init.Editor.Features().Create
 			ws := workspace.New(workspace.Options{StateDir: t.TempDir()})
 			library, settings := store.Open(t.TempDir()), refusing{root}
-			return &rpc.Core{
+			return &agentapi.Core{
 				Host:      host.New(host.Options{Workspace: ws, Library: library, Settings: settings}),
 				Workspace: ws, Library: library, Settings: settings,
 				Close: func(context.Context) error {

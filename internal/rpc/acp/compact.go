@@ -7,7 +7,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -67,6 +67,6 @@ func (s *session) compact(ctx context.Context, turn *prompting, instructions str
 	case err != nil:
 		return nil, err
 	}
-	s.update(acp.UpdateAgentMessageText(rpc.Compacted(r)))
+	s.update(acp.UpdateAgentMessageText(agentapi.Compacted(r)))
 	return promptResult(acp.StopReasonEndTurn, nil), nil
 }

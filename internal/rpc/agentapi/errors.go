@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"context"
@@ -21,35 +21,41 @@ import (
 // providerHint is what to do where the error itself does not say it.
 const providerHint = "set OPENAI_API_KEY, or OPENAI_BASE_URL for another OpenAI-compatible server, or provider.baseUrl in the settings"
 
-// errCancelled is the cause of a request's context that the client cancelled.
-var errCancelled = errors.New("the request was cancelled")
+// ErrNotFound says that a memory, grant, job or sub-agent does not exist.
+var ErrNotFound = errors.New("not found")
 
-// fail makes a wire error. It is the only place besides wireError where codes are given.
-func fail(code int, format string, args ...any) *jsonrpc2.Error {
+// ErrGone is the cause of everything that ends with the connection.
+var ErrGone = errors.New("the connection has ended")
+
+// ErrCancelled is the cause of a request's context that the client cancelled.
+var ErrCancelled = errors.New("the request was cancelled")
+
+// Fail makes an error of the wire. Only Fail and WireError set codes.
+func Fail(code int, format string, args ...any) *jsonrpc2.Error {
 	return jsonrpc2.NewError(jsonrpc2.Code(code), fmt.Sprintf(format, args...))
 }
 
 // failWith adds data.
 func failWith(code int, data any, format string, args ...any) *jsonrpc2.Error {
-	e := fail(code, format, args...)
-	e.Data = jsonrpc2.RawMessage(encode(data))
+	e := Fail(code, format, args...)
+	e.Data = jsonrpc2.RawMessage(Encode(data))
 	return e
 }
 
-// invalid is a parameter that cannot be used; field names it.
-func invalid(field, format string, args ...any) *jsonrpc2.Error {
-	return fail(wire.CodeInvalidParams, "%s: %s", field, fmt.Sprintf(format, args...))
+// Invalid is a parameter that cannot be used; field names it.
+func Invalid(field, format string, args ...any) *jsonrpc2.Error {
+	return Fail(wire.CodeInvalidParams, "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
-// wireError turns what a handler returned into what the client gets.
-func wireError(err error) error {
+// WireError turns what a handler returned into what the client gets.
+func WireError(err error) error {
 	var coded *jsonrpc2.Error
 	if errors.As(err, &coded) {
 		return coded
 	}
 	var stale *workspace.StaleError
 	if errors.As(err, &stale) {
-		p := proposalTo(stale.Proposal)
+		p := ProposalTo(stale.Proposal)
 		return failWith(wire.CodeStaleProposal, wire.StaleProposalData{Proposal: &p}, "%v", err)
 	}
 	var unset *config.NotConfiguredError
@@ -61,10 +67,10 @@ func wireError(err error) error {
 	}
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
-			return fail(c.code, "%v", err)
+			return Fail(c.code, "%v", err)
 		}
 	}
-	return fail(wire.CodeInternalError, "%v", err)
+	return Fail(wire.CodeInternalError, "%v", err)
 }
 
 // codes maps the errors of the parts onto the wire.
@@ -72,10 +78,10 @@ var codes = []struct {
 	err  error
 	code int
 }{
-	{errCancelled, wire.CodeRequestCancelled},
+	{ErrCancelled, wire.CodeRequestCancelled},
 	{context.Canceled, wire.CodeRequestCancelled},
 	{context.DeadlineExceeded, wire.CodeRequestCancelled},
-	{errGone, wire.CodeRequestCancelled},
+	{ErrGone, wire.CodeRequestCancelled},
 	{host.ErrClosing, wire.CodeRequestCancelled},
 	{agent.ErrTurnMismatch, wire.CodeTurnMismatch},
 	{agent.ErrNotIdle, wire.CodeNotIdle},
@@ -98,13 +104,13 @@ var codes = []struct {
 	{ErrNotFound, wire.CodeNotFound},
 }
 
-// decodeParams reads params into v; the error names the field that does not fit.
-func decodeParams(params []byte, v any) error {
+// DecodeParams reads params into v; the error names the field that does not fit.
+func DecodeParams(params []byte, v any) error {
 	if len(params) == 0 || string(params) == "null" {
 		params = []byte("{}")
 	}
 	if params[0] != '{' {
-		return fail(wire.CodeInvalidParams, "params: must be an object")
+		return Fail(wire.CodeInvalidParams, "params: must be an object")
 	}
 	err := jsonv2.Unmarshal(params, v, lenient)
 	if err == nil {
@@ -112,9 +118,9 @@ func decodeParams(params []byte, v any) error {
 	}
 	var semantic *jsonv2.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
-		return invalid(fieldName(semantic.JSONPointer), "%s", wrongType(semantic))
+		return Invalid(fieldName(semantic.JSONPointer), "%s", wrongType(semantic))
 	}
-	return fail(wire.CodeInvalidParams, "params: %v", err)
+	return Fail(wire.CodeInvalidParams, "params: %v", err)
 }
 
 // fieldName writes a pointer such as /prompt/0/text as prompt[0].text.

@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"context"
@@ -15,45 +15,45 @@ var proposalStates = map[workspace.State]bool{
 	workspace.StateRejected: true, workspace.StateWithdrawn: true, workspace.StateConflict: true, workspace.StateSuperseded: true,
 }
 
-func (s *server) proposalList(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
+func (a *API) ProposalList(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
 	state := workspace.State(p.State)
 	if !proposalStates[state] {
-		return wire.ProposalListResult{}, invalid("state", "%q is not a proposal state", p.State)
+		return wire.ProposalListResult{}, Invalid("state", "%q is not a proposal state", p.State)
 	}
 	if p.SessionID != "" {
-		if _, err := s.sessions.get(ctx, p.SessionID); err != nil {
+		if _, err := a.get(ctx, p.SessionID); err != nil {
 			return wire.ProposalListResult{}, err
 		}
 	}
-	return wire.ProposalListResult{Proposals: proposalsTo(s.core.Workspace.List(p.SessionID, p.URI, state))}, nil
+	return wire.ProposalListResult{Proposals: proposalsTo(a.Core().Workspace.List(p.SessionID, p.URI, state))}, nil
 }
 
-func (s *server) proposalGet(_ context.Context, p *wire.ProposalParams) (wire.ProposalGetResult, error) {
+func (a *API) ProposalGet(_ context.Context, p *wire.ProposalParams) (wire.ProposalGetResult, error) {
 	if p.ProposalID == "" {
-		return wire.ProposalGetResult{}, invalid("proposalId", "is missing")
+		return wire.ProposalGetResult{}, Invalid("proposalId", "is missing")
 	}
-	got, diff, err := s.core.Workspace.Get(p.ProposalID)
-	return wire.ProposalGetResult{Proposal: proposalTo(got), Diff: diff}, err
+	got, diff, err := a.Core().Workspace.Get(p.ProposalID)
+	return wire.ProposalGetResult{Proposal: ProposalTo(got), Diff: diff}, err
 }
 
 // proposalResolve answers after the editor or the disk was verified, and before any
 // notification that the decision causes.
-func (s *server) proposalResolve(ctx context.Context, p *wire.ProposalResolveParams) (wire.ProposalResolveResult, error) {
+func (a *API) ProposalResolve(ctx context.Context, p *wire.ProposalResolveParams) (wire.ProposalResolveResult, error) {
 	if p.ProposalID == "" {
-		return wire.ProposalResolveResult{}, invalid("proposalId", "is missing")
+		return wire.ProposalResolveResult{}, Invalid("proposalId", "is missing")
 	}
 	decisions, err := decisionsFrom(p.Decisions)
 	if err != nil {
 		return wire.ProposalResolveResult{}, err
 	}
-	if owner := s.core.Workspace.ProposalSession(p.ProposalID); owner != "" {
-		if _, err := s.sessions.writable(ctx, owner); errors.Is(err, session.ErrLocked) {
+	if owner := a.Core().Workspace.ProposalSession(p.ProposalID); owner != "" {
+		if _, err := a.writable(ctx, owner); errors.Is(err, session.ErrLocked) {
 			return wire.ProposalResolveResult{}, err
 		}
 	}
-	done, err := s.core.Workspace.Decide(ctx, workspace.DecideRequest{
+	done, err := a.Core().Workspace.Decide(ctx, workspace.DecideRequest{
 		ProposalID: p.ProposalID, Revision: p.Revision, Decisions: decisions, Comment: p.Comment,
-		Answer: func(r workspace.DecideResult) { s.sessions.holdFor(ctx, r.Proposal.SessionID) },
+		Answer: func(r workspace.DecideResult) { a.holdFor(ctx, r.Proposal.SessionID) },
 	})
 	if err != nil {
 		return wire.ProposalResolveResult{}, err
@@ -63,18 +63,18 @@ func (s *server) proposalResolve(ctx context.Context, p *wire.ProposalResolvePar
 
 func decisionsFrom(in []wire.Decision) ([]workspace.Decision, error) {
 	if len(in) == 0 {
-		return nil, invalid("decisions", "is empty")
+		return nil, Invalid("decisions", "is empty")
 	}
 	out := make([]workspace.Decision, len(in))
 	for i, d := range in {
 		at := "decisions[" + itoa(i) + "]"
 		if d.HunkID == "" {
-			return nil, invalid(at+".hunkId", "is missing")
+			return nil, Invalid(at+".hunkId", "is missing")
 		}
 		switch workspace.Action(d.Action) {
 		case workspace.Accept, workspace.Reject:
 		default:
-			return nil, invalid(at+".action", "%q is neither accept nor reject", d.Action)
+			return nil, Invalid(at+".action", "%q is neither accept nor reject", d.Action)
 		}
 		out[i] = workspace.Decision{HunkID: d.HunkID, Action: workspace.Action(d.Action), NewText: d.NewText, Comment: d.Comment}
 	}
@@ -83,7 +83,7 @@ func decisionsFrom(in []wire.Decision) ([]workspace.Decision, error) {
 
 func resolvedTo(r workspace.DecideResult) wire.ProposalResolveResult {
 	out := wire.ProposalResolveResult{
-		Proposal: proposalTo(r.Proposal), Applied: make([]wire.AppliedFile, 0, len(r.Applied)),
+		Proposal: ProposalTo(r.Proposal), Applied: make([]wire.AppliedFile, 0, len(r.Applied)),
 		Conflicts: make([]wire.HunkConflict, 0, len(r.Conflicts)),
 	}
 	for _, a := range r.Applied {

@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"slices"
@@ -21,25 +21,25 @@ func turnOptions(o *wire.TurnOptions) (*agent.TurnOptions, error) {
 	}
 	out := &agent.TurnOptions{Model: o.Model, Thinking: o.Thinking, Temperature: o.Temperature}
 	if o.Model != "" && strings.TrimSpace(o.Model) != o.Model {
-		return nil, invalid("options.model",
+		return nil, Invalid("options.model",
 			"%q must be a model reference without spaces around it", o.Model)
 	}
 	if o.Thinking != "" && !slices.Contains(thinkingLevels, o.Thinking) {
-		return nil, invalid("options.thinking",
+		return nil, Invalid("options.thinking",
 			"%q is not one of %s", o.Thinking, strings.Join(thinkingLevels, ", "))
 	}
 	if n := o.MaxTokens; n != nil {
 		if out.MaxTokens = *n; *n < 1 {
-			return nil, invalid("options.maxTokens", "must be at least 1, got %d", *n)
+			return nil, Invalid("options.maxTokens", "must be at least 1, got %d", *n)
 		}
 	}
 	if t := o.Temperature; t != nil && (*t < 0 || *t > maxTemperature) {
-		return nil, invalid("options.temperature",
+		return nil, Invalid("options.temperature",
 			"must be from 0 to %d, got %g", maxTemperature, *t)
 	}
 	if p := o.TopP; p != nil {
 		if out.TopP = *p; *p <= 0 || *p > 1 {
-			return nil, invalid("options.topP", "must be more than 0 and at most 1, got %g", *p)
+			return nil, Invalid("options.topP", "must be more than 0 and at most 1, got %g", *p)
 		}
 	}
 	return out, nil

@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"context"
@@ -22,13 +22,13 @@ const maxAttached = 256 << 10
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
-func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptResult, error) {
+func (a *API) Prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptResult, error) {
 	delivery, err := deliveryFrom(p.Delivery)
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
 	if isEmpty(p.Prompt) {
-		return wire.PromptResult{}, invalid("prompt", "is empty")
+		return wire.PromptResult{}, Invalid("prompt", "is empty")
 	}
 	blocks, err := blocksFrom("prompt", p.Prompt)
 	if err != nil {
@@ -38,15 +38,15 @@ func (s *server) prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptR
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
-	l, err := s.sessions.orCurrent(ctx, p.SessionID)
+	l, err := a.orCurrent(ctx, p.SessionID)
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
-	s.sessions.setCurrent(l.ID)
-	blocks = s.expand(ctx, l, blocks)
-	blocks = append(s.attach(ctx, l, blocks), s.contextBlocks(ctx, l, p.Context)...)
-	s.sessions.holdFor(ctx, l.ID)
-	if err := s.ready(l, options); err != nil {
+	a.SetCurrent(l.ID)
+	blocks = a.expand(ctx, l, blocks)
+	blocks = append(a.attach(ctx, l, blocks), a.contextBlocks(ctx, l, p.Context)...)
+	a.holdFor(ctx, l.ID)
+	if err := a.ready(l, options); err != nil {
 		return wire.PromptResult{}, err
 	}
 	acc, err := l.Engine.Prompt(agent.Prompt{
@@ -76,15 +76,15 @@ func deliveryFrom(d string) (agent.Delivery, error) {
 	case "queue":
 		return agent.DeliverQueue, nil
 	}
-	return "", invalid("delivery", "%q is neither auto nor queue", d)
+	return "", Invalid("delivery", "%q is neither auto nor queue", d)
 }
 
 // expand replaces a slash command by what it stands for.
-func (s *server) expand(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
-	if s.core.Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text || !strings.HasPrefix(blocks[0].Text, "/") {
+func (a *API) expand(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
+	if a.Core().Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text || !strings.HasPrefix(blocks[0].Text, "/") {
 		return blocks
 	}
-	if text, ok := s.core.Expand(ctx, l.ID, blocks[0].Text); ok {
+	if text, ok := a.Core().Expand(ctx, l.ID, blocks[0].Text); ok {
 		blocks[0].Text = text
 	}
 	return blocks
@@ -92,35 +92,35 @@ func (s *server) expand(ctx context.Context, l *host.Session, blocks []message.B
 
 // attach fills resources that came without text with what the user sees: the editor's
 // buffer, else the file.
-func (s *server) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
+func (a *API) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
 	for i, b := range blocks {
 		if b.Type == message.Resource && b.Text == "" {
-			blocks[i].Text = s.resourceText(ctx, l, b)
+			blocks[i].Text = a.resourceText(ctx, l, b)
 		}
 	}
 	return blocks
 }
 
-func (s *server) resourceText(ctx context.Context, l *host.Session, b message.Block) string {
+func (a *API) resourceText(ctx context.Context, l *host.Session, b message.Block) string {
 	r := workspaceRange(b.Range)
-	ref, err := s.core.Workspace.Resolve(l.Cwd, b.URI)
+	ref, err := a.Core().Workspace.Resolve(l.Cwd, b.URI)
 	if err != nil { // what the user has open may be attached wherever it lies
-		if text, _, ok := s.core.Workspace.TextAt(b.URI, r); ok {
+		if text, _, ok := a.Core().Workspace.TextAt(b.URI, r); ok {
 			return bounded(text)
 		}
 		return fmt.Sprintf("(not attached: %v)", err)
 	}
-	f, err := s.core.Workspace.Read(ctx, ref)
+	f, err := a.Core().Workspace.Read(ctx, ref)
 	if err != nil {
 		return fmt.Sprintf("(not attached: %v)", err)
 	}
 	// What is attached is read: an edit need not read it again.
-	s.core.Workspace.Stamp(l.ID, f, r == nil && len(f.Text.Data) <= maxAttached)
+	a.Core().Workspace.Stamp(l.ID, f, r == nil && len(f.Text.Data) <= maxAttached)
 	if r == nil {
 		return bounded(string(f.Text.Data))
 	}
 	body := f.Text.Data
-	x, enc := text.NewLineIndex(body), s.core.Workspace.Encoding()
+	x, enc := text.NewLineIndex(body), a.Core().Workspace.Encoding()
 	from, to := x.Offset(body, r.Start, enc), x.Offset(body, r.End, enc)
 	return bounded(string(body[min(from, to):max(from, to)]))
 }
@@ -140,13 +140,13 @@ func workspaceRange(r *message.Range) *workspace.Range {
 }
 
 // contextBlocks say what the user has before them: file, selection and diagnostics.
-func (s *server) contextBlocks(ctx context.Context, l *host.Session, c *wire.PromptContext) []message.Block {
+func (a *API) contextBlocks(ctx context.Context, l *host.Session, c *wire.PromptContext) []message.Block {
 	if c == nil || c.URI == "" {
 		return nil
 	}
 	b := message.Block{Type: message.Resource, URI: c.URI, Range: rangeFrom(c.Selection)}
 	if c.Selection != nil && c.Selection.Start != c.Selection.End {
-		b.Text = s.resourceText(ctx, l, b)
+		b.Text = a.resourceText(ctx, l, b)
 	} else {
 		b.Text = "(open in the editor)"
 	}
@@ -162,29 +162,29 @@ func (s *server) contextBlocks(ctx context.Context, l *host.Session, c *wire.Pro
 	return []message.Block{b}
 }
 
-func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult, error) {
-	r, err := s.steerFrom(p)
+func (a *API) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult, error) {
+	r, err := a.steerFrom(p)
 	if err != nil {
 		return wire.SteerResult{}, err
 	}
-	l, err := s.sessions.writable(ctx, p.SessionID)
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SteerResult{}, err
 	}
-	r.Content = s.attach(ctx, l, r.Content)
-	s.sessions.holdFor(ctx, l.ID)
+	r.Content = a.attach(ctx, l, r.Content)
+	a.holdFor(ctx, l.ID)
 	var out agent.SteerOutcome
 	if p.ItemID != "" {
 		if r.Options != nil {
 			r.Options = nil
 			l.Engine.Notice("warning", agent.OptionsIgnored)
 		}
-		if s.core.Agents == nil {
+		if a.Core().Agents == nil {
 			return wire.SteerResult{}, fmt.Errorf("steering %s: no sub-agent is running there: %w", p.ItemID, ErrNotFound)
 		}
-		out, err = s.core.Agents.Steer(l.ID, p.ItemID, r)
+		out, err = a.Core().Agents.Steer(l.ID, p.ItemID, r)
 	} else {
-		if err := s.ready(l, r.Options); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
+		if err := a.ready(l, r.Options); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
 			return wire.SteerResult{}, err
 		}
 		out, err = l.Engine.Steer(r)
@@ -196,40 +196,40 @@ func (s *server) steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResu
 }
 
 // ready returns why no turn can start in an idle session: no model provider is configured, as a rule.
-func (s *server) ready(l *host.Session, o *agent.TurnOptions) error {
-	if s.core.Ready == nil || l.Engine.State().TurnID != "" {
+func (a *API) ready(l *host.Session, o *agent.TurnOptions) error {
+	if a.Core().Ready == nil || l.Engine.State().TurnID != "" {
 		return nil
 	}
 	if o == nil {
-		return s.core.Ready(l.ID, "")
+		return a.Core().Ready(l.ID, "")
 	}
-	return s.core.Ready(l.ID, o.Model)
+	return a.Core().Ready(l.ID, o.Model)
 }
 
 func startsTurn(i agent.IfIdle) bool { return i == "" || i == agent.IdleStartTurn }
 
-func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
+func (a *API) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 	r := agent.SteerRequest{ExpectedTurnID: p.ExpectedTurnID, IfIdle: agent.IfIdle(p.IfIdle), OneShot: p.Persist != nil && !*p.Persist, Pin: p.Pin}
 	switch r.IfIdle {
 	case "", agent.IdleStartTurn, agent.IdleQueue, agent.IdleError:
 	default:
-		return r, invalid("ifIdle", "%q is not one of startTurn, queue, error", p.IfIdle)
+		return r, Invalid("ifIdle", "%q is not one of startTurn, queue, error", p.IfIdle)
 	}
 	switch p.Role {
 	case "", "user":
 	case "system":
 		if !r.OneShot {
-			return r, invalid("role", "system is allowed only with persist false")
+			return r, Invalid("role", "system is allowed only with persist false")
 		}
 		r.Role = message.RoleSystem
 	default:
-		return r, invalid("role", "%q is neither user nor system", p.Role)
+		return r, Invalid("role", "%q is neither user nor system", p.Role)
 	}
 	if isEmpty(p.Prompt) {
-		return r, invalid("prompt", "is empty")
+		return r, Invalid("prompt", "is empty")
 	}
 	if r.Pin && r.OneShot {
-		return r, invalid("pin", "cannot be combined with persist false, because such a message is not stored")
+		return r, Invalid("pin", "cannot be combined with persist false, because such a message is not stored")
 	}
 	var err error
 	if r.Options, err = turnOptions(p.Options); err != nil {
@@ -239,83 +239,60 @@ func (s *server) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 	return r, err
 }
 
-// abort is handled on the reading side, ahead of everything that queues. Prompts that were
-// read before it but are not accepted yet are aborted when they are.
-func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
+// Abort ends what runs in a session, now. A prompt that is not accepted yet is the caller's to
+// abort: the answer is idle then.
+func (a *API) Abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	if p.SessionID == "" {
-		return wire.AbortResult{}, invalid("sessionId", "is missing")
+		return wire.AbortResult{}, Invalid("sessionId", "is missing")
 	}
-	l := s.sessions.loaded(p.SessionID)
+	l := a.Loaded(p.SessionID)
 	if p.ItemID != "" {
-		return s.abortAgent(l, p)
-	}
-	state := agent.AbortIdle
-	if l != nil {
-		s.sessions.holdFor(ctx, l.ID)
-		var err error
-		if state, err = l.Engine.Abort(agent.AbortRequest{TurnID: p.TurnID, Silent: p.Silent}); err != nil {
-			return wire.AbortResult{}, err
-		}
-	}
-	if state == agent.AbortIdle && p.TurnID == "" && !s.lane.idle() {
-		s.abortLater(p)
-		return wire.AbortResult{State: agent.AbortAborting}, nil
+		return a.abortAgent(l, p)
 	}
 	if l == nil {
-		if _, err := s.core.Library.Entry(p.SessionID); err != nil {
-			return wire.AbortResult{}, err
-		}
+		_, err := a.Core().Library.Entry(p.SessionID)
+		return wire.AbortResult{State: agent.AbortIdle}, err
 	}
-	return wire.AbortResult{State: state}, nil
-}
-
-// abortLater aborts once what was read before is accepted.
-func (s *server) abortLater(p *wire.AbortParams) {
-	place, id, silent := s.lane.take(), p.SessionID, p.Silent
-	s.goRun("aborting", func() {
-		place.enter()
-		defer place.leave()
-		if l := s.sessions.loaded(id); l != nil {
-			_, _ = l.Engine.Abort(agent.AbortRequest{Silent: silent}) // nothing running is no error
-		}
-	})
-}
-
-func (s *server) abortAgent(l *host.Session, p *wire.AbortParams) (wire.AbortResult, error) {
-	if l == nil || s.core.Agents == nil {
-		return wire.AbortResult{State: agent.AbortIdle}, nil
-	}
-	state, err := s.core.Agents.Abort(l.ID, p.ItemID, p.Silent)
+	a.holdFor(ctx, l.ID)
+	state, err := l.Engine.Abort(agent.AbortRequest{TurnID: p.TurnID, Silent: p.Silent})
 	return wire.AbortResult{State: state}, err
 }
 
-func (s *server) continueTurn(ctx context.Context, p *wire.SessionParams) (wire.TurnResult, error) {
-	l, err := s.sessions.writable(ctx, p.SessionID)
+func (a *API) abortAgent(l *host.Session, p *wire.AbortParams) (wire.AbortResult, error) {
+	if l == nil || a.Core().Agents == nil {
+		return wire.AbortResult{State: agent.AbortIdle}, nil
+	}
+	state, err := a.Core().Agents.Abort(l.ID, p.ItemID, p.Silent)
+	return wire.AbortResult{State: state}, err
+}
+
+func (a *API) ContinueTurn(ctx context.Context, p *wire.SessionParams) (wire.TurnResult, error) {
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.TurnResult{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	id, err := l.Engine.Continue()
 	return wire.TurnResult{TurnID: id}, err
 }
 
-func (s *server) queueList(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
-	l, err := s.sessions.get(ctx, p.SessionID)
+func (a *API) QueueList(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+	l, err := a.get(ctx, p.SessionID)
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
 	return wire.QueueResult{Queue: queueTo(l.Engine.Queue())}, nil
 }
 
-func (s *server) queueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+func (a *API) QueueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
 	if p.MessageID == "" {
-		return wire.QueueResult{}, invalid("messageId", "is missing")
+		return wire.QueueResult{}, Invalid("messageId", "is missing")
 	}
-	l, err := s.sessions.writable(ctx, p.SessionID)
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	queue, err := l.Engine.Unqueue(p.MessageID)
 	if err != nil {
 		return wire.QueueResult{}, err
@@ -323,12 +300,12 @@ func (s *server) queueRemove(ctx context.Context, p *wire.QueueParams) (wire.Que
 	return wire.QueueResult{Queue: queueTo(queue)}, nil
 }
 
-func (s *server) queueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
-	l, err := s.sessions.writable(ctx, p.SessionID)
+func (a *API) QueueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.QueueResult{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	if err := l.Engine.ClearQueue(); err != nil {
 		return wire.QueueResult{}, err
 	}
@@ -342,18 +319,16 @@ var errTimeout = errors.New("the wait timed out")
 const maxWaitMs int64 = 100 * 365 * 24 * 60 * 60 * 1000
 
 // turnWait answers when the turn has ended and its last notification is queued.
-func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
+func (a *API) TurnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
 	if p.TimeoutMs < 0 {
-		return wire.Turn{}, invalid("timeoutMs", "must not be negative")
+		return wire.Turn{}, Invalid("timeoutMs", "must not be negative")
 	}
-	l, err := s.sessions.get(ctx, p.SessionID)
+	l, err := a.get(ctx, p.SessionID)
 	if err != nil {
 		return wire.Turn{}, err
 	}
 	// Its answer comes at the end of a turn: what a load had to tell need not wait for it.
-	if in := inboundFrom(ctx); in != nil {
-		in.answerLater()
-	}
+	host.LetGo(ctx)
 	wait, done := ctx, context.CancelFunc(func() {})
 	if p.TimeoutMs > 0 && int64(p.TimeoutMs) < maxWaitMs { // longer is without a limit, and no duration holds it
 		wait, done = context.WithTimeoutCause(ctx, time.Duration(p.TimeoutMs)*time.Millisecond, errTimeout)
@@ -370,14 +345,22 @@ func (s *server) turnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Tur
 	case <-l.Settled():
 	case <-ctx.Done():
 	}
-	return turnTo(t), nil
+	return TurnTo(t), nil
 }
 
-func (s *server) compact(ctx context.Context, p *wire.CompactParams) (wire.CompactResult, error) {
-	l, err := s.sessions.writable(ctx, p.SessionID)
+func (a *API) Compact(ctx context.Context, p *wire.CompactParams) (wire.CompactResult, error) {
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.CompactResult{}, err
 	}
 	c, err := l.Engine.Compact(ctx, p.Instructions)
 	return wire.CompactResult{TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, Strategy: c.Strategy}, err
+}
+
+// Compacted says in a sentence what making a conversation shorter has brought.
+func Compacted(r wire.CompactResult) string {
+	if r.TokensAfter >= r.TokensBefore {
+		return fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
+	}
+	return fmt.Sprintf("The conversation now has %d tokens instead of %d.", r.TokensAfter, r.TokensBefore)
 }

@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// This file is the one place where wire types meet those of the engine and the workspace.
+// This file converts between the wire's types and those of the engine and the workspace.
 
-func itemTo(it agent.Item) wire.Item {
+func ItemTo(it agent.Item) wire.Item {
 	w := wire.Item{
 		ItemID: it.ID, Type: string(it.Type), ParentItemID: it.ParentID, CreatedAt: it.CreatedAt,
 		Content: blocksTo(it.Content), Source: string(it.Source), Status: string(it.Status), Level: it.Level,
@@ -92,18 +92,18 @@ func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 		case message.Text:
 		case message.Image:
 			if len(b.Data) == 0 && b.URL == "" {
-				return nil, invalid(at, "an image needs data or url")
+				return nil, Invalid(at, "an image needs data or url")
 			}
 		case message.File:
 			if len(b.Data) == 0 {
-				return nil, invalid(at+".data", "is missing")
+				return nil, Invalid(at+".data", "is missing")
 			}
 		case message.Resource:
 			if b.URI == "" {
-				return nil, invalid(at+".uri", "is missing")
+				return nil, Invalid(at+".uri", "is missing")
 			}
 		default:
-			return nil, invalid(at+".type", "%q is not one of text, image, file, resource", b.Type)
+			return nil, Invalid(at+".type", "%q is not one of text, image, file, resource", b.Type)
 		}
 		out = append(out, message.Block{
 			Type: message.BlockType(b.Type), Text: b.Text, MimeType: b.MimeType, Data: b.Data, URL: b.URL,
@@ -113,7 +113,7 @@ func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 	return out, nil
 }
 
-func turnTo(t agent.Turn) wire.Turn {
+func TurnTo(t agent.Turn) wire.Turn {
 	w := wire.Turn{
 		TurnID: t.TurnID, Status: string(t.Status), EndReason: string(t.EndReason), AbortPhase: t.AbortPhase,
 		ModelCalls: t.ModelCalls, ToolCalls: t.ToolCalls, ToolErrors: t.ToolErrors, Usage: usageTo(t.Usage),
@@ -139,14 +139,14 @@ func usageTo(u message.Usage) wire.Usage {
 func queueTo(queue []agent.QueueEntry) []wire.QueueEntry {
 	out := make([]wire.QueueEntry, 0, len(queue))
 	for _, q := range queue {
-		out = append(out, wire.QueueEntry{MessageID: q.MessageID, Delivery: string(q.Delivery), Prompt: nonNil(blocksTo(q.Content))})
+		out = append(out, wire.QueueEntry{MessageID: q.MessageID, Delivery: string(q.Delivery), Prompt: NonNil(blocksTo(q.Content))})
 	}
 	return out
 }
 
-// updatedFrom makes the params of session/updated without their stamp. They are always
-// whole, so that a later one makes an earlier one moot.
-func updatedFrom(s agent.State) *wire.SessionUpdated {
+// SessionUpdated makes the params of session/updated without their stamp. They are always
+// whole, so that a later one supersedes an earlier one.
+func SessionUpdated(s agent.State) *wire.SessionUpdated {
 	usage := usageTo(s.Usage)
 	return &wire.SessionUpdated{
 		Status: string(s.Status), Title: s.Title, Usage: &usage, ContextTokens: s.ContextTokens,
@@ -154,7 +154,7 @@ func updatedFrom(s agent.State) *wire.SessionUpdated {
 	}
 }
 
-func proposalTo(p workspace.Proposal) wire.Proposal {
+func ProposalTo(p workspace.Proposal) wire.Proposal {
 	w := wire.Proposal{
 		ProposalID: p.ID, Revision: p.Revision, SessionID: p.SessionID, TurnID: p.TurnID, ItemID: p.ItemID,
 		Title: p.Title, State: string(p.State), Stat: wire.Stat(p.Stat), Files: make([]wire.ProposalFile, 0, len(p.Files)),
@@ -182,7 +182,7 @@ func hunkTo(h workspace.Hunk) wire.Hunk {
 func proposalsTo(ps []workspace.Proposal) []wire.Proposal {
 	out := make([]wire.Proposal, 0, len(ps))
 	for _, p := range ps {
-		out = append(out, proposalTo(p))
+		out = append(out, ProposalTo(p))
 	}
 	return out
 }

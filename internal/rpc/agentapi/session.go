@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 
 	"go.lsp.dev/uri"
@@ -25,17 +26,17 @@ const maxPage = 500
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // cwd resolves a session's working directory, a URI or an absolute path.
-func (s *server) cwd(given string) (string, error) {
+func (a *API) cwd(given string) (string, error) {
 	path := given
 	if u, err := uri.Parse(given); given != "" && !filepath.IsAbs(given) && err == nil && u.IsFile() {
 		path = u.FsPath()
 	}
 	if path != "" && !filepath.IsAbs(path) {
-		return "", invalid("cwd", "%q is neither a file URI nor an absolute path", given)
+		return "", Invalid("cwd", "%q is neither a file URI nor an absolute path", given)
 	}
-	dir, err := s.core.Workspace.Cwd(path)
+	dir, err := a.Core().Workspace.Cwd(path)
 	if err != nil {
-		return "", invalid("cwd", "%v", err)
+		return "", Invalid("cwd", "%v", err)
 	}
 	return dir, nil
 }
@@ -58,54 +59,54 @@ func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 			m.Author, m.Stop = "agent", message.StopEnd
 		case message.RoleSystem:
 		default:
-			return nil, invalid(at+".role", "%q is not one of user, assistant, system", seed.Role)
+			return nil, Invalid(at+".role", "%q is not one of user, assistant, system", seed.Role)
 		}
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-func (s *server) sessionNew(ctx context.Context, p *wire.SessionNewParams) (wire.SessionNewResult, error) {
-	l, err := s.sessions.create(ctx, p)
+func (a *API) SessionNew(ctx context.Context, p *wire.SessionNewParams) (wire.SessionNewResult, error) {
+	l, err := a.create(ctx, p)
 	if err != nil {
 		return wire.SessionNewResult{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
-	return wire.SessionNewResult{SessionID: l.ID, Config: encode(l.Config())}, nil
+	a.holdFor(ctx, l.ID)
+	return wire.SessionNewResult{SessionID: l.ID, Config: Encode(l.Config())}, nil
 }
 
-func (s *server) sessionList(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
+func (a *API) SessionList(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
 	if p.Limit < 0 {
-		return wire.SessionListResult{}, invalid("limit", "must not be negative")
+		return wire.SessionListResult{}, Invalid("limit", "must not be negative")
 	}
-	entries, next, err := s.core.Library.List(session.Query{
+	entries, next, err := a.Core().Library.List(session.Query{
 		Text: p.Query, Archived: p.Archived, Cursor: p.Cursor, Limit: min(p.Limit, maxPage),
 	})
 	if err != nil {
-		return wire.SessionListResult{}, invalid("cursor", "%v", err)
+		return wire.SessionListResult{}, Invalid("cursor", "%v", err)
 	}
 	out := wire.SessionListResult{Sessions: make([]wire.Session, 0, len(entries)), NextCursor: next}
 	for _, e := range entries {
-		out.Sessions = append(out.Sessions, s.describe(e))
+		out.Sessions = append(out.Sessions, a.describe(e))
 	}
 	return out, nil
 }
 
 // describe makes the wire's Session of what is stored and, where it is loaded, of what runs.
-func (s *server) describe(e session.Entry) wire.Session {
+func (a *API) describe(e session.Entry) wire.Session {
 	w := wire.Session{
-		SessionID: e.ID, Title: e.Title, Cwd: pathToURI(e.Cwd), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Status: string(agent.SessionIdle), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived,
 		Queue: []wire.QueueEntry{},
 	}
-	l := s.sessions.loaded(e.ID)
+	l := a.Loaded(e.ID)
 	if l == nil {
-		return s.describeStored(w, e)
+		return a.describeStored(w, e)
 	}
 	st := l.Engine.State()
 	w.Status, w.Usage = string(st.Status), usageTo(st.Usage)
 	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow, queueTo(st.Queue), st.Pinned
-	w.Config = encode(l.Config())
+	w.Config = Encode(l.Config())
 	if st.Title != "" {
 		w.Title = st.Title
 	}
@@ -113,19 +114,19 @@ func (s *server) describe(e session.Entry) wire.Session {
 }
 
 // describeStored adds what a session that is not loaded would have in force.
-func (s *server) describeStored(w wire.Session, e session.Entry) wire.Session {
+func (a *API) describeStored(w wire.Session, e session.Entry) wire.Session {
 	if e.Paused {
 		w.Status = string(agent.SessionPaused)
 	}
-	config, _, err := s.core.Settings.Session(e.Config)
+	config, _, err := a.Core().Settings.Session(e.Config)
 	if err != nil { // what was stored once may not be valid any more; loading says so
-		config, _, _ = s.core.Settings.Session(nil)
+		config, _, _ = a.Core().Settings.Session(nil)
 	}
-	w.Config = encode(config)
+	w.Config = Encode(config)
 	return w
 }
 
-func pathToURI(path string) string {
+func PathToURI(path string) string {
 	if path == "" {
 		return ""
 	}
@@ -134,14 +135,14 @@ func pathToURI(path string) string {
 
 // sessionLoad attaches to a session. With replay the past is told before the answer; live
 // notifications are held back until the answer is queued.
-func (s *server) sessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wire.SessionLoadResult, error) {
-	l, err := s.sessions.fresh(ctx, p.SessionID)
+func (a *API) SessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wire.SessionLoadResult, error) {
+	l, err := a.fresh(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionLoadResult{}, err
 	}
-	s.sessions.setCurrent(l.ID)
-	s.sessions.holdFor(ctx, l.ID)
-	out := wire.SessionLoadResult{Session: s.describe(l.Store.Entry()), LastSeq: int64(l.Store.Entry().LastSeq)}
+	a.SetCurrent(l.ID)
+	a.holdFor(ctx, l.ID)
+	out := wire.SessionLoadResult{Session: a.describe(l.Store.Entry()), LastSeq: int64(l.Store.Entry().LastSeq)}
 	if !p.Replay {
 		return out, nil
 	}
@@ -150,8 +151,10 @@ func (s *server) sessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wi
 		return wire.SessionLoadResult{}, err
 	}
 	markPinned(items, l.Engine.State().Pinned)
-	out.LastSeq = l.Replay(s.notifier, items, p.SinceSeq, s.pendingProposals(l.ID))
-	s.peer.askAgain(l.ID)
+	out.LastSeq = l.Replay(a.opts.Subscriber, items, p.SinceSeq, a.pendingProposals(l.ID))
+	if a.opts.AskAgain != nil {
+		a.opts.AskAgain(l.ID)
+	}
 	return out, nil
 }
 
@@ -163,22 +166,22 @@ func markPinned(items []session.Item, pinned []string) {
 }
 
 // pendingProposals are the session's open proposals with their diffs.
-func (s *server) pendingProposals(sessionID string) []workspace.ProposalEvent {
+func (a *API) pendingProposals(sessionID string) []workspace.ProposalEvent {
 	var out []workspace.ProposalEvent
-	for _, p := range s.core.Workspace.Undecided(sessionID, "") {
-		if p, diff, err := s.core.Workspace.Get(p.ID); err == nil {
+	for _, p := range a.Core().Workspace.Undecided(sessionID, "") {
+		if p, diff, err := a.Core().Workspace.Get(p.ID); err == nil {
 			out = append(out, workspace.ProposalEvent{Kind: workspace.Created, Proposal: p, Diff: diff})
 		}
 	}
 	return out
 }
 
-func (s *server) sessionUpdate(ctx context.Context, p *wire.SessionUpdateParams) (wire.SessionUpdateResult, error) {
-	l, err := s.sessions.writable(ctx, p.SessionID)
+func (a *API) SessionUpdate(ctx context.Context, p *wire.SessionUpdateParams) (wire.SessionUpdateResult, error) {
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionUpdateResult{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	if p.Title != nil {
 		if err := l.Store.SetTitle(*p.Title); err != nil {
 			return wire.SessionUpdateResult{}, err
@@ -195,61 +198,61 @@ func (s *server) sessionUpdate(ctx context.Context, p *wire.SessionUpdateParams)
 			return wire.SessionUpdateResult{}, err
 		}
 	}
-	return wire.SessionUpdateResult{Session: s.describe(l.Store.Entry())}, nil
+	return wire.SessionUpdateResult{Session: a.describe(l.Store.Entry())}, nil
 }
 
-func (s *server) sessionConfigure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
-	l, err := s.sessions.writable(ctx, p.SessionID)
+func (a *API) SessionConfigure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionConfigureResult{}, err
 	}
-	if objectFrom(p.Config) == nil {
-		return wire.SessionConfigureResult{}, invalid("config", "must be an object")
+	if !isObject(p.Config) {
+		return wire.SessionConfigureResult{}, Invalid("config", "must be an object")
 	}
 	var effective config.Config
 	var notices []string
 	err = l.Configure(func(own json.RawMessage) (json.RawMessage, config.Config, error) {
-		own, err := s.core.Settings.Merge(own, p.Config)
+		own, err := a.Core().Settings.Merge(own, p.Config)
 		if err == nil {
-			effective, notices, err = s.core.Settings.Session(own)
+			effective, notices, err = a.Core().Settings.Session(own)
 		}
 		if err != nil {
-			return nil, effective, invalid("config", "%v", err)
+			return nil, effective, Invalid("config", "%v", err)
 		}
 		return own, effective, l.Store.SetConfig(own)
 	})
 	if err != nil {
 		return wire.SessionConfigureResult{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	l.TellConfig()
 	l.Warn(notices)
-	return wire.SessionConfigureResult{Config: encode(effective)}, nil
+	return wire.SessionConfigureResult{Config: Encode(effective)}, nil
 }
 
-func (s *server) sessionPause(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
-	return s.pause(ctx, p.SessionID, true, (*agent.Session).Pause)
+func (a *API) SessionPause(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+	return a.pause(ctx, p.SessionID, true, (*agent.Session).Pause)
 }
 
-func (s *server) sessionResume(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
-	return s.pause(ctx, p.SessionID, false, (*agent.Session).Resume)
+func (a *API) SessionResume(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+	return a.pause(ctx, p.SessionID, false, (*agent.Session).Resume)
 }
 
 // pause also stores the pause, which outlives the daemon.
-func (s *server) pause(ctx context.Context, id string, on bool, do func(*agent.Session) error) (wire.Empty, error) {
-	l, err := s.sessions.writable(ctx, id)
+func (a *API) pause(ctx context.Context, id string, on bool, do func(*agent.Session) error) (wire.Empty, error) {
+	l, err := a.writable(ctx, id)
 	if err != nil {
 		return wire.Empty{}, err
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	if err := l.Store.SetPaused(on); err != nil {
 		return wire.Empty{}, err
 	}
 	return wire.Empty{}, do(l.Engine)
 }
 
-func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
-	l, err := s.sessions.writable(ctx, p.SessionID)
+func (a *API) SessionDelete(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.Empty{}, err
 	}
@@ -258,13 +261,11 @@ func (s *server) sessionDelete(ctx context.Context, p *wire.SessionParams) (wire
 	}
 	// What the session had to tell comes first, or a client that leaves after the answer would never hear it. What
 	// waits for this request's own answer, because it loaded the session, is let go before.
-	if in := inboundFrom(ctx); in != nil {
-		in.answerLater()
-	}
+	host.LetGo(ctx)
 	select {
 	case <-l.Settled():
 	case <-ctx.Done():
 		return wire.Empty{}, context.Cause(ctx)
 	}
-	return wire.Empty{}, s.sessions.delete(ctx, l)
+	return wire.Empty{}, a.delete(ctx, l)
 }

@@ -1,4 +1,4 @@
-package rpc
+package agentapi
 
 import (
 	"context"
@@ -9,35 +9,35 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-func (s *server) checkpointList(ctx context.Context, p *wire.SessionParams) (wire.CheckpointListResult, error) {
-	if _, err := s.sessions.get(ctx, p.SessionID); err != nil {
+func (a *API) CheckpointList(ctx context.Context, p *wire.SessionParams) (wire.CheckpointListResult, error) {
+	if _, err := a.get(ctx, p.SessionID); err != nil {
 		return wire.CheckpointListResult{}, err
 	}
-	list := s.core.Workspace.Checkpoints(p.SessionID)
+	list := a.Core().Workspace.Checkpoints(p.SessionID)
 	out := wire.CheckpointListResult{Checkpoints: make([]wire.Checkpoint, 0, len(list))}
 	for _, c := range list {
 		out.Checkpoints = append(out.Checkpoints, wire.Checkpoint{
 			CheckpointID: c.ID, TurnID: c.TurnID, MessageID: c.MessageID, CreatedAt: c.CreatedAt,
-			Files: nonNil(c.Files), Stat: wire.Stat(c.Stat),
+			Files: NonNil(c.Files), Stat: wire.Stat(c.Stat),
 		})
 	}
 	return out, nil
 }
 
-func (s *server) checkpointDiff(_ context.Context, p *wire.CheckpointParams) (wire.CheckpointDiffResult, error) {
+func (a *API) CheckpointDiff(_ context.Context, p *wire.CheckpointParams) (wire.CheckpointDiffResult, error) {
 	if p.CheckpointID == "" {
-		return wire.CheckpointDiffResult{}, invalid("checkpointId", "is missing")
+		return wire.CheckpointDiffResult{}, Invalid("checkpointId", "is missing")
 	}
-	diff, err := s.core.Workspace.CheckpointDiff(p.CheckpointID)
+	diff, err := a.Core().Workspace.CheckpointDiff(p.CheckpointID)
 	return wire.CheckpointDiffResult{Diff: diff}, err
 }
 
-// checkpointRestore takes back files, the conversation, or both. The conversation goes back
+// checkpointRestore reverts files, the conversation, or both. The conversation goes back
 // to before the checkpoint's prompt; what came after stays in the log.
-func (s *server) checkpointRestore(ctx context.Context, p *wire.CheckpointRestoreParams) (wire.CheckpointRestoreResult, error) {
+func (a *API) CheckpointRestore(ctx context.Context, p *wire.CheckpointRestoreParams) (wire.CheckpointRestoreResult, error) {
 	out := wire.CheckpointRestoreResult{Changes: []wire.RestoreChange{}, Conflicts: []wire.RestoreConflict{}}
 	if p.CheckpointID == "" {
-		return out, invalid("checkpointId", "is missing")
+		return out, Invalid("checkpointId", "is missing")
 	}
 	files, conversation := true, false
 	switch p.Scope {
@@ -47,33 +47,33 @@ func (s *server) checkpointRestore(ctx context.Context, p *wire.CheckpointRestor
 	case "both":
 		conversation = true
 	default:
-		return out, invalid("scope", "%q is not one of files, conversation, both", p.Scope)
+		return out, Invalid("scope", "%q is not one of files, conversation, both", p.Scope)
 	}
-	sessionID, messageID, err := s.core.Workspace.CheckpointSession(p.CheckpointID)
+	sessionID, messageID, err := a.Core().Workspace.CheckpointSession(p.CheckpointID)
 	if err != nil {
 		return out, err
 	}
-	l, err := s.sessions.writable(ctx, sessionID)
+	l, err := a.writable(ctx, sessionID)
 	if err != nil {
 		return out, err
 	}
 	if conversation && l.Busy() {
 		return out, agent.ErrNotIdle
 	}
-	s.sessions.holdFor(ctx, l.ID)
+	a.holdFor(ctx, l.ID)
 	if files {
-		if err := s.restoreFiles(ctx, p.CheckpointID, &out); err != nil {
+		if err := a.restoreFiles(ctx, p.CheckpointID, &out); err != nil {
 			return out, err
 		}
 	}
 	if conversation {
-		err = s.restoreConversation(ctx, l, messageID)
+		err = a.restoreConversation(ctx, l, messageID)
 	}
 	return out, err
 }
 
-func (s *server) restoreFiles(ctx context.Context, id string, out *wire.CheckpointRestoreResult) error {
-	r, err := s.core.Workspace.Restore(ctx, id)
+func (a *API) restoreFiles(ctx context.Context, id string, out *wire.CheckpointRestoreResult) error {
+	r, err := a.Core().Workspace.Restore(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *server) restoreFiles(ctx context.Context, id string, out *wire.Checkpoi
 }
 
 // restoreConversation lets the history end before the message.
-func (s *server) restoreConversation(ctx context.Context, l *host.Session, messageID string) error {
+func (a *API) restoreConversation(ctx context.Context, l *host.Session, messageID string) error {
 	through, found := "", false
 	for _, m := range l.Engine.Messages() {
 		if m.ID == messageID {
@@ -103,7 +103,7 @@ func (s *server) restoreConversation(ctx context.Context, l *host.Session, messa
 	if err := l.Store.BranchTo(through); err != nil {
 		return err
 	}
-	fresh, err := s.sessions.host.Load().Reload(ctx, l)
+	fresh, err := a.Host().Reload(ctx, l)
 	if err != nil {
 		return err
 	}
