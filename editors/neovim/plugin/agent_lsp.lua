@@ -28,7 +28,8 @@ local commands = {
   AgentFix = { 'fix', nargs = '*', desc = 'Fix the diagnostic at the cursor' },
   AgentUndo = { 'undo', desc = 'Undo what the agent changed in its last turn' },
   AgentCheckpoints = { 'checkpoints', desc = 'List checkpoints and restore one' },
-  AgentModel = { 'model', nargs = '?', desc = 'Choose the model' },
+  AgentEdits = { 'edits', nargs = '?', bang = true, desc = 'Choose what happens to edits' },
+  AgentModel = { 'model', nargs = '?', bang = true, desc = 'Choose the model' },
   AgentCompact = { 'compact', nargs = '*', desc = 'Compact the context' },
   AgentLog = { 'log', desc = 'Open the log' },
 }

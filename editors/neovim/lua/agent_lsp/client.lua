@@ -356,7 +356,8 @@ end
 ---@param title? string
 local function make_session(ws, title)
   ws.session, ws.making = nil, true
-  M.request('agent/session/new', { cwd = vim.uri_from_fname(ws.root), title = title }, function(err, res)
+  local cwd, own = vim.uri_from_fname(ws.root), config.session_config()
+  M.request('agent/session/new', { cwd = cwd, title = title, config = own }, function(err, res)
     local wanting = ws.wanting
     ws.making, ws.wanting = false, {}
     if err then

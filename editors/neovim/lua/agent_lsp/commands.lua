@@ -215,33 +215,24 @@ function M.checkpoints()
   end)
 end
 
+--- Chooses what happens to edits.
+function M.edits(opts)
+  require('agent_lsp.policy').pick(opts.args, opts.bang)
+end
+
+--- Uses another model, in this session or as the default.
 function M.model(opts)
-  local ws = client.workspace()
-  local function set(id)
-    client.session(function(session, at)
-      client.request('agent/session/configure', { sessionId = session, config = { model = id } }, function(err)
-        log.tell(err or ('the model is now ' .. id), err and vim.log.levels.WARN or nil)
-      end, at)
-    end, ws)
-  end
+  local ws, defaults = client.workspace(), require('agent_lsp.defaults')
   if opts.args ~= '' then
-    return set(opts.args)
-  end
-  client.request('agent/models', {}, function(err, res)
-    if err then
-      return log.tell(err, vim.log.levels.WARN)
+    local text = 'the model is now ' .. opts.args
+    if opts.bang then
+      return defaults.make_default('model', opts.args, text, ws)
     end
-    vim.ui.select(res.models, {
-      prompt = 'Model',
-      format_item = function(m)
-        return m.contextWindow and ('%s  (%d tokens)'):format(m.id, m.contextWindow) or m.id
-      end,
-    }, function(m)
-      if m then
-        set(m.id)
-      end
-    end)
-  end, { workspace = ws })
+    return defaults.set('model', opts.args, text .. ', in this session', ws)
+  end
+  require('agent_lsp.models').pick(ws, 'Model', function(m)
+    defaults.choose('model', m.id, 'the model is now ' .. m.id, ws)
+  end)
 end
 
 function M.compact(opts)
@@ -282,6 +273,7 @@ require('agent_lsp.events').on('ready', learn_models)
 
 local fixed = {
   review = { 'tab', 'quickfix', 'diff' },
+  edits = require('agent_lsp.policy').names,
   sessions = { 'resume', 'fork', 'rename', 'archive', 'export', 'delete' },
 }
 

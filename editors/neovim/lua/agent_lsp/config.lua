@@ -49,6 +49,50 @@ function M.set(opts)
   end
 end
 
+local function stored_path()
+  return vim.fn.stdpath('state') .. '/agent_lsp/defaults.json'
+end
+
+--- The defaults that the user chose in the pickers.
+---@return table<string, any>
+function M.stored()
+  local file = io.open(stored_path(), 'r')
+  local text = file and file:read('*a') or ''
+  if file then
+    file:close()
+  end
+  local ok, value = pcall(vim.json.decode, text)
+  return ok and type(value) == 'table' and value or {}
+end
+
+--- Keeps them.
+---@param values table<string, any>
+---@return string? problem
+function M.store(values)
+  local path = stored_path()
+  vim.fn.mkdir(vim.fs.dirname(path), 'p')
+  local file, problem = io.open(path .. '.new', 'w')
+  if not file then
+    return problem
+  end
+  file:write(vim.json.encode(values))
+  file:close()
+  local ok, err = vim.uv.fs_rename(path .. '.new', path)
+  return not ok and err or nil
+end
+
+--- The user's choices for new sessions, without what setup() sets.
+---@return table<string, any>
+function M.session_config()
+  local out = vim.empty_dict()
+  for key, value in pairs(M.stored()) do
+    if M.options.settings[key] == nil then
+      out[key] = value
+    end
+  end
+  return out
+end
+
 --- The folder of this plugin, links followed: it may be linked into a package folder.
 function M.plugin_dir()
   local dir = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')

@@ -3,6 +3,7 @@ local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
+local footer = require('agent_lsp.footer')
 local input = require('agent_lsp.input')
 local layout = require('agent_lsp.layout')
 local log = require('agent_lsp.log')
@@ -94,104 +95,9 @@ function M.winbar()
   end
 end
 
---- How the hunk under the cursor is decided: by the keys in its buffer, or by commands.
-local function deciding()
-  local keys = config.options.review.keys
-  if keys and keys.accept and keys.reject then
-    return ('    %s accepts, %s rejects a hunk'):format(keys.accept, keys.reject)
-  end
-  return '    :AgentAccept, :AgentReject (! all)'
-end
-
---- Adds the keys that decide all changes, on one line.
-local function add_change_keys(add, lines, marks, summary)
-  local text, spans = '', {}
-  for _, k in ipairs(changes.keys(summary)) do
-    table.insert(spans, { #text + 1, #text + 1 + #k[1] })
-    text = ('%s %s %s '):format(text, k[1], k[2])
-  end
-  add(text, 'Normal')
-  for _, span in ipairs(spans) do
-    table.insert(marks, { #lines - 1, span[1], span[2], 'AgentLspKey' })
-  end
-end
-
---- Adds the summary of the changes to the footer, with its keys.
-local function add_changes(add, lines, marks)
-  local s = changes.summary(state.status == 'idle')
-  if s then
-    local text = ('%s %s, '):format(s.kind == 'done' and '✓' or '✎', changes.text(s))
-    local added, removed = '+' .. s.added, '-' .. s.removed
-    add(text .. added .. ' ' .. removed, s.kind == 'done' and 'AgentLspUser' or 'AgentLspWaiting')
-    table.insert(marks, { #lines - 1, #text, #text + #added, 'AgentLspAdded' })
-    table.insert(marks, { #lines - 1, #text + #added + 1, #lines[#lines], 'AgentLspRemoved' })
-    add_change_keys(add, lines, marks, s)
-  end
-  if s and s.kind ~= 'done' then
-    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
-    add(deciding(), 'AgentLspMeta')
-  end
-  local elsewhere = require('agent_lsp.hunks').count() - (s and s.changes or 0)
-  if elsewhere > 0 then
-    add(('✎ %d more in another folder, :AgentReview shows all'):format(elsewhere), 'AgentLspMeta')
-  end
-end
-
---- What waits below the transcript: the first permission or question, and the queue.
-local function footer()
-  local lines, marks = {}, {}
-  local function add(text, group, key)
-    table.insert(lines, text)
-    table.insert(marks, { #lines - 1, key or 0, #text, group })
-    if key then
-      table.insert(marks, { #lines - 1, 0, key, 'AgentLspKey' })
-    end
-  end
-  local entry = permission.list()[1]
-  if entry then
-    for i, l in ipairs(permission.describe(entry)) do
-      add((i == 1 and '? ' or '  ') .. l, i == 1 and 'AgentLspWaiting' or 'Normal')
-    end
-    local choices, asides = permission.choices(entry)
-    for i, o in ipairs(choices) do
-      add((' %d  %s'):format(i, o), 'Normal', 2)
-      table.insert(marks, asides[i] and { #lines - 1, 4 + asides[i], #lines[#lines], 'AgentLspMeta' } or nil)
-    end
-    if permission.is_multi(entry) then
-      add(' ↵  send the marked ones', 'Normal', 4)
-    end
-    add(entry.kind == 'question' and ' a  answer in words' or ' f  reject and give a reason', 'Normal', 2)
-    add('    use these keys in this window', 'AgentLspMeta')
-    local more = #permission.list() - 1
-    if more > 0 then
-      add(('   %d more after this'):format(more), 'AgentLspMeta')
-    end
-  end
-  add_changes(add, lines, marks)
-  for _, q in ipairs(state.queue) do
-    add(('» %s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery)), 'AgentLspMeta')
-  end
-  if state.status == 'idle' and (state.broken or #state.queue > 0) then
-    add(#state.queue > 0 and ' c  send the first of these now' or ' c  continue where it stopped', 'AgentLspMeta', 2)
-  end
-  if #lines == 0 and transcript.is_empty() then
-    add('Ask for a change, or about the code.', 'AgentLspMeta')
-    add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
-    add(' q  hide this panel', 'AgentLspMeta', 2)
-    add('    :help agent_lsp has the details', 'AgentLspMeta')
-  end
-  if #lines > 0 then
-    local fence = render.fence(lines)
-    table.insert(lines, 1, fence)
-    table.insert(lines, fence)
-  end
-  for _, m in ipairs(marks) do
-    m[1] = m[1] + 1
-  end
-  return { lines = lines, marks = marks }
-end
-
-transcript.set_footer(footer)
+transcript.set_footer(function()
+  return footer.look(state)
+end)
 
 function M.is_open()
   return transcript.window() ~= nil
@@ -324,6 +230,9 @@ local function map_keys(buf)
       changes.act(action, state.status == 'idle')
     end, action .. ' all changes')
   end
+  map('P', function()
+    require('agent_lsp.policy').pick('')
+  end, 'choose what happens to edits')
   map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end

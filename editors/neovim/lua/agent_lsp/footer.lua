@@ -1,0 +1,117 @@
+--- What is below the transcript: what waits for an answer, the changes, the queue, or how to begin.
+local changes = require('agent_lsp.changes')
+local config = require('agent_lsp.config')
+local permission = require('agent_lsp.permission')
+local policy = require('agent_lsp.policy')
+local render = require('agent_lsp.render')
+local transcript = require('agent_lsp.transcript')
+
+local M = {}
+
+--- How the hunk under the cursor is decided: by the keys in its buffer, or by commands.
+local function deciding()
+  local keys = config.options.review.keys
+  if keys and keys.accept and keys.reject then
+    return ('    %s accepts, %s rejects a hunk'):format(keys.accept, keys.reject)
+  end
+  return '    :AgentAccept, :AgentReject (! all)'
+end
+
+--- Adds the keys that decide all changes, on one line.
+local function add_change_keys(add, lines, marks, summary)
+  local text, spans = '', {}
+  for _, k in ipairs(changes.keys(summary)) do
+    table.insert(spans, { #text + 1, #text + 1 + #k[1] })
+    text = ('%s %s %s '):format(text, k[1], k[2])
+  end
+  add(text, 'Normal')
+  for _, span in ipairs(spans) do
+    table.insert(marks, { #lines - 1, span[1], span[2], 'AgentLspKey' })
+  end
+end
+
+--- Adds the summary of the changes to the footer, with its keys.
+local function add_changes(state, add, lines, marks)
+  local s = changes.summary(state.status == 'idle')
+  if s then
+    local text = ('%s %s, '):format(s.kind == 'done' and '✓' or '✎', changes.text(s))
+    local added, removed = '+' .. s.added, '-' .. s.removed
+    add(text .. added .. ' ' .. removed, s.kind == 'done' and 'AgentLspUser' or 'AgentLspWaiting')
+    table.insert(marks, { #lines - 1, #text, #text + #added, 'AgentLspAdded' })
+    table.insert(marks, { #lines - 1, #text + #added + 1, #lines[#lines], 'AgentLspRemoved' })
+    add_change_keys(add, lines, marks, s)
+  end
+  if s and s.kind ~= 'done' then
+    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
+    add(deciding(), 'AgentLspMeta')
+  end
+  if s and s.kind == 'proposed' and policy.is_offered(transcript.session, state.status) then
+    add(' P  apply edits without waiting, and keep or undo them later', 'AgentLspMeta', 2)
+  end
+  local elsewhere = require('agent_lsp.hunks').count() - (s and s.changes or 0)
+  if elsewhere > 0 then
+    add(('✎ %d more in another folder, :AgentReview shows all'):format(elsewhere), 'AgentLspMeta')
+  end
+end
+
+--- What waits below the transcript: the first permission or question, and the queue.
+---@param state agent_lsp.PanelState
+function M.look(state)
+  local lines, marks = {}, {}
+  local function add(text, group, key)
+    table.insert(lines, text)
+    table.insert(marks, { #lines - 1, key or 0, #text, group })
+    if key then
+      table.insert(marks, { #lines - 1, 0, key, 'AgentLspKey' })
+    end
+  end
+  local entry = permission.list()[1]
+  if entry then
+    for i, l in ipairs(permission.describe(entry)) do
+      add((i == 1 and '? ' or '  ') .. l, i == 1 and 'AgentLspWaiting' or 'Normal')
+    end
+    local choices, asides = permission.choices(entry)
+    for i, o in ipairs(choices) do
+      add((' %d  %s'):format(i, o), 'Normal', 2)
+      if asides[i] then
+        table.insert(marks, { #lines - 1, 4 + asides[i], #lines[#lines], 'AgentLspMeta' })
+      end
+    end
+    if permission.is_multi(entry) then
+      add(' ↵  send the marked ones', 'Normal', 4)
+    end
+    local is_question = entry.kind == 'question'
+    add(is_question and ' a  answer in words' or ' f  reject and give a reason', 'Normal', 2)
+    add('    use these keys in this window', 'AgentLspMeta')
+    local more = #permission.list() - 1
+    if more > 0 then
+      add(('   %d more after this'):format(more), 'AgentLspMeta')
+    end
+  end
+  add_changes(state, add, lines, marks)
+  for _, q in ipairs(state.queue) do
+    local words = render.line(render.prompt_text(q.prompt))
+    add(('» %s  (%s)'):format(words, render.delivery(q.delivery)), 'AgentLspMeta')
+  end
+  if state.status == 'idle' and (state.broken or #state.queue > 0) then
+    local what = #state.queue > 0 and 'send the first of these now' or 'continue where it stopped'
+    add(' c  ' .. what, 'AgentLspMeta', 2)
+  end
+  if #lines == 0 and transcript.is_empty() then
+    add('Ask for a change, or about the code.', 'AgentLspMeta')
+    add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
+    add(' q  hide this panel', 'AgentLspMeta', 2)
+    add('    :help agent_lsp has the details', 'AgentLspMeta')
+  end
+  if #lines > 0 then
+    local fence = render.fence(lines)
+    table.insert(lines, 1, fence)
+    table.insert(lines, fence)
+  end
+  for _, m in ipairs(marks) do
+    m[1] = m[1] + 1
+  end
+  return { lines = lines, marks = marks }
+end
+
+return M

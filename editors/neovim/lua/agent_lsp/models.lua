@@ -1,0 +1,82 @@
+--- The list of models: the current one is marked, the context window and the price are shown.
+local client = require('agent_lsp.client')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+local function thousands(n)
+  if n >= 1000000 then
+    return (('%.1f'):format(n / 1000000):gsub('%.0$', '')) .. 'M'
+  end
+  return n >= 1000 and ('%dk'):format(math.floor(n / 1000 + 0.5)) or tostring(n)
+end
+
+local function dollars(n)
+  return '$' .. (('%.2f'):format(n):gsub('%.00$', ''))
+end
+
+--- The figures of a model in words, for example "200k tokens, $3 in and $15 out per million".
+---@param m agent_lsp.Model
+function M.figures(m)
+  local parts = {}
+  if m.contextWindow then
+    table.insert(parts, thousands(m.contextWindow) .. ' tokens')
+  end
+  if m.cost then
+    local input, output = dollars(m.cost.input), dollars(m.cost.output)
+    table.insert(parts, ('%s in and %s out per million'):format(input, output))
+  end
+  return table.concat(parts, ', ')
+end
+
+--- The entry of a model in the list.
+---@param m agent_lsp.Model
+---@param current string? reference of the model in use
+function M.entry(m, current)
+  local figures = M.figures(m)
+  local is_current = current and (m.id == current or m.provider .. '/' .. m.id == current)
+  local aside = figures ~= '' and ('  (%s)'):format(figures) or ''
+  return (is_current and '● ' or '  ') .. m.id .. aside
+end
+
+--- Gives fn the model of the session in use, nil if it cannot be known.
+local function current_of(ws, fn)
+  if not ws.session then
+    return fn(nil)
+  end
+  local params = { sessionId = ws.session, config = vim.empty_dict() }
+  client.request('agent/session/configure', params, function(_, res)
+    fn(res and res.config and res.config.model)
+  end, { workspace = ws })
+end
+
+--- Lets the user choose one of the models.
+---@param ws agent_lsp.Workspace
+---@param prompt string
+---@param fn fun(m: agent_lsp.Model)
+---@param only? fun(m: agent_lsp.Model): boolean
+function M.pick(ws, prompt, fn, only)
+  client.request('agent/models', {}, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    local models = only and vim.tbl_filter(only, res.models) or res.models
+    if #models == 0 then
+      return log.tell('the provider lists no models', vim.log.levels.WARN)
+    end
+    current_of(ws, function(current)
+      vim.ui.select(models, {
+        prompt = prompt,
+        format_item = function(m)
+          return M.entry(m, current)
+        end,
+      }, function(m)
+        if m then
+          fn(m)
+        end
+      end)
+    end)
+  end, { workspace = ws })
+end
+
+return M
