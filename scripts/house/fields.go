@@ -14,7 +14,6 @@ import (
 // unset are fields of option structs that no production code sets and that stay all the same, each
 // with its reason.
 var unset = map[string]string{
-	"internal/model/http.Options.Transport": "tests serve requests themselves",
 	"internal/model/http.Options.ExtraBody": undecided,
 	"internal/model/http.Options.MaxOutput": undecided,
 	"internal/model/http.Options.Vision":    undecided,

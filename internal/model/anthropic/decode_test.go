@@ -1,12 +1,8 @@
 package anthropic_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -20,21 +16,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-const secret = "sk-ant-secret-0123456789"
-
 // endpoint serves an answer and keeps the requests' bodies.
-func endpoint(t *testing.T, a modeltest.Answer) (*anthropic.Model, *[]string) {
+func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
-	url, sent := modeltest.Serve(t, a)
-	m := anthropic.New(modelhttp.Options{
-		BaseURL:          url,
-		Model:            "claude-sonnet-4-5",
-		Key:              modeltest.KeyOf(secret),
-		IdleTimeout:      300 * time.Millisecond,
-		FirstByteTimeout: time.Minute,
-	})
-	t.Cleanup(func() { _ = m.Close() })
-	return m, sent
+	return modeltest.Endpoint(t, api, "claude-sonnet-4-5", a)
 }
 
 func fixture(t *testing.T, name string) string {
@@ -160,88 +145,72 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestFaults: each fault is a typed error, no error has the key.
-func TestFaults(t *testing.T) {
+// api is the Messages API for the tests of faults.
+var api = &modeltest.API{
+	New: func(o modelhttp.Options) modeltest.Model { return anthropic.New(o) },
+	Begin: `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n",
+	Text: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello "}}` + "\n\n",
+	Rest: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"world"}}` + "\n\n",
+	End: `data: {"type":"content_block_stop","index":0}` + "\n\n" +
+		`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}` + "\n\n",
+	Done: `data: {"type":"message_stop"}` + "\n\n",
+	Call: `data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"look","input":{}}}` + "\n\n" +
+		`data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"pa"}}` + "\n\n",
+	Whole: `{"type":"message","content":[{"type":"text","text":"Hello world"}],"stop_reason":"end_turn"}`,
+	More:  faults(),
+}
+
+// faults are faults in the shape of the API.
+func faults() []modeltest.Fault {
 	event := func(kind, text string) string {
 		return "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"" + kind + "\",\"message\":\"" + text + "\"}}\n\n"
 	}
 	body := func(status int, kind, text string) modeltest.Answer {
-		return modeltest.Answer{
-			Status: status,
-			Kind:   "application/json",
-			Bodies: []string{
-				`{"type":"error","error":{"type":"` + kind + `","message":"` + text + `"},"request_id":"req_1"}`,
-			},
+		return modeltest.JSON(status, `{"type":"error","error":{"type":"`+kind+`","message":"`+text+`"},"request_id":"req_1"}`)
+	}
+	limited := func(w http.ResponseWriter, r *http.Request) {
+		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+		a := body(429, "rate_limit_error", "slow down")
+		a.Header = map[string]string{
+			"Anthropic-Ratelimit-Tokens-Remaining":   "0",
+			"Anthropic-Ratelimit-Tokens-Reset":       in(20 * time.Second),
+			"Anthropic-Ratelimit-Requests-Remaining": "10",
+			"Anthropic-Ratelimit-Requests-Reset":     in(time.Hour),
 		}
+		a.Serve(w, r)
 	}
-	limited := body(429, "rate_limit_error", "slow down")
-	limited.Header = map[string]string{
-		"Anthropic-Ratelimit-Tokens-Remaining": "0",
-		"Anthropic-Ratelimit-Tokens-Reset": time.Now().
-			Add(20 * time.Second).
-			UTC().
-			Format(time.RFC3339),
-		"Anthropic-Ratelimit-Requests-Remaining": "10",
-		"Anthropic-Ratelimit-Requests-Reset": time.Now().
-			Add(time.Hour).
-			UTC().
-			Format(time.RFC3339),
+	return []modeltest.Fault{
+		{Name: "overloaded before", Serve: body(529, "overloaded_error", "Overloaded").Serve, Kind: retry.Overloaded},
+		{Name: "overloaded first", Serve: modeltest.Stream(event("overloaded_error", "Overloaded")).Serve, Kind: retry.Overloaded},
+		{Name: "overloaded in the text", Serve: modeltest.Stream(frame(event("overloaded_error", "Overloaded"))).Serve, Kind: retry.Overloaded},
+		{Name: "rate limit in the text", Serve: modeltest.Stream(frame(event("rate_limit_error", "x"))).Serve, Kind: retry.RateLimit},
+		{Name: "error of the API in the text", Serve: modeltest.Stream(frame(event("api_error", "Internal server error"))).Serve, Kind: retry.Transient},
+		{Name: "rate limit, its window", Serve: limited, Kind: retry.RateLimit, Wait: 20 * time.Second, Slack: 3 * time.Second},
+		{Name: "413", Serve: body(413, "request_too_large", "Request exceeds the maximum size").Serve, Kind: retry.ContextOverflow},
+		{Name: "too long", Serve: body(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum").Serve, Kind: retry.ContextOverflow},
+		{Name: "too long with the output", Serve: body(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000").Serve, Kind: retry.ContextOverflow},
+		{Name: "auth", Serve: body(401, "authentication_error", "invalid x-api-key "+modeltest.Secret).Serve, Kind: retry.Auth},
+		{Name: "permission", Serve: body(403, "permission_error", "no").Serve, Kind: retry.Auth},
+		{Name: "billing", Serve: body(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.").Serve, Kind: retry.Quota},
+		{Name: "unknown model", Serve: body(404, "not_found_error", "model: claude-9").Serve, Kind: retry.Client},
+		{Name: "bad request", Serve: body(400, "invalid_request_error", "messages: roles must alternate").Serve, Kind: retry.Client},
+		{Name: "timeout", Serve: body(504, "timeout_error", "x").Serve, Kind: retry.Transient},
+		{Name: "cut in the text", Serve: modeltest.Stream(frame("")).Serve, Kind: retry.Truncated},
+		{Name: "cut in an event", Serve: modeltest.Stream(frame(`data: {"type":"mess`)).Serve, Kind: retry.Truncated},
+		{Name: "JSON that is an error", Serve: modeltest.Answer{Status: 200, Kind: "application/json", Bodies: []string{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`}}.Serve, Kind: retry.Overloaded},
+		{Name: "JSON that is another API's", Serve: modeltest.Answer{Status: 200, Kind: "application/json", Bodies: []string{`{"choices":[]}`}}.Serve, Kind: retry.Truncated},
+		{Name: "event: error that is no JSON", Serve: modeltest.Stream("event: error\ndata: Overloaded\n\n").Serve, Kind: retry.Overloaded},
+		{Name: "error of a proxy in the stream", Serve: modeltest.Stream(`data: {"error":{"type":"overloaded_error","message":"x"}}` + "\n\n").Serve, Kind: retry.Overloaded},
+		{Name: "ends without its mark but with its reason", Serve: modeltest.Stream(frame(
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n")).Serve, Text: "half"},
 	}
-	asked := body(429, "rate_limit_error", "slow down")
-	asked.Header = map[string]string{"Retry-After": "7"}
-	for name, c := range map[string]struct {
-		modeltest.Answer
-		kind retry.Kind
-		wait time.Duration
-	}{
-		"overloaded before":              {body(529, "overloaded_error", "Overloaded"), retry.Overloaded, 0},
-		"overloaded first":               {modeltest.Stream(event("overloaded_error", "Overloaded")), retry.Overloaded, 0},
-		"overloaded in the text":         {modeltest.Stream(frame(event("overloaded_error", "Overloaded"))), retry.Overloaded, 0},
-		"rate limit in the text":         {modeltest.Stream(frame(event("rate_limit_error", "x"))), retry.RateLimit, 0},
-		"error of the API in the text":   {modeltest.Stream(frame(event("api_error", "Internal server error"))), retry.Transient, 0},
-		"rate limit, its window":         {limited, retry.RateLimit, 20 * time.Second},
-		"rate limit, Retry-After":        {asked, retry.RateLimit, 7 * time.Second},
-		"413":                            {body(413, "request_too_large", "Request exceeds the maximum size"), retry.ContextOverflow, 0},
-		"413 of a proxy":                 {modeltest.Answer{Status: 413, Kind: "text/html", Bodies: []string{"<html><body>Entity</body></html>"}}, retry.ContextOverflow, 0},
-		"too long":                       {body(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), retry.ContextOverflow, 0},
-		"too long with the output":       {body(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000"), retry.ContextOverflow, 0},
-		"auth":                           {body(401, "authentication_error", "invalid x-api-key "+secret), retry.Auth, 0},
-		"permission":                     {body(403, "permission_error", "no"), retry.Auth, 0},
-		"billing":                        {body(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."), retry.Quota, 0},
-		"unknown model":                  {body(404, "not_found_error", "model: claude-9"), retry.Client, 0},
-		"bad request":                    {body(400, "invalid_request_error", "messages: roles must alternate"), retry.Client, 0},
-		"timeout":                        {body(504, "timeout_error", "x"), retry.Transient, 0},
-		"cut in the text":                {modeltest.Stream(frame("")), retry.Truncated, 0},
-		"cut in an event":                {modeltest.Stream(frame(`data: {"type":"mess`)), retry.Truncated, 0},
-		"empty":                          {modeltest.Stream(""), retry.Truncated, 0},
-		"no JSON":                        {modeltest.Stream("data: hello\n\n"), retry.Truncated, 0},
-		"stalls in the text":             {modeltest.Answer{Status: 200, Kind: "text/event-stream", Bodies: []string{frame("")}, Hold: true}, retry.StreamIdle, 0},
-		"HTML":                           {modeltest.Answer{Status: 200, Kind: "text/html", Bodies: []string{"<html></html>"}}, retry.Client, 0},
-		"JSON that is an error":          {modeltest.Answer{Status: 200, Kind: "application/json", Bodies: []string{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`}}, retry.Overloaded, 0},
-		"JSON that is another API's":     {modeltest.Answer{Status: 200, Kind: "application/json", Bodies: []string{`{"choices":[]}`}}, retry.Truncated, 0},
-		"event: error that is no JSON":   {modeltest.Stream("event: error\ndata: Overloaded\n\n"), retry.Overloaded, 0},
-		"error of a proxy in the stream": {modeltest.Stream(`data: {"error":{"type":"overloaded_error","message":"x"}}` + "\n\n"), retry.Overloaded, 0},
-	} {
-		m, _ := endpoint(t, c.Answer)
-		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
-		e := retry.As(err)
-		switch {
-		case e == nil:
-			t.Errorf("%s: %v", name, err)
-		case e.Kind != c.kind || (e.RetryAfter-c.wait).Abs() > 3*time.Second:
-			t.Errorf(
-				"%s: %s after %s (%v), want %s after %s",
-				name,
-				e.Kind,
-				e.RetryAfter,
-				e,
-				c.kind,
-				c.wait,
-			)
-		case strings.Contains(e.Error(), secret) || e.Hint == "" || e.Message == "":
-			t.Errorf("%s: bad words: %v", name, e)
-		}
-	}
+}
+
+// TestFaults: each fault is a typed error, and no error contains the key.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	modeltest.CheckFaults(t, api)
 }
 
 // TestWhole reads answers that are not a stream.
@@ -271,25 +240,14 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestAbort: a call that is cancelled returns the cause at once.
-func TestAbort(t *testing.T) {
-	m, _ := endpoint(
-		t,
-		modeltest.Answer{Status: 200, Kind: "text/event-stream", Bodies: []string{frame("")}, Hold: true},
-	)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cause := errors.New("the user aborted")
-	if _, err := m.Generate(
-		ctx,
-		modeltest.User("hi"),
-		func(agent.Delta) { cancel(cause) },
-	); !errors.Is(
-		err,
-		cause,
-	) {
-		t.Errorf("got %v", err)
-	}
+// TestFaultPhases covers issue 33's proof: the table of the chat API.
+func TestFaultPhases(t *testing.T) {
+	t.Parallel()
+	modeltest.CheckPhases(t, api)
 }
+
+// TestAbort covers protocol section 8.
+func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 
 // TestEndless: a stream without an end is stopped like one of any other API.
 func TestEndless(t *testing.T) {
@@ -301,19 +259,7 @@ func TestEndless(t *testing.T) {
 		"calls":      {`data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}`, "256 tool calls"},
 		"raw blocks": {`data: {"type":"content_block_start","index":1,"content_block":{"type":"new","x":"` + kib + `"}}`, "longer than 1 MiB"},
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, err := io.WriteString(w, frame(""))
-			for err == nil {
-				_, err = io.WriteString(w, c.next+"\n\n")
-			}
-		}))
-		m := anthropic.New(modelhttp.Options{BaseURL: server.URL, Model: "m", MaxReply: 1 << 20})
-		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
-		if !errors.Is(err, retry.ErrReplyTooLong) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		_ = m.Close()
-		server.Close()
+		modeltest.CheckEndless(t, api, name, c.next, c.want)
 	}
 }
 

@@ -109,10 +109,10 @@ func TestLateToolsKeepTheCache(t *testing.T) {
 		req.Tools, req.System = deferredTools[:2], []agent.SystemBlock{
 			{Text: fmt.Sprint(make([]int, 2000))},
 		}
-		id := ask(t, m, req).ToolCalls()[0].ID
+		id := modeltest.Ask(t, m, req).ToolCalls()[0].ID
 		req.Messages = append(req.Messages, loadedBy(id, "Loaded: one", "one"))
 		req.Tools = deferredTools[:3]
-		u := ask(t, m, req).Usage
+		u := modeltest.Ask(t, m, req).Usage
 		if kept := 100*u.Cached > 80*u.Input; kept != c.kept {
 			t.Errorf(
 				"defer_loading %v: %d of %d tokens were read from the cache",

@@ -20,17 +20,7 @@ import (
 func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	w := &modeltest.Wire{Answer: stopped("end_turn")}
-	m := anthropic.New(modelhttp.Options{Model: model, Transport: w})
-	defer m.Close()
-	reply, err := m.Generate(t.Context(), req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body map[string]any
-	if err := json.Unmarshal(w.Body, &body); err != nil {
-		t.Fatalf("%v\n%s", err, w.Body)
-	}
-	return body, reply
+	return modeltest.Body(t, anthropic.New(modelhttp.Options{Model: model, Transport: w}), w, req)
 }
 
 // TestAddress: the base URL goes up to the version or not, and the key goes where the endpoint
@@ -230,17 +220,6 @@ func play(
 	return m, server
 }
 
-// ask makes a call and adds the reply to the history.
-func ask(t *testing.T, m *anthropic.Model, req *agent.Request) *message.Message {
-	t.Helper()
-	reply, err := m.Generate(t.Context(), req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Messages = append(req.Messages, reply.Message)
-	return reply.Message
-}
-
 // TestThinkingGoesBack: thinking and redacted thinking go back unmodified to their model, also from
 // the journal and from a copy, and not at all where they were changed or made by another model.
 func TestThinkingGoesBack(t *testing.T) {
@@ -260,10 +239,10 @@ func TestThinkingGoesBack(t *testing.T) {
 		req := modeltest.User("hi")
 		req.Thinking, req.Tools = agent.Thinking{Level: "low"}, tools
 		for range 2 {
-			calls := ask(t, m, req).ToolCalls()
+			calls := modeltest.Ask(t, m, req).ToolCalls()
 			req.Messages = append(req.Messages, modeltest.Result(calls[0].ID, "x"))
 		}
-		ask(t, m, req)
+		modeltest.Ask(t, m, req)
 		count := func() int {
 			return strings.Count(
 				string(sent),
@@ -276,16 +255,9 @@ func TestThinkingGoesBack(t *testing.T) {
 		if count() != 2 || !strings.Contains(string(sent), `"budget_tokens"`) {
 			t.Errorf("thinking is missing: %s", sent)
 		}
-		again := *req // after a restart, and in a fork
-		again.Messages = nil
-		for i, m := range req.Messages {
-			if m = modeltest.Stored(t, m); i%2 == 0 {
-				m = m.Clone()
-			}
-			again.Messages = append(again.Messages, m)
-		}
+		again := modeltest.Restarted(t, req) // and in a fork
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
-		ask(t, m, &again)
+		modeltest.Ask(t, m, again)
 		if count() != 2 {
 			t.Errorf("thinking is missing after a restart: %s", sent)
 		}
@@ -298,64 +270,36 @@ func TestThinkingGoesBack(t *testing.T) {
 			again.Messages[2],
 			message.NewText(message.RoleUser, "go on"),
 		)
-		ask(t, m, &again)
+		modeltest.Ask(t, m, again)
 		if count() != 0 {
 			t.Errorf("changed thinking is sent: %s", sent)
 		}
 		req.Model = "claude-opus-4-5"
 		req.Messages = append(req.Messages[:3:3], modeltest.Result("late", "x"))[:3]
-		ask(t, m, req)
+		modeltest.Ask(t, m, req)
 		if count() != 0 || strings.Contains(string(sent), `"budget_tokens"`) {
 			t.Errorf("another model's thinking is sent: %s", sent)
 		}
 	}
 }
 
-// TestAnyHistoryIsValid: whatever the history, and with every way of thinking, the strict endpoint
-// accepts the request.
+// TestAnyHistoryIsValid covers issue 33's proof.
 func TestAnyHistoryIsValid(t *testing.T) {
-	first, _ := play(
-		t,
-		modelhttp.Options{Model: "claude-sonnet-4-5"},
-		`{"reasoning":"mine","text":"x"}`,
-		`{"reasoning":"redacted: mine","text":"x"}`,
-	)
-	var own []message.Block
-	for range 2 {
-		own = append(own, ask(t, first, modeltest.User("hi")).Content[0])
-	}
-	const runs = 1500
-	m, server := play(
-		t,
-		modelhttp.Options{Model: "claude-sonnet-4-5"},
-		strings.Repeat(`{"text":"ok"}`+"\n", runs),
-	)
-	var sent []byte
-	server.OnRequest = func(b []byte) { sent = b }
-	for seed := range uint64(runs) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		req := &agent.Request{
-			Messages: modeltest.SomeHistory(
-				r,
-				[]string{"claude-sonnet-4-5", "claude-opus-4-7", "gpt-5"},
-				own,
-			),
-			Model:    []string{"", "claude-opus-4-7", "other"}[r.IntN(3)],
-			Tools:    [][]agent.ToolSpec{nil, tools[:1], tools, deferredTools, deferredTools[:3]}[r.IntN(5)],
-			System:   []agent.SystemBlock{{Text: "s", Cache: true}, {Text: "v"}}[:r.IntN(3)],
-			Thinking: agent.Thinking{Level: []string{"", "off", "low", "high"}[r.IntN(4)]},
-			Sampling: agent.Sampling{
+	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
+		Model:   "claude-sonnet-4-5",
+		Authors: []string{"claude-sonnet-4-5", "claude-opus-4-7", "gpt-5"},
+		Models:  []string{"", "claude-opus-4-7", "other"},
+		Tools:   [][]agent.ToolSpec{nil, tools[:1], tools, deferredTools, deferredTools[:3]},
+		Lines: []string{
+			`{"reasoning":"mine","text":"x"}`, `{"reasoning":"redacted: mine","text":"x"}`,
+		},
+		Vary: func(r *rand.Rand, req *agent.Request) {
+			req.Sampling = agent.Sampling{
 				Temperature: []*float64{nil, new(0.), new(.7)}[r.IntN(3)],
 				MaxTokens:   []int{0, 1100, 5000}[r.IntN(3)],
-			},
-		}
-		if len(req.Tools) > 0 {
-			req.ToolChoice = []string{"", "auto", "required", "read"}[r.IntN(4)]
-		}
-		if _, err := m.Generate(t.Context(), req, nil); err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, sent)
-		}
-	}
+			}
+		},
+	})
 }
 
 // conversation runs a conversation of tool calls, parallel ones at times, and returns the shares of
@@ -398,7 +342,7 @@ func conversation(
 	}
 	req.Tools, req.Thinking = tools, agent.Thinking{Level: "low"}
 	for i := range requests {
-		reply := ask(t, m, req)
+		reply := modeltest.Ask(t, m, req)
 		if i >= 2 {
 			read, input = read+reply.Usage.Cached, input+reply.Usage.Input
 		}
@@ -448,22 +392,6 @@ func TestCachedShare(t *testing.T) {
 }
 
 // TestHistoryIsEncodedOnce: with a warm history a request costs what is new in it.
-func TestHistoryIsEncodedOnce(t *testing.T) {
-	m := anthropic.New(modelhttp.Options{
-		Model: "m", Transport: &modeltest.Wire{Answer: stopped("end_turn")},
-	})
-	defer m.Close()
-	run := func(list []*message.Message) {
-		if _, err := m.Generate(t.Context(), &agent.Request{Messages: list}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept := modeltest.Long(300)
-	run(kept)
-	cold := testing.AllocsPerRun(1, func() { run(modeltest.Long(300)) })
-	warm := testing.AllocsPerRun(3, func() { run(kept) })
-	t.Logf("%v allocations warm, %v cold", warm, cold)
-	if warm > 300 || warm*5 > cold {
-		t.Errorf("%v allocations with a warm history, %v with a cold one", warm, cold)
-	}
-}
+func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
+
+func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }

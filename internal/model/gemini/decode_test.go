@@ -1,11 +1,6 @@
 package gemini_test
 
 import (
-	"context"
-	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -19,21 +14,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-const secret = "AIza-secret-0123456789"
-
 // endpoint serves an answer and keeps the requests' bodies.
-func endpoint(t *testing.T, a modeltest.Answer) (*gemini.Model, *[]string) {
+func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
-	url, sent := modeltest.Serve(t, a)
-	m := gemini.New(modelhttp.Options{
-		BaseURL:          url,
-		Model:            "gemini-3-pro-preview",
-		Key:              modeltest.KeyOf(secret),
-		IdleTimeout:      300 * time.Millisecond,
-		FirstByteTimeout: time.Minute,
-	})
-	t.Cleanup(func() { _ = m.Close() })
-	return m, sent
+	return modeltest.Endpoint(t, api, "gemini-3-pro-preview", a)
 }
 
 // event is an event of a stream with a candidate.
@@ -121,61 +105,60 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestFaults: each fault is a typed error, and no error contains the key.
-func TestFaults(t *testing.T) {
-	body := func(status int, name, text string) modeltest.Answer {
-		return modeltest.JSON(status, failure("1", name, text))
+// api is the Gemini API for the tests of faults.
+var api = &modeltest.API{
+	New:   func(o modelhttp.Options) modeltest.Model { return gemini.New(o) },
+	Text:  piece(`{"text":"Hello "}`),
+	Rest:  piece(`{"text":"world"}`),
+	End:   event(`{"finishReason":"STOP"}`),
+	Call:  piece(`{"functionCall":{"name":"look","args":{}}}`),
+	Whole: `{"candidates":[{"content":{"parts":[{"text":"Hello world"}]},"finishReason":"STOP"}]}`,
+	More:  faults(),
+}
+
+// piece is an event with a part of a reply.
+func piece(part string) string {
+	return `data: {"candidates":[{"content":{"parts":[` + part + `],"role":"model"}}]}` + "\n\n"
+}
+
+// faults are faults in the shape of the API.
+func faults() []modeltest.Fault {
+	body := func(status int, name, text string) modeltest.Handler {
+		return modeltest.Say(status, "application/json", failure("1", name, text))
 	}
-	quota := modeltest.JSON(429, `{"error":{"code":429,"message":"You exceeded your current `+
-		`quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED",`+
-		`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7s"}]}}`)
-	inText := func(code, status, text string) modeltest.Answer {
-		return modeltest.Stream(half + "data: " + failure(code, status, text) + "\n\n")
-	}
-	held := modeltest.Stream(half)
-	held.Hold = true
+	stream := func(s string) modeltest.Handler { return modeltest.Say(200, modeltest.SSE, s) }
+	quota := `{"error":{"code":429,"message":"You exceeded your current ` +
+		`quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED",` +
+		`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7s"}]}}`
 	const tooLong = "The input token count (1200000) exceeds the maximum number of tokens " +
 		"allowed (1048576)."
-	for name, c := range map[string]struct {
-		modeltest.Answer
-		kind retry.Kind
-		wait time.Duration
-	}{
-		"overloaded": {
-			body(503, "UNAVAILABLE", "The model is overloaded."), retry.Overloaded, 0},
-		"overloaded in the text": {
-			inText("503", "UNAVAILABLE", "The model is overloaded."), retry.Overloaded, 0},
-		"rate limit": {quota, retry.RateLimit, 7 * time.Second},
-		"internal":   {body(500, "INTERNAL", "An internal error"), retry.Transient, 0},
-		"deadline":   {body(504, "DEADLINE_EXCEEDED", "x"), retry.Transient, 0},
-		"too long":   {body(400, "INVALID_ARGUMENT", tooLong), retry.ContextOverflow, 0},
-		"bad key": {
-			body(400, "INVALID_ARGUMENT", "API key not valid. "+secret), retry.Auth, 0},
-		"no key": {
-			body(403, "PERMISSION_DENIED", "Method doesn't allow"), retry.Auth, 0},
-		"bad request":        {body(400, "INVALID_ARGUMENT", "Invalid value"), retry.Client, 0},
-		"unknown model":      {body(404, "NOT_FOUND", "models/x is not found"), retry.Client, 0},
-		"cut in the text":    {modeltest.Stream(half), retry.Truncated, 0},
-		"cut in an event":    {modeltest.Stream(half + `data: {"cand`), retry.Truncated, 0},
-		"empty":              {modeltest.Stream(""), retry.Truncated, 0},
-		"not JSON":           {modeltest.Stream("data: hello\n\n"), retry.Truncated, 0},
-		"stalls in the text": {held, retry.StreamIdle, 0},
-		"malformed call": {
-			modeltest.Stream(stopped("MALFORMED_FUNCTION_CALL")), retry.Truncated, 0},
-		"another API's": {modeltest.JSON(200, `{"choices":[]}`), retry.Truncated, 0},
-	} {
-		m, _ := endpoint(t, c.Answer)
-		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
-		e := retry.As(err)
-		switch {
-		case e == nil:
-			t.Errorf("%s: %v", name, err)
-		case e.Kind != c.kind || (e.RetryAfter-c.wait).Abs() > 3*time.Second:
-			t.Errorf("%s: %s after %s (%v), want %s", name, e.Kind, e.RetryAfter, e, c.kind)
-		case strings.Contains(e.Error(), secret) || e.Hint == "" || e.Message == "":
-			t.Errorf("%s: bad words: %v", name, e)
-		}
+	const busy = "The model is overloaded."
+	return []modeltest.Fault{
+		{Name: "overloaded", Serve: body(503, "UNAVAILABLE", busy), Kind: retry.Overloaded},
+		{Name: "overloaded in the text", Serve: stream(half + "data: " + failure("503", "UNAVAILABLE", busy) + "\n\n"),
+			Kind: retry.Overloaded},
+		{Name: "rate limit", Serve: modeltest.Say(429, "application/json", quota),
+			Kind: retry.RateLimit, Wait: 7 * time.Second},
+		{Name: "internal", Serve: body(500, "INTERNAL", "An internal error"), Kind: retry.Transient},
+		{Name: "deadline", Serve: body(504, "DEADLINE_EXCEEDED", "x"), Kind: retry.Transient},
+		{Name: "too long", Serve: body(400, "INVALID_ARGUMENT", tooLong), Kind: retry.ContextOverflow},
+		{Name: "bad key", Serve: body(400, "INVALID_ARGUMENT", "API key not valid. "+modeltest.Secret),
+			Kind: retry.Auth},
+		{Name: "no key", Serve: body(403, "PERMISSION_DENIED", "Method doesn't allow"), Kind: retry.Auth},
+		{Name: "bad request", Serve: body(400, "INVALID_ARGUMENT", "Invalid value"), Kind: retry.Client},
+		{Name: "unknown model", Serve: body(404, "NOT_FOUND", "models/x is not found"), Kind: retry.Client},
+		{Name: "malformed call", Serve: stream(stopped("MALFORMED_FUNCTION_CALL")), Kind: retry.Truncated},
+		{Name: "another API's", Serve: modeltest.Say(200, "application/json", `{"choices":[]}`),
+			Kind: retry.Truncated},
+		{Name: "ends without usage", Serve: stream(piece(`{"text":"half"}`) +
+			`data: {"candidates":[{"finishReason":"STOP"}]}` + "\n\n"), Text: "half"},
 	}
+}
+
+// TestFaults: each fault is a typed error, and no error contains the key.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	modeltest.CheckFaults(t, api)
 }
 
 // TestWhole reads answers that are not a stream.
@@ -196,18 +179,14 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestAbort: a call that is cancelled returns the cause.
-func TestAbort(t *testing.T) {
-	a := modeltest.Stream(half)
-	a.Hold = true
-	m, _ := endpoint(t, a)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cause := errors.New("the user aborted")
-	_, err := m.Generate(ctx, modeltest.User("hi"), func(agent.Delta) { cancel(cause) })
-	if !errors.Is(err, cause) {
-		t.Errorf("got %v", err)
-	}
+// TestFaultPhases covers issue 33's proof: the table of the chat API.
+func TestFaultPhases(t *testing.T) {
+	t.Parallel()
+	modeltest.CheckPhases(t, api)
 }
+
+// TestAbort covers protocol section 8.
+func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 
 // TestEndless: a stream without an end is stopped like one of any other API.
 func TestEndless(t *testing.T) {
@@ -221,20 +200,7 @@ func TestEndless(t *testing.T) {
 		"calls":      {part(`{"functionCall":{"name":"n","args":{}}}`), "256 tool calls"},
 		"nothing":    {part(`{"new":"` + kib + `"}`), "longer than"},
 	} {
-		handler := func(w http.ResponseWriter, _ *http.Request) {
-			_, err := io.WriteString(w, half)
-			for err == nil {
-				_, err = io.WriteString(w, c.next+"\n\n")
-			}
-		}
-		server := httptest.NewServer(http.HandlerFunc(handler))
-		m := gemini.New(modelhttp.Options{BaseURL: server.URL, Model: "m", MaxReply: 1 << 20})
-		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
-		if !errors.Is(err, retry.ErrReplyTooLong) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		_ = m.Close()
-		server.Close()
+		modeltest.CheckEndless(t, api, name, c.next, c.want)
 	}
 }
 

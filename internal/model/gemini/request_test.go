@@ -3,7 +3,6 @@ package gemini_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -20,17 +19,7 @@ import (
 func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	w := &modeltest.Wire{Answer: stopped("STOP")}
-	m := gemini.New(modelhttp.Options{Model: model, Transport: w})
-	defer m.Close()
-	reply, err := m.Generate(t.Context(), req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body map[string]any
-	if err := json.Unmarshal(w.Body, &body); err != nil {
-		t.Fatalf("%v\n%s", err, w.Body)
-	}
-	return body, reply
+	return modeltest.Body(t, gemini.New(modelhttp.Options{Model: model, Transport: w}), w, req)
 }
 
 // TestAddress: the base URL ends in the version or not, and the key goes where the endpoint reads
@@ -203,17 +192,6 @@ func play(t *testing.T, opts modelhttp.Options, lines ...string) (*gemini.Model,
 	return m, server
 }
 
-// ask makes a call and adds the reply to the history.
-func ask(t *testing.T, m *gemini.Model, req *agent.Request) *message.Message {
-	t.Helper()
-	reply, err := m.Generate(t.Context(), req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Messages = append(req.Messages, reply.Message)
-	return reply.Message
-}
-
 // TestSignaturesGoBack: a signature goes back unmodified to its model, also from the journal and
 // from a copy, and never to another model, which gets the documented dummy for calls.
 func TestSignaturesGoBack(t *testing.T) {
@@ -231,10 +209,10 @@ func TestSignaturesGoBack(t *testing.T) {
 		server.OnRequest = func(b []byte) { sent = string(b) }
 		req := modeltest.User("hi")
 		req.Thinking, req.Tools = agent.Thinking{Level: "low"}, tools
-		for _, c := range ask(t, m, req).ToolCalls() {
+		for _, c := range modeltest.Ask(t, m, req).ToolCalls() {
 			req.Messages = append(req.Messages, modeltest.Result(c.ID, "x"))
 		}
-		ask(t, m, req)
+		modeltest.Ask(t, m, req)
 		check := func(when string, own, dummy int) {
 			t.Helper()
 			got := strings.Count(sent, `"thoughtSignature":"sig_`)
@@ -246,88 +224,32 @@ func TestSignaturesGoBack(t *testing.T) {
 			}
 		}
 		check("in the turn", 1, 0)
-		again := *req // after a restart, and in a fork
-		again.Messages = nil
-		for i, m := range req.Messages {
-			if m = modeltest.Stored(t, m); i%2 == 0 {
-				m = m.Clone()
-			}
-			again.Messages = append(again.Messages, m)
-		}
+		again := modeltest.Restarted(t, req) // and in a fork
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
-		ask(t, m, &again)
+		modeltest.Ask(t, m, again)
 		check("after a restart", 2, 0)
 		again.Model = "gemini-3.1-pro"
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
-		ask(t, m, &again)
+		modeltest.Ask(t, m, again)
 		check("another model", 0, 1)
 	}
 }
 
-// TestAnyHistoryIsValid: whatever the history, and with every way of thinking, the strict endpoint
-// accepts the request.
+// TestAnyHistoryIsValid covers issue 33's proof.
 func TestAnyHistoryIsValid(t *testing.T) {
-	const model = "gemini-3-pro-preview"
-	first, _ := play(t, modelhttp.Options{Model: model},
-		`{"reasoning":"mine","text":"x"}`,
-		`{"toolCalls":[{"name":"read","arguments":{"path":"a"}}]}`)
-	var own []message.Block
-	for range 2 {
-		own = append(own, ask(t, first, modeltest.User("hi")).Content...)
-	}
-	const runs = 1500
-	m, server := play(t, modelhttp.Options{Model: model},
-		strings.Repeat(`{"text":"ok"}`+"\n", runs))
-	var sent []byte
-	server.OnRequest = func(b []byte) { sent = b }
-	for seed := range uint64(runs) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		req := &agent.Request{
-			Messages: modeltest.SomeHistory(r, []string{model, "gemini-2.5-pro", "gpt-5"}, own),
-			Model:    []string{"", "gemini-3.1-pro-preview"}[r.IntN(2)],
-			Tools:    [][]agent.ToolSpec{nil, tools[:1], tools}[r.IntN(3)],
-			System:   []agent.SystemBlock{{Text: "s"}, {Text: "v"}}[:r.IntN(3)],
-			Thinking: agent.Thinking{Level: []string{"", "off", "low", "high"}[r.IntN(4)]},
-		}
-		if len(req.Tools) > 0 {
-			req.ToolChoice = []string{"", "auto", "required", "read"}[r.IntN(4)]
-		}
-		if _, err := m.Generate(t.Context(), req, nil); err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, sent)
-		}
-	}
+	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
+		Model:   "gemini-3-pro-preview",
+		Authors: []string{"gemini-3-pro-preview", "gemini-2.5-pro", "gpt-5"},
+		Models:  []string{"", "gemini-3.1-pro-preview"},
+		Tools:   [][]agent.ToolSpec{nil, tools[:1], tools},
+		Lines: []string{
+			`{"reasoning":"mine","text":"x"}`,
+			`{"toolCalls":[{"name":"read","arguments":{"path":"a"}}]}`,
+		},
+	})
 }
 
 // TestHistoryIsEncodedOnce: with a warm history a request costs what is new in it.
-func TestHistoryIsEncodedOnce(t *testing.T) {
-	m := gemini.New(modelhttp.Options{
-		Model: "m", Transport: &modeltest.Wire{Answer: stopped("STOP")},
-	})
-	defer m.Close()
-	run := func(list []*message.Message) {
-		if _, err := m.Generate(t.Context(), &agent.Request{Messages: list}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept := modeltest.Long(300)
-	run(kept)
-	cold := testing.AllocsPerRun(1, func() { run(modeltest.Long(300)) })
-	warm := testing.AllocsPerRun(3, func() { run(kept) })
-	t.Logf("%v allocations warm, %v cold", warm, cold)
-	if warm > 300 || warm*5 > cold {
-		t.Errorf("%v allocations with a warm history, %v with a cold one", warm, cold)
-	}
-}
+func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
 
-func BenchmarkEncode1000Messages(b *testing.B) {
-	m := gemini.New(modelhttp.Options{
-		Model: "m", Transport: modeltest.Discard{Body: stopped("STOP")},
-	})
-	defer m.Close()
-	req := &agent.Request{Messages: modeltest.Long(333), Tools: tools}
-	for b.Loop() {
-		if _, err := m.Generate(b.Context(), req, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
+func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }

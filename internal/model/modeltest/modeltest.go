@@ -51,19 +51,26 @@ func Serve(t testing.TB, a Answer) (url string, sent *[]string) {
 		*sent = append(*sent, string(body))
 		n := min(len(*sent), len(a.Bodies)) - 1
 		mu.Unlock()
-		for k, v := range a.Header {
-			w.Header().Set(k, v)
-		}
-		w.Header().Set("Content-Type", a.Kind)
-		w.WriteHeader(a.Status)
-		_, _ = io.WriteString(w, a.Bodies[n])
-		if a.Hold {
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		}
+		a.serve(w, r, n)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, sent
+}
+
+// Serve answers a request with the first body.
+func (a Answer) Serve(w http.ResponseWriter, r *http.Request) { a.serve(w, r, 0) }
+
+func (a Answer) serve(w http.ResponseWriter, r *http.Request, body int) {
+	for k, v := range a.Header {
+		w.Header().Set(k, v)
+	}
+	w.Header().Set("Content-Type", a.Kind)
+	w.WriteHeader(a.Status)
+	_, _ = io.WriteString(w, a.Bodies[body])
+	if a.Hold {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
 }
 
 // Play serves a script until the test ends. The endpoint is strict.

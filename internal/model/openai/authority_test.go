@@ -10,17 +10,18 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
 func TestOwnCertificateAuthority(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(say(200, sse, sound)))
+	server := httptest.NewTLSServer(http.HandlerFunc(modeltest.Say(200, sse, sound)))
 	defer server.Close()
 	stranger := openai.New(
 		openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}},
 	)
 	defer stranger.Close()
-	_, err := stranger.Generate(t.Context(), user("hi"), nil)
+	_, err := stranger.Generate(t.Context(), modeltest.User("hi"), nil)
 	if e := retry.As(
 		err,
 	); e == nil || e.Kind != retry.Client ||
@@ -32,7 +33,7 @@ func TestOwnCertificateAuthority(t *testing.T) {
 		openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m", ExtraCAs: ca}},
 	)
 	defer friend.Close()
-	if _, err := friend.Generate(t.Context(), user("hi"), nil); err != nil {
+	if _, err := friend.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
 		t.Errorf("a known authority: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
@@ -26,7 +27,7 @@ func searched() *agent.Request {
 	}
 	schema := json.RawMessage(`{"type":"object"}`)
 	return &agent.Request{
-		Messages: append(user("hi").Messages, search("c1"), found("c1", "Loaded: one", `["one"]`), search("c2"), found("c2", "Loaded: one, two", `["one","two"]`), search("c3"), found("c3", "No tool matches.", "")),
+		Messages: append(modeltest.User("hi").Messages, search("c1"), found("c1", "Loaded: one", `["one"]`), search("c2"), found("c2", "Loaded: one, two", `["one","two"]`), search("c3"), found("c3", "No tool matches.", "")),
 		Tools: []agent.ToolSpec{{Name: "read", Description: "Reads.", Schema: schema}, {Name: "tool_search", Description: "Finds tools.", Schema: schema},
 			{Name: "one", Description: "First.", Schema: schema, Deferred: true}, {Name: "three", Description: "Not by a search.", Schema: schema, Deferred: true}, {Name: "two", Description: "Second.", Schema: schema, Deferred: true}},
 	}
@@ -47,8 +48,8 @@ const (
 func TestDeferLoading(t *testing.T) {
 	on, off := true, false
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.4", BaseURL: "https://api.openai.com/v1"}, API: openai.APIResponses}, searched())
-	has(t, "known", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
-	has(t, "known", body, "input", `[{"role":"user","content":"hi"},`+
+	modeltest.Has(t, "known", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
+	modeltest.Has(t, "known", body, "input", `[{"role":"user","content":"hi"},`+
 		searchCall+`c1","arguments":{"query":"x"}},`+searchOut+`c1","tools":[`+oneTool+`]},`+
 		searchCall+`c2","arguments":{"query":"x"}},`+searchOut+`c2","tools":[`+twoTool+`]},`+
 		`{"role":"developer","content":"Result of tool_search: Loaded: one, two"},`+
@@ -73,7 +74,7 @@ func TestDeferLoading(t *testing.T) {
 		}
 	}
 	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "m", BaseURL: "https://llm.example.com/v1", DeferLoading: &on}, API: openai.APIResponses}, searched())
-	has(t, "switched on", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
+	modeltest.Has(t, "switched on", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
 }
 
 // TestToolSearchCall: the client's own search comes as a call of tool_search; the provider's is none of ours.

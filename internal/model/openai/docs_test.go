@@ -12,6 +12,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
@@ -89,7 +90,7 @@ func checkSnippet(t *testing.T, name string, raw []byte, want string) {
 	}
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: config.Provider.BaseURL, Model: config.Model, Query: config.Provider.Query, ContextWindow: config.Context.Window, Transport: w, Key: keyOf(config.Provider.APIKeyEnv)}, API: config.Provider.API})
 	defer m.Close()
-	if _, err := m.Generate(t.Context(), user("hi"), nil); err != nil {
+	if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 	var sent strings.Builder

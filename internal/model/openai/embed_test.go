@@ -7,15 +7,16 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
 // TestEmbed: one vector for each text, in the texts' order whatever the answer's; an answer that lacks one is an error.
 func TestEmbed(t *testing.T) {
-	server, now := provider(t)
+	server := modeltest.NewProvider(t)
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})
 	defer m.Close()
-	now.Store(&fault{serve: say(200, "application/json", `{"data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[1]},{"index":7,"embedding":[9]}]}`)})
+	server.Set(modeltest.Say(200, "application/json", `{"data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[1]},{"index":7,"embedding":[9]}]}`))
 	got, err := m.Embed(t.Context(), []string{"a", "b"})
 	if err != nil || len(got) != 2 || !slices.Equal(got[0], []float32{1}) || !slices.Equal(got[1], []float32{0, 2}) {
 		t.Errorf("got %v, %v", got, err)
@@ -23,7 +24,7 @@ func TestEmbed(t *testing.T) {
 	if _, err = m.Embed(t.Context(), []string{"a", "b", "c"}); err == nil {
 		t.Error("a text without a vector is no error")
 	}
-	now.Store(&fault{serve: say(200, "application/json", `{"error":{"message":"no such model"}}`)})
+	server.Set(modeltest.Say(200, "application/json", `{"error":{"message":"no such model"}}`))
 	if _, err = m.Embed(t.Context(), []string{"a"}); retry.As(err) == nil {
 		t.Errorf("an error in the answer: %v", err)
 	}

@@ -3,7 +3,6 @@ package openai_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"runtime/metrics"
@@ -16,23 +15,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
 // endlessHeap is how much heap an endless stream may take in addition to what was there before.
 const endlessHeap = 160 << 20
-
-// endless sends begin and then next(0), next(1) and so on until the client leaves.
-func endless(begin string, next func(i int) string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", sse)
-		_, err := io.WriteString(w, begin)
-		for i := 0; err == nil; i++ {
-			_, err = io.WriteString(w, next(i))
-		}
-	}
-}
 
 // peakHeap runs f and returns the largest heap that was seen meanwhile, above the one at the start.
 func peakHeap(f func()) uint64 {
@@ -107,7 +96,7 @@ func TestEndlessStream(t *testing.T) {
 		}
 		t.Run(
 			c.name,
-			func(t *testing.T) { checkEndless(t, c.api, endless(c.begin, c.next), c.want) },
+			func(t *testing.T) { checkEndless(t, c.api, modeltest.Endless(c.begin, c.next), c.want) },
 		)
 	}
 }
@@ -118,8 +107,8 @@ func checkEndless(
 	serve func(http.ResponseWriter, *http.Request),
 	want string,
 ) {
-	server, now := provider(t)
-	now.Store(&fault{serve: serve})
+	server := modeltest.NewProvider(t)
+	server.Set(serve)
 	m := openai.New(
 		openai.Options{
 			Options: modelhttp.Options{BaseURL: server.URL + "/v1", Model: "m"},

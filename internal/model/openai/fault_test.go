@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
@@ -32,84 +31,6 @@ const (
 	whole    = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello world"},"finish_reason":"stop"}]}`
 )
 
-// fault is one way to fail. Exactly one of kind and text is what comes of it.
-type fault struct {
-	name   string
-	serve  func(w http.ResponseWriter, r *http.Request)
-	kind   retry.Kind
-	text   string
-	wait   time.Duration // Retry-After as told
-	stream bool          // has no meaning without a stream
-	stalls bool          // told by the status, though the client has to give up waiting
-}
-
-// say answers with a body of a type.
-func say(status int, contentType, body string, header ...string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		for i := 0; i+1 < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
-
-// then sends a beginning and goes on with rest.
-func then(begin string, rest func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", sse)
-		_, _ = io.WriteString(w, begin)
-		_ = http.NewResponseController(w).Flush()
-		rest(w, r)
-	}
-}
-
-// stall sends nothing until the client goes.
-func stall(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-
-// reset closes the connection with a reset.
-func reset(w http.ResponseWriter, _ *http.Request) {
-	c, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = c.Close()
-}
-
-// repeat sends s again and again until the client goes.
-func repeat(s string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, r *http.Request) {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-tick.C:
-				if _, err := io.WriteString(w, s); err != nil {
-					return
-				}
-				_ = http.NewResponseController(w).Flush()
-			}
-		}
-	}
-}
-
-// slowly sends a body byte by byte.
-func slowly(body string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", sse)
-		for i := range len(body) {
-			_, _ = io.WriteString(w, body[i:i+1])
-			_ = http.NewResponseController(w).Flush()
-		}
-	}
-}
-
 // reorderedCalls is a reply with two calls, of which the pieces of the second come before those of the first.
 var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello world"}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
@@ -118,148 +39,52 @@ var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello wor
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n" + done
 
-func faults() []fault {
-	big := strings.Repeat("0123456789abcdef", 10<<20/16)
-	page := "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in</body></html>"
-	return []fault{
-		{name: "sound", serve: say(200, sse, sound), text: "Hello world"},
-		{name: "resets at once", serve: reset, kind: retry.Transient},
-		{name: "stalls before the answer", serve: stall, kind: retry.StreamIdle},
-		{name: "stalls after the headers", serve: then("", stall), kind: retry.StreamIdle},
-		{name: "stalls in the text", serve: then(textPart, stall), kind: retry.StreamIdle},
-		{name: "stalls in a call", serve: then(callPart, stall), kind: retry.StreamIdle},
-		{name: "resets in the text", serve: then(textPart, reset), kind: retry.Truncated},
-		{name: "resets in a call", serve: then(callPart, reset), kind: retry.Truncated},
-		{name: "ends after the text", serve: say(200, sse, textPart), kind: retry.Truncated},
-		{name: "ends in a call", serve: say(200, sse, callPart), kind: retry.Truncated},
-		{name: "ends in mid-JSON", serve: say(200, sse, textPart+`data: {"choices":[{"ind`), kind: retry.Truncated},
-		{name: "ends in mid-UTF-8", serve: say(200, sse, textPart+"data: {\"choices\":[{\"delta\":{\"content\":\"\xe2\x82"), kind: retry.Truncated},
-		{name: "ends without its mark but with its reason", serve: say(200, sse, textPart+lastPart), text: "Hello world"},
-		{name: "last event without newline", serve: say(200, sse, textPart+strings.TrimSpace(lastPart)), text: "Hello world"},
-		{name: "trickles", serve: slowly(sound), text: "Hello world"},
-		{name: "repeats its end", serve: say(200, sse, textPart+lastPart+done+done), text: "Hello world"},
-		{name: "repeats all of it behind its end", serve: say(200, sse, sound+sound), text: "Hello world"},
-		{name: "repeats its beginning", serve: say(200, sse, `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"+`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"+sound), text: "Hello world"},
-		{name: "reorders the fragments of calls", serve: say(200, sse, reorderedCalls), text: "Hello world", stream: true},
-		{name: "empty body", serve: say(200, sse, ""), kind: retry.Truncated},
-		{name: "only the end mark", serve: say(200, sse, done), kind: retry.Transient},
-		{name: "empty choices", serve: say(200, sse, `data: {"choices":[]}`+"\n\n"+done), kind: retry.Transient},
-		{name: "null choices", serve: say(200, sse, `data: {"choices":null}`+"\n\n"+done), kind: retry.Transient},
-		{name: "empty choices before the first", serve: say(200, sse, `data: {"choices":[],"prompt_filter_results":[]}`+"\n\n"+sound), text: "Hello world"},
-		{name: "comments before and between", serve: say(200, sse, strings.Repeat(": PROCESSING\n\n", 1000)+textPart+strings.Repeat(":\n", 1000)+lastPart+done), text: "Hello world"},
-		{name: "comments without end", serve: then("", repeat(": PROCESSING\n\n")), kind: retry.StreamIdle},
-		{name: "comments without end after text", serve: then(textPart, repeat(": PROCESSING\n\n")), kind: retry.StreamIdle},
-		{name: "an event without end", serve: then(textPart, repeat("x")), kind: retry.StreamIdle},
-		{name: "10 MB delta", serve: say(200, sse, `data: {"choices":[{"delta":{"content":"`+big+`"},"finish_reason":"stop"}]}`+"\n\n"+done), text: big},
-		{name: "longer than allowed", serve: say(200, sse, `data: {"choices":[{"delta":{"content":"`+big+big+`"},"finish_reason":"stop"}]}`+"\n\n"+done), kind: retry.Client},
-		{name: "wrong content type", serve: say(200, "application/octet-stream", sound), text: "Hello world"},
-		{name: "JSON in place of a stream", serve: say(200, "application/json", whole), text: "Hello world"},
-		{name: "HTML", serve: say(200, "text/html", page), kind: retry.Client},
-		{name: "HTML that claims to be a stream", serve: say(200, sse, "\n "+page), kind: retry.Client},
-		{name: "HTML gateway error", serve: say(502, "text/html", page), kind: retry.Transient},
-		{name: "redirect to a page", serve: say(302, "text/html", page, "Location", "/login"), kind: retry.Client},
-		{name: "redirect with a stream", serve: say(302, sse, sound, "Location", "/login"), kind: retry.Client},
-		{name: "events that are no JSON", serve: say(200, sse, "data: hello\n\n"+done), kind: retry.Truncated},
-		{name: "400", serve: say(400, "application/json", `{"error":{"message":"unknown field"}}`), kind: retry.Client},
-		{name: "401", serve: say(401, "application/json", `{"error":{"message":"Incorrect API key provided: sk-secret12345"}}`), kind: retry.Auth},
-		{name: "404", serve: say(404, "text/plain", "404 page not found"), kind: retry.Client},
-		{name: "429", serve: say(429, "application/json", `{"error":{"message":"slow down"}}`), kind: retry.RateLimit},
-		{name: "429 Retry-After", serve: say(429, "application/json", `{"error":{"message":"slow down"}}`, "Retry-After", "9"), kind: retry.RateLimit, wait: 9 * time.Second},
-		{name: "429 quota", serve: say(429, "application/json", `{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`), kind: retry.Quota},
-		{name: "500", serve: say(500, "application/json", `{"error":{"message":"oops"}}`), kind: retry.Transient},
-		{name: "500 Retry-After", serve: say(500, "application/json", `{}`, "Retry-After", "3"), kind: retry.Transient, wait: 3 * time.Second},
-		{name: "529", serve: say(529, "application/json", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), kind: retry.Overloaded},
-		{name: "529 Retry-After", serve: say(529, "application/json", `{"error":{"message":"busy"}}`, "Retry-After", "2"), kind: retry.Overloaded, wait: 2 * time.Second},
-		{name: "error body that stalls", serve: func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(500)
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		}, kind: retry.Transient, stalls: true},
-		{name: "error as first event", serve: say(200, sse, `data: { "error": {"message":"busy","code":503}}`+"\n\n"), kind: retry.Overloaded},
-		{name: "error text event", serve: say(200, sse, `data: {"error":"model overloaded"}`+"\n\n"+done), kind: retry.Overloaded},
-		{name: "event: error", serve: say(200, sse, textPart+"event: error\ndata: {\"type\":\"overloaded_error\",\"message\":\"x\"}\n\n"), kind: retry.Overloaded, stream: true},
-		{name: "event: error in words", serve: say(200, sse, textPart+"event: error\ndata: rate limit reached\n\n"), kind: retry.RateLimit, stream: true},
-		{name: "error within a choice", serve: say(200, sse, `data: {"choices":[{"delta":{},"error":{"code":502,"message":"upstream"},"finish_reason":"error"}]}`+"\n\n"+done), kind: retry.Transient},
-		{name: "200 with an error body", serve: say(200, "application/json", "{\n\"error\": {\"message\":\"no such model\",\"code\":404}}"), kind: retry.Client},
-		{name: "context overflow", serve: say(400, "application/json", `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 100000 tokens"}}`), kind: retry.ContextOverflow},
-		{name: "Azure filter", serve: say(400, "application/json", `{"error":{"code":"content_filter","message":"filtered"}}`), kind: retry.ContentFilter},
-	}
+// chatAPI is the chat API for the tests of faults.
+var chatAPI = &modeltest.API{
+	New: func(o modelhttp.Options) modeltest.Model {
+		return openai.New(openai.Options{Options: o})
+	},
+	Text:  textPart,
+	Rest:  `data: {"choices":[{"index":0,"delta":{"content":"world"}}]}` + "\n\n",
+	End:   `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n",
+	Done:  done,
+	Call:  callPart,
+	Whole: whole,
+	More:  chatFaults(),
 }
 
-// provider serves whatever fault it is set to.
-func provider(t *testing.T) (*httptest.Server, *atomic.Pointer[fault]) {
-	var now atomic.Pointer[fault]
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // also lets the server see the client go
-		now.Load().serve(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server, &now
+// chatFaults are faults in the shape of the chat API.
+func chatFaults() []modeltest.Fault {
+	say := func(body string) modeltest.Handler { return modeltest.Say(200, sse, body) }
+	const text, role = "Hello world", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"
+	return []modeltest.Fault{
+		{Name: "ends without its mark but with its reason", Serve: say(textPart + lastPart), Text: text},
+		{Name: "repeats its beginning", Serve: say(role + role + sound), Text: text},
+		{Name: "reorders the fragments of calls", Serve: say(reorderedCalls), Text: text, Stream: true},
+		{Name: "only the end mark", Serve: say(done), Kind: retry.Transient},
+		{Name: "empty choices", Serve: say(`data: {"choices":[]}` + "\n\n" + done), Kind: retry.Transient},
+		{Name: "null choices", Serve: say(`data: {"choices":null}` + "\n\n" + done), Kind: retry.Transient},
+		{Name: "empty choices before the first", Serve: say(`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + sound), Text: text},
+		{Name: "error within a choice", Serve: say(`data: {"choices":[{"delta":{},"error":{"code":502,"message":"upstream"},"finish_reason":"error"}]}` + "\n\n" + done), Kind: retry.Transient},
+		{Name: "Azure filter", Serve: modeltest.Say(400, "application/json", `{"error":{"code":"content_filter","message":"filtered"}}`), Kind: retry.ContentFilter},
+	}
 }
 
 // TestFaultProvider covers issue 4's proof: each fault is a typed outcome in bounded time,
 // streamed or not, and the next call works.
 func TestFaultProvider(t *testing.T) {
 	t.Parallel()
-	for _, noStream := range []bool{false, true} {
-		t.Run(fmt.Sprintf("stream %v", !noStream), func(t *testing.T) {
-			t.Parallel()
-			server, now := provider(t)
-			patient := openai.Options{Options: modelhttp.Options{BaseURL: server.URL + "/v1", Model: "m", NoStream: noStream, MaxReply: 15 << 20, Key: func(context.Context) (string, error) { return "sk-secret12345", nil }}}
-			hasty := patient
-			hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
-			hasty.FirstByteTimeout = 5 * time.Minute
-			begun := openai.New(hasty) // in a hurry once an answer has begun
-			hasty.FirstByteTimeout = 300 * time.Millisecond
-			slow, fast := openai.New(patient), openai.New(hasty)
-			for _, f := range faults() {
-				if noStream && f.stream {
-					continue
-				}
-				m := slow
-				if f.kind == retry.StreamIdle { // only where time is what ends the call: a machine under load makes everything late
-					m = fast
-				} else if f.stalls {
-					m = begun
-				}
-				now.Store(&f)
-				checkFault(t, m, f, noStream)
-			}
-			_ = slow.Close()
-			_ = fast.Close()
-			_ = begun.Close()
-		})
-	}
+	modeltest.CheckFaults(t, chatAPI)
 }
 
-func checkFault(t *testing.T, m *openai.Model, f fault, noStream bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	var h heard
-	reply, err := m.Generate(ctx, user("hi"), h.on)
-	if strings.HasPrefix(f.name, "10 MB") || f.text == "" {
-		h.text.Reset()
-	}
-	name := fmt.Sprintf("%s, noStream %v", f.name, noStream)
-	if f.text != "" {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if got := reply.Message.TextContent(); got != f.text {
-			t.Errorf("%s: text %.60q", name, got)
-		}
-		return
-	}
-	e := retry.As(err)
-	switch {
-	case e == nil:
-		t.Errorf("%s: got %v, %v; want an error of kind %s", name, reply, err, f.kind)
-	case e.Kind != f.kind || e.RetryAfter != f.wait:
-		t.Errorf("%s: kind %s, retry after %v (%v); want %s, %v", name, e.Kind, e.RetryAfter, e, f.kind, f.wait)
-	case e.Message == "" || e.Hint == "" || strings.Contains(e.Error(), "sk-secret") || strings.Contains(e.Error(), "<"):
-		t.Errorf("%s: bad words: %q hint %q", name, e.Message, e.Hint)
-	}
+// TestFaultPhases covers issue 4's matrix.
+func TestFaultPhases(t *testing.T) {
+	t.Parallel()
+	modeltest.CheckPhases(t, chatAPI)
 }
+
+// TestAbortEndsTheCall covers protocol section 8.
+func TestAbortEndsTheCall(t *testing.T) { modeltest.CheckAbort(t, chatAPI) }
 
 func TestRefusedConnection(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -270,36 +95,9 @@ func TestRefusedConnection(t *testing.T) {
 	ln.Close()
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: base, Model: "m"}})
 	defer m.Close()
-	_, err = m.Generate(t.Context(), user("hi"), nil)
+	_, err = m.Generate(t.Context(), modeltest.User("hi"), nil)
 	if e := retry.As(err); e == nil || e.Kind != retry.Transient || !strings.Contains(e.Hint, "nothing listens") || strings.Contains(e.Error(), "pass") || strings.Contains(e.Error(), "hidden") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestAbortEndsTheCall covers protocol section 8: whatever the provider does, a cancelled
-// call returns at once with the cause, and the provider sees the stream closed.
-func TestAbortEndsTheCall(t *testing.T) {
-	server, now := provider(t)
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL + "/v1", Model: "m"}})
-	defer m.Close()
-	cause := errors.New("the user aborted")
-	for _, serve := range []func(http.ResponseWriter, *http.Request){stall, then("", stall), then(textPart, stall), then(textPart, repeat(": x\n\n")), then(callPart, repeat(textPart))} {
-		gone, begun := make(chan struct{}), make(chan struct{})
-		now.Store(&fault{serve: func(w http.ResponseWriter, r *http.Request) {
-			defer close(gone)
-			close(begun)
-			serve(w, r)
-		}})
-		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() { <-begun; cancel(cause) }()
-		if _, err := m.Generate(ctx, user("hi"), nil); !errors.Is(err, cause) {
-			t.Errorf("got %v, want the cause", err)
-		}
-		select {
-		case <-gone:
-		case <-time.After(2 * time.Minute):
-			t.Error("the provider's stream was not closed")
-		}
 	}
 }
 
@@ -345,8 +143,8 @@ func TestToolCallFragments(t *testing.T) {
 // answer has a model read a body.
 func answer(t *testing.T, opts openai.Options, body string) *agent.Reply {
 	t.Helper()
-	server, now := provider(t)
-	now.Store(&fault{serve: say(200, sse, body)})
+	server := modeltest.NewProvider(t)
+	server.Set(modeltest.Say(200, sse, body))
 	opts.BaseURL = server.URL + "/v1"
 	if opts.Model == "" {
 		opts.Model = "m"
@@ -354,7 +152,7 @@ func answer(t *testing.T, opts openai.Options, body string) *agent.Reply {
 	m := openai.New(opts)
 	defer m.Close()
 	var h heard
-	reply, err := m.Generate(t.Context(), user("hi"), h.on)
+	reply, err := m.Generate(t.Context(), modeltest.User("hi"), h.on)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,14 +163,14 @@ func answer(t *testing.T, opts openai.Options, body string) *agent.Reply {
 }
 
 func TestDeltasEndAtRuneBorders(t *testing.T) {
-	server, now := provider(t)
+	server := modeltest.NewProvider(t)
 	body := "data: {\"choices\":[{\"delta\":{\"content\":\"a\xe2\x82\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\xac \\ud83d\"}}]}\n\n" +
 		"data: {\"choices\":[{\"delta\":{\"content\":\"\\ude00 \\ud83d x\xff\xf0\x9f\"},\"finish_reason\":\"stop\"}]}\n\n" + done
-	now.Store(&fault{serve: say(200, sse, body)})
+	server.Set(modeltest.Say(200, sse, body))
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})
 	defer m.Close()
 	var pieces []string
-	reply, err := m.Generate(t.Context(), user("hi"), func(d agent.Delta) { pieces = append(pieces, d.Text) })
+	reply, err := m.Generate(t.Context(), modeltest.User("hi"), func(d agent.Delta) { pieces = append(pieces, d.Text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +201,7 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen = append(seen, r.Header.Get("Authorization")+" "+r.URL.RawQuery+" "+r.Header.Get("X-Own"))
-		say(200, sse, sound)(w, r)
+		modeltest.Say(200, sse, sound)(w, r)
 	}))
 	defer server.Close()
 	n := 0
@@ -415,14 +213,14 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 	}}})
 	defer m.Close()
 	for range 2 {
-		if _, err := m.Generate(t.Context(), user("hi"), nil); err != nil {
+		if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(seen) != 2 || seen[0] != "Bearer k1 api-version=v1 1" || seen[1] != "Bearer k2 api-version=v1 1" {
 		t.Errorf("seen %q", seen)
 	}
-	_, err := m.Generate(t.Context(), user("hi"), nil)
+	_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
 	if e := retry.As(err); e == nil || e.Kind != retry.Auth || !strings.Contains(e.Error(), "the vault is locked") {
 		t.Errorf("got %v", err)
 	}
@@ -432,7 +230,7 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 func TestConnectionIsUsedAgain(t *testing.T) {
 	var opened atomic.Int32
 	end := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(then(sound, func(http.ResponseWriter, *http.Request) { <-end })))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(modeltest.Then(sound, func(http.ResponseWriter, *http.Request) { <-end })))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			opened.Add(1)
@@ -442,7 +240,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	defer server.Close()
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})
 	for range 5 {
-		if _, err := m.Generate(t.Context(), user("hi"), nil); err != nil {
+		if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
 			t.Fatal(err)
 		}
 		end <- struct{}{}

@@ -9,29 +9,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
-	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
 // play returns a model that plays the script's lines.
 func play(t *testing.T, opts openai.Options, lines ...string) *openai.Model {
 	t.Helper()
-	s, err := script.Load(strings.NewReader(strings.Join(lines, "\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := script.Serve(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := modeltest.Play(t, lines...)
 	opts.BaseURL, opts.Model = server.URL(), "script"
 	m := openai.New(opts)
-	t.Cleanup(func() { m.Close(); server.Close() })
+	t.Cleanup(func() { _ = m.Close() })
 	return m
-}
-
-func user(text string) *agent.Request {
-	return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, text)}}
 }
 
 // heard gathers deltas.
@@ -53,7 +42,7 @@ func TestScriptedReplyStreamedAndWhole(t *testing.T) {
 	for _, noStream := range []bool{false, true} {
 		m := play(t, openai.Options{Options: modelhttp.Options{NoStream: noStream}}, line)
 		var h heard
-		reply, err := m.Generate(t.Context(), user("hi"), h.on)
+		reply, err := m.Generate(t.Context(), modeltest.User("hi"), h.on)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +77,7 @@ func TestScriptFailures(t *testing.T) {
 	} {
 		for _, noStream := range []bool{false, true} {
 			m := play(t, openai.Options{Options: modelhttp.Options{NoStream: noStream}}, c.line)
-			_, err := m.Generate(t.Context(), user("hi"), nil)
+			_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
 			e := retry.As(err)
 			if e == nil || e.Kind != c.want {
 				t.Errorf("%s, noStream %v: got %v, want kind %s", c.name, noStream, err, c.want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
@@ -179,7 +180,7 @@ func TestResponsesAPI(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
-	server, now := provider(t)
+	server := modeltest.NewProvider(t)
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}, API: openai.APIResponses})
 	defer m.Close()
 	for body, want := range map[string]retry.Kind{
@@ -189,8 +190,8 @@ func TestResponsesAPI(t *testing.T) {
 		"event: error\n" + events(`{"type":"error","code":"context_length_exceeded","message":"Your input exceeds the context window","param":"input"}`): retry.ContextOverflow,
 		events(`{"type":"error","code":"insufficient_quota","message":"x"}`):                                                                             retry.Quota,
 	} {
-		now.Store(&fault{serve: say(200, sse, body)})
-		_, err := m.Generate(t.Context(), user("hi"), nil)
+		server.Set(modeltest.Say(200, sse, body))
+		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
 		if e := retry.As(err); e == nil || e.Kind != want {
 			t.Errorf("%s: got %v, want %s", body, err, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
@@ -56,39 +57,6 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 	return body, reply
 }
 
-// has checks that the body holds the JSON at a key; "" means that the key is missing.
-func has(t *testing.T, name string, body map[string]any, key, want string) {
-	t.Helper()
-	v, ok := body[key]
-	if want == "" {
-		if ok {
-			t.Errorf("%s: %s is sent: %v", name, key, v)
-		}
-		return
-	}
-	got, _ := json.Marshal(v)
-	var w any
-	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatal(err)
-	}
-	norm, _ := json.Marshal(w)
-	if !ok || string(got) != string(norm) {
-		t.Errorf("%s: %s is %s, want %s", name, key, got, norm)
-	}
-}
-
-func result(id, text string) *message.Message {
-	m := message.NewText(message.RoleTool, text)
-	m.CallID, m.Name = id, "read"
-	return m
-}
-
-func called(id, text string) *message.Message {
-	m := message.NewText(message.RoleAssistant, text)
-	m.Content = append(m.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: id, Name: "read", Args: json.RawMessage(`{"path":"a"}`)}})
-	return m
-}
-
 // TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and behaviour 2.13.
 func TestSamplingAndThinking(t *testing.T) {
 	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
@@ -119,16 +87,16 @@ func TestSamplingAndThinking(t *testing.T) {
 		{"Ollama", "http://localhost:11434/v1", "m", agent.Sampling{}, agent.Thinking{Level: "high"}, map[string]string{"reasoning_effort": `"high"`}},
 		{"Mistral", "https://api.mistral.ai/v1", "m", agent.Sampling{MaxTokens: 5}, agent.Thinking{Level: "high"}, map[string]string{"stream_options": "", "max_tokens": "5", "reasoning_effort": ""}},
 	} {
-		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: c.base, Model: c.model}}, &agent.Request{Messages: user("hi").Messages, Sampling: c.sampling, Thinking: c.thinking})
+		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: c.base, Model: c.model}}, &agent.Request{Messages: modeltest.User("hi").Messages, Sampling: c.sampling, Thinking: c.thinking})
 		for key, want := range c.want {
-			has(t, c.name, body, key, want)
+			modeltest.Has(t, c.name, body, key, want)
 		}
 	}
 }
 
 // TestOutputLimit: what nobody set is derived from the model and the free window, where that helps.
 func TestOutputLimit(t *testing.T) {
-	long := &agent.Request{Messages: user(strings.Repeat("word ", 100_000)).Messages} // 125,000 tokens by estimate
+	long := &agent.Request{Messages: modeltest.User(strings.Repeat("word ", 100_000)).Messages} // 125,000 tokens by estimate
 	for _, c := range []struct {
 		name string
 		opts openai.Options
@@ -136,18 +104,18 @@ func TestOutputLimit(t *testing.T) {
 		key  string
 		want string
 	}{
-		{"OpenAI counts it against the rate limit", openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, user("hi"), "max_completion_tokens", ""},
-		{"a model that is known", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "claude-3-5-haiku"}}, user("hi"), "max_tokens", "8192"},
-		{"a model that says more than is derived", openai.Options{Options: modelhttp.Options{BaseURL: "https://openrouter.ai/api/v1", Model: "anthropic/claude-sonnet-4.5"}}, user("hi"), "max_tokens", "32000"},
-		{"DeepSeek's own is half of it", openai.Options{Options: modelhttp.Options{BaseURL: "https://api.deepseek.com/v1", Model: "deepseek-chat"}}, user("hi"), "max_tokens", "8192"},
+		{"OpenAI counts it against the rate limit", openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, modeltest.User("hi"), "max_completion_tokens", ""},
+		{"a model that is known", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "claude-3-5-haiku"}}, modeltest.User("hi"), "max_tokens", "8192"},
+		{"a model that says more than is derived", openai.Options{Options: modelhttp.Options{BaseURL: "https://openrouter.ai/api/v1", Model: "anthropic/claude-sonnet-4.5"}}, modeltest.User("hi"), "max_tokens", "32000"},
+		{"DeepSeek's own is half of it", openai.Options{Options: modelhttp.Options{BaseURL: "https://api.deepseek.com/v1", Model: "deepseek-chat"}}, modeltest.User("hi"), "max_tokens", "8192"},
 		{"a window that is nearly full", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m", ContextWindow: 170_000}}, long, "max_tokens", "3750"},
 		{"a window that is full", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m", ContextWindow: 100_000}}, long, "max_tokens", "1024"},
-		{"nothing known", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m"}}, user("hi"), "max_tokens", ""},
-		{"a local server takes what is free", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:8000/v1", Model: "m", ContextWindow: 32768}}, user("hi"), "max_tokens", ""},
-		{"the responses API", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "gpt-4o"}, API: openai.APIResponses}, user("hi"), "max_output_tokens", "16384"},
+		{"nothing known", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m"}}, modeltest.User("hi"), "max_tokens", ""},
+		{"a local server takes what is free", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:8000/v1", Model: "m", ContextWindow: 32768}}, modeltest.User("hi"), "max_tokens", ""},
+		{"the responses API", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "gpt-4o"}, API: openai.APIResponses}, modeltest.User("hi"), "max_output_tokens", "16384"},
 	} {
 		body, _ := send(t, c.opts, c.req)
-		has(t, c.name, body, c.key, c.want)
+		modeltest.Has(t, c.name, body, c.key, c.want)
 	}
 }
 
@@ -155,21 +123,21 @@ func TestChatRequest(t *testing.T) {
 	req := &agent.Request{
 		System: []agent.SystemBlock{{Text: "You are", Cache: true}, {Text: "a tool"}}, CacheKey: "s1", ToolChoice: "read",
 		Tools:    []agent.ToolSpec{{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "later", Deferred: true}},
-		Messages: []*message.Message{message.NewText(message.RoleUser, "hi \xff\u2028"), called("c1", ""), result("c1", ""), message.NewText(message.RoleAssistant, "half"), message.NewText(message.RoleAssistant, "rest"), {Role: message.RoleAssistant, Content: []message.Block{{Type: message.Reasoning, Text: "only"}}}, {Role: message.RoleUser, App: "note"}},
+		Messages: []*message.Message{message.NewText(message.RoleUser, "hi \xff\u2028"), modeltest.Calling("", "c1"), modeltest.Result("c1", ""), message.NewText(message.RoleAssistant, "half"), message.NewText(message.RoleAssistant, "rest"), {Role: message.RoleAssistant, Content: []message.Block{{Type: message.Reasoning, Text: "only"}}}, {Role: message.RoleUser, App: "note"}},
 	}
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1", ExtraBody: map[string]json.RawMessage{"temperature": json.RawMessage("0"), "user": json.RawMessage(`"u"`)}}}, req)
-	has(t, "chat", body, "messages", `[{"role":"system","content":"You are\n\na tool"},{"role":"user","content":"hi `+"\uFFFD\u2028"+`"},
+	modeltest.Has(t, "chat", body, "messages", `[{"role":"system","content":"You are\n\na tool"},{"role":"user","content":"hi `+"\uFFFD\u2028"+`"},
 		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":""},{"role":"assistant","content":"half"},{"role":"user","content":"Continue."},{"role":"assistant","content":"rest"}]`)
-	has(t, "chat", body, "tools", `[{"type":"function","function":{"name":"read","description":"reads","parameters":{"type":"object"}}},{"type":"function","function":{"name":"later","description":"","parameters":{"type":"object","properties":{}}}}]`)
-	has(t, "chat", body, "tool_choice", `{"type":"function","function":{"name":"read"}}`)
-	has(t, "chat", body, "prompt_cache_key", `"s1"`)
-	has(t, "chat", body, "temperature", `0`)
-	has(t, "chat", body, "user", `"u"`)
-	has(t, "chat", body, "stream_options", `{"include_usage":true}`)
-	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "anthropic/claude-sonnet-4", BaseURL: "https://openrouter.ai/api/v1"}}, &agent.Request{System: req.System, Messages: user("x").Messages})
-	has(t, "cache marks", body, "messages", `[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
-	has(t, "no tools", body, "tools", "")
+	modeltest.Has(t, "chat", body, "tools", `[{"type":"function","function":{"name":"read","description":"reads","parameters":{"type":"object"}}},{"type":"function","function":{"name":"later","description":"","parameters":{"type":"object","properties":{}}}}]`)
+	modeltest.Has(t, "chat", body, "tool_choice", `{"type":"function","function":{"name":"read"}}`)
+	modeltest.Has(t, "chat", body, "prompt_cache_key", `"s1"`)
+	modeltest.Has(t, "chat", body, "temperature", `0`)
+	modeltest.Has(t, "chat", body, "user", `"u"`)
+	modeltest.Has(t, "chat", body, "stream_options", `{"include_usage":true}`)
+	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "anthropic/claude-sonnet-4", BaseURL: "https://openrouter.ai/api/v1"}}, &agent.Request{System: req.System, Messages: modeltest.User("x").Messages})
+	modeltest.Has(t, "cache marks", body, "messages", `[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
+	modeltest.Has(t, "no tools", body, "tools", "")
 	for _, api := range []string{openai.APIChat, openai.APIResponses} { // what tool_search loaded is there, with no word that hides it
 		body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: api}, req)
 		if tools, _ := json.Marshal(body["tools"]); !strings.Contains(string(tools), `"name":"later"`) || strings.Contains(string(tools), "defer") {
@@ -184,13 +152,13 @@ func picture() *message.Message {
 }
 
 func TestImagesAndFiles(t *testing.T) {
-	shot := result("c1", "taken")
+	shot := modeltest.Result("c1", "taken")
 	shot.Content = append(shot.Content, message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")})
-	two := called("c1", "")
+	two := modeltest.Calling("", "c1")
 	two.Content = append(two.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: "c2", Name: "read", Args: json.RawMessage(`{}`)}})
-	messages := []*message.Message{picture(), two, shot, result("c2", "y")}
+	messages := []*message.Message{picture(), two, shot, modeltest.Result("c2", "y")}
 	body, reply := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, &agent.Request{Messages: messages})
-	has(t, "vision", body, "messages", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},{"type":"image_url","image_url":{"url":"https://x/y.png"}},
+	modeltest.Has(t, "vision", body, "messages", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},{"type":"image_url","image_url":{"url":"https://x/y.png"}},
 		{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"}},{"type":"text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]},
 		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":"taken"},{"role":"tool","tool_call_id":"c2","content":"y"},
@@ -204,7 +172,7 @@ func TestImagesAndFiles(t *testing.T) {
 		t.Errorf("a blind model was sent %s with notices %v", s, reply.Notices)
 	}
 	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: openai.APIResponses}, &agent.Request{Messages: messages[:1]})
-	has(t, "responses", body, "input", `[{"role":"user","content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"},{"type":"input_image","image_url":"https://x/y.png"},
+	modeltest.Has(t, "responses", body, "input", `[{"role":"user","content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"},{"type":"input_image","image_url":"https://x/y.png"},
 		{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"},{"type":"input_text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]}]`)
 }
 
@@ -213,15 +181,15 @@ func TestReasoningReplay(t *testing.T) {
 	item := json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"enc","summary":[]}`)
 	details := json.RawMessage(`{"reasoning_details":[{"type":"reasoning.text","text":"Hm"}]}`)
 	with := func(opaque json.RawMessage, model string) *agent.Request {
-		m := called("c1", "")
+		m := modeltest.Calling("", "c1")
 		m.Content = append([]message.Block{{Type: message.Reasoning, Text: "Hm", Opaque: opaque}}, m.Content...)
 		m.Content[len(m.Content)-1].Opaque = json.RawMessage(`{"google":{"thought_signature":"S"}}`)
 		m.Model = model
-		return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, "hi"), m, result("c1", "x")}}
+		return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, "hi"), m, modeltest.Result("c1", "x")}}
 	}
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"}, API: openai.APIResponses}, with(item, "gpt-5.1"))
-	has(t, "responses", body, "input", `[{"role":"user","content":"hi"},`+string(item)+`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
-	has(t, "responses", body, "include", `["reasoning.encrypted_content"]`)
+	modeltest.Has(t, "responses", body, "input", `[{"role":"user","content":"hi"},`+string(item)+`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+	modeltest.Has(t, "responses", body, "include", `["reasoning.encrypted_content"]`)
 	for _, c := range []struct {
 		name, base, made string
 		opaque           json.RawMessage
@@ -249,10 +217,10 @@ func TestReasoningReplay(t *testing.T) {
 
 func TestModelWithoutTools(t *testing.T) {
 	no := false
-	req := &agent.Request{Tools: []agent.ToolSpec{{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}}, Messages: []*message.Message{message.NewText(message.RoleUser, "hi"), called("c1", "I read."), result("c1", "text")}}
+	req := &agent.Request{Tools: []agent.ToolSpec{{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}}, Messages: []*message.Message{message.NewText(message.RoleUser, "hi"), modeltest.Calling("I read.", "c1"), modeltest.Result("c1", "text")}}
 	for _, api := range []string{openai.APIChat, openai.APIResponses} {
 		body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "m", Tools: &no}, API: api}, req)
-		has(t, api, body, "tools", "")
+		modeltest.Has(t, api, body, "tools", "")
 		s := fmt.Sprint(body)
 		for _, want := range []string{"<tool_call>", `"name":"read","description":"reads"`, `{"name":"read","arguments":{"path":"a"}}`, "<tool_response name=\"read\">\ntext"} {
 			if !strings.Contains(s, want) {
@@ -293,8 +261,8 @@ func TestContextWindow(t *testing.T) {
 
 func TestModelListOfProviders(t *testing.T) {
 	body := "{\"object\":\"list\",\n\"data\":[{\"id\":\"a\",\"created\":1.5,\"max_model_len\":4096},{\"id\":\"b\",\"name\":\"Bee\",\"context_length\":\"8192\",\"architecture\":{\"input_modalities\":[\"text\",\"image\"]},\"supported_parameters\":[\"temperature\"]},{\"id\":\"c\",\"meta\":{\"n_ctx_train\":1048576}},{\"id\":\"gpt-4.1\"}]}"
-	server, now := provider(t)
-	now.Store(&fault{serve: say(200, "application/json", body)})
+	server := modeltest.NewProvider(t)
+	server.Set(modeltest.Say(200, "application/json", body))
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL}})
 	defer m.Close()
 	list, err := m.Models(t.Context())
@@ -307,7 +275,7 @@ func TestModelListOfProviders(t *testing.T) {
 	if list[0].ContextWindow != 4096 || list[1].ContextWindow != 8192 || !*list[1].Vision || *list[1].Tools || list[2].ContextWindow != 1048576 || list[3].ContextWindow != 1047576 {
 		t.Errorf("got %+v", list)
 	}
-	now.Store(&fault{serve: say(401, "application/json", `{"error":{"message":"no"}}`)})
+	server.Set(modeltest.Say(401, "application/json", `{"error":{"message":"no"}}`))
 	if _, err := m.Models(t.Context()); retry.As(err) == nil || retry.As(err).Kind != retry.Auth {
 		t.Errorf("got %v", err)
 	}
@@ -318,7 +286,7 @@ func history(n int) []*message.Message {
 	list := make([]*message.Message, 0, n)
 	for i := 0; len(list) < n; i++ {
 		id := fmt.Sprintf("c%d", i)
-		list = append(list, message.NewText(message.RoleUser, "Please look at the next file, number "+id+"."), called(id, "I look."), result(id, strings.Repeat("func main() { fmt.Println(\"x\") }\n", 60)), message.NewText(message.RoleAssistant, "It prints x."))
+		list = append(list, message.NewText(message.RoleUser, "Please look at the next file, number "+id+"."), modeltest.Calling("I look.", id), modeltest.Result(id, strings.Repeat("func main() { fmt.Println(\"x\") }\n", 60)), message.NewText(message.RoleAssistant, "It prints x."))
 	}
 	return list[:n]
 }
@@ -374,7 +342,7 @@ func BenchmarkStreamDecode(b *testing.B) {
 	n := 0
 	begin := time.Now()
 	for b.Loop() {
-		if _, err := m.Generate(b.Context(), user("hi"), func(agent.Delta) { n++ }); err != nil {
+		if _, err := m.Generate(b.Context(), modeltest.User("hi"), func(agent.Delta) { n++ }); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -395,7 +363,7 @@ func TestReasoningGoesRound(t *testing.T) {
 		`{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"output_tokens":7,"output_tokens_details":{"reasoning_tokens":3}}}}`)}
 	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "gpt-5.1", Transport: w}, API: openai.APIResponses})
 	defer m.Close()
-	first := user("hi")
+	first := modeltest.User("hi")
 	reply, err := m.Generate(t.Context(), first, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -411,8 +379,8 @@ func TestReasoningGoesRound(t *testing.T) {
 	if err := json.Unmarshal(stored, &again); err != nil {
 		t.Fatal(err)
 	}
-	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, result("c1", "x"))})
-	has(t, "the second call", body, "input", `[{"role":"user","content":"hi"},`+item+`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
-	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5-mini"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, result("c1", "x"))})
-	has(t, "another model", body, "input", `[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, modeltest.Result("c1", "x"))})
+	modeltest.Has(t, "the second call", body, "input", `[{"role":"user","content":"hi"},`+item+`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5-mini"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, modeltest.Result("c1", "x"))})
+	modeltest.Has(t, "another model", body, "input", `[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 }

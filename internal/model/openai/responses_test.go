@@ -1,18 +1,15 @@
 package openai_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"testing"
-	"time"
 
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
@@ -25,84 +22,33 @@ const (
 	document  = `{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello world"}]}]}`
 )
 
-// responsesFaults are those of faults whose shape differs in the responses API, and a few of its own.
-func responsesFaults() []fault {
-	items := itemText + itemRest + completed
-	return []fault{
-		{name: "sound", serve: say(200, sse, items), text: "Hello world"},
-		{name: "resets at once", serve: reset, kind: retry.Transient},
-		{name: "stalls before the answer", serve: stall, kind: retry.StreamIdle},
-		{name: "stalls in the text", serve: then(itemText, stall), kind: retry.StreamIdle},
-		{name: "stalls in a call", serve: then(itemCall, stall), kind: retry.StreamIdle},
-		{name: "stalls after its end", serve: then(items, stall), text: "Hello world"},
-		{name: "chatters after its end", serve: then(items, repeat(": ping\n\n")), text: "Hello world"},
-		{name: "resets in the text", serve: then(itemText, reset), kind: retry.Truncated},
-		{name: "resets in a call", serve: then(itemCall, reset), kind: retry.Truncated},
-		{name: "ends after the text", serve: say(200, sse, itemText), kind: retry.Truncated},
-		{name: "ends in a call", serve: say(200, sse, itemCall), kind: retry.Truncated},
-		{name: "only a chat API's end mark", serve: say(200, sse, itemText+done), kind: retry.Truncated},
-		{name: "ends in mid-JSON", serve: say(200, sse, itemText+`data: {"type":"response.out`), kind: retry.Truncated},
-		{name: "ends in mid-UTF-8", serve: say(200, sse, itemText+"data: {\"type\":\"response.output_text.delta\",\"delta\":\"\xe2\x82"), kind: retry.Truncated},
-		{name: "trickles", serve: slowly(items), text: "Hello world"},
-		{name: "comments without end", serve: then("", repeat(": x\n\n")), kind: retry.StreamIdle},
-		{name: "unknown events", serve: say(200, sse, `data: {"type":"response.something.new","x":1}`+"\n\n"+items), text: "Hello world"},
-		{name: "JSON in place of a stream", serve: say(200, "application/json", document), text: "Hello world"},
-		{name: "HTML", serve: say(200, "text/html", "<html>Sign in</html>"), kind: retry.Client},
-		{name: "empty body", serve: say(200, sse, ""), kind: retry.Truncated},
-		{name: "cancelled", serve: say(200, sse, itemText+`data: {"type":"response.completed","response":{"status":"cancelled"}}`+"\n\n"), kind: retry.Transient},
-		{name: "404: no such API", serve: say(404, "text/plain", "404 page not found"), kind: retry.Client},
-		{name: "429 Retry-After", serve: say(429, "application/json", `{"error":{"message":"slow down"}}`, "Retry-After", "9"), kind: retry.RateLimit, wait: 9 * time.Second},
-		{name: "500", serve: say(500, "application/json", `{"error":{"message":"oops"}}`), kind: retry.Transient},
-		{name: "529", serve: say(529, "application/json", `{"error":{"message":"Overloaded"}}`), kind: retry.Overloaded},
-	}
+// responsesAPI is the responses API for the tests of faults.
+var responsesAPI = &modeltest.API{
+	New: func(o modelhttp.Options) modeltest.Model {
+		return openai.New(openai.Options{Options: o, API: openai.APIResponses})
+	},
+	Text: itemText, Rest: itemRest, End: completed, Call: itemCall, Whole: document,
+	More: []modeltest.Fault{
+		{Name: "only a chat API's end mark", Serve: modeltest.Say(200, sse, itemText+done), Kind: retry.Truncated},
+		{Name: "unknown events", Serve: modeltest.Say(200, sse, `data: {"type":"response.something.new","x":1}`+"\n\n"+itemText+itemRest+completed), Text: "Hello world"},
+		{Name: "cancelled", Serve: modeltest.Say(200, sse, itemText+`data: {"type":"response.completed","response":{"status":"cancelled"}}`+"\n\n"), Kind: retry.Transient},
+	},
 }
 
-// TestResponsesFaults covers issue 4's proof for the responses API: each fault is a typed outcome in bounded time,
-// streamed or not, and the next call works.
+// TestResponsesFaults covers issue 4's proof for the responses API.
 func TestResponsesFaults(t *testing.T) {
 	t.Parallel()
-	for _, noStream := range []bool{false, true} {
-		t.Run(fmt.Sprintf("stream %v", !noStream), func(t *testing.T) {
-			t.Parallel()
-			server, now := provider(t)
-			patient := openai.Options{Options: modelhttp.Options{BaseURL: server.URL + "/v1", Model: "m", NoStream: noStream}, API: openai.APIResponses}
-			hasty := patient
-			hasty.IdleTimeout, hasty.FirstByteTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
-			slow, fast := openai.New(patient), openai.New(hasty)
-			for _, f := range responsesFaults() {
-				m := slow
-				if f.kind == retry.StreamIdle {
-					m = fast
-				}
-				now.Store(&f)
-				checkFault(t, m, f, noStream)
-			}
-			_ = slow.Close()
-			_ = fast.Close()
-		})
-	}
+	modeltest.CheckFaults(t, responsesAPI)
 }
 
-// TestResponsesAbort: a cancelled call returns at once with the cause in each phase, and the provider sees it.
-func TestResponsesAbort(t *testing.T) {
-	server, now := provider(t)
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}, API: openai.APIResponses})
-	defer m.Close()
-	for _, serve := range []func(http.ResponseWriter, *http.Request){stall, then(itemText, stall), then(itemCall, repeat(itemText))} {
-		gone, begun := make(chan struct{}), make(chan struct{})
-		now.Store(&fault{serve: func(w http.ResponseWriter, r *http.Request) {
-			defer close(gone)
-			close(begun)
-			serve(w, r)
-		}})
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { <-begun; cancel() }()
-		if _, err := m.Generate(ctx, user("hi"), nil); err != context.Canceled {
-			t.Errorf("got %v", err)
-		}
-		<-gone
-	}
+// TestResponsesPhases covers issue 33's proof: the table of the chat API.
+func TestResponsesPhases(t *testing.T) {
+	t.Parallel()
+	modeltest.CheckPhases(t, responsesAPI)
 }
+
+// TestResponsesAbort covers protocol section 8 for the responses API.
+func TestResponsesAbort(t *testing.T) { modeltest.CheckAbort(t, responsesAPI) }
 
 // TestReasoningThatIsNotEncrypted: with nothing stored, OpenAI knows no reasoning item by its name alone; local servers
 // take the thought itself.
@@ -110,13 +56,13 @@ func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	history := func() *agent.Request {
 		m := &message.Message{Role: message.RoleAssistant, Model: "m", Content: []message.Block{
 			{Type: message.Reasoning, Text: "Hm.", Opaque: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[]}`)}, {Type: message.Text, Text: "Yes."}}}
-		return &agent.Request{Messages: append(user("hi").Messages, m, user("and").Messages[0])}
+		return &agent.Request{Messages: append(modeltest.User("hi").Messages, m, modeltest.User("and").Messages[0])}
 	}
 	for base, want := range map[string]string{
 		"https://api.openai.com/v1": ``, "https://llm.example.com/v1": ``, "http://127.0.0.1:8000/v1": `{"type":"reasoning","id":"rs_1","summary":[]},`,
 	} {
 		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: base, Model: "m"}, API: openai.APIResponses}, history())
-		has(t, base, body, "input", `[{"role":"user","content":"hi"},`+want+`{"role":"assistant","content":"Yes."},{"role":"user","content":"and"}]`)
+		modeltest.Has(t, base, body, "input", `[{"role":"user","content":"hi"},`+want+`{"role":"assistant","content":"Yes."},{"role":"user","content":"and"}]`)
 	}
 }
 
@@ -130,11 +76,11 @@ func TestMistralHasNoLevels(t *testing.T) {
 		{"mistral-large-latest", "high", 1}, {"mistral-large-latest", "off", 0},
 		{"magistral-medium-latest", "off", 1}, {"magistral-medium-latest", "", 0},
 	} {
-		req := user("hi")
+		req := modeltest.User("hi")
 		req.Thinking.Level = c.level
 		o := modelhttp.Options{BaseURL: "https://api.mistral.ai/v1", Model: c.model}
 		body, reply := send(t, openai.Options{Options: o}, req)
-		has(t, c.model, body, "reasoning_effort", "")
+		modeltest.Has(t, c.model, body, "reasoning_effort", "")
 		if len(reply.Notices) != c.notices || len(reply.Lasting) != c.notices {
 			t.Errorf("%s %s: notices %q", c.model, c.level, reply.Notices)
 		}
@@ -159,11 +105,11 @@ func TestEffortOfUnknownModels(t *testing.T) {
 		{"gpt-5.1", "off", `"none"`, `{"summary":"auto","effort":"none"}`, 0},
 	} {
 		for api, want := range map[string]string{openai.APIChat: c.chat, openai.APIResponses: c.responses} {
-			req := user("hi")
+			req := modeltest.User("hi")
 			req.Thinking.Level = c.level
 			body, reply := send(t, openai.Options{Options: modelhttp.Options{BaseURL: "https://x.openai.azure.com/openai/v1", Model: c.model}, API: api}, req)
 			key := map[string]string{openai.APIChat: "reasoning_effort", openai.APIResponses: "reasoning"}[api]
-			has(t, c.model+" "+c.level+" "+api, body, key, want)
+			modeltest.Has(t, c.model+" "+c.level+" "+api, body, key, want)
 			if len(reply.Notices) != c.notices {
 				t.Errorf("%s %s %s: notices %q", c.model, c.level, api, reply.Notices)
 			}

@@ -1,4 +1,4 @@
-package openai_test
+package modeltest
 
 import (
 	"context"
@@ -14,14 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
-	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
-
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
-	"github.com/agent-lsp/agent-lsp/internal/model/openai"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
@@ -34,25 +32,25 @@ type phase struct {
 
 var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1}, {"retried after a tool", 1, 1}}
 
-// TestFaultPhases covers issue 4's matrix: each fault of the provider, in each phase of a turn, streamed or
-// not, ends the turn as its kind within bounded time, or is healed by a retry, and the next prompt works. All
-// calls but the faulty one are answered by the strict provider of the test kit.
-func TestFaultPhases(t *testing.T) {
-	t.Parallel()
+// CheckPhases checks that each fault, in each phase of a turn, streamed or not, ends the turn as its
+// kind within bounded time, or is overcome by a retry, and that the next prompt works. All calls but
+// the faulty one are answered by the strict scripted endpoint.
+func CheckPhases(t *testing.T, a *API) {
 	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {
 		for _, p := range phases {
 			t.Run(fmt.Sprintf("%s, stream %v", p.name, !noStream), func(t *testing.T) {
 				t.Parallel()
 				var wg sync.WaitGroup
-				for _, f := range faults() {
-					if noStream && f.stream || p.retries > 0 && (f.text != "" || !retry.Retryable(f.kind)) {
+				for _, f := range a.Faults() {
+					if noStream && f.Stream ||
+						p.retries > 0 && (f.Text != "" || !retry.Retryable(f.Kind)) {
 						continue
 					}
 					many <- struct{}{}
 					wg.Go(func() {
 						defer func() { <-many }()
-						checkPhase(t, f, p, noStream)
+						checkPhase(t, a, &f, p, noStream)
 					})
 				}
 				wg.Wait()
@@ -61,23 +59,23 @@ func TestFaultPhases(t *testing.T) {
 	}
 }
 
-// moody is a provider that is sound, and strict, but below /faulty.
+// moody is a provider that is sound, and strict, except below /faulty.
 type moody struct {
-	fault fault
+	fault *Fault
 	sound http.Handler
 }
 
 func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/faulty/") {
 		_, _ = io.Copy(io.Discard, r.Body)
-		m.fault.serve(w, r)
+		m.fault.Serve(w, r)
 		return
 	}
 	m.sound.ServeHTTP(w, r)
 }
 
-// once is a sound model but for one call, which is counted here: a machine under load may give a call up before it
-// reaches the provider.
+// once is a sound model but for one call, which is counted here: a machine under load may give a
+// call up before it reaches the provider.
 type once struct {
 	agent.Model
 	faulty agent.Model
@@ -85,7 +83,11 @@ type once struct {
 	calls  atomic.Int32
 }
 
-func (o *once) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+func (o *once) Generate(
+	ctx context.Context,
+	req *agent.Request,
+	on func(agent.Delta),
+) (*agent.Reply, error) {
 	if o.calls.Add(1)-1 == o.at {
 		return o.faulty.Generate(ctx, req, on)
 	}
@@ -101,66 +103,66 @@ func (s *retries) Emit(_ string, e agent.Event) {
 	}
 }
 
-func checkPhase(t *testing.T, f fault, p phase, noStream bool) {
-	name := fmt.Sprintf("%s, %s, noStream %v", f.name, p.name, noStream)
+// moodyServer serves a script, and a fault below /faulty.
+func moodyServer(f *Fault, lines string) (*httptest.Server, func(), error) {
+	sc, err := script.Load(strings.NewReader(lines))
+	if err != nil {
+		return nil, nil, err
+	}
+	strict, err := script.Serve(sc)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, _ := url.Parse(strings.TrimSuffix(strict.URL(), "/v1"))
+	server := httptest.NewServer(&moody{fault: f, sound: httputil.NewSingleHostReverseProxy(to)})
+	return server, func() { server.Close(); _ = strict.Close() }, nil
+}
+
+func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
+	name := fmt.Sprintf("%s, %s, noStream %v", f.Name, p.name, noStream)
 	lines := strings.Repeat(`{"text":"Hello again."}`+"\n", 4)
 	if p.call > 0 {
 		lines = `{"toolCalls":[{"name":"look","arguments":{}}]}` + "\n" + lines
 	}
-	sc, err := script.Load(strings.NewReader(lines))
+	server, stop, err := moodyServer(f, lines)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	strict, err := script.Serve(sc)
-	if err != nil {
-		t.Error(err)
-		return
+	defer stop()
+	o := modelhttp.Options{
+		BaseURL: server.URL + "/v1", Model: "m", NoStream: noStream, MaxReply: 15 << 20,
 	}
-	defer strict.Close()
-	to, _ := url.Parse(strings.TrimSuffix(strict.URL(), "/v1"))
-	m := &moody{fault: f, sound: httputil.NewSingleHostReverseProxy(to)}
-	server := httptest.NewServer(m)
-	defer server.Close()
-	o := openai.Options{Options: modelhttp.Options{BaseURL: server.URL + "/v1", Model: "m", NoStream: noStream, MaxReply: 15 << 20}}
-	sound := openai.New(o)
+	sound := a.New(o)
 	defer sound.Close()
 	o.BaseURL = server.URL + "/faulty/v1"
-	if f.kind == retry.StreamIdle || f.stalls { // only there time is what ends the call
+	if f.Kind == retry.StreamIdle || f.Stalls { // only there time is what ends the call
 		o.IdleTimeout, o.EventTimeout, o.FirstByteTimeout = time.Second, time.Second, time.Second
 	}
-	if f.stalls { // its status counts, however late a machine under load brings it
+	if f.Stalls { // its status counts, however late a machine under load brings it
 		o.FirstByteTimeout = 5 * time.Minute
 	}
-	faulty := openai.New(o)
+	faulty := a.New(o)
 	defer faulty.Close()
-	model := &once{Model: sound, faulty: faulty, at: p.call}
-	reg, err := tool.NewRegistry(look{})
+	sink := &retries{}
+	s, err := phaseSession(&once{Model: sound, faulty: faulty, at: p.call}, p.retries, sink,
+		func(format string, args ...any) { t.Errorf(name+": "+format, args...) })
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	sink := &retries{}
-	s := agent.NewSession(agent.Options{ID: "s", Cwd: "/", Sink: sink, Environment: agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
-		e := agent.Step{Models: []agent.Model{model}, Tools: reg, Repair: repair.Default(),
-			Retry: retry.Policy{MaxRetries: p.retries, InitialDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond}}
-		if p.retries == 0 {
-			e.Retry.MaxRetries = -1
-		}
-		return e, nil
-	}), Bug: func(format string, args ...any) { t.Errorf(name+": "+format, args...) }})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	defer s.Close(ctx)
 	turn := ask(ctx, t, s, name)
 	switch failed := turn.Status == agent.TurnStatusFailed; {
-	case f.text != "" || p.retries > 0:
+	case f.Text != "" || p.retries > 0:
 		if failed {
 			t.Errorf("%s: %+v", name, turn.Error)
 		}
-	case f.kind == retry.ContextOverflow && !failed: // it was reduced, and then fitted
-	case !failed || turn.Error.Kind != string(f.kind) || turn.Error.Message == "":
-		t.Errorf("%s: turn %s, %+v; want kind %s", name, turn.Status, turn.Error, f.kind)
+	case f.Kind == retry.ContextOverflow && !failed: // it was reduced, and then fitted
+	case !failed || turn.Error.Kind != string(f.Kind) || turn.Error.Message == "":
+		t.Errorf("%s: turn %s, %+v; want kind %s", name, turn.Status, turn.Error, f.Kind)
 	}
 	if n := sink.n.Load(); p.retries > 0 != (n > 0) {
 		t.Errorf("%s: %d retries", name, n)
@@ -168,6 +170,34 @@ func checkPhase(t *testing.T, f fault, p phase, noStream bool) {
 	if next := ask(ctx, t, s, name); next.Status != agent.TurnStatusCompleted {
 		t.Errorf("%s: the next prompt: %s %+v", name, next.Status, next.Error)
 	}
+}
+
+// phaseSession is a session with the tool look.
+func phaseSession(
+	model agent.Model,
+	retries int,
+	sink agent.Sink,
+	bug func(string, ...any),
+) (*agent.Session, error) {
+	reg, err := tool.NewRegistry(look{})
+	if err != nil {
+		return nil, err
+	}
+	next := func(context.Context, agent.TurnInfo) (agent.Step, error) {
+		step := agent.Step{
+			Models: []agent.Model{model}, Tools: reg, Repair: repair.Default(),
+			Retry: retry.Policy{
+				MaxRetries: retries, InitialDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond,
+			},
+		}
+		if retries == 0 {
+			step.Retry.MaxRetries = -1
+		}
+		return step, nil
+	}
+	return agent.NewSession(agent.Options{
+		ID: "s", Cwd: "/", Sink: sink, Environment: agent.EnvironmentFunc(next), Bug: bug,
+	}), nil
 }
 
 func ask(ctx context.Context, t *testing.T, s *agent.Session, name string) agent.Turn {

@@ -1,0 +1,164 @@
+package modeltest
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+	"github.com/agent-lsp/agent-lsp/internal/testspeed"
+)
+
+// Main is the TestMain of an adapter. It checks that nothing of a model runs after Close.
+func Main(m *testing.M) {
+	testspeed.Parallel(8) // tests that wait for a provider that stalls
+	goleak.VerifyTestMain(m)
+}
+
+// Endpoint returns a model of an endpoint that serves an answer, and the requests' bodies.
+func Endpoint(t testing.TB, a *API, model string, answer Answer) (Model, *[]string) {
+	t.Helper()
+	url, sent := Serve(t, answer)
+	m := a.New(modelhttp.Options{BaseURL: url, Model: model, Key: KeyOf(Secret)})
+	t.Cleanup(func() { _ = m.Close() })
+	return m, sent
+}
+
+// Ask makes a call and adds the reply to the history.
+func Ask(t testing.TB, m agent.Model, req *agent.Request) *message.Message {
+	t.Helper()
+	reply, err := m.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Messages = append(req.Messages, reply.Message)
+	return reply.Message
+}
+
+// Restarted is a request as it is after a restart, every second message a copy as in a fork.
+func Restarted(t testing.TB, req *agent.Request) *agent.Request {
+	t.Helper()
+	again := *req
+	again.Messages = nil
+	for i, m := range req.Messages {
+		if m = Stored(t, m); i%2 == 0 {
+			m = m.Clone()
+		}
+		again.Messages = append(again.Messages, m)
+	}
+	return &again
+}
+
+// Body makes a call over w and returns the request's body and the reply.
+func Body(t testing.TB, m Model, w *Wire, req *agent.Request) (map[string]any, *agent.Reply) {
+	t.Helper()
+	defer m.Close()
+	reply, err := m.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(w.Body, &body); err != nil {
+		t.Fatalf("%v\n%s", err, w.Body)
+	}
+	return body, reply
+}
+
+// CheckEndless checks that a stream without an end is stopped with an error that contains want.
+func CheckEndless(t *testing.T, a *API, name, next, want string) {
+	t.Helper()
+	p := NewProvider(t)
+	p.Set(Endless(a.Begin+a.Text, func(int) string { return next + "\n\n" }))
+	m := a.New(modelhttp.Options{BaseURL: p.URL, Model: "m", MaxReply: 1 << 20})
+	defer m.Close()
+	_, err := m.Generate(t.Context(), User("hi"), nil)
+	if !errors.Is(err, retry.ErrReplyTooLong) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v", name, err)
+	}
+}
+
+// CheckWarm checks that a request with a warm history costs what is new in it.
+func CheckWarm(t *testing.T, a *API) {
+	m := a.New(modelhttp.Options{Model: "m", Transport: &Wire{Answer: a.Sound()}})
+	defer m.Close()
+	run := func(list []*message.Message) {
+		if _, err := m.Generate(t.Context(), &agent.Request{Messages: list}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := Long(300)
+	run(kept)
+	cold := testing.AllocsPerRun(1, func() { run(Long(300)) })
+	warm := testing.AllocsPerRun(3, func() { run(kept) })
+	t.Logf("%v allocations warm, %v cold", warm, cold)
+	if warm > 300 || warm*5 > cold {
+		t.Errorf("%v allocations with a warm history, %v with a cold one", warm, cold)
+	}
+}
+
+// BenchmarkEncode measures a request with 1000 messages.
+func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
+	m := a.New(modelhttp.Options{Model: "m", Transport: Discard{Body: a.Sound()}})
+	defer m.Close()
+	req := &agent.Request{Messages: Long(333), Tools: tools}
+	for b.Loop() {
+		if _, err := m.Generate(b.Context(), req, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Histories is what CheckAnyHistory varies.
+type Histories struct {
+	Model   string   // of the endpoint
+	Authors []string // of replies
+	Models  []string // of requests, "" for the endpoint's
+	Tools   [][]agent.ToolSpec
+	Lines   []string // of a script whose replies' blocks are among the history's
+	Vary    func(*rand.Rand, *agent.Request)
+}
+
+// CheckAnyHistory checks that the strict endpoint accepts a request whatever its history, and with
+// every way of thinking.
+func CheckAnyHistory(t *testing.T, a *API, h *Histories) {
+	play := func(lines ...string) (Model, *[]byte) {
+		server, sent := Play(t, lines...), new([]byte)
+		server.OnRequest = func(b []byte) { *sent = b }
+		m := a.New(modelhttp.Options{Model: h.Model, BaseURL: server.URL()})
+		t.Cleanup(func() { _ = m.Close() })
+		return m, sent
+	}
+	first, _ := play(h.Lines...)
+	var own []message.Block
+	for range h.Lines {
+		own = append(own, Ask(t, first, User("hi")).Content...)
+	}
+	const runs = 1500
+	m, sent := play(strings.Repeat(`{"text":"ok"}`+"\n", runs))
+	for seed := range uint64(runs) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		req := &agent.Request{
+			Messages: SomeHistory(r, h.Authors, own),
+			Model:    h.Models[r.IntN(len(h.Models))],
+			Tools:    h.Tools[r.IntN(len(h.Tools))],
+			System:   []agent.SystemBlock{{Text: "s", Cache: true}, {Text: "v"}}[:r.IntN(3)],
+			Thinking: agent.Thinking{Level: []string{"", "off", "low", "high"}[r.IntN(4)]},
+		}
+		if len(req.Tools) > 0 {
+			req.ToolChoice = []string{"", "auto", "required", "read"}[r.IntN(4)]
+		}
+		if h.Vary != nil {
+			h.Vary(r, req)
+		}
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, *sent)
+		}
+	}
+}
