@@ -25,6 +25,7 @@ local max_crashes = 3
 ---@field starting boolean
 ---@field stopped boolean whether the daemon's end is wanted
 ---@field crashes integer
+---@field demo? table<string, string> environment of the demo's daemon, which gets no settings
 local workspaces = {} ---@type table<string, agent_lsp.Workspace>
 local current ---@type agent_lsp.Workspace? the one whose session is shown: the panel belongs to it
 
@@ -66,7 +67,7 @@ end
 local function around(buf)
   local name, best, depth = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)), nil, 0
   for _, ws in pairs(workspaces) do
-    for _, dir in ipairs(ws.id and folders(ws) or {}) do
+    for _, dir in ipairs((ws.id or ws.demo) and folders(ws) or {}) do
       if #dir > depth and vim.startswith(name, dir == '/' and dir or dir .. '/') then
         best, depth = ws, #dir
       end
@@ -94,14 +95,21 @@ function M.root(buf)
   return vim.fs.normalize(root)
 end
 
+--- The workspace of a root.
+---@param root string
+---@return agent_lsp.Workspace
+function M.add(root)
+  workspaces[root] = workspaces[root]
+    or { root = root, waiting = {}, wanting = {}, starting = false, stopped = false, making = false, crashes = 0 }
+  return workspaces[root]
+end
+
 ---@param buf? integer
 ---@return agent_lsp.Workspace
 function M.workspace(buf)
-  local root = M.root(buf)
-  workspaces[root] = workspaces[root]
-    or { root = root, waiting = {}, wanting = {}, starting = false, stopped = false, making = false, crashes = 0 }
-  current = current or workspaces[root]
-  return workspaces[root]
+  local ws = M.add(M.root(buf))
+  current = current or ws
+  return ws
 end
 
 --- The workspace that the user is in: that of the buffer, if it has a session, else the one that is shown.
@@ -252,14 +260,15 @@ local function on_exit(ws, id, ended)
 end
 
 local function spec(ws, cmd)
-  local start, ended = process.command(cmd)
+  local start, ended = process.command(cmd, ws.demo)
+  local settings = not ws.demo and config.options.settings or {}
   return {
     name = 'agent_lsp',
     cmd = start,
     root_dir = ws.root,
     workspace_folders = { { uri = vim.uri_from_fname(ws.root), name = vim.fs.basename(ws.root) } },
     capabilities = capabilities(),
-    init_options = next(config.options.settings) and config.options.settings or vim.empty_dict(),
+    init_options = next(settings) and settings or vim.empty_dict(),
     handlers = handlers(),
     flags = { debounce_text_changes = 0 }, -- what the agent reads is what the user sees
     on_init = function(client)
@@ -356,7 +365,8 @@ end
 ---@param title? string
 local function make_session(ws, title)
   ws.session, ws.making = nil, true
-  local cwd, own = vim.uri_from_fname(ws.root), config.session_config()
+  local cwd = vim.uri_from_fname(ws.root)
+  local own = ws.demo and vim.empty_dict() or config.session_config()
   M.request('agent/session/new', { cwd = cwd, title = title, config = own }, function(err, res)
     local wanting = ws.wanting
     ws.making, ws.wanting = false, {}

@@ -215,6 +215,10 @@ function M.checkpoints()
   end)
 end
 
+function M.demo()
+  require('agent_lsp.demo').start()
+end
+
 --- Chooses what happens to edits.
 function M.edits(opts)
   require('agent_lsp.policy').pick(opts.args, opts.bang)

@@ -31,9 +31,10 @@ end
 
 --- The function that vim.lsp.start takes in the place of a command, and what will be known of the process.
 ---@param cmd string[]
+---@param env? table<string, string> added to Neovim's own environment
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
 ---@return agent_lsp.Process
-function M.command(cmd)
+function M.command(cmd, env)
   local process = {}
   return function(dispatchers)
     local on_exit = dispatchers.on_exit
@@ -41,7 +42,7 @@ function M.command(cmd)
       process.code, process.signal = code, signal
       return on_exit(0, 0)
     end
-    local rpc = vim.lsp.rpc.start(cmd, dispatchers)
+    local rpc = vim.lsp.rpc.start(cmd, dispatchers, { env = env })
     rpc.request = guarded(rpc, process)
     return rpc
   end,
