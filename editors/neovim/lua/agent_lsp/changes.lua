@@ -104,7 +104,7 @@ local on_done = {
   undo = function()
     local at = last
     forget()
-    require('agent_lsp.commands').restore(at.checkpoint.checkpointId, { workspace = at.workspace })
+    require('agent_lsp.restore').restore(at.checkpoint.checkpointId, { workspace = at.workspace })
   end,
   review = function()
     show_diff(last)

@@ -154,65 +154,12 @@ function M.fix(opts)
   api().prompt(text, { context = { uri = vim.uri_from_bufnr(0), selection = list[1].range, diagnostics = list } })
 end
 
-local function files(n)
-  return n == 1 and '1 file' or n .. ' files'
-end
-
---- Restores the files of a checkpoint.
----@param id string
----@param at { workspace: agent_lsp.Workspace }
-function M.restore(id, at)
-  client.request('agent/checkpoint/restore', { checkpointId = id }, function(err, res)
-    if err then
-      return log.tell(err, vim.log.levels.WARN)
-    end
-    if #res.changes + #res.conflicts == 0 then
-      return log.tell('nothing to undo: the files are already as they were then')
-    end
-    local text = files(#res.changes) .. ' restored'
-    if #res.conflicts > 0 then
-      text = text .. (', %d skipped: %s'):format(#res.conflicts, res.conflicts[1].reason)
-    end
-    vim.cmd.checktime()
-    log.tell(text .. '; :AgentUndo again restores it')
-  end, at)
-end
-
-local function checkpoints(fn)
-  client.session(function(session, at)
-    client.request('agent/checkpoint/list', { sessionId = session }, function(err, res)
-      if err then
-        return log.tell(err, vim.log.levels.WARN)
-      end
-      if #res.checkpoints == 0 then
-        return log.tell('there is no checkpoint yet')
-      end
-      fn(res.checkpoints, at)
-    end, at)
-  end)
-end
-
 function M.undo()
-  checkpoints(function(list, at)
-    M.restore(list[1].checkpointId, at)
-  end)
+  require('agent_lsp.restore').undo()
 end
 
 function M.checkpoints()
-  checkpoints(function(list, at)
-    vim.ui.select(list, {
-      prompt = 'Restore a checkpoint',
-      format_item = function(c) -- what was not prompted for is a restore
-        local before = require('agent_lsp.transcript').prompt(c.messageId) or c.messageId == '' and 'a restore'
-        local when = require('agent_lsp.render').time(c.createdAt)
-        return ('%s  %s  +%d -%d%s'):format(when, files(#c.files), c.stat.added, c.stat.removed, before and '  before: ' .. before or '')
-      end,
-    }, function(c)
-      if c then
-        M.restore(c.checkpointId, at)
-      end
-    end)
-  end)
+  require('agent_lsp.restore').pick()
 end
 
 function M.demo()

@@ -230,6 +230,10 @@ local function map_keys(buf)
       changes.act(action, state.status == 'idle')
     end, action .. ' all changes')
   end
+  map('u', function()
+    local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+    require('agent_lsp.restore').undo_entry(transcript.at(row))
+  end, 'undo the restore under the cursor')
   map('P', function()
     require('agent_lsp.policy').pick('')
   end, 'choose what happens to edits')

@@ -230,8 +230,17 @@ local function plan(item)
   return { lines = out, group = 'AgentLspUser', marks = marks }
 end
 
+--- What a restore did, and the key that undoes it.
+local function restored(item)
+  local out = { '↶ ' .. verbatim(M.line(item.text)), '  u  undo this' }
+  return { lines = out, group = 'AgentLspUser', marks = { { 1, 2, 3, 'AgentLspKey' } } }
+end
+
 local function notice(item)
   local level = item.data.level
+  if level == 'restore' then
+    return restored(item)
+  end
   local out = vim.tbl_map(verbatim, M.lines(item.text))
   out[1] = (level == 'error' and '✗ ' or level == 'warning' and '! ' or 'i ') .. out[1]
   local group = level == 'error' and 'AgentLspFailed' or level == 'warning' and 'AgentLspWaiting' or 'AgentLspMeta'

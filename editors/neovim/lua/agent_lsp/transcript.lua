@@ -403,9 +403,10 @@ end
 
 --- Adds a note of the client's own.
 ---@param text string
----@param level? 'info'|'warning'|'error'
-function M.note(text, level)
-  local item = new_item('', { type = 'notice', level = level or 'info' })
+---@param level? 'info'|'warning'|'error'|'restore'
+---@param restore? { checkpoint: string, workspace: agent_lsp.Workspace } how to undo the restore
+function M.note(text, level, restore)
+  local item = new_item('', { type = 'notice', level = level or 'info', restore = restore })
   item.text, item.done = text, true
   table.insert(items, item)
   touch_first()

@@ -1,0 +1,177 @@
+--- Undo of what the agent changed: the last turn, or a checkpoint that the user looks at first.
+--- Each restore leaves an entry in the transcript, which can itself be undone.
+local client = require('agent_lsp.client')
+local log = require('agent_lsp.log')
+local render = require('agent_lsp.render')
+local transcript = require('agent_lsp.transcript')
+
+local M = {}
+
+--- What restoring a checkpoint does, for those that a restore made.
+local kinds = {} ---@type table<string, 'undo'|'back'>
+
+local function files(n)
+  return n == 1 and '1 file' or n .. ' files'
+end
+
+--- The names of files, at most three of them.
+---@param uris string[]
+local function names(uris)
+  local out = {}
+  for i, uri in ipairs(uris) do
+    if i <= 3 then
+      table.insert(out, vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'))
+    end
+  end
+  local more = #uris - #out
+  return table.concat(out, ', ') .. (more > 0 and (' and %d more'):format(more) or '')
+end
+
+--- Reports a restore to the user and in the transcript.
+local function report(res, kind, at)
+  local what = kind == 'back' and ' brought back' or ' restored'
+  local uris = vim.tbl_map(function(c)
+    return c.uri
+  end, res.changes)
+  local text = files(#uris) .. what
+  local skipped = ''
+  if #res.conflicts > 0 then
+    skipped = (', %d skipped: %s'):format(#res.conflicts, res.conflicts[1].reason)
+  end
+  log.tell(text .. skipped .. '; :AgentUndo again restores it')
+  if transcript.session == at.workspace.session then
+    local named = #uris > 0 and ': ' .. names(uris) or ''
+    local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }
+    transcript.note(text .. named .. skipped, 'restore', undo)
+  end
+end
+
+--- Restores the files of a checkpoint.
+---@param id string
+---@param at { workspace: agent_lsp.Workspace }
+---@param kind? 'undo'|'back'
+function M.restore(id, at, kind)
+  kind = kinds[id] or kind or 'undo'
+  client.request('agent/checkpoint/restore', { checkpointId = id }, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    if #res.changes + #res.conflicts == 0 then
+      return log.tell('nothing to undo: the files are already as they were then')
+    end
+    kinds[res.undoCheckpointId] = kind == 'undo' and 'back' or 'undo'
+    vim.cmd.checktime()
+    report(res, kind, at)
+  end, at)
+end
+
+--- Undoes the restore that a row of the transcript is about.
+---@param item agent_lsp.PanelItem?
+function M.undo_entry(item)
+  local undo = item and item.data.restore
+  if not undo then
+    return log.tell('there is no restore to undo here')
+  end
+  M.restore(undo.checkpoint, { workspace = undo.workspace })
+end
+
+local function checkpoints(fn)
+  client.session(function(session, at)
+    client.request('agent/checkpoint/list', { sessionId = session }, function(err, res)
+      if err then
+        return log.tell(err, vim.log.levels.WARN)
+      end
+      if #res.checkpoints == 0 then
+        return log.tell('there is no checkpoint yet')
+      end
+      fn(res.checkpoints, at)
+    end, at)
+  end)
+end
+
+--- The kind of a restore; what was not prompted for was made by one.
+local function kind_of(c)
+  return c.messageId == '' and 'back' or 'undo'
+end
+
+--- Undoes the last turn, or the last restore.
+function M.undo()
+  checkpoints(function(list, at)
+    M.restore(list[1].checkpointId, at, kind_of(list[1]))
+  end)
+end
+
+--- The entry of a checkpoint in the list: time, prompt, files and line counts.
+---@param c agent_lsp.Checkpoint
+function M.entry(c)
+  local before = transcript.prompt(c.messageId) or c.messageId == '' and 'a restore'
+  local prompt = before and ('  before: %s'):format(before) or ''
+  local changes = ('%s  +%d -%d'):format(names(c.files), c.stat.added, c.stat.removed)
+  return ('%s  %s%s'):format(render.time(c.createdAt), changes, prompt)
+end
+
+--- The text of the preview: the changes of the checkpoint, and the later ones that go with them.
+---@param c agent_lsp.Checkpoint
+---@param newer agent_lsp.Checkpoint[]
+---@param diff string
+local function preview_text(c, newer, diff)
+  local lines = { M.entry(c), 'Enter restores the files as they were before. q leaves them.', '' }
+  for _, other in ipairs(newer) do
+    table.insert(lines, 'also undone: ' .. M.entry(other))
+  end
+  if #newer > 0 then
+    table.insert(lines, '')
+  end
+  return vim.list_extend(lines, render.lines(vim.trim(diff)))
+end
+
+--- Shows what restoring a checkpoint would undo.
+local function preview(c, lines, at)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].bufhidden, vim.bo[buf].filetype, vim.bo[buf].modifiable = 'wipe', 'diff', false
+  local width = math.min(100, vim.o.columns - 4)
+  local height = math.min(#lines + 1, vim.o.lines - 6)
+  local win = vim.api.nvim_open_win(buf, true, {
+    relative = 'editor',
+    row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1),
+    col = math.max(0, math.floor((vim.o.columns - width) / 2) - 1),
+    width = width,
+    height = height,
+    border = 'rounded',
+    title = ' Restore a checkpoint ',
+  })
+  vim.wo[win][0].wrap = true
+  local function map(lhs, fn, desc)
+    vim.keymap.set('n', lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
+  end
+  local function close()
+    pcall(vim.api.nvim_win_close, win, true)
+  end
+  map('q', close, 'leave the files as they are')
+  map('<Esc>', close, 'leave the files as they are')
+  map('<CR>', function()
+    close()
+    M.restore(c.checkpointId, at, kind_of(c))
+  end, 'restore the files')
+end
+
+--- Lets the user choose a checkpoint, look at it, and restore it.
+function M.pick()
+  checkpoints(function(list, at)
+    local opts = { prompt = 'Restore a checkpoint', format_item = M.entry }
+    vim.ui.select(list, opts, function(c, n)
+      if not c then
+        return
+      end
+      client.request('agent/checkpoint/diff', { checkpointId = c.checkpointId }, function(err, res)
+        if err then
+          return log.tell(err, vim.log.levels.WARN)
+        end
+        preview(c, preview_text(c, vim.list_slice(list, 1, n - 1), res.diff), at)
+      end, at)
+    end)
+  end)
+end
+
+return M
