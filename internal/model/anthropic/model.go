@@ -101,6 +101,11 @@ func joined(a, b *agent.Reply) *agent.Reply {
 			b.Notices = append(b.Notices, n)
 		}
 	}
+	for _, n := range a.Lasting {
+		if !slices.Contains(b.Lasting, n) {
+			b.Lasting = append(b.Lasting, n)
+		}
+	}
 	return b
 }
 

@@ -66,9 +66,9 @@ func TestThinkingAndSampling(t *testing.T) {
 		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{}, "", map[string]string{"thinking": "", "max_tokens": "32000", "output_config": ""}, 0},
 		{"claude-sonnet-4-5-20250929", agent.Thinking{Level: "medium"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`, "max_tokens": "40192"}, 0},
 		{"claude-opus-4-20250514", agent.Thinking{Level: "high", Budget: 5000}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"enabled","budget_tokens":5000}`}, 0},
-		{"anthropic.claude-opus-4-6-v1:0", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`, "output_config": `{"effort":"high"}`}, 0},
+		{"anthropic.claude-opus-4-6-v1:0", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`, "output_config": `{"effort":"high"}`}, 1},
 		{"claude-opus-4-7", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "", map[string]string{"output_config": `{"effort":"xhigh"}`}, 0},
-		{"claude-sonnet-5-5", agent.Thinking{Level: "minimal"}, warm, "", map[string]string{"output_config": `{"effort":"low"}`, "temperature": "", "top_k": ""}, 1},
+		{"claude-sonnet-5-5", agent.Thinking{Level: "minimal"}, warm, "", map[string]string{"output_config": `{"effort":"low"}`, "temperature": "", "top_k": ""}, 2},
 		{"claude-mythos-preview", agent.Thinking{Level: "low"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`}, 0},
 		{"claude-opus-4-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": ""}, 0},
 		{"claude-opus-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"disabled"}`}, 0},
@@ -395,3 +395,18 @@ func TestCachedShare(t *testing.T) {
 func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
 
 func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }
+
+// TestLevelNoticesLast: a level that a model does not have is reported once in a session.
+func TestLevelNoticesLast(t *testing.T) {
+	for model, want := range map[string]string{
+		"claude-opus-4-6":         "claude-opus-4-6 has no thinking level minimal: low is used instead",
+		"claude-3-5-haiku-latest": "claude-3-5-haiku-latest does not think: the level is not sent",
+	} {
+		req := modeltest.User("hi")
+		req.Thinking.Level = "minimal"
+		_, reply := send(t, model, req)
+		if len(reply.Lasting) != 1 || reply.Lasting[0] != want {
+			t.Errorf("%s: %q", model, reply.Lasting)
+		}
+	}
+}

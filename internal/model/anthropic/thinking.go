@@ -74,9 +74,9 @@ func (c *call) thinking(limit int) thinks {
 	case c.Forced():
 		c.Notice("thinking is off for this call: the API does not allow it with a required tool")
 	case unnamed || g.atLeast(4, 6):
-		t.adaptive, t.effort = true, effortOf(level, g)
+		t.adaptive, t.effort = true, c.effort(level, g)
 	case g.major == 3 && g.minor < 7:
-		c.Notice(c.Model + " does not think: the level is not sent")
+		c.LastingNotice(c.Model + " does not think: the level is not sent")
 	case c.begunWithout():
 		c.Notice("thinking is off until the turn ends: it began without thinking of " + c.Model)
 	default:
@@ -88,15 +88,19 @@ func (c *call) thinking(limit int) thinks {
 	return t
 }
 
-// effortOf is the API's word for a level.
-func effortOf(level string, g generation) string {
+// effort is the API's word for a level.
+func (c *call) effort(level string, g generation) string {
+	used := level
 	switch {
 	case level == "minimal":
-		return "low"
+		used = "low"
 	case level == "xhigh" && g.major == 4 && g.minor < 7:
-		return "high"
+		used = "high"
 	}
-	return level
+	if used != level {
+		c.LevelNotice(level, used+" is used instead")
+	}
+	return used
 }
 
 // budget is what is given to thinking out of a limit on all of the output: less than the whole, 0

@@ -10,7 +10,6 @@ type Model struct {
 	MaxOutput int
 	Price     Price
 	Effort    bool // takes reasoning_effort, and no sampling parameters
-	OldEffort bool // knows no effort "none" and no "xhigh"
 	Blind     bool // cannot see images
 	NoTools   bool
 	Found     bool
@@ -46,10 +45,10 @@ var models = map[string]Model{
 	"gpt-4.1":       {Window: 1047576, MaxOutput: 32768, Price: Price{Input: 2, Output: 8, CacheRead: .5}},
 	"gpt-4.1-mini":  {Window: 1047576, MaxOutput: 32768, Price: Price{Input: .4, Output: 1.6, CacheRead: .1}},
 	"gpt-4.1-nano":  {Window: 1047576, MaxOutput: 32768, Price: Price{Input: .1, Output: .4, CacheRead: .025}},
-	"o1":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 15, Output: 60, CacheRead: 7.5}, Effort: true, OldEffort: true},
-	"o3":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 2, Output: 8, CacheRead: .5}, Effort: true, OldEffort: true},
-	"o3-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .55}, Effort: true, OldEffort: true, Blind: true},
-	"o4-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .275}, Effort: true, OldEffort: true},
+	"o1":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 15, Output: 60, CacheRead: 7.5}, Effort: true},
+	"o3":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 2, Output: 8, CacheRead: .5}, Effort: true},
+	"o3-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .55}, Effort: true, Blind: true},
+	"o4-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .275}, Effort: true},
 	"gpt-5":         {Window: 400000, MaxOutput: 128000, Price: Price{Input: 1.25, Output: 10, CacheRead: .125}, Effort: true},
 	"gpt-5-mini":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .25, Output: 2, CacheRead: .025}, Effort: true},
 	"gpt-5-nano":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .05, Output: .4, CacheRead: .005}, Effort: true},

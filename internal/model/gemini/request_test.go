@@ -69,7 +69,13 @@ func TestThinkingAndSampling(t *testing.T) {
 		{"gemini-2.5-pro", agent.Thinking{Level: "off"}, agent.Sampling{},
 			`{"thinkingConfig":{"thinkingBudget":128}}`, 1},
 		{"gemini-3-pro-preview", agent.Thinking{Level: "xhigh"}, agent.Sampling{},
-			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}`, 0},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}`, 1},
+		{"gemini-3-pro-preview", agent.Thinking{Level: "medium"}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}`, 1},
+		{"gemini-3.1-pro-preview", agent.Thinking{Level: "medium"}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"MEDIUM"}}`, 0},
+		{"gemini-3.1-pro-preview", agent.Thinking{Level: "minimal"}, agent.Sampling{},
+			`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}}`, 1},
 		{"gemini-3-pro-preview", agent.Thinking{Level: "off"}, agent.Sampling{},
 			`{"thinkingConfig":{"thinkingLevel":"LOW"}}`, 1},
 		{"gemini-3-flash-preview", agent.Thinking{Level: "minimal"}, agent.Sampling{},
@@ -89,6 +95,9 @@ func TestThinkingAndSampling(t *testing.T) {
 		modeltest.Has(t, name, body, "generationConfig", c.want)
 		if len(reply.Notices) != c.notices {
 			t.Errorf("%s: notices %q", name, reply.Notices)
+		}
+		if c.thinking.Level != "" && len(reply.Lasting) != c.notices {
+			t.Errorf("%s: lasting notices %q of %q", name, reply.Lasting, reply.Notices)
 		}
 	}
 }

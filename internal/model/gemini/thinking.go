@@ -55,7 +55,7 @@ func (c *call) thinking(b []byte) []byte {
 	switch {
 	case !known || g.before(2, 5):
 		if level != "off" {
-			c.Notice(c.Model + " does not think: the level is not sent")
+			c.LastingNotice(c.Model + " does not think: the level is not sent")
 		}
 		return b
 	case g.before(3, 0):
@@ -65,30 +65,28 @@ func (c *call) thinking(b []byte) []byte {
 	if level != "off" {
 		b = append(modelhttp.AppendKey(b, "includeThoughts"), "true"...)
 	}
-	return append(modelhttp.AppendField(b, "thinkingLevel", c.level(level)), '}')
+	return append(modelhttp.AppendField(b, "thinkingLevel", c.level(level, g)), '}')
 }
 
 // pro reports whether a model is of the larger kind, which always thinks.
 func pro(model string) bool { return strings.Contains(model, "-pro") }
 
-// level is the API's word for a level. No model from version 3 on can do without thinking.
-func (c *call) level(level string) string {
-	switch level {
-	case "off":
-		least := "MINIMAL"
-		if pro(c.Model) {
-			least = "LOW"
-		}
-		c.Notice(c.Model + " always thinks: it is asked for its lowest level")
-		return least
-	case "minimal":
-		if pro(c.Model) {
-			return "LOW"
-		}
-	case "xhigh":
-		return "HIGH"
+// level is the API's word for a level. No model from version 3 on can do without thinking. The
+// larger ones have no level minimal, and the first of them has no medium either.
+func (c *call) level(level string, g generation) string {
+	used := level
+	switch {
+	case level == "off" && !pro(c.Model):
+		used = "minimal"
+	case (level == "off" || level == "minimal") && pro(c.Model):
+		used = "low"
+	case level == "medium" && pro(c.Model) && g == generation{3, 0}, level == "xhigh":
+		used = "high"
 	}
-	return strings.ToUpper(level)
+	if used != level {
+		c.LevelNotice(level, used+" is used instead")
+	}
+	return strings.ToUpper(used)
 }
 
 // budget appends the number of tokens for thinking.
@@ -98,7 +96,7 @@ func (c *call) budget(b []byte, level string) []byte {
 		n := 0
 		if pro(c.Model) {
 			n = leastPro
-			c.Notice(c.Model + " always thinks: it is given its smallest budget")
+			c.LevelNotice(level, "its smallest budget is used instead")
 		}
 		return append(modelhttp.AppendInt(b, "thinkingBudget", n), '}')
 	}

@@ -132,8 +132,15 @@ func (c *Call) LevelNotice(level, instead string) {
 	if level == "off" {
 		text = c.Model + " cannot switch thinking off: " + instead
 	}
+	c.LastingNotice(text)
+}
+
+// LastingNotice keeps a text for the user that is shown once in a session. It names the model.
+func (c *Call) LastingNotice(text string) {
 	c.Notice(text)
-	c.Lasting = append(c.Lasting, text)
+	if !slices.Contains(c.Lasting, text) {
+		c.Lasting = append(c.Lasting, text)
+	}
 }
 
 // Reply makes the whole reply of what was gathered.

@@ -87,8 +87,8 @@ func TestMistralHasNoLevels(t *testing.T) {
 	}
 }
 
-// TestEffortOfUnknownModels: a deployment with a name of its own gets the level that the user set; a model that is known
-// to take none does not, and the user is told.
+// TestEffortOfUnknownModels: a deployment with a name of its own gets the level that the user set; a
+// model that is known to take none does not, and the user is told.
 func TestEffortOfUnknownModels(t *testing.T) {
 	for _, c := range []struct {
 		model, level, chat, responses string
@@ -102,6 +102,16 @@ func TestEffortOfUnknownModels(t *testing.T) {
 		{"o4-mini", "high", `"high"`, `{"summary":"auto","effort":"high"}`, 0},
 		{"gpt-4.1", "high", ``, ``, 1},
 		{"gpt-4.1", "off", ``, ``, 0},
+		{"gpt-5", "off", `"minimal"`, `{"summary":"auto","effort":"minimal"}`, 1},
+		{"gpt-5-mini-1", "minimal", `"minimal"`, `{"summary":"auto","effort":"minimal"}`, 0},
+		{"gpt-5", "xhigh", `"high"`, `{"summary":"auto","effort":"high"}`, 1},
+		{"gpt-5-codex", "minimal", `"low"`, `{"summary":"auto","effort":"low"}`, 1},
+		{"gpt-5-pro", "low", `"high"`, `{"summary":"auto","effort":"high"}`, 1},
+		{"gpt-5.1", "minimal", `"low"`, `{"summary":"auto","effort":"low"}`, 1},
+		{"gpt-5.1", "xhigh", `"high"`, `{"summary":"auto","effort":"high"}`, 1},
+		{"gpt-5.1-codex-max", "xhigh", `"xhigh"`, `{"summary":"auto","effort":"xhigh"}`, 0},
+		{"gpt-5.2", "xhigh", `"xhigh"`, `{"summary":"auto","effort":"xhigh"}`, 0},
+		{"gpt-5.6-sol", "minimal", `"low"`, `{"summary":"auto","effort":"low"}`, 1},
 		{"gpt-5.1", "off", `"none"`, `{"summary":"auto","effort":"none"}`, 0},
 	} {
 		for api, want := range map[string]string{openai.APIChat: c.chat, openai.APIResponses: c.responses} {
@@ -110,7 +120,7 @@ func TestEffortOfUnknownModels(t *testing.T) {
 			body, reply := send(t, openai.Options{Options: modelhttp.Options{BaseURL: "https://x.openai.azure.com/openai/v1", Model: c.model}, API: api}, req)
 			key := map[string]string{openai.APIChat: "reasoning_effort", openai.APIResponses: "reasoning"}[api]
 			modeltest.Has(t, c.model+" "+c.level+" "+api, body, key, want)
-			if len(reply.Notices) != c.notices {
+			if len(reply.Notices) != c.notices || len(reply.Lasting) != c.notices {
 				t.Errorf("%s %s %s: notices %q", c.model, c.level, api, reply.Notices)
 			}
 		}

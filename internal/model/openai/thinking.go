@@ -59,7 +59,7 @@ func (c *call) chatThinking(b []byte) []byte {
 func (c *call) takesEffort(level string) bool {
 	k := catalog.Lookup(c.Model)
 	if !k.Effort && k.Found && level != "off" {
-		c.Notice(c.Model + " takes no level of thinking: it is not sent")
+		c.LastingNotice(c.Model + " takes no level of thinking: it is not sent")
 	}
 	return k.Effort || !k.Found && level != "off"
 }
@@ -101,6 +101,7 @@ func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
 	level := c.effort()
 	if level == "xhigh" {
 		level = "high"
+		c.LevelNotice("xhigh", "high is used instead")
 	}
 	return modelhttp.AppendField(b, "reasoning_effort", level)
 }
@@ -111,34 +112,15 @@ func (c *call) localThinking(b []byte, off bool) []byte {
 		return append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":false}`...)
 	}
 	b = append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":true`...)
-	level := c.Req.Thinking.Level
-	switch level {
+	used := c.Req.Thinking.Level
+	switch used {
 	case "minimal":
-		level = "low"
-	case "xhigh":
-		level = "high"
-	}
-	return append(modelhttp.AppendField(b, "reasoning_effort", level), '}')
-}
-
-// effort is the word of OpenAI for the level. The first models with levels lack "none" and "xhigh".
-func (c *call) effort() string {
-	level := c.Req.Thinking.Level
-	if !catalog.Lookup(c.Model).OldEffort {
-		if level == "off" {
-			return "none"
-		}
-		return level
-	}
-	used := level
-	switch level {
-	case "off", "minimal":
 		used = "low"
 	case "xhigh":
 		used = "high"
 	}
-	if used != level {
+	if level := c.Req.Thinking.Level; used != level {
 		c.LevelNotice(level, used+" is used instead")
 	}
-	return used
+	return append(modelhttp.AppendField(b, "reasoning_effort", used), '}')
 }
