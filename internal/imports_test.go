@@ -84,6 +84,8 @@ var bans = []struct {
 	{"internal/jsonrpc", module + "internal",
 		"framing is a leaf that every JSON-RPC peer can use", []string{"internal/lazyregexp"}},
 	{"internal/rpc/wire", module + "internal", "the wire is data only", nil},
+	{"internal/rpc/acp", module + "internal/rpc", "the front ends are siblings", []string{
+		"internal/rpc/agentapi", "internal/rpc/textedit", "internal/rpc/wire"}},
 	{"internal/rpc/agentapi", module + "internal/rpc",
 		"requests are answered for any front end", []string{"internal/rpc/wire"}},
 	{"cmd/agent-lsp", module + "internal", "main only starts the command line", []string{"internal/cli"}},

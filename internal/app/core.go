@@ -20,7 +20,6 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/project"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -80,7 +79,7 @@ type coreOptions struct {
 }
 
 // newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
-func newCore(init rpc.Init, o coreOptions) (*agentapi.Core, error) {
+func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	warn := newNotices(o.log, o.redact, init.Editor.Notice)
 	d := &daemon{
 		log: o.log, redact: o.redact, editor: init.Editor, notices: warn, plans: newPlanApprovals(),
@@ -100,7 +99,7 @@ func newCore(init rpc.Init, o coreOptions) (*agentapi.Core, error) {
 
 // openFolders finds the folders of a connection. Where the user's state directory cannot be
 // written, this run gets one of its own, with a warning.
-func openFolders(init rpc.Init, o coreOptions, warn *notices) *folders {
+func openFolders(init agentapi.Init, o coreOptions, warn *notices) *folders {
 	f := &folders{state: firstOf(o.stateDir, StateDir(o.env))}
 	f.sessions = f.state
 	if dir, why := writableState(f.state); why != nil {
@@ -115,7 +114,7 @@ func openFolders(init rpc.Init, o coreOptions, warn *notices) *folders {
 }
 
 // build makes the parts. Each uses only those made before it.
-func (d *daemon) build(init rpc.Init, o coreOptions) error {
+func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	runner, err := shell.New(shell.Options{SpillDir: d.folders.file("spill")})
 	if err != nil {
 		return err
@@ -157,7 +156,7 @@ func (d *daemon) build(init rpc.Init, o coreOptions) error {
 }
 
 // openWorkspace makes the workspace and the language servers that look at its edits.
-func (d *daemon) openWorkspace(init rpc.Init) {
+func (d *daemon) openWorkspace(init agentapi.Init) {
 	cwd, _ := os.Getwd()
 	d.language = &languageServers{
 		editor: d.editor, config: d.settings.config, processes: d.processes,

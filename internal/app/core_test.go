@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -49,7 +49,7 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 		}
 		before := tree(t, base)
 		env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_CONFIG=" + filepath.Join(home, "config.json")}
-		core, err := newCore(rpc.Init{Editor: unused{}, Roots: []string{workspace.URIOfPath(dir)}},
+		core, err := newCore(agentapi.Init{Editor: unused{}, Roots: []string{workspace.URIOfPath(dir)}},
 			coreOptions{log: slog.New(slog.DiscardHandler), redact: policy.NewRedactor(), env: env, stateDir: state})
 		if err != nil {
 			t.Fatal(err)

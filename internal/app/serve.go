@@ -58,7 +58,7 @@ func ServeLSPWith(
 	c.wrapChild = wrapChild
 	err := rpc.Serve(ctx, rpc.Options{
 		In: unblockedIn(o.In), Out: unblockedOut(o.Out), Log: c.log, Version: o.Version,
-		Start: func(_ context.Context, init rpc.Init) (*agentapi.Core, error) {
+		Start: func(_ context.Context, init agentapi.Init) (*agentapi.Core, error) {
 			return newCore(init, c)
 		},
 	})
@@ -71,17 +71,14 @@ func ServeLSPWith(
 // ServeACP speaks the Agent Client Protocol until the client leaves.
 func ServeACP(ctx context.Context, o Options) error {
 	c := o.core()
-	core := func(ctx context.Context, opts rpc.Options, terminal acp.Terminal) error {
+	start := func(init agentapi.Init, terminal acp.Terminal) (*agentapi.Core, error) {
 		c := c
 		c.terminal = terminal
-		opts.Start = func(_ context.Context, init rpc.Init) (*agentapi.Core, error) {
-			return newCore(init, c)
-		}
-		return rpc.Serve(ctx, opts)
+		return newCore(init, c)
 	}
 	return acp.Serve(ctx, acp.Options{
 		In: unblockedIn(o.In), Out: unblockedOut(o.Out), Log: c.log, Version: o.Version,
-		Ahead: launchFolder(o.Env), Core: core,
+		Ahead: launchFolder(o.Env), Start: start,
 	})
 }
 

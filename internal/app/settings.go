@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
 // settings are the settings of the connection, and whether the workspace may loosen them.
@@ -22,7 +22,7 @@ type settings struct {
 }
 
 // loadSettings reads the layers that exist before a session has settings of its own.
-func loadSettings(f *folders, env []string, init rpc.Init, warn *notices) *settings {
+func loadSettings(f *folders, env []string, init agentapi.Init, warn *notices) *settings {
 	s := &settings{trust: config.NewTrustFile(f.file("trust.json")), root: f.root,
 		notices: warn}
 	trusted, _ := s.trust.Trusts(f.root)

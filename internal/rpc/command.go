@@ -50,7 +50,7 @@ func (s *server) untilApplied(ctx context.Context, run func(context.Context) (an
 	defer forget()
 	ended := make(chan outcome, 1)
 	// Neither the end of the request nor what its answer releases is the command's any more.
-	alone := withInbound(context.WithoutCancel(ctx), nil)
+	alone := agentapi.Detached(ctx)
 	alone, cancel := context.WithCancel(alone)
 	stop := context.AfterFunc(s.ctx, cancel)
 	s.goRun("running a command", func() {

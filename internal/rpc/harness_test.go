@@ -108,6 +108,7 @@ type testClient struct {
 	read    chan struct{} // closed when all is read; nil where nobody reads
 	core    *agentapi.Core
 	peer    *Peer
+	server  *server
 }
 
 // testCore is what a connection's Core and its host are made of.
@@ -145,11 +146,12 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	outR, outW := io.Pipe()
 	c := &testClient{t: t, answers: h.answer, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
 	opts := Options{In: inR, Out: outW, Version: "test", Log: slog.New(slog.DiscardHandler)}
-	opts.Start = func(_ context.Context, in Init) (*agentapi.Core, error) { return c.build(h, in) }
+	opts.Start = func(_ context.Context, in agentapi.Init) (*agentapi.Core, error) { return c.build(h, in) }
 	if h.opts != nil {
 		h.opts(&opts)
 	}
-	go func() { c.served <- Serve(context.Background(), opts) }()
+	c.server = newServer(context.Background(), opts)
+	go func() { c.served <- c.server.serve(context.Background()) }()
 	if !h.stuck {
 		c.read = make(chan struct{})
 		go func() { defer close(c.read); c.listen(outR) }()
@@ -158,7 +160,7 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	return c
 }
 
-func (c *testClient) build(h harnessOptions, in Init) (*agentapi.Core, error) {
+func (c *testClient) build(h harnessOptions, in agentapi.Init) (*agentapi.Core, error) {
 	c.peer = in.Editor.(*Peer)
 	tools, err := tool.NewRegistry(h.tools...)
 	if err != nil {

@@ -113,8 +113,8 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	return s.capabilities(), nil
 }
 
-func (s *server) init(params object) Init {
-	in := Init{
+func (s *server) init(params object) agentapi.Init {
+	in := agentapi.Init{
 		Editor: s.peer, Roots: s.client.folders,
 	}
 	if options := params["initializationOptions"]; options.Kind() == '{' {

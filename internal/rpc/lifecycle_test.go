@@ -229,10 +229,8 @@ func TestAClientThatNeverReadsDoesNotHoldUpTheEnd(t *testing.T) {
 
 // A client that asks and asks and never reads is given up, although writing to it does not fail.
 func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
-	local := NewLocal(nil)
-	c := start(t, harnessOptions{stuck: true, opts: func(o *Options) { o.Local = local }})
-	<-local.Served()
-	s := local.server.Load()
+	c := start(t, harnessOptions{stuck: true})
+	s := c.server
 	answer := make([]byte, jsonrpc.HardLimit/2)
 	_ = s.out.Put(answer)
 	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // it is being written

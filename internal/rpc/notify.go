@@ -15,7 +15,6 @@ import (
 // notifier turns notifications of the host into agent/* notifications of one connection.
 type notifier struct {
 	out      *jsonrpc.Outbox
-	listener Listener    // called instead of out; nil: none
 	begin    sync.Once   // Subscribe
 	attached atomic.Bool // the client gets agent/* notifications
 }
@@ -40,48 +39,32 @@ func (s *server) unsubscribe() {
 	}
 }
 
-// Notify sends a notification: to a listener as it is, else encoded.
+// Notify sends a notification.
 func (n *notifier) Notify(note host.Notification) {
-	if e, ok := note.Event.(agent.StateChanged); ok && n.listener == nil {
+	if e, ok := note.Event.(agent.StateChanged); ok {
 		n.out.PutState(note.SessionID, encodeState(note.SessionID, note.Seq, e.State))
 		return
 	}
 	stamp := wire.Stamp{SessionID: note.SessionID, Seq: note.Seq, Replay: note.Replay}
 	method, params := agentapi.Notification(stamp, note.Event)
-	if n.listener != nil {
-		n.listener.Notified(note.SessionID, method, params)
-		return
-	}
 	n.out.PutEvent(note.SessionID, notification(method, params))
 }
 
 // Delta is the hot path: encoded by hand.
 func (n *notifier) Delta(sessionID string, seq int64, d agent.ItemDelta) {
-	if n.listener != nil {
-		n.listener.Delta(sessionID, d)
-		return
-	}
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	isOutput := d.Kind == agent.DeltaToolOutput
 	n.out.PutDelta(sessionID, key, deltaPrefix(sessionID, seq, d), d.Text, isOutput)
 }
 
-// Merge adds to a delta of the item that still waits. A listener gets each delta, without a
-// number.
+// Merge adds to a delta of the item that still waits.
 func (n *notifier) Merge(sessionID string, d agent.ItemDelta) bool {
-	if n.listener != nil {
-		n.listener.Delta(sessionID, d)
-		return true
-	}
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	return n.out.Merge(sessionID, key, d.Text)
 }
 
 // Replace replaces a state that still waits.
 func (n *notifier) Replace(sessionID string, seq int64, state agent.State) bool {
-	if n.listener != nil {
-		return false
-	}
 	encode := func() []byte { return encodeState(sessionID, seq, state) }
 	return n.out.ReplaceState(sessionID, encode)
 }

@@ -6,43 +6,14 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 
-	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
 // inbound is a request of the client that has not been answered.
 type inbound struct {
+	agentapi.Request
 	cancel context.CancelCauseFunc
-
-	mu       sync.Mutex
-	answered []func()
-}
-
-// whenAnswered calls f once the answer is queued.
-func (r *inbound) whenAnswered(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answered = append(r.answered, f)
-}
-
-// answerLater lets what waited for the answer go on without it, for a request whose answer
-// comes at the end of what it causes.
-func (r *inbound) answerLater() {
-	r.mu.Lock()
-	after := r.answered
-	r.answered = nil
-	r.mu.Unlock()
-	for _, f := range after {
-		f()
-	}
-}
-
-// withInbound returns a context that belongs to a request; nil: to none, also where ctx does.
-func withInbound(ctx context.Context, r *inbound) context.Context {
-	if r == nil {
-		return host.WithLetGo(host.WithAnswer(ctx, nil), nil)
-	}
-	return host.WithLetGo(host.WithAnswer(ctx, r.whenAnswered), r.answerLater)
 }
 
 // inbounds are the requests that have not been answered, by id. A client may use an id
@@ -88,7 +59,7 @@ func (t *inbounds) settle(id jsonrpc2.ID) bool {
 		return false
 	}
 	defer t.done()
-	r.answerLater()
+	r.Answered()
 	return true
 }
 

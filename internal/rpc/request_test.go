@@ -16,7 +16,7 @@ func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	held, told := make(chan struct{}), make(chan struct{})
 	r := &inbound{}
 	all.add(jsonrpc2.NewNumberID(1), r)
-	r.whenAnswered(func() { close(held); <-told })
+	r.WhenAnswered(func() { close(held); <-told })
 	before := all.wait()
 	ended := make(chan bool)
 	go func() { ended <- all.sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`)) }()
@@ -59,7 +59,7 @@ func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	var all inbounds
 	r := &inbound{}
 	all.add(jsonrpc2.NewNumberID(1), r)
-	h.HoldFor(host.WithAnswer(t.Context(), r.whenAnswered), id)
+	h.HoldFor(host.WithAnswer(t.Context(), r.WhenAnswered), id)
 	h.Emit(id, agent.TurnStarted{TurnID: "t"})
 	h.Emit(id, agent.TurnCompleted{Turn: agent.Turn{TurnID: "t"}})
 	settled := h.Settled(id)

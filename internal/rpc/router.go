@@ -27,18 +27,16 @@ const (
 	free
 )
 
-// route is how one method is handled: run, or local, which gets the wire's struct from a client in
-// this process.
+// route is how one method is handled.
 type route struct {
 	order order
 	// attach makes the connection one that gets agent/* notifications.
 	attach bool
-	run    handler[[]byte]
-	local  handler[any]
+	run    handler
 }
 
 // handler answers a request, with the wire's struct or an error.
-type handler[P any] func(s *server, ctx context.Context, params P) (any, error)
+type handler func(s *server, ctx context.Context, params []byte) (any, error)
 
 // on makes a route of a typed handler.
 func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
@@ -49,20 +47,11 @@ func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R,
 		}
 		return f(s, ctx, params)
 	}
-	local := func(s *server, ctx context.Context, params any) (any, error) {
-		if p, ok := params.(P); ok {
-			return f(s, ctx, &p)
-		}
-		return run(s, ctx, encode(params))
-	}
-	return route{order: o, run: run, local: local}
+	return route{order: o, run: run}
 }
 
-// raw makes a route of a handler that reads its params by itself.
-func raw(o order, f handler[[]byte]) route {
-	local := func(s *server, ctx context.Context, params any) (any, error) { return f(s, ctx, encode(params)) }
-	return route{order: o, run: f, local: local}
-}
+// raw makes a route of a handler that reads its params itself.
+func raw(o order, f handler) route { return route{order: o, run: f} }
 
 // onAPI makes a route of a request that the API answers.
 func onAPI[P, R any](
@@ -153,7 +142,7 @@ func (s *server) answer(ctx context.Context, r *inbound, method string, release 
 		release()
 		place.enter()
 	}
-	result, err = run(&rt, withInbound(ctx, r))
+	result, err = run(&rt, r.Context(ctx))
 	if err != nil {
 		return nil, agentapi.WireError(cancelled(ctx, err))
 	}

@@ -74,8 +74,9 @@ type server struct {
 // Serve speaks with one client until it leaves: at the end of input, at exit, or when the
 // process named by initialize dies. Then it aborts what runs, waits for it within bounds,
 // and returns. The error is nil after an orderly end.
-func Serve(ctx context.Context, opts Options) error {
-	s := newServer(ctx, opts)
+func Serve(ctx context.Context, opts Options) error { return newServer(ctx, opts).serve(ctx) }
+
+func (s *server) serve(ctx context.Context) error {
 	s.stream.End = func(err error) {
 		if !errors.Is(err, io.EOF) {
 			s.log.Info("reading from the client ended", "error", err)
@@ -84,9 +85,6 @@ func Serve(ctx context.Context, opts Options) error {
 	}
 	s.stream.Sent = s.sent
 	s.conn.Go(s.ctx, s.handle)
-	if opts.Local != nil {
-		opts.Local.serve(s)
-	}
 	select {
 	case <-s.quit:
 	case <-s.out.Lost():
@@ -110,9 +108,6 @@ func newServer(ctx context.Context, opts Options) *server {
 	s.stream = jsonrpc.NewStream(opts.In, s.out)
 	s.conn = jsonrpc2.NewConn(s.stream, jsonrpc2.WithCodec(codec))
 	s.notifier = &notifier{out: s.out}
-	if opts.Local != nil {
-		s.notifier.listener = opts.Local.listener
-	}
 	s.peer = newPeer(s)
 	s.api = agentapi.New(agentapi.Options{
 		Version: opts.Version, Subscriber: s.notifier, AskAgain: s.peer.askAgain,

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -265,11 +266,12 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(w, deltaEnd)}
 	c := &core{a: a}
 	a.register(c, "s")
-	tell := func(method, text string) {
-		c.Notified("s", method, wire.ItemEvent{Item: wire.Item{ItemID: "one", Type: "assistantMessage", Text: &text}})
+	tell := func(e agent.Event) { c.Notify(host.Notification{SessionID: "s", Event: e}) }
+	item := func(text string) agent.Item {
+		return agent.Item{ID: "one", Type: agent.ItemAssistant, Text: text}
 	}
-	say := func(text string) { c.Delta("s", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: text}) }
-	tell(wire.MethodItemStarted, "")
+	say := func(text string) { c.delta("s", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: text}) }
+	tell(agent.ItemStarted{Item: item("")})
 	say("1")
 	if err := a.out.Put(append(make([]byte, jsonrpc.SoftLimit), '{')); err != nil {
 		t.Fatal(err)
@@ -284,7 +286,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	}
 	say("4")
 	go func() {
-		tell(wire.MethodItemCompleted, "1234")
+		tell(agent.ItemCompleted{Item: item("1234")})
 		a.out.Close()
 		<-a.out.Done()
 		w.Close()
@@ -326,9 +328,10 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(&wrote, deltaEnd)}
 	c := &core{a: a}
 	s := a.register(c, "s")
-	say := func(id, text string) { c.Delta("s", agent.ItemDelta{ItemID: id, Kind: agent.DeltaText, Text: text}) }
+	say := func(id, text string) { c.delta("s", agent.ItemDelta{ItemID: id, Kind: agent.DeltaText, Text: text}) }
 	begin := func(id string) {
-		c.Notified("s", wire.MethodItemStarted, wire.ItemEvent{Item: wire.Item{ItemID: id, Type: "assistantMessage"}})
+		item := agent.Item{ID: id, Type: agent.ItemAssistant}
+		c.Notify(host.Notification{SessionID: "s", Event: agent.ItemStarted{Item: item}})
 	}
 	begin("one")
 	say("one", "1")
@@ -339,7 +342,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	s.resume(t.Context())
 	say("two", "4")
 	say("none", "5")
-	c.Delta("other", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: "6"})
+	c.delta("other", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: "6"})
 	a.out.Close()
 	<-a.out.Done()
 	got := map[string]string{} // deltas of different items may pass each other

@@ -21,7 +21,6 @@ import (
 	"go.uber.org/goleak"
 
 	store "github.com/agent-lsp/agent-lsp/internal/agent/session"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -53,27 +52,24 @@ func launchAhead(t *testing.T, ahead string) *launched {
 	outR, outW := io.Pipe()
 	l := &launched{t: t, in: inW, out: bufio.NewReader(outR), started: make(chan string, 9), closed: make(chan string, 9), served: make(chan error, 1),
 		writes: make(chan bool, 9)}
-	core := func(ctx context.Context, opts rpc.Options, _ Terminal) error {
-		opts.Start = func(_ context.Context, init rpc.Init) (*agentapi.Core, error) {
-			root := pathOf(init.Roots[0])
-			l.started <- root
-			l.writes <- init.Editor.Features().Create
-			ws := workspace.New(workspace.Options{StateDir: t.TempDir()})
-			library, settings := store.Open(t.TempDir()), refusing{root}
-			return &agentapi.Core{
-				Host:      host.New(host.Options{Workspace: ws, Library: library, Settings: settings}),
-				Workspace: ws, Library: library, Settings: settings,
-				Close: func(context.Context) error {
-					ws.Close()
-					l.closed <- root
-					return nil
-				},
-			}, nil
-		}
-		return rpc.Serve(ctx, opts)
+	start := func(init agentapi.Init, _ Terminal) (*agentapi.Core, error) {
+		root := pathOf(init.Roots[0])
+		l.started <- root
+		l.writes <- init.Editor.Features().Create
+		ws := workspace.New(workspace.Options{StateDir: t.TempDir()})
+		library, settings := store.Open(t.TempDir()), refusing{root}
+		return &agentapi.Core{
+			Host:      host.New(host.Options{Workspace: ws, Library: library, Settings: settings}),
+			Workspace: ws, Library: library, Settings: settings,
+			Close: func(context.Context) error {
+				ws.Close()
+				l.closed <- root
+				return nil
+			},
+		}, nil
 	}
 	go func() {
-		l.served <- Serve(context.Background(), Options{In: inR, Out: outW, Version: "1", Ahead: ahead, Core: core})
+		l.served <- Serve(context.Background(), Options{In: inR, Out: outW, Version: "1", Ahead: ahead, Start: start})
 		outW.Close()
 	}()
 	return l

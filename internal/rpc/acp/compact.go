@@ -16,8 +16,8 @@ const compactCommand = "compact"
 
 // commands are the session's slash commands. One of the user's own goes before ours of the same name.
 func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
-	var r wire.CommandListResult
-	if err := s.core.call(ctx, wire.MethodCommandList, struct{}{}, &r); err != nil {
+	r, err := ask(ctx, s.core, (*agentapi.API).Commands, wire.Empty{})
+	if err != nil {
 		return nil, err
 	}
 	for _, c := range r.Commands {
@@ -59,8 +59,8 @@ func compacted(e *wire.Compaction) string {
 
 // compact answers the prompt when the conversation is shorter, and says what that brought.
 func (s *session) compact(ctx context.Context, turn *prompting, instructions string) (any, error) {
-	var r wire.CompactResult
-	err := s.core.call(ctx, wire.MethodCompact, wire.CompactParams{SessionID: s.id, Instructions: instructions}, &r)
+	params := wire.CompactParams{SessionID: s.id, Instructions: instructions}
+	r, err := ask(ctx, s.core, (*agentapi.API).Compact, params)
 	switch {
 	case turn.wasCancelled():
 		return promptResult(acp.StopReasonCancelled, nil), nil

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -210,8 +211,9 @@ func (s *session) checkOption(id, value string) error {
 }
 
 func (s *session) configure(ctx context.Context, changes map[string]any) error {
-	var res wire.SessionConfigureResult
-	if err := s.core.call(ctx, wire.MethodSessionConfigure, wire.SessionConfigureParams{SessionID: s.id, Config: encode(changes)}, &res); err != nil {
+	params := wire.SessionConfigureParams{SessionID: s.id, Config: encode(changes)}
+	res, err := askInOrder(ctx, s.core, (*agentapi.API).SessionConfigure, params, nil)
+	if err != nil {
 		return err
 	}
 	s.configured(res.Config)

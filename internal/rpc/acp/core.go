@@ -2,51 +2,45 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 
 	"github.com/coder/acp-go-sdk"
-	"go.lsp.dev/jsonrpc2"
 
-	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// core is one server within the process, for one set of folders and MCP servers, and we its
-// client: what it asks comes over a pipe, what we ask and what sessions tell over local.
+// core is the host of one set of folders and MCP servers, and one of its clients: it asks the
+// host's questions, edits through the client's files and turns what sessions report into updates.
 type core struct {
-	a     *adapter
-	key   string // in adapter.cores
-	roots []string
-	in    *io.PipeWriter
-	conn  jsonrpc2.Conn
-	local *rpc.Local
-	done  chan struct{} // the server has ended
-	ready chan struct{} // initialize was answered, or failed
-	err   error         // why it failed; read after ready
-	docs  *documents
+	a      *adapter
+	key    string // in adapter.cores
+	roots  []string
+	ctx    context.Context // ends after its requests were answered
+	cancel context.CancelCauseFunc
+	api    *agentapi.API
+	docs   *documents
+	quit   func()        // begins the end; it may be called several times
+	ending chan struct{} // closed by quit
+	done   chan struct{} // everything has ended
+	ready  chan struct{} // it has started, or could not
+	err    error         // why it could not; read after ready
+	lane   sync.Mutex    // held by a request that changes what sessions there are or wait for
 
 	mu     sync.Mutex
-	asked  map[string]context.CancelFunc // requests of the server, by id
-	last   string                        // the session that was prompted last
-	listed *listing                      // the last one; nil: the provider was not asked, or did not answer
-}
-
-// duplex joins the server's output and input.
-type duplex struct {
-	io.Reader
-	io.WriteCloser
+	gone   bool // no request begins any more
+	calls  sync.WaitGroup
+	asked  map[*host.Open]*sync.WaitGroup // open questions, with their repetitions
+	last   string                         // the session that was prompted last
+	listed *listing                       // the last one; nil: the provider was not asked, or did not answer
 }
 
 // coreFor returns the server for a session's folders and MCP servers, started where there is none.
@@ -102,7 +96,7 @@ func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *
 func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) *core {
 	c := a.newCore(key, roots)
 	a.cores[key] = c
-	go c.start(mcp, func() { a.forgetCore(key, c) })
+	go c.run(mcp, func() { a.forgetCore(key, c) })
 	return c
 }
 
@@ -166,34 +160,91 @@ func mcpConfig(servers []acp.McpServer) (map[string]config.MCP, error) {
 }
 
 func (a *adapter) newCore(key string, roots []string) *core {
-	c := &core{a: a, key: key, roots: roots, done: make(chan struct{}), ready: make(chan struct{}), asked: map[string]context.CancelFunc{}}
+	c := &core{
+		a: a, key: key, roots: roots, asked: map[*host.Open]*sync.WaitGroup{},
+		ending: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}),
+	}
+	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(a.ctx))
+	c.quit = sync.OnceFunc(func() { close(c.ending) })
 	c.docs = newDocuments(c)
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	c.in = inW
-	c.local = rpc.NewLocal(c)
-	go func() {
-		defer close(c.done)
-		if err := a.opts.Core(a.ctx, rpc.Options{In: inR, Out: outW, Log: a.log, Version: a.opts.Version, Local: c.local}, a); err != nil {
-			a.log.Error("the internal server stopped", "error", err)
-		}
-		inR.Close()
-		outW.Close()
-	}()
-	c.conn = jsonrpc2.NewConn(jsonrpc2.NewHeaderStream(duplex{outR, inW}), jsonrpc2.WithCodec(codec))
-	c.conn.Go(a.ctx, c.handle)
+	c.api = agentapi.New(agentapi.Options{
+		Version: a.opts.Version, Subscriber: c, AskAgain: c.askAgain,
+	})
 	return c
 }
 
-// start does the handshake. A server that cannot start, or has ended, is forgotten.
-func (c *core) start(mcp map[string]config.MCP, forget func()) {
-	c.err = c.initialize(mcp)
+// run starts the core, keeps it until it is stopped, and ends it. One that cannot start, or has
+// ended, is forgotten.
+func (c *core) run(mcp map[string]config.MCP, forget func()) {
+	defer forget()
+	defer close(c.done)
+	c.err = c.open(mcp)
 	close(c.ready)
 	if c.err != nil {
-		c.stop()
+		c.cancel(agentapi.ErrGone)
+		return
 	}
-	<-c.done
-	forget()
+	select {
+	case <-c.ending:
+	case <-c.a.ctx.Done():
+	}
+	c.end()
+}
+
+// open builds what answers and becomes its client.
+func (c *core) open(mcp map[string]config.MCP) error {
+	init := agentapi.Init{Editor: c}
+	for _, dir := range c.roots {
+		init.Roots = append(init.Roots, workspace.URIOfPath(dir))
+	}
+	if len(mcp) > 0 {
+		init.InitializationOptions = encode(map[string]any{"mcpServers": mcp})
+	}
+	built, err := c.a.opts.Start(init, c.a)
+	if err != nil {
+		return agentapi.WireError(fmt.Errorf("starting: %w", err))
+	}
+	built.Workspace.SetEncoding(workspace.UTF8)
+	built.Workspace.SetRoots(init.Roots)
+	c.api.Open(built)
+	built.Host.Questions().Attach(c)
+	built.Host.Subscribe(c)
+	return nil
+}
+
+// end aborts what runs, answers what was asked, and closes everything. No step waits without bound.
+func (c *core) end() {
+	ctx, done := context.WithTimeout(context.Background(), closeGrace)
+	defer done()
+	c.finishQueued()
+	built := c.api.Core()
+	if err := built.Host.Close(ctx); err != nil {
+		c.a.log.Warn("closing sessions", "error", err)
+	}
+	c.mu.Lock()
+	c.gone = true
+	c.mu.Unlock()
+	await(&c.calls, answerGrace)
+	c.cancel(agentapi.ErrGone)
+	await(&c.calls, flushGrace)
+	built.Host.Unsubscribe(c)
+	if err := built.Host.CloseStores(); err != nil {
+		c.a.log.Warn("closing the stored sessions", "error", err)
+	}
+	if err := built.Close(ctx); err != nil {
+		c.a.log.Warn("closing", "error", err)
+	}
+}
+
+// finishQueued lets the requests that wait for the lane be accepted before everything is aborted.
+func (c *core) finishQueued() {
+	entered := make(chan struct{})
+	go func() {
+		c.lane.Lock()
+		defer c.lane.Unlock()
+		close(entered)
+	}()
+	waitFor(entered, answerGrace)
 }
 
 func (a *adapter) forgetCore(key string, c *core) {
@@ -205,115 +256,8 @@ func (a *adapter) forgetCore(key string, c *core) {
 	maps.DeleteFunc(a.sessions, func(_ string, s *session) bool { return s.core == c })
 }
 
-// initialize tells the server who we are. What it answers is known: nothing of it crosses the pipe.
-func (c *core) initialize(mcp map[string]config.MCP) error {
-	select {
-	case <-c.local.Served():
-	case <-c.done:
-		return fail(codeInternal, "the internal server did not start; see the log")
-	}
-	var list []any
-	for _, dir := range c.roots {
-		list = append(list, map[string]any{"uri": workspace.URIOfPath(dir), "name": filepath.Base(dir)})
-	}
-	options := map[string]any{}
-	if len(mcp) > 0 {
-		options["mcpServers"] = mcp
-	}
-	fs := c.a.client.Fs
-	creates := []string{}
-	if fs.WriteTextFile {
-		creates = []string{"create"}
-	}
-	params := map[string]any{
-		"rootUri": workspace.URIOfPath(c.roots[0]), "workspaceFolders": list, "initializationOptions": options,
-		"clientInfo": map[string]any{"name": "acp", "version": c.a.opts.Version},
-		"capabilities": map[string]any{
-			"general":   map[string]any{"positionEncodings": []string{"utf-8"}},
-			"workspace": map[string]any{"applyEdit": true, "workspaceEdit": map[string]any{"documentChanges": true, "resourceOperations": creates}},
-			"experimental": map[string]any{"agentLsp": map[string]any{"version": wire.Version, "permission": true, "ask": true,
-				"editor": map[string]any{"save": fs.WriteTextFile, "open": fs.ReadTextFile}}},
-		},
-	}
-	return c.call(c.a.ctx, "initialize", params, nil)
-}
-
-// stop ends the server's input: it aborts what runs, answers what was asked, and ends.
-func (c *core) stop() { _ = c.in.Close() }
-
-// call asks the server.
-func (c *core) call(ctx context.Context, method string, params, result any) error {
-	return c.local.Call(ctx, method, params, result, nil)
-}
-
-// handle takes what the server asks, and what it tells of no session.
-func (c *core) handle(ctx context.Context, req *jsonrpc2.Request) (any, error) {
-	method, params := strings.Clone(req.Method()), append(json.RawMessage(nil), req.Params()...)
-	if !req.IsCall() {
-		if method == "$/cancelRequest" {
-			c.cancelled(params)
-		}
-		return nil, nil
-	}
-	asked, done := c.begin(fmt.Sprint(req.ID()))
-	jsonrpc2.Async(ctx)
-	defer done()
-	return c.answer(asked, method, params)
-}
-
-func (c *core) begin(id string) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(c.a.ctx)
-	c.mu.Lock()
-	c.asked[id] = cancel
-	c.mu.Unlock()
-	return ctx, func() {
-		cancel()
-		c.mu.Lock()
-		delete(c.asked, id)
-		c.mu.Unlock()
-	}
-}
-
-func (c *core) cancelled(params json.RawMessage) {
-	var p struct{ ID json.RawMessage }
-	_ = json.Unmarshal(params, &p)
-	c.mu.Lock()
-	cancel := c.asked[fmt.Sprint(jsonrpc.IDFrom(p.ID))]
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-}
-
-// answer answers a request of the server.
-func (c *core) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	switch method {
-	case "workspace/applyEdit":
-		return c.docs.applyEdit(ctx, params)
-	case wire.MethodEditorOpen:
-		var p wire.EditorOpenParams
-		_ = json.Unmarshal(params, &p)
-		opened, err := c.docs.refresh(ctx, p.URI)
-		return wire.EditorOpenResult{Opened: opened}, err
-	case wire.MethodEditorSave:
-		var p wire.EditorSaveParams
-		_ = json.Unmarshal(params, &p)
-		return c.docs.save(ctx, p.URIs), nil
-	case wire.MethodRequestPermission:
-		var p wire.RequestPermissionParams
-		if err := json.Unmarshal(params, &p); err != nil {
-			return nil, err
-		}
-		return c.a.permission(ctx, p)
-	case wire.MethodAsk:
-		var p wire.AskParams
-		if err := json.Unmarshal(params, &p); err != nil {
-			return nil, err
-		}
-		return c.a.ask(ctx, p)
-	}
-	return nil, fail(codeMethodNotFound, "%s is not offered", method)
-}
+// stop begins the end: what runs is aborted, and what was asked is answered.
+func (c *core) stop() { c.quit() }
 
 // prompted remembers on whose behalf files are read and written.
 func (c *core) prompted(sessionID string) {

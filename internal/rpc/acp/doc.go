@@ -1,13 +1,16 @@
-// Package acp speaks the Agent Client Protocol, version 1, over the same core as the LSP face.
+// Package acp is the front end for the Agent Client Protocol, version 1: a sibling of the LSP
+// server and, like it, a client of the host.
 //
-// It is an adapter without logic of its own: it runs the server of internal/rpc within the
-// process and is a client of the wire like any editor, so every invariant of the core holds
-// here by construction. Only bytes are saved: the handshake, requests and notifications of agent/* are passed
-// as the wire's structs (rpc.Local). What the wire tells becomes session/update, what it asks
-// becomes session/request_permission, elicitation/create and fs/*; documents are the files
-// that the client reads and writes for us.
+// A core holds one host for a set of folders and MCP servers. It calls the requests of
+// internal/rpc/agentapi directly, subscribes to the host's notifications and turns them into
+// session/update, and puts the host's questions as session/request_permission and
+// elicitation/create. Documents are the files that the client reads and writes for us (fs/*).
 //
-// The messages are the types of the ACP's Go library; its connection is not used, because it
+// The messages are the types of the ACP's Go library. Its connection is not used, because it
 // ends at a line over 10 MiB, answers no malformed line and runs requests out of order. Start
-// at Serve; core is one server within, session one session of the client's.
+// reading at Serve.
+//
+// Lock order: core.lane, then any lock of agentapi or the host. Session.mu and core.mu are held for
+// assignments only; the host calls core under a session's feed, so neither is held while the host
+// is called.
 package acp

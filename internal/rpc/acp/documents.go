@@ -18,7 +18,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
-	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // fsTimeout bounds fs/* requests, which no person answers.
@@ -29,7 +29,7 @@ const fsTimeout = 5 * time.Second
 const missingFor = 2 * time.Second
 
 // documents are the files that the client reads and writes for us. The ACP tells of no
-// change, so a document is read again whenever the core looks at its file.
+// change, so a document is read again whenever the workspace looks at its file.
 type documents struct {
 	c     *core
 	turn  chan struct{}        // held while a document is read or changed
@@ -66,15 +66,15 @@ func (d *documents) enter(ctx context.Context) bool {
 
 func (d *documents) leave() { <-d.turn }
 
-// refresh makes the core's document that of the client and reports whether it is open. The error says that the client
-// refuses the file.
-func (d *documents) refresh(ctx context.Context, uri string) (open bool, err error) {
+// refresh makes the workspace's document that of the client. The error says that the client refuses
+// the file.
+func (d *documents) refresh(ctx context.Context, uri string) error {
 	if !d.c.a.client.Fs.ReadTextFile || !d.enter(ctx) {
-		return false, nil
+		return nil
 	}
 	defer d.leave()
-	doc, err := d.sync(ctx, uri)
-	return doc != nil, err
+	_, err := d.sync(ctx, uri)
+	return err
 }
 
 // sync reads a file by the client. nil: the client does not have it, or the disk is the truth. Whatever else than
@@ -102,7 +102,7 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 		if gone || notFound(err) {
 			return nil, nil
 		}
-		return nil, fail(wire.CodeRequestFailed, "%s", refusal(err))
+		return nil, errors.New(refusal(err))
 	}
 	text, same := likeDisk(text, disk, diskErr)
 	if doc == nil {
@@ -117,14 +117,14 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 			doc.text = string(disk)
 		}
 		d.texts.Store(uri, doc.text)
-		d.tell("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
-			"uri": uri, "languageId": strings.TrimPrefix(filepath.Ext(path), "."), "version": doc.version, "text": doc.text}})
+		language := strings.TrimPrefix(filepath.Ext(path), ".")
+		d.report(d.workspace().DidOpen(uri, language, doc.version, []byte(doc.text)))
 	}
 	if text != doc.text {
 		d.change(uri, doc, text)
 	}
 	if same {
-		d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+		d.report(d.workspace().DidSave(uri, nil))
 	}
 	return doc, nil
 }
@@ -191,13 +191,20 @@ func (d *documents) write(ctx context.Context, path, text string) error {
 	return d.c.a.call(ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path, Content: text}, &res)
 }
 
-func (d *documents) tell(method string, params any) { _ = d.c.conn.Notify(d.c.a.ctx, method, params) }
+func (d *documents) workspace() *workspace.Workspace { return d.c.api.Core().Workspace }
+
+// report logs that the workspace could not follow a document.
+func (d *documents) report(err error) {
+	if err != nil {
+		d.c.a.log.Warn("a document could not be followed", "error", err)
+	}
+}
 
 func (d *documents) close(uri string) {
 	if d.open[uri] != nil {
 		delete(d.open, uri)
 		d.texts.Delete(uri)
-		d.tell("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri}})
+		d.report(d.workspace().DidClose(uri))
 	}
 }
 
@@ -205,41 +212,38 @@ func (d *documents) change(uri string, doc *document, text string) {
 	doc.text = text
 	d.texts.Store(uri, text)
 	doc.version++
-	d.tell("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": uri, "version": doc.version},
-		"contentChanges": []any{map[string]any{"text": text}}})
+	whole := []workspace.ContentChange{{Text: []byte(text)}}
+	d.report(d.workspace().DidChange(uri, doc.version, whole))
 }
 
-// applyEdit carries out the core's edit by fs/write_text_file and tells it what the client
-// then really has: a reply is a claim, and the core compares.
-func (d *documents) applyEdit(ctx context.Context, params json.RawMessage) (any, error) {
-	changes, err := textedit.Changes(params)
-	if err != nil {
-		return nil, err
-	}
+// applyEdit carries out an edit by fs/write_text_file and reports to the workspace what the client
+// then really has: a reply is a claim, and the workspace compares.
+func (d *documents) applyEdit(
+	ctx context.Context,
+	e workspace.WorkspaceEdit,
+) (workspace.ApplyReply, error) {
 	if !d.enter(ctx) {
-		return nil, context.Cause(ctx)
+		return workspace.ApplyReply{}, context.Cause(ctx)
 	}
 	defer d.leave()
-	fresh := ""
-	for _, ch := range changes {
-		if ch.Kind == "create" {
-			fresh = ch.URI
-			continue
-		}
-		apply := d.applyTo
-		if ch.TextDocument.URI == fresh {
-			apply = d.create
-		}
-		if reason := apply(ctx, ch); reason != "" {
-			return textedit.Applied(reason), nil
+	for _, op := range e.Files {
+		if op.Op == workspace.Create && op.Text != "" {
+			if reason := d.create(ctx, op.URI, op.Text); reason != "" {
+				return workspace.ApplyReply{FailureReason: reason}, nil
+			}
 		}
 	}
-	return textedit.Applied(""), nil
+	for _, change := range e.Documents {
+		if reason := d.applyTo(ctx, change); reason != "" {
+			return workspace.ApplyReply{FailureReason: reason}, nil
+		}
+	}
+	return workspace.ApplyReply{Applied: true}, nil
 }
 
 // applyTo edits one document and returns why it could not, "" if it did.
-func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
-	uri, version := ch.TextDocument.URI, ch.TextDocument.Version
+func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) string {
+	uri, version := change.URI, change.Version
 	doc, err := d.sync(ctx, uri)
 	if err != nil {
 		return err.Error()
@@ -250,7 +254,7 @@ func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
 	if !d.c.a.client.Fs.WriteTextFile {
 		return "the editor has unsaved changes in this file and allows only reading: save it first"
 	}
-	text, err := textedit.Apply(doc.text, ch.Edits)
+	text, err := textedit.Apply(doc.text, editsOf(change))
 	if err != nil {
 		return err.Error()
 	}
@@ -263,13 +267,8 @@ func (d *documents) applyTo(ctx context.Context, ch textedit.Change) string {
 
 // create has the client write a new file. Its text is looked at only if the disk does not have it then: the client may
 // hold it in a buffer.
-func (d *documents) create(ctx context.Context, ch textedit.Change) string {
-	uri := ch.TextDocument.URI
-	text, err := textedit.Apply("", ch.Edits)
-	if err != nil {
-		return err.Error()
-	}
-	err = d.write(ctx, pathOf(uri), text)
+func (d *documents) create(ctx context.Context, uri, text string) string {
+	err := d.write(ctx, pathOf(uri), text)
 	d.none = missing{}
 	if err != nil {
 		return "the editor did not write the file: " + refusal(err)
@@ -293,23 +292,33 @@ func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 	text, saved := likeDisk(text, disk, diskErr)
 	d.change(uri, doc, text)
 	if saved {
-		d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+		d.report(d.workspace().DidSave(uri, nil))
 	} else {
 		d.c.a.log.Warn("the client reported a write, but the file is not on the disk", "path", doc.path)
 	}
 }
 
-// save has the client write documents that the disk does not have yet.
-func (d *documents) save(ctx context.Context, uris []string) wire.EditorSaveResult {
-	res := wire.EditorSaveResult{Saved: []string{}, Failed: []string{}}
+// editsOf are the edits of a document as package textedit has them.
+func editsOf(change workspace.DocumentEdit) []textedit.Edit {
+	out := make([]textedit.Edit, len(change.Edits))
+	for i, e := range change.Edits {
+		out[i].NewText = e.NewText
+		from, to := e.Range.Start, e.Range.End
+		out[i].Range.Start.Line, out[i].Range.Start.Character = int(from.Line), int(from.Character)
+		out[i].Range.End.Line, out[i].Range.End.Character = int(to.Line), int(to.Character)
+	}
+	return out
+}
+
+// save has the client write documents that the disk does not have yet, and returns those that it
+// did not.
+func (d *documents) save(ctx context.Context, uris []string) (failed []string) {
 	for _, uri := range uris {
-		if d.saveOne(ctx, uri) {
-			res.Saved = append(res.Saved, uri)
-		} else {
-			res.Failed = append(res.Failed, uri)
+		if !d.saveOne(ctx, uri) {
+			failed = append(failed, uri)
 		}
 	}
-	return res
+	return failed
 }
 
 func (d *documents) saveOne(ctx context.Context, uri string) bool {
@@ -331,6 +340,6 @@ func (d *documents) saveOne(ctx context.Context, uri string) bool {
 	if _, same := likeDisk(doc.text, disk, err); !same {
 		return false
 	}
-	d.tell("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	d.report(d.workspace().DidSave(uri, nil))
 	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -89,8 +90,8 @@ func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) 
 	if err != nil {
 		return nil, err
 	}
-	var st wire.StatusResult
-	if err := c.call(ctx, wire.MethodStatus, struct{}{}, &st); err != nil {
+	st, err := ask(ctx, c, (*agentapi.API).Status, wire.Empty{})
+	if err != nil {
 		return nil, err
 	}
 	if !st.Provider.Configured {

@@ -7,6 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 
 	"github.com/agent-lsp/agent-lsp/internal/pause"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -52,8 +53,7 @@ func (c *core) list(ctx context.Context, l *listing) {
 	if pause.For(ctx, modelsPause) != nil {
 		return
 	}
-	var res wire.ModelsResult
-	if c.call(ctx, wire.MethodModels, struct{}{}, &res) == nil {
+	if res, err := ask(ctx, c, (*agentapi.API).Models, wire.ModelsParams{}); err == nil {
 		for _, m := range res.Models {
 			l.models = append(l.models, m.ID)
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -46,7 +49,7 @@ func (a *adapter) choose(ctx context.Context, r acp.RequestPermissionRequest) (*
 }
 
 // permission puts the core's question to the client.
-func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) (any, error) {
+func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) policy.Reply {
 	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(orDefault(p.ItemID, p.RequestID)), Title: &p.Title,
 		Kind: acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
 	if p.Subject.Command != "" {
@@ -68,9 +71,9 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 	}
 	got, err := a.choose(ctx, r)
 	if err != nil || got.selected() == "" {
-		return wire.RequestPermissionResult{Cancelled: true}, nil
+		return policy.Reply{Cancelled: true}
 	}
-	return wire.RequestPermissionResult{OptionID: got.selected(), Feedback: got.Meta.AgentLsp.Feedback}, nil
+	return policy.Reply{OptionID: got.selected(), Feedback: clip(got.Meta.AgentLsp.Feedback)}
 }
 
 func kindOfSubject(kind string) acp.ToolKind {
@@ -110,12 +113,12 @@ type elicitation struct {
 
 // ask puts the model's question to the user: as a form where the client has forms, else
 // its options as permissions. A free question that nobody can be asked is not offered.
-func (a *adapter) ask(ctx context.Context, p wire.AskParams) (any, error) {
+func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	if e := a.client.Elicitation; e != nil && e.Form != nil {
 		return a.askForm(ctx, p)
 	}
 	if len(p.Options) == 0 {
-		return nil, fail(codeMethodNotFound, "the client has no way to ask")
+		return host.Answer{}, host.ErrUnsupported
 	}
 	return a.askEach(ctx, p)
 }
@@ -123,7 +126,7 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (any, error) {
 // askEach puts each answer that is offered as a permission of its own, until one is allowed; of
 // several all that are. As options of one permission they would be of one kind, and a client that
 // has one button a kind would choose for its user.
-func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (any, error) {
+func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	id := p.RequestID
 	if s, err := a.session(p.SessionID); err == nil {
 		id = orDefault(s.runningCall("ask_user"), id)
@@ -137,7 +140,7 @@ func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (any, error) {
 				{OptionId: "yes", Name: o.Label, Kind: acp.PermissionOptionKindAllowOnce},
 				{OptionId: "no", Name: "Not this", Kind: acp.PermissionOptionKindRejectOnce}}})
 		if err != nil || got.selected() == "" {
-			return wire.AskResult{Declined: true}, nil
+			return host.Answer{Declined: true}, nil
 		}
 		if got.selected() == "yes" {
 			chosen = append(chosen, o.Label)
@@ -146,13 +149,7 @@ func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (any, error) {
 			}
 		}
 	}
-	switch {
-	case len(chosen) == 0:
-		return wire.AskResult{Declined: true}, nil
-	case p.Multi:
-		return map[string]any{"answer": chosen}, nil
-	}
-	return wire.AskResult{Answer: chosen[0]}, nil
+	return host.Answer{Text: strings.Join(chosen, ", "), Declined: len(chosen) == 0}, nil
 }
 
 // runningCall is the running call of a tool, "" where there is none, or several.
@@ -179,21 +176,21 @@ func described(o wire.AskOption) string {
 	return o.Label + ": " + o.Description
 }
 
-func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (any, error) {
+func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	params := map[string]any{"sessionId": p.SessionID, "mode": "form", "message": p.Question, "requestedSchema": map[string]any{
 		"type": "object", "properties": map[string]any{"answer": answerSchema(p)}, "required": []string{"answer"}}}
 	var res elicitation
 	if err := a.call(ctx, acp.ClientMethodElicitationCreate, params, &res); err != nil || res.Action != "accept" {
-		return wire.AskResult{Declined: true}, nil
+		return host.Answer{Declined: true}, nil
 	}
 	var list []string
 	if json.Unmarshal(res.Content.Answer, &list) == nil && len(list) > 0 {
-		return map[string]any{"answer": list}, nil
+		return host.Answer{Text: clip(strings.Join(list, ", "))}, nil
 	}
 	var text string
 	// an accepted form without an answer is an empty answer
 	_ = json.Unmarshal(res.Content.Answer, &text)
-	return map[string]any{"answer": text}, nil
+	return host.Answer{Text: clip(text)}, nil
 }
 
 // answerSchema is a text field, or a choice of the options.

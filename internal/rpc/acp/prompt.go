@@ -7,6 +7,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -101,8 +102,8 @@ func (p *prompting) cancelLocked() {
 
 // abort ends what runs, or only the turn with that id. It does not wait for its end.
 func (s *session) abort(ctx context.Context, turnID string) {
-	var state wire.AbortResult
-	_ = s.core.call(ctx, wire.MethodAbort, wire.AbortParams{SessionID: s.id, TurnID: turnID}, &state)
+	params := wire.AbortParams{SessionID: s.id, TurnID: turnID}
+	_, _ = ask(ctx, s.core, (*agentapi.API).Abort, params) // nothing may run
 }
 
 func (p *prompting) wasCancelled() bool {
@@ -126,9 +127,10 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	if instructions, ok := s.asksToCompact(life, blocks); ok {
 		return s.compact(life, turn, instructions)
 	}
-	var accepted wire.PromptResult
-	began := func() { s.began(turn, &accepted) }
-	if err := s.core.local.Call(life, wire.MethodPrompt, wire.PromptParams{SessionID: s.id, Prompt: blocks}, &accepted, began); err != nil {
+	params := wire.PromptParams{SessionID: s.id, Prompt: blocks}
+	began := func(accepted wire.PromptResult) { s.began(turn, accepted) }
+	accepted, err := askInOrder(life, s.core, (*agentapi.API).Prompt, params, began)
+	if err != nil {
 		if turn.wasCancelled() {
 			return promptResult(acp.StopReasonCancelled, nil), nil
 		}
@@ -137,7 +139,7 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	if turn.wasCancelled() {
 		s.withdraw(life, accepted)
 	}
-	ended, err := s.core.local.Wait(life, s.id, accepted.MessageID)
+	ended, err := s.core.wait(life, s.id, accepted.MessageID)
 	switch {
 	case !s.answers(turn):
 		return answeredBefore, nil // the next prompt may be under way: no time is spent on what is not written
@@ -149,7 +151,7 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	return s.concluded(turn, &ended)
 }
 
-func (s *session) began(turn *prompting, accepted *wire.PromptResult) {
+func (s *session) began(turn *prompting, accepted wire.PromptResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if accepted.Disposition != "queued" {
@@ -189,8 +191,8 @@ func (s *session) answers(turn *prompting) bool {
 // withdraw ends what a cancelled prompt began, or takes it from the queue.
 func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	if accepted.Disposition == "queued" {
-		var queue wire.QueueResult
-		_ = s.core.call(ctx, wire.MethodQueueRemove, wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}, &queue)
+		params := wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}
+		_, _ = askInOrder(ctx, s.core, (*agentapi.API).QueueRemove, params, nil) // it may have begun
 	}
 	s.abort(ctx, "")
 }
@@ -262,8 +264,7 @@ func (a *adapter) steering(ctx context.Context, p *steerParams) (any, error) {
 	if p.IdleBehavior == "promptRequired" {
 		params.IfIdle = "error"
 	}
-	var res wire.SteerResult
-	err = s.core.call(ctx, wire.MethodSteer, params, &res)
+	res, err := askInOrder(ctx, s.core, (*agentapi.API).Steer, params, nil)
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && e.Code > 0 {
 		return map[string]any{"outcome": "failed", "reason": e.Message}, nil

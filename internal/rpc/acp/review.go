@@ -10,6 +10,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -89,8 +90,9 @@ func (s *session) reviewPending(ctx context.Context) {
 	ctx, done := s.soleReview(ctx)
 	defer done()
 	s.setPending(false) // what is made meanwhile counts again
-	var res wire.ProposalListResult
-	if s.core.call(ctx, wire.MethodProposalList, wire.ProposalListParams{SessionID: s.id, State: "proposed"}, &res) != nil {
+	params := wire.ProposalListParams{SessionID: s.id, State: "proposed"}
+	res, err := ask(ctx, s.core, (*agentapi.API).ProposalList, params)
+	if err != nil {
 		return
 	}
 	for _, p := range res.Proposals {
@@ -159,8 +161,9 @@ func (s *session) review(ctx context.Context, proposalID string) {
 	}()
 	var by grain
 	for ctx.Err() == nil {
-		var res wire.ProposalGetResult
-		if s.core.call(ctx, wire.MethodProposalGet, wire.ProposalParams{ProposalID: proposalID}, &res) != nil {
+		params := wire.ProposalParams{ProposalID: proposalID}
+		res, err := ask(ctx, s.core, (*agentapi.API).ProposalGet, params)
+		if err != nil {
 			return
 		}
 		q := questionOf(&res.Proposal, by)
@@ -243,9 +246,9 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 		s.tellOptions()
 	}
 	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision, Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
-	var res wire.ProposalResolveResult
-	// What it decides closes the proposal, which ends ctx, and goes on.
-	err = s.core.call(context.WithoutCancel(ctx), wire.MethodProposalResolve, params, &res)
+	// The decision closes the proposal, which ends ctx, and must be carried out all the same.
+	life := context.WithoutCancel(ctx)
+	res, err := ask(life, s.core, (*agentapi.API).ProposalResolve, params)
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && int(e.Code) == wire.CodeStaleProposal {
 		return true

@@ -18,11 +18,15 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
 const (
-	// coresGrace bounds the end of the servers within; their own bounds are shorter.
+	// closeGrace bounds the closing of a core's sessions: an abort completes within 2 s.
+	closeGrace = 3 * time.Second
+	// answerGrace bounds how long requests may take to be answered at the end.
+	answerGrace = 2 * time.Second
+	// coresGrace bounds the end of the cores; their own bounds are shorter.
 	coresGrace = 8 * time.Second
 	// flushGrace bounds the writing of what is queued to a client that may not read any more.
 	flushGrace = time.Second
@@ -42,9 +46,9 @@ type Options struct {
 	// will most likely be there; "": none does. What it starts must do nothing that shows before it is
 	// asked for something.
 	Ahead string
-	// Core serves one LSP connection until opts.In ends, with everything that belongs to it:
-	// opts lacks only Start. Commands may run in the client's terminals.
-	Core func(ctx context.Context, opts rpc.Options, terminal Terminal) error
+	// Start builds what answers the sessions of one set of folders and MCP servers. Commands may
+	// run in the client's terminals.
+	Start func(init agentapi.Init, terminal Terminal) (*agentapi.Core, error)
 }
 
 // adapter is one connection of an ACP client.

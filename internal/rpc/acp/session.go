@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -90,14 +90,15 @@ func (a *adapter) sessionNew(ctx context.Context, p *acp.NewSessionRequest) (any
 	if err != nil {
 		return nil, err
 	}
-	var res wire.SessionNewResult
 	var s *session
-	seen := func() {
+	seen := func(res wire.SessionNewResult) {
 		s = a.register(c, res.SessionID)
 		s.hold()
 		a.afterAnswer(ctx, s.resume)
 	}
-	if err := c.local.Call(ctx, wire.MethodSessionNew, wire.SessionNewParams{Cwd: workspace.URIOfPath(p.Cwd)}, &res, seen); err != nil {
+	params := wire.SessionNewParams{Cwd: workspace.URIOfPath(p.Cwd)}
+	res, err := askInOrder(ctx, c, (*agentapi.API).SessionNew, params, seen)
+	if err != nil {
 		return nil, err
 	}
 	s.configured(res.Config)
@@ -129,12 +130,13 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, ser
 	}
 	s.setPending(true)
 	s.forgetTold()
-	var res wire.SessionLoadResult
-	seen := func() {
+	seen := func(wire.SessionLoadResult) {
 		s.hold()
 		a.afterAnswer(ctx, s.resume)
 	}
-	if err := c.local.Call(ctx, wire.MethodSessionLoad, wire.SessionLoadParams{SessionID: id, Replay: replay}, &res, seen); err != nil {
+	params := wire.SessionLoadParams{SessionID: id, Replay: replay}
+	res, err := askInOrder(ctx, c, (*agentapi.API).SessionLoad, params, seen)
+	if err != nil {
 		a.keep(s, old)
 		return nil, err
 	}
@@ -159,7 +161,7 @@ func (s *session) moves(ctx context.Context, c *core) error {
 	if err := s.end(ctx); err != nil {
 		return err
 	}
-	return s.core.local.Release(ctx, s.id)
+	return s.core.release(ctx, s.id)
 }
 
 // introduce tells what takes a moment to find out: commands, and models, for which the provider is asked. A prompt that
@@ -230,8 +232,8 @@ func (a *adapter) listOf(ctx context.Context, c *core, cursor *string) (*acp.Lis
 	if cursor != nil {
 		params.Cursor = *cursor
 	}
-	var res wire.SessionListResult
-	if err := c.call(ctx, wire.MethodSessionList, params, &res); err != nil {
+	res, err := ask(ctx, c, (*agentapi.API).SessionList, params)
+	if err != nil {
 		return nil, err
 	}
 	out := &acp.ListSessionsResponse{Sessions: make([]acp.SessionInfo, 0, len(res.Sessions))}
@@ -258,7 +260,7 @@ func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) 
 		return nil, err
 	}
 	a.drop(s)
-	return struct{}{}, s.core.local.Release(ctx, s.id)
+	return struct{}{}, s.core.release(ctx, s.id)
 }
 
 // sessionDelete also takes a session that is not loaded, of the launch folder or one in use.
@@ -286,8 +288,8 @@ func (a *adapter) sessionDelete(ctx context.Context, p *acp.CloseSessionRequest)
 }
 
 func (c *core) delete(ctx context.Context, id string) (any, error) {
-	var done json.RawMessage
-	if err := c.call(ctx, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, &done); err != nil {
+	params := wire.SessionParams{SessionID: id}
+	if _, err := askInOrder(ctx, c, (*agentapi.API).SessionDelete, params, nil); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil
@@ -296,15 +298,14 @@ func (c *core) delete(ctx context.Context, id string) (any, error) {
 // end cancels the session's turn and waits until it is over.
 func (s *session) end(ctx context.Context) error {
 	s.cancel()
-	var state wire.AbortResult
-	if err := s.core.call(ctx, wire.MethodAbort, wire.AbortParams{SessionID: s.id}, &state); err != nil {
+	state, err := ask(ctx, s.core, (*agentapi.API).Abort, wire.AbortParams{SessionID: s.id})
+	if err != nil {
 		return err
 	}
 	if state.State == "idle" {
 		return nil
 	}
-	var turn wire.Turn
-	err := s.core.call(ctx, wire.MethodTurnWait, wire.TurnWaitParams{SessionID: s.id}, &turn)
+	_, err = ask(ctx, s.core, (*agentapi.API).TurnWait, wire.TurnWaitParams{SessionID: s.id})
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && e.Code == wire.CodeNotFound {
 		return nil // what was aborted was still to come, and has not

@@ -9,8 +9,9 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
-	"github.com/agent-lsp/agent-lsp/internal/rpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -34,15 +35,17 @@ type item struct {
 	tool    wire.Item
 }
 
-var _ rpc.Listener = (*core)(nil)
+var _ host.Subscriber = (*core)(nil)
 
-// Notified implements rpc.Listener: what the core tells becomes updates, in its order.
-func (c *core) Notified(sessionID, method string, params any) {
+// Notify implements host.Subscriber: what sessions report becomes updates, in its order.
+func (c *core) Notify(n host.Notification) {
 	defer c.recovered()
-	s, err := c.a.session(sessionID)
+	s, err := c.a.session(n.SessionID)
 	if err != nil || s.core != c {
 		return
 	}
+	stamp := wire.Stamp{SessionID: n.SessionID, Seq: n.Seq, Replay: n.Replay}
+	method, params := agentapi.Notification(stamp, n.Event)
 	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
 		s.told(method, params) // the past comes before the answer that others wait for
 		return
@@ -50,8 +53,19 @@ func (c *core) Notified(sessionID, method string, params any) {
 	s.inOrder(func() { s.told(method, params) })
 }
 
-// Delta implements rpc.Listener.
-func (c *core) Delta(sessionID string, d agent.ItemDelta) {
+// Delta implements host.Subscriber.
+func (c *core) Delta(sessionID string, _ int64, d agent.ItemDelta) { c.delta(sessionID, d) }
+
+// Merge implements host.Subscriber. Updates have no numbers, so every delta is taken without one.
+func (c *core) Merge(sessionID string, d agent.ItemDelta) bool {
+	c.delta(sessionID, d)
+	return true
+}
+
+// Replace implements host.Subscriber.
+func (c *core) Replace(string, int64, agent.State) bool { return false }
+
+func (c *core) delta(sessionID string, d agent.ItemDelta) {
 	defer c.recovered()
 	if s, err := c.a.session(sessionID); err == nil && s.core == c {
 		s.delta(&d, false)

@@ -11,6 +11,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
+// Init is what a client said when it connected.
+type Init struct {
+	Editor host.Editor
+	Roots  []string // URIs or absolute paths
+	// InitializationOptions is the client's Config as it sent it, or nil.
+	InitializationOptions json.RawMessage
+}
+
 // Core is what answers a connection's requests. Host, Workspace, Library and Settings are
 // required. A nil function or interface means that the part does not exist; its requests
 // answer with an empty list or say so.
