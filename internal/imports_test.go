@@ -27,6 +27,9 @@ var bans = []struct {
 	{"internal/agent/tool", module + "internal",
 		"tools are defined below the engine, which calls them",
 		[]string{"internal/agent/message", "internal/lazyregexp"}},
+	{"internal/agent/toolcall", module + "internal/agent", "the stages of a call know no session",
+		[]string{
+			"internal/agent/message", "internal/agent/tool"}},
 	{"internal/workspace", module + "internal/agent", "documents and proposals know no model", nil},
 	{"internal/workspace", module + "internal/rpc",
 		"the client reaches the workspace as an interface", nil},

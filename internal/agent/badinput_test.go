@@ -13,6 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // last returns the tool results of the history, joined.
@@ -112,7 +113,7 @@ func TestHugeArgument(t *testing.T) {
 		if n < 10<<20 {
 			t.Errorf("the tool got %d bytes", n)
 		}
-		if got := len(r.results()); got > DefaultMaxResult+1000 {
+		if got := len(r.results()); got > toolcall.DefaultMaxResult+1000 {
 			t.Errorf("the model gets %d bytes", got)
 		}
 	})
@@ -201,7 +202,7 @@ func TestToolThatIgnoresCancellation(t *testing.T) {
 		if after := r.log.all()[before:]; len(after) > 0 {
 			t.Errorf("events after the end: %v", after)
 		}
-		if got := r.results(); !strings.HasPrefix(got, "c: "+CancelledText) {
+		if got := r.results(); !strings.HasPrefix(got, "c: "+toolcall.CancelledText) {
 			t.Error(got)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
 // callRun is one tool call on its way from the model's wish to a result. The stages:
@@ -40,9 +42,9 @@ type callRun struct {
 	mu       sync.Mutex
 	item     Item
 	shown    bool
-	children []Item       // open items of a sub-agent below this call
-	clock    *callClock   // of the tool itself; nil before it began
-	result   *tool.Result // set once; nothing of the call is told after
+	children []Item          // open items of a sub-agent below this call
+	clock    *toolcall.Clock // of the tool itself; nil before it began
+	result   *tool.Result    // set once; nothing of the call is told after
 }
 
 // tell emits an event with a copy of the item; the caller holds mu or owns the call.
@@ -60,8 +62,8 @@ func (c *callRun) execute() {
 		defer close(done)
 		var r *tool.Result
 		var status ItemStatus
-		if err := recovered(func() error { r, status = c.stages(); return nil }); err != nil {
-			r, status = errorResult("%s: %v", c.name(), err), StatusFailed
+		if err := panics.Catch(func() error { r, status = c.stages(); return nil }); err != nil {
+			r, status = toolcall.Errorf("%s: %v", c.name(), err), StatusFailed
 		}
 		c.finish(r, status)
 	})
@@ -79,7 +81,7 @@ func (c *callRun) execute() {
 
 // awaitGrace waits for done for as long as a tool may take to end, and reports whether it came.
 func awaitGrace(done chan struct{}) bool {
-	grace := time.NewTimer(toolGrace)
+	grace := time.NewTimer(toolcall.Grace)
 	defer grace.Stop()
 	select {
 	case <-done:
@@ -91,19 +93,19 @@ func awaitGrace(done chan struct{}) bool {
 
 func (c *callRun) abandon() {
 	if c.t.ctx.Err() != nil {
-		c.finish(errorResult("%s It did not stop in time and was left behind: what it did is unknown.", CancelledText), StatusCancelled)
+		c.finish(toolcall.Errorf("%s It did not stop in time and was left behind: what it did is unknown.", toolcall.CancelledText), StatusCancelled)
 		return
 	}
-	c.finish(errorResult("tool execution timed out after %s; it did not stop and was left behind: what it did is unknown.", c.timeout()), StatusFailed)
+	c.finish(toolcall.Errorf("tool execution timed out after %s; it did not stop and was left behind: what it did is unknown.", c.timeout()), StatusFailed)
 }
 
 // stages takes the call through everything that may stop it before it runs, and runs it.
 func (c *callRun) stages() (*tool.Result, ItemStatus) {
-	done, err := c.s.tools.allow(c.reg.Spec.Name)
+	done, err := c.s.tools.Allow(c.reg.Spec.Name)
 	if err != nil {
-		return errorResult("tool %q is disabled for %s after %d failures in a row: do something else", c.name(), BreakerPause, BreakerFailures), StatusFailed
+		return toolcall.Errorf("tool %q is disabled for %s after %d failures in a row: do something else", c.name(), toolcall.BreakerPause, toolcall.BreakerFailures), StatusFailed
 	}
-	counted := errNotCounted
+	counted := toolcall.ErrNotCounted
 	defer func() { done(counted) }()
 	call := c.newRun()
 	r := c.gate(call)
@@ -111,11 +113,11 @@ func (c *callRun) stages() (*tool.Result, ItemStatus) {
 	if r == nil {
 		r = c.runLocked(call)
 		if counted = nil; r.IsError && !r.Denied {
-			counted = errToolFailed
+			counted = toolcall.ErrFailed
 		}
 	}
 	if r.IsError && c.t.ctx.Err() != nil {
-		counted = errNotCounted
+		counted = toolcall.ErrNotCounted
 		return r, StatusCancelled
 	}
 	return r, statusOfResult(r)
@@ -135,25 +137,25 @@ func (c *callRun) newRun() *tool.Call {
 	return &tool.Call{
 		ID: c.call.ID, ItemID: c.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
 		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
-		Output: c.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.clock.pause() }, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
+		Output: c.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.clock.Pause() }, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
 	}
 }
 
 // runLocked runs the tool under its resources' locks, and caps and offers its result.
 func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 	c.edit.awaitEarlier(c.t.ctx)
-	release, err := c.s.locks.acquire(c.t.ctx, c.prepared.Locks)
+	release, err := c.s.locks.Acquire(c.t.ctx, c.prepared.Locks)
 	if err != nil {
 		return c.stopped(err, false)
 	}
 	c.unlock = sync.OnceFunc(release)
 	defer c.unlock()
 	if err := c.recordStart(); err != nil {
-		return errorResult("not run: %v", err)
+		return toolcall.Errorf("not run: %v", err)
 	}
-	c.change(func(it *Item) { it.Status, c.clock = StatusRunning, &callClock{limit: c.timeout()} })
-	r := c.runTimed(call)
-	c.capResult(r)
+	c.change(func(it *Item) { it.Status, c.clock = StatusRunning, toolcall.NewClock(c.timeout()) })
+	r := toolcall.Run(c.t.ctx, c.prepared, call, c.clock, func() { close(c.expire) })
+	toolcall.Limit(r, c.reg.Spec.MaxResult, c.step.MaxResult, c.spill())
 	return c.offer(call, r)
 }
 
@@ -171,64 +173,18 @@ func (c *callRun) recordStart() error {
 	return c.s.journal.sync()
 }
 
-// timeout is the smaller one of the tool's own limit and the general one; 0 for none. The general one does not
-// count for a sub-agent: each of its calls has it.
 func (c *callRun) timeout() time.Duration {
-	own, general := c.reg.Spec.Timeout, c.step.ToolTimeout
-	switch {
-	case c.reg.Spec.Bounded:
-		return max(own, 0)
-	case general == 0:
-		general = DefaultToolTimeout
-	}
-	if own <= 0 || general > 0 && general < own {
-		return max(general, 0)
-	}
-	return own
+	return toolcall.Timeout(&c.reg.Spec, c.step.ToolTimeout)
 }
 
-// errTimeout is the cause of a tool's context that ran out of time.
-var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceeded)
-
-// runTimed runs the tool within its timeout.
-func (c *callRun) runTimed(call *tool.Call) *tool.Result {
-	ctx, cancel := context.WithCancelCause(c.t.ctx)
-	defer cancel(nil)
-	c.clock.up, c.clock.gone = func() { cancel(errTimeout) }, func() { close(c.expire) }
-	c.clock.start()
-	defer c.clock.stop()
-	r, err := c.attempts(ctx, call)
-	return c.resultOf(ctx, r, err)
-}
-
-// resultOf makes one result of what a tool returned and of why its context ended.
-func (c *callRun) resultOf(ctx context.Context, r *tool.Result, err error) *tool.Result {
-	if r == nil {
-		r = &tool.Result{}
+// spill stores a result that is too long for the model.
+func (c *callRun) spill() func(text string) (path string, err error) {
+	if c.s.opts.Spill == nil {
+		return nil
 	}
-	own := *r
-	if err != nil {
-		own.IsError = true
-		if own.Text == "" {
-			own.Text = err.Error()
-		}
+	return func(text string) (string, error) {
+		return c.s.opts.Spill(c.name()+"-"+c.call.ID, text)
 	}
-	cause := context.Cause(ctx)
-	switch {
-	case cause == nil || !own.IsError || own.CutOff:
-	case c.t.ctx.Err() != nil:
-		own.Text = withPartial(CancelledText, r.Text)
-	case cause == errTimeout:
-		own.Text = withPartial(fmt.Sprintf("tool execution timed out after %s", c.timeout()), r.Text)
-	}
-	return &own
-}
-
-func withPartial(head, partial string) string {
-	if partial == "" {
-		return head
-	}
-	return head + "\n" + partial
 }
 
 // offer lets the hooks after the tool replace the result.
@@ -263,7 +219,7 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 		return
 	}
 	own := *r
-	own.Text = validUTF8(own.Text)
+	own.Text = message.ValidUTF8(own.Text)
 	if len(own.Details) > 0 && !json.Valid(own.Details) {
 		own.Details = nil
 	}
@@ -272,7 +228,7 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	c.item.Status = status
 	call := c.item.Call
 	if c.clock != nil {
-		call.Duration = c.clock.elapsed()
+		call.Duration = c.clock.Elapsed()
 	}
 	call.Result, call.Content, call.IsError = own.Text, own.Content, own.IsError
 	if own.Details != nil {
@@ -311,7 +267,7 @@ func (c *callRun) output(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.result == nil && c.shown {
-		c.s.em.emit(ItemDelta{TurnID: c.t.id, ItemID: c.item.ID, Kind: DeltaToolOutput, Text: validUTF8(text)})
+		c.s.em.emit(ItemDelta{TurnID: c.t.id, ItemID: c.item.ID, Kind: DeltaToolOutput, Text: message.ValidUTF8(text)})
 	}
 }
 
@@ -349,7 +305,7 @@ func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &wait{cancel: cancel}
-	resume := c.clock.pause()
+	resume := c.clock.Pause()
 	c.s.beginWait(c.t, w)
 	c.edit.waits()
 	return ctx, func() { c.s.endWait(c.t, w); resume() }

@@ -9,21 +9,21 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-func (c *chaos) Approve(ctx context.Context, req ApprovalRequest) (Decision, error) {
+func (c *chaos) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error) {
 	switch c.n(6) {
 	case 0:
-		return Decision{Reason: "policy"}, nil
+		return tool.Decision{Reason: "policy"}, nil
 	case 1, 2:
 		req.Waiting()
 		c.nap(ctx, time.Minute)
-		return Decision{Allow: c.n(2) == 0}, context.Cause(ctx)
+		return tool.Decision{Allow: c.n(2) == 0}, context.Cause(ctx)
 	case 3:
 		panic("approver")
 	}
-	return Decision{Allow: true}, nil
+	return tool.Decision{Allow: true}, nil
 }
 
-func (c *chaos) Foresee(ctx context.Context, req ApprovalRequest) *Decision {
+func (c *chaos) Foresee(ctx context.Context, req tool.ApprovalRequest) *tool.Decision {
 	switch c.n(6) {
 	case 0:
 		return nil
@@ -32,7 +32,7 @@ func (c *chaos) Foresee(ctx context.Context, req ApprovalRequest) *Decision {
 	}
 	req.Waiting()
 	c.nap(ctx, time.Minute)
-	return &Decision{Allow: c.n(3) > 0}
+	return &tool.Decision{Allow: c.n(3) > 0}
 }
 
 type chaosHook struct{ c *chaos }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
@@ -335,7 +336,7 @@ func (s *Session) askSummary(ctx context.Context, t *turn, step *Step, r history
 			if reply.Message.Stop == message.StopLength {
 				return "", errors.New("the summary was cut off")
 			}
-			return validUTF8(reply.Message.TextContent()), nil
+			return message.ValidUTF8(reply.Message.TextContent()), nil
 		}
 		if e := retry.As(err); e != nil && e.Kind == retry.ContextOverflow {
 			return "", history.ErrTooLong
@@ -397,7 +398,7 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 	s.mu.Unlock()
 	defer s.wg.Done()
 	c := Compaction{TokensBefore: before, Strategy: history.StrategyNone}
-	err := recovered(func() error { return s.compact(ctx, instructions, &c) })
+	err := panics.Catch(func() error { return s.compact(ctx, instructions, &c) })
 	s.mu.Lock()
 	s.compacting = nil
 	c.TokensAfter = s.view.meter.Used()

@@ -8,29 +8,18 @@ const (
 	DefaultMaxModelCalls = 200
 	// DefaultQueueLimit bounds the messages that wait in a session.
 	DefaultQueueLimit = 100
-	// DefaultToolTimeout bounds one run of a tool.
-	DefaultToolTimeout = 10 * time.Minute
-	// DefaultMaxResult bounds the bytes of a tool result that the model gets; head and tail stay.
-	DefaultMaxResult = 50 << 10
 	// DefaultHookTimeout bounds one call of a hook that names no bound of its own.
 	DefaultHookTimeout = 60 * time.Second
 
 	// MaxParallelCalls is how many read-only calls run together.
 	MaxParallelCalls = 8
-	// BreakerFailures in a row make a tool's breaker open.
-	BreakerFailures = 5
-	// BreakerPause is how long an open breaker refuses calls before it lets one probe through.
-	BreakerPause = 30 * time.Second
 
 	// MaxRephrase bounds how often a filtered reply is asked for in other words.
 	MaxRephrase = 1
 	// MaxVetoes bounds how often hooks may veto the end of one turn.
 	MaxVetoes = 10
 
-	// toolGrace is how long a tool may take to end after its context ended. Commands get
-	// SIGKILL at 1.5 s, and a turn completes within 2 s of an abort.
-	toolGrace = 1750 * time.Millisecond
-	// modelGrace is the same for a model call.
+	// modelGrace is how long a model call may take to end after its context ended.
 	modelGrace = time.Second
 
 	// maxRemembered bounds the ended turns that a session remembers.
@@ -45,8 +34,6 @@ const (
 	SkippedText = "Skipped due to queued user message."
 	// FalteredText tells a person why a permission that was given ahead does not count.
 	FalteredText = "you are asked again, since what stands before it in the same message did not go as it was to"
-	// CancelledText is the result of a call that an abort ended or kept from starting.
-	CancelledText = "Tool execution cancelled."
 	// StoppedText marks the end of a reply that was stopped for its length.
 	StoppedText = "[This reply was stopped: it was longer than allowed]"
 	// AbortedText marks an abort while the model was answering.

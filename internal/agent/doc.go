@@ -7,6 +7,7 @@
 //
 // Start at Session (session.go) and loop (turn.go). A turn goes through boundary, infer
 // (infer.go, stream.go), settle (settle.go) and runTools (schedule.go, prepare.go, call.go,
-// gate.go) until finish. What a user can do to it is in control.go and queue.go; how its
-// context is kept within a window, in context.go and package history.
+// gate.go; the stages themselves are in package toolcall) until finish. What a user can do to
+// it is in control.go and queue.go; how its context is kept within a window, in context.go and
+// package history.
 package agent

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 const docs = "../../docs/"
@@ -102,12 +103,12 @@ func TestDocumentedDefaults(t *testing.T) {
 	}{
 		{"model calls of a turn (`maxModelCalls`)", DefaultMaxModelCalls},
 		{"messages that wait in a session", DefaultQueueLimit},
-		{"time of one tool run (`toolTimeoutMs`)", DefaultToolTimeout},
-		{"bytes of a tool result that the model gets", DefaultMaxResult},
+		{"time of one tool run (`toolTimeoutMs`)", toolcall.DefaultTimeout},
+		{"bytes of a tool result that the model gets", toolcall.DefaultMaxResult},
 		{"time of one hook call", DefaultHookTimeout},
 		{"read-only calls that run together", MaxParallelCalls},
-		{"failures in a row that open a tool's breaker", BreakerFailures},
-		{"time for which an open breaker refuses calls", BreakerPause},
+		{"failures in a row that open a tool's breaker", toolcall.BreakerFailures},
+		{"time for which an open breaker refuses calls", toolcall.BreakerPause},
 		{"vetoes of a turn's end by hooks", MaxVetoes},
 		{"rephrased replies after a content filter", MaxRephrase},
 		{"retries of a model call (`retry.maxRetries`)", retry.DefaultMaxRetries},
@@ -118,10 +119,10 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"blank replies that are asked for again", repair.MaxBlankNudges},
 		{"replies of reasoning alone that are asked for again", repair.MaxReasoningNudges},
 		{"planning notes after tools that are asked to act", repair.MaxTentativeNudges},
-		{"retries of a read-only call after a temporary error of its tool", ToolRetries},
-		{"pause before the first of them, doubled for the next", ToolRetryDelay},
+		{"retries of a read-only call after a temporary error of its tool", toolcall.Retries},
+		{"pause before the first of them, doubled for the next", toolcall.RetryDelay},
 		{"time of all hooks at a session's end", sessionEndTime},
-		{"time that a tool has to end after an abort", toolGrace},
+		{"time that a tool has to end after an abort", toolcall.Grace},
 		{"time that a model call has to end after an abort", modelGrace},
 		{"longest time that a turn which starts keeps others from it, where more start than there are processors", startHold},
 		{"problems of a call's arguments that are listed", tool.MaxProblems},

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // Options make a session. Only ID is required.
@@ -16,9 +17,9 @@ type Options struct {
 	Cwd    string // absolute
 	Parent string // the session whose tool call this one works for; "": a user's
 
-	Sink     Sink     // nil: nobody listens
-	Store    Store    // nil: nothing is kept
-	Approver Approver // nil: everything is allowed
+	Sink     Sink              // nil: nobody listens
+	Store    Store             // nil: nothing is kept
+	Approver toolcall.Approver // nil: everything is allowed
 
 	// Environment provides what each step of a turn uses. nil: every turn fails with ErrNoProvider.
 	Environment Environment
@@ -31,8 +32,8 @@ type Options struct {
 	// QueueLimit is how many messages may wait; 0: DefaultQueueLimit. SetQueueLimit changes it.
 	QueueLimit int
 
-	Locks    *Locks  // shared by sessions that touch the same files; nil: the session's own
-	Starts   *Starts // shared by the sessions of a process; nil: turns start whenever they may
+	Locks    *toolcall.Locks // shared by sessions with the same files; nil: its own
+	Starts   *Starts         // shared by the sessions of a process; nil: no limit
 	Restored Restored
 	NewID    func(prefix string) string // nil: random
 	Redact   func(text string) string   // takes secrets out of what is made of a prompt, its title; nil: nothing
@@ -98,10 +99,10 @@ type Step struct {
 	SteeringMode QueueMode
 	FollowUpMode QueueMode
 	MaxParallel  int           // read-only calls that run together; 0: MaxParallelCalls
-	ToolTimeout  time.Duration // 0: DefaultToolTimeout; negative: none
+	ToolTimeout  time.Duration // 0: toolcall.DefaultTimeout; negative: none
 	// EndsTurn names the tools whose results, errors aside, end the turn; nil: none.
 	EndsTurn  func(tool string) bool
-	MaxResult int // 0: DefaultMaxResult; negative: none
+	MaxResult int // 0: toolcall.DefaultMaxResult; negative: none
 
 	Repair  repair.Options // what is mended and judged of replies; the zero value: nothing
 	Context ContextConfig  // how the history is kept within the model's window

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
 // foresight is a question about a call that is asked before the call's turn, together with those of
@@ -12,8 +14,8 @@ import (
 type foresight struct {
 	about  *tool.Prepared // what was asked about
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when answered or given up
-	answer *Decision     // what a person said, once done is closed; nil: nobody was asked
+	done   chan struct{}  // closed when answered or given up
+	answer *tool.Decision // what a person said, once done is closed; nil: nobody was asked
 }
 
 // foreseeable says whether the question about the call is known before the calls ahead of it have
@@ -32,7 +34,7 @@ func (c *callRun) foreseeable() bool {
 
 // foreseen are the calls, of those that come later, about which a person can be asked now.
 func (b *batch) foreseen(later []*callRun) (out []*callRun) {
-	if _, ok := b.s.opts.Approver.(Foreseer); !ok {
+	if _, ok := b.s.opts.Approver.(toolcall.Foreseer); !ok {
 		return nil
 	}
 	for _, c := range later {
@@ -65,7 +67,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 	defer c.s.endWait(c.t, w)
 	req := c.request(w)
 	// After a panic nobody was asked: Approve decides, and shows it.
-	_ = recovered(func() error { a.answer = c.s.opts.Approver.(Foreseer).Foresee(ctx, req); return nil })
+	_ = panics.Catch(func() error { a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx, req); return nil })
 	if !c.begun.Load() {
 		c.change(func(it *Item) { it.Status = StatusPending })
 	}
@@ -73,7 +75,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 
 // answered is what a person has said ahead about this very call, which it waits for. It is void, and
 // again says why, where what was to come before the call did not go as the person could expect.
-func (c *callRun) answered() (d *Decision, again string) {
+func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.ahead
 	if a == nil {
 		return nil, ""

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
 // Deltas cut anywhere: the pieces put together are the whole, made valid.
@@ -21,8 +23,8 @@ func FuzzWholeRunes(f *testing.F) {
 			}
 			got.WriteString(whole)
 		}
-		got.WriteString(validUTF8(rest))
-		if got.String() != validUTF8(s) {
+		got.WriteString(message.ValidUTF8(rest))
+		if got.String() != message.ValidUTF8(s) {
 			t.Errorf("%q in pieces is %q", s, got.String())
 		}
 	})

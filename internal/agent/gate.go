@@ -3,10 +3,11 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // gate asks hooks and approver. A result means that the tool does not run.
@@ -33,7 +34,7 @@ func (c *callRun) askHooks(call *tool.Call) *tool.Result {
 		}
 		if out.Args != nil {
 			if problem := c.rewrite(call, out.Args); problem != nil {
-				return errorResult("hook %s replaced the arguments of %s:\n%s", h.HookName(), c.name(), problem.Text)
+				return toolcall.Errorf("hook %s replaced the arguments of %s:\n%s", h.HookName(), c.name(), problem.Text)
 			}
 		}
 	}
@@ -54,9 +55,9 @@ func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 // stopped is the result of a call that an error kept from running.
 func (c *callRun) stopped(err error, denied bool) *tool.Result {
 	if c.t.ctx.Err() != nil {
-		return &tool.Result{Text: CancelledText, IsError: true}
+		return &tool.Result{Text: toolcall.CancelledText, IsError: true}
 	}
-	r := errorResult("%v", err)
+	r := toolcall.Errorf("%v", err)
 	r.Denied = denied
 	return r
 }
@@ -80,8 +81,8 @@ func (c *callRun) askApprover(call *tool.Call) *tool.Result {
 }
 
 // request is what the approver is asked about the call; w is how a steer ends the asking.
-func (c *callRun) request(w *wait) ApprovalRequest {
-	return ApprovalRequest{
+func (c *callRun) request(w *wait) tool.ApprovalRequest {
+	return tool.ApprovalRequest{
 		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.item.ID, CallID: c.call.ID, Tool: c.reg.Spec,
 		Effect: c.effect(), Args: c.args, Cwd: c.s.opts.Cwd, Subject: c.prepared.Subject,
 		Gathered: c.moment.gathered(), Index: c.index,
@@ -94,13 +95,6 @@ func (c *callRun) request(w *wait) ApprovalRequest {
 	}
 }
 
-func (c *callRun) denied(d Decision, err error) *tool.Result {
-	reason := d.Reason
-	if err != nil {
-		reason = err.Error()
-	}
-	if reason == "" {
-		reason = "tool execution denied"
-	}
-	return c.stopped(fmt.Errorf("%s", reason), true)
+func (c *callRun) denied(d tool.Decision, err error) *tool.Result {
+	return c.stopped(errors.New(toolcall.DenialReason(d, err)), true)
 }

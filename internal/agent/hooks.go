@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
 // Hook is a value that implements one or more of the hook interfaces below. Hooks are
@@ -74,7 +74,7 @@ func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context)
 	done := make(chan error, 1)
 	s.wg.Go(func() {
 		defer cancel()
-		done <- recovered(func() error { return f(ctx) })
+		done <- panics.Catch(func() error { return f(ctx) })
 	})
 	var err error
 	select {
@@ -97,24 +97,6 @@ func lateAnswer(done chan error, ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 }
-
-// recovered runs f and turns a panic into an error.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &PanicError{Value: r, Stack: debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-// PanicError is a panic of a tool, a hook or a model that was caught.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // hookAs is a hook as one of the interfaces that it implements.
 type hookAs[H any] struct {

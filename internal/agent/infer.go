@@ -10,6 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
@@ -222,7 +223,7 @@ func (s *Session) generate(ctx context.Context, m Model, req *Request, on func(D
 	done := make(chan answer, 1)
 	s.wg.Go(func() {
 		var a answer
-		err := recovered(func() error {
+		err := panics.Catch(func() error {
 			a.reply, a.err = m.Generate(ctx, req, on)
 			return nil
 		})

@@ -103,7 +103,7 @@ func (s *Session) tell(t *turn, text string) {
 	if text == "" {
 		return
 	}
-	m := nudgeMessage(t, validUTF8(text))
+	m := nudgeMessage(t, message.ValidUTF8(text))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.commitUserLocked(m)

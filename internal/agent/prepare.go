@@ -1,15 +1,12 @@
 package agent
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // newCall prepares a call; it runs nothing.
@@ -44,12 +41,11 @@ func (c *callRun) name() string {
 // prepare finds the tool and puts the arguments right, or decides the result.
 func (c *callRun) prepare() {
 	if c.reg == nil {
-		c.early = errorResult("%s", unknownTool(c.call.Name, c.step.Tools.Names()))
+		c.early = toolcall.Unknown(c.call.Name, c.step.Tools.Names())
 		return
 	}
 	if c.call.Problem != "" {
-		c.early = c.counted(errorResult("Failed to parse arguments of %s: %s. You sent: %s\nSend the call again with a valid JSON object.",
-			c.name(), c.call.Problem, tool.Quote(c.call.Raw)))
+		c.early = c.counted(toolcall.Unparsed(c.name(), c.call.Problem, c.call.Raw))
 		return
 	}
 	if problem := c.read(c.call.Args); problem != nil {
@@ -57,65 +53,28 @@ func (c *callRun) prepare() {
 	}
 }
 
-// read checks arguments against the schema and lets the tool read them; the result says what is
+// read checks arguments against the schema and lets the tool read them. The result says what is
 // wrong with them.
 func (c *callRun) read(raw json.RawMessage) *tool.Result {
-	args, problems := c.reg.Arguments(raw)
-	if len(problems) > 0 {
-		return errorResult("Invalid arguments for %s:\n- %s", c.name(), strings.Join(problems, "\n- "))
+	call := &tool.Call{
+		ID: c.call.ID, SessionID: c.s.opts.ID, TurnID: c.t.id, Name: c.name(), Args: raw,
+		Cwd: c.s.opts.Cwd,
 	}
-	var p *tool.Prepared
-	err := recovered(func() (err error) {
-		p, err = c.reg.Tool.Prepare(c.t.ctx, &tool.Call{
-			ID: c.call.ID, SessionID: c.s.opts.ID, TurnID: c.t.id, Name: c.name(), Args: args, Cwd: c.s.opts.Cwd,
-		})
-		return err
-	})
-	if err != nil {
-		return errorResult("%s", preparing(c.name(), err))
+	p, problem := toolcall.Prepare(c.t.ctx, c.reg, call)
+	if problem != nil {
+		return problem
 	}
-	c.args, c.prepared = args, c.completed(p)
+	c.args, c.prepared = call.Args, p
 	c.edit.locks(c.prepared.Locks)
 	return nil
 }
 
-// preparing is what the model is told of a call that could not be prepared.
-func preparing(name string, err error) string {
-	var panicked *PanicError
-	if errors.As(err, &panicked) {
-		return fmt.Sprintf("%s: reading the arguments: %v", name, err)
-	}
-	return err.Error()
-}
-
-// completed fills in what the tool says of all its calls.
-func (c *callRun) completed(p *tool.Prepared) *tool.Prepared {
-	own := *p
-	own.Effect = cmp.Or(own.Effect, c.reg.Spec.Effect, tool.Dangerous)
-	own.Label = validUTF8(cmp.Or(own.Label, c.reg.Spec.Title()))
-	return &own
-}
-
 // counted reports a failure to the tool's breaker that happened before it was asked.
 func (c *callRun) counted(r *tool.Result) *tool.Result {
-	if done, err := c.s.tools.allow(c.reg.Spec.Name); err == nil {
-		done(errToolFailed)
+	if done, err := c.s.tools.Allow(c.reg.Spec.Name); err == nil {
+		done(toolcall.ErrFailed)
 	}
 	return r
-}
-
-func errorResult(format string, args ...any) *tool.Result {
-	return &tool.Result{Text: validUTF8(fmt.Sprintf(format, args...)), IsError: true}
-}
-
-// unnamed is the name under which the history has a call that came without one: providers refuse an empty name.
-const unnamed = "unnamed"
-
-func unknownTool(name string, names []string) string {
-	if name == unnamed {
-		return "The call has no tool name. Send it again with the name of a tool. Known tools: " + strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("unknown tool: %s. Known tools: %s", tool.Quote(name), strings.Join(names, ", "))
 }
 
 // label is what the call is shown as.

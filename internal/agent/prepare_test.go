@@ -76,9 +76,9 @@ func TestPrepare(t *testing.T) {
 			}}
 			m := script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"})
 			r := newRig(t, m, func(o *Options) {
-				allow := func(_ context.Context, r ApprovalRequest) (Decision, error) {
+				allow := func(_ context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
 					asked = r.Subject.Command + " " + string(r.Effect)
-					return Decision{Allow: true}, nil
+					return tool.Decision{Allow: true}, nil
 				}
 				o.Approver = approverFunc(allow)
 				withHooks(o, tc.hooks...)

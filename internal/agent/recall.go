@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // Numbers of the recall tool.
@@ -70,7 +71,8 @@ func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 	msgs := call.History()
 	switch {
 	case a.Number > 0 && a.Number <= len(msgs):
-		return &tool.Result{Text: HeadTail(recallText(msgs[a.Number-1]), recallWhole, "")}, nil
+		return &tool.Result{Text: toolcall.HeadTail(recallText(msgs[a.Number-1]), recallWhole,
+			"")}, nil
 	case a.Number != 0:
 		return nil, fmt.Errorf("there is no message %d: the history has %d", a.Number, len(msgs))
 	case strings.TrimSpace(a.Query) == "":

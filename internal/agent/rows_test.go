@@ -15,6 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // Row 1.1 Roles and event-log history: each message says who spoke, in which execution, and when.
@@ -194,8 +195,8 @@ func TestRetryAwareTools(t *testing.T) {
 		pause  time.Duration
 		want   string
 	}{
-		{"works the third time", tool.ReadOnly, 2, &tool.TemporaryError{Err: errors.New("reset")}, 3, 3 * ToolRetryDelay, "fine"},
-		{"never works", tool.ReadOnly, 9, fmt.Errorf("fetching: %w", &tool.TemporaryError{Err: errors.New("reset")}), 3, 3 * ToolRetryDelay, "fetching: reset"},
+		{"works the third time", tool.ReadOnly, 2, &tool.TemporaryError{Err: errors.New("reset")}, 3, 3 * toolcall.RetryDelay, "fine"},
+		{"never works", tool.ReadOnly, 9, fmt.Errorf("fetching: %w", &tool.TemporaryError{Err: errors.New("reset")}), 3, 3 * toolcall.RetryDelay, "fetching: reset"},
 		{"permanent", tool.ReadOnly, 9, errors.New("no such page"), 1, 0, "no such page"},
 		{"changes something", tool.Mutates, 9, &tool.TemporaryError{Err: errors.New("reset")}, 1, 0, "reset"},
 	} {

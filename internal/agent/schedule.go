@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // batch is the calls of one assistant message. Results become history in call order, each
@@ -69,7 +70,7 @@ func (b *batch) run(i int) {
 	c.begun.Store(true)
 	switch {
 	case b.t.ctx.Err() != nil:
-		c.finish(&tool.Result{Text: CancelledText, IsError: true}, StatusCancelled)
+		c.finish(&tool.Result{Text: toolcall.CancelledText, IsError: true}, StatusCancelled)
 	case b.s.steered():
 		c.finish(&tool.Result{Text: SkippedText, IsError: true}, StatusSkipped)
 	case c.early != nil:

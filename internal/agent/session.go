@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // Session is one conversation: its history, its queue, and at most one running turn.
@@ -26,8 +27,8 @@ type Session struct {
 	opts    Options
 	em      *emitter
 	journal *journal
-	tools   breakers
-	locks   *Locks
+	tools   toolcall.Breakers
+	locks   *toolcall.Locks
 	board   *board
 	wg      sync.WaitGroup  // every goroutine of the session
 	ctx     context.Context // ends with Close
@@ -87,7 +88,7 @@ func NewSession(opts Options) *Session {
 		clients: map[string]Accepted{}, active: map[string]bool{},
 	}
 	if s.locks == nil {
-		s.locks = &Locks{}
+		s.locks = &toolcall.Locks{}
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.restore(opts.Restored)

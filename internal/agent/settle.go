@@ -12,6 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
 // showNotices shows the notices of a reply. Lasting ones are shown once in a session.
@@ -101,7 +103,7 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 		return s.callIDs[id]
 	}
 	m := reply.Message
-	err := recovered(func() error {
+	err := panics.Catch(func() error {
 		m, _ = repair.Normalize(reply.Message, t.step.Tools.Names(), o)
 		return nil
 	})
@@ -113,9 +115,9 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 
 // adoptCallLocked gives a call an id that no other call of the session has.
 func (s *Session) adoptCallLocked(c *message.ToolCall) {
-	c.ID, c.Name = validUTF8(c.ID), validUTF8(c.Name)
+	c.ID, c.Name = message.ValidUTF8(c.ID), message.ValidUTF8(c.Name)
 	if strings.TrimSpace(c.Name) == "" {
-		c.Name = unnamed
+		c.Name = toolcall.Unnamed
 	}
 	if c.ID == "" || s.callIDs[c.ID] {
 		c.ID = s.opts.NewID("call_")
@@ -129,7 +131,7 @@ func (s *Session) adoptCallLocked(c *message.ToolCall) {
 		}
 		c.Args = json.RawMessage("{}")
 	}
-	c.Raw, c.Problem = validUTF8(c.Raw), validUTF8(c.Problem)
+	c.Raw, c.Problem = message.ValidUTF8(c.Raw), message.ValidUTF8(c.Problem)
 }
 
 // commitReply makes m history and completes its items. It returns when m is stored: no tool starts before.
@@ -218,7 +220,7 @@ func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
 	}
 	var verdict repair.Verdict
 	var nudge string
-	err := recovered(func() error { verdict, nudge = repair.Validate(a, &t.budget, t.step.Repair); return nil })
+	err := panics.Catch(func() error { verdict, nudge = repair.Validate(a, &t.budget, t.step.Repair); return nil })
 	if err != nil {
 		s.bug("judging a reply: %v", err)
 	}

@@ -117,13 +117,14 @@ func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 // personApprover asks a person who never answers, except about the tool ask.
 type personApprover struct{}
 
-func (personApprover) Approve(ctx context.Context, req ApprovalRequest) (Decision, error) {
+func (personApprover) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision,
+	error) {
 	if req.Tool.Name == "ask" {
-		return Decision{Allow: true}, nil
+		return tool.Decision{Allow: true}, nil
 	}
 	req.Waiting()
 	<-ctx.Done()
-	return Decision{}, context.Cause(ctx)
+	return tool.Decision{}, context.Cause(ctx)
 }
 
 // A one-shot steer is kept for the next call where this one failed.

@@ -128,7 +128,7 @@ func (st *stream) addInput(d Delta) {
 	switch {
 	case c.hidden || d.Text == "":
 	case c.shown:
-		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput, Text: validUTF8(d.Text)})
+		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput, Text: message.ValidUTF8(d.Text)})
 	default:
 		c.held.WriteString(d.Text)
 	}
@@ -159,7 +159,7 @@ func (st *stream) showCall(c *streamedCall, name string) {
 	}
 	st.s.em.emit(ItemStarted{TurnID: st.t.id, Item: copyItem(c.item)})
 	if c.held.Len() > 0 {
-		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput, Text: validUTF8(c.held.String())})
+		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput, Text: message.ValidUTF8(c.held.String())})
 	}
 }
 
@@ -183,7 +183,7 @@ func (st *stream) close(status ItemStatus) (text string) {
 func (st *stream) flushRun(r *textRun) {
 	rest := r.rest
 	r.rest = ""
-	st.emitText(r, r.gate.Add(validUTF8(rest)))
+	st.emitText(r, r.gate.Add(message.ValidUTF8(rest)))
 }
 
 // complete ends a run's item, if anything of it was shown.
@@ -301,25 +301,17 @@ func wholeRunes(s string) (whole, rest string) {
 	for i := 1; i <= utf8.UTFMax-1 && i <= len(s); i++ {
 		if c := s[len(s)-i]; utf8.RuneStart(c) {
 			if c >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-i:]) {
-				return validUTF8(s[:len(s)-i]), s[len(s)-i:]
+				return message.ValidUTF8(s[:len(s)-i]), s[len(s)-i:]
 			}
 			break
 		}
 	}
-	return validUTF8(s), ""
-}
-
-// validUTF8 replaces each invalid byte, so that pieces and the whole come out alike.
-func validUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
+	return message.ValidUTF8(s), ""
 }
 
 // sanitize makes a new message's text valid UTF-8.
 func sanitize(m *message.Message) {
 	for i := range m.Content {
-		m.Content[i].Text = validUTF8(m.Content[i].Text)
+		m.Content[i].Text = message.ValidUTF8(m.Content[i].Text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
 // tracer records starts and ends of calls.
@@ -76,7 +77,7 @@ func TestAtMostEightTogether(t *testing.T) {
 // Row 1.5: calls that share a resource never overlap, in sub-agents' sessions neither.
 func TestLocksAcrossSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		tr, locks := &tracer{}, &Locks{}
+		tr, locks := &tracer{}, &toolcall.Locks{}
 		var rigs []*rig
 		for range 2 {
 			m := script(step{calls: []message.ToolCall{call("1", "read", ""), call("2", "read", "")}}, step{text: "ok"})
@@ -88,16 +89,29 @@ func TestLocksAcrossSessions(t *testing.T) {
 		for _, r := range rigs {
 			r.wait("")
 		}
-		if tr.most != 1 || len(locks.by) != 0 {
-			t.Errorf("%d overlapped, locks left %v", tr.most, locks.by)
+		if tr.most != 1 {
+			t.Errorf("%d overlapped", tr.most)
 		}
+		wantFree(t, locks)
 	})
+}
+
+// wantFree reports locks that calls have left. It runs in a bubble, where the wait takes no time.
+func wantFree(t *testing.T, locks *toolcall.Locks) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	release, err := locks.Acquire(ctx, []string{"/a", "/b"})
+	if err != nil {
+		t.Fatal("a lock was left: ", err)
+	}
+	release()
 }
 
 // A call that waits for the user holds no lock: another session's call runs meanwhile.
 func TestWaitHoldsNoLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		locks, ran, waiting := &Locks{}, make(chan struct{}), make(chan struct{})
+		locks, ran, waiting := &toolcall.Locks{}, make(chan struct{}), make(chan struct{})
 		waits := &funcTool{spec: tool.Spec{Name: "waits", Effect: tool.ReadOnly}, run: func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 			ctx, cancel := c.WaitContext(ctx)
 			defer cancel()
@@ -122,9 +136,7 @@ func TestWaitHoldsNoLock(t *testing.T) {
 		b.prompt("go")
 		b.wait("")
 		a.wait("")
-		if len(locks.by) != 0 {
-			t.Errorf("locks left %v", locks.by)
-		}
+		wantFree(t, locks)
 	})
 }
 
@@ -150,11 +162,11 @@ func TestBreaker(t *testing.T) {
 			msgs := r.s.Messages()
 			return msgs[len(msgs)-2].TextContent()
 		}
-		for range 2 * BreakerFailures {
+		for range 2 * toolcall.BreakerFailures {
 			once()
 		}
 		mode = "fail"
-		for i := range BreakerFailures {
+		for i := range toolcall.BreakerFailures {
 			if got := once(); got != "broken" {
 				t.Fatalf("failure %d: %s", i, got)
 			}
@@ -162,14 +174,14 @@ func TestBreaker(t *testing.T) {
 		if got := once(); !strings.Contains(got, "disabled") {
 			t.Error("open:", got)
 		}
-		time.Sleep(BreakerPause + time.Second)
+		time.Sleep(toolcall.BreakerPause + time.Second)
 		if got := once(); got != "broken" {
 			t.Error("probe:", got)
 		}
 		if got := once(); !strings.Contains(got, "disabled") {
 			t.Error("open again:", got)
 		}
-		time.Sleep(BreakerPause + time.Second)
+		time.Sleep(toolcall.BreakerPause + time.Second)
 		mode = "fine"
 		for range 3 {
 			if got := once(); got != "fine" {
@@ -192,7 +204,7 @@ func TestResultCapAndSpill(t *testing.T) {
 		m := r.s.Messages()[2]
 		got := m.TextContent()
 		if !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") || !strings.Contains(got, "the whole is in /spill/1") ||
-			len(got) > DefaultMaxResult+200 || strings.Contains(got, "\uFFFD") {
+			len(got) > toolcall.DefaultMaxResult+200 || strings.Contains(got, "\uFFFD") {
 			t.Errorf("%d bytes: %.60q … %q", len(got), got, got[len(got)-60:])
 		}
 		if spilled != long || !strings.Contains(string(m.Meta[tool.MetaKey]), "/spill/1") {
@@ -238,9 +250,9 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 }
 
 // approverFunc decides by a function.
-type approverFunc func(ctx context.Context, r ApprovalRequest) (Decision, error)
+type approverFunc func(ctx context.Context, r tool.ApprovalRequest) (tool.Decision, error)
 
-func (f approverFunc) Approve(ctx context.Context, r ApprovalRequest) (Decision, error) {
+func (f approverFunc) Approve(ctx context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
 	return f(ctx, r)
 }
 
@@ -248,24 +260,27 @@ func (f approverFunc) Approve(ctx context.Context, r ApprovalRequest) (Decision,
 func TestApproval(t *testing.T) {
 	for _, tc := range []struct {
 		args string
-		dec  Decision
+		dec  tool.Decision
 		err  error
 		want string
 		asks bool
 	}{
-		{`{"a":1}`, Decision{Allow: true}, nil, `ran {"a":1} false`, true},
-		{`{"a":1}`, Decision{Allow: true, Unboxed: true}, nil, `ran {"a":1} true`, true},
-		{`{"a":1}`, Decision{}, nil, "tool execution denied", true},
-		{`{"a":1}`, Decision{Reason: "not today"}, nil, "not today", true},
-		{`{"a":1}`, Decision{Allow: true}, errors.New("broken"), "broken", true},
+		{`{"a":1}`, tool.Decision{Allow: true}, nil, `ran {"a":1} false`, true},
+		{`{"a":1}`, tool.Decision{Allow: true, Unboxed: true}, nil, `ran {"a":1} true`, true},
+		{`{"a":1}`, tool.Decision{}, nil, "tool execution denied", true},
+		{`{"a":1}`, tool.Decision{Reason: "not today"}, nil, "not today", true},
+		{`{"a":1}`, tool.Decision{Allow: true}, errors.New("broken"), "broken", true},
 	} {
 		bubble(t, func(t *testing.T) {
-			var asked *ApprovalRequest
+			var asked *tool.ApprovalRequest
 			do := fake("do", tool.Mutates, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 				return &tool.Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
 			}).saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: "do"}})
 			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"}), func(o *Options) {
-				o.Approver = approverFunc(func(_ context.Context, r ApprovalRequest) (Decision, error) { asked = &r; return tc.dec, tc.err })
+				o.Approver = approverFunc(func(_ context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
+					asked = &r
+					return tc.dec, tc.err
+				})
 			}, do)
 			defer r.close()
 			r.run("go")
@@ -353,16 +368,16 @@ type foreseer struct {
 	handed []string
 }
 
-func (f *foreseer) Foresee(_ context.Context, r ApprovalRequest) *Decision {
+func (f *foreseer) Foresee(_ context.Context, r tool.ApprovalRequest) *tool.Decision {
 	r.Waiting()
 	allow, ok := f.said[r.CallID]
 	if !ok {
 		return nil
 	}
-	return &Decision{Allow: allow, Reason: "no"}
+	return &tool.Decision{Allow: allow, Reason: "no"}
 }
 
-func (f *foreseer) Approve(_ context.Context, r ApprovalRequest) (Decision, error) {
+func (f *foreseer) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	said := "unasked"
@@ -370,7 +385,7 @@ func (f *foreseer) Approve(_ context.Context, r ApprovalRequest) (Decision, erro
 		said = fmt.Sprint(r.Foreseen.Allow)
 	}
 	f.handed = append(f.handed, strings.TrimSpace(r.CallID+" "+said+" "+r.Again))
-	return Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
+	return tool.Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
 }
 
 // Calls behind the first group are asked about ahead; the answer is handed over at the call's turn, unless a

@@ -11,6 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
 // turn is one run: from the messages that start it to an answer without tool calls, or
@@ -102,12 +104,12 @@ func (s *Session) run(t *turn) {
 
 // play runs a turn until it should end. A panic of the engine itself fails the turn.
 func (s *Session) play(t *turn) (out outcome) {
-	err := recovered(func() error {
+	err := panics.Catch(func() error {
 		out = s.loop(t)
 		return nil
 	})
 	if err != nil {
-		s.bug("turn %s: %v\n%s", t.id, err, err.(*PanicError).Stack)
+		s.bug("turn %s: %v\n%s", t.id, err, err.(*panics.Error).Stack)
 		return failure(retry.Client, fmt.Sprintf("the engine failed: %v", err), false)
 	}
 	return out
@@ -196,7 +198,7 @@ func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, err
 	if s.opts.Environment == nil {
 		return step, ErrNoProvider
 	}
-	err := recovered(func() (err error) {
+	err := panics.Catch(func() (err error) {
 		*step, err = s.opts.Environment.Next(ctx, turn)
 		return err
 	})
@@ -357,7 +359,8 @@ func statusOf(out outcome) string {
 // pairTailLocked gives calls at the history's end that have no result one that says so.
 func (s *Session) pairTailLocked(t *turn) {
 	for _, c := range openCalls(s.history) {
-		s.commitLocked(resultMessage(s, t, c, &tool.Result{Text: CancelledText, IsError: true}),
+		s.commitLocked(resultMessage(s, t, c, &tool.Result{Text: toolcall.CancelledText,
+			IsError: true}),
 			false)
 	}
 }

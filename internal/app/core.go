@@ -15,6 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
@@ -57,7 +58,7 @@ type daemon struct {
 
 // shared is what all sessions of a connection share in the engine.
 type shared struct {
-	locks     *agent.Locks
+	locks     *toolcall.Locks
 	starts    *agent.Starts
 	jobs      *tools.Jobs
 	scratch   *sandbox.Scratch // temporary folders of the sessions' commands
@@ -84,7 +85,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	d := &daemon{
 		log: o.log, redact: o.redact, editor: init.Editor, notices: warn, plans: newPlanApprovals(),
 		sessions: newLiveSessions(), folders: openFolders(init, o, warn),
-		shared: shared{locks: new(agent.Locks), starts: o.starts, wrapChild: o.wrapChild},
+		shared: shared{locks: new(toolcall.Locks), starts: o.starts, wrapChild: o.wrapChild},
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
 	d.settings.changed = func() { d.host.Reconfigured() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
@@ -16,7 +15,7 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 	resume := call.Paused()
 	defer resume()
 	waiting := false
-	decision, err := d.policy.Approve(ctx, agent.ApprovalRequest{
+	decision, err := d.policy.Approve(ctx, tool.ApprovalRequest{
 		SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, CallID: call.ID,
 		Tool: tool.Spec{Name: string(tool.SubjectNetwork)}, Effect: tool.Mutates, Cwd: call.Cwd,
 		Subject: &tool.Subject{Kind: tool.SubjectNetwork, Title: title, Name: host},

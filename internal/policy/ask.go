@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
@@ -77,7 +76,7 @@ type Reply struct {
 
 // ask asks a person about a request and keeps what the answer grants. It returns nil where a grant
 // given meanwhile allows what is asked.
-func (e *Engine) ask(ctx context.Context, req *agent.ApprovalRequest, v verdict) (*agent.Decision, error) {
+func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest, v verdict) (*tool.Decision, error) {
 	opts := e.options(req, v)
 	p := newPending(ctx, req, Question{
 		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: v.reason,
@@ -90,11 +89,11 @@ func (e *Engine) ask(ctx context.Context, req *agent.ApprovalRequest, v verdict)
 		p.question.Title = "Outside the sandbox: " + p.question.Title
 	}
 	p.settled = func() bool { return e.check(req).action == Allow }
-	p.take = func(r Reply) agent.Decision { return e.answer(req, v, opts, r) }
+	p.take = func(r Reply) tool.Decision { return e.answer(req, v, opts, r) }
 	return e.asks.await(p, e.family(req.SessionID))
 }
 
-func title(req *agent.ApprovalRequest) string {
+func title(req *tool.ApprovalRequest) string {
 	if req.Subject.Title != "" {
 		return req.Subject.Title
 	}
@@ -102,7 +101,7 @@ func title(req *agent.ApprovalRequest) string {
 }
 
 // answer turns a reply into a decision. Whatever is not clearly a yes is a no.
-func (e *Engine) answer(req *agent.ApprovalRequest, v verdict, opts []Option, r Reply) agent.Decision {
+func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option, r Reply) tool.Decision {
 	var chosen *Option
 	for i := range opts {
 		if opts[i].ID == r.OptionID && !r.Cancelled {
@@ -110,22 +109,22 @@ func (e *Engine) answer(req *agent.ApprovalRequest, v verdict, opts []Option, r 
 		}
 	}
 	if chosen == nil {
-		return agent.Decision{Reason: unanswered(r.Feedback)}
+		return tool.Decision{Reason: unanswered(r.Feedback)}
 	}
 	allow := chosen.Kind == AllowOnce || chosen.Kind == AllowSession || chosen.Kind == AllowAlways
 	if g, ok := e.grantFor(req, *chosen, v); ok {
 		if err := e.remember(g); err != nil && allow {
-			return agent.Decision{Allow: true, Secrets: v.secrets, Reason: "the answer holds for this session only: " + err.Error()}
+			return tool.Decision{Allow: true, Secrets: v.secrets, Reason: "the answer holds for this session only: " + err.Error()}
 		}
 	}
 	if !allow {
-		return agent.Decision{Reason: refusal("the user refused this", r.Feedback)}
+		return tool.Decision{Reason: refusal("the user refused this", r.Feedback)}
 	}
 	// Meanwhile the policy may have become stricter; an answer does not overrule a deny.
 	if now := e.check(req); now.action == Deny {
 		return e.settle(now)
 	}
-	return agent.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
+	return tool.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
 }
 
 // unanswered is what the model is told where there was no answer; why is the client's word on it.
@@ -145,7 +144,7 @@ func refusal(what, feedback string) string {
 
 // options are the answers that make sense for a request.
 // Leaving the sandbox has one of its own, which holds once and for nothing else.
-func (e *Engine) options(req *agent.ApprovalRequest, v verdict) []Option {
+func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	if v.place == Outside {
 		return []Option{
 			{ID: allowOutside, Name: "Allow once, outside the sandbox", Kind: AllowOnce},
@@ -168,14 +167,14 @@ func (e *Engine) options(req *agent.ApprovalRequest, v verdict) []Option {
 }
 
 // ruled: where a rule says ask, a grant could not change that, so none is offered.
-func (e *Engine) ruled(req *agent.ApprovalRequest) bool {
+func (e *Engine) ruled(req *tool.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s
 	held.Profile, held.Plan, held.Network = ProfileTrust, false, hosts.All()
 	return held.judge(e.machine(s), s.Rules, req).action == Ask
 }
 
-func ruleTool(req *agent.ApprovalRequest) string {
+func ruleTool(req *tool.ApprovalRequest) string {
 	if req.Subject.Kind == tool.SubjectCommand {
 		return "bash"
 	}
@@ -183,7 +182,7 @@ func ruleTool(req *agent.ApprovalRequest) string {
 }
 
 // patternsFor is what "always" would allow.
-func patternsFor(req *agent.ApprovalRequest, v verdict) (patterns []string, whole bool) {
+func patternsFor(req *tool.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
 	case tool.SubjectCommand:
 		if v.class != nil && (v.place == Inside || bounded(*v.class)) {
@@ -203,7 +202,7 @@ func patternsFor(req *agent.ApprovalRequest, v verdict) (patterns []string, whol
 	return nil, true
 }
 
-func exactPattern(req *agent.ApprovalRequest) string {
+func exactPattern(req *tool.ApprovalRequest) string {
 	switch {
 	case req.Subject.Kind == tool.SubjectCommand:
 		return "=" + req.Subject.Command
@@ -220,7 +219,7 @@ func showPatterns(tool string, patterns []string) string {
 }
 
 // grantFor is what an answer leaves behind.
-func (e *Engine) grantFor(req *agent.ApprovalRequest, o Option, v verdict) (Grant, bool) {
+func (e *Engine) grantFor(req *tool.ApprovalRequest, o Option, v verdict) (Grant, bool) {
 	patterns, _ := patternsFor(req, v)
 	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways, Root: rootOf(e.Settings(req.SessionID)), Files: v.files}
 	switch o.Kind {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
 // asks gathers questions: those that come while another of their session is shown are shown
@@ -32,14 +32,14 @@ type pending struct {
 	index    int             // place in its moment
 	gathered <-chan struct{} // closed when the others of its moment are queued too; nil: it is alone
 	question Question
-	settled  func() bool                // a grant given meanwhile answers it
-	take     func(Reply) agent.Decision // keeps what the reply grants
+	settled  func() bool               // a grant given meanwhile answers it
+	take     func(Reply) tool.Decision // keeps what the reply grants
 	once     sync.Once
-	decision chan *agent.Decision // gets one, unless parent ended first; nil: it is settled
+	decision chan *tool.Decision // gets one, unless parent ended first; nil: it is settled
 }
 
-func newPending(ctx context.Context, req *agent.ApprovalRequest, q Question) *pending {
-	p := &pending{parent: ctx, waiting: req.Waiting, index: req.Index, gathered: req.Gathered, decision: make(chan *agent.Decision, 1)}
+func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pending {
+	p := &pending{parent: ctx, waiting: req.Waiting, index: req.Index, gathered: req.Gathered, decision: make(chan *tool.Decision, 1)}
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.question = q
 	p.question.Gone = p.ctx.Done()
@@ -186,7 +186,7 @@ func (a *asks) showBatch(open []*pending) {
 // await asks and waits for the decision, nil for one that a grant made meanwhile, or the end of the call.
 // The item says that it waits before the question is shown; the last of a moment lets them go by saying
 // so, and so must be queued before.
-func (a *asks) await(p *pending, queue string) (*agent.Decision, error) {
+func (a *asks) await(p *pending, queue string) (*tool.Decision, error) {
 	defer p.end()
 	if a.separately() {
 		queue = p.question.SessionID

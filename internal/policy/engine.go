@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
@@ -39,7 +39,7 @@ type Engine struct {
 	stored []Grant    // as they were last read or written
 }
 
-var _ agent.Foreseer = (*Engine)(nil)
+var _ toolcall.Foreseer = (*Engine)(nil)
 
 // NewEngine makes an Engine and loads the grants. If they cannot be read the Engine works
 // without them, and the error says so.
@@ -102,8 +102,8 @@ func (e *Engine) settings(session string) Settings {
 	return s
 }
 
-// Approve implements agent.Approver.
-func (e *Engine) Approve(ctx context.Context, req agent.ApprovalRequest) (agent.Decision, error) {
+// Approve implements toolcall.Approver.
+func (e *Engine) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error) {
 	v := e.check(&req)
 	switch said := req.Foreseen; {
 	case said != nil && (v.action == Ask || v.action == Allow && !said.Allow):
@@ -111,14 +111,14 @@ func (e *Engine) Approve(ctx context.Context, req agent.ApprovalRequest) (agent.
 	case v.action != Ask:
 		return e.settle(v), nil
 	case e.opts.Asker == nil:
-		return agent.Decision{Reason: "this needs the user's permission, and nobody can be asked: " + v.reason}, nil
+		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked: " + v.reason}, nil
 	}
 	if req.Again != "" {
 		v.reason = req.Again + ": " + v.reason
 	}
 	d, err := e.ask(ctx, &req, v)
 	if err != nil {
-		return agent.Decision{}, err
+		return tool.Decision{}, err
 	}
 	if d == nil { // a grant given meanwhile allows it
 		return e.settle(e.check(&req)), nil
@@ -126,8 +126,8 @@ func (e *Engine) Approve(ctx context.Context, req agent.ApprovalRequest) (agent.
 	return *d, nil
 }
 
-// Foresee implements agent.Foreseer.
-func (e *Engine) Foresee(ctx context.Context, req agent.ApprovalRequest) *agent.Decision {
+// Foresee implements toolcall.Foreseer.
+func (e *Engine) Foresee(ctx context.Context, req tool.ApprovalRequest) *tool.Decision {
 	v := e.check(&req)
 	if v.action != Ask || e.opts.Asker == nil {
 		return nil
@@ -140,7 +140,7 @@ func (e *Engine) Foresee(ctx context.Context, req agent.ApprovalRequest) *agent.
 }
 
 // check decides without asking.
-func (e *Engine) check(req *agent.ApprovalRequest) verdict {
+func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	command := req.Subject != nil && req.Subject.Kind == tool.SubjectCommand
 	var run map[string]string
 	if command {
@@ -165,7 +165,7 @@ func (e *Engine) check(req *agent.ApprovalRequest) verdict {
 }
 
 // runFiles are the files of the workspace that a command runs by their path, with their hashes.
-func (e *Engine) runFiles(req *agent.ApprovalRequest) map[string]string {
+func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	if !strings.Contains(req.Subject.Command, "/") {
 		return nil
 	}
@@ -213,8 +213,8 @@ func rootOf(s Settings) string {
 }
 
 // settle turns a verdict into a decision and counts the grants that were used.
-func (e *Engine) settle(v verdict) agent.Decision {
-	d := agent.Decision{Allow: v.action == Allow, Reason: v.reason}
+func (e *Engine) settle(v verdict) tool.Decision {
+	d := tool.Decision{Allow: v.action == Allow, Reason: v.reason}
 	if d.Allow {
 		d.Secrets = v.secrets
 	} else {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
@@ -66,13 +65,13 @@ func newEngine(t *testing.T, p *person, box sandbox.Support, store Store) *Engin
 	return e
 }
 
-func command(session, script string) agent.ApprovalRequest {
-	return agent.ApprovalRequest{SessionID: session, Tool: tool.Spec{Name: "bash"}, Effect: tool.Mutates,
+func command(session, script string) tool.ApprovalRequest {
+	return tool.ApprovalRequest{SessionID: session, Tool: tool.Spec{Name: "bash"}, Effect: tool.Mutates,
 		Subject: &tool.Subject{Kind: tool.SubjectCommand, Title: "Run " + script, Command: script, Cwd: "/w"}, Waiting: func() {}}
 }
 
-func about2(kind tool.SubjectKind, name string, effect tool.Effect, subject string, paths ...string) agent.ApprovalRequest {
-	return agent.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: name}, Effect: effect, Waiting: func() {},
+func about2(kind tool.SubjectKind, name string, effect tool.Effect, subject string, paths ...string) tool.ApprovalRequest {
+	return tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: name}, Effect: effect, Waiting: func() {},
 		Subject: &tool.Subject{Kind: kind, Name: subject, Paths: paths}}
 }
 
@@ -93,12 +92,12 @@ func TestProfiles(t *testing.T) {
 	hereCommand.Subject.Cwd = here
 	unbox := command("s", "make")
 	unbox.Subject.Unboxed = true
-	silent := agent.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "edit"}, Effect: tool.Mutates, Waiting: func() {}}
+	silent := tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "edit"}, Effect: tool.Mutates, Waiting: func() {}}
 	for _, tc := range []struct {
 		name   string
 		s      Settings
 		box    sandbox.Support
-		req    agent.ApprovalRequest
+		req    tool.ApprovalRequest
 		want   Action
 		reason string
 	}{
@@ -482,12 +481,12 @@ func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
 	p := &person{answer: always(Reply{OptionID: "reject_once", Feedback: "smaller"})}
 	e := newEngine(t, p, boxed, nil)
 	e.Configure("s", Settings{Profile: ProfileTrust, Plan: true, Rules: mustRules(t, "allow *(*)")})
-	d, err := e.ApprovePlan(context.Background(), agent.ApprovalRequest{SessionID: "s"}, "1. do it")
+	d, err := e.ApprovePlan(context.Background(), tool.ApprovalRequest{SessionID: "s"}, "1. do it")
 	if err != nil || d.Allow || !strings.Contains(d.Reason, "smaller") || !e.Settings("s").Plan {
 		t.Errorf("refused: %+v, %v", d, err)
 	}
 	p.answer = always(Reply{OptionID: "allow_once"})
-	if d, err := e.ApprovePlan(context.Background(), agent.ApprovalRequest{SessionID: "s"}, "1. do it"); err != nil || !d.Allow || e.Settings("s").Plan {
+	if d, err := e.ApprovePlan(context.Background(), tool.ApprovalRequest{SessionID: "s"}, "1. do it"); err != nil || !d.Allow || e.Settings("s").Plan {
 		t.Errorf("approved: %+v, %v", d, err)
 	}
 	if req := command("s", "make"); e.check(&req).action != Allow {

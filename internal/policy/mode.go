@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
@@ -37,7 +36,7 @@ func (e *Engine) SetPlan(session string, on bool) {
 
 // ApprovePlan shows a plan to the user. If it is approved the session leaves plan mode; else the
 // decision's reason is for the model. Rules and profiles cannot answer this, only a person.
-func (e *Engine) ApprovePlan(ctx context.Context, req agent.ApprovalRequest, plan string) (agent.Decision, error) {
+func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest, plan string) (tool.Decision, error) {
 	d, err := e.askPerson(ctx, req, tool.Subject{Kind: tool.SubjectTrust, Title: "Carry out this plan?"}, plan, "edits and commands are possible once you approve it",
 		Option{ID: "allow_once", Name: "Allow: carry out the plan", Kind: AllowOnce}, Option{ID: "reject_once", Name: "Reject: keep planning", Kind: RejectOnce})
 	if err == nil && d.Allow {
@@ -58,7 +57,7 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, 
 	if trusted, asked := store.Trusts(root); asked {
 		return trusted, nil
 	}
-	d, err := e.askPerson(ctx, agent.ApprovalRequest{SessionID: session}, tool.Subject{Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?", Paths: []string{root}}, what,
+	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session}, tool.Subject{Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?", Paths: []string{root}}, what,
 		"the workspace's own settings want to change what runs on this machine",
 		Option{ID: "allow_always", Name: "Allow: trust this workspace", Kind: AllowAlways}, Option{ID: "reject_always", Name: "Reject: ignore these settings", Kind: RejectAlways})
 	if err != nil {
@@ -71,32 +70,32 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, 
 }
 
 // askPerson puts one question that no rule may answer. GrantKey is the id of the option chosen.
-func (e *Engine) askPerson(ctx context.Context, req agent.ApprovalRequest, sub tool.Subject, preview, reason string, opts ...Option) (agent.Decision, error) {
+func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub tool.Subject, preview, reason string, opts ...Option) (tool.Decision, error) {
 	if e.opts.Asker == nil {
-		return agent.Decision{Reason: "this needs the user's permission, and nobody can be asked"}, nil
+		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked"}, nil
 	}
 	p := newPending(ctx, &req, Question{SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: sub.Title,
 		Reason: reason, Subject: sub, Preview: preview, Options: opts})
 	p.settled = func() bool { return false }
-	p.take = func(r Reply) agent.Decision { return chosen(opts, r) }
+	p.take = func(r Reply) tool.Decision { return chosen(opts, r) }
 	d, err := e.asks.await(p, e.family(req.SessionID))
 	if err != nil {
-		return agent.Decision{}, err
+		return tool.Decision{}, err
 	}
 	return *d, nil
 }
 
 // chosen turns a reply into a decision; GrantKey names the option.
-func chosen(opts []Option, r Reply) agent.Decision {
+func chosen(opts []Option, r Reply) tool.Decision {
 	for _, o := range opts {
 		if o.ID != r.OptionID || r.Cancelled {
 			continue
 		}
-		d := agent.Decision{Allow: o.Kind == AllowOnce || o.Kind == AllowAlways, GrantKey: o.ID}
+		d := tool.Decision{Allow: o.Kind == AllowOnce || o.Kind == AllowAlways, GrantKey: o.ID}
 		if !d.Allow {
 			d.Reason = refusal("the user refused this", r.Feedback)
 		}
 		return d
 	}
-	return agent.Decision{Reason: refusal("the user did not allow this", r.Feedback)}
+	return tool.Decision{Reason: refusal("the user did not allow this", r.Feedback)}
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -117,7 +116,7 @@ type machine struct {
 }
 
 // judge decides without asking. rules are the configured ones and the grants, in that order.
-func (s Settings) judge(m machine, rules []Rule, req *agent.ApprovalRequest) verdict {
+func (s Settings) judge(m machine, rules []Rule, req *tool.ApprovalRequest) verdict {
 	if req.Subject == nil {
 		return s.judgeSilent(req)
 	}
@@ -133,7 +132,7 @@ func (s Settings) judge(m machine, rules []Rule, req *agent.ApprovalRequest) ver
 }
 
 // judgeSilent is for tools that have nothing to ask about.
-func (s Settings) judgeSilent(req *agent.ApprovalRequest) verdict {
+func (s Settings) judgeSilent(req *tool.ApprovalRequest) verdict {
 	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
 	}
@@ -256,7 +255,7 @@ func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 
 // judgePaths: an edit inside the roots is the edit policy's affair; here only protected files,
 // rules and the read-only profile count. Every path must be allowed.
-func (s Settings) judgePaths(all []Rule, req *agent.ApprovalRequest) verdict {
+func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 	kind, trust := req.Subject.Kind, s.profile() == ProfileTrust
 	if kind == tool.SubjectEdit && s.profile() == ProfileReadOnly {
 		return verdict{action: Deny, reason: s.readOnlyReason("it edits files")}
@@ -299,7 +298,7 @@ func strictest(rules []Rule, fits func(*Rule) bool) *Rule {
 }
 
 // judgeNamed is for MCP tools and hosts.
-func (s Settings) judgeNamed(all []Rule, req *agent.ApprovalRequest) verdict {
+func (s Settings) judgeNamed(all []Rule, req *tool.ApprovalRequest) verdict {
 	rules, _ := about(all, req.Subject.Kind, req.Tool.Name)
 	network := req.Subject.Kind == tool.SubjectNetwork
 	r := strictest(rules, func(r *Rule) bool {

@@ -179,9 +179,9 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 // askPolicy asks the user about everything.
 type askPolicy struct{ peer *Peer }
 
-func (a askPolicy) Approve(ctx context.Context, req agent.ApprovalRequest) (agent.Decision, error) {
+func (a askPolicy) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error) {
 	if req.Subject == nil {
-		return agent.Decision{Allow: true}, nil
+		return tool.Decision{Allow: true}, nil
 	}
 	req.Waiting()
 	replies := a.peer.s.api.Host().Questions().Ask(ctx, []policy.Question{{
@@ -191,9 +191,9 @@ func (a askPolicy) Approve(ctx context.Context, req agent.ApprovalRequest) (agen
 		},
 	}})
 	if err := context.Cause(ctx); err != nil {
-		return agent.Decision{}, err
+		return tool.Decision{}, err
 	}
-	return agent.Decision{Allow: replies[0].OptionID == "yes", Reason: "refused " + replies[0].Feedback}, nil
+	return tool.Decision{Allow: replies[0].OptionID == "yes", Reason: "refused " + replies[0].Feedback}, nil
 }
 
 func commandTool() toolFunc {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
@@ -13,7 +12,7 @@ import (
 // same session continues when the user approves it. Set all fields.
 type PresentPlan struct {
 	// Approve shows the plan to the user and waits for the decision.
-	Approve func(ctx context.Context, r agent.ApprovalRequest, plan string) (agent.Decision, error)
+	Approve func(ctx context.Context, r tool.ApprovalRequest, plan string) (tool.Decision, error)
 	// Approved is called once the user approved a plan of a session.
 	Approved func(session string)
 }
@@ -48,7 +47,7 @@ func (t *PresentPlan) present(
 ) (*tool.Result, error) {
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()
-	req := agent.ApprovalRequest{SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Args: call.Args, Cwd: call.Cwd,
+	req := tool.ApprovalRequest{SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Args: call.Args, Cwd: call.Cwd,
 		Waiting: func() { call.Report(tool.Update{Status: tool.StatusAwaitingPermission}) }}
 	decision, err := t.Approve(wait, req, plan)
 	if err != nil {

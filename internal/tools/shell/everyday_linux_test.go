@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -157,7 +156,7 @@ func (w *workplace) do(box sandbox.Support, c *task) {
 		e.Configure("s", policy.Settings{Profile: profile, Roots: []string{work}})
 		d, err := e.Approve(
 			w.t.Context(),
-			agent.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "bash"},
+			tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "bash"},
 				Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: c.command, Cwd: work}},
 		)
 		if want := c.reads || profile == policy.ProfileWorkspace; err != nil || d.Allow != want ||

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -185,8 +184,8 @@ func (c *leave) lets(
 		t.Fatal(errs)
 	}
 	e.Configure("s", policy.Settings{Profile: c.profile, Rules: rules, Roots: []string{s.work}})
-	ask := func(command string, outside bool) agent.Decision {
-		d, err := e.Approve(t.Context(), agent.ApprovalRequest{
+	ask := func(command string, outside bool) tool.Decision {
+		d, err := e.Approve(t.Context(), tool.ApprovalRequest{
 			SessionID: "s", Tool: tool.Spec{Name: "bash"}, Waiting: func() {},
 			Subject: &tool.Subject{
 				Kind: tool.SubjectCommand, Command: command, Cwd: s.work, Unboxed: outside,
@@ -309,7 +308,7 @@ func TestAGrantEndsWithItsFilesContent(t *testing.T) {
 		e.Configure("s", policy.Settings{Roots: []string{s.work}})
 		questions := func(command, cwd string) int {
 			before := len(user.question)
-			if _, err := e.Approve(t.Context(), agent.ApprovalRequest{
+			if _, err := e.Approve(t.Context(), tool.ApprovalRequest{
 				SessionID: "s", Tool: tool.Spec{Name: "bash"}, Waiting: func() {},
 				Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: command, Cwd: cwd},
 			}); err != nil {

@@ -1,4 +1,4 @@
-package agent
+package toolcall
 
 import (
 	"context"
@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Locks are named locks, one per resource that tools touch. The zero value is ready.
+// Locks are named locks, one for each resource that a tool uses. Sessions that can use the same
+// files share one value. The zero value is ready. It is safe for concurrent use.
 type Locks struct {
 	mu sync.Mutex
 	by map[string]*namedLock
@@ -17,9 +18,9 @@ type namedLock struct {
 	token chan struct{} // holds one token while the lock is free
 }
 
-// acquire takes all the named locks, in a fixed order so that no two callers wait for
-// each other, or fails with ctx's cause.
-func (l *Locks) acquire(ctx context.Context, names []string) (release func(), err error) {
+// Acquire takes all the named locks, or fails with ctx's cause. The order is fixed, so that no two
+// callers wait for each other. The caller calls release once.
+func (l *Locks) Acquire(ctx context.Context, names []string) (release func(), err error) {
 	if len(names) == 0 {
 		return func() {}, nil
 	}

@@ -1,13 +1,14 @@
-package agent
+package toolcall
 
 import (
 	"sync"
 	"time"
 )
 
-// callClock measures how long the tool of a call works and reports when its time is up. It stands still while the
-// tool waits for the user. All methods may be called at any time, also on a nil clock, which measures nothing.
-type callClock struct {
+// Clock measures how long the tool of a call works, and cancels the call when its time is up. It
+// stands still while the tool waits for the user. Its methods are safe for concurrent use. Pause
+// allows a nil Clock, which measures nothing.
+type Clock struct {
 	limit    time.Duration // 0: none
 	up, gone func()        // called once: at the limit, and when the grace after it is over too
 
@@ -19,26 +20,29 @@ type callClock struct {
 	timer  *time.Timer
 }
 
+// NewClock returns a clock that does not run yet. limit is the time that the tool may work; 0: any.
+func NewClock(limit time.Duration) *Clock { return &Clock{limit: limit} }
+
 // start lets the clock run.
-func (k *callClock) start() {
+func (k *Clock) start() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.runLocked()
 }
 
-func (k *callClock) runLocked() {
+func (k *Clock) runLocked() {
 	k.since = time.Now()
 	if k.limit > 0 && !k.isUp {
 		k.timer = time.AfterFunc(k.limit-k.worked, k.reached)
 	}
 }
 
-func (k *callClock) reached() {
+func (k *Clock) reached() {
 	k.mu.Lock()
 	due := !k.isUp && !k.since.IsZero() && k.worked+time.Since(k.since) >= k.limit
 	if due {
 		k.isUp = true
-		k.timer = time.AfterFunc(toolGrace, k.gone)
+		k.timer = time.AfterFunc(Grace, k.gone)
 	}
 	k.mu.Unlock()
 	if due {
@@ -46,8 +50,8 @@ func (k *callClock) reached() {
 	}
 }
 
-// pause stops the clock until every pause was resumed. The returned function may be called more than once.
-func (k *callClock) pause() (resume func()) {
+// Pause stops the clock until every pause was resumed. The caller may call resume more than once.
+func (k *Clock) Pause() (resume func()) {
 	if k == nil {
 		return func() {}
 	}
@@ -70,7 +74,7 @@ func (k *callClock) pause() (resume func()) {
 }
 
 // stop ends the clock's reports.
-func (k *callClock) stop() {
+func (k *Clock) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.isUp = true
@@ -79,8 +83,8 @@ func (k *callClock) stop() {
 	}
 }
 
-// elapsed is how long the tool has worked.
-func (k *callClock) elapsed() time.Duration {
+// Elapsed returns how long the tool has worked.
+func (k *Clock) Elapsed() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.since.IsZero() {

@@ -1,0 +1,36 @@
+package toolcall
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+)
+
+// Approver decides whether a call may run. The engine asks it from the call's goroutine, after the
+// arguments were checked and before anything runs.
+type Approver interface {
+	// Approve may wait for the user until ctx ends, and then returns its cause without delay. An
+	// error is a denial with the error's text.
+	Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error)
+}
+
+// Foreseer is an Approver that can ask about a call before its turn, so that the user is asked once
+// about all calls of a message.
+type Foreseer interface {
+	Approver
+	// Foresee asks the user, if Approve would, and returns the answer. It returns nil if there is
+	// nothing to ask, or if ctx ended first. Approve still decides at the call's turn, and gets the
+	// answer as ApprovalRequest.Foreseen.
+	Foresee(ctx context.Context, req tool.ApprovalRequest) *tool.Decision
+}
+
+// DenialReason returns what the model gets if an Approver did not allow a call.
+func DenialReason(d tool.Decision, err error) string {
+	if err != nil {
+		return cmp.Or(err.Error(), deniedText)
+	}
+	return cmp.Or(d.Reason, deniedText)
+}
+
+const deniedText = "tool execution denied"
