@@ -30,6 +30,7 @@ local commands = {
   AgentCheckpoints = { 'checkpoints', desc = 'List checkpoints and restore one' },
   AgentEdits = { 'edits', nargs = '?', bang = true, desc = 'Choose what happens to edits' },
   AgentModel = { 'model', nargs = '?', bang = true, desc = 'Choose the model' },
+  AgentSetup = { 'setup', desc = 'Choose a provider, enter its key, choose a model' },
   AgentDemo = { 'demo', desc = 'Show the agent at work on a sample, without a model' },
   AgentCompact = { 'compact', nargs = '*', desc = 'Compact the context' },
   AgentLog = { 'log', desc = 'Open the log' },

@@ -162,6 +162,10 @@ function M.checkpoints()
   require('agent_lsp.restore').pick()
 end
 
+function M.setup()
+  require('agent_lsp.setup').start()
+end
+
 function M.demo()
   require('agent_lsp.demo').start()
 end

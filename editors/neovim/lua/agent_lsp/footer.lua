@@ -4,6 +4,7 @@ local config = require('agent_lsp.config')
 local permission = require('agent_lsp.permission')
 local policy = require('agent_lsp.policy')
 local render = require('agent_lsp.render')
+local setup = require('agent_lsp.setup')
 local transcript = require('agent_lsp.transcript')
 
 local M = {}
@@ -97,7 +98,12 @@ function M.look(state)
     local what = #state.queue > 0 and 'send the first of these now' or 'continue where it stopped'
     add(' c  ' .. what, 'AgentLspMeta', 2)
   end
-  if #lines == 0 and transcript.is_empty() then
+  if #lines == 0 and transcript.is_empty() and setup.is_missing() then
+    add('No model provider is configured yet.', 'AgentLspWaiting')
+    add(' S  choose a provider (:AgentSetup)', 'Normal', 2)
+    add(' D  try the demo, which needs no key (:AgentDemo)', 'Normal', 2)
+    add(' q  hide this panel', 'AgentLspMeta', 2)
+  elseif #lines == 0 and transcript.is_empty() then
     add('Ask for a change, or about the code.', 'AgentLspMeta')
     add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
     add(' q  hide this panel', 'AgentLspMeta', 2)

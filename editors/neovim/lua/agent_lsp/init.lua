@@ -42,9 +42,15 @@ local function context(range)
   return out
 end
 
---- Tells why something could not be said, and gives it to fn.
+--- The code of a prompt that no provider is configured for.
+local not_configured = 1006
+
+--- Reports why something could not be said, and gives it to fn.
 local function said(fn)
-  return function(err, res)
+  return function(err, res, raw)
+    if raw and raw.code == not_configured then
+      err = err .. '\n:AgentSetup chooses a provider, :AgentDemo shows the agent without one'
+    end
     if err then
       require('agent_lsp.log').tell(err, vim.log.levels.ERROR)
     end

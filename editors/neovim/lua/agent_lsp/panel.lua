@@ -234,6 +234,12 @@ local function map_keys(buf)
     local row = vim.api.nvim_win_get_cursor(0)[1] - 1
     require('agent_lsp.restore').undo_entry(transcript.at(row))
   end, 'undo the restore under the cursor')
+  map('S', function()
+    require('agent_lsp.setup').start()
+  end, 'choose a provider')
+  map('D', function()
+    require('agent_lsp.demo').start()
+  end, 'start the demo')
   map('P', function()
     require('agent_lsp.policy').pick('')
   end, 'choose what happens to edits')
@@ -279,6 +285,9 @@ function M.open()
     breakindentopt = 'list:-1',
   })
   open_input(win)
+  if transcript.is_empty() then
+    require('agent_lsp.setup').look(client.workspace())
+  end
   transcript.flush()
   transcript.fold()
   M.winbar()

@@ -2,8 +2,8 @@
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local defaults = require('agent_lsp.defaults')
-local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
+local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
@@ -32,7 +32,7 @@ end
 --- Ends the offer in the session.
 local function settle(ws)
   answered[ws.session or ''] = true
-  events.emit('pending', {})
+  transcript.touch_footer()
 end
 
 --- Whether the panel offers another policy: at the first edit that waits.

@@ -1,0 +1,217 @@
+--- Setup of a provider: which one, its address, its key, a model from its list, and a test call.
+--- The key goes to the binary, which stores it; it is never shown, and no setting contains it.
+local client = require('agent_lsp.client')
+local config = require('agent_lsp.config')
+local defaults = require('agent_lsp.defaults')
+local log = require('agent_lsp.log')
+local models = require('agent_lsp.models')
+local transcript = require('agent_lsp.transcript')
+local userfile = require('agent_lsp.userfile')
+
+local M = {}
+
+---@class agent_lsp.Offer a provider in the list
+---@field name string as model references begin with it
+---@field title string
+---@field variable? string environment variable of its key; absent: it needs no key
+---@field url? string address that the user may change; "": the user must give one
+---@field optional? boolean whether the key may be left out
+
+---@type agent_lsp.Offer[]
+local offers = {
+  { name = 'openai', title = 'OpenAI', variable = 'OPENAI_API_KEY' },
+  { name = 'anthropic', title = 'Anthropic', variable = 'ANTHROPIC_API_KEY' },
+  { name = 'gemini', title = 'Gemini', variable = 'GEMINI_API_KEY' },
+  { name = 'openrouter', title = 'OpenRouter', variable = 'OPENROUTER_API_KEY' },
+  { name = 'ollama', title = 'Ollama, on this machine', url = 'http://127.0.0.1:11434/v1' },
+  {
+    name = 'llama-server',
+    title = 'llama-server, on this machine',
+    url = 'http://127.0.0.1:8080/v1',
+  },
+  { name = 'lmstudio', title = 'LM Studio, on this machine', url = 'http://127.0.0.1:1234/v1' },
+  { name = 'vllm', title = 'vLLM, on this machine', url = 'http://127.0.0.1:8000/v1' },
+  { name = 'azure', title = 'Azure OpenAI', variable = 'AZURE_OPENAI_API_KEY', url = '' },
+  { name = 'custom', title = 'Other URL with the OpenAI API', url = '', optional = true },
+}
+
+local choose_model
+local missing = false
+
+--- The empty panel no longer offers the setup.
+local function done()
+  missing = false
+  transcript.touch_footer()
+end
+
+--- Takes a model into use after its test call.
+local function use(o, ref, ws)
+  log.tell(('testing %s …'):format(ref))
+  client.request('agent/models', { test = ref }, function(err, res)
+    local test = res and res.test
+    if not err and test and test.ok then
+      local took = test.latencyMs and (' in %d ms'):format(test.latencyMs) or ''
+      local text = ('%s answered%s. It is now the model'):format(ref, took)
+      defaults.make_default('model', ref, text, ws)
+      return done()
+    end
+    local problem = err or test and test.error or 'no answer'
+    local choices = { 'Enter the key again', 'Choose another model', 'Use it anyway' }
+    vim.ui.select(choices, {
+      prompt = ('The test call to %s failed: %s'):format(ref, problem),
+      kind = 'agent_lsp',
+    }, function(_, n)
+      if n == 1 then
+        M.enter_key(o, ws)
+      elseif n == 2 then
+        choose_model(o, ws)
+      elseif n == 3 then
+        defaults.make_default('model', ref, ('the model is now %s'):format(ref), ws)
+        done()
+      end
+    end)
+  end, { workspace = ws })
+end
+
+--- Whether a model is one of the provider.
+local function belongs(o, m)
+  return m.provider == o.name or vim.startswith(m.id, o.name .. '/')
+end
+
+--- Lets the user choose one of the provider's models, or name one if it lists none.
+function choose_model(o, ws)
+  client.request('agent/models', {}, function(err, res)
+    local list = vim.tbl_filter(function(m)
+      return belongs(o, m)
+    end, res and res.models or {})
+    if #list == 0 then
+      local why = err and (' (%s)'):format(err) or ''
+      local prompt = ('%s lists no models%s. Name of the model: '):format(o.title, why)
+      return vim.ui.input({ prompt = prompt }, function(id)
+        if id and id ~= '' then
+          use(o, vim.startswith(id, o.name .. '/') and id or o.name .. '/' .. id, ws)
+        end
+      end)
+    end
+    vim.ui.select(list, {
+      prompt = 'Model of ' .. o.title,
+      format_item = models.entry,
+      kind = 'agent_lsp',
+    }, function(m)
+      if m then
+        use(o, m.id, ws)
+      end
+    end)
+  end, { workspace = ws })
+end
+
+--- Gives the key to the binary, which stores it.
+local function login(o, key, ws)
+  local cmd, problem = config.command()
+  if not cmd then
+    return log.tell(problem, vim.log.levels.ERROR)
+  end
+  local args = vim.list_extend(vim.list_slice(cmd), { 'login', o.name, '--stdin' })
+  vim.system(args, { stdin = key .. '\n', text = true }, function(ended)
+    vim.schedule(function()
+      if ended.code ~= 0 then
+        local why = vim.trim(ended.stderr or '')
+        local instead = o.variable and ('\nset %s and start Neovim again'):format(o.variable) or ''
+        return log.tell('the key was not stored: ' .. why .. instead, vim.log.levels.ERROR)
+      end
+      choose_model(o, ws)
+    end)
+  end)
+end
+
+--- Asks for a text without showing it. vim.ui.input cannot, so this waits.
+---@param prompt string
+---@return string
+function M.ask_secretly(prompt)
+  local text = vim.fn.inputsecret(prompt)
+  vim.cmd.redraw()
+  return vim.trim(text)
+end
+
+--- Asks for the key without showing it.
+---@param o agent_lsp.Offer
+---@param ws agent_lsp.Workspace
+function M.enter_key(o, ws)
+  local from_environment = o.variable and (vim.env[o.variable] or '') ~= ''
+  local aside = ' (not shown'
+  if from_environment then
+    aside = aside .. ('; empty: the one in %s'):format(o.variable)
+  elseif o.optional or not o.variable then
+    aside = aside .. '; empty: none'
+  end
+  local key = M.ask_secretly(('Key for %s%s): '):format(o.title, aside))
+  if key ~= '' then
+    return login(o, key, ws)
+  elseif from_environment or not o.variable then
+    return choose_model(o, ws)
+  end
+  log.tell('no key was entered; nothing was changed')
+end
+
+local function after_address(o, ws)
+  if o.variable or o.optional then
+    return M.enter_key(o, ws)
+  end
+  choose_model(o, ws)
+end
+
+--- Asks for the address of a provider, if it may differ.
+local function enter_address(o, ws)
+  if not o.url then
+    return after_address(o, ws)
+  end
+  local prompt = ('Address of %s: '):format(o.title)
+  vim.ui.input({ prompt = prompt, default = o.url }, function(url)
+    url = vim.trim(url or '')
+    if not url:match('^https?://.') then
+      return log.tell('an address begins with http:// or https://; nothing was changed')
+    end
+    local problem = userfile.set_provider(o.name, url)
+    if problem then
+      return log.tell(problem, vim.log.levels.WARN)
+    end
+    after_address(o, ws)
+  end)
+end
+
+--- Begins.
+function M.start()
+  local ws = client.workspace()
+  vim.ui.select(offers, {
+    prompt = 'Provider of the model',
+    kind = 'agent_lsp',
+    format_item = function(o)
+      local set = o.variable and (vim.env[o.variable] or '') ~= ''
+      return o.title .. (set and ('  (key in %s)'):format(o.variable) or '')
+    end,
+  }, function(o)
+    if o then
+      enter_address(o, ws)
+    end
+  end)
+end
+
+--- Whether no provider is configured, as far as is known.
+function M.is_missing()
+  return missing
+end
+
+--- Asks the daemon of a workspace whether a provider is configured.
+---@param ws agent_lsp.Workspace
+function M.look(ws)
+  client.request('agent/status', {}, function(err, res)
+    if err then
+      return
+    end
+    local chosen = config.session_config().model or ws.demo
+    missing = not (res.provider.configured or chosen)
+    transcript.touch_footer()
+  end, { workspace = ws })
+end
+
+return M

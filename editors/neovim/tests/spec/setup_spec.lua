@@ -1,0 +1,176 @@
+--- :AgentSetup, and the empty panel while no provider is configured. The provider is a server of
+--- the test. A wrapper of the binary writes down what it gets as a key.
+local H = require('harness')
+
+local wrapper = [[#!/bin/sh
+if [ "$1" = login ]; then
+  [ "$2" = azure ] && { echo "no keyring" >&2; exit 1; }
+  { echo "$@"; cat; } > "$LOGIN_FILE"
+  exit 0
+fi
+exec "$REAL_BIN" "$@"
+]]
+
+--- A server with the OpenAI API: a list of models, and an answer to each request.
+local function serve()
+  local requests, server = {}, vim.uv.new_tcp()
+  server:bind('127.0.0.1', 0)
+  local function reply(sock, status, kind, body)
+    local head = 'HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n' .. 'Connection: close\r\n\r\n'
+    sock:write(head:format(status, kind, #body) .. body, function()
+      sock:close()
+    end)
+  end
+  local list = '{"data":[{"id":"small-chat"},{"id":"big-chat"}]}'
+  local words = 'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'
+  server:listen(16, function()
+    local sock, data = vim.uv.new_tcp(), ''
+    server:accept(sock)
+    sock:read_start(function(_, chunk)
+      data = data .. (chunk or '')
+      local head, rest = data:match('^(.-\r\n\r\n)(.*)$')
+      local length = head and tonumber(head:lower():match('content%-length: (%d+)')) or 0
+      if not head or #rest < length then
+        return
+      end
+      sock:read_stop()
+      table.insert(requests, head)
+      if head:find('/models ', 1, true) then
+        return reply(sock, '200 OK', 'application/json', list)
+      elseif requests.refuse then
+        local problem = '{"error":{"message":"bad key"}}'
+        return reply(sock, '401 Unauthorized', 'application/json', problem)
+      end
+      reply(sock, '200 OK', 'text/event-stream', words .. 'data: [DONE]\n\n')
+    end)
+  end)
+  return ('http://127.0.0.1:%d/v1'):format(server:getsockname().port), requests
+end
+
+local function start(opts)
+  H.start(opts or {})
+  vim.env.AGENT_LSP_SCRIPT = nil
+  vim.env.XDG_CONFIG_HOME = H.dir .. '-config'
+  vim.env.LOGIN_FILE, vim.env.REAL_BIN = H.dir .. '-login', H.bin
+  local bin = H.dir .. '-bin'
+  H.write(bin, wrapper)
+  vim.uv.fs_chmod(bin, 493)
+  require('agent_lsp').setup({ cmd = { bin }, settings = { provider = { probe = false } } })
+end
+
+local function told(text)
+  H.wait(text, function()
+    return vim.iter(H.notices):any(function(n)
+      return n.text:find(text, 1, true)
+    end)
+  end)
+end
+
+local function secret(...)
+  local keys, prompts = { ... }, {}
+  require('agent_lsp.setup').ask_secretly = function(prompt)
+    table.insert(prompts, prompt)
+    return table.remove(keys, 1) or ''
+  end
+  return prompts
+end
+
+local function model()
+  local session = require('agent_lsp.client').workspace().session
+  local params = { sessionId = session, config = vim.empty_dict() }
+  return H.request('agent/session/configure', params).config.model
+end
+
+H.case('the empty panel says that no provider is configured, and its keys lead on', function()
+  start()
+  vim.cmd('AgentToggle')
+  H.wait('the offer', function()
+    return H.panel_text():find('No model provider is configured yet', 1, true)
+  end)
+  H.matches(H.panel_text(), 'S  choose a provider %(:AgentSetup%)')
+  H.matches(H.panel_text(), 'D  try the demo, which needs no key')
+  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
+  vim.api.nvim_feedkeys('S', 'xt', false)
+  local titles = table.concat(H.asked[1].items, '|')
+  H.matches(titles, 'OpenAI|Anthropic|Gemini|OpenRouter|Ollama.*llama%-server.*LM Studio.*vLLM.*Azure')
+  H.matches(titles, 'Other URL')
+end)
+
+H.case('a prompt without a provider names the setup and the demo', function()
+  start()
+  vim.cmd('AgentPrompt hello')
+  told(':AgentSetup chooses a provider, :AgentDemo shows the agent without one')
+end)
+
+H.case('a server is set up: address, key, model from its list, test call; nothing restarts', function()
+  start()
+  local url, requests = serve()
+  vim.cmd('AgentNew')
+  H.event('session')
+  local pid = H.request('agent/status', {}).pid
+  local prompts = secret('k-secret')
+  H.choose('Other URL', url, 'big%-chat')
+  vim.cmd('AgentSetup')
+  told('custom/big-chat answered')
+  H.matches(prompts[1], 'not shown')
+  H.equal(H.read(vim.env.LOGIN_FILE), 'login custom --stdin\nk-secret\n')
+  local stored = vim.json.decode(H.read(vim.env.XDG_CONFIG_HOME .. '/agent-lsp/config.json'))
+  H.equal(stored, { providers = { custom = { baseUrl = url } } }, 'no key is in the settings')
+  H.equal(#requests > 1, true)
+  H.wait('the model', function()
+    return model() == 'custom/big-chat'
+  end)
+  H.equal(H.request('agent/status', {}).pid, pid)
+  vim.cmd('AgentNew')
+  H.event('session', nil, 2)
+  H.equal(model(), 'custom/big-chat', 'in a new session')
+  for _, n in ipairs(H.notices) do
+    H.equal(n.text:find('k-secret', 1, true), nil)
+  end
+end)
+
+H.case('a failed test call says why and offers the key again', function()
+  start()
+  local url, requests = serve()
+  requests.refuse = true
+  secret('wrong', '')
+  H.choose('Other URL', url, 'big%-chat', false)
+  vim.cmd('AgentSetup')
+  H.wait('the question', function()
+    return #H.asked == 4
+  end)
+  H.matches(H.asked[4].text, 'The test call to custom/big%-chat failed: ')
+  H.equal(H.asked[4].items[1], 'Enter the key again')
+  H.equal(require('agent_lsp.config').stored().model, nil)
+end)
+
+H.case('a key that cannot be stored is reported; without a key nothing changes', function()
+  start()
+  secret('k-secret', '')
+  H.choose('Azure', 'https://a.example/v1', 'Anthropic')
+  vim.cmd('AgentSetup')
+  told('the key was not stored: no keyring\nset AZURE_OPENAI_API_KEY and start Neovim again')
+  vim.cmd('AgentSetup')
+  told('no key was entered; nothing was changed')
+  H.equal(vim.fn.filereadable(vim.env.LOGIN_FILE), 0)
+end)
+
+H.case('a settings file with comments is left as it is', function()
+  start()
+  local path = vim.env.XDG_CONFIG_HOME .. '/agent-lsp/config.json'
+  H.write(path, '{\n  // mine\n  "editPolicy": "review"\n}\n')
+  local before = H.read(path)
+  H.choose('Other URL', 'http://127.0.0.1:9/v1')
+  vim.cmd('AgentSetup')
+  told('"providers": {"custom": {"baseUrl": "http://127.0.0.1:9/v1"}}')
+  H.equal(H.read(path), before)
+  H.write(path, '{"editPolicy":"review","permissions":{"allow":["a","b"]}}')
+  H.equal(require('agent_lsp.userfile').set_provider('ollama', 'http://127.0.0.1:1/v1'), nil)
+  H.equal(vim.json.decode(H.read(path)), {
+    editPolicy = 'review',
+    permissions = { allow = { 'a', 'b' } },
+    providers = { ollama = { baseUrl = 'http://127.0.0.1:1/v1' } },
+  })
+end)
+
+H.run()
