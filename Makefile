@@ -7,7 +7,7 @@ NICE    ?=
 FACES   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-oracle test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -18,7 +18,7 @@ build: ## build the binary into bin/
 setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
 	scripts/setup.sh
 
-test: setup check test-race test-heavy chaos-ci test-neovim test-vscode test-acp test-plain bench-smoke ## run every test there is
+test: setup check test-race test-heavy test-oracle chaos-ci test-neovim test-vscode test-acp test-plain bench-smoke ## run every test there is
 	@echo "all tests passed"
 
 check: ## formatting, vet, staticcheck, unused code and options, style of texts, all systems' types
@@ -45,6 +45,9 @@ test-race: ## all Go tests at full size under the race detector, on the disk (wi
 
 test-heavy: ## each attack in each sandbox, and each endless stream; the other suites run a quarter of them
 	$(GO) test -count=1 -timeout 8m -run 'TestAttacks|TestEndless' ./internal/tools/shell ./internal/model/...
+
+test-oracle: ## the model adapters against the services' own SDKs (a module of its own)
+	cd testdata/oracle && $(GO) vet . && $(GO) test -count=1 -timeout 2m .
 
 test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 	editors/neovim/tests/run.sh

@@ -190,7 +190,11 @@ func (c *call) chatMessage(m *message.Message, k can) []byte {
 	case message.RoleTool:
 		return c.chatResult(m, k)
 	}
-	b := modelhttp.AppendField([]byte{'{'}, "role", string(m.Role))
+	role := m.Role
+	if _, ok := plain(m, k); !ok { // the system's words are text only
+		role = message.RoleUser
+	}
+	b := modelhttp.AppendField([]byte{'{'}, "role", string(role))
 	return append(c.chatContent(modelhttp.AppendKey(b, "content"), m, k), '}')
 }
 

@@ -384,3 +384,16 @@ func TestReasoningGoesRound(t *testing.T) {
 	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5-mini"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, modeltest.Result("c1", "x"))})
 	modeltest.Has(t, "another model", body, "input", `[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 }
+
+// TestSystemMessageIsTextOnly: the chat API takes only text in a message of the system.
+func TestSystemMessageIsTextOnly(t *testing.T) {
+	note := message.NewText(message.RoleSystem, "note")
+	seen := message.NewText(message.RoleSystem, "see")
+	seen.Content = append(seen.Content,
+		message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")})
+	req := &agent.Request{Messages: []*message.Message{note, seen}}
+	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"}}, req)
+	modeltest.Has(t, "chat", body, "messages", `[{"role":"system","content":"note"},
+		{"role":"user","content":[{"type":"text","text":"see"},
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}]`)
+}
