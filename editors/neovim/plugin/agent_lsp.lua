@@ -13,7 +13,7 @@ local commands = {
   AgentAnswer = { 'answer', desc = 'Open the question that the agent waits for' },
   AgentToggle = { 'toggle', desc = 'Show or hide the panel' },
   AgentNew = { 'new', nargs = '*', desc = 'Start a new session' },
-  AgentSessions = { 'sessions', nargs = '*', desc = 'List, resume, fork, export or delete sessions' },
+  AgentSessions = { 'sessions', nargs = '*', bang = true, desc = 'List sessions, or act on one' },
   AgentReview = { 'review', nargs = '?', desc = 'Show all pending hunks' },
   AgentAccept = { 'accept', bang = true, range = true, nargs = '*', desc = 'Accept the hunk under the cursor or in the range (! = all)' },
   AgentReject = {
@@ -30,6 +30,7 @@ local commands = {
   AgentCheckpoints = { 'checkpoints', desc = 'List checkpoints and restore one' },
   AgentEdits = { 'edits', nargs = '?', bang = true, desc = 'Choose what happens to edits' },
   AgentModel = { 'model', nargs = '?', bang = true, desc = 'Choose the model' },
+  AgentOnce = { 'once', nargs = '*', desc = 'Model or thinking of the next prompt only' },
   AgentSetup = { 'setup', desc = 'Choose a provider, enter its key, choose a model' },
   AgentDemo = { 'demo', desc = 'Show the agent at work on a sample, without a model' },
   AgentCompact = { 'compact', nargs = '*', desc = 'Compact the context' },

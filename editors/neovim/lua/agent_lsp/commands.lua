@@ -85,7 +85,7 @@ function M.new(opts)
 end
 
 function M.sessions(opts)
-  require('agent_lsp.sessions').pick(opts.args)
+  require('agent_lsp.sessions').pick(opts.args, opts.bang)
 end
 
 --- Fills the quickfix list with all pending hunks, and shows them in a tab, in that list, or as a diff.
@@ -160,6 +160,11 @@ end
 
 function M.checkpoints()
   require('agent_lsp.restore').pick()
+end
+
+--- Options of the next prompt only.
+function M.once(opts)
+  require('agent_lsp.once').choose(opts.args)
 end
 
 function M.setup()

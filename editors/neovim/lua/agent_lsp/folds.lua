@@ -55,6 +55,18 @@ function M.without_conceal(windows, fn)
   end
 end
 
+--- The first words of a thought, in so many columns.
+---@param line string
+---@param room integer
+function M.first_words(line, room)
+  line = vim.trim(line:gsub('[%*_`#]', ''))
+  if line == '' then
+    return 'thought'
+  end
+  local cut = vim.fn.strcharpart(line, 0, math.max(10, room))
+  return cut ~= line and vim.trim(cut:match('^(.*)%s') or cut) .. ' …' or line
+end
+
 --- Text of a closed fold.
 function M.text()
   local line = vim.fn.getline(vim.v.foldstart)
@@ -62,7 +74,11 @@ function M.text()
   local prefix = line:match('^[│ ]*') or ''
   local what = line:find('> ', #prefix + 1, true) == #prefix + 1 and 'thought' or 'output'
   n = what == 'output' and prefix == '' and n - (M.hides_lines and 1 or 2) or n -- without the fences
-  return { { prefix, 'AgentLspMeta' }, { ('▸ %s, %d %s'):format(what, n, n == 1 and 'line' or 'lines'), 'AgentLspMeta' } }
+  local size = ('%d %s'):format(n, n == 1 and 'line' or 'lines')
+  local room = vim.api.nvim_win_get_width(0) - #size - #prefix - 8
+  local thought = ('%s (%s)'):format(M.first_words(line:sub(#prefix + 3), room), size)
+  local text = what == 'thought' and thought or ('%s, %s'):format(what, size)
+  return { { prefix, 'AgentLspMeta' }, { '▸ ' .. text, 'AgentLspMeta' } }
 end
 
 return M

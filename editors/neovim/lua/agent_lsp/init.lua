@@ -62,12 +62,14 @@ end
 
 --- Prompts the current session; a running turn queues it.
 ---@param text string|agent_lsp.ContentBlock[]
----@param opts? { delivery?: 'auto'|'queue', range?: { first: integer, last: integer }, context?: table }
+---@param opts? { delivery?: 'auto'|'queue', options?: agent_lsp.TurnOptions, range?: { first: integer, last: integer }, context?: table }
 ---@param fn? fun(err: string?, result: agent_lsp.PromptResult?)
 function M.prompt(text, opts, fn)
   opts = opts or {}
   local client, panel = require('agent_lsp.client'), require('agent_lsp.panel')
-  local ctx = opts.context or context(opts.range)
+  local ctx, once = opts.context or context(opts.range), require('agent_lsp.once')
+  local options = opts.options or once.take()
+  local back = said(fn)
   panel.open()
   client.session(function(session, at)
     client.request('agent/prompt', {
@@ -75,7 +77,11 @@ function M.prompt(text, opts, fn)
       prompt = text,
       delivery = opts.delivery,
       context = ctx,
-    }, said(fn), at)
+      options = options,
+    }, function(err, ...)
+      once.restore(err and options)
+      back(err, ...)
+    end, at)
   end, nil, fn)
 end
 

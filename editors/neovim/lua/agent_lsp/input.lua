@@ -36,6 +36,8 @@ end
 --- What stands above the input: what the prompt is about, and the keys.
 function M.hint()
   local what = about and 'about ' .. about.name or ''
+  local once = require('agent_lsp.once').text()
+  what = what .. (what ~= '' and once ~= '' and ', ' or '') .. once
   local keys = 'Enter sends, Alt-Enter queues, Ctrl-C stops'
   local room = vim.api.nvim_win_get_width(0) - #what - 2
   for _, shorter in ipairs({ 'CR sends, M-CR queues, C-c stops', 'CR sends' }) do

@@ -3,6 +3,7 @@ local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
+local failure = require('agent_lsp.failure')
 local footer = require('agent_lsp.footer')
 local input = require('agent_lsp.input')
 local layout = require('agent_lsp.layout')
@@ -328,14 +329,6 @@ end
 
 M.clear = transcript.clear
 
-events.on('retry', function(p)
-  if not transcript.ours(p) then
-    return
-  end
-  local seconds = ('%.1f'):format(p.delayMs / 1000):gsub('%.0$', '')
-  transcript.note(('%s; trying again in %s s (%d of %d)'):format(p.error.message, seconds, p.attempt, p.maxRetries), 'warning')
-end)
-
 events.on('compaction', function(p)
   if not transcript.ours(p) then
     return
@@ -356,7 +349,7 @@ events.on('turn/completed', function(p)
   end
   local err = p.turn.status == 'failed' and p.turn.error
   if err and not p.replay and transcript.ours(p) then
-    transcript.note(err.message, 'error')
+    transcript.note(failure.text(err), 'error')
   end
   if config.options.notify and not p.replay and not (M.is_open() and transcript.ours(p)) then
     local text =

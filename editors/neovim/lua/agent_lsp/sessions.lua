@@ -65,27 +65,55 @@ function actions.export(s, at)
   end, at)
 end
 
---- Lists the sessions and does the named action (resume, if none is named) with the chosen one.
----@param action string
-function M.pick(action)
-  action = action ~= '' and action or 'resume'
-  if not actions[action] then
-    return log.tell(('%s is not one of resume, fork, rename, archive, export, delete'):format(action), vim.log.levels.WARN)
+--- The entry of a session: time, title, number of messages, state.
+---@param s agent_lsp.Session
+---@param current string?
+function M.entry(s, current)
+  local title = s.title ~= '' and s.title or '(no title)'
+  local size = ('%d %s'):format(s.messages, s.messages == 1 and 'message' or 'messages')
+  local note = s.status ~= 'idle' and ('  [%s]'):format(s.status) or ''
+  note = note .. (s.sessionId == current and '  (this one)' or '')
+  return ('%s  %s  (%s)%s'):format(render.time(s.updatedAt), title, size, note)
+end
+
+--- Whether a session is of use: a prompt that failed has no answer.
+local function has_answer(s, current)
+  return s.messages > 1 or s.status ~= 'idle' or s.sessionId == current
+end
+
+--- Splits what follows the command: an action, and words to search for.
+local function split(args)
+  local first, rest = args:match('^(%S*)%s*(.*)$')
+  if actions[first] then
+    return first, rest
   end
+  return 'resume', args
+end
+
+--- Lists the sessions and does an action with the chosen one.
+---@param args string an action (resume, if none is named), then words that the sessions contain
+---@param all? boolean sessions without an answer too
+function M.pick(args, all)
+  local action, query = split(args)
   local at = { workspace = client.workspace() } -- whatever window the choice is made in
-  client.request('agent/session/list', { limit = 100 }, function(err, res)
+  local params = { limit = 100, query = query ~= '' and query or nil }
+  client.request('agent/session/list', params, function(err, res)
     if err then
       return log.tell(err, vim.log.levels.WARN)
     end
-    vim.ui.select(res.sessions, {
-      prompt = 'Session to ' .. action,
+    local current = at.workspace.session
+    local list = vim.tbl_filter(function(s)
+      return all or has_answer(s, current)
+    end, res.sessions)
+    local hidden = #res.sessions - #list
+    local more = hidden > 0 and (' (%d without an answer: :AgentSessions!)'):format(hidden) or ''
+    if #list == 0 then
+      return log.tell(('no sessions%s'):format(query ~= '' and ' with ' .. query or more))
+    end
+    vim.ui.select(list, {
+      prompt = 'Session to ' .. action .. more,
       format_item = function(s)
-        return ('%s  %s%s%s'):format(
-          render.time(s.updatedAt),
-          s.title ~= '' and s.title or '(no title)',
-          s.status ~= 'idle' and '  [' .. s.status .. ']' or '',
-          s.sessionId == at.workspace.session and '  (this one)' or ''
-        )
+        return M.entry(s, current)
       end,
     }, function(s)
       if s then

@@ -411,6 +411,15 @@ function M.note(text, level, restore)
   table.insert(items, item)
   touch_first()
   touch(item)
+  return item
+end
+
+--- Changes the text of a note.
+---@param item agent_lsp.PanelItem
+---@param text string
+function M.change(item, text)
+  item.text = text
+  touch(item)
 end
 
 --- What ran when the daemon died will not go on.

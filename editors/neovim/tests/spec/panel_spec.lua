@@ -270,7 +270,7 @@ H.case('the panel folds thoughts and output, and gf opens the file under the cur
       vim.api.nvim_win_set_cursor(win, { i, (line:find('dir/')) })
     end
   end
-  H.matches(table.concat(folded, '\n'), 'thought, 2 lines\n.*output, %d+ lines')
+  H.matches(table.concat(folded, '\n'), '▸ I look%. %(2 lines%)\n.*output, %d+ lines')
   vim.cmd.normal('gf')
   H.matches(vim.api.nvim_buf_get_name(0), 'dir/a.txt$')
   H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)

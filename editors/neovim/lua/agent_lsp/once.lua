@@ -1,0 +1,81 @@
+--- Options of the next prompt: another model or thinking level, for this prompt only.
+local client = require('agent_lsp.client')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+local levels = { 'off', 'minimal', 'low', 'medium', 'high', 'xhigh' }
+
+local options = {} ---@type agent_lsp.TurnOptions
+
+--- What the next prompt has of its own, in words; "" if nothing.
+function M.text()
+  local parts = {}
+  if options.model then
+    table.insert(parts, options.model)
+  end
+  if options.thinking then
+    table.insert(parts, 'thinking ' .. options.thinking)
+  end
+  return table.concat(parts, ', ')
+end
+
+--- Gives the options to a prompt. They do not apply to the one after it.
+---@return agent_lsp.TurnOptions?
+function M.take()
+  local taken = options
+  options = {}
+  return next(taken) and taken or nil
+end
+
+--- Puts them back: the prompt was not sent.
+---@param taken agent_lsp.TurnOptions?
+function M.restore(taken)
+  options = taken or options
+end
+
+local function set(key, value)
+  options[key] = value
+  vim.cmd.redrawstatus({ bang = true })
+  log.tell(('only the next prompt: %s'):format(M.text()))
+end
+
+--- Sets what is written as model=NAME or thinking=LEVEL.
+local function parse(args)
+  for word in args:gmatch('%S+') do
+    local key, value = word:match('^(%w+)=(.+)$')
+    if key == 'thinking' and not vim.list_contains(levels, value) then
+      local all = table.concat(levels, ', ')
+      return log.tell(('%s is not one of %s'):format(value, all), vim.log.levels.WARN)
+    elseif key ~= 'model' and key ~= 'thinking' then
+      local text = ('%s is not model=NAME or thinking=LEVEL'):format(word)
+      return log.tell(text, vim.log.levels.WARN)
+    end
+    set(key, value)
+  end
+end
+
+--- Lets the user choose, or takes what is written.
+---@param args string
+function M.choose(args)
+  if args ~= '' then
+    return parse(args)
+  end
+  local ws = client.workspace()
+  local prompt = 'Only for the next prompt'
+  vim.ui.select({ 'Model', 'Thinking' }, { prompt = prompt }, function(_, n)
+    if n == 1 then
+      require('agent_lsp.models').pick(ws, 'Model of the next prompt', function(m)
+        set('model', m.id)
+      end)
+    elseif n == 2 then
+      vim.ui.select(levels, { prompt = 'Thinking of the next prompt' }, function(level)
+        if level then
+          set('thinking', level)
+        end
+      end)
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,98 @@
+--- Options of one prompt; the list of sessions; errors, retries and thoughts in the panel.
+local H = require('harness')
+
+local function told(text)
+  H.wait(text, function()
+    return vim.iter(H.notices):any(function(n)
+      return n.text:find(text, 1, true)
+    end)
+  end)
+end
+
+H.case('a prompt has a model and a thinking level of its own, the next one has not', function()
+  H.start({ script = { { text = 'One.' }, { text = 'Two.' } } })
+  local sent = {}
+  local lsp = require('agent_lsp.lsp')
+  local request = lsp.request
+  lsp.request = function(c, method, params, ...)
+    if method == 'agent/prompt' then
+      table.insert(sent, params.options or false)
+    end
+    return request(c, method, params, ...)
+  end
+  vim.cmd('AgentOnce thinking=much')
+  told('much is not one of off, minimal')
+  vim.cmd('AgentOnce colour=red')
+  told('colour=red is not model=NAME or thinking=LEVEL')
+  vim.cmd('AgentOnce model=other thinking=high')
+  told('only the next prompt: other, thinking high')
+  require('agent_lsp.panel').open()
+  H.matches(require('agent_lsp.input').hint(), 'other, thinking high')
+  vim.cmd('AgentPrompt one')
+  H.turn()
+  vim.cmd('AgentPrompt two')
+  H.turn(2)
+  H.equal(sent, { { model = 'other', thinking = 'high' }, false })
+  H.equal(require('agent_lsp.once').text(), '')
+end)
+
+H.case('sessions are searched, counted, and hidden while they have no answer', function()
+  H.start({
+    settings = { retry = { maxRetries = 0 } },
+    script = { { text = 'About apples.' }, { error = { status = 401, message = 'no' } } },
+  })
+  vim.cmd('AgentPrompt tell me of apples')
+  H.turn()
+  vim.cmd('AgentNew')
+  H.event('session', nil, 2)
+  vim.cmd('AgentPrompt hi')
+  H.turn(2)
+  vim.cmd('AgentNew')
+  H.event('session', nil, 3)
+  local function list(command, n)
+    vim.cmd(command)
+    H.wait('the list', function()
+      return #H.asked == n
+    end)
+    return H.asked[n]
+  end
+  local some = list('AgentSessions', 1)
+  H.matches(table.concat(some.items, '|'), '%d+:%d+  tell me of apples  %(2 messages%)')
+  H.equal(table.concat(some.items, '|'):find('  hi  ', 1, true), nil)
+  H.matches(some.text, '%(1 without an answer: :AgentSessions!%)')
+  H.matches(table.concat(list('AgentSessions!', 2).items, '|'), '  hi  %(1 message%)')
+  local found = list('AgentSessions apples', 3)
+  H.equal({ #found.items, found.text }, { 1, 'Session to resume' })
+  vim.cmd('AgentSessions rename pears')
+  told('no sessions with pears')
+end)
+
+H.case('all retries of a call are one line, and an error says what helps', function()
+  H.start({
+    settings = { retry = { maxRetries = 3, baseDelayMs = 1 } },
+    script = {
+      { error = { status = 529, message = 'busy', retryAfter = 0 } },
+      { error = { status = 529, message = 'busy', retryAfter = 0 } },
+      { error = { status = 401, message = 'bad key' } },
+    },
+  })
+  vim.cmd('AgentPrompt go')
+  H.equal(H.turn().status, 'failed')
+  H.wait('the error', function()
+    return H.panel_text():find('does not accept the API key', 1, true)
+  end)
+  H.equal(#H.all('retry'), 2)
+  local text = H.panel_text()
+  H.equal(select(2, text:gsub('trying again', '')), 1, text)
+  H.matches(text, '%(2 of 3%)')
+  H.matches(text, '✗ `The provider does not accept the API key: .*:AgentSetup enters another one')
+end)
+
+H.case('a folded thought shows its first words', function()
+  local words = require('agent_lsp.folds').first_words
+  H.equal(words('**Total** adds each price', 40), 'Total adds each price')
+  H.equal(words('Total adds each price once, and shipping', 24), 'Total adds each price …')
+  H.equal(words('', 24), 'thought')
+end)
+
+H.run()
