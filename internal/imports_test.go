@@ -26,7 +26,7 @@ var bans = []struct {
 	{"internal/agent", module + "internal/policy", "the engine asks an Approver", nil},
 	{"internal/agent/tool", module + "internal",
 		"tools are defined below the engine, which calls them",
-		[]string{"internal/agent/message", "internal/lazyregexp"}},
+		[]string{"internal/agent/message", "internal/clip", "internal/lazyregexp"}},
 	{"internal/agent/toolcall", module + "internal/agent", "the stages of a call know no session",
 		[]string{
 			"internal/agent/message", "internal/agent/tool"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+	"github.com/agent-lsp/agent-lsp/internal/keylock"
 )
 
 // Options make a session. Only ID is required.
@@ -32,8 +33,8 @@ type Options struct {
 	// QueueLimit is how many messages may wait; 0: DefaultQueueLimit. SetQueueLimit changes it.
 	QueueLimit int
 
-	Locks    *toolcall.Locks // shared by sessions with the same files; nil: its own
-	Starts   *Starts         // shared by the sessions of a process; nil: no limit
+	Locks    *keylock.Locks // shared by sessions with the same files; nil: its own
+	Starts   *Starts        // shared by the sessions of a process; nil: no limit
 	Restored Restored
 	NewID    func(prefix string) string // nil: random
 	Redact   func(text string) string   // takes secrets out of what is made of a prompt, its title; nil: nothing

@@ -11,6 +11,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/agent-lsp/agent-lsp/internal/clip"
+	"github.com/agent-lsp/agent-lsp/internal/keylock"
+
 	"github.com/agent-lsp/agent-lsp/internal/agent/history"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
@@ -28,7 +31,7 @@ type Session struct {
 	em      *emitter
 	journal *journal
 	tools   toolcall.Breakers
-	locks   *toolcall.Locks
+	locks   *keylock.Locks
 	board   *board
 	wg      sync.WaitGroup  // every goroutine of the session
 	ctx     context.Context // ends with Close
@@ -88,7 +91,7 @@ func NewSession(opts Options) *Session {
 		clients: map[string]Accepted{}, active: map[string]bool{},
 	}
 	if s.locks == nil {
-		s.locks = &toolcall.Locks{}
+		s.locks = &keylock.Locks{}
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.restore(opts.Restored)
@@ -306,8 +309,5 @@ func (s *Session) titleOf(m *message.Message) string {
 		line = s.opts.Redact(line)
 	}
 	line = strings.Join(strings.FieldsFunc(line, unicode.IsSpace), " ")
-	if r := []rune(line); len(r) > maxTitle {
-		line = string(r[:maxTitle-1]) + "…"
-	}
-	return line
+	return clip.Runes(line, maxTitle)
 }

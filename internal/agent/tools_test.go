@@ -13,6 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+	"github.com/agent-lsp/agent-lsp/internal/keylock"
 )
 
 // tracer records starts and ends of calls.
@@ -77,7 +78,7 @@ func TestAtMostEightTogether(t *testing.T) {
 // Row 1.5: calls that share a resource never overlap, in sub-agents' sessions neither.
 func TestLocksAcrossSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		tr, locks := &tracer{}, &toolcall.Locks{}
+		tr, locks := &tracer{}, &keylock.Locks{}
 		var rigs []*rig
 		for range 2 {
 			m := script(step{calls: []message.ToolCall{call("1", "read", ""), call("2", "read", "")}}, step{text: "ok"})
@@ -97,7 +98,7 @@ func TestLocksAcrossSessions(t *testing.T) {
 }
 
 // wantFree reports locks that calls have left. It runs in a bubble, where the wait takes no time.
-func wantFree(t *testing.T, locks *toolcall.Locks) {
+func wantFree(t *testing.T, locks *keylock.Locks) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -111,7 +112,7 @@ func wantFree(t *testing.T, locks *toolcall.Locks) {
 // A call that waits for the user holds no lock: another session's call runs meanwhile.
 func TestWaitHoldsNoLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		locks, ran, waiting := &toolcall.Locks{}, make(chan struct{}), make(chan struct{})
+		locks, ran, waiting := &keylock.Locks{}, make(chan struct{}), make(chan struct{})
 		waits := &funcTool{spec: tool.Spec{Name: "waits", Effect: tool.ReadOnly}, run: func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 			ctx, cancel := c.WaitContext(ctx)
 			defer cancel()

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
-	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/keylock"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/project"
@@ -58,7 +58,7 @@ type daemon struct {
 
 // shared is what all sessions of a connection share in the engine.
 type shared struct {
-	locks     *toolcall.Locks
+	locks     *keylock.Locks
 	starts    *agent.Starts
 	jobs      *tools.Jobs
 	scratch   *sandbox.Scratch // temporary folders of the sessions' commands
@@ -85,7 +85,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	d := &daemon{
 		log: o.log, redact: o.redact, editor: init.Editor, notices: warn, plans: newPlanApprovals(),
 		sessions: newLiveSessions(), folders: openFolders(init, o, warn),
-		shared: shared{locks: new(toolcall.Locks), starts: o.starts, wrapChild: o.wrapChild},
+		shared: shared{locks: new(keylock.Locks), starts: o.starts, wrapChild: o.wrapChild},
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
 	d.settings.changed = func() { d.host.Reconfigured() }

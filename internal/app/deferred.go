@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 )
 
@@ -40,7 +41,7 @@ func (p *sessionParts) missing() string {
 		}
 		why := "has not answered yet"
 		if st.Error != "" {
-			why = firstBytes(p.d.redact.Text(st.Error), maxWhy)
+			why = clip.Bytes(p.d.redact.Text(st.Error), maxWhy)
 		}
 		out = append(out, st.Name+" ("+why+")")
 	}
@@ -60,11 +61,3 @@ func (p *sessionParts) catalog() []tool.Spec {
 
 // may says whether a session could have any tool of a server.
 func (p *sessionParts) may(server string) bool { return p.only == nil || p.only(server+"_tool") }
-
-// firstBytes cuts a text at that many bytes, between characters.
-func firstBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func elicited(
 		return agreed(ctx, q, session, ask), map[string]any{}
 	}
 	out := map[string]any{}
-	for _, name := range sortedKeys(s.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		f := field{
 			property: s.Properties[name],
 			name:     name,

@@ -50,7 +50,7 @@ func Faults(c config.Config, env []string, root string) []string {
 		faults = append(faults, err.Error())
 	}
 	inherited := policy.Environment{Own: env, Pass: passedOn(&c)}.Child()
-	for _, name := range sortedKeys(c.MCPServers) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		s := c.MCPServers[name]
 		if why := mcpConfig(name, s, inherited, env, root).Hopeless(); why != "" && !s.Disabled {
 			faults = append(faults, "MCP server "+name+": "+why)

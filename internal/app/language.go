@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +76,7 @@ func (l *languageServers) servers() []langserver.Config {
 			rest = append(rest, c)
 		}
 	}
-	for _, name := range sortedKeys(own) {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
 		c, known := builtin[name]
 		if !known {
 			c = langserver.Config{Name: name, Env: env}

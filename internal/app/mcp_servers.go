@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"net/http/httptrace"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func (m *mcpServers) wanted() []map[string]config.MCP {
 func (m *mcpServers) configure(defs map[string]config.MCP) {
 	var configs []mcp.Config
 	inherited := m.inherited()
-	for _, name := range sortedKeys(defs) {
+	for _, name := range slices.Sorted(maps.Keys(defs)) {
 		configs = append(configs, mcpConfig(name, defs[name], inherited, m.env, m.root))
 	}
 	m.hub.Configure(configs)

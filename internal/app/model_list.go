@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -57,7 +58,7 @@ func (p *providers) listOf(
 // default provider under another name.
 func (p *providers) usable(c *config.Config) []string {
 	if p.script != nil {
-		return sortedKeys(c.Providers)
+		return slices.Sorted(maps.Keys(c.Providers))
 	}
 	return slices.DeleteFunc(c.ProviderNames(), func(name string) bool {
 		_, configured := c.Providers[name]

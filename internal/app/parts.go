@@ -3,10 +3,10 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -138,7 +138,7 @@ func withEnv(env []string, own map[string]string) []string {
 		_, replaced := own[name]
 		return replaced
 	})
-	for _, name := range sortedKeys(own) {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
 		out = append(out, name+"="+own[name])
 	}
 	return out
@@ -184,15 +184,6 @@ func (d *daemon) rootURIs() []string {
 		out = append(out, workspace.URIOfPath(p))
 	}
 	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // osEnviron is the process's environment where a program was given none.

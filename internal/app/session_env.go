@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func (p *sessionParts) more(language []tool.Tool) (names []string) {
 // servers names the MCP servers that the session's settings have when it begins.
 func (p *sessionParts) servers() (names []string) {
 	c := p.info.Config()
-	for _, name := range sortedKeys(c.MCPServers) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		if !c.MCPServers[name].Disabled && p.may(name) {
 			names = append(names, name)
 		}

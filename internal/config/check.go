@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -44,7 +45,7 @@ func (c *checker) note(path, format string, args ...any) {
 // object returns the keys of tree that fit t; the others are named and left out.
 func (c *checker) object(tree map[string]any, t reflect.Type, prefix string) map[string]any {
 	out := make(map[string]any, len(tree))
-	for _, key := range sortedKeys(tree) {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		f, ok := fieldOf(t, key)
 		if !ok {
 			c.note(prefix+key, "unknown key, ignored%s", suggestion(t, key))
@@ -124,7 +125,7 @@ func (c *checker) typed(v any, t reflect.Type, path string) (any, bool) {
 
 func (c *checker) entries(m map[string]any, elem reflect.Type, path string) map[string]any {
 	out := make(map[string]any, len(m))
-	for _, key := range sortedKeys(m) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if m[key] == nil {
 			continue
 		}
@@ -240,15 +241,6 @@ func suggestion(t reflect.Type, key string) string {
 		return ` (did you mean "` + meant + `"?)`
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // parse reads a layer's text: JSON, with comments and trailing commas as editors allow them.

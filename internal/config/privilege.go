@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []string) {
 // restrictModes leaves modes their model, tools and prompt.
 func (c *checker) restrictModes(tree map[string]any) (held []string) {
 	modes, _ := tree["modes"].(map[string]any)
-	for _, name := range sortedKeys(modes) {
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		mode, _ := modes[name].(map[string]any)
 		for _, key := range []string{"editPolicy", "permissions"} {
 			if _, ok := mode[key]; ok {

@@ -10,6 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
@@ -83,20 +84,13 @@ func parseCommand(f File) (Command, error) {
 	}
 	if c.Description == "" {
 		line, _, _ := strings.Cut(c.Template, "\n")
-		c.Description = shortened(strings.TrimSpace(strings.TrimLeft(line, "# ")))
+		c.Description = clip.Runes(strings.TrimSpace(strings.TrimLeft(line, "# ")), maxDescription)
 	}
 	return c, nil
 }
 
 // maxDescription bounds a description made of a template's first line, in runes.
 const maxDescription = 80
-
-func shortened(s string) string {
-	if r := []rune(s); len(r) > maxDescription {
-		return string(r[:maxDescription-1]) + "…"
-	}
-	return s
-}
 
 // Expand turns a prompt that begins with the /name of a command into what the model gets; ok
 // is false where it names none.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -114,10 +115,7 @@ func saveQuestion(call *tool.Call, uris []string) Question {
 	}
 	var args struct{ Command string }
 	_ = json.Unmarshal(call.Args, &args)
-	command := strings.Join(strings.Fields(args.Command), " ")
-	if len(command) > maxShownCommand {
-		command = strings.ToValidUTF8(command[:maxShownCommand], "") + "…"
-	}
+	command := clip.Bytes(strings.Join(strings.Fields(args.Command), " "), maxShownCommand)
 	return Question{
 		Text: "Not saved: " + strings.Join(names, ", ") + ". The agent's command would not see the changes: " + command,
 		Options: []Option{

@@ -74,7 +74,7 @@ func (t *target) unresolved() bool { return t.status == todo || t.status == skip
 // carryOut makes the targets so. Each ends as done, conflict or failed. The caller holds the
 // proposal's sem; the error means that nothing was begun.
 func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target) error {
-	unlock, err := w.locks.lock(ctx, targetKeys(targets))
+	unlock, err := w.locks.Acquire(ctx, targetKeys(targets))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // that it already changes are composed: the new hunks lead from what the file holds to what
 // the agent wants it to hold by now.
 func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
-	unlock, err := w.locks.lock(ctx, []string{"collect\x00" + req.SessionID})
+	unlock, err := w.locks.Acquire(ctx, []string{"collect\x00" + req.SessionID})
 	if err != nil {
 		return nil, err
 	}

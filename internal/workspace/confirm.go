@@ -71,7 +71,7 @@ func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal, targets []*
 func (w *Workspace) lockUnshown(ctx context.Context, targets []*target) (unlock func(), err error) {
 	for {
 		over := w.docEvents.wait()
-		if unlock, err = w.locks.lock(ctx, targetKeys(targets)); err != nil {
+		if unlock, err = w.locks.Acquire(ctx, targetKeys(targets)); err != nil {
 			return nil, err
 		}
 		w.mu.Lock()

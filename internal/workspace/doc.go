@@ -24,5 +24,5 @@
 //	readset.Set.mu, eventQueue.mu, broadcast.mu, Workspace.spawns, files.Blobs.mu
 //
 // Before all of them come the semaphore of a proposal, which the one decision under way holds, and
-// the locks of files in keyLocks, in the order of their keys.
+// the locks of files in keylock.Locks, in the order of their keys.
 package workspace

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/keylock"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
@@ -93,7 +94,7 @@ type Options struct {
 // connection. All methods are safe for concurrent use.
 type Workspace struct {
 	opt    Options
-	locks  keyLocks
+	locks  keylock.Locks
 	events eventQueue
 	roots  *path.Roots
 	reads  *readset.Set
@@ -185,65 +186,3 @@ func (noClient) ApplyEdit(context.Context, string, WorkspaceEdit) (ApplyReply, e
 }
 
 func (noClient) Features() ClientFeatures { return ClientFeatures{} }
-
-// keyLocks serialises work on files, one lock per canonical key.
-type keyLocks struct {
-	mu sync.Mutex
-	m  map[string]*keyLock
-}
-
-type keyLock struct {
-	sem   chan struct{}
-	users int
-}
-
-// lock takes the locks of all keys in order (keys is sorted and unique) or none.
-func (l *keyLocks) lock(ctx context.Context, keys []string) (unlock func(), err error) {
-	for i, k := range keys {
-		if err := l.lockOne(ctx, k); err != nil {
-			l.unlock(keys[:i])
-			return nil, err
-		}
-	}
-	return func() { l.unlock(keys) }, nil
-}
-
-func (l *keyLocks) lockOne(ctx context.Context, key string) error {
-	l.mu.Lock()
-	if l.m == nil {
-		l.m = map[string]*keyLock{}
-	}
-	k := l.m[key]
-	if k == nil {
-		k = &keyLock{sem: make(chan struct{}, 1)}
-		l.m[key] = k
-	}
-	k.users++
-	l.mu.Unlock()
-	select {
-	case k.sem <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		l.release(key)
-		return context.Cause(ctx)
-	}
-}
-
-func (l *keyLocks) unlock(keys []string) {
-	for _, key := range keys {
-		l.mu.Lock()
-		<-l.m[key].sem
-		l.mu.Unlock()
-		l.release(key)
-	}
-}
-
-func (l *keyLocks) release(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k := l.m[key]; k != nil {
-		if k.users--; k.users == 0 {
-			delete(l.m, key)
-		}
-	}
-}

@@ -3,8 +3,6 @@ package history
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
@@ -53,8 +51,4 @@ func cutStrings(v any) any {
 		}
 	}
 	return v
-}
-
-func sortedKeys(m map[string]any) []string {
-	return slices.Sorted(maps.Keys(m))
 }

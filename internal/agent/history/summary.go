@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
@@ -157,16 +160,16 @@ func writeTranscript(b *strings.Builder, msgs []*message.Message) {
 		text := m.TextContent()
 		switch m.Role {
 		case message.RoleTool:
-			fmt.Fprintf(b, "[Tool result] %s: %s\n", m.Name, clipBytes(text, transcriptResult))
+			fmt.Fprintf(b, "[Tool result] %s: %s\n", m.Name, clip.Bytes(text, transcriptResult))
 		case message.RoleAssistant:
 			if text != "" {
-				fmt.Fprintf(b, "[Assistant] %s\n", clipBytes(text, transcriptText))
+				fmt.Fprintf(b, "[Assistant] %s\n", clip.Bytes(text, transcriptText))
 			}
 			for _, c := range m.ToolCalls() {
 				fmt.Fprintf(b, "[Assistant tool calls] %s(%s)\n", c.Name, transcriptArgs(c.Args))
 			}
 		default:
-			fmt.Fprintf(b, "[User] %s\n", clipBytes(text, transcriptText))
+			fmt.Fprintf(b, "[User] %s\n", clip.Bytes(text, transcriptText))
 		}
 		for i := range m.Content {
 			if m.Content[i].Type == message.Image {
@@ -179,25 +182,17 @@ func writeTranscript(b *strings.Builder, msgs []*message.Message) {
 func transcriptArgs(raw json.RawMessage) string {
 	var args map[string]any
 	if json.Unmarshal(raw, &args) != nil {
-		return clipBytes(string(raw), transcriptArg)
+		return clip.Bytes(string(raw), transcriptArg)
 	}
 	var parts []string
-	for _, k := range sortedKeys(args) {
+	for _, k := range slices.Sorted(maps.Keys(args)) {
 		v, err := json.Marshal(args[k])
 		if err != nil {
 			continue
 		}
-		parts = append(parts, k+"="+clipBytes(string(v), transcriptArg))
+		parts = append(parts, k+"="+clip.Bytes(string(v), transcriptArg))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// clipBytes cuts s to about n bytes, at a rune's border.
-func clipBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // fileLists are what models add against their instructions; the program knows better.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
 // Thresholds of the reducers of whole turns.
@@ -99,7 +100,7 @@ func summarizeTurn(msgs []*message.Message, us []unit) (text string, tokens int)
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "User asked: %s.", clip(all[0].TextContent(), summaryAsked))
+	fmt.Fprintf(&b, "User asked: %s.", brief(all[0].TextContent(), summaryAsked))
 	if s := toolsUsed(all); s != "" {
 		fmt.Fprintf(&b, " Used tools: %s.", s)
 	}
@@ -109,16 +110,12 @@ func summarizeTurn(msgs []*message.Message, us []unit) (text string, tokens int)
 	if n := errorsIn(all); n > 0 {
 		fmt.Fprintf(&b, " Encountered %d error(s).", n)
 	}
-	fmt.Fprintf(&b, " Response: %s", clip(last.TextContent(), summaryAnswer))
+	fmt.Fprintf(&b, " Response: %s", brief(last.TextContent(), summaryAnswer))
 	return b.String(), tokens
 }
 
-func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
+func brief(s string, n int) string {
+	return clip.Runes(strings.Join(strings.Fields(s), " "), n)
 }
 
 func toolsUsed(msgs []*message.Message) string {

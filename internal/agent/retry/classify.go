@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
@@ -32,7 +33,7 @@ func Classify(status int, header map[string][]string, body []byte, err error) *E
 	if n, err := strconv.Atoi(d.Code); err == nil && status == 0 && n >= 400 && n < 600 {
 		status = n // an error event: its status can only stand in its code
 	}
-	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err, Message: clip(Redact(text))}
+	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err, Message: shown(Redact(text))}
 	e.Kind = e.classify(d, strings.ToLower(text+" "+d.Code+" "+d.Type), err)
 	if e.Kind == ContextOverflow {
 		if e.Window = windowIn(text); e.Window == 0 {
@@ -385,13 +386,8 @@ var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0
 // Redact replaces what looks like a key in a text that will be shown.
 func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]") }
 
-func clip(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
-}
+// shown is an error's text as clients get it.
+func shown(s string) string { return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD"), maxMessage) }
 
 func defaultMessage(status int) string {
 	if status == 0 {

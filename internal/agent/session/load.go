@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
 // ErrNewer says that a newer agent-lsp wrote the session.
@@ -363,8 +364,5 @@ func brief(err error) string {
 	s := err.Error()
 	s = strings.TrimPrefix(s, "jsontext: ")
 	s = strings.TrimPrefix(s, "json: ")
-	if len(s) > 120 {
-		s = strings.ToValidUTF8(s[:120], "") + "…"
-	}
-	return s
+	return clip.Bytes(s, 120)
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
 // Limits of the error results for bad arguments.
@@ -391,8 +393,5 @@ func join(path, name string) string {
 
 // Quote shortens bad input to what a result quotes of it.
 func Quote(s string) string {
-	if len(s) > MaxQuote {
-		return strings.ToValidUTF8(s[:MaxQuote], "") + "…"
-	}
-	return s
+	return clip.Bytes(s, MaxQuote)
 }

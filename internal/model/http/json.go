@@ -3,6 +3,7 @@ package modelhttp
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,12 +57,7 @@ func AppendOptional(dst []byte, key string, f *float64) []byte {
 // AppendExtra appends the user's own fields, in a fixed order, and closes the object. A
 // field of ours that the user set too is left out by taken.
 func AppendExtra(dst []byte, extra map[string]json.RawMessage) []byte {
-	keys := make([]string, 0, len(extra))
-	for k := range extra {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		if json.Valid(extra[k]) {
 			dst = append(AppendKey(dst, JSONKey(k)), extra[k]...)
 		}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
 // maxLine bounds one line of a script.
@@ -270,13 +272,13 @@ func (st *step) fits(e *expect, v *view) error {
 		return nil
 	}
 	if e.user != nil && !e.user.MatchString(v.lastUser) {
-		return &mismatch{fmt.Sprintf("script line %d expects the last user message to match %q, but it is %q", st.line, e.LastUser, clip(v.lastUser))}
+		return &mismatch{fmt.Sprintf("script line %d expects the last user message to match %q, but it is %q", st.line, e.LastUser, clip.Bytes(v.lastUser, maxShown))}
 	}
 	if e.tool != nil && !e.tool.MatchString(v.lastTool) {
-		return &mismatch{fmt.Sprintf("script line %d expects the last tool result to match %q, but it is %q", st.line, e.LastTool, clip(v.lastTool))}
+		return &mismatch{fmt.Sprintf("script line %d expects the last tool result to match %q, but it is %q", st.line, e.LastTool, clip.Bytes(v.lastTool, maxShown))}
 	}
 	if e.tools != nil && !e.tools.MatchString(v.tools) {
-		return &mismatch{fmt.Sprintf("script line %d expects the tools to match %q, but they are %q", st.line, e.Tools, clip(v.tools))}
+		return &mismatch{fmt.Sprintf("script line %d expects the tools to match %q, but they are %q", st.line, e.Tools, clip.Bytes(v.tools, maxShown))}
 	}
 	if e.sent != nil && !e.sent.MatchString(v.sent()) {
 		return &mismatch{fmt.Sprintf("script line %d expects what is sent to match %q, but it does not", st.line, e.Sent)}
@@ -286,19 +288,14 @@ func (st *step) fits(e *expect, v *view) error {
 	}
 	if e.notSent != nil {
 		if at := e.notSent.FindString(v.sent()); at != "" {
-			return &mismatch{fmt.Sprintf("script line %d expects that nothing of what is sent matches %q, but %q does", st.line, e.NotSent, clip(at))}
+			return &mismatch{fmt.Sprintf("script line %d expects that nothing of what is sent matches %q, but %q does", st.line, e.NotSent, clip.Bytes(at, maxShown))}
 		}
 	}
 	return nil
 }
 
-func clip(s string) string {
-	const most = 300
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+// maxShown bounds the bytes of a request that an error shows.
+const maxShown = 300
 
 // pieces cuts text into n pieces at rune borders; the empty text has none.
 func pieces(text string, n int) []string {

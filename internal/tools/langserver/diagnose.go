@@ -11,6 +11,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -103,19 +104,12 @@ func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, m
 			break
 		}
 		where, line := r.at(uri, d.Range.Start, enc)
-		fmt.Fprintf(&b, "%s: %s: %s\n", where, severities[d.level()], strings.ReplaceAll(clipTo(d.text(), 500), "\n", " "))
+		fmt.Fprintf(&b, "%s: %s: %s\n", where, severities[d.level()], strings.ReplaceAll(clip.Bytes(d.text(), 500), "\n", " "))
 		if line != "" {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}
 	}
 	return b.String()
-}
-
-func clipTo(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
 }
 
 var severities = [...]string{"", "error", "warning", "information", "hint"}

@@ -51,7 +51,7 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	case a.Column > 0:
 		n := utf8.RuneCount(line)
 		if a.Column > n+1 {
-			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s", a.Column, a.Line, f.Ref, n, clip(string(line)))
+			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s", a.Column, a.Line, f.Ref, n, shown(string(line)))
 		}
 		for range a.Column - 1 {
 			_, size := utf8.DecodeRune(line)
@@ -61,7 +61,7 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	case a.Symbol != "":
 		at := wordAt(line, lastName(a.Symbol))
 		if at < 0 {
-			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref, clip(string(line)))
+			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref, shown(string(line)))
 		}
 		return start + at, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
@@ -86,16 +87,10 @@ func (r *render) at(uri string, p workspace.Position, enc workspace.Encoding) (w
 	start := s.index.Offset(text, workspace.Position{Line: p.Line}, enc)
 	end := s.index.Offset(text, workspace.Position{Line: p.Line, Character: 1<<31 - 1}, enc)
 	at := s.index.Offset(text, p, enc)
-	return fmt.Sprintf("%s:%d:%d", s.path, p.Line+1, utf8.RuneCount(text[start:at])+1), clip(string(text[start:end]))
+	return fmt.Sprintf("%s:%d:%d", s.path, p.Line+1, utf8.RuneCount(text[start:at])+1), shown(string(text[start:end]))
 }
 
-func clip(line string) string {
-	line = strings.TrimSpace(line)
-	if len(line) > maxLine {
-		line = strings.ToValidUTF8(line[:maxLine], "") + "…"
-	}
-	return line
-}
+func shown(line string) string { return clip.Bytes(strings.TrimSpace(line), maxLine) }
 
 // places lists locations with their source lines.
 func (r *render) places(list []location, enc workspace.Encoding) string {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/agenttest"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
@@ -76,7 +77,7 @@ func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Resul
 	}
 	for _, text := range want {
 		if !strings.Contains(res.Text, text) {
-			t.Errorf("%s %s: want %q in %s", name, args, text, clip(res.Text, 1000))
+			t.Errorf("%s %s: want %q in %s", name, args, text, clip.Bytes(res.Text, 1000))
 		}
 	}
 	return res

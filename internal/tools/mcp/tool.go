@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
 // serverTool is one tool of a server.
@@ -39,7 +40,7 @@ func newTool(s *server, t *sdk.Tool) *serverTool {
 		label = t.Name
 	}
 	return &serverTool{server: s, remote: t.Name, spec: tool.Spec{
-		Name: s.toolName(t.Name), Label: s.conf.Name + ": " + label, Description: clip(t.Description, maxDescription),
+		Name: s.toolName(t.Name), Label: s.conf.Name + ": " + label, Description: clip.Bytes(t.Description, maxDescription),
 		Schema: schema, Effect: effect, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
 	}}
 }
@@ -51,17 +52,6 @@ func (s *server) timeout() time.Duration {
 	return CallTimeout
 }
 
-// clip cuts a text on a rune border.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}
-
 func (t *serverTool) Spec() tool.Spec { return t.spec }
 
 // Prepare leaves the arguments to the server.
@@ -70,7 +60,7 @@ func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared
 		Subject: &tool.Subject{
 			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
 			Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote,
-			Command: clip(string(call.Args), 2000),
+			Command: clip.Bytes(string(call.Args), 2000),
 		},
 		Run: t.call,
 	}, nil
@@ -233,7 +223,7 @@ func (r *resources) list(ctx context.Context, session *sdk.ClientSession) (*tool
 			fmt.Fprintf(&b, "(more than %d; name one by its uri)\n", maxResources)
 			break
 		}
-		fmt.Fprintf(&b, "%s  %s %s\n", res.URI, res.Name, clip(res.Description, 200))
+		fmt.Fprintf(&b, "%s  %s %s\n", res.URI, res.Name, clip.Bytes(res.Description, 200))
 	}
 	if n == 0 {
 		return nil, errors.New("the server has no resources")

@@ -1,4 +1,5 @@
-package toolcall
+// Package keylock has locks by name, for resources that are known only when they are used.
+package keylock
 
 import (
 	"context"
@@ -6,8 +7,9 @@ import (
 	"sync"
 )
 
-// Locks are named locks, one for each resource that a tool uses. Sessions that can use the same
-// files share one value. The zero value is ready. It is safe for concurrent use.
+// Locks is a set of named locks. Callers that use the same resources share one value. It forgets a
+// name that no caller has locked or waits for. The zero value is ready. It is safe for concurrent
+// use.
 type Locks struct {
 	mu sync.Mutex
 	by map[string]*namedLock

@@ -1,4 +1,4 @@
-package toolcall
+package keylock
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A name is remembered only while a caller has or wants its lock.
+// A name is remembered only while a caller has its lock or waits for it.
 func TestLocksForgetNames(t *testing.T) {
 	var l Locks
 	release, err := l.Acquire(t.Context(), []string{"/b", "/a", "/b"})

@@ -1,0 +1,25 @@
+// Package clip shortens texts for users and for models.
+package clip
+
+import "strings"
+
+// Bytes returns s if it has at most n bytes, and otherwise its first n bytes and an ellipsis. It
+// never cuts within a character, and drops invalid bytes from a text that it shortens.
+func Bytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Runes returns s if it has at most n characters, and otherwise n characters of which the last is
+// an ellipsis.
+func Runes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
