@@ -154,7 +154,7 @@ func (f *feed) deliver(e agent.Event) {
 		f.tell(e)
 	}
 	for _, watch := range *f.host.watchers.Load() {
-		watch(f.id, e)
+		(*watch)(f.id, e)
 	}
 }
 
@@ -233,7 +233,7 @@ func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
 		f.proposal(e)
 	}
 	for _, watch := range *h.proposals.Load() {
-		watch(e)
+		(*watch)(e)
 	}
 }
 

@@ -66,8 +66,8 @@ type Host struct {
 	opts Options
 
 	subscribers atomic.Pointer[[]Subscriber]
-	watchers    atomic.Pointer[[]Watcher]
-	proposals   atomic.Pointer[[]func(workspace.ProposalEvent)]
+	watchers    atomic.Pointer[[]*Watcher]
+	proposals   atomic.Pointer[[]*func(workspace.ProposalEvent)]
 	lists       sync.Mutex // one change of these at a time
 
 	feedMu sync.RWMutex
@@ -75,6 +75,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	closed  bool
+	joined  int // connections
 	byID    map[string]*Session
 	loading map[string]chan struct{} // closed when a load is over
 
@@ -96,8 +97,8 @@ func New(o Options) *Host {
 	}
 	h.opts.Questions.host = h
 	h.subscribers.Store(&[]Subscriber{})
-	h.watchers.Store(&[]Watcher{})
-	h.proposals.Store(&[]func(workspace.ProposalEvent){})
+	h.watchers.Store(&[]*Watcher{})
+	h.proposals.Store(&[]*func(workspace.ProposalEvent){})
 	return h
 }
 
@@ -169,19 +170,50 @@ func (h *Host) Unsubscribe(s Subscriber) {
 // Subscribed says whether there is a subscriber.
 func (h *Host) Subscribed() bool { return len(*h.subscribers.Load()) > 0 }
 
-// Watch begins to call w.
-func (h *Host) Watch(w Watcher) {
-	h.lists.Lock()
-	defer h.lists.Unlock()
-	list := append(slices.Clone(*h.watchers.Load()), w)
-	h.watchers.Store(&list)
+// Watch begins to call w, until stop is called.
+func (h *Host) Watch(w Watcher) (stop func()) { return add(&h.lists, &h.watchers, w) }
+
+// WatchProposals begins to call w for each change of a proposal, after the subscribers, until stop
+// is called. It must not block.
+func (h *Host) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) {
+	return add(&h.lists, &h.proposals, w)
 }
 
-// WatchProposals begins to call w for each change of a proposal, after the subscribers. It must not
-// block.
-func (h *Host) WatchProposals(w func(workspace.ProposalEvent)) {
-	h.lists.Lock()
-	defer h.lists.Unlock()
-	list := append(slices.Clone(*h.proposals.Load()), w)
-	h.proposals.Store(&list)
+// add puts a function into a list; remove takes it out again.
+func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	longer := append(slices.Clone(*list.Load()), &f)
+	list.Store(&longer)
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		shorter := slices.DeleteFunc(slices.Clone(*list.Load()), func(o *F) bool { return o == &f })
+		list.Store(&shorter)
+	}
+}
+
+// Join counts a connection that uses the host. It reports whether it is the first one, which
+// prepares what all share.
+func (h *Host) Join() (first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.joined++
+	return h.joined == 1
+}
+
+// Leave ends what Join began. It reports whether no connection is left: the last one closes the
+// host.
+func (h *Host) Leave() (last bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.joined--
+	return h.joined == 0
+}
+
+// Shared says whether several connections use the host.
+func (h *Host) Shared() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.joined > 1
 }

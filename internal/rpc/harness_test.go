@@ -128,6 +128,7 @@ type harnessOptions struct {
 	stuck  bool          // nobody reads
 	answer func(msg) any // what the client answers to a request; nil: it leaves them to the test
 	opts   func(*Options)
+	shares *testClient // whose host the connection uses; nil: one of its own
 }
 
 // start serves a client over pipes.
@@ -146,7 +147,13 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	outR, outW := io.Pipe()
 	c := &testClient{t: t, answers: h.answer, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
 	opts := Options{In: inR, Out: outW, Version: "test", Log: slog.New(slog.DiscardHandler)}
-	opts.Start = func(_ context.Context, in agentapi.Init) (*agentapi.Core, error) { return c.build(h, in) }
+	opts.Start = func(_ context.Context, in agentapi.Init) (*agentapi.Core, error) {
+		if h.shares != nil {
+			c.peer, c.core = in.Editor.(*Peer), h.shares.core
+			return c.core, nil
+		}
+		return c.build(h, in)
+	}
 	if h.opts != nil {
 		h.opts(&opts)
 	}

@@ -85,32 +85,40 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting: %w", err)
 	}
-	core.Workspace.SetEncoding(workspace.UTF16)
-	if s.client.utf8 {
-		core.Workspace.SetEncoding(workspace.UTF8)
-	}
-	core.Workspace.SetRoots(s.client.folders)
-	s.core = core
-	s.api.Open(core)
-	s.detach = core.Host.Questions().Attach(s.peer)
-	core.Host.WatchProposals(func(e workspace.ProposalEvent) {
-		s.hints.proposalChanged(e.Proposal)
-		s.views.changed(e.Proposal.ID)
-	})
-	if s.client.claimed {
-		s.subscribe()
-		if s.client.claims.Editor.Reveal {
-			s.api.Host().Watch((&follower{s: s}).watch)
-		}
-	} else {
-		s.servePlain()
-	}
+	s.join(core)
 	if s.client.features.IdleChanges {
 		s.nudger.Store(&nudger{s: s})
 	}
 	s.watchParent(params.int("processId"))
 	s.phase.Store(running)
 	return s.capabilities(), nil
+}
+
+// join makes the connection one of the host's clients. The first one decides about the folders and
+// the encoding of positions, which all share.
+func (s *server) join(core *agentapi.Core) {
+	if core.Host.Join() {
+		core.Workspace.SetEncoding(workspace.UTF16)
+		if s.client.utf8 {
+			core.Workspace.SetEncoding(workspace.UTF8)
+		}
+		core.Workspace.SetRoots(s.client.folders)
+	}
+	s.core = core
+	s.api.Open(core)
+	s.detach = append(s.detach, core.Host.Questions().Attach(s.peer))
+	s.detach = append(s.detach, core.Host.WatchProposals(func(e workspace.ProposalEvent) {
+		s.hints.proposalChanged(e.Proposal)
+		s.views.changed(e.Proposal.ID)
+	}))
+	if !s.client.claimed {
+		s.servePlain()
+		return
+	}
+	s.subscribe()
+	if s.client.claims.Editor.Reveal {
+		s.detach = append(s.detach, core.Host.Watch((&follower{s: s}).watch))
+	}
 }
 
 func (s *server) init(params object) agentapi.Init {
@@ -247,7 +255,9 @@ func (s *server) workspaceCapabilities() map[string]any {
 // exit comes, or at the end of input.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.phase.Store(ending)
-	s.api.Host().AbortAll()
+	if h := s.api.Host(); !h.Shared() {
+		h.AbortAll()
+	}
 	return nil, nil
 }
 

@@ -20,7 +20,7 @@ func (s *server) plain() bool { return !s.client.claimed && !s.notifier.attached
 
 // servePlain switches on what a client gets that knows nothing of agent/*.
 func (s *server) servePlain() {
-	s.api.Host().Watch(s.watchPlain)
+	s.detach = append(s.detach, s.api.Host().Watch(s.watchPlain))
 	s.hints.enabled, s.hints.refresh = true, s.client.lenses
 }
 

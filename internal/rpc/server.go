@@ -68,7 +68,7 @@ type server struct {
 	nudger   atomic.Pointer[nudger] // nil: the client needs none
 	client   client                 // set by initialize, before anything reads it
 	core     *agentapi.Core         // likewise; nil before
-	detach   func()                 // likewise; its user is asked nothing after that
+	detach   []func()               // likewise: end what the host does for the connection
 }
 
 // Serve speaks with one client until it leaves: at the end of input, at exit, or when the
@@ -129,7 +129,8 @@ func (s *server) shutdown() {
 	closing, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()
 	h := s.api.Host()
-	if h != nil {
+	isLast := h != nil && h.Leave()
+	if isLast {
 		if err := h.Close(closing); err != nil {
 			s.log.Warn("closing sessions", "error", err)
 		}
@@ -138,16 +139,11 @@ func (s *server) shutdown() {
 	s.cancel(agentapi.ErrGone)
 	s.await(s.inbounds.wait(), flushGrace)
 	s.unsubscribe()
-	if h != nil {
-		s.detach()
-		if err := h.CloseStores(); err != nil {
-			s.log.Warn("closing the stored sessions", "error", err)
-		}
+	for _, detach := range s.detach {
+		detach()
 	}
-	if s.core != nil && s.core.Close != nil {
-		if err := s.core.Close(closing); err != nil {
-			s.log.Warn("closing", "error", err)
-		}
+	if isLast {
+		s.closeCore(closing)
 	}
 	s.out.Close()
 	s.await(s.out.Done(), flushGrace)
@@ -160,6 +156,19 @@ func (s *server) shutdown() {
 		close(ended)
 	}()
 	s.await(ended, flushGrace)
+}
+
+// closeCore closes what the last connection leaves behind.
+func (s *server) closeCore(ctx context.Context) {
+	if err := s.core.Host.CloseStores(); err != nil {
+		s.log.Warn("closing the stored sessions", "error", err)
+	}
+	if s.core.Close == nil {
+		return
+	}
+	if err := s.core.Close(ctx); err != nil {
+		s.log.Warn("closing", "error", err)
+	}
 }
 
 // finishQueued lets the requests that were read be accepted before everything is aborted.

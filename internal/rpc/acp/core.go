@@ -204,6 +204,7 @@ func (c *core) open(mcp map[string]config.MCP) error {
 	if err != nil {
 		return agentapi.WireError(fmt.Errorf("starting: %w", err))
 	}
+	built.Host.Join()
 	built.Workspace.SetEncoding(workspace.UTF8)
 	built.Workspace.SetRoots(init.Roots)
 	c.api.Open(built)
