@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { fixPrompt, selectionPrompts, type FixTarget } from './actions';
 import type { Asks } from './asks';
 import type { Checkpoints } from './checkpoints';
+import type { Choices, Span } from './choices';
 import type { Daemon } from './client';
 import type { Surroundings } from './context';
 import { diagnosticsOf } from './editor';
@@ -29,6 +30,7 @@ export interface Parts {
   trace: vscode.OutputChannel;
   sessions: SessionList;
   pickers: Pickers;
+  choices: Choices;
   checkpoints: Checkpoints;
 }
 
@@ -67,6 +69,8 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.selectModel': guarded(() => pickers.model()),
     'agentLsp.selectMode': guarded(() => pickers.mode()),
     'agentLsp.selectEditPolicy': guarded(() => pickers.policy()),
+    'agentLsp.applyEditsFirst': guarded((span: Span) => parts.choices.set({ editPolicy: 'review' }, span)),
+    'agentLsp.keepAsking': guarded(() => parts.choices.keepAsking()),
     'agentLsp.selectPermissions': guarded(() => pickers.permissions()),
     'agentLsp.fixDiagnostic': guarded((target?: FixTarget) => fixDiagnostic(parts, target)),
     'agentLsp.addSelection': guarded(() => addSelection(parts)),

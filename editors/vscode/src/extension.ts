@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { AgentActions } from './actions';
 import { Asks } from './asks';
 import { Checkpoints } from './checkpoints';
+import { Choices } from './choices';
 import { Daemon } from './client';
 import { commandTable, type Parts } from './commands';
 import { Surroundings } from './context';
@@ -54,9 +55,10 @@ export function activate(context: vscode.ExtensionContext): void {
   review = new ReviewCommands(proposals, sides, threads);
   const surroundings = new Surroundings(daemon);
   const panel = new Panel(context.extensionUri, (message) => bridge.receive(message));
+  const choices = new Choices(session, context.globalState);
   const parts: Parts = {
-    daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace, sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session),
-    checkpoints: new Checkpoints(daemon, session),
+    daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace, sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session, choices),
+    choices, checkpoints: new Checkpoints(daemon, session),
   };
   const bridge = connectPanel(parts);
   context.subscriptions.push(

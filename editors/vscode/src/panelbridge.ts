@@ -18,7 +18,11 @@ export interface Bridge extends vscode.Disposable {
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
   const changes = new Changes(parts.proposals);
-  const state = () => panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId), changes: changes.summary(session.sessionId, session.busy) } });
+  const state = () => {
+    const bar = changes.summary(session.sessionId, session.busy);
+    const offersReview = bar?.kind === 'proposed' && parts.choices.offersReview();
+    panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId), changes: bar, offersReview } });
+  };
   const keepTurn = () => {
     changes.forget();
     state();

@@ -1,9 +1,10 @@
-// Choosing model, mode, edit policy and permissions of the session.
+// Choosing model, mode, edit policy and permissions.
 import * as vscode from 'vscode';
+import type { Choices } from './choices';
 import type { Daemon } from './client';
 import type { Config } from './protocol';
 import type { SessionControl } from './session';
-import { policyWords, profileWords } from './text';
+import { modelFacts, policyWords, profileWords } from './text';
 
 const policies: [NonNullable<Config['editPolicy']>, string][] = [
   ['ask', 'You decide on each hunk before it is applied'],
@@ -20,17 +21,16 @@ const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
 ];
 
 export class Pickers {
-  constructor(private readonly daemon: Daemon, private readonly session: SessionControl) {}
+  constructor(private readonly daemon: Daemon, private readonly session: SessionControl, private readonly choices: Choices) {}
 
   async model(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
-    const facts = (m: (typeof models)[number]) => [m.contextWindow && `${m.contextWindow.toLocaleString()} tokens`, m.vision && 'images'].filter(Boolean).join(', ');
-    const items = marked(models.map((m) => ({ label: m.id, description: facts(m) })), this.session.effective.model);
+    const items = marked(models.map((m) => ({ label: m.id, description: modelFacts(m) })), this.session.effective.model);
     const choice = await vscode.window.showQuickPick([...items, { label: '$(edit) Another model…', description: '' }], { title: 'Model' });
     if (!choice) return;
     const other = choice.label.startsWith('$(edit)');
     const model = other ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: this.session.effective.model }) : choice.label;
-    if (model) await this.session.configure({ model });
+    if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
 
   /** Looks for a model: what is configured, else a local server on its usual port. The walkthrough marks its step by what is found. */
@@ -47,20 +47,20 @@ export class Pickers {
     await this.session.ensure();
     const modes = Object.entries(this.session.effective.modes ?? {}).map(([label, mode]) => ({ label, description: mode.description }));
     const builtin = modes.some(({ label }) => label === 'plan') ? [] : [{ label: 'plan', description: 'Reads and plans; changes nothing until you approve the plan' }];
-    const choice = await vscode.window.showQuickPick(marked([{ label: 'default', description: 'No mode' }, ...builtin, ...modes], this.session.effective.mode || 'default'), { title: 'Mode' });
+    const choice = await vscode.window.showQuickPick(marked([{ label: 'default', description: 'No mode' }, ...builtin, ...modes], this.session.effective.mode || 'default'), { title: 'Mode of this session' });
     if (choice) await this.session.configure({ mode: choice.label === 'default' ? '' : choice.label });
   }
 
   async policy(): Promise<void> {
     const now = this.session.effective.editPolicy;
     const editPolicy = await this.choose('What happens with edits', policies, policyWords, now);
-    if (editPolicy) await this.session.configure({ editPolicy });
+    if (editPolicy) await this.choices.apply({ editPolicy }, `Edits: ${policyWords[editPolicy]}`);
   }
 
   async permissions(): Promise<void> {
     const now = this.session.effective.permissions?.profile;
     const profile = await this.choose('What commands may do', profiles, profileWords, now);
-    if (profile) await this.session.configure({ permissions: { profile } });
+    if (profile) await this.choices.apply({ permissions: { profile } }, `Commands: ${profileWords[profile]}`);
   }
 
   private async choose<V extends string>(

@@ -66,7 +66,7 @@ export class SessionControl implements vscode.Disposable {
   }
 
   /** What the panel's frame shows of the session itself. */
-  view(): Omit<PanelState, 'discards' | 'changes'> {
+  view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview'> {
     const c = this.config;
     return {
       sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,

@@ -1,4 +1,5 @@
 // Words for the user.
+import type { Model } from './protocol';
 
 /** What happens with edits, by the value of the setting. */
 export const policyWords: Record<string, string> = {
@@ -13,6 +14,12 @@ export const policyWords: Record<string, string> = {
 export const profileWords: Record<string, string> = {
   readOnly: 'read-only', ask: 'ask', workspace: 'in the sandbox', trust: 'all allowed',
 };
+
+/** What a list of models says of one: its context window, its price, and what it can read. */
+export function modelFacts({ contextWindow, cost, vision }: Pick<Model, 'contextWindow' | 'cost' | 'vision'>): string {
+  const price = cost && `$${cost.input} in, $${cost.output} out per million`;
+  return [contextWindow && `${contextWindow.toLocaleString('en')} tokens`, price, vision && 'images'].filter(Boolean).join(', ');
+}
 
 /** A number with its noun. */
 export function counted(count: number, thing: string): string {

@@ -1,5 +1,6 @@
 // The steps of the end-to-end test. Each stands for itself: it begins with no editors, in a folder and a session of its own.
 // A group has a fresh workbench: a server, a user and an extension installed anew. THEME names another theme than the editor's own.
+import { choiceSteps } from './steps/choices.mjs';
 import { conversationSteps } from './steps/conversation.mjs';
 import { detailSteps } from './steps/details.mjs';
 import { looksSteps } from './steps/looks.mjs';
@@ -19,5 +20,5 @@ export const groups = [
   { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
   { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
   { ...withoutBinary, settings, steps: withoutBinarySteps },
-  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
+  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...choiceSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
 ];

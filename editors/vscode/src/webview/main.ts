@@ -1,6 +1,6 @@
 // The panel's page: takes messages of the extension, draws them, sends back what the user does.
 import { Announcer } from './announce';
-import { drawChanges } from './changes';
+import { drawChanges, drawOffer } from './changes';
 import { Composer, type ComposerState } from './composer';
 import { Confirm } from './confirm';
 import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
@@ -47,6 +47,7 @@ const asks = h('div', { class: 'asks' });
 const queue = h('div', { class: 'queue' });
 const jobs = h('div', { class: 'jobs' });
 const changes = h('div', { class: 'changes', role: 'group', 'aria-label': 'Changes' });
+const offer = h('div', { class: 'offer', role: 'group', 'aria-label': 'What happens to edits' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
 const foot = h('div', { class: 'foot' }, pickers);
@@ -61,7 +62,7 @@ const welcome = h(
   button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
 );
 
-document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, changes, composer.element, foot, announcer.polite, announcer.assertive);
+document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, offer, changes, composer.element, foot, announcer.polite, announcer.assertive);
 keepFocus(() => composer.focus());
 
 function drawState(state: PanelState): void {
@@ -76,6 +77,8 @@ function drawState(state: PanelState): void {
   drawWhenChanged(problem, [state.problem, state.daemon], () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons(state.daemon))] : []));
   changes.hidden = !state.changes;
   drawWhenChanged(changes, [state.sessionId, state.changes], () => (state.changes ? drawChanges(state.changes, state.sessionId ?? '', send) : []));
+  offer.hidden = !state.offersReview;
+  drawWhenChanged(offer, [state.offersReview], () => (state.offersReview ? drawOffer(send) : []));
   discards = state.discards;
   composer.setBusy(state.status === 'running' || state.status === 'awaiting');
   dropOldConfirm();

@@ -26,6 +26,8 @@ export interface PanelState {
   /** Undecided changes of this session that a stop would discard. */
   discards: number;
   changes?: ChangesBar;
+  /** Whether to offer that edits are applied first and reviewed after. */
+  offersReview: boolean;
 }
 
 /** The changes of a session: proposed and waiting, applied and waiting, or those of the last turn, decided. */

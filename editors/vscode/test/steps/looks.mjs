@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, talk, trust } from './model.mjs';
+import { bash, call, edit, edits, lens, onlyThisSession, openCalc, talk, trust } from './model.mjs';
 import { inThemes } from './themes.mjs';
 import { findings } from './panel.mjs';
 
@@ -231,6 +231,7 @@ async function pickersInOneLine(d) {
   await d.click(bottom.filter({ hasText: 'Model' }));
   await d.choose('Another model…');
   await d.answer('a-model-with-a-rather-long-name');
+  await onlyThisSession(d);
   await bottom.filter({ hasText: 'a-model-with' }).waitFor();
   const look = () => bottom.evaluateAll((all) => all.map((b) => ({ text: b.textContent, top: b.offsetTop, cut: b.scrollWidth > b.clientWidth })));
   const [model, edits, commands] = await look();

@@ -18,10 +18,14 @@ export async function openCalc(d) {
   return d.at('calc.js');
 }
 
+/** What was chosen in a picker applies to the session alone. */
+export const onlyThisSession = (d) => d.choose('Only this session');
+
 /** The session's commands run without a question. */
 export async function trust(d) {
   await d.click(d.panel.locator('.picker', { hasText: 'Commands' }));
   await d.choose('all allowed');
+  await onlyThisSession(d);
   await d.panel.locator('.picker', { hasText: 'Commands: all allowed' }).waitFor();
 }
 
@@ -29,6 +33,7 @@ export async function trust(d) {
 export async function editPolicy(d, policy) {
   await d.click(d.panel.locator('.picker', { hasText: 'Edits' }));
   await d.choose(policy);
+  await onlyThisSession(d);
   await d.panel.locator('.picker', { hasText: `Edits: ${policy}` }).waitFor();
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edits, lens, openCalc, pendingHunks, talk, trust } from './model.mjs';
+import { bash, call, edits, lens, onlyThisSession, openCalc, pendingHunks, talk, trust } from './model.mjs';
 
 /** Said to a turn that runs: one message into it, one for after it. */
 async function steerAndQueue(d) {
@@ -130,6 +130,7 @@ async function byThePalette(d) {
   await d.agent('Choose Model');
   await d.choose('Another model…');
   await d.answer('a-third-one');
+  await onlyThisSession(d);
   await d.panel.locator('.picker', { hasText: 'a-third-one' }).waitFor();
   const before = d.daemon;
   await d.agent('Restart the Daemon');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { refusedHost, until } from '../workbench.mjs';
-import { bash, call, openCalc } from './model.mjs';
+import { bash, call, onlyThisSession, openCalc } from './model.mjs';
 import { inThemes } from './themes.mjs';
 
 const axe = fs.readFileSync(path.join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
@@ -138,9 +138,11 @@ async function pickers(d) {
   await d.click(d.panel.getByRole('button', { name: /^Model:/ }));
   await d.choose('Another model…');
   await d.answer('another-one');
+  await onlyThisSession(d);
   await d.panel.locator('.picker', { hasText: 'another-one' }).waitFor();
   await d.click(d.panel.getByRole('button', { name: /^Commands:/ }));
   await d.choose('read-only');
+  await onlyThisSession(d);
   await d.panel.locator('.picker', { hasText: 'Commands: read-only' }).waitFor();
   await d.prompt('go');
   await d.entry('assistantMessage', 'With another model').waitFor();

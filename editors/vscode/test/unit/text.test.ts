@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { counted, firstLine } from '../../src/text';
+import { counted, firstLine, modelFacts } from '../../src/text';
 import { argumentsText, sentence } from '../../src/webview/model';
 
 test('one thing, and several', () => {
@@ -24,4 +24,9 @@ test('arguments are read as they are, one a line', () => {
   assert.equal(argumentsText({ command: 'one\ntwo' }), 'one\ntwo');
   assert.equal(argumentsText({}), '');
   assert.equal(argumentsText([1]), '[\n  1\n]');
+});
+
+test('a model is listed with its window and its price', () => {
+  assert.equal(modelFacts({ contextWindow: 200_000, cost: { input: 3, output: 15 }, vision: true }), '200,000 tokens, $3 in, $15 out per million, images');
+  assert.equal(modelFacts({}), '');
 });

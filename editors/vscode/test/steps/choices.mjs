@@ -1,0 +1,62 @@
+// Steps: what the user chooses in a picker, for a session or as the default of new ones.
+import { edit, onlyThisSession, openCalc, pendingHunks } from './model.mjs';
+
+const picker = (d, words) => d.panel.locator('.picker', { hasText: words }).waitFor();
+const offer = (d) => d.panel.locator('.offer');
+const offered = (d, name) => offer(d).getByRole('button', { name });
+
+/** At the first edit that waits the panel offers to apply edits first: for the session, or as the default. */
+async function reviewOffered(d) {
+  const file = await openCalc(d);
+  await d.play(edit(file, 'a - b', 'a + b'), { text: 'One.' }, edit(file, 'return 1', 'return 0'), { text: 'Two.' }, edit(file, 'n + n', '2 * n'), { text: 'Three.' });
+  await d.prompt('first');
+  await pendingHunks(d, 1);
+  await offered(d, 'Make this my default').waitFor();
+  await d.shot('offer-light');
+  await d.click(offered(d, 'In this session'));
+  await picker(d, 'Edits: review after');
+  await offer(d).waitFor({ state: 'hidden' });
+  await d.agent('Accept All Changes');
+  await d.entry('assistantMessage', 'One.').waitFor();
+  await d.idle();
+  await d.newSession();
+  await picker(d, 'Edits: ask first'); // the choice was for the session alone
+  await d.prompt('second');
+  await pendingHunks(d, 1);
+  await d.click(offered(d, 'Make this my default'));
+  await picker(d, 'Edits: review after');
+  await d.agent('Accept All Changes');
+  await d.entry('assistantMessage', 'Two.').waitFor();
+  await d.idle();
+  await d.newSession();
+  await picker(d, 'Edits: review after');
+  await d.prompt('third');
+  await d.entry('assistantMessage', 'Three.').waitFor();
+  await d.bufferHas('2 * n');
+  await d.panel.locator('.changes').getByRole('button', { name: 'Keep all' }).waitFor();
+  await d.configure('agentLsp.editPolicy', null);
+}
+
+/** A choice that is made the default survives a new session; one for the session does not. */
+async function defaultsKept(d) {
+  await d.play({ text: 'Over.' });
+  const choose = async (words, label) => {
+    await d.click(d.panel.locator('.picker', { hasText: words }));
+    await d.choose(label);
+  };
+  await choose('Edits:', 'collect');
+  await onlyThisSession(d);
+  await picker(d, 'Edits: collect');
+  await choose('Commands:', 'in the sandbox');
+  await d.choose('Make this my default');
+  await picker(d, 'Commands: in the sandbox');
+  await d.newSession();
+  await picker(d, 'Commands: in the sandbox');
+  await picker(d, 'Edits: ask first');
+  await d.configure('agentLsp.permissions', null);
+}
+
+export const choiceSteps = [
+  ['review is offered at the first edit', reviewOffered],
+  ['a choice is for the session or the default', defaultsKept],
+];
