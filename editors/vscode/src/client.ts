@@ -7,6 +7,7 @@ import type { ServerCapabilities } from 'vscode-languageclient';
 import { LanguageClient, RevealOutputChannelOn, State, type LanguageClientOptions, type StaticFeature } from 'vscode-languageclient/node';
 import { applyExactly } from './apply';
 import { findBinary, type Found } from './bootstrap';
+import type { DemoFolder } from './demo';
 import type { Config, Notifications, Requests, ServerRequests } from './protocol';
 
 export type NotificationEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
@@ -52,6 +53,8 @@ export class Daemon implements vscode.Disposable {
   readonly onRestarted = this.restarted.event;
   state: DaemonState = 'stopped';
   pid: number | undefined;
+  /** Set while the demo is played: the next daemon knows its folder alone, and none of the user's settings. */
+  demo: DemoFolder | undefined;
 
   constructor(private readonly around: Surroundings) {}
 
@@ -95,7 +98,11 @@ export class Daemon implements vscode.Disposable {
   /** Tells the daemon that settings changed. Nothing is started for it. */
   async configure(): Promise<void> {
     if (this.state !== 'running') return;
-    await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: { agentLsp: this.around.settings() } });
+    await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: { agentLsp: this.settings() } });
+  }
+
+  private settings(): { userSettings: Config } & Config {
+    return this.demo ? { userSettings: {} } : this.around.settings();
   }
 
   dispose(): void {
@@ -154,8 +161,8 @@ export class Daemon implements vscode.Disposable {
     const args = vscode.workspace.getConfiguration('agentLsp').get<string[]>('server.args', []);
     this.around.output.info(`starting ${found.file} (${found.source}) ${args.join(' ')}`);
     const child = spawn(found.file, ['serve', ...args], {
-      cwd: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? os.homedir(),
-      env: { ...process.env, ...(await this.around.environment()) },
+      cwd: this.demo?.folder ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? os.homedir(),
+      env: { ...process.env, ...(this.demo?.environment ?? (await this.around.environment())) },
       stdio: 'pipe',
     });
     this.pid = child.pid;
@@ -169,7 +176,7 @@ export class Daemon implements vscode.Disposable {
       outputChannel: this.around.output,
       traceOutputChannel: this.around.trace,
       revealOutputChannelOn: RevealOutputChannelOn.Never, // what fails while the daemon goes and comes is for the log; what the user has to know, the panel tells
-      initializationOptions: () => this.around.settings(),
+      initializationOptions: () => this.settings(),
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
       middleware: {
@@ -192,6 +199,11 @@ export class Daemon implements vscode.Disposable {
         };
         delete capabilities.window?.workDoneProgress;
         delete (capabilities.workspace as { textDocumentContent?: unknown } | undefined)?.textDocumentContent;
+      },
+      fillInitializeParams: (params) => {
+        if (!this.demo) return;
+        const uri = vscode.Uri.file(this.demo.folder).toString();
+        Object.assign(params, { rootUri: uri, rootPath: this.demo.folder, workspaceFolders: [{ uri, name: 'demo' }] });
       },
       preInitialize: (capabilities: ServerCapabilities) => {
         delete capabilities.executeCommandProvider;

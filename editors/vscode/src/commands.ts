@@ -6,6 +6,7 @@ import type { Checkpoints } from './checkpoints';
 import type { Choices, Span } from './choices';
 import type { Daemon } from './client';
 import type { Surroundings } from './context';
+import type { Demo } from './demo';
 import { diagnosticsOf } from './editor';
 import type { Panel } from './panel';
 import type { Pickers } from './pickers';
@@ -31,6 +32,7 @@ export interface Parts {
   sessions: SessionList;
   pickers: Pickers;
   choices: Choices;
+  demo: Demo;
   checkpoints: Checkpoints;
 }
 
@@ -78,7 +80,9 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.setApiKey': guarded(() => parts.secrets.ask().then((changed) => (changed && parts.daemon.state === 'running' ? parts.daemon.restart() : undefined))),
     'agentLsp.openSettings': () => vscode.commands.executeCommand('workbench.action.openSettings', '@ext:agent-lsp.agent-lsp'),
     'agentLsp.walkthrough': () => vscode.commands.executeCommand('workbench.action.openWalkthrough', 'agent-lsp.agent-lsp#agentLsp.start'),
-    'agentLsp.demo': guarded(() => demo(parts)),
+    'agentLsp.tryDemo': guarded(() => parts.demo.start()),
+    'agentLsp.endDemo': guarded(() => parts.demo.end()),
+    'agentLsp.demo': guarded(() => demoInTerminal(parts)),
     'agentLsp.restartServer': guarded(() => parts.daemon.restart()),
     'agentLsp.showLog': () => parts.output.show(true),
     'agentLsp.showTrace': () => showTrace(parts),
@@ -174,7 +178,7 @@ async function showTrace({ trace }: Parts): Promise<void> {
 }
 
 /** The demo needs no key: the daemon's own, in a terminal. A shell stands around it: VS Code takes a terminal away when its program ends well, and the end could not be read. */
-async function demo({ daemon }: Parts): Promise<void> {
+async function demoInTerminal({ daemon }: Parts): Promise<void> {
   const file = daemon.locate();
   const shell = process.platform === 'win32'
     ? { shellPath: process.env.ComSpec ?? 'cmd.exe', shellArgs: `/d /k ""${file}" demo"` }

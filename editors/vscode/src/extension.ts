@@ -7,6 +7,7 @@ import { Choices } from './choices';
 import { Daemon } from './client';
 import { commandTable, type Parts } from './commands';
 import { Surroundings } from './context';
+import { Demo } from './demo';
 import * as editor from './editor';
 import { Panel } from './panel';
 import { connectPanel } from './panelbridge';
@@ -56,9 +57,10 @@ export function activate(context: vscode.ExtensionContext): void {
   const surroundings = new Surroundings(daemon);
   const panel = new Panel(context.extensionUri, (message) => bridge.receive(message));
   const choices = new Choices(session, context.globalState);
+  const demo = new Demo(context.asAbsolutePath('media/demo'), daemon, session, proposals, panel);
   const parts: Parts = {
     daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace, sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session, choices),
-    choices, checkpoints: new Checkpoints(daemon, session),
+    choices, demo, checkpoints: new Checkpoints(daemon, session),
   };
   const bridge = connectPanel(parts);
   context.subscriptions.push(

@@ -20,7 +20,7 @@ export function connectPanel(parts: Parts): Bridge {
   const changes = new Changes(parts.proposals);
   const state = () => {
     const bar = changes.summary(session.sessionId, session.busy);
-    const offersReview = bar?.kind === 'proposed' && parts.choices.offersReview();
+    const offersReview = bar?.kind === 'proposed' && !parts.daemon.demo && parts.choices.offersReview();
     panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId), changes: bar, offersReview } });
   };
   const keepTurn = () => {

@@ -14,6 +14,8 @@ export class SessionControl implements vscode.Disposable {
   private session: Partial<Session> = {};
   private config: Config = {};
   private turn: string | undefined;
+  /** The folder of the demo while it is played. */
+  private sample: vscode.Uri | undefined;
   private problem: string | undefined;
   /** Completed top-level items in order, by id alone: where a fork can be made. */
   private items: string[] = [];
@@ -70,9 +72,17 @@ export class SessionControl implements vscode.Disposable {
     const c = this.config;
     return {
       sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,
-      problem: this.problem, model: c.model ?? '', mode: c.mode ?? '', policy: c.editPolicy ?? '', profile: c.permissions?.profile ?? '',
+      problem: this.problem, isDemo: this.sample !== undefined, model: c.model ?? '', mode: c.mode ?? '', policy: c.editPolicy ?? '', profile: c.permissions?.profile ?? '',
       queue: this.queue, usage: this.session.usage, contextTokens: this.session.contextTokens, contextWindow: this.session.contextWindow,
     };
+  }
+
+  /** Leaves the window's session for one in a sample folder, or returns to it. The daemon is then restarted. */
+  detour(sample: vscode.Uri | undefined): void {
+    this.sample = sample;
+    this.id = sample ? undefined : this.state.get<string>(memento);
+    this.session = {};
+    this.turn = undefined;
   }
 
   /** The session's id; one is made where there is none. */
@@ -129,8 +139,8 @@ export class SessionControl implements vscode.Disposable {
 
   private async make(): Promise<string> {
     const cwd = vscode.window.activeTextEditor && vscode.workspace.getWorkspaceFolder(vscode.window.activeTextEditor.document.uri);
-    const folder = cwd ?? vscode.workspace.workspaceFolders?.[0];
-    const { sessionId, config } = await this.daemon.request('agent/session/new', folder ? { cwd: folder.uri.toString() } : {});
+    const folder = this.sample ?? (cwd ?? vscode.workspace.workspaceFolders?.[0])?.uri;
+    const { sessionId, config } = await this.daemon.request('agent/session/new', folder ? { cwd: folder.toString() } : {});
     await this.point(sessionId);
     this.turn = undefined;
     this.forget();
@@ -215,7 +225,7 @@ export class SessionControl implements vscode.Disposable {
 
   private async point(sessionId: string | undefined): Promise<void> {
     this.id = sessionId;
-    await this.state.update(memento, sessionId);
+    if (!this.sample) await this.state.update(memento, sessionId);
   }
 
   private take(event: NotificationEvent): void {

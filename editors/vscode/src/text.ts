@@ -21,6 +21,11 @@ export function modelFacts({ contextWindow, cost, vision }: Pick<Model, 'context
   return [contextWindow && `${contextWindow.toLocaleString('en')} tokens`, price, vision && 'images'].filter(Boolean).join(', ');
 }
 
+/** Text of a program for a label: the editor draws `$(name)` as an icon and shows any other backslash as it is. */
+export function withoutIcons(text: string): string {
+  return text.replace(/\$\([A-Za-z0-9-]+(?:~[A-Za-z]+)?\)/g, '\\$&');
+}
+
 /** A number with its noun. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;

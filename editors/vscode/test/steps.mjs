@@ -2,6 +2,7 @@
 // A group has a fresh workbench: a server, a user and an extension installed anew. THEME names another theme than the editor's own.
 import { choiceSteps } from './steps/choices.mjs';
 import { conversationSteps } from './steps/conversation.mjs';
+import { demoSteps } from './steps/demo.mjs';
 import { detailSteps } from './steps/details.mjs';
 import { looksSteps } from './steps/looks.mjs';
 import { newUser, newUserByKeyboard, newUserByMouse } from './steps/newuser.mjs';
@@ -20,5 +21,5 @@ export const groups = [
   { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
   { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
   { ...withoutBinary, settings, steps: withoutBinarySteps },
-  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...choiceSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
+  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...choiceSteps, ...demoSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
 ];

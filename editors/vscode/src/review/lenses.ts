@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import { missingOf, rowOf } from './missing';
+import { withoutIcons } from '../text';
 import type { PendingHunk, Proposals } from './proposals';
 import type { HunkRef } from './threads';
 
@@ -78,6 +79,6 @@ function text(pending: PendingHunk, lineCount: number, starts: Set<number>): vsc
   const range = rangeOf(pending);
   const below = linesOf(range).end.line + 1;
   const isBelow = pending.file.placement === 'proposed' && !range.isEmpty && below < lineCount && !starts.has(below);
-  const title = row.replace(/\$\(/g, '\\$('); // text of a program is no icon
+  const title = withoutIcons(row);
   return [lens(isBelow ? below : range.start.line, title, 'agentLsp.showDiff', refOf(pending))];
 }

@@ -47,6 +47,7 @@ const asks = h('div', { class: 'asks' });
 const queue = h('div', { class: 'queue' });
 const jobs = h('div', { class: 'jobs' });
 const changes = h('div', { class: 'changes', role: 'group', 'aria-label': 'Changes' });
+const demo = h('div', { class: 'offer demo', role: 'group', 'aria-label': 'Demo', hidden: true }, h('span', { class: 'row' }, 'Demo: a scripted model in a sample folder.', button('End the demo', () => send({ type: 'command', command: 'agentLsp.endDemo', args: [] }), { class: 'small' })));
 const offer = h('div', { class: 'offer', role: 'group', 'aria-label': 'What happens to edits' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
@@ -58,11 +59,12 @@ const welcome = h(
   { class: 'welcome' },
   h('h2', {}, 'Ask for a change'),
   h('p', {}, 'The agent reads your files, unsaved changes included. Every edit is shown as a diff that you accept or reject, hunk by hunk.'),
+  button('Try the demo', () => send({ type: 'command', command: 'agentLsp.tryDemo', args: [] }), { class: 'link', title: 'A scripted model fixes a bug in a sample folder: no key, no network' }),
   button('First steps', () => send({ type: 'command', command: 'agentLsp.walkthrough', args: [] }), { class: 'link' }),
   button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
 );
 
-document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, offer, changes, composer.element, foot, announcer.polite, announcer.assertive);
+document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, demo, offer, changes, composer.element, foot, announcer.polite, announcer.assertive);
 keepFocus(() => composer.focus());
 
 function drawState(state: PanelState): void {
@@ -77,6 +79,7 @@ function drawState(state: PanelState): void {
   drawWhenChanged(problem, [state.problem, state.daemon], () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons(state.daemon))] : []));
   changes.hidden = !state.changes;
   drawWhenChanged(changes, [state.sessionId, state.changes], () => (state.changes ? drawChanges(state.changes, state.sessionId ?? '', send) : []));
+  demo.hidden = !state.isDemo;
   offer.hidden = !state.offersReview;
   drawWhenChanged(offer, [state.offersReview], () => (state.offersReview ? drawOffer(send) : []));
   discards = state.discards;

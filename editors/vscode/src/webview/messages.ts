@@ -15,6 +15,8 @@ export interface PanelState {
   status: string;
   daemon: string;
   problem?: string;
+  /** Whether the demo is played. */
+  isDemo: boolean;
   model: string;
   mode: string;
   policy: string;

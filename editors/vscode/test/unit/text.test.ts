@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { counted, firstLine, modelFacts } from '../../src/text';
+import { counted, firstLine, modelFacts, withoutIcons } from '../../src/text';
 import { argumentsText, sentence } from '../../src/webview/model';
 
 test('one thing, and several', () => {
@@ -29,4 +29,9 @@ test('arguments are read as they are, one a line', () => {
 test('a model is listed with its window and its price', () => {
   assert.equal(modelFacts({ contextWindow: 200_000, cost: { input: 3, output: 15 }, vision: true }), '200,000 tokens, $3 in, $15 out per million, images');
   assert.equal(modelFacts({}), '');
+});
+
+test('text of a program is no icon, and gets no backslash where the editor would see none', () => {
+  assert.equal(withoutIcons('a=$(pwd) b=$(sync~spin)'), 'a=\\$(pwd) b=\\$(sync~spin)');
+  assert.equal(withoutIcons('sum: $(sum "$@")'), 'sum: $(sum "$@")');
 });

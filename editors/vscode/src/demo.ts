@@ -1,0 +1,67 @@
+// The demo: a scripted model fixes a bug in a sample folder, in the real panel with real hunks.
+// It needs no key and no network. Its daemon has a state folder of its own and gets no settings.
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+import type { Daemon } from './client';
+import type { Panel } from './panel';
+import type { Proposals } from './review/proposals';
+import type { SessionControl } from './session';
+
+export const demoPrompt = 'The check fails. Find the cause and fix it.';
+const after = 'This was the demo: its model is a script that knows one task. *End the demo* above the input leads back to your own session.';
+/** How many further prompts the script answers. */
+const spare = 50;
+
+export interface DemoFolder {
+  /** The sample. */
+  folder: string;
+  /** Environment of the daemon. */
+  environment: Record<string, string>;
+}
+
+/** Copies the sample into a new temporary folder, and writes the script of the model. */
+export function unpackDemo(media: string): DemoFolder {
+  const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-demo-')));
+  const [folder, state, script] = ['demo', 'state', 'model.jsonl'].map((name) => path.join(dir, name)) as [string, string, string];
+  for (const made of [folder, state]) fs.mkdirSync(made);
+  for (const name of ['stats.sh', 'check.sh']) fs.copyFileSync(path.join(media, name), path.join(folder, name));
+  const replies = fs.readFileSync(path.join(media, 'model.jsonl'), 'utf8');
+  fs.writeFileSync(script, replies + `${JSON.stringify({ text: after })}\n`.repeat(spare));
+  return { folder, environment: { AGENT_LSP_SCRIPT: script, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state } };
+}
+
+export class Demo {
+  constructor(
+    private readonly media: string,
+    private readonly daemon: Daemon,
+    private readonly session: SessionControl,
+    private readonly proposals: Proposals,
+    private readonly panel: Panel,
+  ) {}
+
+  /** Plays the demo in place of the user's session, which is shown again afterwards. */
+  async start(): Promise<void> {
+    if (this.session.busy || this.proposals.files().length > 0) {
+      return void vscode.window.showInformationMessage('Wait for the turn to end and decide on its changes. Then try the demo again.');
+    }
+    const demo = unpackDemo(this.media);
+    await vscode.window.showTextDocument(vscode.Uri.file(path.join(demo.folder, 'stats.sh')), { preview: false });
+    await this.panel.reveal(true);
+    this.session.detour(vscode.Uri.file(demo.folder));
+    this.daemon.demo = demo;
+    await this.daemon.restart();
+    await this.session.prompt(demoPrompt);
+  }
+
+  /** Returns to the user's session. What is left undecided in the sample goes with the demo. */
+  async end(): Promise<void> {
+    if (!this.daemon.demo) return;
+    await this.session.abort();
+    this.session.detour(undefined);
+    this.daemon.demo = undefined;
+    await this.daemon.restart();
+    await this.session.ensure();
+  }
+}
