@@ -2,13 +2,14 @@
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import type { Checkpoint } from './protocol';
+import type { Restored } from './webview/messages';
 import type { SessionControl } from './session';
 import { counted } from './text';
 
 export class Checkpoints {
   /** What the last restore can be undone with. */
   private redoId: string | undefined;
-  private readonly restored = new vscode.EventEmitter<void>();
+  private readonly restored = new vscode.EventEmitter<Restored>();
   /** Fires after files were put back. */
   readonly onRestored = this.restored.event;
 
@@ -25,21 +26,22 @@ export class Checkpoints {
     if (!id) return;
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
-    this.restored.fire();
     const left = result.conflicts.map((c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`);
     const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
+    this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
     if (choice) await this.redo();
   }
 
-  /** Undoes the last restore. */
-  async redo(): Promise<void> {
-    const id = this.redoId;
+  /** Undoes a restore: the last one, if none is named. */
+  async redo(undoCheckpointId?: string): Promise<void> {
+    const id = undoCheckpointId ?? this.redoId;
     if (!id) return void vscode.window.setStatusBarMessage('Nothing was restored.', 4000);
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
-    this.restored.fire();
-    vscode.window.setStatusBarMessage(`Restore undone: ${counted(result.changes.length, 'file')}.`, 5000);
+    const text = `Restore undone: ${counted(result.changes.length, 'file')} brought back.`;
+    this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
+    vscode.window.setStatusBarMessage(text, 5000);
   }
 
   async diff(checkpointId?: string): Promise<void> {

@@ -65,7 +65,7 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.review': guarded((of?: never) => review.review(of)),
     'agentLsp.showDiff': guarded((target?: never) => review.showDiff(target)),
     'agentLsp.restoreCheckpoint': guarded((id?: string) => checkpoints.restore(id)),
-    'agentLsp.redoRestore': guarded(() => checkpoints.redo()),
+    'agentLsp.redoRestore': guarded((id?: string) => checkpoints.redo(id)),
     'agentLsp.diffCheckpoint': guarded((id?: string) => checkpoints.diff(id)),
     'agentLsp.compact': guarded((instructions?: string) => compact(parts, instructions)),
     'agentLsp.selectModel': guarded(() => pickers.model()),

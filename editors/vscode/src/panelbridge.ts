@@ -4,7 +4,7 @@ import type { Parts } from './commands';
 import { stop } from './stop';
 import { Changes } from './changes';
 import type { Checkpoint, ContentBlock } from './protocol';
-import type { FromPanel } from './webview/messages';
+import type { FromPanel, Restored } from './webview/messages';
 
 /** Commands that the panel may run. */
 const allowed = /^agentLsp\.[A-Za-z]+$/;
@@ -18,6 +18,9 @@ export interface Bridge extends vscode.Disposable {
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
   const changes = new Changes(parts.proposals);
+  /** Restores since the last turn of a session: they are no part of its replay. */
+  let restores: Restored[] = [];
+  let restoresOf: string | undefined;
   const state = () => {
     const bar = changes.summary(session.sessionId, session.busy);
     const offersReview = bar?.kind === 'proposed' && !parts.daemon.demo && parts.choices.offersReview();
@@ -36,9 +39,16 @@ export function connectPanel(parts: Parts): Bridge {
       changes.forget();
       panel.post({ type: 'reset' });
     }),
-    parts.checkpoints.onRestored(keepTurn),
+    parts.checkpoints.onRestored((restored) => {
+      keepTurn();
+      if (restoresOf !== session.sessionId) restores = [];
+      restoresOf = session.sessionId;
+      restores.push(restored);
+      panel.post({ type: 'restored', restored });
+    }),
     session.onLoaded((sessionId) => {
       waiting();
+      if (restoresOf === sessionId) for (const restored of restores) panel.post({ type: 'restored', restored });
       void session.guard(complete(parts, sessionId));
     }),
     session.onEvent((event) => {
@@ -51,7 +61,10 @@ export function connectPanel(parts: Parts): Bridge {
           state();
         });
       }
-      if (event.method === 'agent/turn/started' && !event.params.replay) changes.forget();
+      if (event.method === 'agent/turn/started' && !event.params.replay) {
+        changes.forget();
+        restores = [];
+      }
     }),
     parts.daemon.onRestarted(() => void session.guard(session.ensure().then(() => parts.proposals.refresh()))),
     parts.daemon.onState((now) => now === 'running' || asks.clear()),

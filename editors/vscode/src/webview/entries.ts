@@ -25,6 +25,7 @@ export function drawEntry(entry: Entry, into: HTMLElement, context: Context): vo
   if (entry.kind === 'turn') return drawTurn(entry, into, context);
   if (entry.kind === 'retry') return drawRetry(entry, into);
   if (entry.kind === 'compaction') return into.replaceChildren(h('div', { class: 'note' }, entry.note ?? ''));
+  if (entry.kind === 'restore') return drawRestore(entry, into, context);
   const item = entry.item;
   if (!item) return;
   into.dataset.status = item.status ?? '';
@@ -163,6 +164,12 @@ function planList(entries: PlanEntry[]): HTMLElement {
 
 function drawNotice(item: Item, into: HTMLElement): void {
   into.replaceChildren(h('div', { class: `note ${item.level ?? 'info'}`, role: item.level === 'error' ? 'alert' : 'note' }, item.text ?? ''));
+}
+
+/** Files were put back. Each restore has its own undo, also after others. */
+function drawRestore({ note, undoCheckpointId }: Entry, into: HTMLElement, { send }: Context): void {
+  const undo = () => send({ type: 'command', command: 'agentLsp.redoRestore', args: [undoCheckpointId] });
+  into.replaceChildren(h('div', { class: 'note', role: 'status' }, `${note ?? ''} `, button('Undo', undo, { class: 'small', 'aria-label': `Undo: ${note ?? ''}` })));
 }
 
 function drawRetry({ retry }: Entry, into: HTMLElement): void {

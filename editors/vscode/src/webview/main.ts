@@ -152,6 +152,8 @@ function receive(message: ToPanel): void {
       return transcript.redraw();
     case 'jobs':
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
+    case 'restored':
+      return transcript.changed(conversation.takeRestore(message.restored));
     case 'proposal':
       return transcript.changed(conversation.takeProposal(message.proposal));
     case 'completions':

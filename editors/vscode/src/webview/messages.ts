@@ -54,6 +54,12 @@ export interface Completion {
   block?: ContentBlock;
 }
 
+/** A restore, or the undo of one, and what it is undone with. */
+export interface Restored {
+  undoCheckpointId: string;
+  text: string;
+}
+
 export type ToPanel =
   | { type: 'reset' }
   | { type: 'loaded' }
@@ -63,6 +69,7 @@ export type ToPanel =
   | { type: 'checkpoints'; checkpoints: Checkpoint[] }
   | { type: 'jobs'; jobs: Job[] }
   | { type: 'proposal'; proposal: Proposal }
+  | { type: 'restored'; restored: Restored }
   | { type: 'completions'; query: string; items: Completion[] }
   | { type: 'insert'; text: string; blocks: ContentBlock[] }
   | { type: 'focus' }

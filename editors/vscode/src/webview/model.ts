@@ -1,11 +1,11 @@
 // The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same twice changes nothing.
 import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
-import type { AgentEvent } from './messages';
+import type { AgentEvent, Restored } from './messages';
 
 /** One thing in the conversation. */
 export interface Entry {
   id: string;
-  kind: 'item' | 'turn' | 'retry' | 'compaction';
+  kind: 'item' | 'turn' | 'retry' | 'compaction' | 'restore';
   turnId?: string;
   item?: Item;
   /** Streamed text so far: of a message, of reasoning, or a tool's live output. */
@@ -17,6 +17,8 @@ export interface Entry {
   turn?: Turn;
   retry?: RetryScheduled;
   note?: string;
+  /** What a restore is undone with. */
+  undoCheckpointId?: string;
 }
 
 /** Bytes of a tool's live output that are kept; the end counts. */
@@ -78,6 +80,10 @@ export class Conversation {
     const cleared = this.dropRetry(turnId);
     if (known) return [item.itemId, ...cleared];
     return [...this.add(entry), ...cleared];
+  }
+
+  takeRestore({ undoCheckpointId, text }: Restored): string[] {
+    return this.add({ ...blank(`restore-${undoCheckpointId}`, 'restore'), note: text, undoCheckpointId, done: true });
   }
 
   /** Keeps the newest version of a proposal. Returns the edit that it belongs to. */

@@ -209,6 +209,16 @@ async function restoreAndRedo(d) {
   await d.click(d.entry('userMessage', 'mend add').getByRole('button', { name: 'Restore' }));
   await d.bufferHas('return a - b;');
   await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  const undo = (text) => d.entry('restore', text).getByRole('button', { name: 'Undo' });
+  await d.shot('restored');
+  await d.click(undo('1 file put back'));
+  await d.bufferHas('return a + b;');
+  await d.click(undo('1 file brought back'));
+  await d.bufferHas('return a - b;');
+  await until('each restore has its entry', async () => (await d.entry('restore').count()) === 3);
+  await d.command('workbench.action.webview.reloadWebviewAction');
+  await d.entry('assistantMessage', 'Mended').waitFor();
+  await until('the entries are there after a reload of the panel', async () => (await d.entry('restore').count()) === 3);
   await d.agent('Undo the Last Restore');
   await d.bufferHas('return a + b;');
 }
