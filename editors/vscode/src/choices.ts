@@ -15,7 +15,7 @@ export class Choices {
   async apply(choice: Choice, name: string): Promise<void> {
     const rows: (vscode.QuickPickItem & { span: Span })[] = [
       { label: 'Only this session', span: 'session' },
-      { label: 'Make this my default', description: isSetByWorkspace(choice) ? 'the settings of this workspace take precedence in it' : 'this session and new ones', span: 'default' },
+      { label: 'Make this my default', description: scopeOf(choice), span: 'default' },
     ];
     const row = await vscode.window.showQuickPick(rows, { title: name });
     if (row) await this.set(choice, row.span);
@@ -26,11 +26,11 @@ export class Choices {
     await this.session.configure(choice);
   }
 
-  /** Whether to offer that edits are applied first: until the user has chosen what happens to edits. */
+  /** Whether to offer that edits are applied first. The offer ends when the user chooses. */
   offersReview(): boolean {
     const policy = this.session.effective.editPolicy || 'ask';
-    const chosen = configuration().inspect('editPolicy')?.globalValue;
-    return policy === 'ask' && (chosen === undefined || chosen === null) && !this.state.get(kept, false);
+    const chosen = configuration().inspect('editPolicy')?.globalValue ?? null;
+    return policy === 'ask' && chosen === null && !this.state.get(kept, false);
   }
 
   async keepAsking(): Promise<void> {
@@ -40,18 +40,21 @@ export class Choices {
 
 const configuration = () => vscode.workspace.getConfiguration('agentLsp');
 
-function isSetByWorkspace(choice: Choice): boolean {
-  return Object.keys(choice).some((key) => {
+/** Where the default will take effect: the settings of a workspace take precedence over it. */
+function scopeOf(choice: Choice): string {
+  const isOverridden = Object.keys(choice).some((key) => {
     const found = configuration().inspect(key);
     return (found?.workspaceFolderValue ?? found?.workspaceValue ?? null) !== null;
   });
+  return isOverridden ? 'overridden by the workspace settings' : 'this session and new ones';
 }
 
-/** Writes the user's settings. Of the permissions only what was chosen is replaced. */
+/** Writes the user's settings. Other fields of the permissions keep their values. */
 async function saveDefault(choice: Choice): Promise<void> {
   for (const [key, value] of Object.entries(choice)) {
     const before = configuration().inspect<unknown>(key)?.globalValue;
     const isObject = typeof before === 'object' && before !== null && typeof value === 'object';
-    await configuration().update(key, isObject ? { ...before, ...value } : value, vscode.ConfigurationTarget.Global);
+    const merged = isObject ? { ...before, ...value } : value;
+    await configuration().update(key, merged, vscode.ConfigurationTarget.Global);
   }
 }

@@ -53,7 +53,7 @@ export class Daemon implements vscode.Disposable {
   readonly onRestarted = this.restarted.event;
   state: DaemonState = 'stopped';
   pid: number | undefined;
-  /** Set while the demo is played: the next daemon knows its folder alone, and none of the user's settings. */
+  /** Set while the demo is played. Its daemon knows this folder alone, and no settings. */
   demo: DemoFolder | undefined;
 
   constructor(private readonly around: Surroundings) {}
@@ -98,7 +98,8 @@ export class Daemon implements vscode.Disposable {
   /** Tells the daemon that settings changed. Nothing is started for it. */
   async configure(): Promise<void> {
     if (this.state !== 'running') return;
-    await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: { agentLsp: this.settings() } });
+    const settings = { agentLsp: this.settings() };
+    await this.client?.sendNotification('workspace/didChangeConfiguration', { settings });
   }
 
   private settings(): { userSettings: Config } & Config {
@@ -203,7 +204,8 @@ export class Daemon implements vscode.Disposable {
       fillInitializeParams: (params) => {
         if (!this.demo) return;
         const uri = vscode.Uri.file(this.demo.folder).toString();
-        Object.assign(params, { rootUri: uri, rootPath: this.demo.folder, workspaceFolders: [{ uri, name: 'demo' }] });
+        const workspaceFolders = [{ uri, name: 'demo' }];
+        Object.assign(params, { rootUri: uri, rootPath: this.demo.folder, workspaceFolders });
       },
       preInitialize: (capabilities: ServerCapabilities) => {
         delete capabilities.executeCommandProvider;

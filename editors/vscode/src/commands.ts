@@ -39,7 +39,7 @@ export interface Parts {
 type Run = (...args: never[]) => unknown;
 
 export function commandTable(parts: Parts): [string, Run][] {
-  const { session, review, panel, pickers, checkpoints, sessions } = parts;
+  const { session, review, panel, pickers, choices, checkpoints, sessions } = parts;
   const guarded = (run: (...args: never[]) => Promise<unknown>): Run => (...args) => tellFailure(parts, run(...args));
   const table: Record<string, Run> = {
     'agentLsp.prompt': guarded((text?: string) => promptCommand(parts, text)),
@@ -71,8 +71,8 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.selectModel': guarded(() => pickers.model()),
     'agentLsp.selectMode': guarded(() => pickers.mode()),
     'agentLsp.selectEditPolicy': guarded(() => pickers.policy()),
-    'agentLsp.applyEditsFirst': guarded((span: Span) => parts.choices.set({ editPolicy: 'review' }, span)),
-    'agentLsp.keepAsking': guarded(() => parts.choices.keepAsking()),
+    'agentLsp.applyEditsFirst': guarded((span: Span) => choices.set({ editPolicy: 'review' }, span)),
+    'agentLsp.keepAsking': guarded(() => choices.keepAsking()),
     'agentLsp.selectPermissions': guarded(() => pickers.permissions()),
     'agentLsp.fixDiagnostic': guarded((target?: FixTarget) => fixDiagnostic(parts, target)),
     'agentLsp.addSelection': guarded(() => addSelection(parts)),

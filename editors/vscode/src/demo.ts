@@ -10,7 +10,9 @@ import type { Proposals } from './review/proposals';
 import type { SessionControl } from './session';
 
 export const demoPrompt = 'The check fails. Find the cause and fix it.';
-const after = 'This was the demo: its model is a script that knows one task. *End the demo* above the input leads back to your own session.';
+const after =
+  'This was the demo: its model is a script that knows one task. ' +
+  '*End the demo* above the input leads back to your own session.';
 /** How many further prompts the script answers. */
 const spare = 50;
 
@@ -24,12 +26,17 @@ export interface DemoFolder {
 /** Copies the sample into a new temporary folder, and writes the script of the model. */
 export function unpackDemo(media: string): DemoFolder {
   const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-demo-')));
-  const [folder, state, script] = ['demo', 'state', 'model.jsonl'].map((name) => path.join(dir, name)) as [string, string, string];
+  const folder = path.join(dir, 'demo');
+  const state = path.join(dir, 'state');
+  const script = path.join(dir, 'model.jsonl');
   for (const made of [folder, state]) fs.mkdirSync(made);
-  for (const name of ['stats.sh', 'check.sh']) fs.copyFileSync(path.join(media, name), path.join(folder, name));
+  for (const name of ['stats.sh', 'check.sh']) {
+    fs.copyFileSync(path.join(media, name), path.join(folder, name));
+  }
   const replies = fs.readFileSync(path.join(media, 'model.jsonl'), 'utf8');
   fs.writeFileSync(script, replies + `${JSON.stringify({ text: after })}\n`.repeat(spare));
-  return { folder, environment: { AGENT_LSP_SCRIPT: script, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state } };
+  const environment = { AGENT_LSP_SCRIPT: script, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state };
+  return { folder, environment };
 }
 
 export class Demo {
@@ -44,10 +51,12 @@ export class Demo {
   /** Plays the demo in place of the user's session, which is shown again afterwards. */
   async start(): Promise<void> {
     if (this.session.busy || this.proposals.files().length > 0) {
-      return void vscode.window.showInformationMessage('Wait for the turn to end and decide on its changes. Then try the demo again.');
+      const text = 'Wait for the turn to end and decide on its changes. Then try the demo again.';
+      return void vscode.window.showInformationMessage(text);
     }
     const demo = unpackDemo(this.media);
-    await vscode.window.showTextDocument(vscode.Uri.file(path.join(demo.folder, 'stats.sh')), { preview: false });
+    const file = vscode.Uri.file(path.join(demo.folder, 'stats.sh'));
+    await vscode.window.showTextDocument(file, { preview: false });
     await this.panel.reveal(true);
     this.session.detour(vscode.Uri.file(demo.folder));
     this.daemon.demo = demo;

@@ -59,7 +59,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const choices = new Choices(session, context.globalState);
   const demo = new Demo(context.asAbsolutePath('media/demo'), daemon, session, proposals, panel);
   const parts: Parts = {
-    daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace, sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session, choices),
+    daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace,
+    sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session, choices),
     choices, demo, checkpoints: new Checkpoints(daemon, session),
   };
   const bridge = connectPanel(parts);

@@ -18,13 +18,15 @@ export interface Bridge extends vscode.Disposable {
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
   const changes = new Changes(parts.proposals);
-  /** Restores since the last turn of a session: they are no part of its replay. */
+  /** Restores since the last turn of a session. Its replay does not include them. */
   let restores: Restored[] = [];
   let restoresOf: string | undefined;
   const state = () => {
     const bar = changes.summary(session.sessionId, session.busy);
-    const offersReview = bar?.kind === 'proposed' && !parts.daemon.demo && parts.choices.offersReview();
-    panel.post({ type: 'state', state: { ...session.view(), discards: parts.proposals.discardedByStop(session.sessionId), changes: bar, offersReview } });
+    const view = session.view();
+    const discards = parts.proposals.discardedByStop(session.sessionId);
+    const offersReview = bar?.kind === 'proposed' && !view.isDemo && parts.choices.offersReview();
+    panel.post({ type: 'state', state: { ...view, discards, changes: bar, offersReview } });
   };
   const keepTurn = () => {
     changes.forget();
@@ -48,7 +50,8 @@ export function connectPanel(parts: Parts): Bridge {
     }),
     session.onLoaded((sessionId) => {
       waiting();
-      if (restoresOf === sessionId) for (const restored of restores) panel.post({ type: 'restored', restored });
+      if (restoresOf !== sessionId) restores = [];
+      for (const restored of restores) panel.post({ type: 'restored', restored });
       void session.guard(complete(parts, sessionId));
     }),
     session.onEvent((event) => {

@@ -21,11 +21,16 @@ const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
 ];
 
 export class Pickers {
-  constructor(private readonly daemon: Daemon, private readonly session: SessionControl, private readonly choices: Choices) {}
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly session: SessionControl,
+    private readonly choices: Choices,
+  ) {}
 
   async model(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
-    const items = marked(models.map((m) => ({ label: m.id, description: modelFacts(m) })), this.session.effective.model);
+    const rows = models.map((m) => ({ label: m.id, description: modelFacts(m) }));
+    const items = marked(rows, this.session.effective.model);
     const choice = await vscode.window.showQuickPick([...items, { label: '$(edit) Another model…', description: '' }], { title: 'Model' });
     if (!choice) return;
     const other = choice.label.startsWith('$(edit)');
@@ -60,7 +65,8 @@ export class Pickers {
   async permissions(): Promise<void> {
     const now = this.session.effective.permissions?.profile;
     const profile = await this.choose('What commands may do', profiles, profileWords, now);
-    if (profile) await this.choices.apply({ permissions: { profile } }, `Commands: ${profileWords[profile]}`);
+    if (!profile) return;
+    await this.choices.apply({ permissions: { profile } }, `Commands: ${profileWords[profile]}`);
   }
 
   private async choose<V extends string>(

@@ -72,12 +72,13 @@ export class SessionControl implements vscode.Disposable {
     const c = this.config;
     return {
       sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,
-      problem: this.problem, isDemo: this.sample !== undefined, model: c.model ?? '', mode: c.mode ?? '', policy: c.editPolicy ?? '', profile: c.permissions?.profile ?? '',
+      problem: this.problem, isDemo: this.sample !== undefined,
+      model: c.model ?? '', mode: c.mode ?? '', policy: c.editPolicy ?? '', profile: c.permissions?.profile ?? '',
       queue: this.queue, usage: this.session.usage, contextTokens: this.session.contextTokens, contextWindow: this.session.contextWindow,
     };
   }
 
-  /** Leaves the window's session for one in a sample folder, or returns to it. The daemon is then restarted. */
+  /** Leaves the window's session for one in a sample folder, or returns. A restart follows. */
   detour(sample: vscode.Uri | undefined): void {
     this.sample = sample;
     this.id = sample ? undefined : this.state.get<string>(memento);
@@ -140,7 +141,8 @@ export class SessionControl implements vscode.Disposable {
   private async make(): Promise<string> {
     const cwd = vscode.window.activeTextEditor && vscode.workspace.getWorkspaceFolder(vscode.window.activeTextEditor.document.uri);
     const folder = this.sample ?? (cwd ?? vscode.workspace.workspaceFolders?.[0])?.uri;
-    const { sessionId, config } = await this.daemon.request('agent/session/new', folder ? { cwd: folder.toString() } : {});
+    const params = folder ? { cwd: folder.toString() } : {};
+    const { sessionId, config } = await this.daemon.request('agent/session/new', params);
     await this.point(sessionId);
     this.turn = undefined;
     this.forget();

@@ -15,13 +15,15 @@ export const profileWords: Record<string, string> = {
   readOnly: 'read-only', ask: 'ask', workspace: 'in the sandbox', trust: 'all allowed',
 };
 
-/** What a list of models says of one: its context window, its price, and what it can read. */
-export function modelFacts({ contextWindow, cost, vision }: Pick<Model, 'contextWindow' | 'cost' | 'vision'>): string {
+/** Facts about a model in a list: its context window, its price, and whether it reads images. */
+export function modelFacts(model: Pick<Model, 'contextWindow' | 'cost' | 'vision'>): string {
+  const { contextWindow, cost, vision } = model;
   const price = cost && `$${cost.input} in, $${cost.output} out per million`;
-  return [contextWindow && `${contextWindow.toLocaleString('en')} tokens`, price, vision && 'images'].filter(Boolean).join(', ');
+  const window = contextWindow && `${contextWindow.toLocaleString('en')} tokens`;
+  return [window, price, vision && 'images'].filter(Boolean).join(', ');
 }
 
-/** Text of a program for a label: the editor draws `$(name)` as an icon and shows any other backslash as it is. */
+/** Escapes `$(name)`, which the editor draws as an icon. It shows any other backslash as it is. */
 export function withoutIcons(text: string): string {
   return text.replace(/\$\([A-Za-z0-9-]+(?:~[A-Za-z]+)?\)/g, '\\$&');
 }

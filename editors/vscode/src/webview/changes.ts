@@ -28,9 +28,14 @@ export function drawChanges(bar: ChangesBar, sessionId: string, send: (message: 
 
 /** Offers another way to review, at the first edits that wait for a decision. */
 export function drawOffer(send: (message: FromPanel) => void): Node[] {
-  const run = (label: string, command: string, ...args: unknown[]) => button(label, () => send({ type: 'command', command, args }), { class: 'small' });
-  return [
-    h('span', { class: 'label' }, 'Apply edits first from now on, and keep or undo them after?'),
-    h('span', { class: 'row' }, run('In this session', 'agentLsp.applyEditsFirst', 'session'), run('Make this my default', 'agentLsp.applyEditsFirst', 'default'), run('Keep asking', 'agentLsp.keepAsking')),
+  const run = (label: string, command: string, ...args: unknown[]) => {
+    return button(label, () => send({ type: 'command', command, args }), { class: 'small' });
+  };
+  const actions = [
+    run('In this session', 'agentLsp.applyEditsFirst', 'session'),
+    run('Make this my default', 'agentLsp.applyEditsFirst', 'default'),
+    run('Keep asking', 'agentLsp.keepAsking'),
   ];
+  const words = 'Apply edits first from now on, and keep or undo them after?';
+  return [h('span', { class: 'label' }, words), h('span', { class: 'row' }, ...actions)];
 }

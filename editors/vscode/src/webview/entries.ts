@@ -167,9 +167,12 @@ function drawNotice(item: Item, into: HTMLElement): void {
 }
 
 /** Files were put back. Each restore has its own undo, also after others. */
-function drawRestore({ note, undoCheckpointId }: Entry, into: HTMLElement, { send }: Context): void {
-  const undo = () => send({ type: 'command', command: 'agentLsp.redoRestore', args: [undoCheckpointId] });
-  into.replaceChildren(h('div', { class: 'note', role: 'status' }, `${note ?? ''} `, button('Undo', undo, { class: 'small', 'aria-label': `Undo: ${note ?? ''}` })));
+function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
+  const { note, undoCheckpointId } = entry;
+  const args = [undoCheckpointId];
+  const press = () => send({ type: 'command', command: 'agentLsp.redoRestore', args });
+  const undo = button('Undo', press, { class: 'small', 'aria-label': `Undo: ${note ?? ''}` });
+  into.replaceChildren(h('div', { class: 'note', role: 'status' }, `${note ?? ''} `, undo));
 }
 
 function drawRetry({ retry }: Entry, into: HTMLElement): void {

@@ -47,7 +47,13 @@ const asks = h('div', { class: 'asks' });
 const queue = h('div', { class: 'queue' });
 const jobs = h('div', { class: 'jobs' });
 const changes = h('div', { class: 'changes', role: 'group', 'aria-label': 'Changes' });
-const demo = h('div', { class: 'offer demo', role: 'group', 'aria-label': 'Demo', hidden: true }, h('span', { class: 'row' }, 'Demo: a scripted model in a sample folder.', button('End the demo', () => send({ type: 'command', command: 'agentLsp.endDemo', args: [] }), { class: 'small' })));
+const run = (command: string) => () => send({ type: 'command', command, args: [] });
+const demo = h(
+  'div',
+  { class: 'demo', role: 'group', 'aria-label': 'Demo', hidden: true },
+  h('span', { class: 'label' }, 'Demo: a scripted model in a sample folder.'),
+  h('span', { class: 'row' }, button('End the demo', run('agentLsp.endDemo'), { class: 'small' })),
+);
 const offer = h('div', { class: 'offer', role: 'group', 'aria-label': 'What happens to edits' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
@@ -59,12 +65,16 @@ const welcome = h(
   { class: 'welcome' },
   h('h2', {}, 'Ask for a change'),
   h('p', {}, 'The agent reads your files, unsaved changes included. Every edit is shown as a diff that you accept or reject, hunk by hunk.'),
-  button('Try the demo', () => send({ type: 'command', command: 'agentLsp.tryDemo', args: [] }), { class: 'link', title: 'A scripted model fixes a bug in a sample folder: no key, no network' }),
+  button('Try the demo', run('agentLsp.tryDemo'), { class: 'link', title: 'Needs no key, no network' }),
   button('First steps', () => send({ type: 'command', command: 'agentLsp.walkthrough', args: [] }), { class: 'link' }),
   button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
 );
 
-document.getElementById('app')?.append(head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, demo, offer, changes, composer.element, foot, announcer.polite, announcer.assertive);
+const parts = [
+  head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, demo, offer,
+  changes, composer.element, foot, announcer.polite, announcer.assertive,
+];
+document.getElementById('app')?.append(...parts);
 keepFocus(() => composer.focus());
 
 function drawState(state: PanelState): void {

@@ -83,7 +83,8 @@ export class Conversation {
   }
 
   takeRestore({ undoCheckpointId, text }: Restored): string[] {
-    return this.add({ ...blank(`restore-${undoCheckpointId}`, 'restore'), note: text, undoCheckpointId, done: true });
+    const entry = blank(`restore-${undoCheckpointId}`, 'restore');
+    return this.add({ ...entry, note: text, undoCheckpointId, done: true });
   }
 
   /** Keeps the newest version of a proposal. Returns the edit that it belongs to. */
