@@ -323,6 +323,29 @@ scene(
   'log',
   { { lua = "require('agent_lsp.log').error('the daemon ended (signal 9)') return true" }, ':AgentLog<CR>', { see = 'signal 9' } }
 )
+scene('setup', { ':AgentSetup<CR>', { see = 'Other URL' } })
+scene(
+  'preview',
+  from(proposed, {
+    ':AgentAccept!<CR>',
+    hunks(0),
+    status('idle'),
+    ':AgentCheckpoints<CR>',
+    { see = 'Restore' },
+    '1<CR>',
+    { see = 'Enter restores' },
+  })
+)
+scene(
+  'undone',
+  from(proposed, {
+    ':AgentAccept!<CR>',
+    hunks(0),
+    status('idle'),
+    ':AgentUndo<CR>',
+    { see = 'undo this' },
+  })
+)
 scene('health', { ':checkhealth agent_lsp<CR>', { see = 'version' } })
 scene('compacted', from(stored, { ':AgentCompact<CR>', { see = 'the context stays' } }))
 

@@ -18,8 +18,11 @@ local helps = {
 ---@param err { kind?: string, message: string }
 ---@return string
 function M.text(err)
-  local help = helps[err.kind] or {}
-  local text = help[1] and ('%s: %s'):format(help[1], err.message) or err.message
+  local help, message = helps[err.kind] or {}, err.message
+  if err.kind == 'auth' then
+    message = message:gsub('%s*%(check the API key.-%)', '') -- it names variables of a shell
+  end
+  local text = help[1] and ('%s: %s'):format(help[1], message) or message
   return help[2] and ('%s\n%s'):format(text, help[2]) or text
 end
 

@@ -243,6 +243,9 @@ local function notice(item)
   end
   local out = vim.tbl_map(verbatim, M.lines(item.text))
   out[1] = (level == 'error' and '✗ ' or level == 'warning' and '! ' or 'i ') .. out[1]
+  for i = 2, #out do
+    out[i] = '  ' .. out[i]
+  end
   local group = level == 'error' and 'AgentLspFailed' or level == 'warning' and 'AgentLspWaiting' or 'AgentLspMeta'
   return { lines = out, group = group, whole = true }
 end

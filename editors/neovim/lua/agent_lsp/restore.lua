@@ -141,7 +141,11 @@ local function preview(c, lines, at)
     border = 'rounded',
     title = ' Restore a checkpoint ',
   })
-  vim.wo[win][0].wrap = true
+  local look = { wrap = true, linebreak = true, number = false, relativenumber = false }
+  look.signcolumn = 'no'
+  for name, value in pairs(look) do
+    vim.wo[win][0][name] = value
+  end
   local function map(lhs, fn, desc)
     vim.keymap.set('n', lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
   end

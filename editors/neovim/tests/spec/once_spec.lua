@@ -85,7 +85,7 @@ H.case('all retries of a call are one line, and an error says what helps', funct
   local text = H.panel_text()
   H.equal(select(2, text:gsub('trying again', '')), 1, text)
   H.matches(text, '%(2 of 3%)')
-  H.matches(text, '✗ `The provider does not accept the API key: .*:AgentSetup enters another one')
+  H.matches(text, '✗ `The provider does not accept the API key: [^\n]*bad key`\n  `:AgentSetup enters')
 end)
 
 H.case('a folded thought shows its first words', function()
