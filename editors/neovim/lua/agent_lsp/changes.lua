@@ -83,6 +83,9 @@ local function forget()
   end
 end
 
+--- The last turn is no longer summed up: it was undone, or the user keeps it.
+M.forget = forget
+
 --- Shows what the last turn changed as a diff, in a tab.
 local function show_diff(at)
   local id = at.checkpoint.checkpointId

@@ -43,6 +43,7 @@ local function report(res, kind, at)
     local named = #uris > 0 and ': ' .. names(uris) or ''
     local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }
     transcript.note(text .. named .. skipped, 'restore', undo)
+    require('agent_lsp.changes').forget()
   end
 end
 
