@@ -33,7 +33,9 @@ async function reviewOffered(d) {
   await d.prompt('third');
   await d.entry('assistantMessage', 'Three.').waitFor();
   await d.bufferHas('2 * n');
-  await d.panel.locator('.changes').getByRole('button', { name: 'Keep all' }).waitFor();
+  await d.idle();
+  await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Keep all' }));
+  await d.panel.locator('.changes', { hasText: '1 file changed' }).or(d.panel.locator('.changes[hidden]')).waitFor({ state: 'attached' });
   await d.configure('agentLsp.editPolicy', null);
 }
 
