@@ -19,6 +19,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/keylock"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
+	"github.com/agent-lsp/agent-lsp/internal/policy/proxy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/project"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp"
@@ -62,6 +64,7 @@ type shared struct {
 	starts    *agent.Starts
 	jobs      *tools.Jobs
 	scratch   *sandbox.Scratch // temporary folders of the sessions' commands
+	proxy     *proxy.Proxy
 	subagents *subagent.Tool
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
 }
@@ -197,6 +200,9 @@ func (d *daemon) openPolicy() {
 func (d *daemon) openTools(terminal acp.Terminal) {
 	d.shared.jobs = tools.NewJobs(d.jobEnded)
 	d.shared.scratch = sandbox.NewScratch(d.folders.file("scratch"))
+	d.shared.proxy = proxy.New(proxy.Options{
+		Socket: d.shared.scratch.Socket, Log: d.log, Lookup: hosts.Lookup,
+	})
 	unsaved := &tools.SaveQuestions{
 		Save: d.editor.Save, Ask: d.questions.ask, Owner: d.sessions.owner,
 		Workspace: d.workspace,
@@ -250,6 +256,7 @@ func (d *daemon) close(ctx context.Context) error {
 		d.shared.jobs.Close()
 		d.tools.Close()
 		d.processes.runner.Close()
+		d.shared.proxy.Close()
 		d.workspace.Close()
 		d.providers.Close()
 	}()

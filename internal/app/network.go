@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
+	"github.com/agent-lsp/agent-lsp/internal/policy/proxy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
 // askHost asks whether a running call may connect to a host. It returns nil, or why not. The call's
@@ -34,6 +37,32 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 		return errors.New(decision.Reason)
 	}
 	return nil
+}
+
+// proxyFor returns a function that begins the traffic of a command in the sandbox.
+func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
+	var args struct{ Background bool }
+	if json.Unmarshal(call.Args, &args) == nil && args.Background {
+		job := *call // it outlives the call, whose item and time limit end first
+		job.Update, job.Pause = nil, nil
+		call = &job
+	}
+	return func() (*sandbox.Proxy, error) {
+		run, err := d.shared.proxy.Begin(proxy.Command{
+			Ask: func(ctx context.Context, host, port string) error {
+				title := "Let the running command connect to " + host
+				if port != "443" && port != "80" {
+					title += ", port " + port
+				}
+				return d.askHost(ctx, call, host, title)
+			},
+			Lists: func() hosts.Lists { return d.policy.Settings(call.SessionID).Network },
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(), Run: run}, nil
+	}
 }
 
 // networkLists are the hosts that settings allow and deny, and what of them cannot be read.

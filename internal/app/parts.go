@@ -42,7 +42,7 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 	}
 	own := policy.Folders{Tmp: tmp, Layer: layer}
 	return d.policy.SandboxPlan(call.SessionID, commandOf(call), own,
-		policy.Granted{Outside: call.Unboxed, Secrets: call.Secrets})
+		policy.Granted{Outside: call.Unboxed, Secrets: call.Secrets, Proxy: d.proxyFor(call)})
 }
 
 func commandOf(call *tool.Call) string {

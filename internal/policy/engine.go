@@ -358,6 +358,8 @@ func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 type Granted struct {
 	Outside bool     // it runs outside the sandbox
 	Secrets []string // secret files that it may read, links resolved
+	// Proxy begins the traffic of a command that may use the network; nil: none may.
+	Proxy func() (*sandbox.Proxy, error)
 }
 
 // SandboxPlan is the sandbox for a command of a session, nil for none. A command that only reads
@@ -379,8 +381,18 @@ func (e *Engine) SandboxPlan(
 				spec.Protected = append(spec.Protected, filepath.Join(root, p))
 			}
 		}
+		if granted.Proxy != nil && box.Proxies() {
+			var err error
+			if spec.Proxy, err = granted.Proxy(); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return box.Plan(spec)
+	plan, err := box.Plan(spec)
+	if err != nil && spec.Proxy != nil {
+		spec.Proxy.Run.Close()
+	}
+	return plan, err
 }
 
 // Describe is the line about the sandbox for doctor and agent/status.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -95,6 +96,7 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string, a ba
 		err = context.Cause(ctx)
 	}
 	if err != nil {
+		cmd.Sandbox.Close()
 		return nil, err
 	}
 	var note string
@@ -104,6 +106,7 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string, a ba
 	if a.Background {
 		return e.startJob(call, a, cmd, notes)
 	}
+	defer cmd.Sandbox.Close()
 	cmd.Output = liveOutput(call)
 	watch := e.Workspace.BeginCommand(e.ID, call.TurnID)
 	res, err := e.runCommand(ctx, call, cmd)
@@ -113,7 +116,17 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string, a ba
 	if err != nil {
 		return nil, err
 	}
+	notes = append(notes, refusedHosts(cmd.Sandbox)...)
 	return bashResult(a, dir, o.MaxTimeout, cmd, res, notes), nil
+}
+
+// refusedHosts says which connections of a command the proxy refused.
+func refusedHosts(plan *sandbox.Plan) []string {
+	hosts := plan.Refused()
+	if len(hosts) == 0 {
+		return nil
+	}
+	return []string{"Hosts that the command could not connect to: " + joinNames(hosts, nil) + "."}
 }
 
 // runCommand runs a command in the editor's terminal where it has one and no wall is wanted.

@@ -47,9 +47,14 @@ func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command, no
 	cmd.SpillBytes = -1
 	watch := e.Workspace.BeginCommand(e.ID, call.TurnID)
 	job, err := e.Jobs.Start(Job{SessionID: e.owner(), Kind: "command", Title: a.Command, Cwd: cmd.Dir}, func(ctx context.Context, write func([]byte)) JobEnd {
+		defer cmd.Sandbox.Close()
 		cmd.Output = write
 		r, err := e.Runner.Run(ctx, cmd)
-		end := JobEnd{Note: notRestorable(watch.End())}
+		notes := refusedHosts(cmd.Sandbox)
+		if note := notRestorable(watch.End()); note != "" {
+			notes = append(notes, note)
+		}
+		end := JobEnd{Note: strings.Join(notes, " ")}
 		if err != nil {
 			end.Failed, end.Text = true, err.Error()
 		} else {
@@ -62,6 +67,7 @@ func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command, no
 	})
 	if err != nil {
 		watch.End()
+		cmd.Sandbox.Close()
 		return nil, err
 	}
 	e.watchJob(job.ID, watch)

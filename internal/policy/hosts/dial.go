@@ -73,5 +73,10 @@ func (d *Dialer) resolve(ctx context.Context, name string) ([]netip.Addr, error)
 	if d.Lookup != nil {
 		return d.Lookup(ctx, name)
 	}
+	return Lookup(ctx, name)
+}
+
+// Lookup resolves a name by the system's resolver.
+func Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }

@@ -59,8 +59,24 @@ func (p *Plan) Enter() error {
 		if err := launcher.LoopbackUp(); err != nil {
 			return err
 		}
+		if err := p.offerProxy(); err != nil {
+			return err
+		}
 	}
 	return p.restrict()
+}
+
+// offerProxy gives the proxy a listener in this network namespace. The connection to the proxy ends
+// with this process, which serves one command.
+func (p *Plan) offerProxy() error {
+	if p.Proxy == nil {
+		return nil
+	}
+	conn, err := launcher.DialProxy(p.Proxy.Socket)
+	if err != nil {
+		return err
+	}
+	return launcher.OfferProxy(conn, p.Proxy.Token)
 }
 
 // restrict applies the Landlock rules to this thread. go-landlock's own Restrict is for all

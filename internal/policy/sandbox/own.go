@@ -46,15 +46,15 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 			}
 		}
 	}
-	prefix, err := box.Prefix(exe)
-	if err != nil {
-		return nil, err
+	plan := &Plan{Kind: Own, Env: []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}}
+	if spec.Proxy != nil {
+		box.Proxy, plan.Proxy = spec.Proxy.Socket, spec.Proxy
+		plan.Env = append(plan.Env, proxyEnv()...)
+		plan.Env = append(plan.Env, launcher.TokenVar+"="+spec.Proxy.Token)
 	}
-	return &Plan{
-		Kind:   Own,
-		Prefix: prefix,
-		Env:    []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"},
-	}, nil
+	var err error
+	plan.Prefix, err = box.Prefix(exe)
+	return plan, err
 }
 
 // realHome is the user's home as the environment names it and as it really is, "" without one.

@@ -56,6 +56,7 @@ type Spec struct {
 	Protected []string // below Writable and still read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; made if missing
 	Network   bool     // leave the network as it is
+	Proxy     *Proxy   // nil: no network. Without a network namespace there is none in any case
 }
 
 // Plan is what the helper does before the command starts. It travels as JSON.
@@ -66,6 +67,7 @@ type Plan struct {
 	Network  bool     `json:"network,omitempty"`
 	ABI      int      `json:"abi,omitempty"`
 	Env      []string `json:"env,omitempty"` // set for the command
+	Proxy    *Proxy   `json:"proxy,omitempty"`
 }
 
 // Detect looks once at what the machine has; it may start a short probe process.
@@ -93,8 +95,12 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 		spec.Writable = append(spec.Writable, spec.Caches...)
 	}
 	p := &Plan{Kind: s.Kind, Network: spec.Network, ABI: s.ABI}
+	if s.Proxies() && spec.Proxy != nil {
+		p.Proxy = spec.Proxy
+		p.Env = proxyEnv()
+	}
 	if spec.Tmp != "" {
-		p.Env = []string{"TMPDIR=" + spec.Tmp, "TMP=" + spec.Tmp, "TEMP=" + spec.Tmp}
+		p.Env = append(p.Env, "TMPDIR="+spec.Tmp, "TMP="+spec.Tmp, "TEMP="+spec.Tmp)
 	}
 	switch s.Kind {
 	case Bubblewrap:
@@ -112,7 +118,7 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 
 // resolved follows symlinks (the wall is about real places) and drops what is not there.
 func (s Spec) resolved() (Spec, error) {
-	out := Spec{Network: s.Network, Secrets: s.Secrets}
+	out := Spec{Network: s.Network, Proxy: s.Proxy, Secrets: s.Secrets}
 	var err error
 	if out.Tmp, err = madeFolder(s.Tmp); err != nil {
 		return out, fmt.Errorf("making the sandbox's temporary folder: %w", err)
@@ -174,12 +180,12 @@ func (s Support) Describe() string {
 	const write = "writes only in the workspace, its temporary folder and named caches"
 	switch s.Kind {
 	case Own:
-		return "agent-lsp's own: writes only in the workspace and in private folders; no network, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
+		return "agent-lsp's own: writes only in the workspace and in private folders; network only through the proxy, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
 	case Bubblewrap:
 		return "bubblewrap " + s.Version + ": " + write + "; own network, process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
 	case Namespace:
 		return fmt.Sprintf(
-			"network namespace and Landlock ABI %d: %s; no network; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)",
+			"network namespace and Landlock ABI %d: %s; network only through the proxy; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)",
 			s.ABI,
 			write,
 			s.Why,

@@ -31,13 +31,30 @@ func NewScratch(base string) *Scratch { return &Scratch{base: base} }
 func (s *Scratch) Folders(session string) (tmp, layer string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dir == "" {
-		if err := filelock.With(filepath.Join(s.base, "scratch"), s.open); err != nil {
-			return "", "", fmt.Errorf("making the folder of temporary files: %w", err)
-		}
+	if err := s.needDir(); err != nil {
+		return "", "", err
 	}
 	own := filepath.Join(s.dir, strings.Map(folderRune, session))
 	return filepath.Join(own, "tmp"), filepath.Join(own, "layer"), nil
+}
+
+// Socket returns the path of the socket of this process's proxy.
+func (s *Scratch) Socket() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.needDir()
+	return filepath.Join(s.dir, "proxy.sock"), err
+}
+
+// needDir makes this process's folder if there is none. The caller holds mu.
+func (s *Scratch) needDir() error {
+	if s.dir != "" {
+		return nil
+	}
+	if err := filelock.With(filepath.Join(s.base, "scratch"), s.open); err != nil {
+		return fmt.Errorf("making the folder of temporary files: %w", err)
+	}
+	return nil
 }
 
 // open makes this process's folder and removes what others have left. The caller holds mu and the

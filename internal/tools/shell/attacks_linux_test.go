@@ -86,6 +86,7 @@ type scene struct {
 	listeners             []net.Listener
 	hits                  map[string]*atomic.Int32
 	names                 *strings.Replacer
+	internet              *internet // nil: no command could use the network yet
 }
 
 func newScene(t *testing.T, a *attack, victim int, home string) *scene {
@@ -179,6 +180,9 @@ func (s *scene) connections() map[string]int32 {
 func (s *scene) close() {
 	for _, l := range s.listeners {
 		l.Close()
+	}
+	if s.internet != nil {
+		s.internet.proxy.Close()
 	}
 	_ = os.RemoveAll(s.base)
 }
@@ -299,6 +303,7 @@ func (s *scene) run(
 		},
 	)
 	s.must(err)
+	plan.Close()
 	after := states()
 	effects = map[string]bool{
 		"outside":   after[0] != before[0],
@@ -356,11 +361,20 @@ func planFor(t *testing.T, kind sandbox.Support, s *scene, profile string) *sand
 		command = "make"
 	}
 	own := policy.Folders{Tmp: s.base + "/tmp", Layer: s.base + "/layer"}
-	plan, err := e.SandboxPlan("s", command, own, policy.Granted{})
+	plan, err := e.SandboxPlan("s", command, own, policy.Granted{Proxy: s.network})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// network is a proxy whose user refuses every host, although the settings allow addresses of this
+// machine.
+func (s *scene) network() (*sandbox.Proxy, error) {
+	if s.internet == nil {
+		s.internet = newInternet(s.t, "127.0.0.0/8 ::1", "")
+	}
+	return s.internet.begin(), nil
 }
 
 // TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and in

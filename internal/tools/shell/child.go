@@ -97,27 +97,38 @@ func (k *child) over() {
 // end tells the supervisor to end everything.
 func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
 
-// follow waits for the command's end and says how it came.
-func (k *child) follow(ctx context.Context, timeout time.Duration) Result {
+// follow waits for the command's end and says how it came. The time that the command waits for the
+// user does not count.
+func (k *child) follow(ctx context.Context, c *Command) Result {
 	var limit <-chan time.Time
-	if timeout > 0 {
-		t := time.NewTimer(timeout)
-		defer t.Stop()
-		limit = t.C
+	var timer *time.Timer
+	if c.Timeout > 0 {
+		timer = time.NewTimer(c.Timeout)
+		defer timer.Stop()
+		limit = timer.C
 	}
 	var res Result
-	select {
-	case <-k.done:
-	case <-ctx.Done():
-		// A command that had ended by itself is not called aborted; its leftovers are ended now.
-		res.Aborted = !k.hasExited()
-		k.endAndWait()
-	case <-limit:
-		res.TimedOut = !k.hasExited()
-		k.endAndWait()
+	for {
+		select {
+		case <-k.done:
+		case <-ctx.Done():
+			// A command that had ended is not called aborted; its leftovers are ended now.
+			res.Aborted = !k.hasExited()
+			k.endAndWait()
+		case <-limit:
+			if left := c.Timeout + c.Sandbox.Waited() - time.Since(k.began); left > 0 {
+				timer.Reset(max(left, waitStep))
+				continue
+			}
+			res.TimedOut = !k.hasExited()
+			k.endAndWait()
+		}
+		return k.result(res)
 	}
-	return k.result(res)
 }
+
+// waitStep bounds how often follow looks whether the user has answered.
+const waitStep = 100 * time.Millisecond
 
 func (k *child) hasExited() bool {
 	select {

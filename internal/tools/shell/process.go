@@ -57,7 +57,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 
 // watch ends the child with its context or at its timeout.
 func (p *Process) watch(ctx context.Context, timeout time.Duration) {
-	p.k.follow(ctx, timeout)
+	p.k.follow(ctx, &Command{Timeout: timeout})
 	<-p.k.done
 	_ = p.errR.SetReadDeadline(time.Now().Add(drainTime))
 	<-p.read

@@ -80,7 +80,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 		defer close(read)
 		capt.pump(outR, c.Output)
 	}()
-	res := k.follow(ctx, c.Timeout)
+	res := k.follow(ctx, &c)
 	feed.close()
 	_ = outR.SetReadDeadline(time.Now().Add(drainTime))
 	<-read

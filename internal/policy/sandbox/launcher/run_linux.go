@@ -59,9 +59,19 @@ func run(encoded string, argv []string) int {
 	if s.Dir == "" {
 		s.Dir, _ = os.Getwd() // chdir reports it where there is none
 	}
+	token := takeToken()
+	proxy, err := s.connectProxy() // its socket is about to be hidden
+	if err != nil {
+		return failed(err)
+	}
 	roots, err := s.enter()
 	if err != nil {
 		return failed(err)
+	}
+	if proxy >= 0 && token != "" {
+		if err := OfferProxy(proxy, token); err != nil {
+			return failed(err)
+		}
 	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -89,6 +99,14 @@ func run(encoded string, argv []string) int {
 	}
 	releaseStdio()
 	return reap(b, pid)
+}
+
+// connectProxy returns a connection to the proxy, which ends with this process; -1 without a proxy.
+func (s *Spec) connectProxy() (int, error) {
+	if s.Proxy == "" {
+		return -1, nil
+	}
+	return DialProxy(s.Proxy)
 }
 
 func failed(err error) int {

@@ -29,6 +29,7 @@ type Spec struct {
 	Caches   []string `json:"caches,omitempty"`   // shared package caches: readable, writes go to a private layer
 	Layer    string   `json:"layer,omitempty"`    // existing folder that keeps the private layers and the private home; "": they end with the command
 	Tmp      string   `json:"tmp,omitempty"`      // existing folder that becomes /tmp; "": an empty one in memory
+	Proxy    string   `json:"proxy,omitempty"`    // Unix socket of the daemon's proxy; "": no network
 	Dir      string   `json:"dir,omitempty"`      // the command's working folder; "": the one that the launcher is started in
 }
 
@@ -43,7 +44,7 @@ func (s Spec) Args(exe string, argv []string) ([]string, error) {
 
 // Prefix is the part of Args before the command.
 func (s Spec) Prefix(exe string) ([]string, error) {
-	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches, nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Dir)} {
+	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches, nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Proxy, s.Dir)} {
 		for _, p := range list {
 			if !filepath.IsAbs(p) {
 				return nil, fmt.Errorf("sandboxing a command: %q is not an absolute path", p)

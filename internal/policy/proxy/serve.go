@@ -1,0 +1,140 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
+)
+
+// ServeHTTP carries out one request of the command: a tunnel (CONNECT), or one for an http URL.
+func (r *Run) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !r.enter() {
+		refuse(w, http.StatusServiceUnavailable, "the command has ended")
+		return
+	}
+	defer r.wg.Done()
+	tunnel := req.Method == http.MethodConnect
+	if !tunnel && (req.URL.Scheme != "http" || req.URL.Host == "") {
+		refuse(w, http.StatusBadRequest, "this is a proxy: it takes CONNECT and http addresses")
+		return
+	}
+	host, port, err := target(req.URL, tunnel)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	err = r.checkLiteral(host)
+	if err == nil {
+		err = r.allow(req.Context(), host, port)
+	}
+	if err != nil {
+		refuse(w, http.StatusForbidden, fmt.Sprintf("connecting to %s: %v", host, err))
+		return
+	}
+	if tunnel {
+		r.tunnel(w, req.Context(), net.JoinHostPort(host, port))
+		return
+	}
+	r.forward(w, req)
+}
+
+// checkLiteral refuses an address that may not be reached without asking the user about it. The
+// address of a name is known only after the answer, because a lookup is sent to other machines too.
+func (r *Run) checkLiteral(host string) error {
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return nil
+	}
+	return r.command.Lists().CheckAddress(ip)
+}
+
+// target is the host that a request is for, normalized, and its port.
+func target(u *url.URL, tunnel bool) (host, port string, err error) {
+	if port = u.Port(); port == "" && !tunnel {
+		port = "80"
+	}
+	if port == "" {
+		return "", "", errors.New("the address has no port")
+	}
+	host, err = hosts.Normalize(u.Hostname())
+	return host, port, err
+}
+
+func refuse(w http.ResponseWriter, code int, why string) {
+	http.Error(w, "agent-lsp: "+why, code)
+}
+
+// forward sends a request on. The transport dials, and thereby resolves and checks the host.
+func (r *Run) forward(w http.ResponseWriter, req *http.Request) {
+	proxy := httputil.ReverseProxy{
+		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.RawQuery = p.In.URL.RawQuery },
+		Transport: r.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { failed(w, err) },
+	}
+	proxy.ServeHTTP(w, req)
+}
+
+// failed answers a request whose connection could not be made.
+func failed(w http.ResponseWriter, err error) {
+	code := http.StatusBadGateway
+	if errors.Is(err, hosts.ErrRefused) {
+		code = http.StatusForbidden
+	}
+	refuse(w, code, err.Error())
+}
+
+// tunnel connects the client with the host until one of them ends, or the run.
+func (r *Run) tunnel(w http.ResponseWriter, ctx context.Context, address string) {
+	there, err := r.dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		failed(w, err)
+		return
+	}
+	defer there.Close()
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		failed(w, err)
+		return
+	}
+	defer here.Close()
+	stop := context.AfterFunc(r.ctx, func() {
+		here.Close()
+		there.Close()
+	})
+	defer stop()
+	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	up := make(chan struct{})
+	go func() {
+		defer close(up)
+		copyTo(there, buffered.Reader, here)
+	}()
+	copyTo(here, nil, there)
+	<-up
+}
+
+// copyTo copies what one side sends and passes its end on. first is what was read ahead.
+func copyTo(to net.Conn, first *bufio.Reader, from net.Conn) {
+	if first != nil && first.Buffered() > 0 {
+		if _, err := io.CopyN(to, first, int64(first.Buffered())); err != nil {
+			return
+		}
+	}
+	_, err := io.Copy(to, from)
+	half, ok := to.(interface{ CloseWrite() error })
+	if err != nil || !ok || half.CloseWrite() != nil {
+		to.Close()
+		from.Close()
+	}
+}

@@ -1,0 +1,59 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// DialProxy connects to the Unix socket of the daemon's proxy. The path may be longer than an
+// address of a socket can be.
+func DialProxy(socket string) (int, error) {
+	dir, err := unix.Open(filepath.Dir(socket), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("reaching the proxy: %w", err)
+	}
+	defer unix.Close(dir)
+	conn, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("reaching the proxy: %w", err)
+	}
+	name := fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(socket))
+	if err := unix.Connect(conn, &unix.SockaddrUnix{Name: name}); err != nil {
+		unix.Close(conn)
+		return -1, fmt.Errorf("reaching the proxy: %w", err)
+	}
+	return conn, nil
+}
+
+// OfferProxy gives the proxy a listener on loopback of this process's network namespace. A socket
+// belongs to the namespace that it was made in, so the proxy accepts connections from here, and
+// nothing has to be copied. The connection stays open: the proxy sees by its end that the sandbox
+// has ended.
+func OfferProxy(conn int, token string) error {
+	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("offering the proxy a listener: %w", err)
+	}
+	defer unix.Close(l)
+	addr := &unix.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}
+	if err := unix.Bind(l, addr); err != nil {
+		return fmt.Errorf("offering the proxy a listener: %w", err)
+	}
+	if err := unix.Listen(l, unix.SOMAXCONN); err != nil {
+		return fmt.Errorf("offering the proxy a listener: %w", err)
+	}
+	if err := unix.Sendmsg(conn, []byte(token), unix.UnixRights(l), nil, 0); err != nil {
+		return fmt.Errorf("offering the proxy a listener: %w", err)
+	}
+	return nil
+}
+
+// takeToken returns the token of the command, and hides it from the command.
+func takeToken() string {
+	token := os.Getenv(TokenVar)
+	os.Unsetenv(TokenVar)
+	return token
+}
