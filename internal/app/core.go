@@ -18,6 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/keylock"
+	"github.com/agent-lsp/agent-lsp/internal/login"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 	"github.com/agent-lsp/agent-lsp/internal/policy/proxy"
@@ -128,7 +129,11 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 		env: o.env, root: d.folders.root, roots: d.rootPaths,
 		config: get, runner: runner, redact: d.redact,
 	}
-	resolver := &config.Resolver{Env: config.Lookup(o.env), Run: d.processes.runKeyCommand}
+	keys := login.Open(d.folders.sessions, func(name string) string { return Lookup(o.env, name) })
+	resolver := &config.Resolver{
+		Env: config.Lookup(o.env), Run: d.processes.runKeyCommand,
+		Stored: storedKeys(keys, d.redact),
+	}
 	if d.providers, err = newProviders(resolver, o.scriptFile); err != nil {
 		return err
 	}

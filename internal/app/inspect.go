@@ -104,7 +104,10 @@ func NewProbe(env []string) (*Probe, error) {
 	}
 	p := &Probe{runner: runner, redact: NewRedactor(env)}
 	commands := &processRunner{env: env, runner: runner, redact: p.redact}
-	resolver := &config.Resolver{Env: config.Lookup(env), Run: commands.runKeyCommand}
+	resolver := &config.Resolver{
+		Env: config.Lookup(env), Run: commands.runKeyCommand,
+		Stored: storedKeys(Logins(env), p.redact),
+	}
 	if p.models, err = newProviders(resolver, Lookup(env, "AGENT_LSP_SCRIPT")); err != nil {
 		runner.Close()
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
@@ -61,6 +62,9 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	}
 	if lack := app.ShellLacks(); lack != "" {
 		fmt.Fprintf(w, "notice: %s\n", lack)
+	}
+	if sources := app.KeySources(set.Config(), p.env); len(sources) > 0 {
+		fmt.Fprintf(w, "keys: %s\n", strings.Join(sources, ", "))
 	}
 	code := p.doctorProvider(ctx, w, set.Config())
 	for _, n := range set.Notices() {

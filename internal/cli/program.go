@@ -55,6 +55,8 @@ func init() {
 		{"demo", `[--workspace DIR ["prompt"]]`, "show a whole turn on a sample project, without a key or network", runDemo},
 		{"doctor", "", "report what is configured, what responds and what to do next", runDoctor},
 		{"models", "[FILTER] [--provider NAME]", "list the models with their windows, prices and abilities", runModels},
+		{"login", "NAME [--stdin]", "store the key of a model provider", runLogin},
+		{"logout", "NAME", "delete the stored key of a model provider", runLogout},
 		{"sessions", "list | show ID | export ID", "list, show and export stored sessions", runSessions},
 		{"trust", "[yes|no|ask]", "show or set whether this workspace's settings may loosen yours", runTrust},
 		{"schema", "[json|typescript|lua]", "print the protocol's types", runSchema},

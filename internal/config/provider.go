@@ -60,8 +60,11 @@ const setupHint = "set OPENAI_API_KEY (and OPENAI_BASE_URL and OPENAI_MODEL for 
 // Resolver finds the provider. Env looks up a variable; Run runs a command and returns its
 // output, nil where none can be run; Client makes the probes, nil is a plain one.
 type Resolver struct {
-	Env    func(string) string
-	Run    func(ctx context.Context, argv []string) (string, error)
+	Env func(string) string
+	Run func(ctx context.Context, argv []string) (string, error)
+	// Stored returns the key that the user has stored for a provider (`agent-lsp login`), "" for
+	// none. It is asked before each call that needs it, and must be quick. nil: none is stored.
+	Stored func(provider string) (string, error)
 	Client *http.Client
 }
 
@@ -123,8 +126,8 @@ func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, erro
 		}
 		switch {
 		case elsewhere != "":
-			e.BaseURL = elsewhere
-		case e.key.command != nil || r.env(e.key.variable) != "":
+			e.BaseURL, e.key.login = elsewhere, "" // the stored key is for OpenAI alone
+		case e.key.command != nil || r.env(e.key.variable) != "" || e.key.hasLogin():
 			e.BaseURL = home.BaseURL
 		case e.key.named:
 			return nil, &NotConfiguredError{
@@ -134,7 +137,8 @@ func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, erro
 		case kind != "openai":
 			return nil, &NotConfiguredError{
 				Reason: "the key of the provider " + kind + " is not set",
-				Hint:   "set " + home.APIKeyEnv + ", provider.apiKeyEnv or provider.apiKeyCommand",
+				Hint: "set " + home.APIKeyEnv + e.key.orLogin() +
+					", or set provider.apiKeyEnv or provider.apiKeyCommand",
 			}
 		case p.Probe != nil && !*p.Probe:
 			return nil, &NotConfiguredError{
@@ -264,6 +268,8 @@ type keySource struct {
 	command  []string
 	env      func(string) string
 	run      func(ctx context.Context, argv []string) (string, error)
+	login    string // the name under which a key may be stored; "": none is
+	stored   func(provider string) (string, error)
 
 	cache *keyCache
 }
@@ -281,9 +287,12 @@ func (r *Resolver) keySource(p Provider, name string) keySource {
 	k := keySource{setting: "provider", env: r.env, run: r.Run, cache: new(keyCache)}
 	home, builtin := builtinProviders[builtinName(p.API)], true
 	if name != "" {
-		k.setting = "providers." + name
+		k.setting, k.login = "providers."+name, name
 		home, builtin = builtinProviders[name], builtinProviders[name].APIKeyEnv != ""
+	} else if p.BaseURL == "" || p.BaseURL == home.BaseURL {
+		k.login = builtinName(p.API)
 	}
+	k.stored = r.Stored
 	k.variable = home.APIKeyEnv
 	if p.APIKeyEnv != "" {
 		k.variable, k.named = p.APIKeyEnv, true
@@ -311,25 +320,69 @@ func (k *keySource) check() error {
 	if k.command != nil || k.variable != "" && k.env(k.variable) != "" {
 		return nil
 	}
-	switch {
+	switch key, err := k.fromLogin(); {
+	case err != nil:
+		return err
+	case key != "":
+		return nil
 	case k.named:
 		return &NotConfiguredError{
 			Reason: "the environment variable " + k.variable + " that " + k.setting + ".apiKeyEnv names is not set",
-			Hint:   "set " + k.variable,
+			Hint:   "set " + k.variable + k.orLogin(),
 		}
 	case k.required:
 		return &NotConfiguredError{
 			Reason: "the key of " + k.setting + " is not set",
-			Hint:   "set " + k.variable + ", or " + k.setting + ".apiKeyEnv or apiKeyCommand",
+			Hint: "set " + k.variable + k.orLogin() +
+				", or set " + k.setting + ".apiKeyEnv or apiKeyCommand",
 		}
 	}
 	return nil
 }
 
+// fromLogin returns the key that the user has stored, "" for none.
+func (k *keySource) fromLogin() (string, error) {
+	if k.stored == nil || k.login == "" {
+		return "", nil
+	}
+	return k.stored(k.login)
+}
+
+// hasLogin says whether a key is stored, also one that cannot be read now.
+func (k *keySource) hasLogin() bool {
+	key, err := k.fromLogin()
+	return key != "" || err != nil
+}
+
+// orLogin is the part of a hint that names the command which stores a key.
+func (k *keySource) orLogin() string {
+	if k.login == "" {
+		return ""
+	}
+	return ", run `agent-lsp login " + k.login + "`"
+}
+
+// KeySource names the setting or the variable that the key of a provider comes from, "" for none.
+// A key that the user has stored comes after these.
+func (c *Config) KeySource(name string, env func(string) string) string {
+	r := &Resolver{Env: env}
+	k := r.keySource(c.ProviderSettings(name, r.env), name)
+	switch {
+	case k.command != nil:
+		return k.setting + ".apiKeyCommand"
+	case k.variable != "" && k.env(k.variable) != "":
+		return k.variable
+	}
+	return ""
+}
+
 // HasKey reports whether a named provider that needs a key has one. It runs no command.
 func (r *Resolver) HasKey(config *Config, name string) bool {
 	k := r.keySource(config.ProviderSettings(name, r.env), name)
-	return k.variable != "" && k.check() == nil && (k.command != nil || k.env(k.variable) != "")
+	if k.variable == "" || k.check() != nil {
+		return false
+	}
+	return k.command != nil || k.env(k.variable) != "" || k.hasLogin()
 }
 
 // Key returns the key to use for a call now; "" where the provider needs none. An error says
@@ -345,10 +398,10 @@ func (e *Endpoint) Key(ctx context.Context) (string, error) {
 	if err := k.check(); err != nil {
 		return "", fmt.Errorf("reading the provider's key: %w", err)
 	}
-	if k.variable == "" {
-		return "", nil
+	if k.variable != "" && k.env(k.variable) != "" {
+		return k.env(k.variable), nil
 	}
-	return k.env(k.variable), nil
+	return k.fromLogin()
 }
 
 func (k *keySource) fromCommand(ctx context.Context) (string, error) {

@@ -1,0 +1,38 @@
+package app
+
+import (
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/login"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+)
+
+// Logins returns the keys that the user has stored.
+func Logins(env []string) *login.Store {
+	return login.Open(StateDir(env), func(name string) string { return Lookup(env, name) })
+}
+
+// storedKeys returns config.Resolver.Stored. A key that it returns is removed from every text from
+// then on.
+func storedKeys(store *login.Store, redact *policy.Redactor) func(provider string) (string, error) {
+	return func(provider string) (string, error) {
+		key, err := store.Get(provider)
+		if key != "" {
+			redact.Add(key)
+		}
+		return key, err
+	}
+}
+
+// KeySources says for each provider that has a key where it comes from: "openai from
+// OPENAI_API_KEY".
+func KeySources(c *config.Config, env []string) []string {
+	var out []string
+	store := Logins(env)
+	for _, name := range c.ProviderNames() {
+		source := firstOf(c.KeySource(name, config.Lookup(env)), store.Where(name))
+		if source != "" {
+			out = append(out, name+" from "+source)
+		}
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+// Package login stores the keys of model providers that the user has entered: in the system's
+// keyring, or in a file that only the user can read.
+package login
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/zalando/go-keyring"
+
+	"github.com/agent-lsp/agent-lsp/internal/filelock"
+)
+
+// FileVariable is the environment variable whose value "file" keeps keys out of the keyring.
+const FileVariable = "AGENT_LSP_KEYRING"
+
+const (
+	// service is under which the keyring lists the keys.
+	service = "agent-lsp"
+	// patience bounds a call of the keyring, which may show a question to the user.
+	patience = 20 * time.Second
+)
+
+// Store is the stored keys of one user. Safe for concurrent use; another process may change the
+// keys at any time, and the next Get sees that.
+type Store struct {
+	path    string
+	keyring keyring.Keyring // nil: there is none
+
+	mu   sync.Mutex
+	seen fs.FileInfo       // of the index that keys were read from
+	keys map[string]string // by provider, since seen
+}
+
+// entry says where a provider's key is. The index maps names to entries.
+type entry struct {
+	Keyring bool   `json:"keyring,omitempty"`
+	Key     string `json:"key,omitempty"`
+}
+
+// Open returns the store whose index is the file keys.json in dir. env looks up a variable.
+func Open(dir string, env func(string) string) *Store {
+	s := &Store{path: filepath.Join(dir, "keys.json")}
+	if env(FileVariable) != "file" && hasKeyring(env) {
+		s.keyring = system{}
+	}
+	return s
+}
+
+// Set stores a key and says where it is. The error of a keyring that refuses names the way out.
+func (s *Store) Set(name, key string) (where string, err error) {
+	e := entry{Key: key}
+	if s.keyring != nil {
+		switch err := bounded(func() error { return s.keyring.Set(service, name, key) }); {
+		case err == nil:
+			e = entry{Keyring: true}
+		case !isMissing(err):
+			return "", fmt.Errorf("the system keyring refused the key: %w; unlock it, "+
+				"or set %s=file to store the key in %s", err, FileVariable, s.path)
+		}
+	}
+	if e.Keyring {
+		where = "the system keyring"
+	} else {
+		where = s.path
+	}
+	return where, s.change(func(index map[string]entry) { index[name] = e })
+}
+
+// Delete removes a key. It reports whether there was one.
+func (s *Store) Delete(name string) (found bool, err error) {
+	var old entry
+	err = s.change(func(index map[string]entry) {
+		old, found = index[name]
+		delete(index, name)
+	})
+	if err == nil && old.Keyring && s.keyring != nil {
+		err = bounded(func() error { return s.keyring.Delete(service, name) })
+		if errors.Is(err, keyring.ErrNotFound) {
+			err = nil
+		}
+	}
+	return found, err
+}
+
+// Get returns the key of a provider, "" for none. The keyring is asked only after a change.
+func (s *Store) Get(name string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading stored keys: %w", err)
+	}
+	if s.seen == nil || !same(s.seen, info) {
+		s.seen, s.keys = info, map[string]string{}
+	}
+	if key, known := s.keys[name]; known {
+		return key, nil
+	}
+	key, err := s.read(name)
+	if err == nil {
+		s.keys[name] = key
+	}
+	return key, err
+}
+
+// Where says where the key of a provider is stored, "" if it is not.
+func (s *Store) Where(name string) string {
+	index, err := s.index()
+	e, found := index[name]
+	switch {
+	case err != nil || !found:
+		return ""
+	case e.Keyring:
+		return "the system keyring"
+	}
+	return s.path
+}
+
+func (s *Store) read(name string) (string, error) {
+	index, err := s.index()
+	e, found := index[name]
+	if err != nil || !found || !e.Keyring {
+		return e.Key, err
+	}
+	if s.keyring == nil {
+		return "", fmt.Errorf("the key of %s is in the system keyring, which this process "+
+			"cannot reach: run `agent-lsp login %s` here", name, name)
+	}
+	key := ""
+	err = bounded(func() (err error) {
+		key, err = s.keyring.Get(service, name)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the key of %s from the system keyring: %w; unlock it, "+
+			"or run `agent-lsp login %s` again", name, err, name)
+	}
+	return key, nil
+}
+
+func (s *Store) index() (map[string]entry, error) {
+	index := map[string]entry{}
+	data, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return index, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &index)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading stored keys from %s: %w", s.path, err)
+	}
+	return index, nil
+}
+
+// change rewrites the index, which holds keys: only the user may read it.
+func (s *Store) change(f func(map[string]entry)) error {
+	return filelock.With(s.path, func() error {
+		index, err := s.index()
+		if err != nil {
+			return err
+		}
+		before := maps.Clone(index)
+		if f(index); maps.Equal(before, index) {
+			// A key in the keyring may be a new one: other processes must ask for it again.
+			now := time.Now()
+			if len(index) > 0 {
+				return os.Chtimes(s.path, now, now)
+			}
+			return nil
+		}
+		data, err := json.MarshalIndent(index, "", "  ")
+		if err != nil {
+			return err
+		}
+		return replace(s.path, data)
+	})
+}
+
+// replace writes a file of mode 0600 over another one, atomically.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".keys-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}
+
+// bounded calls the keyring, which may wait for its user, for a limited time.
+func bounded(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		return fmt.Errorf("it did not answer within %v", patience)
+	}
+}

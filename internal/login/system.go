@@ -1,0 +1,46 @@
+package login
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/zalando/go-keyring"
+)
+
+// system is the keyring of the operating system.
+type system struct{}
+
+func (system) Set(service, name, key string) error      { return keyring.Set(service, name, key) }
+func (system) Get(service, name string) (string, error) { return keyring.Get(service, name) }
+func (system) Delete(service, name string) error        { return keyring.Delete(service, name) }
+func (system) DeleteAll(service string) error           { return keyring.DeleteAll(service) }
+
+// hasKeyring says whether it is worth asking. On Unix the keyring is behind the session's D-Bus,
+// and the library would start a bus if there is none.
+func hasKeyring(env func(string) string) bool {
+	switch runtime.GOOS {
+	case "darwin", "windows":
+		return true
+	}
+	if env("DBUS_SESSION_BUS_ADDRESS") != "" {
+		return true
+	}
+	dir := env("XDG_RUNTIME_DIR")
+	if dir == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, "bus"))
+	return err == nil
+}
+
+// isMissing says that there is no keyring after all: no service answers for it.
+func isMissing(err error) bool {
+	text := err.Error()
+	return errors.Is(err, keyring.ErrUnsupportedPlatform) ||
+		strings.Contains(text, "was not provided by any .service files") ||
+		strings.Contains(text, "org.freedesktop.DBus.Error.ServiceUnknown") ||
+		strings.Contains(text, "dial unix") || strings.Contains(text, "dbus-launch")
+}
