@@ -169,7 +169,7 @@ import threading; threading.Thread(target=s.serve_forever, daemon=True).start()
 import urllib.request as u; print(u.urlopen("http://127.0.0.1:8000/").status)' 2>/dev/null`,
 				"200\n", "",
 			},
-			{"the token is hidden", "env | grep -c AGENT_LSP; true", "0\n", ""},
+			{"the token is hidden", "env | grep -c AGENT_LSP_PROXY_TOKEN; true", "0\n", ""},
 		} {
 			t.Run(string(s.Kind)+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
