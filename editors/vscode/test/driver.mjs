@@ -95,10 +95,15 @@ export class Driver {
         return false; // something else took the focus, or the list is still being filled
       }
     });
-    await until('the quick input has done its work', () => this.page.evaluate((query) => {
+    await this.taken(query);
+  }
+
+  /** Waits until the quick input has taken what was typed: it closes, or the next question takes its place at once. */
+  taken(typed) {
+    return until('the quick input has done its work', () => this.page.evaluate((typed) => {
       const input = document.querySelector('.quick-input-widget input.input');
-      return !input?.checkVisibility() || input.value !== query;
-    }, query));
+      return !input?.checkVisibility() || input.value !== typed;
+    }, typed));
   }
 
   /** Takes a row of a quick pick that is open. */
@@ -114,7 +119,7 @@ export class Driver {
     await input.fill(query);
     await this.page.locator('.quick-input-list .monaco-list-row .label-name', { hasText: text }).first().waitFor();
     await until(`a row with '${text}' is taken`, () => this.takeRow(query, text, { contains: true }));
-    await input.waitFor({ state: 'hidden' });
+    await this.taken(query);
   }
 
   /**
@@ -175,7 +180,7 @@ export class Driver {
     }));
     await input.fill(text);
     await input.press('Enter');
-    await input.waitFor({ state: 'hidden' });
+    await this.taken(text);
   }
 
   /** Runs a command of the palette by its title. */
