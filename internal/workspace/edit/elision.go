@@ -4,19 +4,20 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 const maxElision = 120 // bytes of a line that stands for others; real code with such words is longer
 
 var (
-	openMark    = regexp.MustCompile(`^(?://+|#+|/\*+|\{/\*+|<!--|--+|;+|%+|\*+|\()\s*`)
-	closeMark   = regexp.MustCompile(`\s*(?:\*+/\}?|-->|\))$`)
-	dotsFirst   = regexp.MustCompile(`^(?:\.{3}|…)\s`) // "...rest" is a spread
-	elisionDots = regexp.MustCompile(`^(?:\.{3}|…)|(?:\.{3}|…)$`)
-	elisionWord = regexp.MustCompile(`(?i)\b(?:existing|rest|remaining|remainder|unchanged|omitted|elided|as before|(?:same|code) (?:as )?(?:before|above|below)|previous (?:code|content)|other (?:code|methods?|functions?|fields?|imports?|cases?|tests?|lines?|content)|more (?:code|methods?|functions?|tests?|lines?))\b`)
-	plainWords  = regexp.MustCompile(`^[\pL\pN\s.,…'’:_-]*$`)
+	openMark    = lazyregexp.New(`^(?://+|#+|/\*+|\{/\*+|<!--|--+|;+|%+|\*+|\()\s*`)
+	closeMark   = lazyregexp.New(`\s*(?:\*+/\}?|-->|\))$`)
+	dotsFirst   = lazyregexp.New(`^(?:\.{3}|…)\s`) // "...rest" is a spread
+	elisionDots = lazyregexp.New(`^(?:\.{3}|…)|(?:\.{3}|…)$`)
+	elisionWord = lazyregexp.New(`(?i)\b(?:existing|rest|remaining|remainder|unchanged|omitted|elided|as before|(?:same|code) (?:as )?(?:before|above|below)|previous (?:code|content)|other (?:code|methods?|functions?|fields?|imports?|cases?|tests?|lines?|content)|more (?:code|methods?|functions?|tests?|lines?))\b`)
+	plainWords  = lazyregexp.New(`^[\pL\pN\s.,…'’:_-]*$`)
 )
 
 // dotsAreNoCode lists the extensions of languages in which a line of three dots alone is no
@@ -38,16 +39,16 @@ func isElision(line, file string) bool {
 	switch {
 	case bare == "..." || bare == "…":
 		return t[0] != '(' && (dotsAreNoCode[ext] || marked && !prose[ext])
-	case !marked && (prose[ext] || !dotsFirst.MatchString(t)):
+	case !marked && (prose[ext] || !dotsFirst().MatchString(t)):
 		return false
 	}
-	return elisionDots.MatchString(bare) && elisionWord.MatchString(bare) && plainWords.MatchString(bare)
+	return elisionDots().MatchString(bare) && elisionWord().MatchString(bare) && plainWords().MatchString(bare)
 }
 
 // uncommented is a line without the marks of a comment or the parentheses around it.
 func uncommented(t string) string {
 	for range 3 {
-		t = strings.TrimSpace(closeMark.ReplaceAllString(openMark.ReplaceAllString(t, ""), ""))
+		t = strings.TrimSpace(closeMark().ReplaceAllString(openMark().ReplaceAllString(t, ""), ""))
 	}
 	return t
 }

@@ -87,7 +87,7 @@ func parsePatch(text, path string) ([]FilePatch, error) {
 		files, err = parseBlocks(lines, path)
 	case anyLine(lines, isUnifiedHeader):
 		files, err = parseUnified(lines)
-	case path != "" && anyLine(lines, rangeHeader.MatchString):
+	case path != "" && anyLine(lines, rangeHeader().MatchString):
 		files, err = parseUnified(append([]string{"--- " + path, "+++ " + path}, lines...))
 	default:
 		return nil, patchError(0, `no patch found: send "*** Begin Patch" ... "*** End Patch" or a unified diff with "--- a/path" and "+++ b/path" lines`)

@@ -183,7 +183,7 @@ func (p *beginParser) hunk() (PatchHunk, error) {
 
 // header takes one "@@" line: a unified range, or the name of a scope.
 func (h *PatchHunk) header(l string) {
-	if r := rangeHeader.FindStringSubmatch(l); r != nil {
+	if r := rangeHeader().FindStringSubmatch(l); r != nil {
 		h.setRange(r)
 		return
 	}

@@ -1,27 +1,28 @@
 package edit
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 // The markers of a block. Cline writes its first and last marker with "-" and "+".
 var (
-	searchMarker  = regexp.MustCompile(`^(<{5,9}|-{5,9}) ?SEARCH>?\s*$`)
-	divideMarker  = regexp.MustCompile(`^={5,9}\s*$`)
-	replaceMarker = regexp.MustCompile(`^(>{5,9}|\+{5,9}) ?REPLACE>?\s*$`)
+	searchMarker  = lazyregexp.New(`^(<{5,9}|-{5,9}) ?SEARCH>?\s*$`)
+	divideMarker  = lazyregexp.New(`^={5,9}\s*$`)
+	replaceMarker = lazyregexp.New(`^(>{5,9}|\+{5,9}) ?REPLACE>?\s*$`)
 )
 
 // What Roo Code writes between the first marker and the text, and the backslash that it puts
 // before a line that looks like a marker.
 var (
-	lineHint  = regexp.MustCompile(`^:(start|end)_line:\s*(\d+)\s*$`)
-	hintsEnd  = regexp.MustCompile(`^-{5,9}\s*$`)
-	rooEscape = regexp.MustCompile(`^\\(<{5,9}|={5,9}|>{5,9}|-{5,9}|:(?:start|end)_line:)`)
+	lineHint  = lazyregexp.New(`^:(start|end)_line:\s*(\d+)\s*$`)
+	hintsEnd  = lazyregexp.New(`^-{5,9}\s*$`)
+	rooEscape = lazyregexp.New(`^\\(<{5,9}|={5,9}|>{5,9}|-{5,9}|:(?:start|end)_line:)`)
 )
 
-func isSearchMarker(l string) bool { return searchMarker.MatchString(l) }
+func isSearchMarker(l string) bool { return searchMarker().MatchString(l) }
 
 // parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or
 // above its fence; a block that changes the same file as the block before may leave the name
@@ -32,7 +33,7 @@ func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 	var out []FilePatch
 	path, behind := given, 0 // the file of the block before, and the line behind that block
 	for i := 0; i < len(lines); i++ {
-		if replaceMarker.MatchString(lines[i]) {
+		if replaceMarker().MatchString(lines[i]) {
 			return nil, patchError(i+1, "%q closes no SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", clip(lines[i]))
 		}
 		if !isSearchMarker(lines[i]) {
@@ -95,11 +96,11 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 		}
 	}
 	body := lines[from:end]
-	size := len(searchMarker.FindStringSubmatch(lines[at])[1])
+	size := len(searchMarker().FindStringSubmatch(lines[at])[1])
 	var same, other []int
 	for i, l := range body {
 		switch {
-		case !divideMarker.MatchString(l):
+		case !divideMarker().MatchString(l):
 		case len(strings.TrimSpace(l)) == size:
 			same = append(same, i)
 		default:
@@ -125,13 +126,13 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 // closing returns what recognizes the last marker of the block that begins with lines[0]: a
 // marker of the same kind and length, or any if the block lacks one like that.
 func closing(lines []string) func(string) bool {
-	first := searchMarker.FindStringSubmatch(lines[0])[1]
+	first := searchMarker().FindStringSubmatch(lines[0])[1]
 	char := ">"
 	if first[0] == '-' {
 		char = "+"
 	}
 	same := func(l string) bool {
-		m := replaceMarker.FindStringSubmatch(l)
+		m := replaceMarker().FindStringSubmatch(l)
 		return m != nil && m[1] == strings.Repeat(char, len(first))
 	}
 	for _, l := range lines[1:] {
@@ -142,7 +143,7 @@ func closing(lines []string) func(string) bool {
 			break
 		}
 	}
-	return replaceMarker.MatchString
+	return replaceMarker().MatchString
 }
 
 // lineHints reads ":start_line:12", ":end_line:14" and the line of dashes behind them. from is
@@ -150,7 +151,7 @@ func closing(lines []string) func(string) bool {
 func lineHints(lines []string, at int) (start, from int, err error) {
 	from = at
 	for from < len(lines) {
-		h := lineHint.FindStringSubmatch(lines[from])
+		h := lineHint().FindStringSubmatch(lines[from])
 		if h == nil {
 			break
 		}
@@ -163,7 +164,7 @@ func lineHints(lines []string, at int) (start, from int, err error) {
 		}
 		from++
 	}
-	if from == len(lines) || !hintsEnd.MatchString(lines[from]) {
+	if from == len(lines) || !hintsEnd().MatchString(lines[from]) {
 		return 0, at, nil
 	}
 	if from > at {
@@ -175,7 +176,7 @@ func lineHints(lines []string, at int) (start, from int, err error) {
 func unescaped(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		if out[i] = l; rooEscape.MatchString(l) {
+		if out[i] = l; rooEscape().MatchString(l) {
 			out[i] = l[1:]
 		}
 	}

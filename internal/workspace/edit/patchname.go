@@ -2,10 +2,11 @@ package edit
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 // maxNameGap is how many blank lines may separate a file's name from its block.
@@ -52,14 +53,14 @@ func nameInFence(l string) (string, bool) {
 }
 
 // nameLabel is what models put before a file's name.
-var nameLabel = regexp.MustCompile(`(?i)^(?:#{1,6}\s+|\*\*\s*|[-*]\s+|\d+\.\s+)*(?:(?:file ?name|file|path)\s*:\s*(?:\*\*)?\s*)?`)
+var nameLabel = lazyregexp.New(`(?i)^(?:#{1,6}\s+|\*\*\s*|[-*]\s+|\d+\.\s+)*(?:(?:file ?name|file|path)\s*:\s*(?:\*\*)?\s*)?`)
 
 // fileName is the path that a line consists of, with the decoration that models add to it: a
 // heading, bold type, quotes, "File:" before it or a colon behind it. A line of prose has none.
 // A name with spaces counts only in backticks.
 func fileName(l string) (string, bool) {
 	t := strings.TrimSpace(l)
-	t = t[len(nameLabel.FindString(t)):]
+	t = t[len(nameLabel().FindString(t)):]
 	t = strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(t), "**"), ":"))
 	t = strings.TrimSpace(strings.TrimSuffix(t, "**"))
 	if q, ok := quoted(t); ok {

@@ -1,14 +1,15 @@
 package edit
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 // rangeHeader is "@@ -12,5 +12,6 @@ section".
-var rangeHeader = regexp.MustCompile(`^@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)$`)
+var rangeHeader = lazyregexp.New(`^@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)$`)
 
 func (h *PatchHunk) setRange(r []string) {
 	h.HasRange = true
@@ -175,7 +176,7 @@ func (p *unifiedParser) hunk() (PatchHunk, error) {
 		h.Scopes = nil
 	}
 	p.at++
-	if r := rangeHeader.FindStringSubmatch(head); r != nil && p.counted(&h, r) {
+	if r := rangeHeader().FindStringSubmatch(head); r != nil && p.counted(&h, r) {
 		return h, nil
 	}
 	empties := 0

@@ -1,10 +1,11 @@
 package edit
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 // unwrapped is tier T1: the search text without what models wrap around copied
@@ -21,7 +22,7 @@ func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	for _, space := range spaceReadings(fenced) {
 		c.old, c.new = stripNumbers(fenced, fencedNew, space)
 		c.partly = c.old != fenced && c.new == fencedNew &&
-			slices.ContainsFunc(contents(c.new), lineNumber.MatchString)
+			slices.ContainsFunc(contents(c.new), lineNumber().MatchString)
 		if strings.TrimSpace(c.old) == "" {
 			return candidate{old: e.Old, new: e.New}
 		}
@@ -44,14 +45,14 @@ func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 // spaceReadings returns whether a space behind the bar belongs to the number: always where
 // every bar has one before and one behind it, else either way.
 func spaceReadings(old string) []bool {
-	other := func(l string) bool { return !spacedNumber.MatchString(l) }
+	other := func(l string) bool { return !spacedNumber().MatchString(l) }
 	if !slices.ContainsFunc(contents(old), other) {
 		return []bool{true}
 	}
 	return []bool{true, false}
 }
 
-var spacedNumber = regexp.MustCompile(`^ *\d+ \|(?: |$)`)
+var spacedNumber = lazyregexp.New(`^ *\d+ \|(?: |$)`)
 
 // dropBlank drops one blank line before, after, or around, whichever drops
 // least; but the loosest form must be unique for that, else it is ambiguous.
@@ -133,7 +134,7 @@ func insideFence(s string) (string, bool) {
 }
 
 // lineNumber is what read tools print before a line: "  12| ", "12|", "12 | ", "12\t", "12→".
-var lineNumber = regexp.MustCompile(`^ *(\d+)( ?\||\t|→)`)
+var lineNumber = lazyregexp.New(`^ *(\d+)( ?\||\t|→)`)
 
 // stripNumbers removes line numbers when every line of old has one, each one
 // higher than the last; from new if all its lines have them. Some tools print a
@@ -154,7 +155,7 @@ func withoutNumbers(s string, rising, space bool) (string, bool) {
 	lines := strings.Split(body, "\n")
 	last := -1
 	for i, l := range lines {
-		sub := lineNumber.FindStringSubmatch(l)
+		sub := lineNumber().FindStringSubmatch(l)
 		if sub == nil {
 			return s, false
 		}
