@@ -1,0 +1,71 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// layers lays a private writable layer over each package cache. A kernel or file system without
+// overlays leaves the caches read-only.
+func (v *view) layers() error {
+	if err := memory(layerBase, "mode=755"); err != nil {
+		return err
+	}
+	inMemory, dir := filepath.Join(layerBase, "memory"), ""
+	if v.layer >= 0 {
+		dir = filepath.Join(layerBase, "layers")
+		if err := (tree{path: dir, fd: v.layer, dir: true}).place(); err != nil {
+			return err
+		}
+	}
+	for _, cache := range v.spec.Caches {
+		switch fi, err := os.Stat(cache); {
+		case err != nil || !fi.IsDir() || !v.has(cache):
+		case dir != "" && layer(filepath.Join(dir, layerName(cache)), cache) == nil:
+		default: // inside a container the folder of the layers is often in an overlay itself
+			_ = layer(filepath.Join(inMemory, layerName(cache)), cache)
+		}
+	}
+	return nil
+}
+
+func layer(dir, cache string) error {
+	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	for _, d := range []string{upper, work} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return fmt.Errorf("making the private layer of %s: %w", cache, err)
+		}
+	}
+	options := fmt.Sprintf(
+		"lowerdir=%s,upperdir=%s,workdir=%s,userxattr",
+		escaped(cache),
+		escaped(upper),
+		escaped(work),
+	)
+	if err := unix.Mount(
+		"overlay",
+		cache,
+		"overlay",
+		unix.MS_NOSUID|unix.MS_NODEV,
+		options,
+	); err != nil {
+		return fmt.Errorf("laying a private layer over %s: %w", cache, err)
+	}
+	return nil
+}
+
+// layerName is a file name for a path, different for different paths.
+func layerName(path string) string {
+	return strings.NewReplacer("%", "%25", "/", "%2f").Replace(strings.TrimPrefix(path, "/"))
+}
+
+// escaped is a path as the overlay's options need it.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
+}
