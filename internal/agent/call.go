@@ -44,7 +44,7 @@ type callRun struct {
 	shown    bool
 	children []Item          // open items of a sub-agent below this call
 	clock    *toolcall.Clock // of the tool itself; nil before it began
-	result   *tool.Result    // set once; nothing of the call is told after
+	result   *tool.Result    // set once; the call reports nothing afterwards
 }
 
 // tell emits an event with a copy of the item; the caller holds mu or owns the call.

@@ -18,7 +18,7 @@ type Options struct {
 	Cwd    string // absolute
 	Parent string // the session whose tool call this one works for; "": a user's
 
-	Sink     Sink              // nil: nobody listens
+	Sink     Sink              // nil: events are dropped
 	Store    Store             // nil: nothing is kept
 	Approver toolcall.Approver // nil: everything is allowed
 

@@ -15,7 +15,7 @@ type foresight struct {
 	about  *tool.Prepared // what was asked about
 	cancel context.CancelCauseFunc
 	done   chan struct{}  // closed when answered or given up
-	answer *tool.Decision // what a person said, once done is closed; nil: nobody was asked
+	answer *tool.Decision // the user's answer, once done is closed; nil: the user was not asked
 }
 
 // foreseeable says whether the question about the call is known before the calls ahead of it have

@@ -86,7 +86,7 @@ func TestElicitationIsTheUsersToAccept(t *testing.T) {
 		asked := ""
 		ask := func(_ context.Context, q host.Question) (host.Answer, error) {
 			if asked = q.Text; answer == "error" {
-				return host.Answer{}, errors.New("nobody is there")
+				return host.Answer{}, errors.New("no user is there")
 			}
 			return host.Answer{Text: answer, Declined: answer == ""}, nil
 		}

@@ -277,7 +277,7 @@ func (q *Questions) Ask(ctx context.Context, permissions []policy.Question) []po
 	return replies
 }
 
-// noteRefused shows the user why the answer is no.
+// noteRefused shows the user why a permission was refused.
 func (q *Questions) noteRefused(o *Open) {
 	if q.host == nil {
 		return

@@ -122,7 +122,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	q.Attach(one)
 	q.Attach(two)
 	if !q.Separately() {
-		t.Error("both show each permission by itself")
+		t.Error("both clients show each permission on its own")
 	}
 	gone := make(chan struct{})
 	answered := make(chan policy.Reply, 2)
@@ -136,7 +136,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	<-two.asked
 	open[0].Reply(policy.Reply{OptionID: "yes"})
 	if r := <-answered; r.OptionID != "yes" {
-		t.Errorf("the caller was told %+v", r)
+		t.Errorf("the caller got %+v", r)
 	}
 	close(gone) // the caller of the second has left
 	got := <-replies

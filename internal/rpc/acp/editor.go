@@ -33,7 +33,7 @@ func (c *core) ApplyEdit(
 	return c.docs.applyEdit(ctx, e)
 }
 
-// Notice implements host.Editor. A client of the ACP is told nothing outside of a session.
+// Notice implements host.Editor. The ACP has no message outside of a session.
 func (c *core) Notice(level, text string) {
 	s := c.api.Loaded(c.api.Current())
 	if s == nil {

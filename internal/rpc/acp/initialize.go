@@ -100,5 +100,5 @@ func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) 
 	return struct{}{}, nil
 }
 
-// logout has nothing to forget: no key is ever kept.
+// logout keeps the keys that the user has stored: `agent-lsp logout` deletes those.
 func (a *adapter) logout(context.Context, *struct{}) (any, error) { return struct{}{}, nil }

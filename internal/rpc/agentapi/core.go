@@ -34,7 +34,7 @@ type Core struct {
 	// It must be quick. model is the reference that the message asks for, "" that of the settings.
 	// nil: always ready.
 	Ready func(sessionID, model string) error
-	// FoldersChanged is told that the workspace folders are others now. It must not block. nil: nobody is.
+	// FoldersChanged is called after the workspace folders have changed. It must not block. nil: no call.
 	FoldersChanged func()
 
 	Models func(ctx context.Context) ([]wire.Model, error)
@@ -43,7 +43,7 @@ type Core struct {
 	Tools     func(ctx context.Context) ([]wire.Tool, error)
 	Commands  func(ctx context.Context) ([]wire.SlashCommand, error)
 	// Expand turns a prompt that begins with /name into what the model gets; ok is false where
-	// it is no command.
+	// it is not a command.
 	Expand func(ctx context.Context, sessionID, text string) (expanded string, ok bool)
 	Status func() (provider wire.ProviderStatus, sandbox string)
 	Files  func(ctx context.Context, query string, limit int) ([]wire.FileMatch, error)
