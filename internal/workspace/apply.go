@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/checkpoint"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
@@ -42,11 +43,19 @@ type target struct {
 	watch  *bufferWatch
 	base   []byte
 	after  []byte
-	spans  []splice // of the wants, in base
+	spans  []splice  // of the wants, in base
+	disk   diskState // of a closed file: what base was read from
 	staged *files.Staged
 	needs  *target            // what has to be done first
 	from   string             // of a file that a restore brings back from another name: that one's key
 	kept   *checkpoint.Change // what the checkpoint keeps of it
+}
+
+// diskState is what a closed file held when its target was prepared. The change itself may move on
+// to a newer text meanwhile: another call that reads the file rebases it (pendingText).
+type diskState struct {
+	sha string
+	enc edit.Text
 }
 
 type targetStatus int
@@ -248,6 +257,7 @@ func (w *Workspace) prepare(t *target) (open bool) {
 		return false
 	default:
 		w.ontoDisk(c, disk)
+		t.disk = diskState{c.rawSHA, c.enc}
 	}
 	t.build()
 	return open
@@ -347,10 +357,10 @@ func (w *Workspace) stageAll(closed []*target) {
 	var err error
 	for _, t := range closed {
 		var data []byte
-		enc := t.c.enc
+		enc := t.disk.enc
 		enc.Data = t.after
 		if data, err = enc.Encode(); err == nil {
-			t.staged, err = files.Stage(t.c.ref, data, t.c.rawSHA, 0)
+			t.staged, err = files.Stage(t.c.ref, data, t.disk.sha, 0)
 		}
 		if err != nil {
 			break

@@ -18,9 +18,11 @@ func turnOf(p *proposal) checkpoint.Turn {
 func (w *Workspace) keepBefore(p *proposal, ts []*target) {
 	ts = live(ts)
 	changes := make([]*checkpoint.Change, len(ts))
+	w.mu.Lock()
 	for i, t := range ts {
 		changes[i] = t.checkpointed()
 	}
+	w.mu.Unlock()
 	for i, err := range w.checkpoints.Begin(turnOf(p), changes) {
 		if err != nil {
 			ts[i].end(failed, "the checkpoint could not be kept: "+err.Error())
@@ -48,6 +50,7 @@ func (w *Workspace) keepLate(p *proposal, b *bufferWatch) {
 }
 
 // checkpointed brings the target's checkpoint up to date with what the target is going to do.
+// Caller holds mu.
 func (t *target) checkpointed() *checkpoint.Change {
 	if t.kept == nil {
 		t.kept = &checkpoint.Change{}
