@@ -137,7 +137,9 @@ test("a terminal that comes too late is killed, and its command is not run a sec
   make();
   await c.until("the late terminal's end", () => terminal.log.includes("release"));
   assert.deepEqual(terminal.log, ["create", "kill", "release"]);
-  assert.ok(!fs.existsSync(w.path("runs")) || w.read("runs") === "once\n");
+  // The kill may come before the shell has opened the file, and between that and its first line.
+  const runs = fs.existsSync(w.path("runs")) ? w.read("runs") : "";
+  assert.ok(["", "once\n"].includes(runs), `it wrote ${JSON.stringify(runs)}`);
 });
 
 test("a sandbox is not given up for a terminal", async (t) => {
