@@ -92,12 +92,12 @@ soak: ## a session of 100,000 messages, then 20 sessions at full speed (SOAK=5m)
 bench: build ## our benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm) and the floor on the same work; writes docs/performance.md (ONLY=agentlsp,refdaemon)
+bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm) and the floor on the same work; writes docs/contribute/performance.md (ONLY=agentlsp,refdaemon)
 	AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers bench/peers/run.sh $(if $(ONLY),-only $(ONLY)) $(BENCHFLAGS)
 	rm -rf bin/peers/face-*
 	for n in $$(seq $(FACES)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/face-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 -pairs 8 -crowds 3 -cold 1 -streams 1 -bursts 1 -tool-turns 1 -aborts 1 > /dev/null || exit 1; done
 	$(GO) run ./bench/perfdoc bin/peers/results.json $$(ls bin/peers/face-*/results.json) > bin/peers/performance.md
-	mv bin/peers/performance.md docs/performance.md
+	mv bin/peers/performance.md docs/contribute/performance.md
 
 bench-smoke: ## each benchmark once, so that none rots
 	@mkdir -p bin

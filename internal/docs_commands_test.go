@@ -28,7 +28,7 @@ var harmless = map[string]bool{"version": true, "help": true, "schema": true, "d
 
 // otherwise are the commands of other programs, by page, that a test of their own runs.
 var otherwise = map[string]map[string]string{
-	"docs/hooks.md":            {"tail": "TestHooksAreDocumented", "go": "TestHooksAreDocumented"},
+	"docs/reference/hooks.md":  {"tail": "TestHooksAreDocumented", "go": "TestHooksAreDocumented"},
 	"editors/neovim/README.md": {"git": "docs_spec.lua", "mkdir": "docs_spec.lua", "ln": "docs_spec.lua"},
 }
 

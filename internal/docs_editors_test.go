@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// setUp is the n-th block of a kind below a heading of docs/editors.md.
+// setUp is the n-th block of a kind below a heading of docs/use/editors.md.
 func setUp(t *testing.T, heading, kind string, n int) string {
 	t.Helper()
 	for _, p := range pages() {
-		if p.path != "docs/editors.md" {
+		if p.path != "docs/use/editors.md" {
 			continue
 		}
 		_, section, _ := strings.Cut(p.text, "\n## "+heading+"\n")
@@ -21,7 +21,7 @@ func setUp(t *testing.T, heading, kind string, n int) string {
 			return blocks[n].text
 		}
 	}
-	t.Fatalf("docs/editors.md has no block %d of %s below %s", n, kind, heading)
+	t.Fatalf("docs/use/editors.md has no block %d of %s below %s", n, kind, heading)
 	return ""
 }
 

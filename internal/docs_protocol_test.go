@@ -14,17 +14,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// protocolBlocks are the plain blocks of docs/protocol.md.
+// protocolBlocks are the plain blocks of docs/reference/protocol.md.
 func protocolBlocks(t *testing.T) []block {
 	t.Helper()
 	for _, p := range pages() {
-		if p.path == "docs/protocol.md" {
+		if p.path == "docs/reference/protocol.md" {
 			if blocks := p.blocks(""); len(blocks) == 2 {
 				return blocks
 			}
 		}
 	}
-	t.Fatal("docs/protocol.md has no longer two plain blocks: the first session, and the order of what is told")
+	t.Fatal("docs/reference/protocol.md has no longer two plain blocks: the first session, and the order of what is told")
 	return nil
 }
 

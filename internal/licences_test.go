@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Every module that go.mod requires stands in docs/licences.md, with its version and a licence that was read.
+// Every module that go.mod requires stands in docs/contribute/licences.md, with its version and a licence that was read.
 func TestLicencesAreListed(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile(filepath.Join(top, "docs", "licences.md"))
+	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,9 +23,9 @@ func TestLicencesAreListed(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(mod), -1) {
 		_, rest, found := strings.Cut(string(doc), "| "+m[1]+" | "+m[2]+" | ")
 		if !found {
-			t.Errorf("docs/licences.md lacks %s %s", m[1], m[2])
+			t.Errorf("docs/contribute/licences.md lacks %s %s", m[1], m[2])
 		} else if !known.MatchString(rest) {
-			t.Errorf("docs/licences.md: the licence of %s is unknown", m[1])
+			t.Errorf("docs/contribute/licences.md: the licence of %s is unknown", m[1])
 		}
 	}
 }
@@ -60,7 +60,7 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 // Every npm package that the VS Code extension bundles, by its sources' imports and theirs, stands there too.
 func TestLicencesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
-	doc, err := os.ReadFile(filepath.Join(top, "docs", "licences.md"))
+	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestLicencesOfBundledPackages(t *testing.T) {
 		if !ok {
 			t.Errorf("package-lock.json lacks %s", name)
 		} else if !strings.Contains(string(doc), "| "+name+" | "+p.Version+" | "+p.License+" |") {
-			t.Errorf("docs/licences.md lacks %s %s under %s", name, p.Version, p.License)
+			t.Errorf("docs/contribute/licences.md lacks %s %s under %s", name, p.Version, p.License)
 		}
 		for d := range p.Dependencies {
 			todo = append(todo, d)

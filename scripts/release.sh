@@ -43,7 +43,7 @@ for target in $targets; do
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
   GOOS=$os GOARCH=$arch "$work/notices" ./cmd/agent-lsp >"$work/$name/LICENCES.txt"
   cp -R docs "$work/$name/" # what the README leads to, its pictures included
-  outward "$work/$name"/*.md "$work/$name"/docs/*.md
+  outward "$work/$name"/*.md "$work/$name"/docs/*.md "$work/$name"/docs/*/*.md
   for shell in bash zsh fish; do "$work/agent-lsp" completion $shell >"$work/$name/completions/agent-lsp.$shell"; done
   "$work/pack" "dist/$name.$ext" "$work/$name"
 done
@@ -106,7 +106,7 @@ here=dist/agent-lsp-$version-${host/\//-}.tar.gz
 home=$work/home
 mkdir "$home"
 tar xzf "$here" -C "$home"
-for file in LICENSE LICENCES.txt README.md CHANGELOG.md docs/licences.md completions/agent-lsp.{bash,zsh,fish}; do
+for file in LICENSE LICENCES.txt README.md CHANGELOG.md docs/contribute/licences.md completions/agent-lsp.{bash,zsh,fish}; do
   [ -s "$home"/*/"$file" ] || { echo "release: $here lacks $file" >&2; exit 1; }
 done
 bin=$(echo "$home"/*/agent-lsp)

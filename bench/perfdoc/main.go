@@ -1,7 +1,7 @@
-// Command perfdoc writes docs/performance.md from what the bench of peers measured: one table with a target and a
+// Command perfdoc writes docs/contribute/performance.md from what the bench of peers measured: one table with a target and a
 // ratio for each figure, bars, and by name what fell short. It computes nothing that was not measured.
 //
-//	go run ./bench/perfdoc RESULTS.json [FACES.json ...] > docs/performance.md
+//	go run ./bench/perfdoc RESULTS.json [FACES.json ...] > docs/contribute/performance.md
 //
 // Further results are of runs with our two faces only.
 package main

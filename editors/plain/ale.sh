@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ale.sh    the whole job in real Vim with ALE, by keys alone, with the setup in docs/editors.md
+# ale.sh    the whole job in real Vim with ALE, by keys alone, with the setup in docs/use/editors.md
 #
 # Vim runs in tmux. The test types there, and waits for the screen or the disk.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# emacs.sh    the whole job in real Emacs, by keys alone, with the set-up that docs/editors.md shows
+# emacs.sh    the whole job in real Emacs, by keys alone, set up as docs/use/editors.md says
 #
 # Emacs runs in a terminal of tmux; what is typed goes there, what is waited for is the screen or the disk.
 set -euo pipefail

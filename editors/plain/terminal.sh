@@ -40,9 +40,9 @@ workspace() {
 # model LINE... is what the model replies.
 model() { printf '%s\n' "$@" >"$tmp/model.jsonl"; }
 
-# snippet HEADING LANGUAGE prints the first such block below a heading of docs/editors.md.
+# snippet HEADING LANGUAGE prints the first such block below a heading of docs/use/editors.md.
 snippet() {
-  awk -v head="### $1" -v lang="\`\`\`$2" '$0 == head {on = 1} on && $0 == "```" {exit} into {print} on && $0 == lang {into = 1}' "$repo/docs/editors.md"
+  awk -v head="### $1" -v lang="\`\`\`$2" '$0 == head {on = 1} on && $0 == "```" {exit} into {print} on && $0 == lang {into = 1}' "$repo/docs/use/editors.md"
 }
 
 # terminal COMMAND... runs an editor that sees nothing of the user's own.

@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// The engine's defaults and limits. docs/features.md is checked against them.
+// The engine's defaults and limits. docs/reference/features.md is checked against them.
 const (
 	// DefaultMaxModelCalls bounds the model calls of one turn; calls answered in parallel count as one.
 	DefaultMaxModelCalls = 200

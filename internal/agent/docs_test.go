@@ -44,7 +44,7 @@ func (c *counting) Generate(ctx context.Context, req *Request, on func(Delta)) (
 	return reply, err
 }
 
-// The example of docs/context.md is measured here.
+// The example of docs/reference/context.md is measured here.
 func TestContextExample(t *testing.T) {
 	measure := func(window int, strategy string) (sizes []int) {
 		bubble(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestContextExample(t *testing.T) {
 		}
 	}
 	fmt.Fprintf(&b, "| all | %d | %d |\n", sum[0], sum[1])
-	checkDoc(t, "context.md", "<!-- measured by", "<!-- end -->", b.String())
+	checkDoc(t, "reference/context.md", "<!-- measured by", "<!-- end -->", b.String())
 }
 
 // checkDoc compares a generated part of a page, or writes it where UPDATE_DOCS is set.
@@ -94,7 +94,7 @@ func checkDoc(t *testing.T, name, from, to, want string) {
 	}
 }
 
-// The defaults that docs/engine.md names are those of the code.
+// The defaults that docs/contribute/engine.md names are those of the code.
 func TestDocumentedDefaults(t *testing.T) {
 	want := ""
 	for _, d := range []struct {
@@ -135,12 +135,12 @@ func TestDocumentedDefaults(t *testing.T) {
 	} {
 		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
 	}
-	checkDoc(t, "engine.md", "|---|---|", "\n## ", want)
+	checkDoc(t, "contribute/engine.md", "|---|---|", "\n## ", want)
 	want = ""
 	for _, n := range repair.Numbers() {
 		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
 	}
-	checkDoc(t, "engine.md", "<!-- numbers of mending", "<!-- end numbers -->", "| what | number |\n|---|---|\n"+want)
+	checkDoc(t, "contribute/engine.md", "<!-- numbers of mending", "<!-- end numbers -->", "| what | number |\n|---|---|\n"+want)
 }
 
 // Each constant of these packages that is a number stands in a table, or here with the reason why it does not.
@@ -182,7 +182,7 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 	}
 }
 
-// The numbers of the context that docs/context.md names are those of the code.
+// The numbers of the context that docs/reference/context.md names are those of the code.
 func TestDocumentedContextNumbers(t *testing.T) {
 	want := ""
 	for _, d := range []struct {
@@ -204,15 +204,15 @@ func TestDocumentedContextNumbers(t *testing.T) {
 	for _, n := range history.Numbers() {
 		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
 	}
-	checkDoc(t, "context.md", "<!-- numbers of the code", "<!-- end numbers -->", "| number | value |\n|---|---|\n"+want)
+	checkDoc(t, "reference/context.md", "<!-- numbers of the code", "<!-- end numbers -->", "| number | value |\n|---|---|\n"+want)
 }
 
-// Each row of docs/features.md names tests and session scripts that exist, and says how a user reaches it.
+// Each row of docs/reference/features.md names tests and session scripts that exist, and says how a user reaches it.
 func TestDocumentedTestsExist(t *testing.T) {
 	have := declaredTests(t)
 	named := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)\\w+|[a-z]+/[a-z-]+)`")
 	rows := 0
-	for line := range strings.Lines(readDoc(t, "features.md")) {
+	for line := range strings.Lines(readDoc(t, "reference/features.md")) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) != 5 || strings.HasPrefix(cells[1], " **") || strings.HasPrefix(cells[1], "---") || cells[1] == " feature " {
 			continue
@@ -220,11 +220,11 @@ func TestDocumentedTestsExist(t *testing.T) {
 		rows++
 		tests := named.FindAllStringSubmatch(cells[2], -1)
 		if len(tests) == 0 || strings.TrimSpace(cells[3]) == "" {
-			t.Errorf("docs/features.md: no test or no way in:%s", cells[1])
+			t.Errorf("docs/reference/features.md: no test or no way in:%s", cells[1])
 		}
 		for _, m := range tests {
 			if !have[m[1]] {
-				t.Errorf("docs/features.md names %s, which does not exist:%s", m[1], cells[1])
+				t.Errorf("docs/reference/features.md names %s, which does not exist:%s", m[1], cells[1])
 			}
 		}
 	}

@@ -173,7 +173,7 @@ var (
 	snippet       = regexp.MustCompile("(?s)```jsonc?\n(.*?)```")
 )
 
-// documentedProviders are the settings for each provider in the README, docs/providers.md and docs/configuration.md.
+// documentedProviders are the settings for each provider in the README, docs/use/models.md and docs/reference/configuration.md.
 func documentedProviders(t *testing.T) map[string][]string {
 	t.Helper()
 	read := func(name string) string {
@@ -190,7 +190,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 	} else {
 		t.Error("the README has no settings of a model")
 	}
-	page := read("docs/providers.md")
+	page := read("docs/use/models.md")
 	for _, part := range strings.Split(page, "\n## ")[1:] {
 		name, text, _ := strings.Cut(part, "\n")
 		for _, m := range snippet.FindAllStringSubmatch(text, -1) {
@@ -199,7 +199,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 			}
 		}
 	}
-	_, azure, ok := strings.Cut(read("docs/configuration.md"), "\nAzure with ")
+	_, azure, ok := strings.Cut(read("docs/reference/configuration.md"), "\nAzure with ")
 	if m := snippet.FindStringSubmatch(azure); ok && m != nil {
 		out["Azure"] = []string{m[1]}
 	}

@@ -65,7 +65,7 @@ func textOf(name string) string {
 	return comments.ReplaceAllString(string(b), "")
 }
 
-// plainTable is the table of docs/editors.md.
+// plainTable is the table of docs/use/editors.md.
 func (l editorList) plainTable() string {
 	var b strings.Builder
 	b.WriteString("| editor, without a plugin | tested in the real editor | replayed from its capabilities | prompt | review | permissions |\n|---|---|---|---|---|---|\n")
@@ -121,7 +121,7 @@ func (l editorList) tested(r readmeEditor) (how []string) {
 // The tables of editors say what testdata/editors.json says. UPDATE_DOCS=1 writes them.
 func TestTablesOfEditors(t *testing.T) {
 	l := readEditors(t)
-	for page, want := range map[string]string{"docs/editors.md": l.plainTable(), "README.md": l.readmeTable()} {
+	for page, want := range map[string]string{"docs/use/editors.md": l.plainTable(), "README.md": l.readmeTable()} {
 		text := read(t, page)
 		head, _, _ := strings.Cut(want, "\n")
 		before, rest, found := strings.Cut(text, head)
@@ -252,7 +252,7 @@ func follow(t *testing.T, run map[string]bool, name string) {
 
 // Every set-up is at most ten lines.
 func TestSetUpsAreShort(t *testing.T) {
-	text, err := os.ReadFile("../../docs/editors.md")
+	text, err := os.ReadFile("../../docs/use/editors.md")
 	if err != nil {
 		t.Fatal(err)
 	}

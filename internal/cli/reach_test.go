@@ -276,17 +276,17 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 	return m
 }
 
-// The MCP server and the agent in docs/tools.md work as written, in at most ten lines each. The package is the one that
+// The MCP server and the agent in docs/reference/tools.md work as written, in at most ten lines each. The package is the one that
 // scripts/setup.sh installed, in place of the one that npx would fetch.
 func TestDocumentedServerAndAgent(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tools.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(page), "## An MCP server and an agent of your own")
 	blocks := regexp.MustCompile("(?s)```(json|markdown)\n(.*?)```").FindAllStringSubmatch(section, 2)
 	if len(blocks) != 2 || blocks[0][1] != "json" || blocks[1][1] != "markdown" {
-		t.Fatalf("docs/tools.md has no server and agent: %q", blocks)
+		t.Fatalf("docs/reference/tools.md has no server and agent: %q", blocks)
 	}
 	for _, b := range blocks {
 		if n := strings.Count(b[2], "\n"); n > 10 {

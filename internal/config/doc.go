@@ -4,7 +4,7 @@
 // Each layer is checked against Config on its own: a key that is unknown, has the wrong type or
 // that this layer may not set is left out with a notice, and the rest takes effect. The tags of the
 // types in types.go are the source of the built-in layer, the JSON Schema and
-// docs/configuration.md.
+// docs/reference/configuration.md.
 //
 // The package starts no process and holds no secret. Start at Load and Set; provider.go finds the
 // endpoint that answers.

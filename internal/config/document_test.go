@@ -11,13 +11,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "write the generated part of docs/configuration.md")
+var update = flag.Bool("update", false, "write the generated part of docs/reference/configuration.md")
 
 const generatedMark = "<!-- The rest is generated from internal/config/types.go: go test ./internal/config -update -->\n"
 
-// docs/configuration.md tells of every key as the code has it.
+// docs/reference/configuration.md tells of every key as the code has it.
 func TestDocumentation(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "configuration.md")
+	path := filepath.Join("..", "..", "docs", "reference", "configuration.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestDocumentation(t *testing.T) {
 
 // Every example of settings in the documentation is valid and understood without a notice.
 func TestExamplesOfTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "configuration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Document returns the reference of all keys in Markdown: the generated part of
-// docs/configuration.md.
+// docs/reference/configuration.md.
 func Document() string {
 	var b strings.Builder
 	b.WriteString("| key | type | default | variable | meaning |\n|---|---|---|---|---|\n")

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Config is the one shape of all settings (protocol section 1), in every layer and per
 // session. A nil pointer or an empty value means "not set here"; this package merges
-// the layers. The tags doc, default, enum and min are the source of docs/configuration.md
+// the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md
 // and of the JSON Schema.
 //
 // Config holds no secret: keys stand in environment variables or come from a command.
@@ -29,7 +29,7 @@ type Config struct {
 	SandboxPaths    []string            `json:"sandboxPaths,omitzero" doc:"Additional folders that sandboxed commands may write to, such as build caches."`
 	Mode            string              `json:"mode,omitzero" doc:"Name of the active mode, such as plan."`
 	Modes           map[string]Mode     `json:"modes,omitzero" doc:"Modes by name. A mode sets the model, tools, policies and prompt together."`
-	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run when an event occurs, by event. See docs/hooks.md for their input and for what they can decide."`
+	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide."`
 	MaxModelCalls   int                 `json:"maxModelCalls,omitzero" default:"200" doc:"Maximum number of model calls in one turn. Negative: no limit."`
 	Budget          *Budget             `json:"budget,omitzero" doc:"Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call."`
 	ToolTimeoutMs   int                 `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count."`
@@ -173,7 +173,7 @@ type Context struct {
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
 	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Fraction of the window above which the history is reduced."`
 	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`
-	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers. See docs/context.md."`
+	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers. See docs/reference/context.md."`
 	Reducers []string `json:"reducers,omitzero" doc:"Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
 	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000."`
 	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`

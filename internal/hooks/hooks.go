@@ -4,7 +4,7 @@
 // A command that exits with code 2 denies, with its stderr as the reason; any other failure,
 // garbage on stdout included, is an error, which the engine treats as a denial where the hook
 // may deny and reports where it may not. Hooks come from settings of the user's own, never
-// from a workspace that was not trusted. docs/hooks.md shows each point. Start at New.
+// from a workspace that was not trusted. docs/reference/hooks.md shows each point. Start at New.
 package hooks
 
 import (

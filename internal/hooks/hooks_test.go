@@ -185,15 +185,15 @@ func TestHookAfterToolEndsTheTurn(t *testing.T) {
 	}
 }
 
-// docs/hooks.md names every point, and its examples do what it says.
+// docs/reference/hooks.md names every point, and its examples do what it says.
 func TestHooksAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/hooks.md")
+	page, err := os.ReadFile("../../docs/reference/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range Points() {
 		if !strings.Contains(string(page), "`"+p+"`") {
-			t.Error("docs/hooks.md does not name", p)
+			t.Error("docs/reference/hooks.md does not name", p)
 		}
 	}
 	_, config, _ := strings.Cut(string(page), "```json\n")

@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// block is the text of a fenced block of docs/permissions.md.
+// block is the text of a fenced block of docs/use/permissions.md.
 func block(t *testing.T, name string) []string {
 	t.Helper()
-	b, err := os.ReadFile("../../docs/permissions.md")
+	b, err := os.ReadFile("../../docs/use/permissions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, ok := strings.Cut(string(b), "```"+name+"\n")
 	text, _, closed := strings.Cut(rest, "\n```")
 	if !ok || !closed {
-		t.Fatalf("docs/permissions.md has no block %q", name)
+		t.Fatalf("docs/use/permissions.md has no block %q", name)
 	}
 	return strings.Split(text, "\n")
 }

@@ -24,8 +24,8 @@ const (
 
 func (a Action) String() string { return [...]string{"allow", "ask", "deny"}[a] }
 
-// Rule is `allow tool(pattern)`, `ask tool(pattern)` or `deny tool(pattern)`; docs/permissions.md
-// has the grammar.
+// Rule is `allow tool(pattern)`, `ask tool(pattern)` or `deny tool(pattern)`. The grammar is in
+// docs/use/permissions.md.
 type Rule struct {
 	Action  Action
 	Tool    string // a tool's name or glob, or the name of a kind of subject

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// docs/tools.md names every tool, with its limits as they are.
+// docs/reference/tools.md names every tool, with its limits as they are.
 func TestDocs(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/tools.md")
+	raw, err := os.ReadFile("../../docs/reference/tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 		if !known || row == "" {
-			t.Errorf("docs/tools.md or this test does not know %s", name)
+			t.Errorf("docs/reference/tools.md or this test does not know %s", name)
 		}
 		for _, w := range want {
 			if !strings.Contains(row, w) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestReviewPage compares the examples and figures of docs/review.md with the code.
+// TestReviewPage compares the examples and figures of docs/use/review.md with the code.
 func TestReviewPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/review.md")
+	page, err := os.ReadFile("../../docs/use/review.md")
 	must(t, err)
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
@@ -21,7 +21,7 @@ func TestReviewPage(t *testing.T) {
 	if !strings.Contains(string(page), "```\n"+strings.TrimSpace(o.Text)+"\n```") {
 		t.Fatalf("the page does not show this outcome:\n%s", o.Text)
 	}
-	settings, err := os.ReadFile("../../docs/configuration.md")
+	settings, err := os.ReadFile("../../docs/reference/configuration.md")
 	must(t, err)
 	for said, set := range map[string]string{
 		"kept for 90 days": "| `checkpoints.maxAgeDays` | whole number | `90` |", "up to 1 GiB": "| `checkpoints.maxBytes` | whole number | `1073741824` |",

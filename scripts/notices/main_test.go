@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What is written is Go's licence and those of the very modules that docs/licences.md tells to be built in.
+// What is written is Go's licence and those of the very modules that docs/contribute/licences.md tells to be built in.
 func TestNoticesOfTheProgram(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("GOOS", "linux")
@@ -22,7 +22,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^==== (\S+ v\S+): `).FindAllStringSubmatch(out.String(), -1) {
 		got = append(got, m[1])
 	}
-	page, err := os.ReadFile("docs/licences.md")
+	page, err := os.ReadFile("docs/contribute/licences.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 	slices.Sort(want)
 	if got = slices.Compact(got); !slices.Equal(got, want) {
-		t.Errorf("licences of\n%s\ndocs/licences.md has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("licences of\n%s\ndocs/contribute/licences.md has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for _, text := range []string{"==== Go: LICENSE ====\n\nCopyright 2009 The Go Authors.", ": LICENSE-SQLITE ===="} {
 		if !strings.Contains(out.String(), text) {

@@ -177,7 +177,7 @@ export interface Compaction {
   messagesAfter: number;
 }
 
-/** Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
+/** Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
 export interface Config {
   /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
@@ -219,7 +219,7 @@ export interface Config {
   mode?: string;
   /** Modes by name. A mode sets the model, tools, policies and prompt together. */
   modes?: Record<string, Mode>;
-  /** Commands to run when an event occurs, by event. See docs/hooks.md for their input and for what they can decide. */
+  /** Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide. */
   hooks?: Record<string, Array<Hook>>;
   /** Maximum number of model calls in one turn. Negative: no limit. */
   maxModelCalls?: number;
@@ -301,7 +301,7 @@ export interface Context {
   trigger?: number;
   /** Fraction of the window to which the history is reduced. */
   target?: number;
-  /** Named list of reducers. See docs/context.md. */
+  /** Named list of reducers. See docs/reference/context.md. */
   strategy?: "none" | "sliding_window" | "importance" | "hybrid" | "adaptive";
   /** Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
   reducers?: Array<string>;

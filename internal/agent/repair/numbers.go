@@ -6,7 +6,7 @@ type Number struct {
 	Value float64
 }
 
-// Numbers lists them for docs/engine.md.
+// Numbers lists them for docs/contribute/engine.md.
 func Numbers() []Number {
 	return []Number{
 		{"words below which an answer after tools may be a planning note", tentativeWords},

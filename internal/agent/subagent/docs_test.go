@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The limits that docs/tools.md names are those of the code.
+// The limits that docs/reference/tools.md names are those of the code.
 func TestDocumentedLimits(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/tools.md")
+	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("within %.0f s of its end", closeTimeout.Seconds()),
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("docs/tools.md does not say: %s", want)
+			t.Errorf("docs/reference/tools.md does not say: %s", want)
 		}
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestProviderTable loads each snippet of docs/providers.md and sends a request with it.
+// TestProviderTable loads each snippet of docs/use/models.md and sends a request with it.
 func TestProviderTable(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/providers.md")
+	page, err := os.ReadFile("../../../docs/use/models.md")
 	if err != nil {
 		t.Fatal(err)
 	}

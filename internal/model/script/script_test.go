@@ -305,9 +305,9 @@ func TestCloseEndsAReply(t *testing.T) {
 	}
 }
 
-// TestDocumentedScript plays the example of docs/script.md.
+// TestDocumentedScript plays the example of docs/reference/script.md.
 func TestDocumentedScript(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/script.md")
+	page, err := os.ReadFile("../../../docs/reference/script.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestLinesOfAFile(t *testing.T) {
 
 // A client shows a call by its kind: each tool that is documented has one.
 func TestEveryToolHasAKind(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "tools.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

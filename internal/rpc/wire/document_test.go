@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// TestProtocolIsDocumented checks that docs/protocol.md names every method and every field
-// of this package. The settings (config.go) have a page of their own.
+// TestProtocolIsDocumented checks that docs/reference/protocol.md names every method and field of
+// this package. The settings (config.go) have a page of their own.
 func TestProtocolIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "protocol.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "protocol.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestProtocolIsDocumented(t *testing.T) {
 		for _, word := range spelled(f) {
 			seen++
 			if !words[word] {
-				t.Errorf("%s: docs/protocol.md does not name %q", name, word)
+				t.Errorf("%s: docs/reference/protocol.md does not name %q", name, word)
 			}
 		}
 	}

@@ -235,9 +235,9 @@ func TestMCPListTimeout(t *testing.T) {
 	}
 }
 
-// The limits that docs/tools.md names are those of the code.
+// The limits that docs/reference/tools.md names are those of the code.
 func TestMCPDocumentedLimits(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/tools.md")
+	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestMCPDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("A server with more than %d,%03d tools", maxTools/1000, maxTools%1000),
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("docs/tools.md does not say: %s", want)
+			t.Errorf("docs/reference/tools.md does not say: %s", want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// boxes are all the walls that this machine must have for these tests: see docs/permissions.md.
+// boxes are all the walls that this machine must have for these tests: see docs/use/permissions.md.
 func boxes(t testing.TB) []sandbox.Support {
 	t.Helper()
 	all := sandbox.Kinds()

@@ -9,5 +9,5 @@
 // keep theirs: ending, trailing space, quotes.
 //
 // Start with Match (match.go), then ParsePatch and MatchPatch (patch.go),
-// Hunks (hunk.go) and Decode (text.go). docs/edits.md shows each tier.
+// Hunks (hunk.go) and Decode (text.go). docs/reference/edits.md shows each tier.
 package edit

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestDocumentedExamples runs every example of docs/edits.md: the tier that its
+// TestDocumentedExamples runs every example of docs/reference/edits.md: the tier that its
 // heading names and the outcome that it shows must be right.
 func TestDocumentedExamples(t *testing.T) {
-	data, err := os.ReadFile("../../../docs/edits.md")
+	data, err := os.ReadFile("../../../docs/reference/edits.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 	for tier := T0; tier <= T7; tier++ {
 		if !seen[tier.String()] {
-			t.Errorf("docs/edits.md has no example of %s", tier)
+			t.Errorf("docs/reference/edits.md has no example of %s", tier)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Tier says how loosely a search text was compared. T0 to T4 are applied; T5
-// to T7 only explain why nothing was. docs/edits.md has an example of each.
+// to T7 only explain why nothing was. docs/reference/edits.md has an example of each.
 type Tier int
 
 // The tiers, strictest first.

@@ -11,11 +11,11 @@ local M = {}
 
 ---@class agent_lsp.Options
 ---@field cmd? string[] command of the daemon; absent: the bundled binary, else agent-lsp on PATH
----@field settings? agent_lsp.Config settings of the daemon, as docs/configuration.md lists them
+---@field settings? agent_lsp.Config the daemon's settings (docs/reference/configuration.md)
 ---@field root_markers? string[] files that mark a workspace's root
 ---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
 ---@field review? { signs: boolean, keys: agent_lsp.Keys|boolean, virtual: boolean }
----@field notify? boolean whether the end of a turn is told when the panel is hidden
+---@field notify? boolean whether the end of a turn is announced when the panel is hidden
 ---@field position_encodings? string[] offered to the daemon, best first
 M.defaults = {
   cmd = nil,
@@ -114,7 +114,7 @@ function M.command()
   end
   local plugin = M.plugin_dir()
   for _, dir in ipairs({ plugin, vim.fs.dirname(vim.fs.dirname(plugin)) }) do
-    local bundled = dir .. '/bin/agent-lsp' -- beside the plugin, or built in its repository
+    local bundled = dir .. '/bin/agent-lsp' -- next to the plugin, or built in its repository
     if vim.fn.executable(bundled) == 1 then
       return { bundled }
     end

@@ -135,7 +135,7 @@
 ---@field messagesBefore number
 ---@field messagesAfter number
 
---- Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command.
+--- Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command.
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
@@ -157,7 +157,7 @@
 ---@field sandboxPaths? string[] Additional folders that sandboxed commands may write to, such as build caches.
 ---@field mode? string Name of the active mode, such as plan.
 ---@field modes? table<string, agent_lsp.Mode> Modes by name. A mode sets the model, tools, policies and prompt together.
----@field hooks? table<string, agent_lsp.Hook[]> Commands to run when an event occurs, by event. See docs/hooks.md for their input and for what they can decide.
+---@field hooks? table<string, agent_lsp.Hook[]> Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide.
 ---@field maxModelCalls? number Maximum number of model calls in one turn. Negative: no limit.
 ---@field budget? agent_lsp.Budget Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call.
 ---@field toolTimeoutMs? number Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count.
@@ -204,7 +204,7 @@
 ---@field reserve? number Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window.
 ---@field trigger? number Fraction of the window above which the history is reduced.
 ---@field target? number Fraction of the window to which the history is reduced.
----@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers. See docs/context.md.
+---@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers. See docs/reference/context.md.
 ---@field reducers? string[] Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
 ---@field keepRecent? number Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000.
 ---@field summaryModel? string Model that writes summaries. Default: the session's model.

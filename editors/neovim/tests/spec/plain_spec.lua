@@ -1,8 +1,8 @@
---- The snippet of docs/editors.md, as it stands there, in a Neovim without the plugin.
+--- The snippet of docs/use/editors.md, as it stands there, in a Neovim without the plugin.
 local H = require('harness')
 
-local text = H.read(vim.fs.dirname(vim.fs.dirname(H.plugin)) .. '/docs/editors.md')
-local section = assert(text:match('### Without the plugin(.-)\n## '), 'docs/editors.md has no such section')
+local text = H.read(vim.fs.dirname(vim.fs.dirname(H.plugin)) .. '/docs/use/editors.md')
+local section = assert(text:match('### Without the plugin(.-)\n## '), 'docs/use/editors.md has no such section')
 local blocks = {}
 for block in section:gmatch('```lua\n(.-)```') do
   table.insert(blocks, block)
