@@ -7,7 +7,7 @@ NICE    ?=
 FACES   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-oracle test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-oracle test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -18,7 +18,7 @@ build: ## build the binary into bin/
 setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
 	scripts/setup.sh
 
-test: setup check test-race test-heavy test-oracle chaos-ci test-neovim test-vscode test-acp test-plain bench-smoke ## run every test there is
+test: setup check test-race test-heavy test-oracle chaos-ci test-neovim test-vscode test-acp test-plain site bench-smoke ## run every test there is
 	@echo "all tests passed"
 
 check: ## formatting, vet, staticcheck, unused code and options, style of texts, all systems' types
@@ -98,6 +98,9 @@ bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm
 	for n in $$(seq $(FACES)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/face-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 -pairs 8 -crowds 3 -cold 1 -streams 1 -bursts 1 -tool-turns 1 -aborts 1 > /dev/null || exit 1; done
 	$(GO) run ./bench/perfdoc bin/peers/results.json $$(ls bin/peers/face-*/results.json) > bin/peers/performance.md
 	mv bin/peers/performance.md docs/contribute/performance.md
+
+site: ## build the documentation site into dist/site; dead links fail
+	cd docs/.vitepress && npm ci --no-audit --no-fund --ignore-scripts --silent && npm run --silent build
 
 bench-smoke: ## each benchmark once, so that none rots
 	@mkdir -p bin

@@ -43,6 +43,7 @@ for target in $targets; do
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
   GOOS=$os GOARCH=$arch "$work/notices" ./cmd/agent-lsp >"$work/$name/LICENCES.txt"
   cp -R docs "$work/$name/" # what the README leads to, its pictures included
+  rm -rf "$work/$name/docs/.vitepress"
   outward "$work/$name"/*.md "$work/$name"/docs/*.md "$work/$name"/docs/*/*.md
   for shell in bash zsh fish; do "$work/agent-lsp" completion $shell >"$work/$name/completions/agent-lsp.$shell"; done
   "$work/pack" "dist/$name.$ext" "$work/$name"
