@@ -88,7 +88,7 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 	case "agent.prompt":
 		return s.promptCommand(ctx, args)
 	case "agent.newSession":
-		return s.api.SessionNew(ctx, &wire.SessionNewParams{})
+		return agentapi.Sessions{API: s.api}.New(ctx, &wire.SessionNewParams{})
 	case "agent.acceptAll":
 		return s.decideAll(ctx, workspace.Accept, args)
 	case "agent.rejectAll":
@@ -146,7 +146,7 @@ func (s *server) promptCommand(ctx context.Context, args commandArgs) (any, erro
 	if uri != "" {
 		p.Context = &wire.PromptContext{URI: uri, Selection: wireRangeOf(span)}
 	}
-	return s.api.Prompt(ctx, p)
+	return agentapi.Turns{API: s.api}.Prompt(ctx, p)
 }
 
 // steerCommand steers with the text, else with the selected one.
@@ -158,7 +158,7 @@ func (s *server) steerCommand(ctx context.Context, id string, args commandArgs) 
 			return nil, err
 		}
 	}
-	return s.api.Steer(ctx, &wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)})
+	return agentapi.Turns{API: s.api}.Steer(ctx, &wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)})
 }
 
 // meant is the document and range that a command is about: those that it names, else those
@@ -203,11 +203,11 @@ func wireRangeOf(r *workspace.Range) *wire.Range {
 
 // continueCommand runs a turn to its end. Cancelling the request aborts it.
 func (s *server) continueCommand(ctx context.Context, id string) (any, error) {
-	r, err := s.api.ContinueTurn(ctx, &wire.SessionParams{SessionID: id})
+	r, err := agentapi.Turns{API: s.api}.Continue(ctx, &wire.SessionParams{SessionID: id})
 	if err != nil {
 		return nil, err
 	}
-	turn, err := s.api.TurnWait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
+	turn, err := agentapi.Turns{API: s.api}.Wait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
 	if errors.Is(err, agentapi.ErrCancelled) || errors.Is(err, context.Canceled) {
 		if l := s.api.Loaded(id); l != nil {
 			_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: r.TurnID}) // it may have ended meanwhile
@@ -286,7 +286,7 @@ func firstPending(proposals []workspace.Proposal) (proposalID, hunkID string) {
 }
 
 func (s *server) decide(ctx context.Context, proposalID, hunkID string, action workspace.Action, comment string) (wire.ProposalResolveResult, error) {
-	return s.api.ProposalResolve(ctx, &wire.ProposalResolveParams{
+	return agentapi.Proposals{API: s.api}.Resolve(ctx, &wire.ProposalResolveParams{
 		ProposalID: proposalID, Comment: comment,
 		Decisions: []wire.Decision{{HunkID: hunkID, Action: string(action)}},
 	})
@@ -298,7 +298,7 @@ func (s *server) undoLast(ctx context.Context, id string) (any, error) {
 	if checkpoint == "" {
 		return nil, agentapi.Fail(wire.CodeUnknownCheckpoint, "nothing to undo: the agent has changed no file in this session")
 	}
-	return s.api.CheckpointRestore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
+	return agentapi.Checkpoints{API: s.api}.Restore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
 }
 
 // undoable is the newest checkpoint that can be taken back, "" if there is none. One without files only names what

@@ -158,7 +158,8 @@ func (s *server) savedComments(uri string) {
 		turn.enter()
 		defer turn.leave()
 		p := &wire.PromptParams{Prompt: textPrompt(commentPrompt(comments)), Context: &wire.PromptContext{URI: uri}}
-		if _, err := s.api.Prompt(s.ctx, p); err != nil {
+		_, err := agentapi.Turns{API: s.api}.Prompt(s.ctx, p)
+		if err != nil {
 			s.peer.Message(messageError, "agent-lsp: "+agentapi.WireError(err).Error())
 		}
 	})

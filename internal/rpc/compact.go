@@ -29,7 +29,7 @@ func (s *server) compactCommand(ctx context.Context, instructions string) (any, 
 	if id == "" {
 		return nil, noSession("/compact")
 	}
-	r, err := s.api.Compact(ctx, &wire.CompactParams{SessionID: id, Instructions: instructions})
+	r, err := agentapi.Turns{API: s.api}.Compact(ctx, &wire.CompactParams{SessionID: id, Instructions: instructions})
 	if err != nil {
 		return nil, err
 	}

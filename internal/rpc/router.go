@@ -54,19 +54,19 @@ func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R,
 func raw(o order, f handler) route { return route{order: o, run: f} }
 
 // onAPI makes a route of a request that the API answers.
-func onAPI[P, R any](
+func onAPI[S agentapi.Subject, P, R any](
 	o order,
-	f func(a *agentapi.API, ctx context.Context, params *P) (R, error),
+	f func(subject S, ctx context.Context, params *P) (R, error),
 ) route {
 	return on(o, func(s *server, ctx context.Context, params *P) (R, error) {
-		return f(s.api, ctx, params)
+		return f(agentapi.Of[S](s.api), ctx, params)
 	})
 }
 
 // attaching is onAPI for the methods whose caller gets notifications from then on.
-func attaching[P, R any](
+func attaching[S agentapi.Subject, P, R any](
 	o order,
-	f func(a *agentapi.API, ctx context.Context, params *P) (R, error),
+	f func(subject S, ctx context.Context, params *P) (R, error),
 ) route {
 	r := onAPI(o, f)
 	r.attach = true
@@ -76,7 +76,7 @@ func attaching[P, R any](
 // abort is handled on the reading side, ahead of everything that queues. Prompts that were read
 // before it but are not accepted yet are aborted when they are.
 func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
-	r, err := s.api.Abort(ctx, p)
+	r, err := agentapi.Turns{API: s.api}.Abort(ctx, p)
 	isIdle := err == nil && r.State == agent.AbortIdle || errors.Is(err, session.ErrUnknown)
 	if !isIdle || p.ItemID != "" || p.TurnID != "" || s.lane.idle() {
 		return r, err

@@ -1,71 +1,24 @@
 package rpc
 
 import (
+	"maps"
+
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 // routes says how each request is handled. What must be seen in the order of the wire is
 // queued; abort goes ahead of the queue; all else runs beside it.
-var routes map[string]route
+var routes = map[string]route{}
 
 // notices says how each notification is handled; all run on the reading side, in order.
 var notices map[string]notice
 
 func init() {
-	routes = map[string]route{
-		methodInitialize: raw(inline, (*server).initialize),
-		methodShutdown:   raw(inline, (*server).shutdownRequest),
-		methodExecute:    raw(free, (*server).executeCommand),
-		methodCodeLens:   on(free, (*server).codeLens),
-		methodCodeAction: on(free, (*server).codeActions),
-		methodContent:    on(free, (*server).textDocumentContent),
-
-		wire.MethodSessionNew:       attaching(queued, (*agentapi.API).SessionNew),
-		wire.MethodSessionList:      attaching(free, (*agentapi.API).SessionList),
-		wire.MethodSessionLoad:      attaching(queued, (*agentapi.API).SessionLoad),
-		wire.MethodSessionUpdate:    attaching(queued, (*agentapi.API).SessionUpdate),
-		wire.MethodSessionConfigure: attaching(queued, (*agentapi.API).SessionConfigure),
-		wire.MethodSessionPause:     attaching(queued, (*agentapi.API).SessionPause),
-		wire.MethodSessionResume:    attaching(queued, (*agentapi.API).SessionResume),
-		wire.MethodSessionDelete:    attaching(queued, (*agentapi.API).SessionDelete),
-		wire.MethodSessionFork:      attaching(queued, (*agentapi.API).SessionFork),
-		wire.MethodSessionExport:    attaching(free, (*agentapi.API).SessionExport),
-		wire.MethodSessionImport:    attaching(queued, (*agentapi.API).SessionImport),
-
-		wire.MethodPrompt:      attaching(queued, (*agentapi.API).Prompt),
-		wire.MethodSteer:       attaching(queued, (*agentapi.API).Steer),
-		wire.MethodAbort:       on(inline, (*server).abort),
-		wire.MethodContinue:    onAPI(queued, (*agentapi.API).ContinueTurn),
-		wire.MethodQueueList:   onAPI(queued, (*agentapi.API).QueueList),
-		wire.MethodQueueRemove: onAPI(queued, (*agentapi.API).QueueRemove),
-		wire.MethodQueueClear:  onAPI(queued, (*agentapi.API).QueueClear),
-		wire.MethodTurnWait:    onAPI(free, (*agentapi.API).TurnWait),
-
-		wire.MethodProposalList:    onAPI(free, (*agentapi.API).ProposalList),
-		wire.MethodProposalGet:     onAPI(free, (*agentapi.API).ProposalGet),
-		wire.MethodProposalResolve: onAPI(free, (*agentapi.API).ProposalResolve),
-
-		wire.MethodCheckpointList:    onAPI(free, (*agentapi.API).CheckpointList),
-		wire.MethodCheckpointDiff:    onAPI(free, (*agentapi.API).CheckpointDiff),
-		wire.MethodCheckpointRestore: onAPI(queued, (*agentapi.API).CheckpointRestore),
-
-		wire.MethodPermissionList:   onAPI(free, (*agentapi.API).PermissionList),
-		wire.MethodPermissionRevoke: onAPI(free, (*agentapi.API).PermissionRevoke),
-		wire.MethodJobList:          onAPI(free, (*agentapi.API).JobList),
-		wire.MethodJobRead:          onAPI(free, (*agentapi.API).JobRead),
-		wire.MethodJobKill:          onAPI(free, (*agentapi.API).JobKill),
-		wire.MethodCompact:          onAPI(free, (*agentapi.API).Compact),
-		wire.MethodMemorySave:       onAPI(free, (*agentapi.API).MemorySave),
-		wire.MethodMemoryGet:        onAPI(free, (*agentapi.API).MemoryGet),
-		wire.MethodMemorySearch:     onAPI(free, (*agentapi.API).MemorySearch),
-		wire.MethodMemoryDelete:     onAPI(free, (*agentapi.API).MemoryDelete),
-
-		wire.MethodModels:      onAPI(free, (*agentapi.API).Models),
-		wire.MethodToolsList:   onAPI(free, (*agentapi.API).Tools),
-		wire.MethodCommandList: onAPI(free, (*agentapi.API).Commands),
-		wire.MethodStatus:      onAPI(free, (*agentapi.API).Status),
-		wire.MethodFilesSearch: onAPI(free, (*agentapi.API).FilesSearch),
+	for _, part := range []map[string]route{
+		lspRoutes(), sessionRoutes(), turnRoutes(), proposalRoutes(), otherRoutes(), catalogRoutes(),
+	} {
+		maps.Copy(routes, part)
 	}
 	notices = map[string]notice{
 		methodInitialized:  (*server).initialized,
@@ -81,5 +34,82 @@ func init() {
 		methodDidFolders:   (*server).didChangeFolders,
 		methodDidConfigure: (*server).didChangeConfiguration,
 		methodCancelTask:   (*server).cancelProgress,
+	}
+}
+
+func lspRoutes() map[string]route {
+	return map[string]route{
+		methodInitialize: raw(inline, (*server).initialize),
+		methodShutdown:   raw(inline, (*server).shutdownRequest),
+		methodExecute:    raw(free, (*server).executeCommand),
+		methodCodeLens:   on(free, (*server).codeLens),
+		methodCodeAction: on(free, (*server).codeActions),
+		methodContent:    on(free, (*server).textDocumentContent),
+	}
+}
+
+func sessionRoutes() map[string]route {
+	return map[string]route{
+		wire.MethodSessionNew:       attaching(queued, agentapi.Sessions.New),
+		wire.MethodSessionList:      attaching(free, agentapi.Sessions.List),
+		wire.MethodSessionLoad:      attaching(queued, agentapi.Sessions.Load),
+		wire.MethodSessionUpdate:    attaching(queued, agentapi.Sessions.Update),
+		wire.MethodSessionConfigure: attaching(queued, agentapi.Sessions.Configure),
+		wire.MethodSessionPause:     attaching(queued, agentapi.Sessions.Pause),
+		wire.MethodSessionResume:    attaching(queued, agentapi.Sessions.Resume),
+		wire.MethodSessionDelete:    attaching(queued, agentapi.Sessions.Delete),
+		wire.MethodSessionFork:      attaching(queued, agentapi.Sessions.Fork),
+		wire.MethodSessionExport:    attaching(free, agentapi.Sessions.Export),
+		wire.MethodSessionImport:    attaching(queued, agentapi.Sessions.Import),
+	}
+}
+
+func turnRoutes() map[string]route {
+	return map[string]route{
+		wire.MethodPrompt:      attaching(queued, agentapi.Turns.Prompt),
+		wire.MethodSteer:       attaching(queued, agentapi.Turns.Steer),
+		wire.MethodAbort:       on(inline, (*server).abort),
+		wire.MethodContinue:    onAPI(queued, agentapi.Turns.Continue),
+		wire.MethodQueueList:   onAPI(queued, agentapi.Turns.Queue),
+		wire.MethodQueueRemove: onAPI(queued, agentapi.Turns.QueueRemove),
+		wire.MethodQueueClear:  onAPI(queued, agentapi.Turns.QueueClear),
+		wire.MethodTurnWait:    onAPI(free, agentapi.Turns.Wait),
+	}
+}
+
+func proposalRoutes() map[string]route {
+	return map[string]route{
+		wire.MethodProposalList:    onAPI(free, agentapi.Proposals.List),
+		wire.MethodProposalGet:     onAPI(free, agentapi.Proposals.Get),
+		wire.MethodProposalResolve: onAPI(free, agentapi.Proposals.Resolve),
+
+		wire.MethodCheckpointList:    onAPI(free, agentapi.Checkpoints.List),
+		wire.MethodCheckpointDiff:    onAPI(free, agentapi.Checkpoints.Diff),
+		wire.MethodCheckpointRestore: onAPI(queued, agentapi.Checkpoints.Restore),
+	}
+}
+
+func otherRoutes() map[string]route {
+	return map[string]route{
+		wire.MethodPermissionList:   onAPI(free, agentapi.Permissions.List),
+		wire.MethodPermissionRevoke: onAPI(free, agentapi.Permissions.Revoke),
+		wire.MethodJobList:          onAPI(free, agentapi.Background.List),
+		wire.MethodJobRead:          onAPI(free, agentapi.Background.Read),
+		wire.MethodJobKill:          onAPI(free, agentapi.Background.Kill),
+		wire.MethodCompact:          onAPI(free, agentapi.Turns.Compact),
+		wire.MethodMemorySave:       onAPI(free, agentapi.Memories.Save),
+		wire.MethodMemoryGet:        onAPI(free, agentapi.Memories.Get),
+		wire.MethodMemorySearch:     onAPI(free, agentapi.Memories.Search),
+		wire.MethodMemoryDelete:     onAPI(free, agentapi.Memories.Delete),
+	}
+}
+
+func catalogRoutes() map[string]route {
+	return map[string]route{
+		wire.MethodModels:      onAPI(free, agentapi.Catalog.Models),
+		wire.MethodToolsList:   onAPI(free, agentapi.Catalog.Tools),
+		wire.MethodCommandList: onAPI(free, agentapi.Catalog.Commands),
+		wire.MethodStatus:      onAPI(free, agentapi.Catalog.Status),
+		wire.MethodFilesSearch: onAPI(free, agentapi.Catalog.Files),
 	}
 }

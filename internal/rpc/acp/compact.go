@@ -16,7 +16,7 @@ const compactCommand = "compact"
 
 // commands are the session's slash commands. One of the user's own goes before ours of the same name.
 func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
-	r, err := ask(ctx, s.core, (*agentapi.API).Commands, wire.Empty{})
+	r, err := ask(ctx, s.core, agentapi.Catalog.Commands, wire.Empty{})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func compacted(e *wire.Compaction) string {
 // compact answers the prompt when the conversation is shorter, and says what that brought.
 func (s *session) compact(ctx context.Context, turn *prompting, instructions string) (any, error) {
 	params := wire.CompactParams{SessionID: s.id, Instructions: instructions}
-	r, err := ask(ctx, s.core, (*agentapi.API).Compact, params)
+	r, err := ask(ctx, s.core, agentapi.Turns.Compact, params)
 	switch {
 	case turn.wasCancelled():
 		return promptResult(acp.StopReasonCancelled, nil), nil

@@ -212,7 +212,7 @@ func (s *session) checkOption(id, value string) error {
 
 func (s *session) configure(ctx context.Context, changes map[string]any) error {
 	params := wire.SessionConfigureParams{SessionID: s.id, Config: encode(changes)}
-	res, err := askInOrder(ctx, s.core, (*agentapi.API).SessionConfigure, params, nil)
+	res, err := askInOrder(ctx, s.core, agentapi.Sessions.Configure, params, nil)
 	if err != nil {
 		return err
 	}

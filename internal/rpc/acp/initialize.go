@@ -90,7 +90,7 @@ func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) 
 	if err != nil {
 		return nil, err
 	}
-	st, err := ask(ctx, c, (*agentapi.API).Status, wire.Empty{})
+	st, err := ask(ctx, c, agentapi.Catalog.Status, wire.Empty{})
 	if err != nil {
 		return nil, err
 	}

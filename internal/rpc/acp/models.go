@@ -53,7 +53,7 @@ func (c *core) list(ctx context.Context, l *listing) {
 	if pause.For(ctx, modelsPause) != nil {
 		return
 	}
-	if res, err := ask(ctx, c, (*agentapi.API).Models, wire.ModelsParams{}); err == nil {
+	if res, err := ask(ctx, c, agentapi.Catalog.Models, wire.ModelsParams{}); err == nil {
 		for _, m := range res.Models {
 			l.models = append(l.models, m.ID)
 		}

@@ -103,7 +103,7 @@ func (p *prompting) cancelLocked() {
 // abort ends what runs, or only the turn with that id. It does not wait for its end.
 func (s *session) abort(ctx context.Context, turnID string) {
 	params := wire.AbortParams{SessionID: s.id, TurnID: turnID}
-	_, _ = ask(ctx, s.core, (*agentapi.API).Abort, params) // nothing may run
+	_, _ = ask(ctx, s.core, agentapi.Turns.Abort, params) // nothing may run
 }
 
 func (p *prompting) wasCancelled() bool {
@@ -129,7 +129,7 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	}
 	params := wire.PromptParams{SessionID: s.id, Prompt: blocks}
 	began := func(accepted wire.PromptResult) { s.began(turn, accepted) }
-	accepted, err := askInOrder(life, s.core, (*agentapi.API).Prompt, params, began)
+	accepted, err := askInOrder(life, s.core, agentapi.Turns.Prompt, params, began)
 	if err != nil {
 		if turn.wasCancelled() {
 			return promptResult(acp.StopReasonCancelled, nil), nil
@@ -192,7 +192,7 @@ func (s *session) answers(turn *prompting) bool {
 func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	if accepted.Disposition == "queued" {
 		params := wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}
-		_, _ = askInOrder(ctx, s.core, (*agentapi.API).QueueRemove, params, nil) // it may have begun
+		_, _ = askInOrder(ctx, s.core, agentapi.Turns.QueueRemove, params, nil) // it may have begun
 	}
 	s.abort(ctx, "")
 }
@@ -264,7 +264,7 @@ func (a *adapter) steering(ctx context.Context, p *steerParams) (any, error) {
 	if p.IdleBehavior == "promptRequired" {
 		params.IfIdle = "error"
 	}
-	res, err := askInOrder(ctx, s.core, (*agentapi.API).Steer, params, nil)
+	res, err := askInOrder(ctx, s.core, agentapi.Turns.Steer, params, nil)
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && e.Code > 0 {
 		return map[string]any{"outcome": "failed", "reason": e.Message}, nil

@@ -8,20 +8,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// request is a method of the API that answers a request of the wire.
-type request[P, R any] func(api *agentapi.API, ctx context.Context, params *P) (R, error)
+// request is a method of a subject of the API. It answers a request of the wire.
+type request[S agentapi.Subject, P, R any] func(s S, ctx context.Context, params *P) (R, error)
 
 // ask makes a request of the core. The end of ctx cancels it. The error is one of the wire.
-func ask[P, R any](ctx context.Context, c *core, f request[P, R], params P) (R, error) {
+func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S, P, R], params P) (R, error) {
 	return perform(ctx, c, f, params, nil)
 }
 
 // askInOrder is ask for a request that changes what sessions there are or wait for: one after the
 // other. seen, if any, runs before anything that the request caused is reported.
-func askInOrder[P, R any](
+func askInOrder[S agentapi.Subject, P, R any](
 	ctx context.Context,
 	c *core,
-	f request[P, R],
+	f request[S, P, R],
 	params P,
 	seen func(R),
 ) (R, error) {
@@ -30,10 +30,10 @@ func askInOrder[P, R any](
 	return perform(ctx, c, f, params, seen)
 }
 
-func perform[P, R any](
+func perform[S agentapi.Subject, P, R any](
 	ctx context.Context,
 	c *core,
-	f request[P, R],
+	f request[S, P, R],
 	params P,
 	seen func(R),
 ) (result R, err error) {
@@ -47,7 +47,7 @@ func perform[P, R any](
 	own, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(agentapi.ErrCancelled) })()
-	result, err = f(c.api, r.Context(own), &params)
+	result, err = f(agentapi.Of[S](c.api), r.Context(own), &params)
 	if err != nil {
 		if context.Cause(own) == agentapi.ErrCancelled {
 			err = agentapi.ErrCancelled
@@ -84,7 +84,7 @@ func (c *core) wait(ctx context.Context, sessionID, messageID string) (wire.Turn
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(agentapi.ErrGone) })()
-	t, err := c.api.TurnWait(ctx, &wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
+	t, err := agentapi.Turns{API: c.api}.Wait(ctx, &wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
 	if err != nil {
 		return wire.Turn{}, agentapi.WireError(err)
 	}

@@ -91,7 +91,7 @@ func (s *session) reviewPending(ctx context.Context) {
 	defer done()
 	s.setPending(false) // what is made meanwhile counts again
 	params := wire.ProposalListParams{SessionID: s.id, State: "proposed"}
-	res, err := ask(ctx, s.core, (*agentapi.API).ProposalList, params)
+	res, err := ask(ctx, s.core, agentapi.Proposals.List, params)
 	if err != nil {
 		return
 	}
@@ -162,7 +162,7 @@ func (s *session) review(ctx context.Context, proposalID string) {
 	var by grain
 	for ctx.Err() == nil {
 		params := wire.ProposalParams{ProposalID: proposalID}
-		res, err := ask(ctx, s.core, (*agentapi.API).ProposalGet, params)
+		res, err := ask(ctx, s.core, agentapi.Proposals.Get, params)
 		if err != nil {
 			return
 		}
@@ -248,7 +248,7 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision, Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
 	// The decision closes the proposal, which ends ctx, and must be carried out all the same.
 	life := context.WithoutCancel(ctx)
-	res, err := ask(life, s.core, (*agentapi.API).ProposalResolve, params)
+	res, err := ask(life, s.core, agentapi.Proposals.Resolve, params)
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && int(e.Code) == wire.CodeStaleProposal {
 		return true

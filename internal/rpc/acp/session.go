@@ -97,7 +97,7 @@ func (a *adapter) sessionNew(ctx context.Context, p *acp.NewSessionRequest) (any
 		a.afterAnswer(ctx, s.resume)
 	}
 	params := wire.SessionNewParams{Cwd: workspace.URIOfPath(p.Cwd)}
-	res, err := askInOrder(ctx, c, (*agentapi.API).SessionNew, params, seen)
+	res, err := askInOrder(ctx, c, agentapi.Sessions.New, params, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, ser
 		a.afterAnswer(ctx, s.resume)
 	}
 	params := wire.SessionLoadParams{SessionID: id, Replay: replay}
-	res, err := askInOrder(ctx, c, (*agentapi.API).SessionLoad, params, seen)
+	res, err := askInOrder(ctx, c, agentapi.Sessions.Load, params, seen)
 	if err != nil {
 		a.keep(s, old)
 		return nil, err
@@ -232,7 +232,7 @@ func (a *adapter) listOf(ctx context.Context, c *core, cursor *string) (*acp.Lis
 	if cursor != nil {
 		params.Cursor = *cursor
 	}
-	res, err := ask(ctx, c, (*agentapi.API).SessionList, params)
+	res, err := ask(ctx, c, agentapi.Sessions.List, params)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (a *adapter) sessionDelete(ctx context.Context, p *acp.CloseSessionRequest)
 
 func (c *core) delete(ctx context.Context, id string) (any, error) {
 	params := wire.SessionParams{SessionID: id}
-	if _, err := askInOrder(ctx, c, (*agentapi.API).SessionDelete, params, nil); err != nil {
+	if _, err := askInOrder(ctx, c, agentapi.Sessions.Delete, params, nil); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil
@@ -298,14 +298,14 @@ func (c *core) delete(ctx context.Context, id string) (any, error) {
 // end cancels the session's turn and waits until it is over.
 func (s *session) end(ctx context.Context) error {
 	s.cancel()
-	state, err := ask(ctx, s.core, (*agentapi.API).Abort, wire.AbortParams{SessionID: s.id})
+	state, err := ask(ctx, s.core, agentapi.Turns.Abort, wire.AbortParams{SessionID: s.id})
 	if err != nil {
 		return err
 	}
 	if state.State == "idle" {
 		return nil
 	}
-	_, err = ask(ctx, s.core, (*agentapi.API).TurnWait, wire.TurnWaitParams{SessionID: s.id})
+	_, err = ask(ctx, s.core, agentapi.Turns.Wait, wire.TurnWaitParams{SessionID: s.id})
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && e.Code == wire.CodeNotFound {
 		return nil // what was aborted was still to come, and has not

@@ -7,7 +7,7 @@ import (
 )
 
 // sessionFork copies a session up to an item. The copy is loaded and becomes the current one.
-func (a *API) SessionFork(ctx context.Context, p *wire.SessionForkParams) (wire.SessionResult, error) {
+func (a Sessions) Fork(ctx context.Context, p *wire.SessionForkParams) (wire.SessionResult, error) {
 	if p.SessionID == "" {
 		return wire.SessionResult{}, Invalid("sessionId", "is missing")
 	}
@@ -28,7 +28,7 @@ func (a *API) adopt(ctx context.Context, id string) (wire.SessionResult, error) 
 	return wire.SessionResult{SessionID: l.ID}, nil
 }
 
-func (a *API) SessionExport(_ context.Context, p *wire.SessionExportParams) (wire.SessionExportResult, error) {
+func (a Sessions) Export(_ context.Context, p *wire.SessionExportParams) (wire.SessionExportResult, error) {
 	if p.SessionID == "" {
 		return wire.SessionExportResult{}, Invalid("sessionId", "is missing")
 	}
@@ -43,7 +43,7 @@ func (a *API) SessionExport(_ context.Context, p *wire.SessionExportParams) (wir
 	return wire.SessionExportResult{Content: content}, err
 }
 
-func (a *API) SessionImport(ctx context.Context, p *wire.SessionImportParams) (wire.SessionResult, error) {
+func (a Sessions) Import(ctx context.Context, p *wire.SessionImportParams) (wire.SessionResult, error) {
 	if p.Content == "" {
 		return wire.SessionResult{}, Invalid("content", "is missing")
 	}

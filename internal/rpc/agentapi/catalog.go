@@ -19,7 +19,7 @@ const (
 var errNoMemory = errors.New("this agent-lsp was built without a memory")
 
 // Models lists the models. A request for a test succeeds even if the list fails.
-func (a *API) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResult, error) {
+func (a Catalog) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResult, error) {
 	if a.Core().Models == nil {
 		return wire.ModelsResult{Models: []wire.Model{}}, nil
 	}
@@ -33,7 +33,7 @@ func (a *API) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResu
 	return out, nil
 }
 
-func (a *API) Tools(ctx context.Context, _ *wire.Empty) (wire.ToolsListResult, error) {
+func (a Catalog) Tools(ctx context.Context, _ *wire.Empty) (wire.ToolsListResult, error) {
 	if a.Core().Tools == nil {
 		return wire.ToolsListResult{Tools: []wire.Tool{}}, nil
 	}
@@ -41,7 +41,7 @@ func (a *API) Tools(ctx context.Context, _ *wire.Empty) (wire.ToolsListResult, e
 	return wire.ToolsListResult{Tools: NonNil(tools)}, err
 }
 
-func (a *API) Commands(ctx context.Context, _ *wire.Empty) (wire.CommandListResult, error) {
+func (a Catalog) Commands(ctx context.Context, _ *wire.Empty) (wire.CommandListResult, error) {
 	if a.Core().Commands == nil {
 		return wire.CommandListResult{Commands: []wire.SlashCommand{}}, nil
 	}
@@ -49,7 +49,7 @@ func (a *API) Commands(ctx context.Context, _ *wire.Empty) (wire.CommandListResu
 	return wire.CommandListResult{Commands: NonNil(commands)}, err
 }
 
-func (a *API) Status(context.Context, *wire.Empty) (wire.StatusResult, error) {
+func (a Catalog) Status(context.Context, *wire.Empty) (wire.StatusResult, error) {
 	out := wire.StatusResult{Version: a.opts.Version, PID: os.Getpid(), Sessions: []wire.SessionStatus{}}
 	if a.Core().Status != nil {
 		out.Provider, out.Sandbox = a.Core().Status()
@@ -64,7 +64,7 @@ func (a *API) Status(context.Context, *wire.Empty) (wire.StatusResult, error) {
 	return out, nil
 }
 
-func (a *API) FilesSearch(ctx context.Context, p *wire.FilesSearchParams) (wire.FilesSearchResult, error) {
+func (a Catalog) Files(ctx context.Context, p *wire.FilesSearchParams) (wire.FilesSearchResult, error) {
 	if p.Limit < 0 {
 		return wire.FilesSearchResult{}, Invalid("limit", "must not be negative")
 	}
@@ -78,7 +78,7 @@ func (a *API) FilesSearch(ctx context.Context, p *wire.FilesSearchParams) (wire.
 	return wire.FilesSearchResult{Files: NonNil(files)}, err
 }
 
-func (a *API) MemorySave(ctx context.Context, p *wire.MemorySaveParams) (wire.Empty, error) {
+func (a Memories) Save(ctx context.Context, p *wire.MemorySaveParams) (wire.Empty, error) {
 	if p.Key == "" {
 		return wire.Empty{}, Invalid("key", "is missing")
 	}
@@ -91,7 +91,7 @@ func (a *API) MemorySave(ctx context.Context, p *wire.MemorySaveParams) (wire.Em
 	return wire.Empty{}, a.Core().Memory.Save(ctx, *p)
 }
 
-func (a *API) MemoryGet(ctx context.Context, p *wire.MemoryKeyParams) (wire.MemoryGetResult, error) {
+func (a Memories) Get(ctx context.Context, p *wire.MemoryKeyParams) (wire.MemoryGetResult, error) {
 	if p.Key == "" {
 		return wire.MemoryGetResult{}, Invalid("key", "is missing")
 	}
@@ -102,7 +102,7 @@ func (a *API) MemoryGet(ctx context.Context, p *wire.MemoryKeyParams) (wire.Memo
 	return wire.MemoryGetResult{Memory: m}, err
 }
 
-func (a *API) MemorySearch(ctx context.Context, p *wire.MemorySearchParams) (wire.MemorySearchResult, error) {
+func (a Memories) Search(ctx context.Context, p *wire.MemorySearchParams) (wire.MemorySearchResult, error) {
 	if p.TopK < 0 {
 		return wire.MemorySearchResult{}, Invalid("topK", "must not be negative")
 	}
@@ -113,7 +113,7 @@ func (a *API) MemorySearch(ctx context.Context, p *wire.MemorySearchParams) (wir
 	return wire.MemorySearchResult{Memories: NonNil(found)}, err
 }
 
-func (a *API) MemoryDelete(ctx context.Context, p *wire.MemoryKeyParams) (wire.Empty, error) {
+func (a Memories) Delete(ctx context.Context, p *wire.MemoryKeyParams) (wire.Empty, error) {
 	if p.Key == "" {
 		return wire.Empty{}, Invalid("key", "is missing")
 	}
@@ -123,14 +123,14 @@ func (a *API) MemoryDelete(ctx context.Context, p *wire.MemoryKeyParams) (wire.E
 	return wire.Empty{}, a.Core().Memory.Delete(ctx, p.Key, p.Scope)
 }
 
-func (a *API) PermissionList(context.Context, *wire.Empty) (wire.PermissionListResult, error) {
+func (a Permissions) List(context.Context, *wire.Empty) (wire.PermissionListResult, error) {
 	if a.Core().Grants == nil {
 		return wire.PermissionListResult{Grants: []wire.Grant{}}, nil
 	}
 	return wire.PermissionListResult{Grants: NonNil(a.Core().Grants.List())}, nil
 }
 
-func (a *API) PermissionRevoke(_ context.Context, p *wire.PermissionRevokeParams) (wire.Empty, error) {
+func (a Permissions) Revoke(_ context.Context, p *wire.PermissionRevokeParams) (wire.Empty, error) {
 	if p.GrantID == "" {
 		return wire.Empty{}, Invalid("grantId", "is missing")
 	}
@@ -140,7 +140,7 @@ func (a *API) PermissionRevoke(_ context.Context, p *wire.PermissionRevokeParams
 	return wire.Empty{}, a.Core().Grants.Revoke(p.GrantID)
 }
 
-func (a *API) JobList(ctx context.Context, p *wire.SessionParams) (wire.JobListResult, error) {
+func (a Background) List(ctx context.Context, p *wire.SessionParams) (wire.JobListResult, error) {
 	if _, err := a.get(ctx, p.SessionID); err != nil {
 		return wire.JobListResult{}, err
 	}
@@ -150,7 +150,7 @@ func (a *API) JobList(ctx context.Context, p *wire.SessionParams) (wire.JobListR
 	return wire.JobListResult{Jobs: NonNil(a.Core().Jobs.List(p.SessionID))}, nil
 }
 
-func (a *API) JobRead(_ context.Context, p *wire.JobParams) (wire.JobReadResult, error) {
+func (a Background) Read(_ context.Context, p *wire.JobParams) (wire.JobReadResult, error) {
 	if p.JobID == "" {
 		return wire.JobReadResult{}, Invalid("jobId", "is missing")
 	}
@@ -161,7 +161,7 @@ func (a *API) JobRead(_ context.Context, p *wire.JobParams) (wire.JobReadResult,
 	return wire.JobReadResult{Output: output, Status: status}, err
 }
 
-func (a *API) JobKill(_ context.Context, p *wire.JobParams) (wire.Empty, error) {
+func (a Background) Kill(_ context.Context, p *wire.JobParams) (wire.Empty, error) {
 	if p.JobID == "" {
 		return wire.Empty{}, Invalid("jobId", "is missing")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-func (a *API) CheckpointList(ctx context.Context, p *wire.SessionParams) (wire.CheckpointListResult, error) {
+func (a Checkpoints) List(ctx context.Context, p *wire.SessionParams) (wire.CheckpointListResult, error) {
 	if _, err := a.get(ctx, p.SessionID); err != nil {
 		return wire.CheckpointListResult{}, err
 	}
@@ -24,7 +24,7 @@ func (a *API) CheckpointList(ctx context.Context, p *wire.SessionParams) (wire.C
 	return out, nil
 }
 
-func (a *API) CheckpointDiff(_ context.Context, p *wire.CheckpointParams) (wire.CheckpointDiffResult, error) {
+func (a Checkpoints) Diff(_ context.Context, p *wire.CheckpointParams) (wire.CheckpointDiffResult, error) {
 	if p.CheckpointID == "" {
 		return wire.CheckpointDiffResult{}, Invalid("checkpointId", "is missing")
 	}
@@ -34,7 +34,7 @@ func (a *API) CheckpointDiff(_ context.Context, p *wire.CheckpointParams) (wire.
 
 // checkpointRestore reverts files, the conversation, or both. The conversation goes back
 // to before the checkpoint's prompt; what came after stays in the log.
-func (a *API) CheckpointRestore(ctx context.Context, p *wire.CheckpointRestoreParams) (wire.CheckpointRestoreResult, error) {
+func (a Checkpoints) Restore(ctx context.Context, p *wire.CheckpointRestoreParams) (wire.CheckpointRestoreResult, error) {
 	out := wire.CheckpointRestoreResult{Changes: []wire.RestoreChange{}, Conflicts: []wire.RestoreConflict{}}
 	if p.CheckpointID == "" {
 		return out, Invalid("checkpointId", "is missing")

@@ -22,7 +22,7 @@ const maxAttached = 256 << 10
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
-func (a *API) Prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptResult, error) {
+func (a Turns) Prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptResult, error) {
 	delivery, err := deliveryFrom(p.Delivery)
 	if err != nil {
 		return wire.PromptResult{}, err
@@ -162,7 +162,7 @@ func (a *API) contextBlocks(ctx context.Context, l *host.Session, c *wire.Prompt
 	return []message.Block{b}
 }
 
-func (a *API) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult, error) {
+func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult, error) {
 	r, err := a.steerFrom(p)
 	if err != nil {
 		return wire.SteerResult{}, err
@@ -241,7 +241,7 @@ func (a *API) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 
 // Abort ends what runs in a session, now. A prompt that is not accepted yet is the caller's to
 // abort: the answer is idle then.
-func (a *API) Abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
+func (a Turns) Abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	if p.SessionID == "" {
 		return wire.AbortResult{}, Invalid("sessionId", "is missing")
 	}
@@ -266,7 +266,7 @@ func (a *API) abortAgent(l *host.Session, p *wire.AbortParams) (wire.AbortResult
 	return wire.AbortResult{State: state}, err
 }
 
-func (a *API) ContinueTurn(ctx context.Context, p *wire.SessionParams) (wire.TurnResult, error) {
+func (a Turns) Continue(ctx context.Context, p *wire.SessionParams) (wire.TurnResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.TurnResult{}, err
@@ -276,7 +276,7 @@ func (a *API) ContinueTurn(ctx context.Context, p *wire.SessionParams) (wire.Tur
 	return wire.TurnResult{TurnID: id}, err
 }
 
-func (a *API) QueueList(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+func (a Turns) Queue(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
 	l, err := a.get(ctx, p.SessionID)
 	if err != nil {
 		return wire.QueueResult{}, err
@@ -284,7 +284,7 @@ func (a *API) QueueList(ctx context.Context, p *wire.QueueParams) (wire.QueueRes
 	return wire.QueueResult{Queue: queueTo(l.Engine.Queue())}, nil
 }
 
-func (a *API) QueueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+func (a Turns) QueueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
 	if p.MessageID == "" {
 		return wire.QueueResult{}, Invalid("messageId", "is missing")
 	}
@@ -300,7 +300,7 @@ func (a *API) QueueRemove(ctx context.Context, p *wire.QueueParams) (wire.QueueR
 	return wire.QueueResult{Queue: queueTo(queue)}, nil
 }
 
-func (a *API) QueueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
+func (a Turns) QueueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.QueueResult{}, err
@@ -319,7 +319,7 @@ var errTimeout = errors.New("the wait timed out")
 const maxWaitMs int64 = 100 * 365 * 24 * 60 * 60 * 1000
 
 // turnWait answers when the turn has ended and its last notification is queued.
-func (a *API) TurnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
+func (a Turns) Wait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
 	if p.TimeoutMs < 0 {
 		return wire.Turn{}, Invalid("timeoutMs", "must not be negative")
 	}
@@ -348,7 +348,7 @@ func (a *API) TurnWait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, 
 	return TurnTo(t), nil
 }
 
-func (a *API) Compact(ctx context.Context, p *wire.CompactParams) (wire.CompactResult, error) {
+func (a Turns) Compact(ctx context.Context, p *wire.CompactParams) (wire.CompactResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.CompactResult{}, err

@@ -15,7 +15,7 @@ var proposalStates = map[workspace.State]bool{
 	workspace.StateRejected: true, workspace.StateWithdrawn: true, workspace.StateConflict: true, workspace.StateSuperseded: true,
 }
 
-func (a *API) ProposalList(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
+func (a Proposals) List(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
 	state := workspace.State(p.State)
 	if !proposalStates[state] {
 		return wire.ProposalListResult{}, Invalid("state", "%q is not a proposal state", p.State)
@@ -28,7 +28,7 @@ func (a *API) ProposalList(ctx context.Context, p *wire.ProposalListParams) (wir
 	return wire.ProposalListResult{Proposals: proposalsTo(a.Core().Workspace.List(p.SessionID, p.URI, state))}, nil
 }
 
-func (a *API) ProposalGet(_ context.Context, p *wire.ProposalParams) (wire.ProposalGetResult, error) {
+func (a Proposals) Get(_ context.Context, p *wire.ProposalParams) (wire.ProposalGetResult, error) {
 	if p.ProposalID == "" {
 		return wire.ProposalGetResult{}, Invalid("proposalId", "is missing")
 	}
@@ -38,7 +38,7 @@ func (a *API) ProposalGet(_ context.Context, p *wire.ProposalParams) (wire.Propo
 
 // proposalResolve answers after the editor or the disk was verified, and before any
 // notification that the decision causes.
-func (a *API) ProposalResolve(ctx context.Context, p *wire.ProposalResolveParams) (wire.ProposalResolveResult, error) {
+func (a Proposals) Resolve(ctx context.Context, p *wire.ProposalResolveParams) (wire.ProposalResolveResult, error) {
 	if p.ProposalID == "" {
 		return wire.ProposalResolveResult{}, Invalid("proposalId", "is missing")
 	}

@@ -66,7 +66,7 @@ func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 	return out, nil
 }
 
-func (a *API) SessionNew(ctx context.Context, p *wire.SessionNewParams) (wire.SessionNewResult, error) {
+func (a Sessions) New(ctx context.Context, p *wire.SessionNewParams) (wire.SessionNewResult, error) {
 	l, err := a.create(ctx, p)
 	if err != nil {
 		return wire.SessionNewResult{}, err
@@ -75,7 +75,7 @@ func (a *API) SessionNew(ctx context.Context, p *wire.SessionNewParams) (wire.Se
 	return wire.SessionNewResult{SessionID: l.ID, Config: Encode(l.Config())}, nil
 }
 
-func (a *API) SessionList(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
+func (a Sessions) List(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
 	if p.Limit < 0 {
 		return wire.SessionListResult{}, Invalid("limit", "must not be negative")
 	}
@@ -135,7 +135,7 @@ func PathToURI(path string) string {
 
 // sessionLoad attaches to a session. With replay the past is told before the answer; live
 // notifications are held back until the answer is queued.
-func (a *API) SessionLoad(ctx context.Context, p *wire.SessionLoadParams) (wire.SessionLoadResult, error) {
+func (a Sessions) Load(ctx context.Context, p *wire.SessionLoadParams) (wire.SessionLoadResult, error) {
 	l, err := a.fresh(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionLoadResult{}, err
@@ -176,7 +176,7 @@ func (a *API) pendingProposals(sessionID string) []workspace.ProposalEvent {
 	return out
 }
 
-func (a *API) SessionUpdate(ctx context.Context, p *wire.SessionUpdateParams) (wire.SessionUpdateResult, error) {
+func (a Sessions) Update(ctx context.Context, p *wire.SessionUpdateParams) (wire.SessionUpdateResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionUpdateResult{}, err
@@ -201,7 +201,7 @@ func (a *API) SessionUpdate(ctx context.Context, p *wire.SessionUpdateParams) (w
 	return wire.SessionUpdateResult{Session: a.describe(l.Store.Entry())}, nil
 }
 
-func (a *API) SessionConfigure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
+func (a Sessions) Configure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionConfigureResult{}, err
@@ -230,11 +230,11 @@ func (a *API) SessionConfigure(ctx context.Context, p *wire.SessionConfigurePara
 	return wire.SessionConfigureResult{Config: Encode(effective)}, nil
 }
 
-func (a *API) SessionPause(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+func (a Sessions) Pause(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
 	return a.pause(ctx, p.SessionID, true, (*agent.Session).Pause)
 }
 
-func (a *API) SessionResume(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+func (a Sessions) Resume(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
 	return a.pause(ctx, p.SessionID, false, (*agent.Session).Resume)
 }
 
@@ -251,7 +251,7 @@ func (a *API) pause(ctx context.Context, id string, on bool, do func(*agent.Sess
 	return wire.Empty{}, do(l.Engine)
 }
 
-func (a *API) SessionDelete(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
+func (a Sessions) Delete(ctx context.Context, p *wire.SessionParams) (wire.Empty, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.Empty{}, err
