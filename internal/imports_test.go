@@ -92,6 +92,13 @@ var bans = []struct {
 		"internal/rpc/agentapi", "internal/rpc/textedit", "internal/rpc/wire"}},
 	{"internal/rpc/agentapi", module + "internal/rpc",
 		"requests are answered for any front end", []string{"internal/rpc/wire"}},
+	{"internal/rpc/conn", module + "internal/rpc",
+		"a connection knows no request", []string{"internal/rpc/wire"}},
+	{"internal/rpc/conn", module + "internal/host", "a connection knows no session", nil},
+	{"internal/rpc/conn", module + "internal/agent", "a connection knows no session", nil},
+	{"internal/rpc/editor", module + "internal/rpc",
+		"what an editor gets knows no dispatch table", []string{
+			"internal/rpc/agentapi", "internal/rpc/conn", "internal/rpc/wire"}},
 	{"cmd/agent-lsp", module + "internal", "main only starts the command line", []string{"internal/cli"}},
 	{"internal/cli", module + "internal",
 		"the command line speaks the wire to the daemon that package app builds", []string{

@@ -21,17 +21,21 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	var made wire.SessionNewResult
 	c.call("agent/session/new", map[string]any{}, &made)
-	h := c.peer.s.api.Host()
+	h := c.server.api.Host()
 	release := heldBack(h, made.SessionID) // as while a prompt is being answered
 	h.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
 	asked := make(chan host.Answer)
 	go func() {
-		r, _ := h.Questions().Put(context.Background(), host.Question{SessionID: made.SessionID, Text: "Which?"})
+		r, _ := h.Questions().
+			Put(context.Background(), host.Question{SessionID: made.SessionID, Text: "Which?"})
 		asked <- r
 	}()
 	c.call("agent/session/list", map[string]any{}, nil) // time for a question that would not wait
 	release()
-	_, told := c.wait("turn/started", func(m msg) bool { return m.Method == wire.MethodTurnStarted })
+	_, told := c.wait(
+		"turn/started",
+		func(m msg) bool { return m.Method == wire.MethodTurnStarted },
+	)
 	q, at := c.wait("the question", func(m msg) bool { return m.Method == wire.MethodAsk })
 	if at < told {
 		t.Errorf("the question came as message %d, the turn's start as %d", at, told)
@@ -55,7 +59,12 @@ func TestOpenQuestionsPrecedeTheLoadsAnswer(t *testing.T) {
 	c.wait("the question", isMethod(wire.MethodAsk))
 	for range 20 {
 		before := len(c.messages())
-		_, answered := c.wait("the answer", isAnswer(c.request(wire.MethodSessionLoad, map[string]any{"sessionId": id, "replay": true})))
+		_, answered := c.wait(
+			"the answer",
+			isAnswer(
+				c.request(wire.MethodSessionLoad, map[string]any{"sessionId": id, "replay": true}),
+			),
+		)
 		if !slices.ContainsFunc(c.messages()[before:answered], isMethod(wire.MethodAsk)) {
 			t.Fatal("the load was answered before the question was asked again")
 		}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -40,8 +41,7 @@ func (s *server) didOpen(p *didOpenParams) error {
 	if d.URI == "" {
 		return agentapi.Invalid("textDocument.uri", "is missing")
 	}
-	defer s.hints.documentOpened(d.URI)
-	s.place.touched(d.URI)
+	defer s.editor.DidOpen(d.URI)
 	return s.core.Workspace.DidOpen(d.URI, d.LanguageID, d.Version, []byte(d.Text))
 }
 
@@ -57,8 +57,7 @@ func (s *server) didChange(p *didChangeParams) error {
 	if p.TextDocument.Version != nil {
 		version = *p.TextDocument.Version
 	}
-	defer s.hints.documentChanged(p.TextDocument.URI)
-	s.place.touched(p.TextDocument.URI)
+	defer s.editor.DidChange(p.TextDocument.URI)
 	return s.core.Workspace.DidChange(p.TextDocument.URI, version, changes)
 }
 
@@ -67,21 +66,24 @@ func (s *server) didSave(p *didSaveParams) error {
 	if p.Text != nil {
 		text = []byte(*p.Text)
 	}
-	defer s.savedComments(p.TextDocument.URI)
+	defer s.editor.DidSave(p.TextDocument.URI)
 	return s.core.Workspace.DidSave(p.TextDocument.URI, text)
 }
 
 func (s *server) didClose(p *didCloseParams) error {
-	s.place.closed(p.TextDocument.URI)
+	s.editor.DidClose(p.TextDocument.URI)
 	return s.core.Workspace.DidClose(p.TextDocument.URI)
 }
 
 // didChangeWatchedFiles takes the file events of a client that sends them.
 func (s *server) didChangeWatchedFiles(raw []byte) error {
 	var events []workspace.FileEvent
-	for _, c := range objectFrom(raw).objects("changes") {
-		if uri := c.string("uri"); uri != "" {
-			events = append(events, workspace.FileEvent{URI: uri, Deleted: c.int("type") == fileDeleted})
+	for _, c := range conn.ObjectFrom(raw).Objects("changes") {
+		if uri := c.String("uri"); uri != "" {
+			events = append(
+				events,
+				workspace.FileEvent{URI: uri, Deleted: c.Int("type") == fileDeleted},
+			)
 		}
 	}
 	s.core.Workspace.WatchedFilesChanged(events)
@@ -91,13 +93,13 @@ func (s *server) didChangeWatchedFiles(raw []byte) error {
 // didRenameFiles takes what the user renamed in the editor.
 func (s *server) didRenameFiles(raw []byte) error {
 	var renames []workspace.FileRename
-	for _, f := range objectFrom(raw).objects("files") {
-		r := workspace.FileRename{OldURI: f.string("oldUri"), NewURI: f.string("newUri")}
+	for _, f := range conn.ObjectFrom(raw).Objects("files") {
+		r := workspace.FileRename{OldURI: f.String("oldUri"), NewURI: f.String("newUri")}
 		renames = append(renames, r)
 	}
 	s.core.Workspace.FilesRenamed(renames)
 	for _, r := range renames {
-		s.hints.mark(false, r.OldURI)
+		s.editor.DidRename(r.OldURI)
 	}
 	return nil
 }

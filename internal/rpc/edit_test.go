@@ -27,7 +27,12 @@ type toolFunc struct {
 }
 
 func (f toolFunc) Spec() tool.Spec {
-	return tool.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), Effect: tool.Mutates, Timeout: -1}
+	return tool.Spec{
+		Name:    f.name,
+		Schema:  json.RawMessage(`{"type":"object"}`),
+		Effect:  tool.Mutates,
+		Timeout: -1,
+	}
 }
 func (f toolFunc) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	return &tool.Prepared{Subject: f.on, Run: f.run}, nil
@@ -47,7 +52,17 @@ func callsOnce(tools ...string) fakeModel {
 		}
 		m := &message.Message{Role: message.RoleAssistant}
 		for i, name := range tools {
-			m.Content = append(m.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: fmt.Sprintf("c%d-%d", calls, i), Name: name, Args: json.RawMessage(`{}`)}})
+			m.Content = append(
+				m.Content,
+				message.Block{
+					Type: message.ToolUse,
+					Call: &message.ToolCall{
+						ID:   fmt.Sprintf("c%d-%d", calls, i),
+						Name: name,
+						Args: json.RawMessage(`{}`),
+					},
+				},
+			)
 		}
 		return &agent.Reply{Message: m}, nil
 	}
@@ -55,34 +70,39 @@ func callsOnce(tools ...string) fakeModel {
 
 // editTool proposes that the file holds two lines more.
 func editTool(core func() *agentapi.Core, path string) toolFunc {
-	return toolFunc{name: "edit", run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
-		ws := core().Workspace
-		ref, err := ws.Resolve(call.Cwd, path)
-		if err != nil {
-			return nil, err
-		}
-		f, err := ws.Read(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		text := strings.Replace(string(f.Text.Data), "one\n", "ONE\n", 1)
-		text = strings.Replace(text, "nine\n", "NINE\n", 1)
-		p, err := ws.Propose(ctx, workspace.ProposeRequest{
-			SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Title: "Edit " + path, Policy: workspace.Ask,
-			Changes: []workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text), Base: f.SHA256}},
-		})
-		if err != nil {
-			return nil, err
-		}
-		call.Report(tool.Update{Status: tool.StatusAwaitingReview, ProposalID: p.ID})
-		wait, done := call.WaitContext(ctx)
-		defer done()
-		out, err := ws.Await(wait, p.ID)
-		if err != nil {
-			return nil, err
-		}
-		return &tool.Result{Text: fmt.Sprintf("%v", out)}, nil
-	}}
+	return toolFunc{
+		name: "edit",
+		run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
+			ws := core().Workspace
+			ref, err := ws.Resolve(call.Cwd, path)
+			if err != nil {
+				return nil, err
+			}
+			f, err := ws.Read(ctx, ref)
+			if err != nil {
+				return nil, err
+			}
+			text := strings.Replace(string(f.Text.Data), "one\n", "ONE\n", 1)
+			text = strings.Replace(text, "nine\n", "NINE\n", 1)
+			p, err := ws.Propose(ctx, workspace.ProposeRequest{
+				SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Title: "Edit " + path, Policy: workspace.Ask,
+				Changes: []workspace.Change{
+					{Op: workspace.Modify, Ref: ref, Data: []byte(text), Base: f.SHA256},
+				},
+			})
+			if err != nil {
+				return nil, err
+			}
+			call.Report(tool.Update{Status: tool.StatusAwaitingReview, ProposalID: p.ID})
+			wait, done := call.WaitContext(ctx)
+			defer done()
+			out, err := ws.Await(wait, p.ID)
+			if err != nil {
+				return nil, err
+			}
+			return &tool.Result{Text: fmt.Sprintf("%v", out)}, nil
+		},
+	}
 }
 
 const tenLines = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
@@ -94,14 +114,23 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
+	c = claimed(
+		t,
+		harnessOptions{
+			root:  root,
+			model: callsOnce("edit"),
+			tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
+		},
+	)
 	r := c.prompt("", "edit it")
 	m, created := c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	var p wire.ProposalCreated
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Proposal.Files) != 1 || len(p.Proposal.Files[0].Hunks) != 2 || !strings.Contains(p.Diff, "+ONE") || p.Proposal.State != "proposed" {
+	if len(p.Proposal.Files) != 1 || len(p.Proposal.Files[0].Hunks) != 2 ||
+		!strings.Contains(p.Diff, "+ONE") ||
+		p.Proposal.State != "proposed" {
 		t.Fatalf("proposed %s", m)
 	}
 	hunks := p.Proposal.Files[0].Hunks
@@ -119,7 +148,14 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 	c.turnEnd(r.TurnID)
 	itemStarted, itemCompleted := placesOf(c, "toolCall")
 	if !(itemStarted < created && created < answered && answered < closed && closed < itemCompleted) {
-		t.Errorf("item started %d, proposal created %d, answer %d, proposal closed %d, item completed %d", itemStarted, created, answered, closed, itemCompleted)
+		t.Errorf(
+			"item started %d, proposal created %d, answer %d, proposal closed %d, item completed %d",
+			itemStarted,
+			created,
+			answered,
+			closed,
+			itemCompleted,
+		)
 	}
 	got, err := os.ReadFile(path)
 	if want := strings.Replace(tenLines, "one", "ONE", 1); err != nil || string(got) != want {
@@ -133,7 +169,11 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 		t.Fatalf("checkpoints: %+v", list)
 	}
 	var back wire.CheckpointRestoreResult
-	c.call(wire.MethodCheckpointRestore, map[string]any{"checkpointId": list.Checkpoints[0].CheckpointID}, &back)
+	c.call(
+		wire.MethodCheckpointRestore,
+		map[string]any{"checkpointId": list.Checkpoints[0].CheckpointID},
+		&back,
+	)
 	if got, _ := os.ReadFile(path); string(got) != tenLines || back.UndoCheckpointID == "" {
 		t.Errorf("after the restore the file holds %q, answer %+v", got, back)
 	}
@@ -162,7 +202,14 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
+	c = claimed(
+		t,
+		harnessOptions{
+			root:  root,
+			model: callsOnce("edit"),
+			tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
+		},
+	)
 	r := c.prompt("", "edit it")
 	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
@@ -177,35 +224,50 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 }
 
 // askPolicy asks the user about everything.
-type askPolicy struct{ peer *Peer }
+type askPolicy struct{ c *testClient }
 
 func (a askPolicy) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error) {
 	if req.Subject == nil {
 		return tool.Decision{Allow: true}, nil
 	}
 	req.Waiting()
-	replies := a.peer.s.api.Host().Questions().Ask(ctx, []policy.Question{{
+	replies := a.c.server.api.Host().Questions().Ask(ctx, []policy.Question{{
 		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run it", Reason: "it is a command",
 		Subject: *req.Subject, Options: []policy.Option{
-			{ID: "yes", Name: "Allow once", Kind: policy.AllowOnce}, {ID: "no", Name: "Reject", Kind: policy.RejectOnce},
+			{
+				ID:   "yes",
+				Name: "Allow once",
+				Kind: policy.AllowOnce,
+			}, {ID: "no", Name: "Reject", Kind: policy.RejectOnce},
 		},
 	}})
 	if err := context.Cause(ctx); err != nil {
 		return tool.Decision{}, err
 	}
-	return tool.Decision{Allow: replies[0].OptionID == "yes", Reason: "refused " + replies[0].Feedback}, nil
+	return tool.Decision{
+		Allow:  replies[0].OptionID == "yes",
+		Reason: "refused " + replies[0].Feedback,
+	}, nil
 }
 
 func commandTool() toolFunc {
-	return toolFunc{name: "bash", on: &tool.Subject{Kind: tool.SubjectCommand, Title: "Run make", Command: "make test", Cwd: "/w"},
-		run: func(context.Context, *tool.Call) (*tool.Result, error) { return &tool.Result{Text: "ran"}, nil }}
+	return toolFunc{
+		name: "bash",
+		on: &tool.Subject{
+			Kind:    tool.SubjectCommand,
+			Title:   "Run make",
+			Command: "make test",
+			Cwd:     "/w",
+		},
+		run: func(context.Context, *tool.Call) (*tool.Result, error) { return &tool.Result{Text: "ran"}, nil },
+	}
 }
 
 func asking2(t *testing.T, plain bool) *testClient {
 	t.Helper()
 	h := harnessOptions{
 		root: t.TempDir(), model: callsOnce("bash"), tools: []tool.Tool{commandTool()},
-		prompt: func(o *agent.Options, p *Peer) { o.Approver = askPolicy{p} },
+		prompt: func(o *agent.Options, c *testClient) { o.Approver = askPolicy{c} },
 	}
 	if !plain {
 		return claimed(t, h)
@@ -229,7 +291,10 @@ func TestPermissionByRequest(t *testing.T) {
 			r := c.prompt("", "run it")
 			m, _ := c.wait("the question", isMethod(wire.MethodRequestPermission))
 			var p wire.RequestPermissionParams
-			if err := json.Unmarshal(m.Params, &p); err != nil || p.Subject.Command != "make test" || len(p.Options) != 2 || p.RequestID == "" {
+			if err := json.Unmarshal(m.Params, &p); err != nil ||
+				p.Subject.Command != "make test" ||
+				len(p.Options) != 2 ||
+				p.RequestID == "" {
 				t.Fatalf("asked %s (%v)", m, err)
 			}
 			c.send(map[string]any{"id": m.ID, "result": json.RawMessage(tc.reply)})
@@ -261,7 +326,9 @@ func TestPermissionByMessage(t *testing.T) {
 			c := asking2(t, true)
 			r := c.prompt("", "run it")
 			m, _ := c.wait("the question", isMethod("window/showMessageRequest"))
-			if s := string(m.Params); !strings.Contains(s, "make test") || !strings.Contains(s, `"title":"Allow"`) || !strings.Contains(s, `"title":"Reject"`) {
+			if s := string(m.Params); !strings.Contains(s, "make test") ||
+				!strings.Contains(s, `"title":"Allow"`) ||
+				!strings.Contains(s, `"title":"Reject"`) {
 				t.Errorf("asked %s", m)
 			}
 			reply := map[string]any{"id": m.ID}
@@ -285,8 +352,24 @@ func TestAbortWhileAQuestionIsUnanswered(t *testing.T) {
 	r := c.prompt("", "run it")
 	m, _ := c.wait("the question", isMethod(wire.MethodRequestPermission))
 	uri := agentapi.PathToURI(filepath.Join(c.core.Workspace.Roots("")[0], "b.txt"))
-	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "version": 1, "languageId": "text", "text": "x"}})
-	c.notify("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": uri, "version": 2}, "contentChanges": []any{map[string]any{"text": "changed"}}})
+	c.notify(
+		"textDocument/didOpen",
+		map[string]any{
+			"textDocument": map[string]any{
+				"uri":        uri,
+				"version":    1,
+				"languageId": "text",
+				"text":       "x",
+			},
+		},
+	)
+	c.notify(
+		"textDocument/didChange",
+		map[string]any{
+			"textDocument":   map[string]any{"uri": uri, "version": 2},
+			"contentChanges": []any{map[string]any{"text": "changed"}},
+		},
+	)
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
 	if text, _, _ := c.core.Workspace.TextAt(uri, nil); text != "changed" {
 		t.Errorf("the document holds %q", text)
@@ -308,11 +391,25 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 	root := t.TempDir()
 	c := claimed(t, harnessOptions{root: root})
 	uri := agentapi.PathToURI(filepath.Join(root, "o.txt"))
-	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "version": 0, "text": ""}})
+	c.notify(
+		"textDocument/didOpen",
+		map[string]any{"textDocument": map[string]any{"uri": uri, "version": 0, "text": ""}},
+	)
 	var want strings.Builder
 	for i := range 500 {
-		c.notify("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": uri, "version": i + 1},
-			"contentChanges": []any{map[string]any{"range": map[string]any{"start": map[string]any{"line": 0, "character": 0}, "end": map[string]any{"line": 0, "character": 0}}, "text": fmt.Sprint(i % 10)}}})
+		c.notify(
+			"textDocument/didChange",
+			map[string]any{"textDocument": map[string]any{"uri": uri, "version": i + 1},
+				"contentChanges": []any{
+					map[string]any{
+						"range": map[string]any{
+							"start": map[string]any{"line": 0, "character": 0},
+							"end":   map[string]any{"line": 0, "character": 0},
+						},
+						"text": fmt.Sprint(i % 10),
+					},
+				}},
+		)
 		if i%7 == 0 {
 			c.request(wire.MethodStatus, map[string]any{})
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -24,7 +25,10 @@ import (
 func fuzzed() []string {
 	all := append(slices.Collect(maps.Keys(routes)), slices.Collect(maps.Keys(notices))...)
 	slices.Sort(all)
-	return slices.DeleteFunc(all, func(m string) bool { return m == methodExit || m == methodShutdown })
+	return slices.DeleteFunc(
+		all,
+		func(m string) bool { return m == conn.MethodExit || m == conn.MethodShutdown },
+	)
 }
 
 // errorLog remembers what is logged as an error: a panic is.
@@ -61,7 +65,21 @@ func FuzzRequests(f *testing.F) {
 		return string(rune(' '+slices.Index(methods, method))) + params + "\n"
 	}
 	for _, m := range methods {
-		f.Add(line(m, `{}`) + line(m, `{"sessionId":"$S"}`) + line(m, `[]`) + line(m, `{"sessionId":5}`))
+		f.Add(
+			line(
+				m,
+				`{}`,
+			) + line(
+				m,
+				`{"sessionId":"$S"}`,
+			) + line(
+				m,
+				`[]`,
+			) + line(
+				m,
+				`{"sessionId":5}`,
+			),
+		)
 	}
 	for _, s := range fuzzSeeds {
 		script := ""
@@ -126,18 +144,44 @@ func fuzzRequests(t *testing.T, methods []string, script string) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
-		opts:   func(o *Options) { o.Log = slog.New(log) },
-		core:   func(core *testCore) { core.ViewDir = filepath.Join(root, ".views") },
-		answer: func(m msg) any { return map[string]any{"applied": false, "declined": true} }})
-	c.notify(methodDidOpen, map[string]any{"textDocument": map[string]any{"uri": agentapi.PathToURI(path), "languageId": "text", "version": 1, "text": tenLines}})
+	c = claimed(
+		t,
+		harnessOptions{
+			root:   root,
+			model:  callsOnce("edit"),
+			tools:  []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
+			opts:   func(o *Options) { o.Log = slog.New(log) },
+			core:   func(core *testCore) { core.ViewDir = filepath.Join(root, ".views") },
+			answer: func(m msg) any { return map[string]any{"applied": false, "declined": true} },
+		},
+	)
+	c.notify(
+		conn.MethodDidOpen,
+		map[string]any{
+			"textDocument": map[string]any{
+				"uri":        agentapi.PathToURI(path),
+				"languageId": "text",
+				"version":    1,
+				"text":       tenLines,
+			},
+		},
+	)
 	turn := c.prompt("", "edit it")
 	m, _ := c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	var p wire.ProposalCreated
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("$S", turn.SessionID, "$T", turn.TurnID, "$P", p.Proposal.ProposalID, "$U", agentapi.PathToURI(path))
+	fill := strings.NewReplacer(
+		"$S",
+		turn.SessionID,
+		"$T",
+		turn.TurnID,
+		"$P",
+		p.Proposal.ProposalID,
+		"$U",
+		agentapi.PathToURI(path),
+	)
 	asked := map[string]string{}
 	for _, line := range strings.SplitN(script, "\n", 30) {
 		if line == "" {

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/editor"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -53,7 +54,11 @@ func (m msg) String() string {
 // fakeModel answers by a function.
 type fakeModel func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error)
 
-func (f fakeModel) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+func (f fakeModel) Generate(
+	ctx context.Context,
+	req *agent.Request,
+	on func(agent.Delta),
+) (*agent.Reply, error) {
 	return f(ctx, req, on)
 }
 func (f fakeModel) Info() agent.ModelInfo { return agent.ModelInfo{ID: "fake"} }
@@ -107,7 +112,7 @@ type testClient struct {
 	answers func(msg) any
 	read    chan struct{} // closed when all is read; nil where nobody reads
 	core    *agentapi.Core
-	peer    *Peer
+	peer    *editor.Peer
 	server  *server
 }
 
@@ -124,7 +129,7 @@ type harnessOptions struct {
 	root   string
 	ready  func() error
 	core   func(*testCore)
-	prompt func(*agent.Options, *Peer)
+	prompt func(*agent.Options, *testClient)
 	stuck  bool          // nobody reads
 	answer func(msg) any // what the client answers to a request; nil: it leaves them to the test
 	opts   func(*Options)
@@ -145,11 +150,18 @@ func start(t *testing.T, h harnessOptions) *testClient {
 	}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	c := &testClient{t: t, answers: h.answer, in: inW, out: outR, next: make(chan struct{}), served: make(chan error, 1)}
+	c := &testClient{
+		t:       t,
+		answers: h.answer,
+		in:      inW,
+		out:     outR,
+		next:    make(chan struct{}),
+		served:  make(chan error, 1),
+	}
 	opts := Options{In: inR, Out: outW, Version: "test", Log: slog.New(slog.DiscardHandler)}
 	opts.Start = func(_ context.Context, in agentapi.Init) (*agentapi.Core, error) {
 		if h.shares != nil {
-			c.peer, c.core = in.Editor.(*Peer), h.shares.core
+			c.peer, c.core = in.Editor.(*editor.Peer), h.shares.core
 			return c.core, nil
 		}
 		return c.build(h, in)
@@ -168,25 +180,34 @@ func start(t *testing.T, h harnessOptions) *testClient {
 }
 
 func (c *testClient) build(h harnessOptions, in agentapi.Init) (*agentapi.Core, error) {
-	c.peer = in.Editor.(*Peer)
+	c.peer = in.Editor.(*editor.Peer)
 	tools, err := tool.NewRegistry(h.tools...)
 	if err != nil {
 		return nil, err
 	}
 	library := session.Open(h.dir)
-	ws := workspace.New(workspace.Options{Client: in.Editor, WorkingDir: h.root, OnProposal: func(e workspace.ProposalEvent) { c.core.Host.ProposalChanged(e) }, OnNotice: in.Editor.Notice})
+	ws := workspace.New(
+		workspace.Options{
+			Client:     in.Editor,
+			WorkingDir: h.root,
+			OnProposal: func(e workspace.ProposalEvent) { c.core.Host.ProposalChanged(e) },
+			OnNotice:   in.Editor.Notice,
+		},
+	)
 	core := &testCore{Core: agentapi.Core{
 		Workspace: ws, Library: library, Settings: plainSettings{},
 		Close: func(context.Context) error { ws.Close(); return library.Close() },
 	}, Options: host.Options{
 		Prepare: func(context.Context, host.SessionInfo) (agent.Options, error) {
 			o := agent.Options{
-				Environment: agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
-					return agent.Step{Models: []agent.Model{h.model}, Tools: tools}, nil
-				}),
+				Environment: agent.EnvironmentFunc(
+					func(context.Context, agent.TurnInfo) (agent.Step, error) {
+						return agent.Step{Models: []agent.Model{h.model}, Tools: tools}, nil
+					},
+				),
 			}
 			if h.prompt != nil {
-				h.prompt(&o, c.peer)
+				h.prompt(&o, c)
 			}
 			return o, nil
 		},
@@ -372,7 +393,9 @@ func (c *testClient) refused(code int, method string, params any) msg {
 // initialize begins as a client that claims agent/* (claims may be nil).
 func (c *testClient) initialize(root string, claims map[string]any) {
 	c.t.Helper()
-	caps := map[string]any{"general": map[string]any{"positionEncodings": []string{"utf-8", "utf-16"}}}
+	caps := map[string]any{
+		"general": map[string]any{"positionEncodings": []string{"utf-8", "utf-16"}},
+	}
 	if claims != nil {
 		caps["experimental"] = map[string]any{"agentLsp": claims}
 	}
@@ -424,8 +447,13 @@ func (c *testClient) turnEnd(turnID string) wire.Turn {
 
 func isTurnEnd(turnID string) func(msg) bool {
 	return func(m msg) bool {
-		return m.Method == wire.MethodTurnCompleted && strings.Contains(string(m.Params), `"`+turnID+`"`)
+		return m.Method == wire.MethodTurnCompleted &&
+			strings.Contains(string(m.Params), `"`+turnID+`"`)
 	}
 }
 
-func isMethod(method string) func(msg) bool { return func(m msg) bool { return m.Method == method } }
+func isMethod(
+	method string,
+) func(msg) bool {
+	return func(m msg) bool { return m.Method == method }
+}

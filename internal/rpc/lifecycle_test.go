@@ -38,10 +38,14 @@ func TestInitializeNegotiates(t *testing.T) {
 			if err := json.Unmarshal(m.Result, &r); err != nil {
 				t.Fatalf("%s: %v", m, err)
 			}
-			if r.Capabilities.PositionEncoding != c.encoding || r.Capabilities.TextDocumentSync.Change != 2 || r.ServerInfo.Name != "agent-lsp" {
+			if r.Capabilities.PositionEncoding != c.encoding ||
+				r.Capabilities.TextDocumentSync.Change != 2 ||
+				r.ServerInfo.Name != "agent-lsp" {
 				t.Errorf("answered %s", m)
 			}
-			if a := r.Capabilities.Experimental.AgentLsp; a.Version != 1 || len(a.Methods) != len(wire.Requests) || len(a.EditPolicies) != 5 {
+			if a := r.Capabilities.Experimental.AgentLsp; a.Version != 1 ||
+				len(a.Methods) != len(wire.Requests) ||
+				len(a.EditPolicies) != 5 {
 				t.Errorf("agentLsp is %+v", a)
 			}
 		})
@@ -130,7 +134,13 @@ func TestMalformedFramesAreAnsweredAndSurvived(t *testing.T) {
 func TestOddNotificationsAreIgnored(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	c.notify("no/such", map[string]any{})
-	c.notify("textDocument/didChange", map[string]any{"textDocument": map[string]any{"uri": "file:///nowhere.txt", "version": 1}, "contentChanges": []any{map[string]any{"text": "x"}}})
+	c.notify(
+		"textDocument/didChange",
+		map[string]any{
+			"textDocument":   map[string]any{"uri": "file:///nowhere.txt", "version": 1},
+			"contentChanges": []any{map[string]any{"text": "x"}},
+		},
+	)
 	c.notify("textDocument/didChange", "not an object")
 	c.notify("textDocument/didClose", map[string]any{"textDocument": 5})
 	c.notify("$/setTrace", map[string]any{"value": "verbose"})
@@ -210,13 +220,33 @@ func TestEndOfInputAnswersFirst(t *testing.T) {
 
 func TestAClientThatNeverReadsDoesNotHoldUpTheEnd(t *testing.T) {
 	root := t.TempDir()
-	c := start(t, harnessOptions{stuck: true, root: root, model: says(strings.Repeat("much ", 10_000))})
+	c := start(
+		t,
+		harnessOptions{stuck: true, root: root, model: says(strings.Repeat("much ", 10_000))},
+	)
 	body := func(v map[string]any) {
 		c.send(v)
 	}
-	body(map[string]any{"id": 1, "method": "initialize", "params": map[string]any{"capabilities": map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{}}}, "rootUri": agentapi.PathToURI(root)}})
+	body(
+		map[string]any{
+			"id":     1,
+			"method": "initialize",
+			"params": map[string]any{
+				"capabilities": map[string]any{
+					"experimental": map[string]any{"agentLsp": map[string]any{}},
+				},
+				"rootUri": agentapi.PathToURI(root),
+			},
+		},
+	)
 	for i := range 50 {
-		body(map[string]any{"id": i + 2, "method": wire.MethodPrompt, "params": map[string]any{"prompt": "x"}})
+		body(
+			map[string]any{
+				"id":     i + 2,
+				"method": wire.MethodPrompt,
+				"params": map[string]any{"prompt": "x"},
+			},
+		)
 	}
 	c.in.Close()
 	select {
@@ -232,15 +262,15 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 	c := start(t, harnessOptions{stuck: true})
 	s := c.server
 	answer := make([]byte, jsonrpc.HardLimit/2)
-	_ = s.out.Put(answer)
+	_ = s.link.Out.Put(answer)
 	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // it is being written
 		t.Fatal(err)
 	}
 	for range 3 {
-		_ = s.out.Put(answer)
+		_ = s.link.Out.Put(answer)
 	}
 	select {
-	case <-s.ctx.Done():
+	case <-s.link.Context().Done():
 	case <-time.After(patience):
 		t.Fatal("the connection goes on")
 	}
@@ -261,7 +291,11 @@ func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, harnessOptions{})
-	c.call("initialize", map[string]any{"processId": parent.Process.Pid, "capabilities": map[string]any{}}, nil)
+	c.call(
+		"initialize",
+		map[string]any{"processId": parent.Process.Pid, "capabilities": map[string]any{}},
+		nil,
+	)
 	select {
 	case <-c.served:
 		t.Fatal("Serve ended while the client lived")
@@ -283,6 +317,10 @@ func TestAProcessThatIsDeadAtInitializeIsNotWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, harnessOptions{})
-	c.call("initialize", map[string]any{"processId": done.Process.Pid, "capabilities": map[string]any{}}, nil)
+	c.call(
+		"initialize",
+		map[string]any{"processId": done.Process.Pid, "capabilities": map[string]any{}},
+		nil,
+	)
 	c.call(wire.MethodStatus, map[string]any{}, nil)
 }

@@ -3,20 +3,19 @@ package rpc
 import (
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 // notifier turns notifications of the host into agent/* notifications of one connection.
 type notifier struct {
-	out      *jsonrpc.Outbox
-	begin    sync.Once   // Subscribe
-	attached atomic.Bool // the client gets agent/* notifications
+	out   *jsonrpc.Outbox
+	begin sync.Once // Subscribe
 }
 
 var _ host.Subscriber = (*notifier)(nil)
@@ -24,7 +23,7 @@ var _ host.Subscriber = (*notifier)(nil)
 // subscribe makes the client one that gets agent/* notifications.
 func (s *server) subscribe() {
 	s.notifier.begin.Do(func() {
-		s.notifier.attached.Store(true)
+		s.link.Attached.Store(true)
 		s.api.Host().Subscribe(s.notifier)
 	})
 }
@@ -33,7 +32,7 @@ func (s *server) subscribe() {
 // notification: the sessions' stores can note the last one.
 func (s *server) unsubscribe() {
 	s.notifier.begin.Do(func() {})
-	s.notifier.attached.Store(false)
+	s.link.Attached.Store(false)
 	if h := s.api.Host(); h != nil {
 		h.Unsubscribe(s.notifier)
 	}
@@ -94,11 +93,5 @@ func deltaPrefix(sessionID string, seq int64, d agent.ItemDelta) []byte {
 
 // notification encodes a whole message.
 func notification(method string, params any) []byte {
-	body := encode(params)
-	b := make([]byte, 0, len(body)+len(method)+48)
-	b = append(b, `{"jsonrpc":"2.0","method":"`...)
-	b = append(b, method...)
-	b = append(b, `","params":`...)
-	b = append(b, body...)
-	return append(b, '}')
+	return conn.Frame(method, agentapi.Encode(params))
 }

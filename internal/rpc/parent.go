@@ -15,16 +15,16 @@ func (s *server) watchParent(pid int) {
 	if pid <= 0 || pid == os.Getpid() {
 		return
 	}
-	ended := processEnd(s.ctx, pid)
+	ended := processEnd(s.link.Context(), pid)
 	if ended == nil {
 		return
 	}
-	s.goRun("watching the client", func() {
+	s.link.Go("watching the client", func() {
 		select {
 		case <-ended:
 			s.log.Info("the client's process has ended", "pid", pid)
-			s.stop()
-		case <-s.ctx.Done():
+			s.life.stop()
+		case <-s.link.Context().Done():
 		}
 	})
 }

@@ -32,7 +32,10 @@ func pidfdEnd(ctx context.Context, fd int) <-chan struct{} {
 	go func() {
 		defer unix.Close(fd)
 		defer unix.Close(wake[0])
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake[0]), Events: unix.POLLIN}}
+		fds := []unix.PollFd{
+			{Fd: int32(fd), Events: unix.POLLIN},
+			{Fd: int32(wake[0]), Events: unix.POLLIN},
+		}
 		for {
 			if _, err := unix.Poll(fds, -1); !errors.Is(err, unix.EINTR) {
 				break

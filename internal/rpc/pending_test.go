@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/editor"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -20,7 +21,14 @@ func plainEdit(t *testing.T) (c *testClient, uri, path string) {
 	if err := os.WriteFile(path, []byte(tenLines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = start(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
+	c = start(
+		t,
+		harnessOptions{
+			root:  root,
+			model: callsOnce("edit"),
+			tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
+		},
+	)
 	c.initialize(root, nil)
 	c.execute("agent.prompt", map[string]any{"text": "edit"})
 	uri = agentapi.PathToURI(path)
@@ -41,14 +49,21 @@ func isHints(uri string, n int) func(msg) bool {
 			URI         string
 			Diagnostics []json.RawMessage
 		}
-		return m.Method == "textDocument/publishDiagnostics" && json.Unmarshal(m.Params, &p) == nil && p.URI == uri && len(p.Diagnostics) == n
+		return m.Method == "textDocument/publishDiagnostics" &&
+			json.Unmarshal(m.Params, &p) == nil &&
+			p.URI == uri &&
+			len(p.Diagnostics) == n
 	}
 }
 
 func TestPlainClientsDecideByLenses(t *testing.T) {
 	c, uri, path := plainEdit(t)
-	var lenses []struct{ Command lspCommand }
-	c.call("textDocument/codeLens", map[string]any{"textDocument": map[string]any{"uri": uri}}, &lenses)
+	var lenses []struct{ Command editor.Command }
+	c.call(
+		"textDocument/codeLens",
+		map[string]any{"textDocument": map[string]any{"uri": uri}},
+		&lenses,
+	)
 	if len(lenses) != 6 || !strings.HasPrefix(lenses[0].Command.Title, "Accept") {
 		t.Fatalf("lenses: %+v", lenses)
 	}
@@ -74,8 +89,12 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	if err != nil || string(accepted) == tenLines {
 		t.Fatalf("accepted, the file holds %q (%v)", accepted, err)
 	}
-	id := c.peer.s.api.Current()
-	c.call(wire.MethodTurnWait, map[string]any{"sessionId": id}, nil) // the session knows the file when the model is told
+	id := c.server.api.Current()
+	c.call(
+		wire.MethodTurnWait,
+		map[string]any{"sessionId": id},
+		nil,
+	) // the session knows the file when the model is told
 	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"
 	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {
@@ -93,11 +112,14 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 func TestCodeActions(t *testing.T) {
 	c, uri, _ := plainEdit(t)
 	line := func(from, to int) map[string]any {
-		return map[string]any{"start": map[string]any{"line": from, "character": 0}, "end": map[string]any{"line": to, "character": 0}}
+		return map[string]any{
+			"start": map[string]any{"line": from, "character": 0},
+			"end":   map[string]any{"line": to, "character": 0},
+		}
 	}
 	titles := func(params map[string]any) string {
 		params["textDocument"] = map[string]any{"uri": uri}
-		var actions []lspCommand
+		var actions []editor.Command
 		c.call("textDocument/codeAction", params, &actions)
 		var out []string
 		for _, a := range actions {
@@ -110,14 +132,25 @@ func TestCodeActions(t *testing.T) {
 	ours := map[string]any{"range": line(4, 4), "message": "x", "source": "agent-lsp"}
 	theirs := map[string]any{"range": line(4, 4), "message": "undefined: y", "severity": 1}
 	// It offers no literals, so it gets commands; those without a place come last.
-	got := titles(map[string]any{"range": line(4, 4), "context": map[string]any{"diagnostics": []any{ours, theirs, 5}}})
+	got := titles(
+		map[string]any{
+			"range":   line(4, 4),
+			"context": map[string]any{"diagnostics": []any{ours, theirs, 5}},
+		},
+	)
 	if got != "Agent: fix undefined: y" {
 		t.Errorf("on a diagnostic: %s", got)
 	}
-	if got = titles(map[string]any{"range": line(0, 0), "context": map[string]any{}}); !strings.Contains(got, "Accept the agent's change +1 -1; Reject") {
+	if got = titles(map[string]any{"range": line(0, 0), "context": map[string]any{}}); !strings.Contains(
+		got,
+		"Accept the agent's change +1 -1; Reject",
+	) {
 		t.Errorf("on a hunk: %s", got)
 	}
-	if got = titles(map[string]any{"range": line(3, 5), "context": map[string]any{"only": []string{"refactor"}}}); !strings.HasPrefix(got, "Agent: explain this; ") {
+	if got = titles(map[string]any{"range": line(3, 5), "context": map[string]any{"only": []string{"refactor"}}}); !strings.HasPrefix(
+		got,
+		"Agent: explain this; ",
+	) {
 		t.Errorf("on a selection: %s", got)
 	}
 	c.execute("agent.rejectAll")

@@ -38,13 +38,17 @@ func TestPromptTellsATurnInOrder(t *testing.T) {
 		t.Fatalf("the prompt was answered %+v", r)
 	}
 	c.wait("idle", func(m msg) bool {
-		return m.Method == wire.MethodSessionUpdated && strings.Contains(string(m.Params), `"status":"idle"`)
+		return m.Method == wire.MethodSessionUpdated &&
+			strings.Contains(string(m.Params), `"status":"idle"`)
 	})
 	checkSeq(t, c)
 	checkGrammar(t, c, r.TurnID)
 	checkText(t, c, "hello brave new world")
 	// The answer precedes what it causes.
-	_, answered := c.wait("the answer", func(m msg) bool { return strings.Contains(string(m.Result), r.MessageID) })
+	_, answered := c.wait(
+		"the answer",
+		func(m msg) bool { return strings.Contains(string(m.Result), r.MessageID) },
+	)
 	_, started := c.wait("turn/started", isMethod(wire.MethodTurnStarted))
 	if started < answered {
 		t.Errorf("turn/started came before the prompt's answer")
@@ -150,7 +154,10 @@ func TestPromptsAreQueuedInOrder(t *testing.T) {
 	id := c.newSession()
 	var ids []int
 	for range 20 {
-		ids = append(ids, c.request(wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": "p"}))
+		ids = append(
+			ids,
+			c.request(wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": "p"}),
+		)
 	}
 	var want []string
 	for i, req := range ids {
@@ -178,7 +185,11 @@ func TestPromptsAreQueuedInOrder(t *testing.T) {
 	if len(q.Queue) != len(want)-1 {
 		t.Errorf("%d messages are left", len(q.Queue))
 	}
-	c.refused(wire.CodeNotFound, wire.MethodQueueRemove, map[string]any{"sessionId": id, "messageId": want[0]})
+	c.refused(
+		wire.CodeNotFound,
+		wire.MethodQueueRemove,
+		map[string]any{"sessionId": id, "messageId": want[0]},
+	)
 	c.call(wire.MethodQueueClear, map[string]any{"sessionId": id}, &q)
 	if len(q.Queue) != 0 {
 		t.Errorf("%d messages are left after clear", len(q.Queue))
@@ -198,7 +209,10 @@ func TestAbortGoesAheadAndEndsTheTurn(t *testing.T) {
 	if turn := c.turnEnd(r.TurnID); turn.Status != "aborted" || turn.AbortPhase != "inference" {
 		t.Errorf("the turn ended %+v", turn)
 	}
-	c.wait("idle", func(m msg) bool { return strings.Contains(string(m.Params), `"status":"idle"`) })
+	c.wait(
+		"idle",
+		func(m msg) bool { return strings.Contains(string(m.Params), `"status":"idle"`) },
+	)
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, &a)
 	if a.State != agent.AbortIdle {
 		t.Errorf("a second abort answered %q", a.State)
@@ -256,8 +270,16 @@ func TestTurnWait(t *testing.T) {
 	if turn.Status != "running" || turn.TurnID != r.TurnID {
 		t.Errorf("a wait that timed out answered %+v", turn)
 	}
-	wait := c.request(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID, "messageId": r.MessageID})
-	c.notify("$/cancelRequest", map[string]any{"id": c.request(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID})})
+	wait := c.request(
+		wire.MethodTurnWait,
+		map[string]any{"sessionId": r.SessionID, "messageId": r.MessageID},
+	)
+	c.notify(
+		"$/cancelRequest",
+		map[string]any{
+			"id": c.request(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID}),
+		},
+	)
 	if m := c.answer(wait + 1); m.Error == nil || m.Error.Code != wire.CodeRequestCancelled {
 		t.Errorf("a cancelled wait answered %s", m)
 	}
@@ -275,7 +297,10 @@ func TestTurnWaitIsBounded(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	c := claimed(t, harnessOptions{model: hangs(begun)})
 	r := c.prompt("", "work")
-	wait := c.request(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID, "timeoutMs": int64(9_300_000_000_000)})
+	wait := c.request(
+		wire.MethodTurnWait,
+		map[string]any{"sessionId": r.SessionID, "timeoutMs": int64(9_300_000_000_000)},
+	)
 	<-begun
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
 	var turn wire.Turn

@@ -12,6 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/editor"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -73,18 +75,28 @@ func attaching[S agentapi.Subject, P, R any](
 	return r
 }
 
+// onEditor makes a route of a request that the editor's features answer.
+func onEditor[P, R any](
+	o order,
+	f func(e *editor.Features, ctx context.Context, params *P) (R, error),
+) route {
+	return on(o, func(s *server, ctx context.Context, params *P) (R, error) {
+		return f(s.editor, ctx, params)
+	})
+}
+
 // abort is handled on the reading side, ahead of everything that queues. Prompts that were read
 // before it but are not accepted yet are aborted when they are.
 func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	r, err := agentapi.Turns{API: s.api}.Abort(ctx, p)
 	isIdle := err == nil && r.State == agent.AbortIdle || errors.Is(err, session.ErrUnknown)
-	if !isIdle || p.ItemID != "" || p.TurnID != "" || s.lane.idle() {
+	if !isIdle || p.ItemID != "" || p.TurnID != "" || s.link.Queue.Idle() {
 		return r, err
 	}
-	place, id, silent := s.lane.take(), p.SessionID, p.Silent
-	s.goRun("aborting", func() {
-		place.enter()
-		defer place.leave()
+	place, id, silent := s.link.Queue.Take(), p.SessionID, p.Silent
+	s.link.Go("aborting", func() {
+		place.Enter()
+		defer place.Leave()
 		if l := s.api.Loaded(id); l != nil {
 			_, _ = l.Engine.Abort(agent.AbortRequest{Silent: silent}) // it may be idle
 		}
@@ -118,11 +130,23 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any,
 	defer done()
 	method := strings.Clone(req.Method())     // the frame is reused once reading goes on
 	release := func() { jsonrpc2.Async(ctx) } // its params are another copy then
-	return s.answer(reqCtx, r, method, release, func(rt *route, ctx context.Context) (any, error) { return rt.run(s, ctx, req.Params()) })
+	return s.answer(
+		reqCtx,
+		r,
+		method,
+		release,
+		func(rt *route, ctx context.Context) (any, error) { return rt.run(s, ctx, req.Params()) },
+	)
 }
 
 // answer runs a request's handler, by run. It calls release once later messages may be read.
-func (s *server) answer(ctx context.Context, r *inbound, method string, release func(), run func(rt *route, ctx context.Context) (any, error)) (result any, err error) {
+func (s *server) answer(
+	ctx context.Context,
+	r *agentapi.Request,
+	method string,
+	release func(),
+	run func(rt *route, ctx context.Context) (any, error),
+) (result any, err error) {
 	defer s.recovered(method, &err)
 	rt, ok := routes[method]
 	if err := s.refusal(method, ok); err != nil {
@@ -133,14 +157,14 @@ func (s *server) answer(ctx context.Context, r *inbound, method string, release 
 	}
 	switch rt.order {
 	case queued:
-		place := s.lane.take()
+		place := s.link.Queue.Take()
 		release()
-		place.enter()
-		defer place.leave()
+		place.Enter()
+		defer place.Leave()
 	case free:
-		place := s.lane.after()
+		place := s.link.Queue.After()
 		release()
-		place.enter()
+		place.Enter()
 	}
 	result, err = run(&rt, r.Context(ctx))
 	if err != nil {
@@ -158,22 +182,34 @@ func cancelled(ctx context.Context, err error) error {
 }
 
 // begin registers a request; done ends its context.
-func (s *server) begin(id jsonrpc2.ID) (r *inbound, ctx context.Context, done func()) {
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	r = &inbound{cancel: cancel}
-	s.inbounds.add(id, r)
+func (s *server) begin(id jsonrpc2.ID) (r *agentapi.Request, ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(s.link.Context())
+	r = &agentapi.Request{}
+	s.link.Requests.Add(id, &conn.Request{Answered: r.Answered, Cancel: cancel})
 	return r, ctx, func() { cancel(nil) }
 }
 
 // refusal is the error of a request that cannot be handled now or ever.
 func (s *server) refusal(method string, known bool) error {
-	switch st := s.phase.Load(); {
-	case st == fresh && method != methodInitialize:
-		return agentapi.Fail(wire.CodeNotInitialized, "received %s before initialize: send initialize first", method)
+	switch st := s.life.phase.Load(); {
+	case st == fresh && method != conn.MethodInitialize:
+		return agentapi.Fail(
+			wire.CodeNotInitialized,
+			"received %s before initialize: send initialize first",
+			method,
+		)
 	case st == ending:
-		return agentapi.Fail(wire.CodeInvalidRequest, "received %s after shutdown: only exit may follow", method)
+		return agentapi.Fail(
+			wire.CodeInvalidRequest,
+			"received %s after shutdown: only exit may follow",
+			method,
+		)
 	case !known:
-		return agentapi.Fail(wire.CodeMethodNotFound, "unknown method %q: see capabilities.experimental.agentLsp.methods", method)
+		return agentapi.Fail(
+			wire.CodeMethodNotFound,
+			"unknown method %q: see capabilities.experimental.agentLsp.methods",
+			method,
+		)
 	}
 	return nil
 }
@@ -181,7 +217,15 @@ func (s *server) refusal(method string, known bool) error {
 // recovered turns a panic into an internal error; the process lives.
 func (s *server) recovered(method string, err *error) {
 	if p := recover(); p != nil {
-		s.log.Error("a handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+		s.log.Error(
+			"a handler panicked",
+			"method",
+			method,
+			"panic",
+			p,
+			"stack",
+			string(debug.Stack()),
+		)
 		*err = agentapi.Fail(wire.CodeInternalError, "internal error in %s; see the log", method)
 	}
 }
@@ -191,7 +235,7 @@ func (s *server) handleNotification(req *jsonrpc2.Request) {
 	defer func() { s.unusable(req.Method(), err) }()
 	defer s.recovered(req.Method(), &err)
 	n, ok := notices[req.Method()]
-	if !ok || s.phase.Load() == fresh && req.Method() != methodExit {
+	if !ok || s.life.phase.Load() == fresh && req.Method() != conn.MethodExit {
 		return
 	}
 	err = n(s, req.Params())
@@ -204,6 +248,6 @@ func (s *server) unusable(method string, err error) {
 	}
 	s.log.Warn("a notification could not be used", "method", method, "error", err)
 	if strings.HasPrefix(method, "textDocument/") {
-		s.peer.Log(messageWarning, fmt.Sprintf("agent-lsp: %s was ignored: %v", method, err))
+		s.link.Log(conn.MessageWarning, fmt.Sprintf("agent-lsp: %s was ignored: %v", method, err))
 	}
 }

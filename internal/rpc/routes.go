@@ -1,9 +1,12 @@
 package rpc
 
 import (
+	"context"
 	"maps"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/editor"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -21,30 +24,30 @@ func init() {
 		maps.Copy(routes, part)
 	}
 	notices = map[string]notice{
-		methodInitialized:  (*server).initialized,
-		methodExit:         (*server).exit,
-		methodCancel:       (*server).cancelRequest,
-		methodSetTrace:     (*server).setTrace,
-		methodDidOpen:      told((*server).didOpen),
-		methodDidChange:    told((*server).didChange),
-		methodDidSave:      told((*server).didSave),
-		methodDidClose:     told((*server).didClose),
-		methodDidWatch:     (*server).didChangeWatchedFiles,
-		methodDidRename:    (*server).didRenameFiles,
-		methodDidFolders:   (*server).didChangeFolders,
-		methodDidConfigure: (*server).didChangeConfiguration,
-		methodCancelTask:   (*server).cancelProgress,
+		conn.MethodInitialized:  (*server).initialized,
+		conn.MethodExit:         (*server).exit,
+		conn.MethodCancel:       (*server).cancelRequest,
+		conn.MethodSetTrace:     (*server).setTrace,
+		conn.MethodDidOpen:      told((*server).didOpen),
+		conn.MethodDidChange:    told((*server).didChange),
+		conn.MethodDidSave:      told((*server).didSave),
+		conn.MethodDidClose:     told((*server).didClose),
+		conn.MethodDidWatch:     (*server).didChangeWatchedFiles,
+		conn.MethodDidRename:    (*server).didRenameFiles,
+		conn.MethodDidFolders:   (*server).didChangeFolders,
+		conn.MethodDidConfigure: (*server).didChangeConfiguration,
+		conn.MethodCancelTask:   (*server).cancelProgress,
 	}
 }
 
 func lspRoutes() map[string]route {
 	return map[string]route{
-		methodInitialize: raw(inline, (*server).initialize),
-		methodShutdown:   raw(inline, (*server).shutdownRequest),
-		methodExecute:    raw(free, (*server).executeCommand),
-		methodCodeLens:   on(free, (*server).codeLens),
-		methodCodeAction: on(free, (*server).codeActions),
-		methodContent:    on(free, (*server).textDocumentContent),
+		conn.MethodInitialize: raw(inline, (*server).initialize),
+		conn.MethodShutdown:   raw(inline, (*server).shutdownRequest),
+		conn.MethodExecute:    raw(free, (*server).executeCommand),
+		conn.MethodCodeLens:   onEditor(free, (*editor.Features).CodeLenses),
+		conn.MethodCodeAction: onEditor(free, (*editor.Features).CodeActions),
+		conn.MethodContent:    onEditor(free, (*editor.Features).Content),
 	}
 }
 
@@ -112,4 +115,14 @@ func catalogRoutes() map[string]route {
 		wire.MethodStatus:      onAPI(free, agentapi.Catalog.Status),
 		wire.MethodFilesSearch: onAPI(free, agentapi.Catalog.Files),
 	}
+}
+
+func (s *server) executeCommand(ctx context.Context, params []byte) (any, error) {
+	return s.editor.ExecuteCommand(ctx, params)
+}
+
+// cancelProgress is window/workDoneProgress/cancel.
+func (s *server) cancelProgress(raw []byte) error {
+	s.editor.CancelProgress(conn.ObjectFrom(raw).String("token"))
+	return nil
 }

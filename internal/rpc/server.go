@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.lsp.dev/jsonrpc2"
-
-	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/editor"
 )
 
 const (
@@ -42,34 +41,27 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 
-	ctx    context.Context // ends when the connection does
-	cancel context.CancelCauseFunc
-
-	out      *jsonrpc.Outbox
-	stream   *jsonrpc.Stream
-	conn     jsonrpc2.Conn
-	inbounds inbounds
-	lane     lane
-	phase    atomic.Int32
-	wg       sync.WaitGroup // goroutines of the connection
-
-	quit     chan struct{} // closed when the connection is to end
-	quitOnce sync.Once
-	exited   atomic.Bool // by exit
-
+	link     *conn.Link
+	life     lifecycle
 	notifier *notifier
 	api      *agentapi.API
-	peer     *Peer
-	progress *progress
-	hints    *hints
-	views    *views
-	place    place
-	saved    saved
-	nudger   atomic.Pointer[nudger] // nil: the client needs none
-	client   client                 // set by initialize, before anything reads it
-	core     *agentapi.Core         // likewise; nil before
-	detach   []func()               // likewise: end what the host does for the connection
+	peer     *editor.Peer
+	editor   *editor.Features
+	nudger   atomic.Pointer[conn.Nudger] // nil: the client needs none
+	core     *agentapi.Core              // set by initialize, before anything reads it; nil before
+	detach   []func()                    // likewise: end what the host does for the connection
 }
+
+// lifecycle is where a connection is between its begin and its end.
+type lifecycle struct {
+	phase    atomic.Int32
+	exited   atomic.Bool   // by exit
+	quit     chan struct{} // closed when the connection is to end
+	quitOnce sync.Once
+}
+
+// stop asks for the end of the connection.
+func (l *lifecycle) stop() { l.quitOnce.Do(func() { close(l.quit) }) }
 
 // Serve speaks with one client until it leaves: at the end of input, at exit, or when the
 // process named by initialize dies. Then it aborts what runs, waits for it within bounds,
@@ -77,22 +69,22 @@ type server struct {
 func Serve(ctx context.Context, opts Options) error { return newServer(ctx, opts).serve(ctx) }
 
 func (s *server) serve(ctx context.Context) error {
-	s.stream.End = func(err error) {
+	s.link.Stream.End = func(err error) {
 		if !errors.Is(err, io.EOF) {
 			s.log.Info("reading from the client ended", "error", err)
 		}
-		s.stop()
+		s.life.stop()
 	}
-	s.stream.Sent = s.sent
-	s.conn.Go(s.ctx, s.handle)
+	s.link.Stream.Sent = s.sent
+	s.link.Serve(s.handle)
 	select {
-	case <-s.quit:
-	case <-s.out.Lost():
-		s.log.Info("the client has stopped reading", "error", s.out.Err())
+	case <-s.life.quit:
+	case <-s.link.Out.Lost():
+		s.log.Info("the client has stopped reading", "error", s.link.Out.Err())
 	case <-ctx.Done():
 	}
 	s.shutdown()
-	if s.exited.Load() && s.phase.Load() != ending {
+	if s.life.exited.Load() && s.life.phase.Load() != ending {
 		return ErrNoShutdown
 	}
 	return nil
@@ -102,25 +94,28 @@ func newServer(ctx context.Context, opts Options) *server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &server{opts: opts, log: opts.Log, quit: make(chan struct{})}
-	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.out = jsonrpc.NewOutbox(opts.Out)
-	s.stream = jsonrpc.NewStream(opts.In, s.out)
-	s.conn = jsonrpc2.NewConn(s.stream, jsonrpc2.WithCodec(codec))
-	s.notifier = &notifier{out: s.out}
-	s.peer = newPeer(s)
+	s := &server{opts: opts, log: opts.Log}
+	s.life.quit = make(chan struct{})
+	s.link = conn.Open(ctx, opts.In, opts.Out, agentapi.Codec, s.log)
+	s.notifier = &notifier{out: s.link.Out}
+	// The API asks again by the peer, which needs the API for the current session.
 	s.api = agentapi.New(agentapi.Options{
-		Version: opts.Version, Subscriber: s.notifier, AskAgain: s.peer.askAgain,
+		Version: opts.Version, Subscriber: s.notifier,
+		AskAgain: func(sessionID string) { s.peer.AskAgain(sessionID) },
 	})
-	s.hints = &hints{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
-	s.views = &views{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
-	s.saved.told = map[string]map[string]bool{}
-	s.progress = &progress{s: s, turns: map[string]*turnProgress{}}
+	s.peer = editor.NewPeer(s.link, s.api)
+	s.editor = editor.New(s.link, s.api, s.peer, s.abort)
 	return s
 }
 
-// stop asks for the end of the connection.
-func (s *server) stop() { s.quitOnce.Do(func() { close(s.quit) }) }
+// sent takes note of a body that was queued.
+func (s *server) sent(body []byte) {
+	if s.link.Requests.Sent(body) {
+		if n := s.nudger.Load(); n != nil {
+			n.Answered()
+		}
+	}
+}
 
 // shutdown ends everything in the order in which it depends on each other. No step waits
 // without bound, because the client may hang.
@@ -135,9 +130,9 @@ func (s *server) shutdown() {
 			s.log.Warn("closing sessions", "error", err)
 		}
 	}
-	s.await(s.inbounds.wait(), answerGrace)
-	s.cancel(agentapi.ErrGone)
-	s.await(s.inbounds.wait(), flushGrace)
+	s.await(s.link.Requests.Wait(), answerGrace)
+	s.link.End(agentapi.ErrGone)
+	s.await(s.link.Requests.Wait(), flushGrace)
 	s.unsubscribe()
 	for _, detach := range s.detach {
 		detach()
@@ -145,17 +140,12 @@ func (s *server) shutdown() {
 	if isLast {
 		s.closeCore(closing)
 	}
-	s.out.Close()
-	s.await(s.out.Done(), flushGrace)
+	s.link.Out.Close()
+	s.await(s.link.Out.Done(), flushGrace)
 	if err := s.closeStreams(); err != nil {
 		s.log.Debug("closing the streams", "error", err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		s.wg.Wait()
-		close(ended)
-	}()
-	s.await(ended, flushGrace)
+	s.await(s.link.Ended(), flushGrace)
 }
 
 // closeCore closes what the last connection leaves behind.
@@ -174,22 +164,22 @@ func (s *server) closeCore(ctx context.Context) {
 // finishQueued lets the requests that were read be accepted before everything is aborted.
 func (s *server) finishQueued() {
 	entered := make(chan struct{})
-	place := s.lane.after()
+	place := s.link.Queue.After()
 	go func() {
-		place.enter()
+		place.Enter()
 		close(entered)
 	}()
 	s.await(entered, answerGrace)
 }
 
 func (s *server) closeStreams() error {
-	err := s.stream.Close()
+	err := s.link.Stream.Close()
 	if c, ok := s.opts.Out.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}
-	s.await(s.out.Done(), flushGrace)
+	s.await(s.link.Out.Done(), flushGrace)
 	// The reader may sit in a Read that nothing can end; the process ends without it then.
-	s.await(s.conn.Done(), flushGrace)
+	s.await(s.link.Read(), flushGrace)
 	return err
 }
 
@@ -207,20 +197,4 @@ func (s *server) await(done <-chan struct{}, atMost time.Duration) {
 	case <-t.C:
 		s.log.Warn("something did not end in time", "after", atMost)
 	}
-}
-
-// goRun runs f in a goroutine that the connection waits for; f must heed s.ctx.
-func (s *server) goRun(what string, f func()) {
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		var err error
-		defer func() {
-			if err != nil {
-				s.log.Error("a background task failed", "task", what, "error", err)
-			}
-		}()
-		defer s.recovered(what, &err)
-		f()
-	}()
 }

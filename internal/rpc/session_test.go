@@ -37,7 +37,10 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	c := claimed(t, harnessOptions{dir: dir, root: root, model: says("the answer is 42")})
 	r := c.prompt("", "what is the answer?\nplease")
 	c.turnEnd(r.TurnID)
-	c.wait("idle", func(m msg) bool { return strings.Contains(string(m.Params), `"status":"idle"`) })
+	c.wait(
+		"idle",
+		func(m msg) bool { return strings.Contains(string(m.Params), `"status":"idle"`) },
+	)
 	c.close()
 	c.served <- nil
 	before := lastSeqOf(c)
@@ -45,10 +48,14 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	d := claimed(t, harnessOptions{dir: dir, root: root})
 	var list wire.SessionListResult
 	d.call(wire.MethodSessionList, map[string]any{"query": "answer"}, &list)
-	if len(list.Sessions) != 1 || list.Sessions[0].SessionID != r.SessionID || !strings.HasPrefix(list.Sessions[0].Title, "what is the answer?") {
+	if len(list.Sessions) != 1 || list.Sessions[0].SessionID != r.SessionID ||
+		!strings.HasPrefix(list.Sessions[0].Title, "what is the answer?") {
 		t.Fatalf("listed %+v", list)
 	}
-	load := d.request(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true})
+	load := d.request(
+		wire.MethodSessionLoad,
+		map[string]any{"sessionId": r.SessionID, "replay": true},
+	)
 	m, answered := d.wait("the answer", isAnswer(load))
 	var loaded wire.SessionLoadResult
 	if err := json.Unmarshal(m.Result, &loaded); err != nil || loaded.LastSeq != before {
@@ -70,16 +77,21 @@ func TestSessionsSurviveARestart(t *testing.T) {
 func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	var sent []string
-	model := fakeModel(func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
-		for _, b := range req.Messages[0].Content {
-			sent = append(sent, b.Text)
-		}
-		return says("yes")(ctx, req, on)
-	})
+	model := fakeModel(
+		func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+			for _, b := range req.Messages[0].Content {
+				sent = append(sent, b.Text)
+			}
+			return says("yes")(ctx, req, on)
+		},
+	)
 	c := claimed(t, harnessOptions{dir: dir, root: root, model: model})
 	var r wire.PromptResult
 	c.call(wire.MethodPrompt, map[string]any{"prompt": []any{
-		map[string]any{"type": "text", "text": "first"}, map[string]any{"type": "text", "text": "second\n"}, map[string]any{"type": "text", "text": "third"},
+		map[string]any{
+			"type": "text",
+			"text": "first",
+		}, map[string]any{"type": "text", "text": "second\n"}, map[string]any{"type": "text", "text": "third"},
 	}}, &r)
 	c.turnEnd(r.TurnID)
 	if !slices.Equal(sent, []string{"first", "second\n", "third"}) {
@@ -96,7 +108,11 @@ func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	c.served <- nil
 	d := claimed(t, harnessOptions{dir: dir, root: root})
 	var loaded wire.SessionLoadResult
-	d.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, &loaded)
+	d.call(
+		wire.MethodSessionLoad,
+		map[string]any{"sessionId": r.SessionID, "replay": true},
+		&loaded,
+	)
 	if m, _ := d.wait("the message", ofUser); *paramsOf(t, m).Item.Text != want {
 		t.Errorf("replayed as %q", *paramsOf(t, m).Item.Text)
 	}
@@ -132,10 +148,20 @@ func TestLoadTellsOpenItemsProposalsAndQuestionsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")}})
+	c = claimed(
+		t,
+		harnessOptions{
+			root:  root,
+			model: callsOnce("edit"),
+			tools: []tool.Tool{editTool(func() *agentapi.Core { return c.core }, "a.txt")},
+		},
+	)
 	r := c.prompt("", "edit it")
 	c.wait("the proposal", isMethod(wire.MethodProposalCreated))
-	load := c.request(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true})
+	load := c.request(
+		wire.MethodSessionLoad,
+		map[string]any{"sessionId": r.SessionID, "replay": true},
+	)
 	_, answered := c.wait("the answer", isAnswer(load))
 	item, proposal := false, false
 	for _, m := range c.messages()[:answered] {
@@ -194,7 +220,11 @@ func TestSessionRequests(t *testing.T) {
 	c.turnEnd(r.TurnID)
 	c.call(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID}, nil)
 	var updated wire.SessionUpdateResult
-	c.call(wire.MethodSessionUpdate, map[string]any{"sessionId": r.SessionID, "title": "New title", "archived": true}, &updated)
+	c.call(
+		wire.MethodSessionUpdate,
+		map[string]any{"sessionId": r.SessionID, "title": "New title", "archived": true},
+		&updated,
+	)
 	if updated.Session.Title != "New title" || !updated.Session.Archived {
 		t.Errorf("updated %+v", updated)
 	}
@@ -204,27 +234,52 @@ func TestSessionRequests(t *testing.T) {
 		t.Errorf("archived sessions: %+v", list)
 	}
 	var configured wire.SessionConfigureResult
-	c.call(wire.MethodSessionConfigure, map[string]any{"sessionId": r.SessionID, "config": map[string]any{"model": "m2"}}, &configured)
+	c.call(
+		wire.MethodSessionConfigure,
+		map[string]any{"sessionId": r.SessionID, "config": map[string]any{"model": "m2"}},
+		&configured,
+	)
 	if !strings.Contains(string(configured.Config), `"m2"`) {
 		t.Errorf("configured %s", configured.Config)
 	}
 	c.wait("the configuration", func(m msg) bool {
 		return m.Method == wire.MethodSessionUpdated && strings.Contains(string(m.Params), `"m2"`)
 	})
-	c.refused(wire.CodeInvalidParams, wire.MethodSessionConfigure, map[string]any{"sessionId": r.SessionID, "config": 5})
+	c.refused(
+		wire.CodeInvalidParams,
+		wire.MethodSessionConfigure,
+		map[string]any{"sessionId": r.SessionID, "config": 5},
+	)
 
 	var fork, imported wire.SessionResult
 	c.call(wire.MethodSessionFork, map[string]any{"sessionId": r.SessionID}, &fork)
 	var exported wire.SessionExportResult
-	c.call(wire.MethodSessionExport, map[string]any{"sessionId": fork.SessionID, "format": "json"}, &exported)
+	c.call(
+		wire.MethodSessionExport,
+		map[string]any{"sessionId": fork.SessionID, "format": "json"},
+		&exported,
+	)
 	c.call(wire.MethodSessionImport, map[string]any{"content": exported.Content}, &imported)
-	c.call(wire.MethodSessionExport, map[string]any{"sessionId": imported.SessionID, "format": "markdown"}, &exported)
-	if !strings.Contains(exported.Content, "hello there") || !strings.Contains(exported.Content, "hello world") {
+	c.call(
+		wire.MethodSessionExport,
+		map[string]any{"sessionId": imported.SessionID, "format": "markdown"},
+		&exported,
+	)
+	if !strings.Contains(exported.Content, "hello there") ||
+		!strings.Contains(exported.Content, "hello world") {
 		t.Errorf("the imported session reads %s", exported.Content)
 	}
-	c.refused(wire.CodeInvalidParams, wire.MethodSessionImport, map[string]any{"content": "nonsense"})
+	c.refused(
+		wire.CodeInvalidParams,
+		wire.MethodSessionImport,
+		map[string]any{"content": "nonsense"},
+	)
 	c.call(wire.MethodSessionDelete, map[string]any{"sessionId": r.SessionID}, nil)
-	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID})
+	c.refused(
+		wire.CodeUnknownSession,
+		wire.MethodSessionLoad,
+		map[string]any{"sessionId": r.SessionID},
+	)
 }
 
 func TestPauseHoldsAndResumeGoesOn(t *testing.T) {
@@ -263,7 +318,11 @@ func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	c.turnEnd(r.TurnID)
 	d := claimed(t, harnessOptions{dir: dir, root: root})
 	d.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
-	d.refused(wire.CodeLocked, wire.MethodSessionUpdate, map[string]any{"sessionId": r.SessionID, "title": "theirs"})
+	d.refused(
+		wire.CodeLocked,
+		wire.MethodSessionUpdate,
+		map[string]any{"sessionId": r.SessionID, "title": "theirs"},
+	)
 }
 
 // A turn that runs in another daemon was not interrupted, and who may not write is told what to do.
@@ -276,7 +335,10 @@ func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	d := claimed(t, harnessOptions{dir: dir, root: root})
 	d.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
 	d.wait("what to do", func(m msg) bool {
-		return strings.Contains(string(m.Params), "another agent-lsp was writing this session when it was read here: close it there")
+		return strings.Contains(
+			string(m.Params),
+			"another agent-lsp was writing this session when it was read here: close it there",
+		)
 	})
 	for _, m := range d.messages() {
 		if strings.Contains(string(m.Params), "agent-lsp stopped in the middle") {
@@ -291,7 +353,11 @@ func TestPlainClientsGetNoNotifications(t *testing.T) {
 	c := start(t, h)
 	c.initialize(h.root, nil)
 	var r wire.PromptResult
-	c.call("workspace/executeCommand", map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}}, &r)
+	c.call(
+		"workspace/executeCommand",
+		map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}},
+		&r,
+	)
 	if r.Disposition != "started" {
 		t.Fatalf("answered %+v", r)
 	}
@@ -313,19 +379,36 @@ func TestProgressOfPlainClients(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	root := t.TempDir()
 	c := start(t, harnessOptions{root: root, model: hangs(begun)})
-	c.call("initialize", map[string]any{"rootUri": agentapi.PathToURI(root), "capabilities": map[string]any{"window": map[string]any{"workDoneProgress": true}}}, nil)
+	c.call(
+		"initialize",
+		map[string]any{
+			"rootUri":      agentapi.PathToURI(root),
+			"capabilities": map[string]any{"window": map[string]any{"workDoneProgress": true}},
+		},
+		nil,
+	)
 	var r wire.PromptResult
-	c.call("workspace/executeCommand", map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}}, &r)
+	c.call(
+		"workspace/executeCommand",
+		map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hi"}}},
+		&r,
+	)
 	m, _ := c.wait("a token", isMethod("window/workDoneProgress/create"))
 	var token struct{ Token string }
 	if err := json.Unmarshal(m.Params, &token); err != nil {
 		t.Fatal(err)
 	}
 	c.send(map[string]any{"id": m.ID, "result": nil})
-	c.wait("the beginning", func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"begin"`) })
+	c.wait(
+		"the beginning",
+		func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"begin"`) },
+	)
 	<-begun
 	c.notify("window/workDoneProgress/cancel", map[string]any{"token": token.Token})
-	c.wait("the end", func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"end"`) })
+	c.wait(
+		"the end",
+		func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"end"`) },
+	)
 }
 
 // A client that deletes a session and leaves has heard all that the session had to tell, also what waited for an answer
@@ -333,11 +416,15 @@ func TestProgressOfPlainClients(t *testing.T) {
 func TestDeletingASessionLosesNoNews(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()
-	h := c.peer.s.api.Host()
+	h := c.server.api.Host()
 	release := heldBack(h, id)
 	h.Emit(id, agent.TurnStarted{TurnID: "turn_late"})
 	deletion := c.request(wire.MethodSessionDelete, map[string]any{"sessionId": id})
-	c.refused(wire.CodeMethodNotFound, "agent/nonesuch", nil) // whatever the deletion would do at once is done
+	c.refused(
+		wire.CodeMethodNotFound,
+		"agent/nonesuch",
+		nil,
+	) // whatever the deletion would do at once is done
 	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, told := c.wait("the news", isMethod(wire.MethodTurnStarted))
@@ -444,7 +531,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 			if ending {
 				closing, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
-				if err := c.peer.s.api.Host().Close(closing); err != nil {
+				if err := c.server.api.Host().Close(closing); err != nil {
 					t.Error(err)
 				}
 				closed = nil // those that were there
@@ -471,7 +558,13 @@ func madeAtTheEnd(t *testing.T, how string) {
 		l, err = r.Reload(t.Context(), r.Loaded(id))
 	}
 	if l != nil || !errors.Is(err, host.ErrClosing) || len(closed) != 1 {
-		t.Errorf("a session that was %s came as %v, %v, and those closed are %v", how, l, err, closed)
+		t.Errorf(
+			"a session that was %s came as %v, %v, and those closed are %v",
+			how,
+			l,
+			err,
+			closed,
+		)
 	}
 	wakes()
 	if l := r.Loaded(id); l != nil && l.Engine.State().Status != agent.SessionIdle {
@@ -488,7 +581,7 @@ func TestASessionIsLetGoWhole(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := c.peer.s.api.Release(ctx, id); err != nil {
+	if err := c.server.api.Release(ctx, id); err != nil {
 		t.Errorf("let go for a request that was cancelled: %v", err)
 	}
 	if end := c.turnEnd(turn); end.Status != agent.TurnStatusAborted {
@@ -534,11 +627,15 @@ func TestSettingsThatChangeTogether(t *testing.T) {
 	c := claimed(t, harnessOptions{core: func(core *testCore) { core.Core.Settings = m }})
 	id := c.newSession()
 	configure := func(model string) {
-		c.call(wire.MethodSessionConfigure, map[string]any{"sessionId": id, "config": map[string]any{"model": model}}, nil)
+		c.call(
+			wire.MethodSessionConfigure,
+			map[string]any{"sessionId": id, "config": map[string]any{"model": model}},
+			nil,
+		)
 	}
 	expect := func(model, mode string) {
 		t.Helper()
-		if got := c.peer.s.api.Loaded(id).Config(); got.Model != model || got.Mode != mode {
+		if got := c.server.api.Loaded(id).Config(); got.Model != model || got.Mode != mode {
 			t.Errorf("model %q in mode %q, want %q in %q", got.Model, got.Mode, model, mode)
 		}
 	}
@@ -566,8 +663,13 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 		t.Helper()
 		ref, err := c.core.Workspace.Resolve("", path)
 		if err == nil {
-			_, err = c.core.Workspace.Propose(context.Background(), workspace.ProposeRequest{SessionID: id, TurnID: "turn", Policy: policy,
-				Changes: []workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text)}}})
+			_, err = c.core.Workspace.Propose(
+				context.Background(),
+				workspace.ProposeRequest{SessionID: id, TurnID: "turn", Policy: policy,
+					Changes: []workspace.Change{
+						{Op: workspace.Modify, Ref: ref, Data: []byte(text)},
+					}},
+			)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -576,7 +678,12 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	edit(workspace.Auto, "one\nTWO\n")
 	edit(workspace.Ask, "one\nTWO!\n")
 	checkpoint := c.core.Workspace.Checkpoints(id)[0].ID
-	_, answered := c.wait("the answer", isAnswer(c.request(wire.MethodCheckpointRestore, map[string]any{"checkpointId": checkpoint})))
+	_, answered := c.wait(
+		"the answer",
+		isAnswer(
+			c.request(wire.MethodCheckpointRestore, map[string]any{"checkpointId": checkpoint}),
+		),
+	)
 	_, told := c.wait("the update", isMethod(wire.MethodProposalUpdated))
 	if told < answered {
 		t.Error("a proposal's update came before the answer of the restore that caused it")
@@ -593,14 +700,29 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	propose := func(session, turn string, policy workspace.Policy, text string) error {
 		ref, err := c.core.Workspace.Resolve(root, "a.txt")
 		if err == nil {
-			_, err = c.core.Workspace.Propose(context.Background(), workspace.ProposeRequest{SessionID: session, TurnID: turn, Policy: policy,
-				Changes: []workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text)}}})
+			_, err = c.core.Workspace.Propose(
+				context.Background(),
+				workspace.ProposeRequest{SessionID: session, TurnID: turn, Policy: policy,
+					Changes: []workspace.Change{
+						{Op: workspace.Modify, Ref: ref, Data: []byte(text)},
+					}},
+			)
 		}
 		return err
 	}
-	edit := toolFunc{name: "edit", run: func(_ context.Context, call *tool.Call) (*tool.Result, error) {
-		return &tool.Result{Text: "edited"}, propose(call.SessionID, call.TurnID, workspace.Auto, "one\nTWO\n")
-	}}
+	edit := toolFunc{
+		name: "edit",
+		run: func(_ context.Context, call *tool.Call) (*tool.Result, error) {
+			return &tool.Result{
+					Text: "edited",
+				}, propose(
+					call.SessionID,
+					call.TurnID,
+					workspace.Auto,
+					"one\nTWO\n",
+				)
+		},
+	}
 	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{edit}})
 	r := c.prompt("", "edit")
 	c.turnEnd(r.TurnID)
@@ -608,7 +730,15 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkpoint := c.core.Workspace.Checkpoints(r.SessionID)[0].ID
-	_, answered := c.wait("the answer", isAnswer(c.request(wire.MethodCheckpointRestore, map[string]any{"checkpointId": checkpoint, "scope": "both"})))
+	_, answered := c.wait(
+		"the answer",
+		isAnswer(
+			c.request(
+				wire.MethodCheckpointRestore,
+				map[string]any{"checkpointId": checkpoint, "scope": "both"},
+			),
+		),
+	)
 	_, told := c.wait("the update", isMethod(wire.MethodProposalUpdated))
 	if told < answered {
 		t.Error("a proposal's update came before the answer of the restore that caused it")
@@ -617,7 +747,8 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	c.turnEnd(next.TurnID)
 	last := int64(0)
 	for _, m := range c.messages() {
-		if p := paramsOf2(m); strings.HasPrefix(m.Method, "agent/") && p.SessionID == r.SessionID && len(m.ID) == 0 {
+		if p := paramsOf2(m); strings.HasPrefix(m.Method, "agent/") && p.SessionID == r.SessionID &&
+			len(m.ID) == 0 {
 			if p.Seq <= last {
 				t.Errorf("%d comes after %d: %s", p.Seq, last, m)
 			}

@@ -23,7 +23,11 @@ func terminal(t *testing.T) (user, program *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	end, err := unix.Open(
+		fmt.Sprintf("/dev/pts/%d", n),
+		unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC,
+		0,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,10 @@ func (a *API) adopt(ctx context.Context, id string) (wire.SessionResult, error) 
 	return wire.SessionResult{SessionID: l.ID}, nil
 }
 
-func (a Sessions) Export(_ context.Context, p *wire.SessionExportParams) (wire.SessionExportResult, error) {
+func (a Sessions) Export(
+	_ context.Context,
+	p *wire.SessionExportParams,
+) (wire.SessionExportResult, error) {
 	if p.SessionID == "" {
 		return wire.SessionExportResult{}, Invalid("sessionId", "is missing")
 	}
@@ -37,13 +40,20 @@ func (a Sessions) Export(_ context.Context, p *wire.SessionExportParams) (wire.S
 		p.Format = "json"
 	case "json", "markdown":
 	default:
-		return wire.SessionExportResult{}, Invalid("format", "%q is neither json nor markdown", p.Format)
+		return wire.SessionExportResult{}, Invalid(
+			"format",
+			"%q is neither json nor markdown",
+			p.Format,
+		)
 	}
 	content, err := a.Core().Library.Export(p.SessionID, p.Format)
 	return wire.SessionExportResult{Content: content}, err
 }
 
-func (a Sessions) Import(ctx context.Context, p *wire.SessionImportParams) (wire.SessionResult, error) {
+func (a Sessions) Import(
+	ctx context.Context,
+	p *wire.SessionImportParams,
+) (wire.SessionResult, error) {
 	if p.Content == "" {
 		return wire.SessionResult{}, Invalid("content", "is missing")
 	}

@@ -50,7 +50,11 @@ func (a Catalog) Commands(ctx context.Context, _ *wire.Empty) (wire.CommandListR
 }
 
 func (a Catalog) Status(context.Context, *wire.Empty) (wire.StatusResult, error) {
-	out := wire.StatusResult{Version: a.opts.Version, PID: os.Getpid(), Sessions: []wire.SessionStatus{}}
+	out := wire.StatusResult{
+		Version:  a.opts.Version,
+		PID:      os.Getpid(),
+		Sessions: []wire.SessionStatus{},
+	}
 	if a.Core().Status != nil {
 		out.Provider, out.Sandbox = a.Core().Status()
 	}
@@ -58,13 +62,24 @@ func (a Catalog) Status(context.Context, *wire.Empty) (wire.StatusResult, error)
 	for _, l := range a.Host().All() {
 		st := l.Engine.State()
 		usage = usage.Add(st.Usage)
-		out.Sessions = append(out.Sessions, wire.SessionStatus{SessionID: l.ID, Title: st.Title, Status: string(st.Status), TurnID: st.TurnID})
+		out.Sessions = append(
+			out.Sessions,
+			wire.SessionStatus{
+				SessionID: l.ID,
+				Title:     st.Title,
+				Status:    string(st.Status),
+				TurnID:    st.TurnID,
+			},
+		)
 	}
 	out.Usage = usageTo(usage)
 	return out, nil
 }
 
-func (a Catalog) Files(ctx context.Context, p *wire.FilesSearchParams) (wire.FilesSearchResult, error) {
+func (a Catalog) Files(
+	ctx context.Context,
+	p *wire.FilesSearchParams,
+) (wire.FilesSearchResult, error) {
 	if p.Limit < 0 {
 		return wire.FilesSearchResult{}, Invalid("limit", "must not be negative")
 	}
@@ -102,7 +117,10 @@ func (a Memories) Get(ctx context.Context, p *wire.MemoryKeyParams) (wire.Memory
 	return wire.MemoryGetResult{Memory: m}, err
 }
 
-func (a Memories) Search(ctx context.Context, p *wire.MemorySearchParams) (wire.MemorySearchResult, error) {
+func (a Memories) Search(
+	ctx context.Context,
+	p *wire.MemorySearchParams,
+) (wire.MemorySearchResult, error) {
 	if p.TopK < 0 {
 		return wire.MemorySearchResult{}, Invalid("topK", "must not be negative")
 	}

@@ -9,7 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-func (a Checkpoints) List(ctx context.Context, p *wire.SessionParams) (wire.CheckpointListResult, error) {
+func (a Checkpoints) List(
+	ctx context.Context,
+	p *wire.SessionParams,
+) (wire.CheckpointListResult, error) {
 	if _, err := a.get(ctx, p.SessionID); err != nil {
 		return wire.CheckpointListResult{}, err
 	}
@@ -24,7 +27,10 @@ func (a Checkpoints) List(ctx context.Context, p *wire.SessionParams) (wire.Chec
 	return out, nil
 }
 
-func (a Checkpoints) Diff(_ context.Context, p *wire.CheckpointParams) (wire.CheckpointDiffResult, error) {
+func (a Checkpoints) Diff(
+	_ context.Context,
+	p *wire.CheckpointParams,
+) (wire.CheckpointDiffResult, error) {
 	if p.CheckpointID == "" {
 		return wire.CheckpointDiffResult{}, Invalid("checkpointId", "is missing")
 	}
@@ -34,8 +40,14 @@ func (a Checkpoints) Diff(_ context.Context, p *wire.CheckpointParams) (wire.Che
 
 // checkpointRestore reverts files, the conversation, or both. The conversation goes back
 // to before the checkpoint's prompt; what came after stays in the log.
-func (a Checkpoints) Restore(ctx context.Context, p *wire.CheckpointRestoreParams) (wire.CheckpointRestoreResult, error) {
-	out := wire.CheckpointRestoreResult{Changes: []wire.RestoreChange{}, Conflicts: []wire.RestoreConflict{}}
+func (a Checkpoints) Restore(
+	ctx context.Context,
+	p *wire.CheckpointRestoreParams,
+) (wire.CheckpointRestoreResult, error) {
+	out := wire.CheckpointRestoreResult{
+		Changes:   []wire.RestoreChange{},
+		Conflicts: []wire.RestoreConflict{},
+	}
 	if p.CheckpointID == "" {
 		return out, Invalid("checkpointId", "is missing")
 	}
@@ -72,7 +84,11 @@ func (a Checkpoints) Restore(ctx context.Context, p *wire.CheckpointRestoreParam
 	return out, err
 }
 
-func (a *API) restoreFiles(ctx context.Context, id string, out *wire.CheckpointRestoreResult) error {
+func (a *API) restoreFiles(
+	ctx context.Context,
+	id string,
+	out *wire.CheckpointRestoreResult,
+) error {
 	r, err := a.Core().Workspace.Restore(ctx, id)
 	if err != nil {
 		return err
@@ -98,7 +114,10 @@ func (a *API) restoreConversation(ctx context.Context, l *host.Session, messageI
 		through = m.ID
 	}
 	if !found {
-		return fmt.Errorf("restoring the conversation: its message %s is no longer in the history", messageID)
+		return fmt.Errorf(
+			"restoring the conversation: its message %s is no longer in the history",
+			messageID,
+		)
 	}
 	if err := l.Store.BranchTo(through); err != nil {
 		return err

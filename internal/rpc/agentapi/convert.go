@@ -15,7 +15,9 @@ import (
 func ItemTo(it agent.Item) wire.Item {
 	w := wire.Item{
 		ItemID: it.ID, Type: string(it.Type), ParentItemID: it.ParentID, CreatedAt: it.CreatedAt,
-		Content: blocksTo(it.Content), Source: string(it.Source), Status: string(it.Status), Level: it.Level,
+		Content: blocksTo(
+			it.Content,
+		), Source: string(it.Source), Status: string(it.Status), Level: it.Level,
 	}
 	switch it.Type {
 	case agent.ItemUser, agent.ItemAssistant, agent.ItemReasoning, agent.ItemNotice:
@@ -37,7 +39,10 @@ func callTo(w *wire.Item, c *agent.CallItem) {
 		w.Args = json.RawMessage("{}")
 	}
 	switch agent.ItemStatus(w.Status) {
-	case agent.StatusPending, agent.StatusRunning, agent.StatusAwaitingPermission, agent.StatusAwaitingReview:
+	case agent.StatusPending,
+		agent.StatusRunning,
+		agent.StatusAwaitingPermission,
+		agent.StatusAwaitingReview:
 	default:
 		w.Result = &c.Result
 	}
@@ -106,7 +111,9 @@ func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 			return nil, Invalid(at+".type", "%q is not one of text, image, file, resource", b.Type)
 		}
 		out = append(out, message.Block{
-			Type: message.BlockType(b.Type), Text: b.Text, MimeType: b.MimeType, Data: b.Data, URL: b.URL,
+			Type: message.BlockType(
+				b.Type,
+			), Text: b.Text, MimeType: b.MimeType, Data: b.Data, URL: b.URL,
 			Name: b.Name, URI: b.URI, Range: rangeFrom(b.Range),
 		})
 	}
@@ -119,7 +126,11 @@ func TurnTo(t agent.Turn) wire.Turn {
 		ModelCalls: t.ModelCalls, ToolCalls: t.ToolCalls, ToolErrors: t.ToolErrors, Usage: usageTo(t.Usage),
 	}
 	if t.Error != nil {
-		w.Error = &wire.TurnError{Kind: t.Error.Kind, Message: t.Error.Message, Retryable: t.Error.Retryable}
+		w.Error = &wire.TurnError{
+			Kind:      t.Error.Kind,
+			Message:   t.Error.Message,
+			Retryable: t.Error.Retryable,
+		}
 	}
 	return w
 }
@@ -139,7 +150,14 @@ func usageTo(u message.Usage) wire.Usage {
 func queueTo(queue []agent.QueueEntry) []wire.QueueEntry {
 	out := make([]wire.QueueEntry, 0, len(queue))
 	for _, q := range queue {
-		out = append(out, wire.QueueEntry{MessageID: q.MessageID, Delivery: string(q.Delivery), Prompt: NonNil(blocksTo(q.Content))})
+		out = append(
+			out,
+			wire.QueueEntry{
+				MessageID: q.MessageID,
+				Delivery:  string(q.Delivery),
+				Prompt:    NonNil(blocksTo(q.Content)),
+			},
+		)
 	}
 	return out
 }
@@ -161,7 +179,9 @@ func ProposalTo(p workspace.Proposal) wire.Proposal {
 	}
 	for _, f := range p.Files {
 		file := wire.ProposalFile{
-			Op: string(f.Op), URI: f.URI, NewURI: f.NewURI, Placement: string(f.Placement), Version: f.Version,
+			Op: string(
+				f.Op,
+			), URI: f.URI, NewURI: f.NewURI, Placement: string(f.Placement), Version: f.Version,
 			Base: wire.FileBase(f.Base), Hunks: make([]wire.Hunk, 0, len(f.Hunks)),
 		}
 		for _, h := range f.Hunks {

@@ -63,7 +63,12 @@ func WireError(err error) error {
 		return failWith(wire.CodeProviderNotConfigured, wire.HintData{Hint: unset.Hint}, "%v", err)
 	}
 	if errors.Is(err, agent.ErrNoProvider) {
-		return failWith(wire.CodeProviderNotConfigured, wire.HintData{Hint: providerHint}, "%v", err)
+		return failWith(
+			wire.CodeProviderNotConfigured,
+			wire.HintData{Hint: providerHint},
+			"%v",
+			err,
+		)
 	}
 	for _, c := range codes {
 		if errors.Is(err, c.err) {

@@ -17,7 +17,8 @@ func TestWrongParamsAreNamed(t *testing.T) {
 		`{"prompt":"x","context":"a.go"}`: "context: must be an object, got a string",
 		`[]`:                              "params: must be an object",
 	} {
-		if err := DecodeParams([]byte(params), new(wire.PromptParams)); err == nil || err.Error() != want {
+		if err := DecodeParams([]byte(params), new(wire.PromptParams)); err == nil ||
+			err.Error() != want {
 			t.Errorf("%s: %v, want %s", params, err, want)
 		}
 	}

@@ -14,11 +14,24 @@ func Permission(id string, q *policy.Question) wire.RequestPermissionParams {
 	out := wire.RequestPermissionParams{
 		RequestID: id, SessionID: q.SessionID, TurnID: q.TurnID, ItemID: q.ItemID,
 		Title: q.Title, Reason: q.Reason, Preview: q.Preview, Sandbox: string(q.Sandbox),
-		Subject: wire.Subject{Kind: string(q.Subject.Kind), Command: q.Subject.Command, Cwd: PathToURI(q.Subject.Cwd), URIs: urisTo(q.Subject.Paths)},
+		Subject: wire.Subject{
+			Kind:    string(q.Subject.Kind),
+			Command: q.Subject.Command,
+			Cwd:     PathToURI(q.Subject.Cwd),
+			URIs:    urisTo(q.Subject.Paths),
+		},
 		Options: make([]wire.PermissionOption, 0, len(q.Options)),
 	}
 	for _, o := range q.Options {
-		out.Options = append(out.Options, wire.PermissionOption{OptionID: o.ID, Name: o.Name, Kind: string(o.Kind), Pattern: o.Pattern})
+		out.Options = append(
+			out.Options,
+			wire.PermissionOption{
+				OptionID: o.ID,
+				Name:     o.Name,
+				Kind:     string(o.Kind),
+				Pattern:  o.Pattern,
+			},
+		)
 	}
 	return out
 }

@@ -56,7 +56,12 @@ func (a Turns) Prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptRes
 	if err != nil {
 		return wire.PromptResult{}, err
 	}
-	return wire.PromptResult{SessionID: l.ID, MessageID: acc.MessageID, TurnID: acc.TurnID, Disposition: string(acc.Disposition)}, nil
+	return wire.PromptResult{
+		SessionID:   l.ID,
+		MessageID:   acc.MessageID,
+		TurnID:      acc.TurnID,
+		Disposition: string(acc.Disposition),
+	}, nil
 }
 
 // isEmpty reports whether a prompt says nothing.
@@ -81,7 +86,8 @@ func deliveryFrom(d string) (agent.Delivery, error) {
 
 // expand replaces a slash command by what it stands for.
 func (a *API) expand(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
-	if a.Core().Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text || !strings.HasPrefix(blocks[0].Text, "/") {
+	if a.Core().Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text ||
+		!strings.HasPrefix(blocks[0].Text, "/") {
 		return blocks
 	}
 	if text, ok := a.Core().Expand(ctx, l.ID, blocks[0].Text); ok {
@@ -129,7 +135,10 @@ func bounded(text string) string {
 	if len(text) <= maxAttached {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxAttached], "") + "\n(cut: the file is longer; read it with a tool)"
+	return strings.ToValidUTF8(
+		text[:maxAttached],
+		"",
+	) + "\n(cut: the file is longer; read it with a tool)"
 }
 
 func workspaceRange(r *message.Range) *workspace.Range {
@@ -140,7 +149,11 @@ func workspaceRange(r *message.Range) *workspace.Range {
 }
 
 // contextBlocks say what the user has before them: file, selection and diagnostics.
-func (a *API) contextBlocks(ctx context.Context, l *host.Session, c *wire.PromptContext) []message.Block {
+func (a *API) contextBlocks(
+	ctx context.Context,
+	l *host.Session,
+	c *wire.PromptContext,
+) []message.Block {
 	if c == nil || c.URI == "" {
 		return nil
 	}
@@ -180,7 +193,11 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 			l.Engine.Notice("warning", agent.OptionsIgnored)
 		}
 		if a.Core().Agents == nil {
-			return wire.SteerResult{}, fmt.Errorf("steering %s: no sub-agent is running there: %w", p.ItemID, ErrNotFound)
+			return wire.SteerResult{}, fmt.Errorf(
+				"steering %s: no sub-agent is running there: %w",
+				p.ItemID,
+				ErrNotFound,
+			)
 		}
 		out, err = a.Core().Agents.Steer(l.ID, p.ItemID, r)
 	} else {
@@ -209,7 +226,12 @@ func (a *API) ready(l *host.Session, o *agent.TurnOptions) error {
 func startsTurn(i agent.IfIdle) bool { return i == "" || i == agent.IdleStartTurn }
 
 func (a *API) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
-	r := agent.SteerRequest{ExpectedTurnID: p.ExpectedTurnID, IfIdle: agent.IfIdle(p.IfIdle), OneShot: p.Persist != nil && !*p.Persist, Pin: p.Pin}
+	r := agent.SteerRequest{
+		ExpectedTurnID: p.ExpectedTurnID,
+		IfIdle:         agent.IfIdle(p.IfIdle),
+		OneShot:        p.Persist != nil && !*p.Persist,
+		Pin:            p.Pin,
+	}
 	switch r.IfIdle {
 	case "", agent.IdleStartTurn, agent.IdleQueue, agent.IdleError:
 	default:
@@ -229,7 +251,10 @@ func (a *API) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 		return r, Invalid("prompt", "is empty")
 	}
 	if r.Pin && r.OneShot {
-		return r, Invalid("pin", "cannot be combined with persist false, because such a message is not stored")
+		return r, Invalid(
+			"pin",
+			"cannot be combined with persist false, because such a message is not stored",
+		)
 	}
 	var err error
 	if r.Options, err = turnOptions(p.Options); err != nil {
@@ -330,8 +355,13 @@ func (a Turns) Wait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, err
 	// Its answer comes at the end of a turn: what a load had to tell need not wait for it.
 	host.LetGo(ctx)
 	wait, done := ctx, context.CancelFunc(func() {})
-	if p.TimeoutMs > 0 && int64(p.TimeoutMs) < maxWaitMs { // longer is without a limit, and no duration holds it
-		wait, done = context.WithTimeoutCause(ctx, time.Duration(p.TimeoutMs)*time.Millisecond, errTimeout)
+	if p.TimeoutMs > 0 &&
+		int64(p.TimeoutMs) < maxWaitMs { // longer is without a limit, and no duration holds it
+		wait, done = context.WithTimeoutCause(
+			ctx,
+			time.Duration(p.TimeoutMs)*time.Millisecond,
+			errTimeout,
+		)
 	}
 	defer done()
 	t, err := l.Engine.Wait(wait, p.TurnID, p.MessageID)
@@ -354,13 +384,24 @@ func (a Turns) Compact(ctx context.Context, p *wire.CompactParams) (wire.Compact
 		return wire.CompactResult{}, err
 	}
 	c, err := l.Engine.Compact(ctx, p.Instructions)
-	return wire.CompactResult{TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, Strategy: c.Strategy}, err
+	return wire.CompactResult{
+		TokensBefore: c.TokensBefore,
+		TokensAfter:  c.TokensAfter,
+		Strategy:     c.Strategy,
+	}, err
 }
 
 // Compacted says in a sentence what making a conversation shorter has brought.
 func Compacted(r wire.CompactResult) string {
 	if r.TokensAfter >= r.TokensBefore {
-		return fmt.Sprintf("There is nothing to shorten: the conversation has %d tokens.", r.TokensBefore)
+		return fmt.Sprintf(
+			"There is nothing to shorten: the conversation has %d tokens.",
+			r.TokensBefore,
+		)
 	}
-	return fmt.Sprintf("The conversation now has %d tokens instead of %d.", r.TokensAfter, r.TokensBefore)
+	return fmt.Sprintf(
+		"The conversation now has %d tokens instead of %d.",
+		r.TokensAfter,
+		r.TokensBefore,
+	)
 }

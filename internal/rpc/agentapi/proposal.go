@@ -15,7 +15,10 @@ var proposalStates = map[workspace.State]bool{
 	workspace.StateRejected: true, workspace.StateWithdrawn: true, workspace.StateConflict: true, workspace.StateSuperseded: true,
 }
 
-func (a Proposals) List(ctx context.Context, p *wire.ProposalListParams) (wire.ProposalListResult, error) {
+func (a Proposals) List(
+	ctx context.Context,
+	p *wire.ProposalListParams,
+) (wire.ProposalListResult, error) {
 	state := workspace.State(p.State)
 	if !proposalStates[state] {
 		return wire.ProposalListResult{}, Invalid("state", "%q is not a proposal state", p.State)
@@ -25,7 +28,9 @@ func (a Proposals) List(ctx context.Context, p *wire.ProposalListParams) (wire.P
 			return wire.ProposalListResult{}, err
 		}
 	}
-	return wire.ProposalListResult{Proposals: proposalsTo(a.Core().Workspace.List(p.SessionID, p.URI, state))}, nil
+	return wire.ProposalListResult{
+		Proposals: proposalsTo(a.Core().Workspace.List(p.SessionID, p.URI, state)),
+	}, nil
 }
 
 func (a Proposals) Get(_ context.Context, p *wire.ProposalParams) (wire.ProposalGetResult, error) {
@@ -38,7 +43,10 @@ func (a Proposals) Get(_ context.Context, p *wire.ProposalParams) (wire.Proposal
 
 // proposalResolve answers after the editor or the disk was verified, and before any
 // notification that the decision causes.
-func (a Proposals) Resolve(ctx context.Context, p *wire.ProposalResolveParams) (wire.ProposalResolveResult, error) {
+func (a Proposals) Resolve(
+	ctx context.Context,
+	p *wire.ProposalResolveParams,
+) (wire.ProposalResolveResult, error) {
 	if p.ProposalID == "" {
 		return wire.ProposalResolveResult{}, Invalid("proposalId", "is missing")
 	}
@@ -76,7 +84,12 @@ func decisionsFrom(in []wire.Decision) ([]workspace.Decision, error) {
 		default:
 			return nil, Invalid(at+".action", "%q is neither accept nor reject", d.Action)
 		}
-		out[i] = workspace.Decision{HunkID: d.HunkID, Action: workspace.Action(d.Action), NewText: d.NewText, Comment: d.Comment}
+		out[i] = workspace.Decision{
+			HunkID:  d.HunkID,
+			Action:  workspace.Action(d.Action),
+			NewText: d.NewText,
+			Comment: d.Comment,
+		}
 	}
 	return out, nil
 }

@@ -28,7 +28,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // cwd resolves a session's working directory, a URI or an absolute path.
 func (a *API) cwd(given string) (string, error) {
 	path := given
-	if u, err := uri.Parse(given); given != "" && !filepath.IsAbs(given) && err == nil && u.IsFile() {
+	if u, err := uri.Parse(given); given != "" && !filepath.IsAbs(given) && err == nil &&
+		u.IsFile() {
 		path = u.FsPath()
 	}
 	if path != "" && !filepath.IsAbs(path) {
@@ -51,7 +52,12 @@ func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := &message.Message{ID: newID("msg_"), Role: message.Role(seed.Role), Content: blocks, Time: now}
+		m := &message.Message{
+			ID:      newID("msg_"),
+			Role:    message.Role(seed.Role),
+			Content: blocks,
+			Time:    now,
+		}
 		switch m.Role {
 		case message.RoleUser:
 			m.Author, m.Source = "user", message.SourcePrompt
@@ -66,7 +72,10 @@ func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 	return out, nil
 }
 
-func (a Sessions) New(ctx context.Context, p *wire.SessionNewParams) (wire.SessionNewResult, error) {
+func (a Sessions) New(
+	ctx context.Context,
+	p *wire.SessionNewParams,
+) (wire.SessionNewResult, error) {
 	l, err := a.create(ctx, p)
 	if err != nil {
 		return wire.SessionNewResult{}, err
@@ -75,7 +84,10 @@ func (a Sessions) New(ctx context.Context, p *wire.SessionNewParams) (wire.Sessi
 	return wire.SessionNewResult{SessionID: l.ID, Config: Encode(l.Config())}, nil
 }
 
-func (a Sessions) List(_ context.Context, p *wire.SessionListParams) (wire.SessionListResult, error) {
+func (a Sessions) List(
+	_ context.Context,
+	p *wire.SessionListParams,
+) (wire.SessionListResult, error) {
 	if p.Limit < 0 {
 		return wire.SessionListResult{}, Invalid("limit", "must not be negative")
 	}
@@ -96,7 +108,9 @@ func (a Sessions) List(_ context.Context, p *wire.SessionListParams) (wire.Sessi
 func (a *API) describe(e session.Entry) wire.Session {
 	w := wire.Session{
 		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-		Status: string(agent.SessionIdle), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived,
+		Status: string(
+			agent.SessionIdle,
+		), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived,
 		Queue: []wire.QueueEntry{},
 	}
 	l := a.Loaded(e.ID)
@@ -105,7 +119,9 @@ func (a *API) describe(e session.Entry) wire.Session {
 	}
 	st := l.Engine.State()
 	w.Status, w.Usage = string(st.Status), usageTo(st.Usage)
-	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow, queueTo(st.Queue), st.Pinned
+	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow, queueTo(
+		st.Queue,
+	), st.Pinned
 	w.Config = Encode(l.Config())
 	if st.Title != "" {
 		w.Title = st.Title
@@ -135,14 +151,20 @@ func PathToURI(path string) string {
 
 // sessionLoad attaches to a session. With replay the past is told before the answer; live
 // notifications are held back until the answer is queued.
-func (a Sessions) Load(ctx context.Context, p *wire.SessionLoadParams) (wire.SessionLoadResult, error) {
+func (a Sessions) Load(
+	ctx context.Context,
+	p *wire.SessionLoadParams,
+) (wire.SessionLoadResult, error) {
 	l, err := a.fresh(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionLoadResult{}, err
 	}
 	a.SetCurrent(l.ID)
 	a.holdFor(ctx, l.ID)
-	out := wire.SessionLoadResult{Session: a.describe(l.Store.Entry()), LastSeq: int64(l.Store.Entry().LastSeq)}
+	out := wire.SessionLoadResult{
+		Session: a.describe(l.Store.Entry()),
+		LastSeq: int64(l.Store.Entry().LastSeq),
+	}
 	if !p.Replay {
 		return out, nil
 	}
@@ -170,13 +192,19 @@ func (a *API) pendingProposals(sessionID string) []workspace.ProposalEvent {
 	var out []workspace.ProposalEvent
 	for _, p := range a.Core().Workspace.Undecided(sessionID, "") {
 		if p, diff, err := a.Core().Workspace.Get(p.ID); err == nil {
-			out = append(out, workspace.ProposalEvent{Kind: workspace.Created, Proposal: p, Diff: diff})
+			out = append(
+				out,
+				workspace.ProposalEvent{Kind: workspace.Created, Proposal: p, Diff: diff},
+			)
 		}
 	}
 	return out
 }
 
-func (a Sessions) Update(ctx context.Context, p *wire.SessionUpdateParams) (wire.SessionUpdateResult, error) {
+func (a Sessions) Update(
+	ctx context.Context,
+	p *wire.SessionUpdateParams,
+) (wire.SessionUpdateResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionUpdateResult{}, err
@@ -201,7 +229,10 @@ func (a Sessions) Update(ctx context.Context, p *wire.SessionUpdateParams) (wire
 	return wire.SessionUpdateResult{Session: a.describe(l.Store.Entry())}, nil
 }
 
-func (a Sessions) Configure(ctx context.Context, p *wire.SessionConfigureParams) (wire.SessionConfigureResult, error) {
+func (a Sessions) Configure(
+	ctx context.Context,
+	p *wire.SessionConfigureParams,
+) (wire.SessionConfigureResult, error) {
 	l, err := a.writable(ctx, p.SessionID)
 	if err != nil {
 		return wire.SessionConfigureResult{}, err
@@ -239,7 +270,12 @@ func (a Sessions) Resume(ctx context.Context, p *wire.SessionParams) (wire.Empty
 }
 
 // pause also stores the pause, which outlives the daemon.
-func (a *API) pause(ctx context.Context, id string, on bool, do func(*agent.Session) error) (wire.Empty, error) {
+func (a *API) pause(
+	ctx context.Context,
+	id string,
+	on bool,
+	do func(*agent.Session) error,
+) (wire.Empty, error) {
 	l, err := a.writable(ctx, id)
 	if err != nil {
 		return wire.Empty{}, err

@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"sync"
@@ -11,7 +11,7 @@ import (
 // follower has an editor that claims agent/editor/reveal show the places that tools look at, where the session's
 // settings ask for that. An editor that is slow is shown the newest place only.
 type follower struct {
-	s *server
+	s *Features
 
 	mu    sync.Mutex
 	item  string // what was looked at last, and where
@@ -28,19 +28,21 @@ type followed struct {
 // watch is told of every event when it is delivered. It never blocks.
 func (f *follower) watch(sessionID string, e agent.Event) {
 	it := itemOf(e)
-	if it == nil || it.Call == nil || len(it.Call.Locations) == 0 || it.ParentID != "" { // sub-agents work beside each other
+	if it == nil || it.Call == nil || len(it.Call.Locations) == 0 ||
+		it.ParentID != "" { // sub-agents work beside each other
 		return
 	}
 	at := agentapi.ItemTo(*it).Locations[0]
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if it.ID == f.item && at.URI == f.last.URI && (at.Range == nil || f.last.Range != nil && *at.Range == *f.last.Range) {
+	if it.ID == f.item && at.URI == f.last.URI &&
+		(at.Range == nil || f.last.Range != nil && *at.Range == *f.last.Range) {
 		return
 	}
 	f.item, f.last, f.next = it.ID, at, &followed{sessionID, wire.EditorRevealParams(at)}
 	if !f.shows {
 		f.shows = true
-		f.s.goRun("following", f.show)
+		f.s.link.Go("following", f.show)
 	}
 }
 
@@ -63,8 +65,8 @@ func (f *follower) show() {
 		if l := f.s.api.Loaded(p.sessionID); l == nil || !l.Config().Follow {
 			continue
 		}
-		if _, err := f.s.peer.EditorReveal(f.s.ctx, p.params); err != nil {
-			f.s.log.Debug("showing a place", "uri", p.params.URI, "error", err)
+		if _, err := f.s.peer.reveal(f.s.link.Context(), p.params); err != nil {
+			f.s.link.Logger.Debug("showing a place", "uri", p.params.URI, "error", err)
 		}
 	}
 }

@@ -1,43 +1,31 @@
-package rpc
+package editor
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"go.lsp.dev/jsonrpc2"
-	"go.lsp.dev/protocol"
 
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-const (
-	// editorTimeout bounds agent/editor/* requests, which no person answers.
-	editorTimeout = 10 * time.Second
-	// maxReply bounds what is read of a reply's text.
-	maxReply = 64 << 10
-)
-
-// The types of window/showMessage and window/logMessage.
-const (
-	messageError   = 1
-	messageWarning = 2
-	messageInfo    = 3
-	messageLog     = 4
-)
+// maxReply bounds what is read of a reply's text.
+const maxReply = 64 << 10
 
 // Peer is the client as the other parts see it. Its methods may be called from any
 // goroutine; those that ask return when the client has answered or ctx has ended, and leave
 // the client a $/cancelRequest then. Nothing of it blocks reading.
 type Peer struct {
-	s *server
+	link *conn.Link
+	api  *agentapi.API
 
 	mu      sync.Mutex
 	pending map[string]*asking // questions for a person, by request id
@@ -47,29 +35,16 @@ type Peer struct {
 
 var _ host.Editor = (*Peer)(nil)
 
-func newPeer(s *server) *Peer {
-	return &Peer{s: s, pending: map[string]*asking{}, waiting: map[chan struct{}]bool{}}
-}
-
-// call sends a request and reads its answer into result.
-func (p *Peer) call(ctx context.Context, method string, params, result any) error {
-	ctx, done := context.WithCancel(ctx)
-	defer done()
-	defer context.AfterFunc(p.s.ctx, done)()
-	err := protocol.Call(ctx, p.s.conn, method, params, result)
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("asking the editor (%s): %w", method, context.Cause(ctx))
+// NewPeer returns the client of a connection.
+func NewPeer(link *conn.Link, api *agentapi.API) *Peer {
+	return &Peer{
+		link: link, api: api,
+		pending: map[string]*asking{}, waiting: map[chan struct{}]bool{},
 	}
-	return err
-}
-
-// notify sends a notification.
-func (p *Peer) notify(method string, params any) {
-	_ = p.s.out.Put(notification(method, params)) // fails only when the connection has ended
 }
 
 // Features says what the client's workspace/applyEdit can do.
-func (p *Peer) Features() workspace.ClientFeatures { return p.s.client.features }
+func (p *Peer) Features() workspace.ClientFeatures { return p.link.Client.Features }
 
 // ApplyEdit asks the editor to change its buffers.
 func (p *Peer) ApplyEdit(
@@ -81,8 +56,8 @@ func (p *Peer) ApplyEdit(
 		Applied       bool   `json:"applied"`
 		FailureReason string `json:"failureReason"`
 	}
-	params := map[string]any{"label": label, "edit": editTo(e, p.s.client.features)}
-	err := p.call(ctx, methodApplyEdit, params, &reply)
+	params := map[string]any{"label": label, "edit": editTo(e, p.link.Client.Features)}
+	err := p.link.Call(ctx, conn.MethodApplyEdit, params, &reply)
 	p.tellApplied()
 	if err != nil {
 		return workspace.ApplyReply{}, err
@@ -126,19 +101,32 @@ func editTo(e workspace.WorkspaceEdit, f workspace.ClientFeatures) map[string]an
 	for _, op := range e.Files {
 		changes = append(changes, fileOpTo(op))
 		if op.Text != "" {
-			e.Documents = append(e.Documents, workspace.DocumentEdit{URI: op.URI, Edits: []workspace.TextEdit{{NewText: op.Text}}})
+			e.Documents = append(
+				e.Documents,
+				workspace.DocumentEdit{
+					URI:   op.URI,
+					Edits: []workspace.TextEdit{{NewText: op.Text}},
+				},
+			)
 		}
 	}
 	for _, d := range e.Documents {
 		changes = append(changes, map[string]any{
-			"textDocument": map[string]any{"uri": d.URI, "version": d.Version}, "edits": textEditsTo(d.Edits),
+			"textDocument": map[string]any{
+				"uri":     d.URI,
+				"version": d.Version,
+			}, "edits": textEditsTo(d.Edits),
 		})
 	}
 	out := map[string]any{"documentChanges": changes}
 	if len(e.Annotations) > 0 {
 		notes := map[string]any{}
 		for id, a := range e.Annotations {
-			notes[id] = map[string]any{"label": a.Label, "description": a.Description, "needsConfirmation": a.NeedsConfirmation}
+			notes[id] = map[string]any{
+				"label":             a.Label,
+				"description":       a.Description,
+				"needsConfirmation": a.NeedsConfirmation,
+			}
 		}
 		out["changeAnnotations"] = notes
 	}
@@ -172,23 +160,23 @@ func textEditsTo(edits []workspace.TextEdit) []any {
 
 // Query implements host.Editor.
 func (p *Peer) Query(ctx context.Context, q host.EditorQuery) (json.RawMessage, error) {
-	if !p.s.client.claims.Editor.Query {
+	if !p.link.Client.Claims.Editor.Query {
 		return nil, host.ErrUnsupported
 	}
 	params := wire.EditorQueryParams{Operation: q.Operation, URI: q.URI, Query: q.Query}
 	if at := q.Position; at != nil {
 		params.Position = &wire.Position{Line: at.Line, Character: at.Character}
 	}
-	limit := editorTimeout
+	var extra time.Duration
 	if s := q.Settle; s != nil {
 		params.Settle = &wire.EditorSettle{
 			URIs: agentapi.NonNil(s.URIs), TimeoutMs: int(s.Timeout.Milliseconds()),
 		}
-		limit += s.Timeout // the editor waits on its own
+		extra = s.Timeout // the editor waits on its own
 	}
 	var result json.RawMessage
-	err := p.editorWithin(ctx, limit, wire.MethodEditorQuery, params, &result)
-	if methodMissing(err) {
+	err := p.link.AskWithin(ctx, extra, wire.MethodEditorQuery, params, &result)
+	if conn.MethodMissing(err) {
 		return nil, host.ErrUnsupported
 	}
 	return result, err
@@ -196,46 +184,46 @@ func (p *Peer) Query(ctx context.Context, q host.EditorQuery) (json.RawMessage, 
 
 // Save implements host.Editor.
 func (p *Peer) Save(ctx context.Context, uris []string) (failed []string, offered bool, err error) {
-	if !p.s.client.claims.Editor.Save {
+	if !p.link.Client.Claims.Editor.Save {
 		return nil, false, nil
 	}
 	var result wire.EditorSaveResult
 	params := wire.EditorSaveParams{URIs: agentapi.NonNil(uris)}
-	err = p.editor(ctx, wire.MethodEditorSave, params, &result)
+	err = p.link.Ask(ctx, wire.MethodEditorSave, params, &result)
 	return result.Failed, true, err
 }
 
-// EditorReveal shows a place without taking the focus.
-func (p *Peer) EditorReveal(ctx context.Context, params wire.EditorRevealParams) (bool, error) {
-	if !p.s.client.claims.Editor.Reveal {
+// reveal shows a place without taking the focus.
+func (p *Peer) reveal(ctx context.Context, params wire.EditorRevealParams) (bool, error) {
+	if !p.link.Client.Claims.Editor.Reveal {
 		return false, host.ErrUnsupported
 	}
 	var result wire.EditorRevealResult
-	err := p.editor(ctx, wire.MethodEditorReveal, params, &result)
+	err := p.link.Ask(ctx, wire.MethodEditorReveal, params, &result)
 	return result.Shown, err
 }
 
-// EditorShowDiff opens a proposal's diff.
-func (p *Peer) EditorShowDiff(ctx context.Context, params wire.EditorShowDiffParams) (bool, error) {
-	if !p.s.client.claims.Editor.ShowDiff {
+// showDiff opens a proposal's diff.
+func (p *Peer) showDiff(ctx context.Context, params wire.EditorShowDiffParams) (bool, error) {
+	if !p.link.Client.Claims.Editor.ShowDiff {
 		return false, host.ErrUnsupported
 	}
 	var result wire.EditorShowDiffResult
-	err := p.editor(ctx, wire.MethodEditorShowDiff, params, &result)
+	err := p.link.Ask(ctx, wire.MethodEditorShowDiff, params, &result)
 	return result.Opened, err
 }
 
 // Open implements host.Editor.
 func (p *Peer) Open(ctx context.Context, uri string) error {
-	if !p.s.client.claims.Editor.Open {
+	if !p.link.Client.Claims.Editor.Open {
 		return nil
 	}
 	var result wire.EditorOpenResult
-	err := p.editor(ctx, wire.MethodEditorOpen, wire.EditorOpenParams{URI: uri}, &result)
+	err := p.link.Ask(ctx, wire.MethodEditorOpen, wire.EditorOpenParams{URI: uri}, &result)
 	if err == nil {
 		return nil
 	}
-	p.s.log.Debug("asking for a document", "uri", uri, "error", err)
+	p.link.Logger.Debug("asking for a document", "uri", uri, "error", err)
 	var refused *jsonrpc2.Error
 	if errors.As(err, &refused) && refused.Code == wire.CodeRequestFailed {
 		return errors.New(refused.Message)
@@ -243,56 +231,14 @@ func (p *Peer) Open(ctx context.Context, uri string) error {
 	return nil
 }
 
-// editor calls with a time limit of its own.
-func (p *Peer) editor(ctx context.Context, method string, params, result any) error {
-	return p.editorWithin(ctx, editorTimeout, method, params, result)
-}
-
-func (p *Peer) editorWithin(
-	ctx context.Context,
-	limit time.Duration,
-	method string,
-	params, result any,
-) error {
-	ctx, done := context.WithTimeout(ctx, limit)
-	defer done()
-	return p.call(ctx, method, params, result)
-}
-
 // Notice implements host.Editor.
 func (p *Peer) Notice(level, text string) {
-	if l := p.s.api.Loaded(p.s.api.Current()); l != nil {
+	if l := p.api.Loaded(p.api.Current()); l != nil {
 		// A notice may come from within an event of the session; the engine must not be called then.
-		p.s.goRun("showing a notice", func() { l.Engine.Notice(level, text) })
+		p.link.Go("showing a notice", func() { l.Engine.Notice(level, text) })
 		return
 	}
-	p.Message(messageType(level), text)
-}
-
-// Message shows the user a line outside of any session.
-func (p *Peer) Message(kind int, text string) {
-	p.notify(methodShowMessage, map[string]any{"type": kind, "message": text})
-}
-
-// Log writes a line into the client's log.
-func (p *Peer) Log(kind int, text string) {
-	p.notify(methodLogMessage, map[string]any{"type": kind, "message": text})
-}
-
-func messageType(level string) int {
-	switch level {
-	case "error":
-		return messageError
-	case "warning":
-		return messageWarning
-	}
-	return messageInfo
-}
-
-// methodMissing reports whether the client does not know the request.
-func methodMissing(err error) bool {
-	var e *jsonrpc2.Error
-	return errors.As(err, &e) && e.Code == jsonrpc2.MethodNotFound
+	p.link.Message(conn.MessageType(level), text)
 }
 
 // drop removes a question from those that wait.

@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type codeAction struct {
 	Title       string            `json:"title"`
 	Kind        string            `json:"kind"`
 	Diagnostics []json.RawMessage `json:"diagnostics,omitzero"`
-	Command     lspCommand        `json:"command"`
+	Command     Command           `json:"command"`
 }
 
 // templates are offered on a selection.
@@ -28,17 +28,17 @@ var templates = []struct{ title, text string }{
 	{"Agent: write tests for this", "Write tests for this code."},
 }
 
-// codeActions offers to decide the hunks in the range, to fix its diagnostics, and the templates.
-func (s *server) codeActions(_ context.Context, p *documentParams) ([]any, error) {
+// CodeActions offers to decide the hunks in the range, to fix its diagnostics, and the templates.
+func (s *Features) CodeActions(_ context.Context, p *DocumentParams) ([]any, error) {
 	s.place.seen(p.TextDocument.URI, p.Range)
 	return s.offered(wanted(s.actionsAt(p), p.Context.Only)), nil
 }
 
 // offered writes actions as commands for a client that knows no others.
-func (s *server) offered(actions []codeAction) []any {
+func (s *Features) offered(actions []codeAction) []any {
 	out := make([]any, 0, len(actions))
 	for _, a := range actions {
-		if s.client.literals {
+		if s.link.Client.Literals {
 			out = append(out, a)
 			continue
 		}
@@ -48,24 +48,41 @@ func (s *server) offered(actions []codeAction) []any {
 	return out
 }
 
-func (s *server) actionsAt(p *documentParams) []codeAction {
+func (s *Features) actionsAt(p *DocumentParams) []codeAction {
 	var actions []codeAction
 	for _, h := range s.pendingHunks(p.TextDocument.URI) {
 		if !overlap(h.span, p.Range) {
 			continue
 		}
-		actions = append(actions,
-			codeAction{Title: "Accept the agent's change " + h.stat(), Kind: "quickfix", Command: h.command("Accept", "agent.accept")},
-			codeAction{Title: "Reject the agent's change " + h.stat(), Kind: "quickfix", Command: h.command("Reject", "agent.reject")})
+		actions = append(
+			actions,
+			codeAction{
+				Title:   "Accept the agent's change " + h.stat(),
+				Kind:    "quickfix",
+				Command: h.command("Accept", "agent.accept"),
+			},
+			codeAction{
+				Title:   "Reject the agent's change " + h.stat(),
+				Kind:    "quickfix",
+				Command: h.command("Reject", "agent.reject"),
+			},
+		)
 	}
 	actions = append(actions, s.commentActions(p)...)
 	actions = append(actions, fixes(p)...)
 	if p.Range.Start != p.Range.End {
 		for _, t := range templates {
-			actions = append(actions, codeAction{Title: t.title, Kind: "refactor", Command: promptAbout(p, t.title, t.text, p.Range)})
+			actions = append(
+				actions,
+				codeAction{
+					Title:   t.title,
+					Kind:    "refactor",
+					Command: promptAbout(p, t.title, t.text, p.Range),
+				},
+			)
 		}
 	}
-	if s.client.claimed {
+	if s.link.Client.Claimed {
 		return actions
 	}
 	return append(actions, s.sourceActions()...)
@@ -73,9 +90,9 @@ func (s *server) actionsAt(p *documentParams) []codeAction {
 
 // sourceActions do what has no place in a document, for editors whose users cannot call a
 // command by its name, or that do not show questions.
-func (s *server) sourceActions() (out []codeAction) {
+func (s *Features) sourceActions() (out []codeAction) {
 	add := func(title, command string, args map[string]any) {
-		c := lspCommand{Title: title, Command: command, Arguments: []any{}}
+		c := Command{Title: title, Command: command, Arguments: []any{}}
 		if args != nil {
 			c.Arguments = []any{args}
 		}
@@ -83,7 +100,11 @@ func (s *server) sourceActions() (out []codeAction) {
 	}
 	for _, a := range s.peer.messages() {
 		for _, title := range a.titles {
-			add("Agent asks: "+short(a.text)+": "+title, "agent.answer", map[string]any{"requestId": a.id, "text": title})
+			add(
+				"Agent asks: "+short(a.text)+": "+title,
+				"agent.answer",
+				map[string]any{"requestId": a.id, "text": title},
+			)
 		}
 	}
 	l := s.api.Loaded(s.api.Current())
@@ -106,23 +127,36 @@ func (s *server) sourceActions() (out []codeAction) {
 }
 
 // fixes are the quick fixes of the diagnostics that are not ours.
-func fixes(p *documentParams) (out []codeAction) {
+func fixes(p *DocumentParams) (out []codeAction) {
 	for _, raw := range p.Context.Diagnostics {
 		var d wire.Diagnostic
-		if agentapi.DecodeParams(raw, &d) != nil || d.Message == "" || d.Source == diagnosticSource {
+		if agentapi.DecodeParams(raw, &d) != nil || d.Message == "" ||
+			d.Source == diagnosticSource {
 			continue
 		}
 		from, to := workspace.Position(d.Range.Start), workspace.Position(d.Range.End)
 		at := workspace.Range{Start: from, End: to}
 		text := fmt.Sprintf("Fix this problem on line %d: %s", d.Range.Start.Line+1, d.Message)
 		title := "Agent: fix " + short(d.Message)
-		out = append(out, codeAction{Title: title, Kind: "quickfix", Diagnostics: []json.RawMessage{raw}, Command: promptAbout(p, title, text, at)})
+		out = append(
+			out,
+			codeAction{
+				Title:       title,
+				Kind:        "quickfix",
+				Diagnostics: []json.RawMessage{raw},
+				Command:     promptAbout(p, title, text, at),
+			},
+		)
 	}
 	return out
 }
 
-func promptAbout(p *documentParams, title, text string, at workspace.Range) lspCommand {
-	return lspCommand{title, "agent.prompt", []any{map[string]any{"text": text, "textDocument": p.TextDocument, "range": at}}}
+func promptAbout(p *DocumentParams, title, text string, at workspace.Range) Command {
+	return Command{
+		title,
+		"agent.prompt",
+		[]any{map[string]any{"text": text, "textDocument": p.TextDocument, "range": at}},
+	}
 }
 
 func short(text string) string {

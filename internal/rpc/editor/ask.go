@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -38,7 +39,7 @@ type answer struct {
 func (p *Peer) askQuestion(o *host.Open) {
 	id := o.SessionID
 	if id == "" {
-		id = p.s.api.Current()
+		id = p.api.Current()
 	}
 	q := wire.AskParams{
 		RequestID: o.ID, SessionID: id, Question: o.Question.Text, Multi: o.Question.Multi,
@@ -61,18 +62,21 @@ func (p *Peer) askQuestion(o *host.Open) {
 
 // failed reports the error of a client that is still there.
 func (p *Peer) failed(o *host.Open, err error) {
-	if p.s.ctx.Err() == nil {
+	if p.link.Context().Err() == nil {
 		o.Fail(err)
 	}
 }
 
 // question asks by agent/ask, else by a message, as everything does that belongs to no session.
 func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
-	if !p.s.client.claims.Ask || q.SessionID == "" {
+	if !p.link.Client.Claims.Ask || q.SessionID == "" {
 		return p.askByMessage(ctx, q)
 	}
-	raw, err := p.ask(ctx, &asking{id: q.RequestID, sessionID: q.SessionID, method: wire.MethodAsk, params: q})
-	if methodMissing(err) {
+	raw, err := p.ask(
+		ctx,
+		&asking{id: q.RequestID, sessionID: q.SessionID, method: wire.MethodAsk, params: q},
+	)
+	if conn.MethodMissing(err) {
 		return p.askByMessage(ctx, q)
 	}
 	if err != nil {
@@ -83,13 +87,13 @@ func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, 
 
 // answerFrom also accepts a list of labels, which a client may send for multi.
 func answerFrom(raw json.RawMessage) wire.AskResult {
-	o := objectFrom(raw)
-	text := o.string("answer")
-	if list := o.strings("answer"); len(list) > 0 {
+	o := conn.ObjectFrom(raw)
+	text := o.String("answer")
+	if list := o.Strings("answer"); len(list) > 0 {
 		text = strings.Join(list, ", ")
 	}
 	_, answered := o["answer"]
-	if !answered || string(o["answer"]) == "null" || o.bool("declined") {
+	if !answered || string(o["answer"]) == "null" || o.Bool("declined") {
 		return wire.AskResult{Declined: true}
 	}
 	return wire.AskResult{Answer: clip(text)}
@@ -108,7 +112,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	ctx, done := context.WithCancel(ctx)
 	defer a.sent.Wait() // queueing $/cancelRequest never blocks
 	defer done()
-	defer context.AfterFunc(p.s.ctx, done)()
+	defer context.AfterFunc(p.link.Context(), done)()
 	a.ctx, a.reply = ctx, make(chan answer, 1)
 	after := p.told(a.sessionID)
 	p.mu.Lock()
@@ -120,8 +124,9 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	p.mu.Unlock()
 	defer p.drop(a.id)
 	// The code actions that answer exist by now.
-	if a.method == "" || a.method == methodAskMessage && p.s.client.passive && p.s.client.actions {
-		p.Message(messageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
+	if a.method == "" ||
+		a.method == conn.MethodAskMessage && p.link.Client.Passive && p.link.Client.Actions {
+		p.link.Message(conn.MessageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
 	}
 	select {
 	case got := <-a.reply:
@@ -134,7 +139,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 // told returns a channel that is closed when the client has been told of all that came before a
 // question in its session, the answer of the request that began it first.
 func (p *Peer) told(sessionID string) <-chan struct{} {
-	if h := p.s.api.Host(); h != nil {
+	if h := p.api.Host(); h != nil {
 		return h.Settled(sessionID)
 	}
 	return nil
@@ -146,7 +151,7 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	a.sent.Add(1)
 	done := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(done) })
-	p.s.goRun("asking "+a.method, func() {
+	p.link.Go("asking "+a.method, func() {
 		defer a.sent.Done()
 		defer tell()
 		if after != nil {
@@ -157,7 +162,7 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 			}
 		}
 		var raw json.RawMessage
-		err := p.call(jsonrpc.WhenQueued(a.ctx, tell), a.method, a.params, &raw)
+		err := p.link.Call(jsonrpc.WhenQueued(a.ctx, tell), a.method, a.params, &raw)
 		if a.ctx.Err() != nil {
 			return
 		}
@@ -171,14 +176,14 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 
 // moot says that a question no longer needs an answer.
 func (p *Peer) moot(sessionID, requestID string) {
-	if h := p.s.api.Host(); h != nil {
+	if h := p.api.Host(); h != nil {
 		h.CloseQuestion(sessionID, requestID)
 	}
 }
 
-// askAgain repeats the session's open questions for a client that has loaded it again: they precede
+// AskAgain repeats the session's open questions for a client that has loaded it again: they precede
 // the answer of the load.
-func (p *Peer) askAgain(sessionID string) {
+func (p *Peer) AskAgain(sessionID string) {
 	for _, queued := range p.sendAgain(sessionID) {
 		<-queued // queueing never blocks
 	}
@@ -188,7 +193,8 @@ func (p *Peer) sendAgain(sessionID string) (queued []<-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range p.order {
-		if a := p.pending[id]; a != nil && a.method != "" && a.sessionID == sessionID && a.ctx.Err() == nil {
+		if a := p.pending[id]; a != nil && a.method != "" && a.sessionID == sessionID &&
+			a.ctx.Err() == nil {
 			queued = append(queued, p.send(a, nil))
 		}
 	}
@@ -196,18 +202,22 @@ func (p *Peer) sendAgain(sessionID string) (queued []<-chan struct{}) {
 }
 
 // messageRequest asks by window/showMessageRequest and returns the chosen title, "" for none.
-func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, titles []string) (string, error) {
+func (p *Peer) messageRequest(
+	ctx context.Context,
+	id, sessionID, text string,
+	titles []string,
+) (string, error) {
 	actions := make([]any, len(titles))
 	for i, t := range titles {
 		actions[i] = map[string]any{"title": t}
 	}
 	raw, err := p.ask(ctx, &asking{
-		id: id, sessionID: sessionID, method: methodAskMessage,
-		params: map[string]any{"type": messageWarning, "message": text, "actions": actions},
+		id: id, sessionID: sessionID, method: conn.MethodAskMessage,
+		params: map[string]any{"type": conn.MessageWarning, "message": text, "actions": actions},
 		text:   text, titles: titles,
 	})
-	if methodMissing(err) {
-		if !p.s.plain() || !p.s.client.actions {
+	if conn.MethodMissing(err) {
+		if !p.link.Plain() || !p.link.Client.Actions {
 			return "", host.ErrUnsupported
 		}
 		raw, err = p.ask(ctx, &asking{id: id, sessionID: sessionID, text: text, titles: titles})
@@ -215,7 +225,7 @@ func (p *Peer) messageRequest(ctx context.Context, id, sessionID, text string, t
 	if err != nil {
 		return "", err
 	}
-	return objectFrom(raw).string("title"), nil
+	return conn.ObjectFrom(raw).String("title"), nil
 }
 
 func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
@@ -261,7 +271,7 @@ func (p *Peer) answerMessage(id, title string) error {
 			return agentapi.Invalid("text", "%q is not one of the answers %q", title, a.titles)
 		}
 		select {
-		case a.reply <- answer{raw: encode(map[string]any{"title": title})}:
+		case a.reply <- answer{raw: agentapi.Encode(map[string]any{"title": title})}:
 		default: // answered already
 		}
 		return nil

@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -21,7 +22,9 @@ type aiComment struct {
 }
 
 // A comment's text: what follows a comment sign, or a whole line of prose.
-var commentText = lazyregexp.New(`(?:^|\s)(?://+|#+|--+|;+|%+|/?\*+|<!--|"|')\s*(\S.*)$|^\s*((?i:AI[!?]).*)$`)
+var commentText = lazyregexp.New(
+	`(?:^|\s)(?://+|#+|--+|;+|%+|/?\*+|<!--|"|')\s*(\S.*)$|^\s*((?i:AI[!?]).*)$`,
+)
 
 var aiMark = lazyregexp.New(`^(?i:AI([!?]))(?:[\s:]|$)|(?:^|\s)(?i:AI([!?]))$`)
 
@@ -45,7 +48,8 @@ func aiComments(text string) (out []aiComment) {
 }
 
 func aiCommentOf(line string) (aiComment, bool) {
-	if upper := strings.ToUpper(line); !strings.Contains(upper, "AI!") && !strings.Contains(upper, "AI?") {
+	if upper := strings.ToUpper(line); !strings.Contains(upper, "AI!") &&
+		!strings.Contains(upper, "AI?") {
 		return aiComment{}, false
 	}
 	m := commentText().FindStringSubmatch(line)
@@ -64,7 +68,10 @@ func aiCommentOf(line string) (aiComment, bool) {
 }
 
 func (c aiComment) span() workspace.Range {
-	return workspace.Range{Start: workspace.Position{Line: c.line}, End: workspace.Position{Line: c.line + 1}}
+	return workspace.Range{
+		Start: workspace.Position{Line: c.line},
+		End:   workspace.Position{Line: c.line + 1},
+	}
 }
 
 // within keeps the comments on the lines of a range.
@@ -90,16 +97,28 @@ func commentPrompt(comments []aiComment) string {
 	}
 	var parts []string
 	if len(do) > 0 {
-		parts = append(parts, "Do what the comments marked AI! say, then remove these comments:\n"+strings.Join(do, "\n"))
+		parts = append(
+			parts,
+			"Do what the comments marked AI! say, then remove these comments:\n"+strings.Join(
+				do,
+				"\n",
+			),
+		)
 	}
 	if len(answer) > 0 {
-		parts = append(parts, "Answer the comments marked AI?, and change nothing for them:\n"+strings.Join(answer, "\n"))
+		parts = append(
+			parts,
+			"Answer the comments marked AI?, and change nothing for them:\n"+strings.Join(
+				answer,
+				"\n",
+			),
+		)
 	}
 	return strings.Join(parts, "\n\n")
 }
 
 // commentActions offers the comments in a range, and all of the document where it has more.
-func (s *server) commentActions(p *documentParams) (out []codeAction) {
+func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	text, _, ok := s.core.Workspace.TextAt(p.TextDocument.URI, nil)
 	if !ok {
 		return nil
@@ -111,12 +130,29 @@ func (s *server) commentActions(p *documentParams) (out []codeAction) {
 		if c.question {
 			title = "Agent: answer this comment"
 		}
-		out = append(out, codeAction{Title: title, Kind: "quickfix", Command: promptAbout(p, title, commentPrompt([]aiComment{c}), c.span())})
+		out = append(
+			out,
+			codeAction{
+				Title:   title,
+				Kind:    "quickfix",
+				Command: promptAbout(p, title, commentPrompt([]aiComment{c}), c.span()),
+			},
+		)
 	}
 	if len(all) > 1 && len(here) > 0 {
 		title := fmt.Sprintf("Agent: do all %d AI comments of this file", len(all))
-		whole := workspace.Range{Start: workspace.Position{Line: all[0].line}, End: workspace.Position{Line: all[len(all)-1].line + 1}}
-		out = append(out, codeAction{Title: title, Kind: "quickfix", Command: promptAbout(p, title, commentPrompt(all), whole)})
+		whole := workspace.Range{
+			Start: workspace.Position{Line: all[0].line},
+			End:   workspace.Position{Line: all[len(all)-1].line + 1},
+		}
+		out = append(
+			out,
+			codeAction{
+				Title:   title,
+				Kind:    "quickfix",
+				Command: promptAbout(p, title, commentPrompt(all), whole),
+			},
+		)
 	}
 	return out
 }
@@ -144,7 +180,7 @@ func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
 
 // savedComments prompts with the comments of a saved document where the settings want that.
 // It returns at once.
-func (s *server) savedComments(uri string) {
+func (s *Features) savedComments(uri string) {
 	text, _, ok := s.core.Workspace.TextAt(uri, nil)
 	if !ok || s.commentsOn() != "save" {
 		return
@@ -153,20 +189,23 @@ func (s *server) savedComments(uri string) {
 	if len(comments) == 0 {
 		return
 	}
-	turn := s.lane.take()
-	s.goRun("prompting with a comment", func() {
-		turn.enter()
-		defer turn.leave()
-		p := &wire.PromptParams{Prompt: textPrompt(commentPrompt(comments)), Context: &wire.PromptContext{URI: uri}}
-		_, err := agentapi.Turns{API: s.api}.Prompt(s.ctx, p)
+	turn := s.link.Queue.Take()
+	s.link.Go("prompting with a comment", func() {
+		turn.Enter()
+		defer turn.Leave()
+		p := &wire.PromptParams{
+			Prompt:  textPrompt(commentPrompt(comments)),
+			Context: &wire.PromptContext{URI: uri},
+		}
+		_, err := agentapi.Turns{API: s.api}.Prompt(s.link.Context(), p)
 		if err != nil {
-			s.peer.Message(messageError, "agent-lsp: "+agentapi.WireError(err).Error())
+			s.link.Message(conn.MessageError, "agent-lsp: "+agentapi.WireError(err).Error())
 		}
 	})
 }
 
 // commentsOn is the setting aiComments in force.
-func (s *server) commentsOn() string {
+func (s *Features) commentsOn() string {
 	if l := s.api.Loaded(s.api.Current()); l != nil {
 		return l.Config().AIComments
 	}
@@ -179,7 +218,11 @@ func (s *server) commentsOn() string {
 
 // impliedPrompt is what agent.prompt means without a text: the AI comments of the range or of
 // the document, else the selected text.
-func (s *server) impliedPrompt(ctx context.Context, uri string, span *workspace.Range) (string, error) {
+func (s *Features) impliedPrompt(
+	ctx context.Context,
+	uri string,
+	span *workspace.Range,
+) (string, error) {
 	text, _, ok := s.core.Workspace.TextAt(uri, nil)
 	if ok {
 		all := aiComments(text)
@@ -195,5 +238,8 @@ func (s *server) impliedPrompt(ctx context.Context, uri string, span *workspace.
 			return text, nil
 		}
 	}
-	return "", agentapi.Invalid("text", "is missing: name one, select what you want to say, or write a comment that ends in AI!")
+	return "", agentapi.Invalid(
+		"text",
+		"is missing: name one, select what you want to say, or write a comment that ends in AI!",
+	)
 }

@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 var _ host.Asker = (*Peer)(nil)
 
 // Separately says that the client shows each permission by itself.
-func (p *Peer) Separately() bool { return p.s.client.claims.Permission }
+func (p *Peer) Separately() bool { return p.link.Client.Claims.Permission }
 
 // Ask shows questions to the user: a permission by agent/requestPermission where the client claims
 // that, else all of them, which are of one moment, folded into one window/showMessageRequest.
@@ -25,7 +26,7 @@ func (p *Peer) Ask(questions []*host.Open) {
 		p.askQuestion(questions[0])
 		return
 	}
-	if !p.s.client.claims.Permission {
+	if !p.link.Client.Claims.Permission {
 		p.askFolded(questions)
 		return
 	}
@@ -48,7 +49,7 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 		params: agentapi.Permission(o.ID, q),
 	})
 	switch {
-	case methodMissing(err):
+	case conn.MethodMissing(err):
 		return false
 	case err != nil:
 		p.failed(o, err)
@@ -60,14 +61,14 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 
 // replyFrom reads an answer; whatever names no option is a refusal.
 func replyFrom(raw []byte, options []policy.Option) policy.Reply {
-	o := objectFrom(raw)
-	id := o.string("optionId")
+	o := conn.ObjectFrom(raw)
+	id := o.String("optionId")
 	for _, option := range options {
-		if option.ID == id && !o.bool("cancelled") {
-			return policy.Reply{OptionID: id, Feedback: clip(o.string("feedback"))}
+		if option.ID == id && !o.Bool("cancelled") {
+			return policy.Reply{OptionID: id, Feedback: clip(o.String("feedback"))}
 		}
 	}
-	return policy.Reply{Cancelled: true, Feedback: clip(o.string("feedback"))}
+	return policy.Reply{Cancelled: true, Feedback: clip(o.String("feedback"))}
 }
 
 // askFolded asks about all questions by one message, and about each by its own where the user wants

@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 // This file shows pending hunks to editors that know nothing of agent/*: as code lenses and as
 // Hint diagnostics.
 
-// documentParams names a document and, of a code action, what is asked about it.
-type documentParams struct {
+// DocumentParams names a document and, of a code action, what is asked about it.
+type DocumentParams struct {
 	TextDocument struct {
 		URI string `json:"uri"`
 	} `json:"textDocument"`
@@ -34,7 +35,7 @@ type hunkAt struct {
 }
 
 // pendingHunks are the pending hunks of a document, in the order of their proposals.
-func (s *server) pendingHunks(uri string) []hunkAt {
+func (s *Features) pendingHunks(uri string) []hunkAt {
 	var out []hunkAt
 	for _, p := range s.core.Workspace.PendingAt(uri) {
 		for _, f := range p.Files {
@@ -48,36 +49,41 @@ func (s *server) pendingHunks(uri string) []hunkAt {
 	return out
 }
 
-// lspCommand is LSP's Command.
-type lspCommand struct {
+// Command is LSP's Command.
+type Command struct {
 	Title     string `json:"title"`
 	Command   string `json:"command"`
 	Arguments []any  `json:"arguments"` // always there: Vim's ALE needs it
 }
 
-func (h hunkAt) command(title, name string) lspCommand {
-	return lspCommand{title, name, []any{map[string]any{"proposalId": h.proposalID, "hunkId": h.hunkID}}}
+func (h hunkAt) command(title, name string) Command {
+	return Command{
+		title,
+		name,
+		[]any{map[string]any{"proposalId": h.proposalID, "hunkId": h.hunkID}},
+	}
 }
 
-type codeLens struct {
+// CodeLens is LSP's CodeLens.
+type CodeLens struct {
 	Range   workspace.Range `json:"range"`
-	Command lspCommand      `json:"command"`
+	Command Command         `json:"command"`
 }
 
-// codeLens offers to accept or reject each pending hunk.
-func (s *server) codeLens(_ context.Context, p *documentParams) ([]codeLens, error) {
-	lenses := []codeLens{}
+// CodeLenses offers to accept or reject each pending hunk.
+func (s *Features) CodeLenses(_ context.Context, p *DocumentParams) ([]CodeLens, error) {
+	lenses := []CodeLens{}
 	hunks := s.pendingHunks(p.TextDocument.URI)
 	for _, h := range hunks {
 		at := workspace.Range{Start: h.span.Start, End: h.span.Start}
 		lenses = append(lenses,
-			codeLens{at, h.command("Accept "+h.stat(), "agent.accept")},
-			codeLens{at, h.command("Reject", "agent.reject")})
+			CodeLens{at, h.command("Accept "+h.stat(), "agent.accept")},
+			CodeLens{at, h.command("Reject", "agent.reject")})
 	}
 	if len(hunks) > 1 {
 		all := []any{map[string]any{"textDocument": map[string]any{"uri": p.TextDocument.URI}}}
-		lenses = append(lenses, codeLens{Command: lspCommand{"Accept all", "agent.acceptAll", all}},
-			codeLens{Command: lspCommand{"Reject all", "agent.rejectAll", all}})
+		lenses = append(lenses, CodeLens{Command: Command{"Accept all", "agent.acceptAll", all}},
+			CodeLens{Command: Command{"Reject all", "agent.rejectAll", all}})
 	}
 	return lenses, nil
 }
@@ -93,7 +99,11 @@ func lines(text string) int {
 	return n
 }
 
-func overlap(a, b workspace.Range) bool { return !before(a.End, b.Start) && !before(b.End, a.Start) }
+func overlap(
+	a, b workspace.Range,
+) bool {
+	return !before(a.End, b.Start) && !before(b.End, a.Start)
+}
 
 func before(a, b workspace.Position) bool {
 	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
@@ -105,7 +115,7 @@ const diagnosticSource = "agent-lsp"
 // hints publishes pending hunks as Hint diagnostics, so that an editor's "next diagnostic"
 // walks them. What changed is published by one goroutine that lives while there is something.
 type hints struct {
-	s *server
+	s *Features
 
 	mu      sync.Mutex
 	enabled bool
@@ -124,12 +134,7 @@ func (h *hints) proposalChanged(p workspace.Proposal) {
 	h.mark(true, uris...)
 }
 
-// documentChanged marks a document that has hints, whose places may have moved.
-func (h *hints) documentChanged(uri string) { h.mark(false, uri) }
-
-// documentOpened marks a document that may have hunks from before.
-func (h *hints) documentOpened(uri string) { h.mark(true, uri) }
-
+// mark marks documents: always, or if they have hints, which may have moved.
 func (h *hints) mark(always bool, uris ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,7 +148,7 @@ func (h *hints) mark(always bool, uris ...string) {
 	}
 	if len(h.dirty) > 0 && !h.running {
 		h.running = true
-		h.s.goRun("publishing hints", h.publish)
+		h.s.link.Go("publishing hints", h.publish)
 	}
 }
 
@@ -162,7 +167,12 @@ func (h *hints) publish() {
 			h.publishOne(uri)
 		}
 		if refresh {
-			_ = h.s.peer.editor(h.s.ctx, methodRefreshLenses, nil, nil) // a client that cannot keeps its lenses
+			_ = h.s.link.Ask(
+				h.s.link.Context(),
+				conn.MethodRefreshLenses,
+				nil,
+				nil,
+			) // a client that cannot keeps its lenses
 		}
 	}
 }
@@ -184,6 +194,6 @@ func (h *hints) publishOne(uri string) {
 	}
 	h.mu.Unlock()
 	if was || len(list) > 0 {
-		h.s.peer.notify(methodDiagnostics, map[string]any{"uri": uri, "diagnostics": list})
+		h.s.link.Notify(conn.MethodDiagnostics, map[string]any{"uri": uri, "diagnostics": list})
 	}
 }

@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -25,13 +26,16 @@ const (
 	schemeProposed = "agent-proposed"
 )
 
-var contentSchemes = []string{schemeSession, schemeBase, schemeProposed}
+// ContentSchemes are the schemes of the documents of ours.
+var ContentSchemes = []string{schemeSession, schemeBase, schemeProposed}
 
-type contentParams struct {
+// ContentParams are the params of workspace/textDocumentContent.
+type ContentParams struct {
 	URI string `json:"uri"`
 }
 
-type contentResult struct {
+// ContentResult is its result.
+type ContentResult struct {
 	Text string `json:"text"`
 }
 
@@ -41,17 +45,17 @@ func contentURI(scheme string, parts ...string) string {
 	return (&url.URL{Scheme: scheme, OmitHost: true, Path: "/" + strings.Join(parts, "/")}).String()
 }
 
-// textDocumentContent answers workspace/textDocumentContent.
-func (s *server) textDocumentContent(_ context.Context, p *contentParams) (contentResult, error) {
+// Content answers workspace/textDocumentContent.
+func (s *Features) Content(_ context.Context, p *ContentParams) (ContentResult, error) {
 	text, err := s.content(p.URI)
 	if err == nil {
 		s.views.showing(p.URI)
 	}
-	return contentResult{text}, err
+	return ContentResult{text}, err
 }
 
 // content is the text of a document of ours.
-func (s *server) content(uri string) (string, error) {
+func (s *Features) content(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
 		return "", agentapi.Invalid("uri", "%v", err)
@@ -72,7 +76,7 @@ func (s *server) content(uri string) (string, error) {
 }
 
 // side is one side of the n-th file of a proposal.
-func (s *server) side(proposalID, n string, proposed bool) (string, error) {
+func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	p, _, err := s.core.Workspace.Get(proposalID)
 	if err != nil {
 		return "", err
@@ -107,22 +111,22 @@ type shownFile struct {
 
 // show asks the editor to show a document of ours. The answer names it, so that a client
 // which cannot show it can open it.
-func (s *server) show(ctx context.Context, uri string) (shown, error) {
+func (s *Features) show(ctx context.Context, uri string) (shown, error) {
 	at, err := s.reachable(uri)
 	if err != nil {
 		return shown{}, err
 	}
 	s.views.showing(uri)
 	out := shown{URI: at}
-	if !s.client.documents {
-		s.peer.Message(messageInfo, "agent-lsp: open "+readable(at))
+	if !s.link.Client.Documents {
+		s.link.Message(conn.MessageInfo, "agent-lsp: open "+readable(at))
 		return out, nil
 	}
 	var reply struct {
 		Success bool `json:"success"`
 	}
 	params := map[string]any{"uri": out.URI, "takeFocus": true}
-	if err := s.peer.editor(ctx, methodShowDocument, params, &reply); err == nil {
+	if err := s.link.Ask(ctx, conn.MethodShowDocument, params, &reply); err == nil {
 		out.Shown = reply.Success
 	}
 	return out, nil
@@ -138,15 +142,15 @@ func readable(uri string) string {
 
 // reachable returns a document's own URI where the client can ask for its text, else that of
 // a file which holds it.
-func (s *server) reachable(uri string) (string, error) {
-	if s.client.contents {
+func (s *Features) reachable(uri string) (string, error) {
+	if s.link.Client.Contents {
 		return uri, nil
 	}
 	return s.writeView(uri)
 }
 
 // writeView writes a document into the state directory.
-func (s *server) writeView(uri string) (string, error) {
+func (s *Features) writeView(uri string) (string, error) {
 	if s.core.ViewDir == "" {
 		return "", errors.New("this agent-lsp was built without a place for views")
 	}
@@ -177,17 +181,23 @@ func viewName(uri string) string {
 	case !strings.Contains(name, "/"):
 		return "proposal-" + name
 	default:
-		return "proposal-" + strings.ReplaceAll(path.Dir(name), "/", "-") + "-" + kind + "-" + path.Base(name)
+		return "proposal-" + strings.ReplaceAll(
+			path.Dir(name),
+			"/",
+			"-",
+		) + "-" + kind + "-" + path.Base(
+			name,
+		)
 	}
 }
 
 // showTranscript opens the session as Markdown.
-func (s *server) showTranscript(ctx context.Context, id string) (any, error) {
+func (s *Features) showTranscript(ctx context.Context, id string) (any, error) {
 	return s.show(ctx, contentURI(schemeSession, id+".md"))
 }
 
 // showDiff opens the diff of the named proposal, else of the first pending one.
-func (s *server) showDiff(ctx context.Context, args commandArgs) (any, error) {
+func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) {
 	id := args.ProposalID
 	if id == "" {
 		id, _ = firstPending(s.core.Workspace.Undecided(s.api.Current(), ""))
@@ -215,9 +225,12 @@ func (s *server) showDiff(ctx context.Context, args commandArgs) (any, error) {
 }
 
 // openDiff has the editor's plugin open its own view, where there is one, else shows the unified diff.
-func (s *server) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
+func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
 	if len(p.Files) > 0 {
-		opened, err := s.peer.EditorShowDiff(ctx, wire.EditorShowDiffParams{ProposalID: p.ID, URI: p.Files[0].URI})
+		opened, err := s.peer.showDiff(
+			ctx,
+			wire.EditorShowDiffParams{ProposalID: p.ID, URI: p.Files[0].URI},
+		)
 		if err == nil && opened {
 			return shown{URI: p.Files[0].URI, Shown: true}, nil
 		}
@@ -228,7 +241,7 @@ func (s *server) openDiff(ctx context.Context, p workspace.Proposal) (shown, err
 // views keeps what the editor shows of ours up to date. What changed is told by one goroutine
 // that lives while there is something.
 type views struct {
-	s *server
+	s *Features
 
 	mu      sync.Mutex
 	shown   map[string]bool
@@ -258,7 +271,7 @@ func (v *views) changed(id string) {
 	}
 	if len(v.dirty) > 0 && !v.running {
 		v.running = true
-		v.s.goRun("refreshing views", v.refresh)
+		v.s.link.Go("refreshing views", v.refresh)
 	}
 }
 
@@ -280,12 +293,12 @@ func (v *views) refresh() {
 
 func (v *views) refreshOne(uri string) {
 	var err error
-	if v.s.client.contents {
-		err = v.s.peer.editor(v.s.ctx, methodRefreshContent, contentParams{uri}, nil)
+	if v.s.link.Client.Contents {
+		err = v.s.link.Ask(v.s.link.Context(), conn.MethodRefreshContent, ContentParams{uri}, nil)
 	} else {
 		_, err = v.s.writeView(uri)
 	}
 	if err != nil {
-		v.s.log.Debug("refreshing a view", "uri", uri, "error", err)
+		v.s.link.Logger.Debug("refreshing a view", "uri", uri, "error", err)
 	}
 }

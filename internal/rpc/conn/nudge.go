@@ -1,4 +1,4 @@
-package rpc
+package conn
 
 import (
 	"sync"
@@ -6,21 +6,29 @@ import (
 )
 
 // nudges are the pauses after an answer before a client is sent a message that says nothing.
-var nudges = []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, time.Second, 3 * time.Second}
+var nudges = []time.Duration{
+	200 * time.Millisecond,
+	400 * time.Millisecond,
+	time.Second,
+	3 * time.Second,
+}
 
-// nudger sends a client messages that say nothing, some time after each answer. Emacs's
+// Nudger sends a client messages that say nothing, some time after each answer. Emacs's
 // jsonrpc (until 1.0.17) leaves unread what it read along with an answer, until something
 // more comes: without this a question could stay unseen.
-type nudger struct {
-	s *server
+type Nudger struct {
+	link *Link
 
 	mu    sync.Mutex
 	step  int
 	timer *time.Timer
 }
 
-// answered begins the pauses anew. It never blocks.
-func (n *nudger) answered() {
+// NewNudger returns a nudger for a client.
+func NewNudger(link *Link) *Nudger { return &Nudger{link: link} }
+
+// Answered begins the pauses anew. It never blocks.
+func (n *Nudger) Answered() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.step = 0
@@ -31,23 +39,14 @@ func (n *nudger) answered() {
 	n.timer.Reset(nudges[0])
 }
 
-func (n *nudger) nudge() {
+func (n *Nudger) nudge() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.s.ctx.Err() != nil {
+	if n.link.Context().Err() != nil {
 		return
 	}
-	n.s.peer.Log(messageLog, "")
+	n.link.Log(MessageLog, "")
 	if n.step++; n.step < len(nudges) {
 		n.timer.Reset(nudges[n.step])
-	}
-}
-
-// sent takes note of a body that was queued.
-func (s *server) sent(body []byte) {
-	if s.inbounds.sent(body) {
-		if n := s.nudger.Load(); n != nil {
-			n.answered()
-		}
 	}
 }

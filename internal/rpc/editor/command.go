@@ -1,4 +1,4 @@
-package rpc
+package editor
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -24,24 +25,30 @@ type commandArgs struct {
 	RequestID  string      `json:"requestId"`
 }
 
-// commandNames are the commands of workspace/executeCommand.
-var commandNames = []string{
+// CommandNames are the commands of workspace/executeCommand.
+var CommandNames = []string{
 	"agent.prompt", "agent.steer", "agent.abort", "agent.continue", "agent.accept", "agent.reject",
 	"agent.acceptAll", "agent.rejectAll", "agent.undoLast", "agent.newSession", "agent.showTranscript", "agent.showDiff", "agent.answer",
 }
 
-// executeCommand serves clients that know nothing of agent/*. All commands work on the
+// ExecuteCommand serves clients that know nothing of agent/*. All commands work on the
 // current session; agent.prompt answers on acceptance, the others when they are done.
-func (s *server) executeCommand(ctx context.Context, raw []byte) (any, error) {
-	if s.client.features.IdleChanges {
-		return s.untilApplied(ctx, func(ctx context.Context) (any, error) { return s.runCommand(ctx, raw) })
+func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) {
+	if s.link.Client.Features.IdleChanges {
+		return s.untilApplied(
+			ctx,
+			func(ctx context.Context) (any, error) { return s.runCommand(ctx, raw) },
+		)
 	}
 	return s.runCommand(ctx, raw)
 }
 
 // untilApplied answers, with null, as soon as the editor says that it has made an edit: one that
 // waits for the answer before it tells what it changed would wait for us, and we for it.
-func (s *server) untilApplied(ctx context.Context, run func(context.Context) (any, error)) (any, error) {
+func (s *Features) untilApplied(
+	ctx context.Context,
+	run func(context.Context) (any, error),
+) (any, error) {
 	type outcome struct {
 		result any
 		err    error
@@ -52,8 +59,8 @@ func (s *server) untilApplied(ctx context.Context, run func(context.Context) (an
 	// Neither the end of the request nor what its answer releases is the command's any more.
 	alone := agentapi.Detached(ctx)
 	alone, cancel := context.WithCancel(alone)
-	stop := context.AfterFunc(s.ctx, cancel)
-	s.goRun("running a command", func() {
+	stop := context.AfterFunc(s.link.Context(), cancel)
+	s.link.Go("running a command", func() {
 		defer cancel()
 		defer stop()
 		result, err := run(alone)
@@ -71,18 +78,18 @@ func (s *server) untilApplied(ctx context.Context, run func(context.Context) (an
 	}
 }
 
-func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
-	params := objectFrom(raw)
+func (s *Features) runCommand(ctx context.Context, raw []byte) (any, error) {
+	params := conn.ObjectFrom(raw)
 	var args commandArgs
-	if list := params.objects("arguments"); len(list) > 0 {
-		if err := agentapi.DecodeParams(encode(list[0]), &args); err != nil {
+	if list := params.Objects("arguments"); len(list) > 0 {
+		if err := agentapi.DecodeParams(agentapi.Encode(list[0]), &args); err != nil {
 			return nil, err
 		}
 	}
 	if args.TextDocument.URI != "" && args.Range != nil {
 		s.place.seen(args.TextDocument.URI, workspaceRangeOf(args.Range))
 	}
-	switch name := params.string("command"); name {
+	switch name := params.String("command"); name {
 	case "agent.answer":
 		return s.answerCommand(ctx, args)
 	case "agent.prompt":
@@ -106,15 +113,28 @@ func (s *server) runCommand(ctx context.Context, raw []byte) (any, error) {
 		}
 		return s.sessionCommand(ctx, name, id, args)
 	default:
-		return nil, agentapi.Invalid("command", "unknown command %q; the commands are %v", name, commandNames)
+		return nil, agentapi.Invalid(
+			"command",
+			"unknown command %q; the commands are %v",
+			name,
+			CommandNames,
+		)
 	}
 }
 
 func noSession(name string) error {
-	return agentapi.Fail(wire.CodeUnknownSession, "%s: there is no session yet; start one with agent.prompt", name)
+	return agentapi.Fail(
+		wire.CodeUnknownSession,
+		"%s: there is no session yet; start one with agent.prompt",
+		name,
+	)
 }
 
-func (s *server) sessionCommand(ctx context.Context, name, id string, args commandArgs) (any, error) {
+func (s *Features) sessionCommand(
+	ctx context.Context,
+	name, id string,
+	args commandArgs,
+) (any, error) {
 	switch name {
 	case "agent.steer":
 		return s.steerCommand(ctx, id, args)
@@ -131,7 +151,7 @@ func (s *server) sessionCommand(ctx context.Context, name, id string, args comma
 func textPrompt(text string) wire.Prompt { return wire.Prompt{{Type: "text", Text: text}} }
 
 // promptCommand prompts about the named document, else about the one touched last.
-func (s *server) promptCommand(ctx context.Context, args commandArgs) (any, error) {
+func (s *Features) promptCommand(ctx context.Context, args commandArgs) (any, error) {
 	uri, span := s.meant(args)
 	if strings.TrimSpace(args.Text) == "" {
 		var err error
@@ -150,7 +170,7 @@ func (s *server) promptCommand(ctx context.Context, args commandArgs) (any, erro
 }
 
 // steerCommand steers with the text, else with the selected one.
-func (s *server) steerCommand(ctx context.Context, id string, args commandArgs) (any, error) {
+func (s *Features) steerCommand(ctx context.Context, id string, args commandArgs) (any, error) {
 	if strings.TrimSpace(args.Text) == "" {
 		var err error
 		uri, span := s.meant(args)
@@ -158,12 +178,17 @@ func (s *server) steerCommand(ctx context.Context, id string, args commandArgs) 
 			return nil, err
 		}
 	}
-	return agentapi.Turns{API: s.api}.Steer(ctx, &wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)})
+	return agentapi.Turns{
+		API: s.api,
+	}.Steer(
+		ctx,
+		&wire.SteerParams{SessionID: id, Prompt: textPrompt(args.Text)},
+	)
 }
 
 // meant is the document and range that a command is about: those that it names, else those
 // where the user was seen last. The range is nil where none is known.
-func (s *server) meant(args commandArgs) (uri string, span *workspace.Range) {
+func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	if args.Range != nil {
 		r := workspaceRangeOf(args.Range)
 		span = &r
@@ -178,7 +203,7 @@ func (s *server) meant(args commandArgs) (uri string, span *workspace.Range) {
 }
 
 // lastDocument is the open document where the user was seen last, "" if none is open.
-func (s *server) lastDocument() string {
+func (s *Features) lastDocument() string {
 	if uri := s.place.document(); uri != "" {
 		if _, _, open := s.core.Workspace.TextAt(uri, &workspace.Range{}); open {
 			return uri
@@ -202,22 +227,33 @@ func wireRangeOf(r *workspace.Range) *wire.Range {
 }
 
 // continueCommand runs a turn to its end. Cancelling the request aborts it.
-func (s *server) continueCommand(ctx context.Context, id string) (any, error) {
+func (s *Features) continueCommand(ctx context.Context, id string) (any, error) {
 	r, err := agentapi.Turns{API: s.api}.Continue(ctx, &wire.SessionParams{SessionID: id})
 	if err != nil {
 		return nil, err
 	}
-	turn, err := agentapi.Turns{API: s.api}.Wait(ctx, &wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID})
+	turn, err := agentapi.Turns{
+		API: s.api,
+	}.Wait(
+		ctx,
+		&wire.TurnWaitParams{SessionID: id, TurnID: r.TurnID},
+	)
 	if errors.Is(err, agentapi.ErrCancelled) || errors.Is(err, context.Canceled) {
 		if l := s.api.Loaded(id); l != nil {
-			_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: r.TurnID}) // it may have ended meanwhile
+			_, _ = l.Engine.Abort(
+				agent.AbortRequest{TurnID: r.TurnID},
+			) // it may have ended meanwhile
 		}
 	}
 	return turn, err
 }
 
 // decideAll decides every pending hunk of the named proposal, else of the current session.
-func (s *server) decideAll(ctx context.Context, action workspace.Action, args commandArgs) (any, error) {
+func (s *Features) decideAll(
+	ctx context.Context,
+	action workspace.Action,
+	args commandArgs,
+) (any, error) {
 	ids := []string{args.ProposalID}
 	if args.ProposalID == "" {
 		ids = nil
@@ -244,7 +280,11 @@ var errNoHunk = agentapi.Fail(wire.CodeUnknownProposal, "no hunk is waiting for 
 
 // decideHunk decides the named hunk, else the first pending one at the selection, in the last
 // document, or of the session.
-func (s *server) decideHunk(ctx context.Context, action workspace.Action, args commandArgs) (any, error) {
+func (s *Features) decideHunk(
+	ctx context.Context,
+	action workspace.Action,
+	args commandArgs,
+) (any, error) {
 	if args.ProposalID != "" && args.HunkID != "" {
 		return s.decide(ctx, args.ProposalID, args.HunkID, action, args.Comment)
 	}
@@ -285,7 +325,12 @@ func firstPending(proposals []workspace.Proposal) (proposalID, hunkID string) {
 	return "", ""
 }
 
-func (s *server) decide(ctx context.Context, proposalID, hunkID string, action workspace.Action, comment string) (wire.ProposalResolveResult, error) {
+func (s *Features) decide(
+	ctx context.Context,
+	proposalID, hunkID string,
+	action workspace.Action,
+	comment string,
+) (wire.ProposalResolveResult, error) {
 	return agentapi.Proposals{API: s.api}.Resolve(ctx, &wire.ProposalResolveParams{
 		ProposalID: proposalID, Comment: comment,
 		Decisions: []wire.Decision{{HunkID: hunkID, Action: string(action)}},
@@ -293,17 +338,25 @@ func (s *server) decide(ctx context.Context, proposalID, hunkID string, action w
 }
 
 // undoLast takes back the session's newest changes that a checkpoint covers and that still stand.
-func (s *server) undoLast(ctx context.Context, id string) (any, error) {
+func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 	checkpoint := s.undoable(id)
 	if checkpoint == "" {
-		return nil, agentapi.Fail(wire.CodeUnknownCheckpoint, "nothing to undo: the agent has changed no file in this session")
+		return nil, agentapi.Fail(
+			wire.CodeUnknownCheckpoint,
+			"nothing to undo: the agent has changed no file in this session",
+		)
 	}
-	return agentapi.Checkpoints{API: s.api}.Restore(ctx, &wire.CheckpointRestoreParams{CheckpointID: checkpoint})
+	return agentapi.Checkpoints{
+		API: s.api,
+	}.Restore(
+		ctx,
+		&wire.CheckpointRestoreParams{CheckpointID: checkpoint},
+	)
 }
 
 // undoable is the newest checkpoint that can be taken back, "" if there is none. One without files only names what
 // commands changed.
-func (s *server) undoable(id string) string {
+func (s *Features) undoable(id string) string {
 	for _, c := range s.core.Workspace.Checkpoints(id) {
 		if !c.Undone && !c.Restore && len(c.Files) > 0 {
 			return c.ID

@@ -1,10 +1,11 @@
-package rpc
+package editor
 
 import (
 	"strings"
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
 // progressBacklog is how many reports may wait for the client; more are dropped.
@@ -13,7 +14,7 @@ const progressBacklog = 32
 // progress shows a running turn to a client that knows nothing of agent/*: one $/progress
 // with a cancel button per turn.
 type progress struct {
-	s *server
+	s *Features
 
 	mu    sync.Mutex
 	turns map[string]*turnProgress // by token
@@ -49,11 +50,16 @@ func (p *progress) watch(sessionID string, e agent.Event) {
 func tokenOf(turnID string) string { return "agent-lsp/" + turnID }
 
 func (p *progress) begin(sessionID, turnID string) {
-	t := &turnProgress{sessionID: sessionID, turnID: turnID, token: tokenOf(turnID), reports: make(chan string, progressBacklog)}
+	t := &turnProgress{
+		sessionID: sessionID,
+		turnID:    turnID,
+		token:     tokenOf(turnID),
+		reports:   make(chan string, progressBacklog),
+	}
 	p.mu.Lock()
 	p.turns[t.token] = t
 	p.mu.Unlock()
-	p.s.goRun("showing progress", func() { p.show(t) })
+	p.s.link.Go("showing progress", func() { p.show(t) })
 }
 
 func (p *progress) report(turnID string, it agent.Item) {
@@ -95,25 +101,37 @@ func (p *progress) end(turn *agent.Turn) {
 
 // show runs for as long as the turn does.
 func (p *progress) show(t *turnProgress) {
-	if !p.s.client.progress {
+	if !p.s.link.Client.Progress {
 		p.log(t)
 		return
 	}
-	err := p.s.peer.call(p.s.ctx, methodNewProgress, map[string]any{"token": t.token}, nil)
+	err := p.s.link.Call(
+		p.s.link.Context(),
+		conn.MethodNewProgress,
+		map[string]any{"token": t.token},
+		nil,
+	)
 	if err != nil {
 		return // the client wants none; its reports are dropped
 	}
 	tell := func(value map[string]any) {
-		p.s.peer.notify(methodProgress, map[string]any{"token": t.token, "value": value})
+		p.s.link.Notify(conn.MethodProgress, map[string]any{"token": t.token, "value": value})
 	}
-	tell(map[string]any{"kind": "begin", "title": "Agent", "cancellable": true, "message": "working"})
+	tell(
+		map[string]any{
+			"kind":        "begin",
+			"title":       "Agent",
+			"cancellable": true,
+			"message":     "working",
+		},
+	)
 	for reporting := true; reporting; {
 		select {
 		case label, more := <-t.reports:
 			if reporting = more; more {
 				tell(map[string]any{"kind": "report", "cancellable": true, "message": label})
 			}
-		case <-p.s.ctx.Done():
+		case <-p.s.link.Context().Done():
 			return
 		}
 	}
@@ -134,11 +152,11 @@ func (p *progress) log(t *turnProgress) {
 			case !more:
 				return
 			case strings.HasPrefix(label, waitsForYou):
-				p.s.peer.Message(messageInfo, "Agent: "+label)
+				p.s.link.Message(conn.MessageInfo, "Agent: "+label)
 			default:
-				p.s.peer.Log(messageInfo, "Agent: "+label)
+				p.s.link.Log(conn.MessageInfo, "Agent: "+label)
 			}
-		case <-p.s.ctx.Done():
+		case <-p.s.link.Context().Done():
 			return
 		}
 	}
@@ -157,8 +175,5 @@ func (p *progress) cancel(token string) {
 	}
 }
 
-// cancelProgress is window/workDoneProgress/cancel.
-func (s *server) cancelProgress(raw []byte) error {
-	s.progress.cancel(objectFrom(raw).string("token"))
-	return nil
-}
+// CancelProgress aborts the turn of a progress token.
+func (s *Features) CancelProgress(token string) { s.progress.cancel(token) }

@@ -1,0 +1,90 @@
+package conn
+
+import (
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+)
+
+// lenient are the rules by which a client's JSON is read.
+var lenient = jsonrpc.Lenient
+
+// Object reads a JSON object whose fields may have any type: what does not fit counts as absent.
+type Object map[string]jsontext.Value
+
+// ObjectFrom reads an object. It returns nil for any other value.
+func ObjectFrom(data []byte) Object {
+	var o Object
+	if jsonv2.Unmarshal(data, &o, lenient) != nil {
+		return nil
+	}
+	return o
+}
+
+// Object returns a field that is an object, else nil.
+func (o Object) Object(name string) Object { return ObjectFrom(o[name]) }
+
+// Has says whether a field is there and is neither null nor false.
+func (o Object) Has(name string) bool {
+	v, ok := o[name]
+	return ok && v.Kind() != 'n' && v.Kind() != 'f'
+}
+
+// String returns a field that is a string, else "".
+func (o Object) String(name string) string {
+	var s string
+	if jsonv2.Unmarshal(o[name], &s, lenient) != nil {
+		return ""
+	}
+	return s
+}
+
+// Bool says whether a field is true.
+func (o Object) Bool(name string) bool { return o[name].Kind() == 't' }
+
+// Int reads a number. It accepts a number also as a string.
+func (o Object) Int(name string) int {
+	var n int
+	if jsonv2.Unmarshal(
+		o[name],
+		&n,
+		lenient,
+		jsonv2.StringifyNumbers(o[name].Kind() == '"'),
+	) != nil {
+		return 0
+	}
+	return n
+}
+
+// Strings returns the strings of a field that is a list.
+func (o Object) Strings(name string) []string {
+	var values []jsontext.Value
+	if jsonv2.Unmarshal(o[name], &values, lenient) != nil {
+		return nil
+	}
+	var out []string
+	for _, v := range values {
+		var s string
+		if jsonv2.Unmarshal(v, &s, lenient) == nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Object returns a field that is an object, else nil.
+// Objects returns the objects of a field that is a list.
+func (o Object) Objects(name string) []Object {
+	var values []jsontext.Value
+	if jsonv2.Unmarshal(o[name], &values, lenient) != nil {
+		return nil
+	}
+	out := make([]Object, 0, len(values))
+	for _, v := range values {
+		if sub := ObjectFrom(v); sub != nil {
+			out = append(out, sub)
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package conn
+
+import (
+	"testing"
+
+	"go.lsp.dev/jsonrpc2"
+)
+
+// Requests are done with when what waited for their answers has been told: who waits for them, as the end of the
+// connection does, would else cut it off.
+func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
+	var all Requests
+	held, told := make(chan struct{}), make(chan struct{})
+	all.Add(jsonrpc2.NewNumberID(1), &Request{Answered: func() { close(held); <-told }})
+	before := all.Wait()
+	ended := make(chan bool)
+	go func() { ended <- all.Sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`)) }()
+	<-held
+	for name, done := range map[string]<-chan struct{}{"before the answer": before, "after it": all.Wait()} {
+		select {
+		case <-done:
+			t.Errorf("who began to wait %s is through while something is held back", name)
+		default:
+		}
+	}
+	close(told)
+	if !<-ended {
+		t.Error("the answer is not known as one")
+	}
+	<-before
+	<-all.Wait()
+}
+
+// A request that is settled leaves nothing to wait for, whichever way its answer went.
+func TestSettledRequestsAreNotWaitedFor(t *testing.T) {
+	var all Requests
+	id := jsonrpc2.NewStringID("local 1")
+	all.Add(id, &Request{Answered: func() {}})
+	if !all.settle(id) || all.settle(id) {
+		t.Error("a request is settled once")
+	}
+	select {
+	case <-all.Wait():
+	default:
+		t.Error("a settled request is waited for")
+	}
+}

@@ -1,0 +1,86 @@
+package editor
+
+import (
+	"context"
+
+	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Features answers LSP's requests about the agent for one client. Its methods may be called from
+// any goroutine once Join has returned; those named Did... are called in the order of the wire and
+// do not block.
+type Features struct {
+	link  *conn.Link
+	api   *agentapi.API
+	peer  *Peer
+	core  *agentapi.Core // nil before Join
+	abort func(context.Context, *wire.AbortParams) (wire.AbortResult, error)
+
+	progress *progress
+	hints    *hints
+	views    *views
+	place    place
+	saved    saved
+}
+
+// New returns the features of a client. abort answers agent/abort, which the command agent.abort is
+// a short form of.
+func New(
+	link *conn.Link,
+	api *agentapi.API,
+	peer *Peer,
+	abort func(context.Context, *wire.AbortParams) (wire.AbortResult, error),
+) *Features {
+	s := &Features{link: link, api: api, peer: peer, abort: abort}
+	s.hints = &hints{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
+	s.views = &views{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
+	s.saved.told = map[string]map[string]bool{}
+	s.progress = &progress{s: s, turns: map[string]*turnProgress{}}
+	return s
+}
+
+// Join gives the features what they answer from, before any of their other methods is called. The
+// returned functions end what the host does for them.
+func (s *Features) Join(core *agentapi.Core) (detach []func()) {
+	s.core = core
+	detach = append(detach, core.Host.Questions().Attach(s.peer))
+	detach = append(detach, core.Host.WatchProposals(func(e workspace.ProposalEvent) {
+		s.hints.proposalChanged(e.Proposal)
+		s.views.changed(e.Proposal.ID)
+	}))
+	switch client := &s.link.Client; {
+	case !client.Claimed:
+		s.hints.enabled, s.hints.refresh = true, client.Lenses
+		detach = append(detach, core.Host.Watch(s.watchPlain))
+	case client.Claims.Editor.Reveal:
+		detach = append(detach, core.Host.Watch((&follower{s: s}).watch))
+	}
+	return detach
+}
+
+// DidOpen takes note of a document that the user has opened.
+func (s *Features) DidOpen(uri string) {
+	s.place.touched(uri)
+	s.hints.mark(true, uri) // it may have hunks from before
+}
+
+// DidChange takes note of a document that has changed. Its hints may have moved.
+func (s *Features) DidChange(uri string) {
+	s.place.touched(uri)
+	s.hints.mark(false, uri)
+}
+
+// DidSave prompts with the AI comments of a document where the settings want that.
+func (s *Features) DidSave(uri string) { s.savedComments(uri) }
+
+// DidClose forgets a document.
+func (s *Features) DidClose(uri string) { s.place.closed(uri) }
+
+// DidRename takes the hints of a document away that has another name now.
+func (s *Features) DidRename(uri string) { s.hints.mark(false, uri) }
+
+var _ host.Editor = (*Peer)(nil)
