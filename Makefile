@@ -83,7 +83,7 @@ chaos: ## random runs and kills for longer (CHAOS=10m), properties with more cas
 docs: ## measure and write what docs/ says of numbers, limits and settings
 	UPDATE_DOCS=1 $(GO) test -count=1 -run 'Documented|ContextExample' ./internal/agent
 	$(GO) test -count=1 ./internal/config -update
-	UPDATE_DOCS=1 $(GO) test -count=1 -run TablesOfEditors ./internal/cli
+	UPDATE_DOCS=1 $(GO) test -count=1 -run "TablesOfEditors|CommandPage" ./internal/cli
 
 soak: ## a session of 100,000 messages, then 20 sessions at full speed (SOAK=5m) with a plot of what they hold
 	AGENT_LSP_SOAK=1 $(GO) test -timeout 30m -run Soak -v ./internal/agent

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,17 +15,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// protocolBlocks are the plain blocks of docs/reference/protocol.md.
+// protocolBlocks are the plain blocks of docs/reference/protocol/README.md.
 func protocolBlocks(t *testing.T) []block {
 	t.Helper()
 	for _, p := range pages() {
-		if p.path == "docs/reference/protocol.md" {
+		if p.path == "docs/reference/protocol/README.md" {
 			if blocks := p.blocks(""); len(blocks) == 2 {
 				return blocks
 			}
 		}
 	}
-	t.Fatal("docs/reference/protocol.md has no longer two plain blocks: the first session, and the order of what is told")
+	t.Fatal("the protocol page needs two plain blocks: the first session and the order")
 	return nil
 }
 
@@ -131,5 +132,40 @@ func TestOrderOfTheProtocol(t *testing.T) {
 	slices.Sort(all)
 	if !slices.Equal(shown, all) {
 		t.Errorf("the picture shows\n%q, the notifications are\n%q", shown, all)
+	}
+}
+
+// A comment that cites the protocol names a heading that exists, as in "protocol 3.3".
+func TestProtocolCitations(t *testing.T) {
+	headings, number := map[string]bool{}, regexp.MustCompile(`(?m)^#+ (\d+\.\d+) `)
+	for _, p := range pages() {
+		if strings.HasPrefix(p.path, "docs/reference/protocol/") {
+			for _, m := range number.FindAllStringSubmatch(p.text, -1) {
+				headings[m[1]] = true
+			}
+		}
+	}
+	cited := regexp.MustCompile(`[Pp]rotocol,? (\d+\.\d+)\b`)
+	foreign := regexp.MustCompile(`[Pp]rotocol( additions)?,? section \d|\bRow \d+\.\d+`)
+	seen, kinds := 0, []string{".go", ".md", ".lua", ".ts", ".txtar", ".txt"}
+	walkTree(func(path string) {
+		if !slices.Contains(kinds, filepath.Ext(path)) || path == "internal/docs_protocol_test.go" {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range cited.FindAllSubmatch(text, -1) {
+			if seen++; !headings[string(m[1])] {
+				t.Errorf("%s cites %q, which is not a heading of a protocol page", path, m[0])
+			}
+		}
+		if m := foreign.Find(text); m != nil {
+			t.Errorf("%s cites %q: name a heading of docs/reference/protocol instead", path, m)
+		}
+	})
+	if seen < 15 {
+		t.Errorf("only %d citations were found", seen)
 	}
 }

@@ -209,7 +209,7 @@ func stampClient(m *message.Message, id string, d Disposition) {
 }
 
 // Steer delivers a message to the running turn, after the running tool or at the next
-// boundary; see protocol section 2 for the rules.
+// boundary; see protocol 3.2 for the rules.
 func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	if len(r.Content) == 0 {
 		return SteerOutcome{}, ErrEmptyPrompt

@@ -34,7 +34,7 @@ func steps(n int) []step {
 	return s
 }
 
-// Row 1.4 Follow-up: consumed when the turn would stop; each starts a turn of its own.
+// Follow-up: consumed when the turn would stop; each starts a turn of its own.
 func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -56,7 +56,7 @@ func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Protocol section 2: the same clientMessageId gets the same answer and runs nothing twice,
+// Protocol 3.1: the same clientMessageId gets the same answer and runs nothing twice,
 // also after a restart.
 func TestClientMessageID(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestClientMessageID(t *testing.T) {
 	})
 }
 
-// Row 1.4 WaitForIdle: by turn, by message, the running one, with a timeout.
+// WaitForIdle: by turn, by message, the running one, with a timeout.
 func TestWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "B"}), nil)

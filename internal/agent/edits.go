@@ -10,7 +10,7 @@ import (
 
 // editCall is what a call of a group of edits needs: consecutive edit calls of one assistant message,
 // which are proposed together and wait for the user at the same time. Edits of the same file follow
-// each other (protocol section 16). A nil editCall belongs to no group.
+// each other (protocol 6.2). A nil editCall belongs to no group.
 type editCall struct {
 	earlier []*editCall   // of its group
 	blocked chan struct{} // closed when it first waits, for the user or for an earlier edit

@@ -158,7 +158,7 @@ const (
 	DeliverNote     Delivery = "note"
 )
 
-// Turn is a turn's summary (protocol section 2).
+// Turn is a turn's summary (protocol 9.3).
 type Turn struct {
 	TurnID     string        `json:"turnId"`
 	Status     string        `json:"status"` // completed, aborted, failed, running

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Item is one thing of a turn that a client shows (protocol section 3).
+// Item is one thing of a turn that a client shows (protocol 9.5).
 type Item struct {
 	ID        string
 	Type      ItemType

@@ -64,7 +64,7 @@ func (h *lifeHook) AfterCompact(_ context.Context, c Compacted) error {
 	return nil
 }
 
-// Row 1.8 Lifecycle hook set: a session's start and end, and its prompts and steers, each once.
+// Lifecycle hook set: a session's start and end, and its prompts and steers, each once.
 func TestLifecycleHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{}
@@ -193,7 +193,7 @@ func TestCompactionInstructions(t *testing.T) {
 	})
 }
 
-// Row 1.2 Stop after tool: by the result, by the settings; not by an error, and not past a veto or a steer.
+// Stop after tool: by the result, by the settings; not by an error, and not past a veto or a steer.
 func TestStopAfterTool(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Row 1.2: model, tools, model until there are no calls. Row 2.16: the order of events.
+// Model, tools, model until there are no calls. The order of events.
 func TestLoopModelToolsModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(
@@ -52,7 +52,7 @@ assistant "It works."`)
 	})
 }
 
-// Row 1.4: a steer overtakes the calls that have not started.
+// A steer overtakes the calls that have not started.
 func TestSteerSkipsWhatHasNotStarted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		started, goOn := make(chan bool), make(chan bool)
@@ -85,7 +85,7 @@ assistant "As you say."`)
 	})
 }
 
-// Row 1.4 and protocol section 8: abort while the model answers.
+// Abort while the model answers.
 func TestAbortInference(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "Let me", block: true})

@@ -79,7 +79,7 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	})
 }
 
-// Row 1.9 Error kinds & failover: the next model answers where the first cannot.
+// Error kinds & failover: the next model answers where the first cannot.
 func TestFallbackModel(t *testing.T) {
 	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted, retry.Client: TurnStatusFailed} {
 		bubble(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestFallbackModel(t *testing.T) {
 	}
 }
 
-// Row 1.2: the ways in which a turn ends.
+// The ways in which a turn ends.
 func TestEndReasons(t *testing.T) {
 	look := message.ToolCall{Name: "look"}
 	cut := step{text: "and so on", stop: message.StopLength}
@@ -147,7 +147,7 @@ func TestEndReasons(t *testing.T) {
 	}
 }
 
-// Row 1.2 Length cut: calls that are whole run, the one that was cut does not.
+// Length cut: calls that are whole run, the one that was cut does not.
 func TestLengthCutKeepsWholeCalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
@@ -186,7 +186,7 @@ func TestEnvIsReadAnew(t *testing.T) {
 	})
 }
 
-// Row 1.2: an environment without a provider fails the turn with a word.
+// An environment without a provider fails the turn with a word.
 func TestNoProvider(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -199,7 +199,7 @@ func TestNoProvider(t *testing.T) {
 	})
 }
 
-// Row 1.1 App-level custom messages: they stay in the history and out of the model's.
+// App-level custom messages: they stay in the history and out of the model's.
 func TestAppMessagesStayOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		app := message.NewText(message.RoleUser, "for the screen")
@@ -216,8 +216,8 @@ func TestAppMessagesStayOut(t *testing.T) {
 	})
 }
 
-// Row 1.9 Fallback parser: a call written as text runs; what is shown is what stays, its text never is.
-// Row 1.9 ANSI strip: neither are escapes.
+// Fallback parser: a call written as text runs; what is shown is what stays, its text never is.
+// ANSI strip: neither are escapes.
 func TestCallsWrittenAsText(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		say := func(pieces ...string) step {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Protocol section 2: continue starts the first queued message, or runs on.
+// Protocol 3.4: continue starts the first queued message, or runs on.
 func TestContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "A"}, step{text: "B"}), nil)
@@ -83,7 +83,7 @@ func TestContinueAfterAnAbort(t *testing.T) {
 	})
 }
 
-// Row 1.4 Pause/Resume: a paused session refuses to start and stops at the next boundary.
+// Pause/Resume: a paused session refuses to start and stops at the next boundary.
 func TestPauseAndResume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Row 1.4 Queue modes: all and one at a time, of steers and follow-ups.
+// Queue modes: all and one at a time, of steers and follow-ups.
 func TestQueueModes(t *testing.T) {
 	for _, tc := range []struct {
 		steer, follow QueueMode
@@ -74,7 +74,7 @@ func TestAbortWhileTheEndIsStored(t *testing.T) {
 	})
 }
 
-// Row 1.4 Abort marker, Cancelled tools, Queues vs abort.
+// Abort marker, Cancelled tools, Queues vs abort.
 func TestAbortKeepsTheQueue(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAbortKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// Row 1.4 queue: list, remove, clear, and its bound.
+// Queue: list, remove, clear, and its bound.
 func TestQueueListRemoveClearBound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}), nil)

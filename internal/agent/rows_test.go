@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// Row 1.1 Roles and event-log history: each message says who spoke, in which execution, and when.
+// Roles and event-log history: each message says who spoke, in which execution, and when.
 func TestRolesAndAuthors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}}, step{text: "end"}), nil, fake("x", tool.ReadOnly, nil))
@@ -35,7 +35,7 @@ func TestRolesAndAuthors(t *testing.T) {
 	})
 }
 
-// Row 1.2 Unknown finish reason: taken for incomplete, asked to go on three times, then the answer stands.
+// Unknown finish reason: taken for incomplete, asked to go on three times, then the answer stands.
 func TestUnknownFinishReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		odd := step{text: "part ", stop: message.StopUnknown}
@@ -183,7 +183,7 @@ func TestSummaryThatLies(t *testing.T) {
 	})
 }
 
-// Row 1.5 Retry-aware tools: a read-only call is tried again after a temporary error, with pauses that grow; a permanent
+// Retry-aware tools: a read-only call is tried again after a temporary error, with pauses that grow; a permanent
 // error, a call that changes something and an abort end it.
 func TestRetryAwareTools(t *testing.T) {
 	for _, tc := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Row 1.4 Inject w/ disposition, and protocol section 2: the rules of steer.
+// Protocol 3.2: the rules of a steer.
 func TestSteerRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(9)...), nil)
@@ -43,7 +43,7 @@ func TestSteerRules(t *testing.T) {
 	})
 }
 
-// Row 1.4 Steer (transient, next call only): sent once, never stored.
+// Steer (transient, next call only): sent once, never stored.
 func TestOneShotSteer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -75,7 +75,7 @@ func TestOneShotSteer(t *testing.T) {
 	})
 }
 
-// Protocol section 2: a steer ends the wait for a person; the text is the feedback.
+// Protocol 3.2: a steer ends the wait for a person; the text is the feedback.
 func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ask := fake("ask", tool.ReadOnly, func(ctx context.Context, c *tool.Call) (*tool.Result,

@@ -40,7 +40,7 @@ func (tr *tracer) tool(name string, e tool.Effect, d time.Duration) *funcTool {
 	})
 }
 
-// Row 1.5 Parallelism: neighbouring read-only calls together, mutating ones are barriers,
+// Parallelism: neighbouring read-only calls together, mutating ones are barriers,
 // results in call order.
 func TestOrderedScheduler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAtMostEightTogether(t *testing.T) {
 	})
 }
 
-// Row 1.5: calls that share a resource never overlap, in sub-agents' sessions neither.
+// Calls that share a resource never overlap, in sub-agents' sessions neither.
 func TestLocksAcrossSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr, locks := &tracer{}, &keylock.Locks{}
@@ -141,7 +141,7 @@ func TestWaitHoldsNoLock(t *testing.T) {
 	})
 }
 
-// Row 1.5 Circuit breaker: five failures open it, denials do not count, one probe after the pause.
+// Circuit breaker: five failures open it, denials do not count, one probe after the pause.
 func TestBreaker(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mode := "denied"
@@ -192,7 +192,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// Row 1.5 Result cap: head and tail stay, the rest can be read from a file.
+// Result cap: head and tail stay, the rest can be read from a file.
 func TestResultCapAndSpill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := "HEAD\n" + strings.Repeat("中文 line\n", 20000) + "TAIL"
@@ -214,7 +214,7 @@ func TestResultCapAndSpill(t *testing.T) {
 	})
 }
 
-// Row 1.5 Rich results, Deferred tools, Labels, Progress: an image reaches the model, a
+// Rich results, Deferred tools, Labels, Progress: an image reaches the model, a
 // deferred tool is offered once it was activated.
 func TestRichResultsAndDeferredTools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -257,7 +257,7 @@ func (f approverFunc) Approve(ctx context.Context, r tool.ApprovalRequest) (tool
 	return f(ctx, r)
 }
 
-// Row 1.8 Runtime approval: after validation, before anything runs.
+// Runtime approval: after validation, before anything runs.
 func TestApproval(t *testing.T) {
 	for _, tc := range []struct {
 		args string

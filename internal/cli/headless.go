@@ -16,7 +16,7 @@ import (
 )
 
 // headless is one turn without an editor: a daemon in this process, spoken to over the same wire.
-// The answer goes to stdout, everything else to stderr (protocol section 16).
+// The answer goes to stdout, everything else to stderr (docs/reference/commands.md).
 type headless struct {
 	p      *program
 	json   bool

@@ -166,7 +166,8 @@ func TestRunPrintsTheAnswerAlone(t *testing.T) {
 	}
 }
 
-// TestRunExitCodes is the table of protocol section 9; 130 is TestInterruptAtQuestion's.
+// TestRunExitCodes is the table of exit codes in docs/reference/commands.md.
+// 130 is TestInterruptAtQuestion's.
 func TestRunExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		script string

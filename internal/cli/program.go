@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// The exit codes of protocol section 9.
+// The exit codes (docs/reference/commands.md).
 const (
 	exitOK         = 0
 	exitFailed     = 1

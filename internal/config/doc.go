@@ -1,5 +1,6 @@
-// Package config defines all settings and merges their layers (protocol section 1): built-in, user
-// file, workspace file, environment, initializationOptions, didChangeConfiguration, session.
+// Package config defines all settings and merges their layers (docs/reference/configuration.md):
+// built-in, user file, workspace file, environment, initializationOptions, didChangeConfiguration,
+// session.
 //
 // Each layer is checked against Config on its own: a key that is unknown, has the wrong type or
 // that this layer may not set is left out with a notice, and the rest takes effect. The tags of the

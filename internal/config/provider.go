@@ -111,7 +111,7 @@ func (r *Resolver) byName(config *Config, name string) (*Endpoint, error) {
 	return e, e.key.check()
 }
 
-// unnamed returns the provider of the setting provider, or the one that section 1 of the protocol
+// unnamed returns the provider of the setting provider, or the one that the configuration page
 // selects.
 func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, error) {
 	p := config.ProviderSettings("", r.env)

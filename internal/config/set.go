@@ -8,7 +8,7 @@ import (
 // Kind names a layer, lowest first.
 type Kind int
 
-// The layers of protocol section 1.
+// The layers of settings (docs/reference/configuration.md).
 const (
 	Builtin Kind = iota
 	UserFile

@@ -2,7 +2,7 @@ package config
 
 import "encoding/json"
 
-// Config is the one shape of all settings (protocol section 1), in every layer and per
+// Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per
 // session. A nil pointer or an empty value means "not set here"; this package merges
 // the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md
 // and of the JSON Schema.

@@ -12,7 +12,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// specification are all examples of the JSON-RPC 2.0 specification, and what section 16 adds to
+// specification are all examples of the JSON-RPC 2.0 specification, and what protocol 1.1 adds to
 // them. The answers to errors are compared by id and code.
 var specification = []struct{ name, in, want string }{
 	{

@@ -24,7 +24,7 @@ type Separate interface {
 	Separately() bool
 }
 
-// OptionKind is what an answer means (protocol section 4).
+// OptionKind is what an answer means (protocol 5.1).
 type OptionKind string
 
 // The kinds of options.

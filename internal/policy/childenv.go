@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// secretWords mark variables that are never inherited implicitly (protocol section 15).
+// secretWords mark variables that are never inherited implicitly (docs/use/permissions.md).
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL"}
 
-// Variables that children inherit (protocol section 15, "Environment of child processes"). Nothing
+// Variables that children inherit (docs/use/permissions.md). Nothing
 // else is inherited, except what the user's settings pass.
 var (
 	// forAll are the variables of every command. Names that start with LC_ are too.

@@ -5,7 +5,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Place is where a command runs once it is allowed (protocol section 15).
+// Place is where a command runs once it is allowed (docs/use/permissions.md).
 type Place string
 
 // Where commands run. NoSandbox means that the machine has no sandbox or that it is switched off.

@@ -95,7 +95,7 @@ func secretAt(dir, word string) (secretFile, bool) {
 	return secretFile{path: real, link: real != absolute(dir, word)}, ok
 }
 
-// homeSecrets are folders and files of the home that hold secrets (protocol section 15).
+// homeSecrets are folders and files of the home that hold secrets (docs/use/permissions.md).
 var homeSecrets = []string{
 	".ssh", ".gnupg", ".aws", ".kube", ".docker/config.json", ".config/gh", ".npmrc", ".pypirc",
 	".cargo/credentials", ".cargo/credentials.toml",

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Profile is how much runs without asking (protocol section 1).
+// Profile is how much runs without asking (docs/use/permissions.md).
 type Profile string
 
 // The profiles, each allowing more than the one before.

@@ -24,7 +24,7 @@ const (
 	Rename Op = "rename"
 )
 
-// Policy says who decides about an edit, and when (protocol section 5).
+// Policy says who decides about an edit, and when (protocol 6.2).
 type Policy string
 
 // The edit policies.

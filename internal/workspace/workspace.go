@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/readset"
 )
 
-// Limits and times. The times of the contract are protocol section 5's.
+// Limits and times. Protocol 6.3 has the times.
 const (
 	// verifyWait is how long after its reply a client's didChange is awaited.
 	verifyWait = time.Second

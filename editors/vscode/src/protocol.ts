@@ -177,7 +177,7 @@ export interface Compaction {
   messagesAfter: number;
 }
 
-/** Config is the one shape of all settings (protocol section 1), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
+/** Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
 export interface Config {
   /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;

@@ -133,7 +133,7 @@ func TestReducers(t *testing.T) {
 	}
 }
 
-// Row 1.10 strategies: each is a list of reducers that meets the target.
+// Strategies: each is a list of reducers that meets the target.
 func TestStrategies(t *testing.T) {
 	for name := range Strategies {
 		msgs := talk(&maker{}, 40, 6000)
@@ -157,7 +157,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// Row 2.10: a summary is updated, not made anew, and lists the files that the tools named.
+// A summary is updated, not made anew, and lists the files that the tools named.
 func TestSummaryIsUpdated(t *testing.T) {
 	k := &maker{}
 	msgs := talk(k, 10, 4800)
@@ -186,7 +186,7 @@ func TestSummaryIsUpdated(t *testing.T) {
 	}
 }
 
-// Row 2.10 split turns: one huge turn is summarised too, the user's words stay.
+// Split turns: one huge turn is summarised too, the user's words stay.
 func TestSplitTurn(t *testing.T) {
 	k := &maker{}
 	msgs := []*message.Message{k.msg(message.RoleUser, "the one request")}
@@ -366,7 +366,7 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// Row 1.10 Token estimate: images, CJK, arguments, and the calibration by real counts.
+// Token estimate: images, CJK, arguments, and the calibration by real counts.
 func TestTokens(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "中文字": 3, "ééé": 2, strings.Repeat("x", 4000): 1000} {
 		if got := Text(s); got != want {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Row 1.1 Clone: a copy shares nothing that can be changed, and has no encoding of its original.
+// Clone: a copy shares nothing that can be changed, and has no encoding of its original.
 func TestClone(t *testing.T) {
 	m := NewText(RoleAssistant, "text")
 	m.Content = append(m.Content, Block{Type: ToolUse, Call: &ToolCall{ID: "c", Name: "read", Args: json.RawMessage(`{}`)}})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind is the class of a failed model call, as the wire names it (protocol section 2, error.kind).
+// Kind is the class of a failed model call, as the wire names it (protocol 9.3).
 type Kind string
 
 // The kinds.

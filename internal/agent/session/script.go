@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// scriptLine is one reply of the scripted model (protocol section 7).
+// scriptLine is one reply of the scripted model (docs/reference/script.md).
 type scriptLine struct {
 	Reasoning string       `json:"reasoning,omitempty"`
 	Text      string       `json:"text,omitempty"`

@@ -15,7 +15,7 @@ func (n *namedTool) Spec() Spec { return Spec(*n) }
 
 func (n *namedTool) Prepare(context.Context, *Call) (*Prepared, error) { panic("not called") }
 
-// Row 1.5 Registry: names, aliases, case, duplicates.
+// Registry: names, aliases, case, duplicates.
 func TestRegistry(t *testing.T) {
 	one := named("Read")
 	one.Aliases = []string{"cat", "write"}

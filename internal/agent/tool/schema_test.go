@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Row 1.5 Arg pipeline and Schema validation: names and types are put right, and every
+// Arg pipeline and Schema validation: names and types are put right, and every
 // problem is reported at once.
 func TestArgumentPipeline(t *testing.T) {
 	const schema = `{"type":"object","required":["path"],"additionalProperties":false,"properties":{
@@ -49,7 +49,7 @@ func TestArgumentPipeline(t *testing.T) {
 	}
 }
 
-// Row 1.5: what the walk does not know, the library checks.
+// What the walk does not know, the library checks.
 func TestLibraryHasTheLastWord(t *testing.T) {
 	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"string","pattern":"^a"}}}`)})
 	for in, ok := range map[string]bool{`{"n":3}`: true, `{"n":2}`: false, `{"s":"abc"}`: true,

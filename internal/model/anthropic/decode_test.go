@@ -246,7 +246,7 @@ func TestFaultPhases(t *testing.T) {
 	modeltest.CheckPhases(t, api)
 }
 
-// TestAbort covers protocol section 8.
+// TestAbort covers protocol 3.3.
 func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 
 // TestEndless: a stream without an end is stopped like one of any other API.

@@ -83,7 +83,7 @@ func TestFaultPhases(t *testing.T) {
 	modeltest.CheckPhases(t, chatAPI)
 }
 
-// TestAbortEndsTheCall covers protocol section 8.
+// TestAbortEndsTheCall covers protocol 3.3.
 func TestAbortEndsTheCall(t *testing.T) { modeltest.CheckAbort(t, chatAPI) }
 
 func TestRefusedConnection(t *testing.T) {

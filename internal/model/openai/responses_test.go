@@ -47,7 +47,7 @@ func TestResponsesPhases(t *testing.T) {
 	modeltest.CheckPhases(t, responsesAPI)
 }
 
-// TestResponsesAbort covers protocol section 8 for the responses API.
+// TestResponsesAbort covers protocol 3.3 for the responses API.
 func TestResponsesAbort(t *testing.T) { modeltest.CheckAbort(t, responsesAPI) }
 
 // TestReasoningThatIsNotEncrypted: with nothing stored, OpenAI knows no reasoning item by its name alone; local servers

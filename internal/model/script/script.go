@@ -1,4 +1,4 @@
-// Package script is the scripted model: it plays a JSON Lines file (protocol section 7)
+// Package script is the scripted model: it plays a JSON Lines file (docs/reference/script.md)
 // for tests, demos and bug reports.
 //
 // A Script is played by a Server, an OpenAI-compatible endpoint on a loopback port, so that

@@ -61,7 +61,7 @@ func result(id, s string) *message.Message {
 	return m
 }
 
-// TestErrorsNameTheLine covers protocol section 7: a script that is wrong says where.
+// TestErrorsNameTheLine checks that a script that is wrong says where.
 func TestErrorsNameTheLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\"text\":\"a\"}\n{oops}":                         "line 2",

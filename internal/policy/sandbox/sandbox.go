@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Setting is the user's wish (protocol section 1, Config.sandbox).
+// Setting is the user's wish (the setting sandbox).
 type Setting string
 
 // The settings: Auto uses what the machine has, Require refuses to run without, Off uses none.

@@ -7,7 +7,7 @@ import (
 )
 
 // CheckOrder returns what a daemon's messages, in the order of their arrival, do against the rules of
-// section 0 of the protocol: numbers without gaps, nothing of an item before its start or after its end,
+// protocol 1.3: numbers without gaps, nothing of an item before its start or after its end,
 // nothing of a turn after its end, deltas that make up the text, answers before what they cause.
 // last holds each session's last number from an earlier connection, negative where that was killed (then numbers go
 // on with a gap), and is brought up to date.

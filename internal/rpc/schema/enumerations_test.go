@@ -11,7 +11,7 @@ import (
 )
 
 // protocolPage is the page that lists every enumeration.
-var protocolPage = filepath.Join("..", "..", "..", "docs", "reference", "protocol.md")
+var protocolPage = filepath.Join("..", "..", "..", "docs", "reference", "protocol", "types.md")
 
 var (
 	enumRow  = regexp.MustCompile("(?m)^\\| ([^|]*) \\| (`[^|]*`) \\|$")
@@ -24,13 +24,13 @@ func TestEnumerationsAreDocumented(t *testing.T) {
 	documented, typed := documentedEnums(t), typedEnums(load(t))
 	for _, field := range slices.Sorted(maps.Keys(typed)) {
 		if got := documented[field]; got != typed[field] {
-			t.Errorf("%s: the type has %q, docs/reference/protocol.md has %q", field, typed[field], got)
+			t.Errorf("%s: the type has %q, docs/reference/protocol/types.md has %q", field, typed[field], got)
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(documented)) {
 		if typed[field] == "" {
 			t.Errorf(
-				"%s: docs/reference/protocol.md has %q, the type has no enumeration",
+				"%s: docs/reference/protocol/types.md has %q, the type has no enumeration",
 				field,
 				documented[field],
 			)
@@ -48,9 +48,9 @@ func documentedEnums(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(page), "\n## Enumerations\n")
+	_, section, found := strings.Cut(string(page), "\n## 9.6 Enumerations\n")
 	if !found {
-		t.Fatal("docs/reference/protocol.md has no section Enumerations")
+		t.Fatal("docs/reference/protocol/types.md has no section Enumerations")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	out := map[string]string{}

@@ -4,5 +4,5 @@
 //
 // Decoding is lenient: unknown fields are ignored, absent ones are zero. Fields that a
 // client may rely on are always encoded; optional ones are left out when they are zero.
-// The meaning of each message stands in docs/reference/protocol.md. Start at methods.go.
+// The meaning of each message is described in docs/reference/protocol. Start at methods.go.
 package wire

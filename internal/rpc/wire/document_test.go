@@ -13,16 +13,14 @@ import (
 	"testing"
 )
 
-// TestProtocolIsDocumented checks that docs/reference/protocol.md names every method and field of
-// this package. The settings (config.go) have a page of their own.
+// TestProtocolIsDocumented checks that the protocol pages name every method and field of this
+// package. The settings (config.go) have a page of their own.
 func TestProtocolIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "protocol.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	words := map[string]bool{}
-	for _, w := range regexp.MustCompile(`[A-Za-z][A-Za-z0-9/]*`).FindAllString(string(page), -1) {
-		words[w] = true
+	for _, page := range protocolPages(t) {
+		for _, w := range regexp.MustCompile(`[A-Za-z][A-Za-z0-9/]*`).FindAllString(page, -1) {
+			words[w] = true
+		}
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -40,13 +38,32 @@ func TestProtocolIsDocumented(t *testing.T) {
 		for _, word := range spelled(f) {
 			seen++
 			if !words[word] {
-				t.Errorf("%s: docs/reference/protocol.md does not name %q", name, word)
+				t.Errorf("%s: docs/reference/protocol does not name %q", name, word)
 			}
 		}
 	}
 	if seen < 250 {
 		t.Errorf("only %d names were found in the sources", seen)
 	}
+}
+
+// protocolPages returns the text of each page in docs/reference/protocol, by its file name.
+func protocolPages(t *testing.T) map[string]string {
+	t.Helper()
+	folder := filepath.Join("..", "..", "..", "docs", "reference", "protocol")
+	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d protocol pages: %v", len(files), err)
+	}
+	pages := map[string]string{}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[filepath.Base(file)] = strings.ReplaceAll(string(b), "\r\n", "\n")
+	}
+	return pages
 }
 
 // spelled returns the methods and the JSON names of the fields in a file.

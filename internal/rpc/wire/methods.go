@@ -80,7 +80,7 @@ const (
 	MethodEditorOpen        = "agent/editor/open"
 )
 
-// Requests lists the methods that a client may call, in the order of docs/reference/protocol.md.
+// Requests lists the methods that a client may call, in the order of docs/reference/protocol.
 var Requests = []string{
 	MethodSessionNew, MethodSessionList, MethodSessionLoad, MethodSessionUpdate, MethodSessionConfigure,
 	MethodSessionFork, MethodSessionPause, MethodSessionResume, MethodSessionDelete, MethodSessionExport, MethodSessionImport,

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The closed lists of files that start programs or hold secrets (protocol section 15). Names match
-// at any depth of a root. Case is ignored, because some file systems ignore it.
+// The closed lists of files that start programs or hold secrets (docs/use/permissions.md). Names
+// match at any depth of a root. Case is ignored, because some file systems ignore it.
 var (
 	startingFolders = set(
 		".git",

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The page of commands has the help text of each, as the program prints it. `make docs` writes it.
+func TestCommandPage(t *testing.T) {
+	const begin, end = "<!-- help texts -->\n", "<!-- end -->\n"
+	path := filepath.Join("..", "..", "docs", "reference", "commands.md")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(b), "\r\n", "\n")
+	head, rest, _ := strings.Cut(text, begin)
+	_, tail, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s has no part between %q and %q", path, begin, end)
+	}
+	want := head + begin + helpTexts(t) + end + tail
+	if text == want {
+		return
+	}
+	if os.Getenv("UPDATE_DOCS") == "" {
+		t.Fatalf("%s differs from the help texts: run make docs", path)
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// helpTexts returns a section for each command.
+func helpTexts(t *testing.T) string {
+	t.Helper()
+	var page strings.Builder
+	for _, name := range strings.Fields(names()) {
+		if name == "help" || name == "version" {
+			continue
+		}
+		var out, errs bytes.Buffer
+		if code := Run(context.Background(), "0", []string{"help", name}, nil, strings.NewReader(""), &out, &errs); code != 0 {
+			t.Fatalf("help %s ends with %d: %s", name, code, errs.String())
+		}
+		fmt.Fprintf(&page, "\n## agent-lsp %s\n\n```text\n%s\n```\n", name, strings.TrimSpace(out.String()))
+	}
+	return page.String() + "\n"
+}
