@@ -80,16 +80,17 @@ const canary = "CANARY"
 
 // scene is where one attack takes place.
 type scene struct {
-	t                     *testing.T
+	t                     testing.TB
 	base, work, out, home string
 	victim                int
 	listeners             []net.Listener
 	hits                  map[string]*atomic.Int32
 	names                 *strings.Replacer
+	watchesHome           bool      // no other scene changes the home meanwhile
 	internet              *internet // nil: no command could use the network yet
 }
 
-func newScene(t *testing.T, a *attack, victim int, home string) *scene {
+func newScene(t testing.TB, a *attack, victim int, home string) *scene {
 	base, err := os.MkdirTemp("/var/tmp", "agent-lsp-attack-")
 	if err != nil {
 		t.Fatal(err)
@@ -271,17 +272,6 @@ func (s *scene) run(
 	plan *sandbox.Plan,
 	limit time.Duration,
 ) (effects map[string]bool, output string) {
-	meta := plan == nil ||
-		plan.Kind != sandbox.Landlock &&
-			plan.Kind != sandbox.Namespace // Landlock has no rule for modes and times
-	states := func() [3]string {
-		return [3]string{
-			s.state(s.out, meta, everything),
-			s.state(s.work, meta, launcher.StartsPrograms),
-			s.state(s.work, meta, everything),
-		}
-	}
-	before := states()
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + s.home,
@@ -292,21 +282,41 @@ func (s *scene) run(
 		"GIT_TERMINAL_PROMPT=0",
 		"NO_UPDATE_NOTIFIER=1",
 	}
-	res, err := r.Run(
-		context.Background(),
-		Command{
-			Argv:    []string{"bash", "-c", s.names.Replace(a.command)},
-			Dir:     s.work,
-			Env:     env,
-			Sandbox: plan,
-			Timeout: limit,
-		},
-	)
+	return s.effectsOf(r, Command{
+		Argv:    []string{"bash", "-c", s.names.Replace(a.command)},
+		Dir:     s.work,
+		Env:     env,
+		Sandbox: plan,
+		Timeout: limit,
+	})
+}
+
+// effectsOf runs a command and returns the effects that it had.
+func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output string) {
+	plan := c.Sandbox
+	meta := plan == nil ||
+		plan.Kind != sandbox.Landlock &&
+			plan.Kind != sandbox.Namespace // Landlock has no rule for modes and times
+	states := func() [3]string {
+		return [3]string{
+			s.state(s.out, meta, everything),
+			s.state(s.work, meta, launcher.StartsPrograms),
+			s.state(s.work, meta, everything),
+		}
+	}
+	home := func() string {
+		if !s.watchesHome {
+			return ""
+		}
+		return s.state(s.home, meta, everything)
+	}
+	before, homeBefore := states(), home()
+	res, err := r.Run(context.Background(), c)
 	s.must(err)
 	plan.Close()
 	after := states()
 	effects = map[string]bool{
-		"outside":   after[0] != before[0],
+		"outside":   after[0] != before[0] || home() != homeBefore,
 		"protected": after[1] != before[1],
 		"workspace": after[2] != before[2],
 		"secret":    bytes.Contains(append(res.Head, res.Tail...), []byte(canary)),
@@ -331,13 +341,13 @@ func isGap(kind sandbox.Kind, profile, effect string) bool {
 }
 
 // attackHome is a home with secrets.
-func attackHome(t *testing.T) string {
+func attackHome(t testing.TB) string {
 	home, err := os.MkdirTemp("/var/tmp", "agent-lsp-home-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	for name, content := range map[string]string{".ssh/id_rsa": canary + "\n", ".aws/credentials": canary + "\n", ".netrc": "machine " + canary + "\n"} {
+	for name, content := range map[string]string{".ssh/id_rsa": canary + "\n", "notes.txt": canary + "\n", ".aws/credentials": canary + "\n", ".netrc": "machine " + canary + "\n"} {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +360,7 @@ func attackHome(t *testing.T) string {
 }
 
 // planFor makes the plan of a profile as the policy does.
-func planFor(t *testing.T, kind sandbox.Support, s *scene, profile string) *sandbox.Plan {
+func planFor(t testing.TB, kind sandbox.Support, s *scene, profile string) *sandbox.Plan {
 	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return kind }})
 	if err != nil {
 		t.Fatal(err)
@@ -416,7 +426,7 @@ func TestAttacks(t *testing.T) {
 }
 
 // startVictim starts a process with a secret variable and returns its id.
-func startVictim(t *testing.T) int {
+func startVictim(t testing.TB) int {
 	t.Helper()
 	victim := exec.Command("sleep", "600")
 	victim.Env = []string{"VICTIM_TOKEN=" + canary}

@@ -1,0 +1,248 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// laboratory runs generated commands as sessions do, and looks for effects of those that ran
+// without a question.
+type laboratory struct {
+	t       testing.TB
+	grammar *grammar
+	r       *Runner
+	kinds   []sandbox.Support // None is one of them
+	victim  int
+	home    string
+	// hidden is what the policy does not get to see of a command: the hole that a test plants.
+	hidden *strings.Replacer
+	// open makes a folder outside the workspace writable: a hole in the sandbox.
+	open  bool
+	model *scene // where nothing runs: what the policy looks at
+	git   string // a repository to copy
+	ran   atomic.Int32
+}
+
+func newLaboratory(t testing.TB) *laboratory {
+	home := attackHome(t)
+	l := &laboratory{
+		t:       t,
+		grammar: readGrammar(t),
+		r:       newRunner(t),
+		kinds:   append(boxes(t), sandbox.Support{Kind: sandbox.None, Why: "it is a test"}),
+		victim:  startVictim(t),
+		home:    home,
+		hidden:  strings.NewReplacer(),
+	}
+	l.model = l.scene()
+	t.Cleanup(l.model.close)
+	return l
+}
+
+// experiment is one generated command in one situation.
+type experiment struct {
+	kind    sandbox.Support
+	profile policy.Profile
+	command string
+}
+
+func (l *laboratory) experiment(data []byte) experiment {
+	g := &generator{grammar: l.grammar, data: data}
+	kind := l.kinds[g.pick(len(l.kinds))]
+	profiles := []policy.Profile{policy.ProfileAsk, policy.ProfileReadOnly, policy.ProfileWorkspace}
+	return experiment{kind: kind, profile: profiles[g.pick(len(profiles))], command: g.command()}
+}
+
+// scene makes the workspace of an experiment and what surrounds it.
+func (l *laboratory) scene() *scene {
+	a := &attack{setup: []setup{
+		{"symlink", "l", "OUT"}, {"symlink", "f", "OUT/file"}, {"symlink", "secret-link", ".env"},
+	}}
+	s := newScene(l.t, a, l.victim, l.home)
+	s.watchesHome = true
+	if l.git == "" {
+		s.repository()
+		l.git = l.t.TempDir()
+		s.must(os.CopyFS(l.git, os.DirFS(s.work+"/.git")))
+		return s
+	}
+	s.must(os.CopyFS(s.work+"/.git", os.DirFS(l.git)))
+	s.write(s.work+"/src.txt", "one\nthree\n")
+	return s
+}
+
+// policy is what decides about the experiment in a scene.
+func (l *laboratory) policy(x experiment, s *scene) *policy.Engine {
+	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return x.kind }})
+	s.must(err)
+	settings := policy.Settings{Profile: x.profile, Roots: []string{s.work}}
+	if l.open {
+		settings.Writable = []string{s.out}
+	}
+	e.Configure("s", settings)
+	return e
+}
+
+// unasked reports whether the command runs without a question in a scene.
+func (l *laboratory) unasked(x experiment, s *scene) bool {
+	d, err := l.policy(x, s).Approve(context.Background(), tool.ApprovalRequest{
+		SessionID: "s", Tool: tool.Spec{Name: "bash"}, Subject: &tool.Subject{
+			Kind:    tool.SubjectCommand,
+			Command: s.names.Replace(l.hidden.Replace(x.command)),
+			Cwd:     s.work,
+		},
+	})
+	s.must(err)
+	return d.Allow
+}
+
+// try runs the command if the policy does not ask about it, and returns the effects that it must
+// not have.
+func (l *laboratory) try(x experiment) (bad []string, output string) {
+	if !l.unasked(x, l.model) {
+		return nil, ""
+	}
+	s := l.scene()
+	defer s.close()
+	l.ran.Add(1)
+	seen := s.names.Replace(l.hidden.Replace(x.command))
+	own := policy.Folders{Tmp: s.base + "/tmp", Layer: s.base + "/layer"}
+	plan, err := l.policy(x, s).SandboxPlan("s", seen, own, policy.Granted{Proxy: s.network})
+	s.must(err)
+	reads := policy.Classify(seen).Class == policy.ReadOnly
+	env := policy.Environment{Own: os.Environ(), Roots: []string{s.work}}
+	c := Command{
+		Script: s.names.Replace(x.command), Dir: s.work, Env: env.Child(), Sandbox: plan,
+		Timeout: 3 * time.Second,
+	}
+	switch {
+	case reads && x.kind.Kind == sandbox.Own:
+		c.Env = env.Reading(l.home, "")
+	case reads:
+		c.Env = env.Reading(own.Tmp, own.Tmp)
+	}
+	effects, output := s.effectsOf(l.r, c)
+	if !reads && x.profile != policy.ProfileReadOnly {
+		delete(effects, "workspace")
+	}
+	profile := "workspace"
+	if reads {
+		profile = "readOnly"
+	}
+	for effect, had := range effects {
+		if had && !isGap(x.kind.Kind, profile, effect) {
+			bad = append(bad, effect)
+		}
+	}
+	return bad, output
+}
+
+// report is what a test says about an experiment that had effects.
+func (x experiment) report(bad []string, output string) string {
+	return fmt.Sprintf("in %s, profile %s, this ran without a question and had the effects %v:\n%s\n%.500s",
+		x.kind.Kind, x.profile, bad, x.command, output)
+}
+
+// FuzzUnasked generates commands. What runs without a question writes nothing outside its scratch
+// folder (in the profile workspace: outside the workspace), connects to nothing and shows no secret
+// and no other file of the home.
+func FuzzUnasked(f *testing.F) {
+	l := newLaboratory(f)
+	for i := range 20 {
+		f.Add(randomBytes(rand.New(rand.NewPCG(7, uint64(i)))))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x := l.experiment(data)
+		if bad, output := l.try(x); len(bad) > 0 {
+			t.Error(x.report(bad, output))
+		}
+	})
+}
+
+func randomBytes(r *rand.Rand) []byte {
+	data := make([]byte, 40)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return data
+}
+
+// enoughRuns is how many commands a short run lets run, however busy the machine is.
+const enoughRuns = 5
+
+// search tries the cases of a seed until one has an effect, and returns how many were tried.
+func (l *laboratory) search(seed uint64, cases int, until time.Time) (tried int, found []string) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	todo := make(chan experiment)
+	for range 8 { // most of the time they wait
+		wg.Go(func() {
+			for x := range todo {
+				if bad, output := l.try(x); len(bad) > 0 {
+					mu.Lock()
+					found = append(found, x.report(bad, output))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	enough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(found) > 0 ||
+			!until.IsZero() && time.Now().After(until) && l.ran.Load() >= enoughRuns
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	for ; tried < cases && !enough(); tried++ {
+		todo <- l.experiment(randomBytes(r))
+	}
+	close(todo)
+	wg.Wait()
+	return tried, found
+}
+
+// TestUnaskedCommandsHaveNoEffect is a short run of FuzzUnasked.
+func TestUnaskedCommandsHaveNoEffect(t *testing.T) {
+	l := newLaboratory(t)
+	tried, found := l.search(uint64(time.Now().UnixNano()), 1<<20, time.Now().Add(4*time.Second))
+	for _, f := range found {
+		t.Error(f)
+	}
+	t.Logf("%d commands, %d of them ran without a question", tried, l.ran.Load())
+}
+
+// TestTheGeneratorFindsAHole plants one in the policy: it takes sort with -o for cat. The generator
+// must find it with a fixed seed.
+func TestTheGeneratorFindsAHole(t *testing.T) {
+	l := newLaboratory(t)
+	l.kinds = l.kinds[len(l.kinds)-1:] // without a sandbox nothing else stops the command
+	l.hidden = strings.NewReplacer("sort -o OUT/pwned", "cat", "sort -oOUT/pwned", "cat")
+	tried, found := l.search(44, 5000, time.Time{})
+	if len(found) == 0 {
+		t.Fatalf("%d commands did not find the hole", tried)
+	}
+	t.Logf("found after %d commands: %s", tried, found[0])
+}
+
+// TestTheGeneratorFindsAHoleInASandbox plants one in the sandbox: a folder outside is writable.
+func TestTheGeneratorFindsAHoleInASandbox(t *testing.T) {
+	l := newLaboratory(t)
+	l.kinds = l.kinds[:1]
+	l.open = true
+	tried, found := l.search(1, 5000, time.Time{})
+	if len(found) == 0 {
+		t.Fatalf("%d commands did not find the hole", tried)
+	}
+	t.Logf("found after %d commands: %s", tried, found[0])
+}
