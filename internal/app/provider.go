@@ -326,7 +326,9 @@ func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpo
 	defer p.mu.Unlock()
 	m := p.models[key]
 	if m == nil {
-		m = newAdapter(modelOptions(e, c, id))
+		o := modelOptions(e, c, id)
+		o.Scripted = p.script != nil
+		m = newAdapter(o)
 		p.models[key] = m
 	}
 	return m

@@ -42,7 +42,7 @@ func Classify(status int, header map[string][]string, body []byte, err error) *E
 	}
 	e.Hint = Hint(e.Kind)
 	if e.Message == "" {
-		e.Message = defaultMessage(status)
+		e.Message = DefaultMessage(status)
 	}
 	return e
 }
@@ -389,7 +389,8 @@ func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]")
 // shown is an error's text as clients get it.
 func shown(s string) string { return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD"), maxMessage) }
 
-func defaultMessage(status int) string {
+// DefaultMessage is the message of an answer with a status (0: unknown) and no words of its own.
+func DefaultMessage(status int) string {
 	if status == 0 {
 		return "the model's provider failed without a word"
 	}

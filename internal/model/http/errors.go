@@ -126,7 +126,19 @@ func (c *Call) refused(resp *http.Response) error {
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode < 400 {
 		e.Hint = c.notFoundHint()
 	}
+	if resp.StatusCode >= 500 && !c.Client.Options.Scripted {
+		e.Message = c.fault(e)
+	}
 	return e
+}
+
+// fault is the message of a server that failed: its own words rarely say which server and how.
+func (c *Call) fault(e *retry.Error) string {
+	s := fmt.Sprintf("HTTP %d from %s", e.Status, c.Client.Host)
+	if e.Message == retry.DefaultMessage(e.Status) {
+		return s
+	}
+	return s + ": " + e.Message
 }
 
 // notFoundHint is for an answer that says there is nothing, or says nothing.

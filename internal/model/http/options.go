@@ -35,6 +35,7 @@ type Options struct {
 	BaseURL    string
 	Model      string
 	Provider   string // name for the screen; "" = the host
+	Scripted   bool   // the endpoint is the scripted model, whose host means nothing to the user
 	Key        KeyFunc
 	KeyRefused KeyRefused // nil: KeyFunc is not called again for a refused key
 	KeyHeader  string     // header of the key; "" = Authorization with "Bearer"

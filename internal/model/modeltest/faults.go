@@ -49,6 +49,7 @@ type Fault struct {
 	Wait   time.Duration // the expected RetryAfter
 	Slack  time.Duration // by how much Wait may differ
 	Stream bool          // is meaningless for an answer that is not a stream
+	Says   string        // what the message begins with, "" for any
 	Stalls bool          // ends by its status, though the client has to stop waiting
 }
 
@@ -141,7 +142,10 @@ func statusFaults() []Fault {
 		{Name: "429", Serve: say(429, failure("slow down")), Kind: retry.RateLimit},
 		{Name: "429 Retry-After", Serve: say(429, failure("slow down"), "Retry-After", "9"), Kind: retry.RateLimit, Wait: 9 * time.Second},
 		{Name: "429 quota", Serve: say(429, `{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`), Kind: retry.Quota},
-		{Name: "500", Serve: say(500, failure("oops")), Kind: retry.Transient},
+		{
+			Name: "500", Serve: say(500, failure("oops")),
+			Kind: retry.Transient, Says: "HTTP 500 from 127.0.0.1:",
+		},
 		{Name: "500 Retry-After", Serve: say(500, `{}`, "Retry-After", "3"), Kind: retry.Transient, Wait: 3 * time.Second},
 		{Name: "529", Serve: say(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), Kind: retry.Overloaded},
 		{Name: "529 Retry-After", Serve: say(529, failure("busy"), "Retry-After", "2"), Kind: retry.Overloaded, Wait: 2 * time.Second},
@@ -209,6 +213,8 @@ func checkFault(t *testing.T, m agent.Model, f *Fault, noStream bool) {
 	case e.Kind != f.Kind || (e.RetryAfter-f.Wait).Abs() > f.Slack:
 		t.Errorf("%s: kind %s, retry after %v (%v); want %s, %v",
 			name, e.Kind, e.RetryAfter, e, f.Kind, f.Wait)
+	case !strings.HasPrefix(e.Message, f.Says):
+		t.Errorf("%s: the message %q does not begin with %q", name, e.Message, f.Says)
 	case e.Message == "" || e.Hint == "" || strings.Contains(e.Error(), "sk-secret") ||
 		strings.Contains(e.Error(), "<"):
 		t.Errorf("%s: bad words: %q hint %q", name, e.Message, e.Hint)

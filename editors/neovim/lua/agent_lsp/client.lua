@@ -289,6 +289,7 @@ end
 
 local function start(ws)
   local cmd, problem = config.command()
+  require('agent_lsp.program').set_missing(cmd == nil)
   if not cmd then
     return finish(ws, nil, problem)
   end

@@ -49,19 +49,46 @@ function M.set(opts)
   end
 end
 
-local function stored_path()
-  return vim.fn.stdpath('state') .. '/agent_lsp/defaults.json'
+local function state_path(name)
+  return vim.fn.stdpath('state') .. '/agent_lsp/' .. name
+end
+
+--- The text of one of the plugin's own files, "" if there is none.
+local function read(name)
+  local file = io.open(state_path(name), 'r')
+  local text = file and file:read('*a') or ''
+  if file then
+    file:close()
+  end
+  return text
+end
+
+--- Writes one of the plugin's own files as a whole.
+---@return string? problem
+local function write(name, text)
+  local path = state_path(name)
+  vim.fn.mkdir(vim.fs.dirname(path), 'p')
+  local file, problem = io.open(path .. '.new', 'w')
+  if not file then
+    return problem
+  end
+  file:write(text)
+  file:close()
+  local ok, err = vim.uv.fs_rename(path .. '.new', path)
+  return not ok and err or nil
+end
+
+--- Keeps where the program is.
+---@param path string
+---@return string? problem
+function M.store_program(path)
+  return write('program', path)
 end
 
 --- The defaults that the user chose in the pickers.
 ---@return table<string, any>
 function M.stored()
-  local file = io.open(stored_path(), 'r')
-  local text = file and file:read('*a') or ''
-  if file then
-    file:close()
-  end
-  local ok, value = pcall(vim.json.decode, text)
+  local ok, value = pcall(vim.json.decode, read('defaults.json'))
   return ok and type(value) == 'table' and value or {}
 end
 
@@ -69,16 +96,7 @@ end
 ---@param values table<string, any>
 ---@return string? problem
 function M.store(values)
-  local path = stored_path()
-  vim.fn.mkdir(vim.fs.dirname(path), 'p')
-  local file, problem = io.open(path .. '.new', 'w')
-  if not file then
-    return problem
-  end
-  file:write(vim.json.encode(values))
-  file:close()
-  local ok, err = vim.uv.fs_rename(path .. '.new', path)
-  return not ok and err or nil
+  return write('defaults.json', vim.json.encode(values))
 end
 
 --- The user's choices for new sessions, without what setup() sets.
@@ -99,7 +117,7 @@ function M.plugin_dir()
   return vim.fs.normalize(vim.uv.fs_realpath(dir) or dir)
 end
 
---- The daemon's command: from the settings, bundled, or on PATH.
+--- The daemon's command: from the settings, bundled, on PATH, or where the user located it.
 ---@return string[]? cmd
 ---@return string? problem what to do when there is none
 function M.command()
@@ -122,7 +140,11 @@ function M.command()
   if vim.fn.executable('agent-lsp') == 1 then
     return { 'agent-lsp' }
   end
-  return nil, 'agent-lsp is not on PATH; install it, or name it with require("agent_lsp").setup({ cmd = { "/path/to/agent-lsp" } })'
+  local located = read('program')
+  if located ~= '' and vim.fn.executable(located) == 1 then
+    return { located }
+  end
+  return nil, 'the program agent-lsp was not found next to the plugin or on PATH'
 end
 
 return M

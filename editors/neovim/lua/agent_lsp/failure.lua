@@ -1,29 +1,49 @@
---- Errors in the transcript: one line for all retries of a call, and what helps.
+--- Errors in the transcript: one line for all retries of a call, and the keys of what helps.
 local events = require('agent_lsp.events')
 local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- The first words of an error of a kind, and what the user can do.
-local helps = {
-  auth = { 'The provider does not accept the API key', ':AgentSetup enters another one' },
-  quota = { 'The account has no credit left', ':AgentModel chooses another model' },
-  rate_limit = { nil, 'c tries again, :AgentModel chooses another model' },
-  overloaded = { nil, 'c tries again, :AgentModel chooses another model' },
-  transient = { nil, 'c tries again' },
-  stream_idle = { nil, 'c tries again' },
+--- The first words of an error of a kind.
+local openings = {
+  auth = 'The API key is not valid',
+  quota = 'The account has no credit left',
 }
 
---- An error in words: what failed, and what helps.
+local key = { 'K', 'enter another API key' }
+local model = { 'M', 'choose another model (:AgentModel)' }
+local provider = { 'S', 'change the address or the provider (:AgentSetup)' }
+
+--- The keys of the transcript that help.
+local helps = {
+  auth = { key, model },
+  quota = { model },
+  rate_limit = { model },
+  overloaded = { model },
+  transient = { provider },
+  client = { model, provider },
+  content_filter = { model },
+}
+
+--- An error in words.
 ---@param err { kind?: string, message: string }
 ---@return string
 function M.text(err)
-  local help, message = helps[err.kind] or {}, err.message
+  local opening, message = openings[err.kind], err.message
   if err.kind == 'auth' then
     message = message:gsub('%s*%(check the API key.-%)', '') -- it names variables of a shell
+    if vim.startswith(message, 'getting the API key') or message:find('is not set', 1, true) then
+      opening = 'There is no API key'
+    end
   end
-  local text = help[1] and ('%s: %s'):format(help[1], message) or message
-  return help[2] and ('%s\n%s'):format(text, help[2]) or text
+  return opening and ('%s: %s'):format(opening, message) or message
+end
+
+--- The keys that help with an error, and what each does.
+---@param err { kind?: string }?
+---@return { [1]: string, [2]: string }[]
+function M.actions(err)
+  return err and helps[err.kind] or {}
 end
 
 local note ---@type agent_lsp.PanelItem? the line of the call that is tried again

@@ -1,8 +1,10 @@
 --- What is below the transcript: what waits for an answer, the changes, the queue, or how to begin.
 local changes = require('agent_lsp.changes')
 local config = require('agent_lsp.config')
+local failure = require('agent_lsp.failure')
 local permission = require('agent_lsp.permission')
 local policy = require('agent_lsp.policy')
+local program = require('agent_lsp.program')
 local render = require('agent_lsp.render')
 local setup = require('agent_lsp.setup')
 local transcript = require('agent_lsp.transcript')
@@ -55,6 +57,14 @@ local function add_changes(state, add, lines, marks)
   end
 end
 
+--- The keys that help with what went wrong.
+local function helps(state)
+  if program.is_missing() then
+    return program.actions
+  end
+  return state.status == 'idle' and failure.actions(state.failure) or {}
+end
+
 --- What waits below the transcript: the first permission or question, and the queue.
 ---@param state agent_lsp.PanelState
 function M.look(state)
@@ -93,6 +103,9 @@ function M.look(state)
   for _, q in ipairs(state.queue) do
     local words = render.line(render.prompt_text(q.prompt))
     add(('» %s  (%s)'):format(words, render.delivery(q.delivery)), 'AgentLspMeta')
+  end
+  for _, help in ipairs(helps(state)) do
+    add((' %s  %s'):format(help[1], help[2]), 'Normal', 2)
   end
   if state.status == 'idle' and (state.broken or #state.queue > 0) then
     local what = #state.queue > 0 and 'send the first of these now' or 'continue where it stopped'

@@ -40,7 +40,9 @@ function M.entry(m, current)
 end
 
 --- Gives fn the model of the session in use, nil if it cannot be known.
-local function current_of(ws, fn)
+---@param ws agent_lsp.Workspace
+---@param fn fun(ref: string?)
+function M.current(ws, fn)
   if not ws.session then
     return fn(nil)
   end
@@ -64,7 +66,7 @@ function M.pick(ws, prompt, fn, only)
     if #models == 0 then
       return log.tell('the provider lists no models', vim.log.levels.WARN)
     end
-    current_of(ws, function(current)
+    M.current(ws, function(current)
       vim.ui.select(models, {
         prompt = prompt,
         format_item = function(m)

@@ -10,6 +10,7 @@ local layout = require('agent_lsp.layout')
 local log = require('agent_lsp.log')
 local permission = require('agent_lsp.permission')
 local render = require('agent_lsp.render')
+local target = require('agent_lsp.target')
 local transcript = require('agent_lsp.transcript')
 
 local M = {}
@@ -145,20 +146,18 @@ local function go_to_document()
   end
 end
 
---- Opens the file under the cursor (path, path:line) in a window of its own kind.
+--- Opens the file under the cursor in a window of its own kind, an address in the browser.
 function M.go_to_file()
-  local word = vim.fn.expand('<cWORD>'):gsub('^[%(%[`\'"<@]+', ''):gsub('[%)%]`\'">,;.]+$', '')
-  local path, line = word:match('^(.-):(%d+)')
-  path = path or word
-  local root = client.root(vim.api.nvim_get_current_buf())
-  local full = vim.startswith(path, '/') and path or root .. '/' .. path
-  if vim.fn.filereadable(full) == 0 then
-    return log.tell(('there is no file %s'):format(path))
+  local found = target.under_cursor(client.root(vim.api.nvim_get_current_buf()))
+  if found.address then
+    return vim.ui.open(found.address)
+  elseif not found.file then
+    return log.tell(('there is no file %s'):format(found.name))
   end
   go_to_document()
-  vim.cmd.edit(vim.fn.fnameescape(full))
-  if line then
-    vim.api.nvim_win_set_cursor(0, { math.min(tonumber(line), vim.api.nvim_buf_line_count(0)), 0 })
+  vim.cmd.edit(vim.fn.fnameescape(found.file))
+  if found.line then
+    vim.api.nvim_win_set_cursor(0, { math.min(found.line, vim.api.nvim_buf_line_count(0)), 0 })
   end
 end
 
@@ -206,10 +205,40 @@ local function enter()
   end
 end
 
-local function map_keys(buf)
-  local function map(lhs, fn, desc)
+local function mapper(buf)
+  return function(lhs, fn, desc)
     vim.keymap.set('n', lhs, fn, { buffer = buf, nowait = true, desc = 'agent-lsp: ' .. desc })
   end
+end
+
+--- The keys that lead to a setting, which the lines below the transcript name when it helps.
+local function map_setting_keys(map)
+  map('S', function()
+    require('agent_lsp.setup').start()
+  end, 'choose a provider')
+  map('K', function()
+    require('agent_lsp.setup').change_key(client.workspace())
+  end, 'enter another API key')
+  map('M', function()
+    require('agent_lsp.commands').model({ args = '' })
+  end, 'choose a model')
+  map('L', function()
+    require('agent_lsp.program').locate()
+  end, 'locate the program')
+  map('O', function()
+    require('agent_lsp.program').download()
+  end, 'open the page to download the program')
+  map('D', function()
+    require('agent_lsp.demo').start()
+  end, 'start the demo')
+  map('P', function()
+    require('agent_lsp.policy').pick('')
+  end, 'choose what happens to edits')
+end
+
+local function map_keys(buf)
+  local map = mapper(buf)
+  map_setting_keys(map)
   map('q', M.close, 'hide the panel')
   map('i', M.focus_input, 'write a prompt')
   map('<C-c>', function()
@@ -235,15 +264,6 @@ local function map_keys(buf)
     local row = vim.api.nvim_win_get_cursor(0)[1] - 1
     require('agent_lsp.restore').undo_entry(transcript.at(row))
   end, 'undo the restore under the cursor')
-  map('S', function()
-    require('agent_lsp.setup').start()
-  end, 'choose a provider')
-  map('D', function()
-    require('agent_lsp.demo').start()
-  end, 'start the demo')
-  map('P', function()
-    require('agent_lsp.policy').pick('')
-  end, 'choose what happens to edits')
   map('<CR>', enter, 'send the marked choices, or go to the hunks of this edit')
   vim.b[buf].agent_lsp_mapped = true
 end
@@ -338,6 +358,7 @@ end)
 
 events.on('turn/started', function(p)
   if transcript.ours(p) then
+    state.failure = nil
     state.broken = true -- until it is completed: a crash tells no end
   end
 end)
@@ -345,6 +366,7 @@ end)
 events.on('turn/completed', function(p)
   if transcript.ours(p) then
     state.broken = p.turn.status ~= 'completed' or nil
+    state.failure = p.turn.status == 'failed' and p.turn.error or nil
     transcript.touch_footer()
   end
   local err = p.turn.status == 'failed' and p.turn.error
@@ -403,6 +425,7 @@ vim.api.nvim_create_autocmd({ 'WinResized', 'TabEnter' }, {
   callback = function()
     layout.keep_height()
     M.winbar()
+    transcript.rewrap()
     transcript.stay()
   end,
 })

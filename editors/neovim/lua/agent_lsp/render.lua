@@ -1,4 +1,6 @@
 --- How an item of the transcript looks: its lines, their highlights, what of it folds.
+local tables = require('agent_lsp.tables')
+
 local M = {}
 
 --- Longest tool output that is kept in the panel, in lines; the whole is in the transcript and its file.
@@ -138,20 +140,24 @@ local function verbatim(text)
 end
 
 --- Adds lines that are no Markdown, as a fenced block; of a sub-agent, behind whose line no fence counts, each alone.
+---@return integer how many lines come before them
 local function block(out, body, depth)
   if depth > 0 then
-    return vim.list_extend(out, vim.tbl_map(verbatim, body))
+    vim.list_extend(out, vim.tbl_map(verbatim, body))
+    return 0
   end
   local fence = M.fence(body)
   table.insert(out, fence)
   vim.list_extend(out, body)
   table.insert(out, fence)
+  return 1
 end
 
 ---@class agent_lsp.Look
 ---@field lines string[]
 ---@field group? string highlight of the first line
 ---@field icon? string highlight of the first line's icon alone
+---@field columns? integer the width that its tables are drawn for
 ---@field whole? boolean whether the highlight is for all lines
 ---@field marks? { [1]: integer, [2]: integer, [3]: integer, [4]: string }[] row, columns and highlight of parts
 ---@field output? { [1]: integer, [2]: integer } lines that a tool printed, one-based
@@ -176,7 +182,16 @@ function M.unclosed(lines)
   return open
 end
 
-local function message(item)
+--- The complete text of the model, with its tables drawn.
+local function with_tables(lines, item, columns)
+  local look = { columns = columns }
+  look.lines, look.marks = tables.draw(lines, columns - 2 * item.depth, function(out, body)
+    return block(out, body, item.depth)
+  end)
+  return look
+end
+
+local function message(item, columns)
   local d = item.data
   if d.type == 'userMessage' then
     local body, out = M.lines(item.text), {}
@@ -206,7 +221,7 @@ local function message(item)
   if d.status == 'aborted' then
     table.insert(out, '(aborted)')
   end
-  return { lines = out }
+  return item.done and tables.has(item.text) and with_tables(out, item, columns) or { lines = out }
 end
 
 local function reasoning(item)
@@ -348,9 +363,10 @@ local kinds = { userMessage = message, assistantMessage = message, reasoning = r
 
 --- The look of an item; of a sub-agent's item behind a line at its left.
 ---@param item agent_lsp.PanelItem
+---@param columns integer that a line may have
 ---@return agent_lsp.Look
-function M.item(item)
-  local look = (kinds[item.data.type] or notice)(item)
+function M.item(item, columns)
+  local look = (kinds[item.data.type] or notice)(item, columns)
   if item.depth > 0 then
     for i, l in ipairs(look.lines) do
       look.lines[i] = ('│ '):rep(item.depth) .. l
@@ -364,7 +380,7 @@ function M.is_plain(item)
   if item.data.type ~= 'assistantMessage' or item.depth > 0 or item.data.status then
     return false
   end
-  return not item.done or not (item.text:find('%s$') or M.unclosed(M.lines(item.text))) -- a complete text is mended at its end
+  return not item.done or not (item.text:find('%s$') or tables.has(item.text) or M.unclosed(M.lines(item.text)))
 end
 
 return M

@@ -13,6 +13,7 @@ local M = {}
 ---@class agent_lsp.Offer a provider in the list
 ---@field name string as model references begin with it
 ---@field title string
+---@field host? string a part of its host's name; absent: its name
 ---@field variable? string environment variable of its key; absent: it needs no key
 ---@field url? string address that the user may change; "": the user must give one
 ---@field optional? boolean whether the key may be left out
@@ -21,7 +22,7 @@ local M = {}
 local offers = {
   { name = 'openai', title = 'OpenAI', variable = 'OPENAI_API_KEY' },
   { name = 'anthropic', title = 'Anthropic', variable = 'ANTHROPIC_API_KEY' },
-  { name = 'gemini', title = 'Gemini', variable = 'GEMINI_API_KEY' },
+  { name = 'gemini', title = 'Gemini', variable = 'GEMINI_API_KEY', host = 'googleapis' },
   { name = 'openrouter', title = 'OpenRouter', variable = 'OPENROUTER_API_KEY' },
   { name = 'ollama', title = 'Ollama, on this machine', url = 'http://127.0.0.1:11434/v1' },
   {
@@ -44,13 +45,18 @@ local function done()
   transcript.touch_footer()
 end
 
---- Takes a model into use after its test call.
-local function use(o, ref, ws)
+--- Makes a test call to a model, and takes it into use if it is not in use already.
+---@param in_use? boolean
+local function use(o, ref, ws, in_use)
   log.tell(('testing %s …'):format(ref))
   client.request('agent/models', { test = ref }, function(err, res)
     local test = res and res.test
     if not err and test and test.ok then
       local took = test.latencyMs and (' in %d ms'):format(test.latencyMs) or ''
+      if in_use then
+        log.tell(('%s answered%s'):format(ref, took))
+        return done()
+      end
       local text = ('%s answered%s. It is now the model'):format(ref, took)
       defaults.make_default('model', ref, text, ws)
       return done()
@@ -106,7 +112,8 @@ function choose_model(o, ws)
 end
 
 --- Gives the key to the binary, which stores it.
-local function login(o, key, ws)
+---@param after fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace)
+local function login(o, key, ws, after)
   local cmd, problem = config.command()
   if not cmd then
     return log.tell(problem, vim.log.levels.ERROR)
@@ -119,7 +126,7 @@ local function login(o, key, ws)
         local instead = o.variable and ('\nset %s and start Neovim again'):format(o.variable) or ''
         return log.tell('the key was not stored: ' .. why .. instead, vim.log.levels.ERROR)
       end
-      choose_model(o, ws)
+      after(o, ws)
     end)
   end)
 end
@@ -136,7 +143,9 @@ end
 --- Asks for the key without showing it.
 ---@param o agent_lsp.Offer
 ---@param ws agent_lsp.Workspace
-function M.enter_key(o, ws)
+---@param after? fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace) absent: a model is chosen
+function M.enter_key(o, ws, after)
+  after = after or choose_model
   local from_environment = o.variable and (vim.env[o.variable] or '') ~= ''
   local aside = ' (not shown'
   if from_environment then
@@ -146,9 +155,9 @@ function M.enter_key(o, ws)
   end
   local key = M.ask_secretly(('Key for %s%s): '):format(o.title, aside))
   if key ~= '' then
-    return login(o, key, ws)
+    return login(o, key, ws, after)
   elseif from_environment or not o.variable then
-    return choose_model(o, ws)
+    return after(o, ws)
   end
   log.tell('no key was entered; nothing was changed')
 end
@@ -193,6 +202,34 @@ function M.start()
     if o then
       enter_address(o, ws)
     end
+  end)
+end
+
+--- The offer of the provider that a model reference or an address belongs to.
+local function offer_of(ref, url)
+  local host = url:match('^%w+://([^/:]+)') or url
+  for _, o in ipairs(offers) do
+    local known = o.url ~= '' and o.url and vim.startswith(url, o.url)
+    known = known or o.variable and host:find(o.host or o.name, 1, true)
+    if vim.startswith(ref, o.name .. '/') or known then
+      return o
+    end
+  end
+end
+
+--- Enters another key for the provider of the session's model, then tries it.
+---@param ws agent_lsp.Workspace
+function M.change_key(ws)
+  models.current(ws, function(ref)
+    client.request('agent/status', {}, function(err, res)
+      local o = not err and offer_of(ref or '', res.provider.baseUrl or '')
+      if not o then
+        return M.start()
+      end
+      M.enter_key(o, ws, function()
+        use(o, ref or res.provider.model, ws, true)
+      end)
+    end, { workspace = ws })
   end)
 end
 

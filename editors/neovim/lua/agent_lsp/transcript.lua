@@ -4,6 +4,7 @@
 require('agent_lsp.cards')
 local events = require('agent_lsp.events')
 local folds = require('agent_lsp.folds')
+local items = require('agent_lsp.items')
 local render = require('agent_lsp.render')
 
 local M = {}
@@ -13,29 +14,9 @@ local colours = vim.api.nvim_create_namespace('agent_lsp_panel')
 
 --- Milliseconds between two drawings while text streams.
 local frame = 16
---- Bytes of a running tool's output that are kept.
-local max_live = 8192
-
----@class agent_lsp.PanelItem
----@field id string
----@field data agent_lsp.Item as the daemon told it last
----@field text string
----@field parts string[] streamed pieces that are not in text yet
----@field output string live output of a tool
----@field depth integer of the sub-agent that it belongs to
----@field done boolean
----@field dirty boolean
----@field drawn? string the plain text that stands in the buffer
----@field mark? integer
----@field lines integer lines in the buffer
----@field fold? { [1]: integer, [2]: integer }
----@field folded? table<integer, boolean> the windows that its fold stands in
-
 --- What a long line that wraps is indented behind: a list's mark, a state, a key.
 local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·!i>]\|\d\+[.)]\)\s\+\|^ \S  ]]
 
-local items = {} ---@type agent_lsp.PanelItem[]
-local by_id = {} ---@type table<string, agent_lsp.PanelItem>
 local dirty = {} ---@type table<agent_lsp.PanelItem, boolean>
 local footer ---@type agent_lsp.PanelItem
 local timer = false
@@ -54,7 +35,7 @@ function M.buffer()
   vim.bo[M.buf].filetype = 'agent_lsp'
   vim.bo[M.buf].formatlistpat = list_item
   pcall(vim.treesitter.start, M.buf, 'markdown')
-  for _, item in ipairs(items) do
+  for _, item in ipairs(items.list) do
     item.mark, item.lines, item.drawn, item.folded = nil, 0, nil, nil
     dirty[item] = true
   end
@@ -79,6 +60,17 @@ function M.window()
   end
 end
 
+--- The columns that a line has in the narrowest window of the transcript.
+---@return integer
+function M.columns()
+  local least
+  for _, win in ipairs(M.windows()) do
+    local width = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
+    least = math.min(least or width, width)
+  end
+  return least or require('agent_lsp.config').options.panel.width - 1
+end
+
 local function set_lines(first, last, lines)
   vim.bo[M.buf].modifiable = true
   vim.api.nvim_buf_set_lines(M.buf, first, last, false, lines)
@@ -92,7 +84,7 @@ end
 --- The row where an item that is not drawn yet belongs: before the next drawn one.
 local function row_for(item)
   local found = false
-  for _, other in ipairs(items) do
+  for _, other in ipairs(items.list) do
     if other == item then
       found = true
     elseif found and other.mark then
@@ -134,7 +126,7 @@ end
 
 --- Draws an item as a whole.
 local function draw(item)
-  local look = item.look and item.look() or render.item(item)
+  local look = item.look and item.look() or render.item(item, M.columns())
   if item ~= footer then
     table.insert(look.lines, ('│ '):rep(item.depth))
   end
@@ -149,7 +141,7 @@ local function draw(item)
   end
   set_lines(row, row + item.lines, look.lines)
   item.mark = vim.api.nvim_buf_set_extmark(M.buf, marks, row, 0, { id = item.mark })
-  item.lines, item.fold = #look.lines, look.fold
+  item.lines, item.fold, item.columns = #look.lines, look.fold, look.columns
   item.drawn = render.is_plain(item) and item.text or nil
   colour(item, look, row)
 end
@@ -180,7 +172,7 @@ end
 --- Closes the folds of finished items.
 function M.fold()
   local windows = M.windows()
-  for _, item in ipairs(#windows > 0 and items or {}) do
+  for _, item in ipairs(#windows > 0 and items.list or {}) do
     if item.fold and item.mark then
       folds.fold(item, row_of(item), windows)
     end
@@ -189,7 +181,7 @@ end
 
 local function draw_all(todo)
   local settled = false
-  for _, item in ipairs(items) do
+  for _, item in ipairs(items.list) do
     if todo[item] then
       gather(item)
       if item.mark and item.drawn and render.is_plain(item) and vim.startswith(item.text, item.drawn) then
@@ -282,6 +274,16 @@ local function touch(item)
   end
 end
 
+--- Draws tables again that were drawn for another width.
+function M.rewrap()
+  local columns = M.columns()
+  for _, item in ipairs(items.list) do
+    if item.columns and item.columns ~= columns then
+      touch(item)
+    end
+  end
+end
+
 footer = { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
 
 --- Sets what stands below all items: a function that gives the look.
@@ -298,53 +300,29 @@ end
 
 --- Draws the calls again that wait for the user: which of them is asked about changed.
 events.on('pending', function()
-  for _, item in ipairs(items) do
+  for _, item in ipairs(items.list) do
     if item.data.type == 'toolCall' and not item.done then
       touch(item)
     end
   end
 end)
 
-local function new_item(id, data)
-  return { id = id, data = data, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
-end
-
---- Where a new item belongs: behind its sub-agent's other items, else at the end.
-local function insert(item)
-  local parent = item.data.parentItemId and by_id[item.data.parentItemId]
-  if not parent then
-    return table.insert(items, item)
-  end
-  item.depth = parent.depth + 1
-  local at = #items
-  for i, other in ipairs(items) do
-    if other == parent then
-      at = i
-      while items[at + 1] and items[at + 1].depth > parent.depth do
-        at = at + 1
-      end
-      break
-    end
-  end
-  table.insert(items, at + 1, item)
-end
-
 --- What a prompt begins with, for a list.
 ---@param id string the message's
 ---@return string?
 function M.prompt(id)
-  local item = by_id[id]
+  local item = items.by_id[id]
   return item and item.data.type == 'userMessage' and vim.fn.strcharpart(render.line(item.text), 0, 60) or nil
 end
 
 --- Whether nothing has been said yet.
 function M.is_empty()
-  return #items == 0
+  return #items.list == 0
 end
 
 --- What is told below an empty transcript goes with its first item.
 local function touch_first()
-  if #items == 1 then
+  if #items.list == 1 then
     touch(footer)
   end
 end
@@ -353,51 +331,25 @@ end
 ---@param data agent_lsp.Item
 ---@param done boolean
 function M.take(data, done)
-  local item = by_id[data.itemId]
-  if not item then
-    item = new_item(data.itemId, data)
-    by_id[data.itemId] = item
-    insert(item)
-    touch_first()
-  end
-  if data.label == data.name and item.data.label then
-    data.label = item.data.label -- a call that a crash cut off is told again without its label
-  end
-  item.data, item.done = data, done
-  if type(data.text) == 'string' and (done or #data.text > #item.text + #table.concat(item.parts)) then
-    item.text, item.parts = data.text, {}
-  end
-  touch(item)
+  touch(items.take(data, done))
+  touch_first()
 end
 
 ---@param id string
 ---@param kind string
 ---@param text string
 function M.delta(id, kind, text)
-  local item = by_id[id]
-  if not item then
-    return
+  local item = items.delta(id, kind, text)
+  if item then
+    touch(item)
   end
-  if kind == 'toolOutput' then
-    item.output = (item.output .. text):sub(-max_live)
-  elseif kind ~= 'toolInput' then
-    item.parts[#item.parts + 1] = text
-  end
-  touch(item)
 end
 
 --- Takes which of the user's messages are pinned.
 ---@param ids string[]
 function M.set_pinned(ids)
-  local now = {}
-  for _, id in ipairs(ids) do
-    now[id] = true
-  end
-  for _, item in ipairs(items) do
-    if (item.data.pinned or false) ~= (now[item.id] or false) then
-      item.data.pinned = now[item.id]
-      touch(item)
-    end
+  for _, item in ipairs(items.set_pinned(ids)) do
+    touch(item)
   end
 end
 
@@ -405,10 +357,12 @@ end
 ---@param text string
 ---@param level? 'info'|'warning'|'error'|'restore'
 ---@param restore? { checkpoint: string, workspace: agent_lsp.Workspace } how to undo the restore
-function M.note(text, level, restore)
-  local item = new_item('', { type = 'notice', level = level or 'info', restore = restore })
+---@param created? string its time; absent: now, at the end
+function M.note(text, level, restore, created)
+  local data = { type = 'notice', level = level or 'info', restore = restore, createdAt = created }
+  local item = items.new('', data)
   item.text, item.done = text, true
-  table.insert(items, item)
+  items.insert_note(item)
   touch_first()
   touch(item)
   return item
@@ -424,17 +378,15 @@ end
 
 --- What ran when the daemon died will not go on.
 function M.interrupt()
-  for _, item in ipairs(items) do
-    if not item.done and item.data.type == 'toolCall' then
-      item.data.status, item.done = 'cancelled', true
-      touch(item)
-    end
+  for _, item in ipairs(items.interrupt()) do
+    touch(item)
   end
 end
 
 --- Empties the transcript for another session.
 function M.clear()
-  items, by_id, dirty = {}, {}, {}
+  items.clear()
+  dirty = {}
   if M.buf and vim.api.nvim_buf_is_valid(M.buf) then
     vim.api.nvim_buf_clear_namespace(M.buf, -1, 0, -1)
     set_lines(0, -1, {})
@@ -448,7 +400,7 @@ end
 ---@return agent_lsp.PanelItem?
 function M.at(row)
   local found
-  for _, item in ipairs(items) do
+  for _, item in ipairs(items.list) do
     if item.mark and row_of(item) <= row then
       found = item
     end
@@ -462,16 +414,7 @@ function M.in_footer(row)
   return footer.mark ~= nil and row >= row_of(footer)
 end
 
---- An item and what it belongs to, from inside out.
----@param item agent_lsp.PanelItem?
----@param predicate fun(item: agent_lsp.PanelItem): boolean
----@return agent_lsp.PanelItem?
-function M.enclosing(item, predicate)
-  while item and not predicate(item) do
-    item = item.data.parentItemId and by_id[item.data.parentItemId] or nil
-  end
-  return item
-end
+M.enclosing = items.enclosing
 
 M.session = nil ---@type string?
 

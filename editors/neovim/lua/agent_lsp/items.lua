@@ -1,0 +1,186 @@
+--- The items of the transcript in their order, as the daemon sent them last.
+--- Other modules know what they look like.
+local M = {}
+
+--- Bytes of a running tool's output that are kept.
+local max_live = 8192
+
+---@class agent_lsp.PanelItem
+---@field id string
+---@field data agent_lsp.Item as the daemon sent it last
+---@field text string
+---@field parts string[] streamed pieces that are not in text yet
+---@field output string live output of a tool
+---@field depth integer of the sub-agent that it belongs to
+---@field done boolean
+---@field dirty boolean
+---@field drawn? string the plain text that is in the buffer
+---@field columns? integer the width of the window that its tables were drawn for
+---@field mark? integer
+---@field lines integer lines in the buffer
+---@field fold? { [1]: integer, [2]: integer }
+---@field folded? table<integer, boolean> the windows that have its fold
+
+M.list = {} ---@type agent_lsp.PanelItem[]
+M.by_id = {} ---@type table<string, agent_lsp.PanelItem>
+
+---@param id string
+---@param data agent_lsp.Item
+---@return agent_lsp.PanelItem
+function M.new(id, data)
+  local item = { id = id, data = data, text = '', parts = {}, output = '' }
+  item.depth, item.done, item.lines = 0, false, 0
+  return item
+end
+
+function M.clear()
+  M.list, M.by_id = {}, {}
+end
+
+--- A time of the wire that compares as text: its fraction has as many digits as any.
+local function moment(iso)
+  local second, fraction = (iso or ''):match('^([%d%-]+T[%d:]+)%.?(%d*)')
+  return second and second .. (fraction .. '000000000'):sub(1, 9) or ''
+end
+
+--- Whether an item began after another.
+local function is_later(item, other)
+  return moment(item.data.createdAt) > moment(other.data.createdAt)
+end
+
+--- Puts a call before those that the model made after it: a session that is loaded has parallel
+--- calls in the order in which they ended.
+local function before_later_calls(item, at)
+  for i = at, 1, -1 do
+    local other = M.list[i]
+    if other.depth < item.depth then
+      break
+    elseif other.depth == item.depth then
+      if other.data.type ~= 'toolCall' or not is_later(other, item) then
+        break
+      end
+      at = i - 1
+    end
+  end
+  return at
+end
+
+--- Puts a new item where it belongs: behind its sub-agent's other items, else at the end.
+---@param item agent_lsp.PanelItem
+function M.insert(item)
+  local parent = item.data.parentItemId and M.by_id[item.data.parentItemId]
+  local at = #M.list
+  item.depth = parent and parent.depth + 1 or 0
+  for i, other in ipairs(parent and M.list or {}) do
+    if other == parent then
+      at = i
+      while M.list[at + 1] and M.list[at + 1].depth > parent.depth do
+        at = at + 1
+      end
+      break
+    end
+  end
+  if item.data.type == 'toolCall' then
+    at = before_later_calls(item, at)
+  end
+  table.insert(M.list, at + 1, item)
+end
+
+--- Puts a note of the client's own at its time, else at the end.
+---@param item agent_lsp.PanelItem
+function M.insert_note(item)
+  local at = #M.list
+  for i = #M.list, item.data.createdAt and 1 or #M.list + 1, -1 do
+    local other = M.list[i]
+    if other.depth == 0 and other.data.createdAt then
+      if not is_later(other, item) then
+        break
+      end
+      at = i - 1
+    end
+  end
+  table.insert(M.list, at + 1, item)
+end
+
+--- Takes an item as the daemon sends it.
+---@param data agent_lsp.Item
+---@param done boolean
+---@return agent_lsp.PanelItem
+function M.take(data, done)
+  local item = M.by_id[data.itemId]
+  if not item then
+    item = M.new(data.itemId, data)
+    M.by_id[data.itemId] = item
+    M.insert(item)
+  end
+  if data.label == data.name and item.data.label then
+    data.label = item.data.label -- a call that a crash cut off comes again without its label
+  end
+  item.data, item.done = data, done
+  local have = #item.text + #table.concat(item.parts)
+  if type(data.text) == 'string' and (done or #data.text > have) then
+    item.text, item.parts = data.text, {}
+  end
+  return item
+end
+
+--- Takes a streamed piece of an item.
+---@param id string
+---@param kind string
+---@param text string
+---@return agent_lsp.PanelItem?
+function M.delta(id, kind, text)
+  local item = M.by_id[id]
+  if not item then
+    return nil
+  end
+  if kind == 'toolOutput' then
+    item.output = (item.output .. text):sub(-max_live)
+  elseif kind ~= 'toolInput' then
+    item.parts[#item.parts + 1] = text
+  end
+  return item
+end
+
+--- Takes which of the user's messages are pinned; gives those that changed.
+---@param ids string[]
+---@return agent_lsp.PanelItem[]
+function M.set_pinned(ids)
+  local now, changed = {}, {}
+  for _, id in ipairs(ids) do
+    now[id] = true
+  end
+  for _, item in ipairs(M.list) do
+    if (item.data.pinned or false) ~= (now[item.id] or false) then
+      item.data.pinned = now[item.id]
+      table.insert(changed, item)
+    end
+  end
+  return changed
+end
+
+--- Ends what ran when the daemon died; gives these calls.
+---@return agent_lsp.PanelItem[]
+function M.interrupt()
+  local changed = {}
+  for _, item in ipairs(M.list) do
+    if not item.done and item.data.type == 'toolCall' then
+      item.data.status, item.done = 'cancelled', true
+      table.insert(changed, item)
+    end
+  end
+  return changed
+end
+
+--- An item and what it belongs to, from inside out.
+---@param item agent_lsp.PanelItem?
+---@param predicate fun(item: agent_lsp.PanelItem): boolean
+---@return agent_lsp.PanelItem?
+function M.enclosing(item, predicate)
+  while item and not predicate(item) do
+    item = item.data.parentItemId and M.by_id[item.data.parentItemId] or nil
+  end
+  return item
+end
+
+return M

@@ -1,0 +1,71 @@
+--- What the user can do when the program was not found: name its file, or open the page to
+--- download it.
+local config = require('agent_lsp.config')
+local log = require('agent_lsp.log')
+
+local M = {}
+
+M.page = 'https://github.com/agent-lsp/agent-lsp/releases'
+
+--- The keys of the transcript that help.
+M.actions = {
+  { 'L', 'locate the program on this machine' },
+  { 'O', 'open the page to download it' },
+}
+
+local missing = false
+
+--- Whether the last start found no program.
+function M.is_missing()
+  return missing
+end
+
+--- Notes whether the program was found.
+---@param value boolean
+function M.set_missing(value)
+  if value ~= missing then
+    missing = value
+    require('agent_lsp.transcript').touch_footer()
+  end
+end
+
+--- Takes a file into use, if it is the program.
+local function try(path)
+  path = vim.fn.expand(path)
+  if vim.fn.executable(path) == 0 then
+    return log.tell(path .. ' is not a program that can be run', vim.log.levels.WARN)
+  end
+  vim.system({ path, 'version' }, { text = true }, function(ended)
+    vim.schedule(function()
+      if ended.code ~= 0 or not (ended.stdout or ''):find('agent-lsp', 1, true) then
+        return log.tell(path .. ' is not agent-lsp', vim.log.levels.WARN)
+      end
+      local problem = config.store_program(path)
+      if problem then
+        return log.tell('the path was not saved: ' .. problem, vim.log.levels.WARN)
+      end
+      M.set_missing(false)
+      log.tell(('%s is used from now on'):format(vim.trim(ended.stdout)))
+    end)
+  end)
+end
+
+--- Asks where the program is.
+function M.locate()
+  vim.ui.input({ prompt = 'Path of agent-lsp: ', completion = 'file' }, function(path)
+    path = vim.trim(path or '')
+    if path ~= '' then
+      try(path)
+    end
+  end)
+end
+
+--- Opens the page to download it.
+function M.download()
+  local _, problem = vim.ui.open(M.page)
+  if problem then
+    log.tell(('open %s in a browser'):format(M.page))
+  end
+end
+
+return M
