@@ -26,9 +26,12 @@ type ModelInfo struct {
 	Name          string // as the provider shows it
 	Provider      string // host or name, for the screen
 	ContextWindow int    // tokens
-	MaxOutput     int    // tokens
+	MaxOutput     int    // tokens; 0 if it is not known
 	Vision        *bool
 	Tools         *bool
+	Thinking      []string       // levels that the model accepts; nil if they are not known
+	Price         *message.Costs // as the provider lists it, in US dollars per million tokens
+	Reported      bool           // the provider said some of this itself
 }
 
 // Request is one model call. The model must not change it or keep it.

@@ -97,22 +97,28 @@ func (p *providers) listOne(
 
 // listedModel joins what the settings say of a model with what the server and the catalogue say.
 func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.Model {
-	known := catalog.Lookup(m.ID)
+	known := catalog.Endpoint{
+		Provider: catalogName(e), Host: hostOf(e.BaseURL), Local: unpriced(e),
+	}.Lookup(m.ID)
 	w := wire.Model{
-		ID: m.ID, Provider: e.Name, Name: m.Name,
+		ID: m.ID, Provider: e.Name, Name: firstOf(m.Name, known.Name),
 		ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput,
-		Vision: m.Vision, Tools: m.Tools, Source: "server",
+		Vision: m.Vision, Tools: m.Tools, Thinking: m.Thinking, Source: "server",
 	}
-	if known.Found && m.ContextWindow == known.Window {
+	if known.Found && !m.Reported {
 		w.Source = "catalog"
 	}
 	if n := windowOf(c, e.ID, m.ID); n > 0 {
 		w.ContextWindow, w.Source = n, "settings"
 	}
 	price, set := prices(c, e.ID, m.ID)[m.ID]
-	if set {
+	switch {
+	case set:
 		w.Source = "settings"
-	} else if !unpriced(e) {
+	case unpriced(e):
+	case m.Price != nil:
+		price = catalog.Price(*m.Price)
+	default:
 		price = known.Price
 	}
 	if price != (catalog.Price{}) {
@@ -122,6 +128,22 @@ func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.M
 		}
 	}
 	return w
+}
+
+// catalogName is the catalogue's name of a built-in provider, whatever its base URL; "" for others.
+func catalogName(e *config.Endpoint) string {
+	if config.Hosted(e.ID) {
+		return e.ID
+	}
+	return ""
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // unpriced reports whether the prices of the catalogue do not apply to a provider: it is a local

@@ -54,6 +54,7 @@ func newProviders(resolver *config.Resolver, scriptFile string) (*providers, err
 		embedders: map[string]*openai.Model{},
 		endpoints: map[string]*config.Endpoint{},
 	}
+	go catalog.Load() // the first prompt needs it
 	if scriptFile == "" {
 		return p, nil
 	}
@@ -354,7 +355,7 @@ func modelOptions(e *config.Endpoint, c *config.Config, id string) openai.Option
 				c,
 				e.ID,
 				id,
-			), Prices: prices(c, e.ID, id), Unpriced: unpriced(e),
+			), Prices: prices(c, e.ID, id), Unpriced: unpriced(e), Catalog: catalogName(e),
 			DeferLoading: p.DeferLoading, NoStream: p.Stream != nil && !*p.Stream,
 			IdleTimeout: time.Duration(p.IdleTimeoutMs) * time.Millisecond,
 			Headers:     p.Headers, Query: p.Query,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,14 @@ type endpoint struct {
 	mu     sync.Mutex
 	status int // of the answers to requests for a reply; 0: 200
 	seen   []string
+	list   string // "": modelList
+}
+
+// lists sets the answer to requests for the models.
+func (e *endpoint) lists(answer string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = answer
 }
 
 const (
@@ -59,7 +68,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case r.Method == http.MethodGet:
-		fmt.Fprint(w, modelList)
+		fmt.Fprint(w, firstOf(e.list, modelList))
 	case e.status != 0:
 		w.WriteHeader(e.status)
 		fmt.Fprint(w, `{"error":{"message":"not now"}}`)
@@ -224,5 +233,53 @@ func TestLocalServersHaveNoListPrice(t *testing.T) {
 		if (m.Cost != nil) != priced || unpriced(at) == priced {
 			t.Errorf("%+v: %+v", at, m.Cost)
 		}
+	}
+}
+
+// The list says where its figures come from: the server's own win over the catalogue, settings win
+// over both. Cost has the tiers of the cache, and is absent where the price is unknown.
+func TestModelFacts(t *testing.T) {
+	hosted, router, mine := newEndpoint(t), newEndpoint(t), newEndpoint(t)
+	hosted.lists(`{"data":[{"id":"gpt-5.6-sol"},{"id":"gpt-4.1"},{"id":"gpt-5.6-of-acme"},{"id":"unheard-of"},
+		{"id":"text-embedding-3-large"},{"id":"gpt-image-1"},{"id":"whisper-1"}]}`)
+	router.lists(`{"data":[{"id":"anthropic/claude-sonnet-4.5","name":"Sonnet","context_length":123456,
+		"architecture":{"input_modalities":["text","image"]},"supported_parameters":["tools"],
+		"pricing":{"prompt":"0.000004","completion":"0.00002","input_cache_read":"0.0000004","input_cache_write":"0.000005"},
+		"top_provider":{"max_completion_tokens":64000}},{"id":"free","pricing":{"prompt":"0","completion":"0"}}]}`)
+	mine.lists(`{"data":[{"id":"gpt-4.1","max_model_len":8192},{"id":"gpt-4.1-tuned"}]}`)
+	p := testProviders(t, "OPENAI_API_KEY=k", "OPENROUTER_API_KEY=k")
+	c := &config.Config{
+		Model: "openai/gpt-5.6-sol",
+		Providers: map[string]config.Provider{
+			"openai": {BaseURL: hosted.URL + "/v1"}, "openrouter": {BaseURL: router.URL + "/v1"},
+			"mine": {BaseURL: mine.URL + "/v1"},
+		},
+		Prices: map[string]config.Price{"mine/gpt-4.1-tuned": {Input: 1, Output: 2}},
+	}
+	list, err := p.list(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range list {
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(b))
+	}
+	want := []string{
+		`{"id":"gpt-4.1","provider":"openai","name":"GPT-4.1","contextWindow":1047576,"vision":true,"cost":{"input":2,"output":8,"cacheRead":0.5},"source":"catalog"}`,
+		`{"id":"gpt-5.6-of-acme","provider":"openai","contextWindow":400000,"vision":true,"thinking":["minimal","low","medium","high"],"source":"catalog"}`,
+		`{"id":"gpt-5.6-sol","provider":"openai","name":"GPT-5.6 Sol","contextWindow":1050000,"vision":true,"thinking":["off","low","medium","high","xhigh"],"cost":{"input":5,"output":30,"cacheRead":0.5,"cacheWrite":6.25},"source":"catalog"}`,
+		`{"id":"mine/gpt-4.1","provider":"mine","name":"GPT-4.1","contextWindow":8192,"vision":true,"source":"server"}`,
+		`{"id":"mine/gpt-4.1-tuned","provider":"mine","cost":{"input":1,"output":2},"source":"settings"}`,
+		`{"id":"openrouter/anthropic/claude-sonnet-4.5","provider":"openrouter","name":"Sonnet","contextWindow":123456,"maxOutput":64000,"vision":true,"tools":true,"thinking":["low","medium","high"],"cost":{"input":4,"output":20,"cacheRead":0.4,"cacheWrite":5},"source":"server"}`,
+		`{"id":"openrouter/free","provider":"openrouter","source":"server"}`,
+		`{"id":"unheard-of","provider":"openai","source":"server"}`,
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

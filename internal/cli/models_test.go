@@ -35,7 +35,7 @@ func TestModels(t *testing.T) {
 		rows = append(rows, strings.Join(strings.Fields(line), " "))
 	}
 	if code != exitOK || len(rows) != 3 || rows[2] != "* new-1 32k - 1.5 / 3 -" ||
-		!strings.HasPrefix(rows[1], "gpt-5.1 400k 128k - tools, images") {
+		!strings.HasPrefix(rows[1], "gpt-5.1 400k - - images, thinking GPT-5.1") {
 		t.Errorf("exit code %d\n%s%s%q", code, out, errs, rows)
 	}
 	out, _, code = play(t, env, "models", "--json")

@@ -34,12 +34,18 @@ func (c *call) encode() ([]byte, error) {
 	return append(c.messages(c.system(b)), '}'), nil
 }
 
+// beforeThinking is the longest reply of the models that do not think, tokens.
+const beforeThinking = 4096
+
 // head appends what comes before the prompt: the limit, thinking and sampling.
 func (c *call) head(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	derived := modelhttp.DerivedOutput
 	if level != "" && level != "off" {
 		derived += c.budget(derived)
+	}
+	if g, _ := generationOf(c.Model); g.major == 3 && g.minor < 7 {
+		derived = beforeThinking // the catalogue no longer has these models
 	}
 	limit := c.OutputLimit(derived)
 	b = modelhttp.AppendInt(b, "max_tokens", limit)

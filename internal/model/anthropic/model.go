@@ -47,7 +47,7 @@ func takesBearer(host string) bool {
 }
 
 // Info says what the configured model can do.
-func (m *Model) Info() agent.ModelInfo { return m.Client.Info(m.Options.Model) }
+func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
 // maxPauses bounds how often a reply that the service paused is sent back.
 const maxPauses = 8
@@ -156,7 +156,7 @@ type wireModel struct {
 	} `json:"capabilities"`
 }
 
-// Models lists the endpoint's models, with what it says of them and the table knows.
+// Models lists the endpoint's models, with what it and the catalogue say of them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{Call: h}
@@ -181,12 +181,12 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	})
 }
 
-// listed joins what the endpoint says of a model with what the table knows.
+// listed joins what the endpoint says of a model with what the catalogue knows.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
-	i := m.Client.Info(w.ID)
+	i := m.info(w.ID)
 	i.Name = w.Name
 	if n, ok := modelhttp.Integer(w.MaxInput); ok && n > 0 && m.Options.ContextWindow == 0 {
-		i.ContextWindow = n
+		i.ContextWindow, i.Reported = n, true
 	}
 	if n, ok := modelhttp.Integer(w.MaxTokens); ok && n > 0 && m.Options.MaxOutput == 0 {
 		i.MaxOutput = n

@@ -72,7 +72,7 @@ func TestThinkingAndSampling(t *testing.T) {
 		{"claude-mythos-preview", agent.Thinking{Level: "low"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`}, 0},
 		{"claude-opus-4-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": ""}, 0},
 		{"claude-opus-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"disabled"}`}, 0},
-		{"claude-3-5-haiku-latest", agent.Thinking{Level: "high"}, warm, "", map[string]string{"thinking": "", "max_tokens": "8192", "temperature": "0.5", "top_p": "0.9", "top_k": "40"}, 1},
+		{"claude-3-5-haiku-latest", agent.Thinking{Level: "high"}, warm, "", map[string]string{"thinking": "", "max_tokens": "4096", "temperature": "0.5", "top_p": "0.9", "top_k": "40"}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{}, warm, "", map[string]string{"temperature": "0.5", "top_p": "", "top_k": "40"}, 1},
 		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(0.)}, "", map[string]string{"temperature": "0", "top_p": ""}, 0},
 		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(1.5)}, "",

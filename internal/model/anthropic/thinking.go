@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
@@ -46,6 +49,16 @@ func generationOf(model string) (g generation, known bool) {
 
 func (g generation) atLeast(major, minor int) bool {
 	return g.major > major || g.major == major && g.minor >= minor
+}
+
+// info says what a model of the endpoint can do.
+func (m *Model) info(id string) agent.ModelInfo {
+	i := m.Client.Info(id)
+	if g, _ := generationOf(id); g.major == 3 && g.minor < 7 {
+		i.Thinking = nil
+	}
+	i.Thinking = modelhttp.WithOff(i.Thinking)
+	return i
 }
 
 // thinks is the form in which one request asks for thinking.

@@ -1,99 +1,201 @@
-// Package catalog is the built-in table of models: windows, limits, abilities and prices.
+// Package catalog knows the models of many providers: windows, abilities, levels of thinking and
+// prices. Its data is that of the module charm.land/catwalk, or a newer copy of it (see Read).
 // Start at Lookup.
 package catalog
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 
-// Model is what the built-in table says of a family of models.
+	"charm.land/catwalk/pkg/catwalk"
+	"charm.land/catwalk/pkg/embedded"
+)
+
+// Model is what the catalogue says of a model. The catalogue does not say whether a model calls
+// tools, and how long its replies can be.
 type Model struct {
-	Window    int // tokens
-	MaxOutput int
-	Price     Price
-	Effort    bool // takes reasoning_effort, and no sampling parameters
-	Blind     bool // cannot see images
-	NoTools   bool
-	Found     bool
+	Name   string
+	Window int // tokens
+	Reply  int // tokens: a limit on a reply that the model accepts, not the largest one
+	Price  Price
+	Vision bool
+	// Levels are the levels of thinking that the model accepts, in the words of the setting
+	// thinking; nil if the model does not think.
+	Levels []string
+	Found  bool
+	// Loose reports that only the beginning of the name is known. The price is then unknown.
+	Loose bool
 }
 
-// HasVision reports whether the model sees images; nil where that is not known.
-func (k Model) HasVision() *bool {
-	if !k.Found {
+// HasVision reports whether the model sees images, nil if that is not known.
+func (m *Model) HasVision() *bool {
+	if !m.Found {
 		return nil
 	}
-	v := !k.Blind
+	v := m.Vision
 	return &v
 }
 
-// HasTools reports whether the model calls tools; nil where that is not known.
-func (k Model) HasTools() *bool {
-	if !k.Found {
-		return nil
+// Lookup finds a model of a provider by the catalogue's name of the provider, "" if that is not
+// known. A model that the provider's list lacks is looked up among those of all providers.
+func Lookup(provider, id string) Model { return get().lookup(provider, id) }
+
+// Endpoint is where a model runs.
+type Endpoint struct {
+	Provider string // the catalogue's name of the provider; "" = by the host
+	Host     string
+	Local    bool // a server on this machine
+}
+
+// Lookup finds a model of the endpoint. A local server calls its models what it likes, so that
+// there the beginning of a name says nothing.
+func (e Endpoint) Lookup(id string) Model {
+	if e.Provider == "" {
+		e.Provider = ProviderAt(e.Host)
 	}
-	v := !k.NoTools
-	return &v
+	m := Lookup(e.Provider, id)
+	if m.Loose && e.Local {
+		return Model{}
+	}
+	return m
 }
 
-// models is keyed by the beginning of a model's name, without its vendor; the longest
-// beginning that fits wins. Prices are US dollars per million tokens, as published; they
-// only serve to estimate (Usage.CostEstimated) and can be overridden by the setting prices.
-var models = map[string]Model{
-	"gpt-3.5-turbo": {Window: 16385, MaxOutput: 4096, Price: Price{Input: .5, Output: 1.5}, Blind: true},
-	"gpt-4":         {Window: 8192, MaxOutput: 8192, Price: Price{Input: 30, Output: 60}, Blind: true},
-	"gpt-4-turbo":   {Window: 128000, MaxOutput: 4096, Price: Price{Input: 10, Output: 30}},
-	"gpt-4o":        {Window: 128000, MaxOutput: 16384, Price: Price{Input: 2.5, Output: 10, CacheRead: 1.25}},
-	"gpt-4o-mini":   {Window: 128000, MaxOutput: 16384, Price: Price{Input: .15, Output: .6, CacheRead: .075}},
-	"gpt-4.1":       {Window: 1047576, MaxOutput: 32768, Price: Price{Input: 2, Output: 8, CacheRead: .5}},
-	"gpt-4.1-mini":  {Window: 1047576, MaxOutput: 32768, Price: Price{Input: .4, Output: 1.6, CacheRead: .1}},
-	"gpt-4.1-nano":  {Window: 1047576, MaxOutput: 32768, Price: Price{Input: .1, Output: .4, CacheRead: .025}},
-	"o1":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 15, Output: 60, CacheRead: 7.5}, Effort: true},
-	"o3":            {Window: 200000, MaxOutput: 100000, Price: Price{Input: 2, Output: 8, CacheRead: .5}, Effort: true},
-	"o3-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .55}, Effort: true, Blind: true},
-	"o4-mini":       {Window: 200000, MaxOutput: 100000, Price: Price{Input: 1.1, Output: 4.4, CacheRead: .275}, Effort: true},
-	"gpt-5":         {Window: 400000, MaxOutput: 128000, Price: Price{Input: 1.25, Output: 10, CacheRead: .125}, Effort: true},
-	"gpt-5-mini":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .25, Output: 2, CacheRead: .025}, Effort: true},
-	"gpt-5-nano":    {Window: 400000, MaxOutput: 128000, Price: Price{Input: .05, Output: .4, CacheRead: .005}, Effort: true},
-	"gpt-6":         {Window: 400000, MaxOutput: 128000, Effort: true},
-	"gpt-oss":       {Window: 131072, MaxOutput: 32768, Blind: true},
-
-	"claude":            {Window: 200000, MaxOutput: 32000, Price: Price{Input: 3, Output: 15, CacheRead: .3, CacheWrite: 3.75}},
-	"claude-3":          {Window: 200000, MaxOutput: 4096, Price: Price{Input: 3, Output: 15, CacheRead: .3, CacheWrite: 3.75}},
-	"claude-3-5":        {Window: 200000, MaxOutput: 8192, Price: Price{Input: 3, Output: 15, CacheRead: .3, CacheWrite: 3.75}},
-	"claude-3-5-haiku":  {Window: 200000, MaxOutput: 8192, Price: Price{Input: .8, Output: 4, CacheRead: .08, CacheWrite: 1}},
-	"claude-opus-4":     {Window: 200000, MaxOutput: 32000, Price: Price{Input: 15, Output: 75, CacheRead: 1.5, CacheWrite: 18.75}},
-	"claude-opus-4-5":   {Window: 200000, MaxOutput: 64000, Price: Price{Input: 5, Output: 25, CacheRead: .5, CacheWrite: 6.25}},
-	"claude-sonnet-4":   {Window: 200000, MaxOutput: 64000, Price: Price{Input: 3, Output: 15, CacheRead: .3, CacheWrite: 3.75}},
-	"claude-haiku-4":    {Window: 200000, MaxOutput: 64000, Price: Price{Input: 1, Output: 5, CacheRead: .1, CacheWrite: 1.25}},
-	"gemini":            {Window: 1048576, MaxOutput: 65536, Price: Price{Input: 1.25, Output: 10, CacheRead: .31}},
-	"gemini-2.0-flash":  {Window: 1048576, MaxOutput: 8192, Price: Price{Input: .1, Output: .4, CacheRead: .025}},
-	"gemini-2.5-flash":  {Window: 1048576, MaxOutput: 65536, Price: Price{Input: .3, Output: 2.5, CacheRead: .075}},
-	"gemini-2.5-pro":    {Window: 1048576, MaxOutput: 65536, Price: Price{Input: 1.25, Output: 10, CacheRead: .31}},
-	"deepseek":          {Window: 131072, MaxOutput: 8192, Price: Price{Input: .28, Output: .42, CacheRead: .028}, Blind: true},
-	"deepseek-reasoner": {Window: 131072, MaxOutput: 65536, Price: Price{Input: .28, Output: .42, CacheRead: .028}, Blind: true},
-	"mistral-large":     {Window: 131072, Price: Price{Input: 2, Output: 6}},
-	"mistral-small":     {Window: 131072, Price: Price{Input: .1, Output: .3}},
-	"codestral":         {Window: 262144, Price: Price{Input: .3, Output: .9}, Blind: true},
-	"devstral":          {Window: 131072, Price: Price{Input: .1, Output: .3}, Blind: true},
-	"grok-4":            {Window: 256000, Price: Price{Input: 3, Output: 15, CacheRead: .75}},
-	"kimi-k2":           {Window: 262144, Price: Price{Input: .6, Output: 2.5, CacheRead: .15}, Blind: true},
-	"glm-4":             {Window: 131072, Price: Price{Input: .6, Output: 2.2, CacheRead: .11}, Blind: true},
+// ProviderAt returns the catalogue's name of the provider at a host, "" if there is none.
+func ProviderAt(host string) string {
+	if strings.HasSuffix(host, ".openai.azure.com") {
+		return string(catwalk.InferenceProviderAzure)
+	}
+	return get().hosts[host]
 }
 
-// BaseName is a model's name in lower case without its vendor ("openai/gpt-4.1" → "gpt-4.1").
-func BaseName(model string) string {
-	model = strings.ToLower(model)
-	return model[strings.LastIndexByte(model, '/')+1:]
+// current is the catalogue in use, nil until the first lookup.
+var current atomic.Pointer[index]
+
+// builtin parses the data in the binary, which takes some milliseconds.
+var builtin = sync.OnceValue(func() *index { return newIndex(embedded.GetAll()) })
+
+// Load parses the data in the binary, so that the first Lookup does not have to.
+func Load() { get() }
+
+func get() *index {
+	if x := current.Load(); x != nil {
+		return x
+	}
+	current.CompareAndSwap(nil, builtin())
+	return current.Load()
 }
 
-// Lookup finds the family of a model.
-func Lookup(model string) Model {
-	name := BaseName(model)
-	for n := len(name); n > 0; n-- {
-		if n < len(name) && !strings.ContainsRune("-.:@", rune(name[n])) {
-			continue // "o1" is no beginning of "o10"
+// index finds models. It does not change.
+type index struct {
+	providers map[string]map[string]*Model // by provider, then by id and by plain name
+	all       map[string]*Model            // by plain name
+	hosts     map[string]string            // providers by the host of their endpoint
+}
+
+// vendors are the providers whose data is taken first for a model of an unknown provider: those
+// that make the models, then the resellers with the most models.
+var vendors = []string{
+	"anthropic", "openai", "gemini", "xai", "deepseek", "moonshot", "zai", "minimax",
+	"alibaba-singapore", "openrouter", "vercel",
+}
+
+// vendorHosts are hosts of providers whose endpoint the data gives as a variable.
+var vendorHosts = map[string]string{
+	"api.anthropic.com": "anthropic", "api.openai.com": "openai",
+	"generativelanguage.googleapis.com": "gemini",
+}
+
+func newIndex(list []catwalk.Provider) *index {
+	x := &index{
+		providers: map[string]map[string]*Model{}, all: map[string]*Model{},
+		hosts: maps.Clone(vendorHosts),
+	}
+	rank := func(p catwalk.Provider) int {
+		if i := slices.Index(vendors, string(p.ID)); i >= 0 {
+			return i
 		}
-		if k, ok := models[name[:n]]; ok {
-			k.Found = true
-			return k
+		return len(vendors)
+	}
+	slices.SortStableFunc(list, func(a, b catwalk.Provider) int { return rank(a) - rank(b) })
+	for i := range list {
+		x.add(&list[i])
+	}
+	return x
+}
+
+// add adds a provider. What is there already stays.
+func (x *index) add(p *catwalk.Provider) {
+	models := make(map[string]*Model, 2*len(p.Models))
+	for i := range p.Models {
+		m := modelOf(&p.Models[i])
+		for _, name := range []string{strings.ToLower(p.Models[i].ID), plainName(p.Models[i].ID)} {
+			if models[name] == nil {
+				models[name] = m
+			}
+		}
+		name := plainName(p.Models[i].ID)
+		if x.all[name] == nil && p.ID != catwalk.InferenceProviderCopilot { // it has windows of its own
+			x.all[name] = m
+		}
+	}
+	x.providers[string(p.ID)] = models
+	if _, rest, ok := strings.Cut(p.APIEndpoint, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		if x.hosts[host] == "" {
+			x.hosts[host] = string(p.ID)
+		}
+	}
+}
+
+func modelOf(m *catwalk.Model) *Model {
+	return &Model{
+		Name: m.Name, Window: int(m.ContextWindow), Reply: int(m.DefaultMaxTokens),
+		Price: priceOf(m), Vision: m.SupportsImages, Levels: levelsOf(m), Found: true,
+	}
+}
+
+// levelsOf returns the levels of thinking in the words of the settings. A model that thinks and has
+// no levels of its own takes a budget.
+func levelsOf(m *catwalk.Model) []string {
+	if !m.CanReason {
+		return nil
+	}
+	if len(m.ReasoningLevels) == 0 {
+		return []string{"low", "medium", "high"}
+	}
+	var out []string
+	for _, level := range m.ReasoningLevels {
+		switch level {
+		case "none":
+			out = append(out, "off")
+		case "minimal", "low", "medium", "high", "xhigh":
+			out = append(out, level)
+		}
+	}
+	return out
+}
+
+func (x *index) lookup(provider, id string) Model {
+	own := x.providers[provider]
+	if m := own[strings.ToLower(id)]; m != nil {
+		return *m
+	}
+	name := plainName(id)
+	for _, models := range []map[string]*Model{own, x.all} {
+		if m := models[name]; m != nil {
+			return *m
+		}
+	}
+	for n := strings.LastIndexByte(name, '-'); n > 0; n = strings.LastIndexByte(name[:n], '-') {
+		for _, models := range []map[string]*Model{own, x.all} {
+			if m := models[name[:n]]; m != nil {
+				loose := *m
+				loose.Name, loose.Price, loose.Loose = "", Price{}, true
+				return loose
+			}
 		}
 	}
 	return Model{}

@@ -1,14 +1,43 @@
 package catalog
 
-import "github.com/agent-lsp/agent-lsp/internal/agent/message"
+import (
+	"charm.land/catwalk/pkg/catwalk"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+)
 
 // Price is what a model costs, in US dollars per million tokens. A zero CacheRead or
-// CacheWrite means the price of other input.
+// CacheWrite means the price of other input. The zero Price is unknown.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cacheRead,omitempty"`
 	CacheWrite float64 `json:"cacheWrite,omitempty"`
+}
+
+// priceOf reads a price. The data has two prices of cached input. Of Anthropic's and of OpenAI's
+// newest models the first one is that of writes and the second one that of reads, but the lists of
+// other providers have them the other way round, or a read price in the first or in both, or the
+// price of output or of storage in the second. What tells them apart is the price of other input:
+// no provider sells reads for more than half of it, and those that charge for writes take more,
+// but not more than twice as much. A figure that is neither is not used.
+func priceOf(m *catwalk.Model) Price {
+	p := Price{Input: m.CostPer1MIn, Output: m.CostPer1MOut}
+	if p.Input < 0 || p.Output < 0 || p.Input == 0 {
+		return Price{} // free and subscribed models have zeros; what they cost is not known
+	}
+	const rounding = 1e-9
+	for _, v := range []float64{m.CostPer1MOutCached, m.CostPer1MInCached} {
+		if p.CacheRead == 0 && v > 0 && v <= p.Input/2+rounding {
+			p.CacheRead = v
+		}
+	}
+	for _, v := range []float64{m.CostPer1MInCached, m.CostPer1MOutCached} {
+		if p.CacheWrite == 0 && v > p.Input && v <= 2*p.Input+rounding {
+			p.CacheWrite = v
+		}
+	}
+	return p
 }
 
 // Costs returns what a call costs, in US dollars.

@@ -12,7 +12,6 @@ import (
 func TestCostsAddUp(t *testing.T) {
 	u := message.Usage{Input: 1e6, Output: 1e5, Cached: 5e5, CacheWrite: 2e5}
 	price := Price{Input: 1, Output: 10, CacheRead: .1, CacheWrite: 1.25}
-	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 	if c := price.Costs(
 		u,
 	); !near(c.Input, .3) || !near(c.Output, 1) || !near(c.CacheRead, .05) ||
@@ -36,3 +35,5 @@ func TestCostsAddUp(t *testing.T) {
 		t.Errorf("split %+v", c)
 	}
 }
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }

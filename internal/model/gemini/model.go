@@ -40,7 +40,7 @@ func New(opts modelhttp.Options) *Model {
 }
 
 // Info says what the configured model can do.
-func (m *Model) Info() agent.ModelInfo { return m.Client.Info(m.Options.Model) }
+func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
 // Generate makes one call; see agent.Model.
 func (m *Model) Generate(
@@ -122,12 +122,12 @@ func (w *wireModel) generates() bool {
 	return w.Name != "" && (w.Methods == nil || slices.Contains(w.Methods, "generateContent"))
 }
 
-// listed joins what the endpoint reports about a model with what the table knows.
+// listed joins what the endpoint reports about a model with what the catalogue knows.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
-	i := m.Client.Info(strings.TrimPrefix(w.Name, "models/"))
+	i := m.info(strings.TrimPrefix(w.Name, "models/"))
 	i.Name = w.Title
 	if n, ok := modelhttp.Integer(w.Input); ok && n > 0 && m.Options.ContextWindow == 0 {
-		i.ContextWindow = n
+		i.ContextWindow, i.Reported = n, true
 	}
 	if n, ok := modelhttp.Integer(w.Output); ok && n > 0 {
 		i.MaxOutput = n

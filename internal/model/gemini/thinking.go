@@ -3,6 +3,7 @@ package gemini
 import (
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
@@ -42,6 +43,15 @@ func digits(s string) int {
 // before reports whether the model is known to be older than a version.
 func (g generation) before(major, minor int) bool {
 	return g.major > 0 && (g.major < major || g.major == major && g.minor < minor)
+}
+
+// info says what a model of the endpoint can do.
+func (m *Model) info(id string) agent.ModelInfo {
+	i := m.Client.Info(id)
+	if g, known := generationOf(id); known && g.before(3, 0) && !pro(id) {
+		i.Thinking = modelhttp.WithOff(i.Thinking)
+	}
+	return i
 }
 
 // thinking appends how much the model thinks. Models from version 3 on take a level, those of

@@ -1,17 +1,25 @@
 package modelhttp
 
 import (
+	"slices"
+
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// Info says what a model of the endpoint can do: what the options say, else the table.
+// Known returns what the catalogue says of a model of the endpoint.
+func (c *Client) Known(id string) catalog.Model {
+	o := &c.Options
+	return catalog.Endpoint{Provider: o.Catalog, Host: c.Host, Local: o.Unpriced}.Lookup(id)
+}
+
+// Info says what a model of the endpoint can do: what the options say, else the catalogue.
 func (c *Client) Info(id string) agent.ModelInfo {
-	o, known := &c.Options, catalog.Lookup(id)
+	o, known := &c.Options, c.Known(id)
 	i := agent.ModelInfo{
-		ID: id, Provider: o.Provider, ContextWindow: known.Window, MaxOutput: known.MaxOutput,
-		Vision: known.HasVision(), Tools: known.HasTools(),
+		ID: id, Provider: o.Provider, ContextWindow: known.Window,
+		Vision: known.HasVision(), Thinking: known.Levels,
 	}
 	if i.Provider == "" {
 		i.Provider = c.Host
@@ -35,7 +43,7 @@ func (c *Client) Info(id string) agent.ModelInfo {
 func (c *Client) addCost(model string, u *message.Usage) {
 	p, ok := c.Options.Prices[model]
 	if !ok && !c.Options.Unpriced {
-		p = catalog.Lookup(model).Price
+		p = c.Known(model).Price
 	}
 	switch {
 	case u.Cost > 0:
@@ -44,4 +52,12 @@ func (c *Client) addCost(model string, u *message.Usage) {
 		u.Costs, u.CostEstimated = p.Costs(*u), true
 		u.Cost = u.Costs.Total()
 	}
+}
+
+// WithOff returns levels of thinking with "off" before them; nil stays nil.
+func WithOff(levels []string) []string {
+	if len(levels) == 0 || slices.Contains(levels, "off") {
+		return levels
+	}
+	return append([]string{"off"}, levels...)
 }

@@ -19,6 +19,9 @@ func (c *Call) OutputLimit(derived int) int {
 	}
 	if n == 0 {
 		n = derived
+		if known := c.Client.Known(c.Model).Reply; known > 0 {
+			n = min(n, known)
+		}
 	}
 	if info.MaxOutput > 0 {
 		n = min(n, info.MaxOutput)

@@ -52,11 +52,13 @@ type Options struct {
 	EndMark  string // data of the event that ends a stream, "" where the API has none
 	PathHint string // how the path of a base URL usually looks, for errors
 
-	// What the model can do, where the built-in table is wrong. Zero values leave it to the table.
+	// Catalog is the catalogue's name of the provider; "" = by the host.
+	Catalog string
+	// What the model can do, where the catalogue is wrong. Zero values leave it to the catalogue.
 	ContextWindow, MaxOutput int
 	Vision, Tools            *bool
-	Prices                   map[string]catalog.Price // by model id; win over the table
-	Unpriced                 bool                     // the prices of the table do not apply
+	Prices                   map[string]catalog.Price // by model id; win over the catalogue
+	Unpriced                 bool                     // a local server: the prices of the catalogue do not apply
 
 	// How long the provider may keep silent; see the defaults. Where only IdleTimeout is set,
 	// and below its default, the others follow it.

@@ -67,7 +67,7 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 // limitField is what the limit on the output is called: OpenAI's reasoning models refuse
 // the old name, most other servers know no new one.
 func (c *call) limitField() string {
-	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && !strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || catalog.Lookup(c.Model).Effort {
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && !strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || c.reasons() {
 		return "max_completion_tokens"
 	}
 	return "max_tokens"
@@ -76,7 +76,7 @@ func (c *call) limitField() string {
 // sampling appends the sampling parameters that are set and that the provider knows.
 func (c *call) sampling(b []byte) []byte {
 	s := c.Req.Sampling
-	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && catalog.Lookup(c.Model).Effort {
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && c.reasons() {
 		if s.Temperature != nil || s.TopP != 0 || s.PresencePenalty != 0 {
 			c.Notice(c.Model + " takes no temperature, topP or presencePenalty: they are not sent")
 		}

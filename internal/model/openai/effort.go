@@ -4,21 +4,24 @@ import (
 	"slices"
 	"strings"
 
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
 // levels are the levels of thinking from the least to the most.
 var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
-// efforts are the levels that families of OpenAI's models accept, by the beginning of a model's
-// name; the longest beginning that fits wins. Other levels are refused with a 400.
+// efforts are the levels that families of OpenAI's models accept where the catalogue lacks them or
+// has others, by the beginning of a model's name; the longest beginning that fits wins. Other
+// levels are refused with a 400.
 // https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 var efforts = map[string][]string{
-	"o1":                 levels[2:5],
-	"o3":                 levels[2:5],
-	"o4-mini":            levels[2:5],
-	"gpt-5":              levels[1:5],
 	"gpt-5-codex":        levels[2:5],
+	"gpt-5-mini":         levels[1:5],
+	"gpt-5-nano":         levels[1:5],
 	"gpt-5-pro":          levels[4:5],
 	"gpt-5.1":            {"off", "low", "medium", "high"},
 	"gpt-5.1-codex":      levels[2:5],
@@ -32,8 +35,12 @@ var efforts = map[string][]string{
 // fromGPT52 are the levels of the models from GPT-5.2 on that efforts does not list.
 var fromGPT52 = []string{"off", "low", "medium", "high", "xhigh"}
 
-// effortsOf returns the levels that a model accepts, nil for a model of an unknown family.
-func effortsOf(model string) []string {
+// reasoning matches the names of OpenAI's models that may reason; gpt-oss takes no effort here.
+var reasoning = lazyregexp.New(`^(o\d|gpt-\d|codex)`)
+
+// effortsOf returns the levels that a model of OpenAI accepts, nil for a model of an unknown family
+// and for one that does not reason.
+func effortsOf(model string, known *catalog.Model) []string {
 	name := catalog.BaseName(model)
 	for n := len(name); n > 0; n-- {
 		if n < len(name) && name[n] != '-' && name[n] != ':' && name[n] != '@' {
@@ -46,7 +53,35 @@ func effortsOf(model string) []string {
 	if strings.HasPrefix(name, "gpt-5.") || strings.HasPrefix(name, "gpt-6") {
 		return fromGPT52
 	}
+	if reasoning().MatchString(name) {
+		return known.Levels
+	}
 	return nil
+}
+
+// reasons reports whether the model is one of OpenAI's that take an effort and no sampling
+// parameters.
+func (c *call) reasons() bool { return c.accepted() != nil }
+
+// accepted returns the levels that the model accepts, nil for a model of an unknown family.
+func (c *call) accepted() []string {
+	known := c.Client.Known(c.Model)
+	return effortsOf(c.Model, &known)
+}
+
+// info says what a model of the endpoint can do.
+func (m *Model) info(id string) agent.ModelInfo {
+	i := m.Client.Info(id)
+	switch m.dialect {
+	case OpenAI, Azure:
+		known := m.Client.Known(id)
+		i.Thinking = effortsOf(id, &known)
+	case OpenRouter, Anthropic, DeepSeek, Local:
+		i.Thinking = modelhttp.WithOff(i.Thinking)
+	case Mistral:
+		i.Thinking = nil // the provider decides
+	}
+	return i
 }
 
 // effort is OpenAI's word for the request's level. A level that the model does not accept becomes
@@ -54,7 +89,7 @@ func effortsOf(model string) []string {
 func (c *call) effort() string {
 	level := c.Req.Thinking.Level
 	used := level
-	if accepted := effortsOf(c.Model); accepted != nil && !slices.Contains(accepted, level) {
+	if accepted := c.accepted(); accepted != nil && !slices.Contains(accepted, level) {
 		used = accepted[len(accepted)-1]
 		for _, a := range accepted {
 			if slices.Index(levels, a) >= slices.Index(levels, level) {

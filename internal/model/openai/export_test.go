@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,7 +11,7 @@ import (
 )
 
 // ContextWindow returns the window of a model in tokens, 0 where the table does not know it.
-func ContextWindow(model string) int { return catalog.Lookup(model).Window }
+func ContextWindow(model string) int { return catalog.Lookup("", model).Window }
 
 // textOnly gathers the visible text and checks that each delta is UTF-8.
 func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
@@ -22,4 +23,14 @@ func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 			b.WriteString(d.Text)
 		}
 	}
+}
+
+// SuperfluousEfforts are the models whose levels the catalogue has too.
+func SuperfluousEfforts() (ids []string) {
+	for id, levels := range efforts {
+		if slices.Equal(levels, catalog.Lookup("openai", id).Levels) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -1,11 +1,16 @@
 package openai
 
 import (
+	"math"
+	"strconv"
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
 // wireModel is an entry of a model list in the words of all providers.
@@ -23,6 +28,37 @@ type wireModel struct {
 		Input []string `json:"input_modalities"` // OpenRouter
 	} `json:"architecture"`
 	Parameters []string `json:"supported_parameters"`
+	Pricing    pricing  `json:"pricing"` // OpenRouter
+	Top        struct {
+		MaxOutput jsontext.Value `json:"max_completion_tokens"`
+	} `json:"top_provider"` // OpenRouter
+}
+
+// pricing is a price in US dollars per token, as texts or numbers.
+type pricing struct {
+	Prompt     jsontext.Value `json:"prompt"`
+	Completion jsontext.Value `json:"completion"`
+	CacheRead  jsontext.Value `json:"input_cache_read"`
+	CacheWrite jsontext.Value `json:"input_cache_write"`
+}
+
+// price returns the price per million tokens, nil if there is none. What costs nothing at all may
+// be free or have a price that varies.
+func (p *pricing) price() *message.Costs {
+	var c message.Costs
+	for v, to := range map[*jsontext.Value]*float64{
+		&p.Prompt: &c.Input, &p.Completion: &c.Output,
+		&p.CacheRead: &c.CacheRead, &p.CacheWrite: &c.CacheWrite,
+	} {
+		f, err := strconv.ParseFloat(strings.Trim(string(*v), `"`), 64)
+		if err == nil && f > 0 && f < 1 {
+			*to = math.Round(f*1e12) / 1e6
+		}
+	}
+	if c.Input == 0 || c.Output == 0 {
+		return nil
+	}
+	return &c
 }
 
 // list asks for the models.
@@ -58,13 +94,17 @@ func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	return c.Decode(modelhttp.Event{Data: whole}, answer, failure)
 }
 
-// listed joins what the provider says of a model with what the table knows.
+// listed joins what the provider says of a model with what the catalogue knows.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
-	i := m.Client.Info(w.ID)
+	i := m.info(w.ID)
 	i.Name = w.Name
+	i.Price = w.Pricing.price()
+	if n, ok := modelhttp.Integer(w.Top.MaxOutput); ok && n > 0 && m.opts.MaxOutput == 0 {
+		i.MaxOutput = n
+	}
 	for _, v := range []jsontext.Value{w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train} {
 		if n, ok := modelhttp.Integer(v); ok && n > 0 && m.opts.ContextWindow == 0 {
-			i.ContextWindow = n
+			i.ContextWindow, i.Reported = n, true
 			break
 		}
 	}
@@ -74,6 +114,7 @@ func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	if len(w.Parameters) > 0 {
 		i.Tools = contains(w.Parameters, "tools")
 	}
+	i.Reported = i.Reported || i.Price != nil
 	return i
 }
 

@@ -56,7 +56,7 @@ func New(opts Options) *Model {
 }
 
 // Info says what the configured model can do.
-func (m *Model) Info() agent.ModelInfo { return m.Client.Info(m.opts.Model) }
+func (m *Model) Info() agent.ModelInfo { return m.info(m.opts.Model) }
 
 // Generate makes one call; see agent.Model.
 func (m *Model) Generate(

@@ -78,7 +78,7 @@ func TestSamplingAndThinking(t *testing.T) {
 		{"Gemini", gemini, "gemini-2.5-pro", agent.Sampling{}, agent.Thinking{Level: "xhigh"}, map[string]string{"reasoning_effort": `"high"`}},
 		{"Gemini budget", gemini, "gemini-2.5-pro", agent.Sampling{}, agent.Thinking{Level: "high", Budget: 5000}, map[string]string{"reasoning_effort": "", "extra_body": `{"google":{"thinking_config":{"include_thoughts":true,"thinking_budget":5000}}}`}},
 		{"Anthropic", anthropic, "claude-sonnet-4-5", agent.Sampling{}, agent.Thinking{Level: "medium"}, map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`, "max_tokens": "40192"}},
-		{"Anthropic, more thought than fits", anthropic, "claude-3-5-haiku-latest", agent.Sampling{}, agent.Thinking{Level: "xhigh"}, map[string]string{"thinking": `{"type":"enabled","budget_tokens":7168}`, "max_tokens": "8192"}},
+		{"Anthropic, more thought than fits", anthropic, "claude-opus-4-1", agent.Sampling{}, agent.Thinking{Level: "xhigh"}, map[string]string{"thinking": `{"type":"enabled","budget_tokens":30976}`, "max_tokens": "32000"}},
 		{"Anthropic, no room for thought", anthropic, "claude-sonnet-4-5", agent.Sampling{MaxTokens: 1500}, agent.Thinking{Level: "low"}, map[string]string{"thinking": "", "max_tokens": "1500"}},
 		{"OpenRouter", "https://openrouter.ai/api/v1", "m", all, agent.Thinking{Level: "low"}, map[string]string{"reasoning": `{"effort":"low"}`, "top_k": "40"}},
 		{"OpenRouter off", "https://openrouter.ai/api/v1", "m", all, agent.Thinking{Level: "off"}, map[string]string{"reasoning": `{"enabled":false}`}},
@@ -105,14 +105,14 @@ func TestOutputLimit(t *testing.T) {
 		want string
 	}{
 		{"OpenAI counts it against the rate limit", openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, modeltest.User("hi"), "max_completion_tokens", ""},
-		{"a model that is known", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "claude-3-5-haiku"}}, modeltest.User("hi"), "max_tokens", "8192"},
+		{"a model that is known", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "claude-3-haiku"}}, modeltest.User("hi"), "max_tokens", "2048"},
 		{"a model that says more than is derived", openai.Options{Options: modelhttp.Options{BaseURL: "https://openrouter.ai/api/v1", Model: "anthropic/claude-sonnet-4.5"}}, modeltest.User("hi"), "max_tokens", "32000"},
 		{"DeepSeek's own is half of it", openai.Options{Options: modelhttp.Options{BaseURL: "https://api.deepseek.com/v1", Model: "deepseek-chat"}}, modeltest.User("hi"), "max_tokens", "8192"},
 		{"a window that is nearly full", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m", ContextWindow: 170_000}}, long, "max_tokens", "3750"},
 		{"a window that is full", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m", ContextWindow: 100_000}}, long, "max_tokens", "1024"},
 		{"nothing known", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m"}}, modeltest.User("hi"), "max_tokens", ""},
 		{"a local server takes what is free", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:8000/v1", Model: "m", ContextWindow: 32768}}, modeltest.User("hi"), "max_tokens", ""},
-		{"the responses API", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "gpt-4o"}, API: openai.APIResponses}, modeltest.User("hi"), "max_output_tokens", "16384"},
+		{"the responses API", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "gpt-4o"}, API: openai.APIResponses}, modeltest.User("hi"), "max_output_tokens", "8192"},
 	} {
 		body, _ := send(t, c.opts, c.req)
 		modeltest.Has(t, c.name, body, c.key, c.want)
@@ -252,10 +252,17 @@ func TestCost(t *testing.T) {
 }
 
 func TestContextWindow(t *testing.T) {
-	for model, want := range map[string]int{"gpt-4.1": 1047576, "gpt-4": 8192, "gpt-4o-2024-08-06": 128000, "anthropic/claude-sonnet-4.5": 200000, "o1-preview": 200000, "o10": 0, "gpt-5.2": 400000, "mystery": 0, "GPT-4.1-MINI": 1047576} {
+	for model, want := range map[string]int{"gpt-4.1": 1047576, "gpt-4": 0, "gpt-3.5-turbo": 16385, "gpt-4o-2024-08-06": 128000, "anthropic/claude-sonnet-4.5": 200000, "o1-preview": 200000, "o10": 0, "gpt-5.2": 400000, "mystery": 0, "GPT-4.1-MINI": 1047576} {
 		if got := openai.ContextWindow(model); got != want {
 			t.Errorf("ContextWindow(%s) = %d, want %d", model, got, want)
 		}
+	}
+}
+
+// The table of levels has only what the catalogue lacks or has wrong.
+func TestEffortsOfTheCatalogueAreNotRepeated(t *testing.T) {
+	if ids := openai.SuperfluousEfforts(); len(ids) > 0 {
+		t.Errorf("the catalogue has the same levels for %s: remove them from efforts", ids)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
-	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
 // encodeResponses writes the body of a responses request. The history is sent each time
@@ -92,7 +91,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 	b = c.responsesSampling(b)
 	level := c.Req.Thinking.Level
 	asked := level != "" && c.takesEffort(level)
-	if (asked || catalog.Lookup(c.Model).Effort) && !c.taken("include") {
+	if (asked || c.reasons()) && !c.taken("include") {
 		b = append(modelhttp.AppendKey(b, "include"), `["reasoning.encrypted_content"]`...)
 	}
 	if asked && !c.taken("reasoning") {
@@ -109,7 +108,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 // them.
 func (c *call) responsesSampling(b []byte) []byte {
 	s := c.Req.Sampling
-	if catalog.Lookup(c.Model).Effort {
+	if c.reasons() {
 		if s.Temperature != nil || s.TopP != 0 {
 			c.Notice(c.Model + " takes no temperature or topP: they are not sent")
 		}

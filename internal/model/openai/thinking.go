@@ -55,13 +55,14 @@ func (c *call) chatThinking(b []byte) []byte {
 }
 
 // takesEffort says whether a level is sent to OpenAI's API: to the models that are known to take one, and, unless it
-// is off, to those that the table does not know, such as a deployment with a name of its own.
+// is off, to those that nothing is known of, such as a deployment with a name of its own.
 func (c *call) takesEffort(level string) bool {
-	k := catalog.Lookup(c.Model)
-	if !k.Effort && k.Found && level != "off" {
+	reasons := c.reasons()
+	found := reasons || c.Client.Known(c.Model).Found
+	if !reasons && found && level != "off" {
 		c.LastingNotice(c.Model + " takes no level of thinking: it is not sent")
 	}
-	return k.Effort || !k.Found && level != "off"
+	return reasons || !found && level != "off"
 }
 
 // minBudget is the least that Anthropic takes for thinking, tokens.

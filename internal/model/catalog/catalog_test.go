@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"charm.land/catwalk/pkg/embedded"
+)
+
+// Models are found under the spelling of each provider, and what a name does not tell is left out.
+func TestLookup(t *testing.T) {
+	for _, c := range []struct {
+		provider, id string
+		window       int
+		price        Price
+		loose        bool
+	}{
+		{"openai", "gpt-4.1", 1047576, Price{Input: 2, Output: 8, CacheRead: .5}, false},
+		{"", "GPT-4.1", 1047576, Price{Input: 2, Output: 8, CacheRead: .5}, false},
+		{"", "openai/gpt-4.1-2025-04-14", 1047576, Price{Input: 2, Output: 8, CacheRead: .5}, false},
+		{"openai", "gpt-4.1-of-acme", 1047576, Price{}, true},
+		{"anthropic", "claude-sonnet-4-5", 200000, Price{3, 15, .3, 3.75}, false},
+		{"openrouter", "anthropic/claude-sonnet-4.5", 1000000, Price{3, 15, .3, 3.75}, false},
+		{"", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", 200000, Price{3, 15, .3, 3.75}, false},
+		{"", "claude-sonnet-4-5@20250929", 200000, Price{3, 15, .3, 3.75}, false},
+		{"openai", "deepseek-v4-pro", 1000000, Price{.435, .87, .003625, 0}, false},
+		{"", "o1-preview", 200000, Price{}, true},
+		{"", "o10", 0, Price{}, false},
+		{"", "gpt", 0, Price{}, false},
+		{"", "mystery", 0, Price{}, false},
+		{"kimi-coding", "kimi-for-coding", 262144, Price{}, false}, // zeros are no price
+	} {
+		m := Lookup(c.provider, c.id)
+		if m.Window != c.window || m.Price != c.price || m.Loose != c.loose || m.Found != (c.window > 0) {
+			t.Errorf("%s of %q: %+v", c.id, c.provider, m)
+		}
+	}
+}
+
+// The two prices of cached input mean different things in different lists. These are the published
+// ones: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching has writes at 1.25
+// times and reads at a tenth of other input, https://openai.com/api/pricing reads at a tenth to a
+// half.
+func TestCacheTiers(t *testing.T) {
+	claude := 0
+	for _, p := range embedded.GetAll() {
+		if p.ID != "anthropic" {
+			continue
+		}
+		for _, m := range p.Models {
+			claude++
+			if price := Lookup("anthropic", m.ID).Price; !near(price.CacheWrite, 1.25*price.Input) ||
+				!near(price.CacheRead, price.Input/10) {
+				t.Errorf("%s: %+v", m.ID, price)
+			}
+		}
+	}
+	if claude < 5 {
+		t.Errorf("%d models of Anthropic", claude)
+	}
+	for id, want := range map[string]Price{
+		"openai gpt-5.6-sol":             {5, 30, .5, 6.25},    // write, read
+		"openai gpt-5.5":                 {5, 30, .5, 0},       // read, 0
+		"openai gpt-5":                   {1.25, 10, .125, 0},  // read, read
+		"openai o3":                      {2, 8, .5, 0},        // 0, read
+		"opencode-zen claude-sonnet-4-5": {3, 15, .3, 3.75},    // read, write
+		"minimax MiniMax-M2.7-highspeed": {.6, 2.4, .06, 0},    // read, write of another model
+		"gemini gemini-3.7-flash":        {.75, 3.75, .075, 0}, // read, output
+		"gemini gemini-3.5-flash":        {1.5, 9, 0, 0},       // 0, storage
+		"openrouter qwen/qwen3-max":      {.78, 3.9, .156, .975},
+		"qiniucloud z-ai/glm-5":          {.56, 2.5, 0, 0}, // input, output
+	} {
+		provider, name, _ := strings.Cut(id, " ")
+		if got := Lookup(provider, name).Price; got != want {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+	}
+}
+
+// No price that the catalogue gives makes cached input dearer than a write, or a read dearer than
+// other input.
+func TestPricesAreSound(t *testing.T) {
+	known := 0
+	for _, p := range embedded.GetAll() {
+		for _, m := range p.Models {
+			price := Lookup(string(p.ID), m.ID).Price
+			if price == (Price{}) {
+				continue
+			}
+			known++
+			if price.Input <= 0 || price.Output < 0 || price.CacheRead > price.Input/2+1e-9 ||
+				price.CacheWrite != 0 && price.CacheWrite < price.Input {
+				t.Errorf("%s %s: %+v", p.ID, m.ID, price)
+			}
+		}
+	}
+	if known < 1000 {
+		t.Errorf("%d models have a price", known)
+	}
+}
+
+// Levels of thinking are in the words of the settings; a model that does not think has none.
+func TestLevels(t *testing.T) {
+	for id, want := range map[string]string{
+		"claude-opus-5": "[low medium high xhigh]", "gpt-5.6-sol": "[off low medium high xhigh]",
+		"claude-sonnet-4-5": "[low medium high]", "gpt-4.1": "[]",
+	} {
+		if got := fmt.Sprint(Lookup("", id).Levels); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// Providers are known by the hosts of their endpoints.
+func TestProviderAt(t *testing.T) {
+	for host, want := range map[string]string{
+		"api.anthropic.com": "anthropic", "api.deepseek.com": "deepseek", "openrouter.ai": "openrouter",
+		"acme.openai.azure.com": "azure", "127.0.0.1:8080": "", "": "",
+	} {
+		if got := ProviderAt(host); got != want {
+			t.Errorf("%s: %q", host, got)
+		}
+	}
+}
