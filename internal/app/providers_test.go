@@ -240,12 +240,15 @@ func TestLocalServersHaveNoListPrice(t *testing.T) {
 // over both. Cost has the tiers of the cache, and is absent where the price is unknown.
 func TestModelFacts(t *testing.T) {
 	hosted, router, mine := newEndpoint(t), newEndpoint(t), newEndpoint(t)
-	hosted.lists(`{"data":[{"id":"gpt-5.6-sol"},{"id":"gpt-4.1"},{"id":"gpt-5.6-of-acme"},{"id":"unheard-of"},
-		{"id":"text-embedding-3-large"},{"id":"gpt-image-1"},{"id":"whisper-1"}]}`)
-	router.lists(`{"data":[{"id":"anthropic/claude-sonnet-4.5","name":"Sonnet","context_length":123456,
-		"architecture":{"input_modalities":["text","image"]},"supported_parameters":["tools"],
-		"pricing":{"prompt":"0.000004","completion":"0.00002","input_cache_read":"0.0000004","input_cache_write":"0.000005"},
-		"top_provider":{"max_completion_tokens":64000}},{"id":"free","pricing":{"prompt":"0","completion":"0"}}]}`)
+	hosted.lists(`{"data":[{"id":"gpt-5.6-sol"},{"id":"gpt-4.1"},{"id":"gpt-5.6-of-acme"},
+		{"id":"unheard-of"},{"id":"text-embedding-3-large"},{"id":"gpt-image-1"},
+		{"id":"whisper-1"}]}`)
+	router.lists(`{"data":[{"id":"anthropic/claude-sonnet-4.5","name":"Sonnet",
+		"context_length":123456,"architecture":{"input_modalities":["text","image"]},
+		"supported_parameters":["tools"],"top_provider":{"max_completion_tokens":64000},
+		"pricing":{"prompt":"0.000004","completion":"0.00002","input_cache_read":"0.0000004",
+		"input_cache_write":"0.000005"}},
+		{"id":"free","pricing":{"prompt":"0","completion":"0"}}]}`)
 	mine.lists(`{"data":[{"id":"gpt-4.1","max_model_len":8192},{"id":"gpt-4.1-tuned"}]}`)
 	p := testProviders(t, "OPENAI_API_KEY=k", "OPENROUTER_API_KEY=k")
 	c := &config.Config{
@@ -262,24 +265,49 @@ func TestModelFacts(t *testing.T) {
 	}
 	var got []string
 	for _, m := range list {
-		b, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, string(b))
+		got = append(got, describe(t, m))
 	}
 	want := []string{
-		`{"id":"gpt-4.1","provider":"openai","name":"GPT-4.1","contextWindow":1047576,"vision":true,"cost":{"input":2,"output":8,"cacheRead":0.5},"source":"catalog"}`,
-		`{"id":"gpt-5.6-of-acme","provider":"openai","contextWindow":400000,"vision":true,"thinking":["minimal","low","medium","high"],"source":"catalog"}`,
-		`{"id":"gpt-5.6-sol","provider":"openai","name":"GPT-5.6 Sol","contextWindow":1050000,"vision":true,"thinking":["off","low","medium","high","xhigh"],"cost":{"input":5,"output":30,"cacheRead":0.5,"cacheWrite":6.25},"source":"catalog"}`,
-		`{"id":"mine/gpt-4.1","provider":"mine","name":"GPT-4.1","contextWindow":8192,"vision":true,"source":"server"}`,
-		`{"id":"mine/gpt-4.1-tuned","provider":"mine","cost":{"input":1,"output":2},"source":"settings"}`,
-		`{"id":"openrouter/anthropic/claude-sonnet-4.5","provider":"openrouter","name":"Sonnet","contextWindow":123456,"maxOutput":64000,"vision":true,"tools":true,"thinking":["low","medium","high"],"cost":{"input":4,"output":20,"cacheRead":0.4,"cacheWrite":5},"source":"server"}`,
-		`{"id":"openrouter/free","provider":"openrouter","source":"server"}`,
-		`{"id":"unheard-of","provider":"openai","source":"server"}`,
+		`mine/gpt-4.1 "GPT-4.1" 8192+0 vision true server`,
+		`mine/gpt-4.1-tuned "" 0+0 {"input":1,"output":2} settings`,
+		`gpt-5.6-sol "GPT-5.6 Sol" 1050000+0 vision true [off low medium high xhigh] ` +
+			`{"input":5,"output":30,"cacheRead":0.5,"cacheWrite":6.25} catalog`,
+		`gpt-4.1 "GPT-4.1" 1047576+0 vision true ` +
+			`{"input":2,"output":8,"cacheRead":0.5} catalog`,
+		`gpt-5.6-of-acme "" 400000+0 vision true [minimal low medium high] catalog`,
+		`unheard-of "" 0+0 server`,
+		`openrouter/anthropic/claude-sonnet-4.5 "Sonnet" 123456+64000 vision true tools true ` +
+			`[low medium high] ` +
+			`{"input":4,"output":20,"cacheRead":0.4,"cacheWrite":5} server`,
+		`openrouter/free "" 0+0 server`,
 	}
 	slices.Sort(got)
+	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// describe is a listed model in a line: its id, name, window and longest reply, and what else is
+// known of it.
+func describe(t *testing.T, m wire.Model) string {
+	t.Helper()
+	line := fmt.Sprintf("%s %q %d+%d", m.ID, m.Name, m.ContextWindow, m.MaxOutput)
+	if m.Vision != nil {
+		line += fmt.Sprint(" vision ", *m.Vision)
+	}
+	if m.Tools != nil {
+		line += fmt.Sprint(" tools ", *m.Tools)
+	}
+	if m.Thinking != nil {
+		line += fmt.Sprint(" ", m.Thinking)
+	}
+	if m.Cost != nil {
+		b, err := json.Marshal(m.Cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line += " " + string(b)
+	}
+	return line + " " + m.Source
 }

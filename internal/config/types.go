@@ -13,8 +13,8 @@ type Config struct {
 	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers."`
 	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
 	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them."`
-	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the built-in table."`
-	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the built-in table."`
+	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the server and the catalogue of models."`
+	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the server and the catalogue of models."`
 	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0."`
 	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"How much the model thinks. Default: the provider decides."`
 	ThinkingBudgets map[string]int      `json:"thinkingBudgets,omitzero" doc:"Thinking budget in tokens, by level."`
@@ -169,7 +169,7 @@ type Repair struct {
 
 // Context says how a long history is fitted into the window.
 type Context struct {
-	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise the table of models. Negative: never reduce the history."`
+	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history."`
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
 	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Fraction of the window above which the history is reduced."`
 	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`

@@ -187,9 +187,9 @@ export interface Config {
   provider?: Provider;
   /** More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them. */
   providers?: Record<string, Provider>;
-  /** Context window in tokens, by model id or glob. Overrides the built-in table. */
+  /** Context window in tokens, by model id or glob. Overrides the server and the catalogue of models. */
   windows?: Record<string, number>;
-  /** Prices by model id or glob. Overrides the built-in table. */
+  /** Prices by model id or glob. Overrides the server and the catalogue of models. */
   prices?: Record<string, Price>;
   /** Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0. */
   sampling?: Sampling;
@@ -293,7 +293,7 @@ export interface ContentBlock {
 
 /** Context says how a long history is fitted into the window. */
 export interface Context {
-  /** Context window in tokens. Default: the size that the provider reports, otherwise the table of models. Negative: never reduce the history. */
+  /** Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history. */
   window?: number;
   /** Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window. */
   reserve?: number;

@@ -8,7 +8,7 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// Models are found under the spelling of each provider, and what a name does not tell is left out.
+// Models are found under the spelling of each provider, and what a name does not tell is skipped.
 func TestLookup(t *testing.T) {
 	for _, c := range []struct {
 		provider, id string
@@ -18,7 +18,7 @@ func TestLookup(t *testing.T) {
 	}{
 		{"openai", "gpt-4.1", 1047576, Price{Input: 2, Output: 8, CacheRead: .5}, false},
 		{"", "GPT-4.1", 1047576, Price{Input: 2, Output: 8, CacheRead: .5}, false},
-		{"", "openai/gpt-4.1-2025-04-14", 1047576, Price{Input: 2, Output: 8, CacheRead: .5}, false},
+		{"", "openai/gpt-4.1-2025-04-14", 1047576, Price{2, 8, .5, 0}, false},
 		{"openai", "gpt-4.1-of-acme", 1047576, Price{}, true},
 		{"anthropic", "claude-sonnet-4-5", 200000, Price{3, 15, .3, 3.75}, false},
 		{"openrouter", "anthropic/claude-sonnet-4.5", 1000000, Price{3, 15, .3, 3.75}, false},
@@ -29,10 +29,11 @@ func TestLookup(t *testing.T) {
 		{"", "o10", 0, Price{}, false},
 		{"", "gpt", 0, Price{}, false},
 		{"", "mystery", 0, Price{}, false},
-		{"kimi-coding", "kimi-for-coding", 262144, Price{}, false}, // zeros are no price
+		{"kimi-coding", "kimi-for-coding", 262144, Price{}, false}, // a subscription
 	} {
 		m := Lookup(c.provider, c.id)
-		if m.Window != c.window || m.Price != c.price || m.Loose != c.loose || m.Found != (c.window > 0) {
+		if m.Window != c.window || m.Price != c.price || m.Loose != c.loose ||
+			m.Found != (c.window > 0) {
 			t.Errorf("%s of %q: %+v", c.id, c.provider, m)
 		}
 	}
@@ -50,8 +51,8 @@ func TestCacheTiers(t *testing.T) {
 		}
 		for _, m := range p.Models {
 			claude++
-			if price := Lookup("anthropic", m.ID).Price; !near(price.CacheWrite, 1.25*price.Input) ||
-				!near(price.CacheRead, price.Input/10) {
+			price := Lookup("anthropic", m.ID).Price
+			if !near(price.CacheWrite, 1.25*price.Input) || !near(price.CacheRead, price.Input/10) {
 				t.Errorf("%s: %+v", m.ID, price)
 			}
 		}
@@ -100,7 +101,7 @@ func TestPricesAreSound(t *testing.T) {
 	}
 }
 
-// Levels of thinking are in the words of the settings; a model that does not think has none.
+// Levels of thinking are in the words of the settings; a model that does not think lacks them.
 func TestLevels(t *testing.T) {
 	for id, want := range map[string]string{
 		"claude-opus-5": "[low medium high xhigh]", "gpt-5.6-sol": "[off low medium high xhigh]",
@@ -115,7 +116,8 @@ func TestLevels(t *testing.T) {
 // Providers are known by the hosts of their endpoints.
 func TestProviderAt(t *testing.T) {
 	for host, want := range map[string]string{
-		"api.anthropic.com": "anthropic", "api.deepseek.com": "deepseek", "openrouter.ai": "openrouter",
+		"api.anthropic.com": "anthropic", "api.deepseek.com": "deepseek",
+		"openrouter.ai":         "openrouter",
 		"acme.openai.azure.com": "azure", "127.0.0.1:8080": "", "": "",
 	} {
 		if got := ProviderAt(host); got != want {

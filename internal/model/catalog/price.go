@@ -18,7 +18,7 @@ type Price struct {
 // priceOf reads a price. The data has two prices of cached input. Of Anthropic's and of OpenAI's
 // newest models the first one is that of writes and the second one that of reads, but the lists of
 // other providers have them the other way round, or a read price in the first or in both, or the
-// price of output or of storage in the second. What tells them apart is the price of other input:
+// price of output or of storage in the second. The price of other input distinguishes them:
 // no provider sells reads for more than half of it, and those that charge for writes take more,
 // but not more than twice as much. A figure that is neither is not used.
 func priceOf(m *catwalk.Model) Price {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// Known returns what the catalogue says of a model of the endpoint.
+// Known returns what the catalogue has on a model of the endpoint.
 func (c *Client) Known(id string) catalog.Model {
 	o := &c.Options
 	return catalog.Endpoint{Provider: o.Catalog, Host: c.Host, Local: o.Unpriced}.Lookup(id)

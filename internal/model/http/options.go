@@ -58,7 +58,8 @@ type Options struct {
 	ContextWindow, MaxOutput int
 	Vision, Tools            *bool
 	Prices                   map[string]catalog.Price // by model id; win over the catalogue
-	Unpriced                 bool                     // a local server: the prices of the catalogue do not apply
+	// a local server: the prices of the catalogue do not apply
+	Unpriced bool
 
 	// How long the provider may keep silent; see the defaults. Where only IdleTimeout is set,
 	// and below its default, the others follow it.

@@ -141,8 +141,8 @@
 ---@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
 ---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
----@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the built-in table.
----@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the built-in table.
+---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the server and the catalogue of models.
+---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the server and the catalogue of models.
 ---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0.
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
 ---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.
@@ -200,7 +200,7 @@
 
 --- Context says how a long history is fitted into the window.
 ---@class agent_lsp.Context
----@field window? number Context window in tokens. Default: the size that the provider reports, otherwise the table of models. Negative: never reduce the history.
+---@field window? number Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history.
 ---@field reserve? number Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window.
 ---@field trigger? number Fraction of the window above which the history is reduced.
 ---@field target? number Fraction of the window to which the history is reduced.
