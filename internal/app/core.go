@@ -92,7 +92,11 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 		shared: shared{locks: new(keylock.Locks), starts: o.starts, wrapChild: o.wrapChild},
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
-	d.settings.changed = func() { d.host.Reconfigured() }
+	d.settings.changed = func() {
+		if d.host != nil { // no session has the old settings before
+			d.host.Reconfigured()
+		}
+	}
 	for _, n := range d.settings.live.Set().Notices() {
 		d.log.Warn(d.redact.Text(n.String())) // each session tells its user
 	}
@@ -124,7 +128,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	if err != nil {
 		return err
 	}
-	get := d.settings.config
+	get := d.settings.current
 	d.processes = &processRunner{
 		env: o.env, root: d.folders.root, roots: d.rootPaths,
 		config: get, runner: runner, redact: d.redact,

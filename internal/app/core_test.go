@@ -44,9 +44,7 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 		if err := os.Chtimes(old, time.Time{}, time.Now().AddDate(-1, 0, 0)); err != nil {
 			t.Fatal(err)
 		}
-		if err := config.NewTrustFile(filepath.Join(state, "trust.json")).Set(dir, trusted); err != nil {
-			t.Fatal(err)
-		}
+		answerTrust(t, home, dir, state, trusted)
 		before := tree(t, base)
 		env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_CONFIG=" + filepath.Join(home, "config.json")}
 		core, err := newCore(agentapi.Init{Editor: unused{}, Roots: []string{workspace.URIOfPath(dir)}},
@@ -63,6 +61,23 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 		if n := reached.Load(); n != 0 {
 			t.Errorf("trusted %v: %d requests", trusted, n)
 		}
+	}
+}
+
+// answerTrust stores the user's answer about what a folder contains now.
+func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
+	t.Helper()
+	file := config.NewTrustFile(filepath.Join(state, "trust.json"))
+	err := file.Refuse(dir)
+	if trusted {
+		user := filepath.Join(home, "config.json")
+		set := config.Load(config.Sources{UserFile: user, Root: dir, Trust: file})
+		if err = file.Allow(dir, set.Claims()); len(set.Claims()) == 0 {
+			t.Fatal("the settings claim nothing")
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

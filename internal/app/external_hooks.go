@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/hooks"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 )
@@ -26,11 +27,17 @@ func (h *externalHooks) now() []agent.Hook {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if key := fingerprint(c.Hooks) + fingerprint(c.Shell); !h.made || key != h.key {
-		list, err := hooks.New(h.d.processes.runner, h.d.processes.hookConfigs(&c))
+		list, err := hooks.New(h.d.processes.runner, h.d.processes.hookConfigs(&c, h.current))
 		if err != nil {
 			h.d.notices.once(h.info, []string{err.Error()})
 		}
 		h.made, h.key, h.list = true, key, list
 	}
 	return h.list
+}
+
+// current returns the settings at the time of a hook's start.
+func (h *externalHooks) current() config.Config {
+	h.d.settings.current()
+	return h.info.Config()
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http/httptrace"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -60,9 +61,23 @@ func (m *mcpServers) configure(defs map[string]config.MCP) {
 	var configs []mcp.Config
 	inherited := m.inherited()
 	for _, name := range slices.Sorted(maps.Keys(defs)) {
-		configs = append(configs, mcpConfig(name, defs[name], inherited, m.env, m.root))
+		c := mcpConfig(name, defs[name], inherited, m.env, m.root)
+		c.Starts = func() error { return m.starts(name, defs[name]) }
+		configs = append(configs, c)
 	}
 	m.hub.Configure(configs)
+}
+
+// starts returns an error if the settings no longer name the server. Its program may have changed
+// since it was configured, and with it what the user trusts.
+func (m *mcpServers) starts(name string, def config.MCP) error {
+	for _, list := range m.wanted() {
+		if now, ok := list[name]; ok && reflect.DeepEqual(now, def) {
+			return nil
+		}
+	}
+	m.later() // takes the server away
+	return errUntrusted
 }
 
 // serversChanged says whether a session's settings name other MCP servers than at its last model call. Nothing else

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,14 +54,30 @@ func passedOn(c *config.Config) (names []string) {
 	return names
 }
 
-// hookConfigs are the external hooks of the settings.
-func (p *processRunner) hookConfigs(c *config.Config) map[string][]hooks.Config {
+// errUntrusted is why a program of the settings no longer starts.
+var errUntrusted = errors.New("the settings no longer name this program, " +
+	"or the workspace has changed since you trusted it")
+
+// hookConfigs are the external hooks of the settings. current returns the settings at the time of a
+// start: a hook whose program changes within a turn does not run.
+func (p *processRunner) hookConfigs(
+	c *config.Config,
+	current func() config.Config,
+) map[string][]hooks.Config {
 	out := map[string][]hooks.Config{}
 	for point, list := range c.Hooks {
 		for _, h := range list {
 			env := withEnv(p.scrubbed(), h.Env)
+			allowed := func() error {
+				for _, now := range current().Hooks[point] {
+					if reflect.DeepEqual(now, h) {
+						return nil
+					}
+				}
+				return errUntrusted
+			}
 			out[point] = append(out[point], hooks.Config{Matcher: h.Matcher, Command: h.Command, Args: h.Args, Env: env, Dir: p.root,
-				Timeout: time.Duration(h.TimeoutMs) * time.Millisecond})
+				Timeout: time.Duration(h.TimeoutMs) * time.Millisecond, Allowed: allowed})
 		}
 	}
 	return out
@@ -127,6 +145,9 @@ const maxKey = 64 << 10
 // runKeyCommand runs provider.apiKeyCommand. What it prints on stdout is a secret from then on; what
 // it says on stderr belongs to the error alone.
 func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (string, error) {
+	if p.config != nil && !namesKeyCommand(p.config(), argv) {
+		return "", errUntrusted
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout, fmt.Errorf("it did not end within %v", keyCommandTimeout))
 	defer cancel()
 	started, err := p.runner.Start(ctx, shell.Command{Argv: argv, Env: p.env})
@@ -150,6 +171,19 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 	key := string(out)
 	p.redact.Add(key)
 	return key, nil
+}
+
+// namesKeyCommand reports whether a provider of the settings has this command now.
+func namesKeyCommand(c *config.Config, argv []string) bool {
+	if c.Provider != nil && slices.Equal(c.Provider.APIKeyCommand, argv) {
+		return true
+	}
+	for _, p := range c.Providers {
+		if slices.Equal(p.APIKeyCommand, argv) {
+			return true
+		}
+	}
+	return false
 }
 
 // lastLine is the last line of a text that says something.

@@ -164,6 +164,7 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	if turn.Begins && p.depth == 0 {
 		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
 	}
+	p.d.settings.current()
 	c := withOptions(p.info.Config(), turn.Options)
 	p.setOptions(turn.Options)
 	step, err := p.step(ctx, &c)

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,9 +27,8 @@ type settings struct {
 func loadSettings(f *folders, env []string, init agentapi.Init, warn *notices) *settings {
 	s := &settings{trust: config.NewTrustFile(f.file("trust.json")), root: f.root,
 		notices: warn}
-	trusted, _ := s.trust.Trusts(f.root)
 	s.live = config.NewLive(config.Sources{
-		UserFile: UserFile(env), Root: f.root, Environ: env, Trusted: trusted && f.root != "",
+		UserFile: UserFile(env), Root: f.root, Environ: env, Trust: s.trust,
 	}, init.InitializationOptions)
 	return s
 }
@@ -35,15 +36,26 @@ func loadSettings(f *folders, env []string, init agentapi.Init, warn *notices) *
 // config is the configuration without a session's own.
 func (s *settings) config() *config.Config { return s.live.Set().Config() }
 
-// trusting is the one question of a daemon whether the workspace is trusted.
-type trusting struct {
-	turn chan struct{} // holds the right to ask; made by once
-	once sync.Once
-	held string // what was asked about last
+// current puts files that have changed into effect, and returns the settings without a session's
+// own. It is called before each model call and before each start of a program that settings name,
+// so that a change ends the trust of the user immediately.
+func (s *settings) current() *config.Config {
+	set, news := s.live.Changed()
+	if news {
+		s.changed()
+	}
+	return set.Config()
 }
 
-// askTrust asks the user whether what the workspace's own settings want may count: once, and again when they
-// want more. A session that comes meanwhile waits for the answer.
+// trusting is the one question of a daemon whether the workspace is trusted.
+type trusting struct {
+	turn  chan struct{} // holds the right to ask; made by once
+	once  sync.Once
+	asked string // the digests of what the last question was about
+}
+
+// askTrust asks the user whether what the workspace's own settings claim may take effect: once, and
+// again if they claim something else. A session that comes meanwhile waits for the answer.
 func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID string) {
 	t := &s.trusting
 	t.once.Do(func() { t.turn = make(chan struct{}, 1) })
@@ -53,19 +65,64 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 	case <-ctx.Done():
 		return
 	}
-	held := strings.Join(s.live.Set().NeedsTrust(), ", ")
-	if held == "" || held == t.held || s.root == "" {
+	if len(s.live.Set().NeedsTrust()) == 0 || s.root == "" {
 		return
 	}
-	t.held = held
-	trusted, err := p.AskTrust(ctx, s.trust, sessionID, s.root, config.WorkspaceName+" sets "+held)
+	c := claims{s.trust, s.live.Set().Untrusted()}
+	if len(c.list) == 0 || c.digests() == t.asked {
+		return
+	}
+	t.asked = c.digests()
+	trusted, err := p.AskTrust(ctx, c, sessionID, s.root, c.text())
 	if err != nil {
 		s.notices.send("warning", err.Error())
 	}
 	if trusted {
-		s.live.Trust(true)
-		s.changed()
+		s.current()
 	}
+}
+
+// claims are what a question about trust is about. They remember the answer for exactly what was
+// shown, even if the files have changed meanwhile.
+type claims struct {
+	file *config.TrustFile
+	list []config.Claim
+}
+
+var _ policy.TrustStore = claims{}
+
+// Trusts implements policy.TrustStore.
+func (c claims) Trusts(root string) (trusted, asked bool) {
+	answer := c.file.Answer(root)
+	if answer.Refused {
+		return false, true
+	}
+	trusted = !slices.ContainsFunc(c.list, func(x config.Claim) bool { return !answer.Covers(x) })
+	return trusted, trusted
+}
+
+// Set implements policy.TrustStore.
+func (c claims) Set(root string, trusted bool) error {
+	if !trusted {
+		return c.file.Refuse(root)
+	}
+	return c.file.Allow(root, c.list)
+}
+
+func (c claims) digests() string {
+	var b strings.Builder
+	for _, x := range c.list {
+		fmt.Fprintf(&b, "%s %s %s\n", x.Layer, x.Digest, x.Keys())
+	}
+	return b.String()
+}
+
+func (c claims) text() string {
+	var b strings.Builder
+	for _, x := range c.list {
+		_ = x.Write(&b) // a strings.Builder does not fail
+	}
+	return b.String()
 }
 
 // UserFile is the user's file of settings.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -97,6 +98,11 @@ var permissionKeys = []struct{ key, kind, label string }{
 // permit asks for a permission.
 func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.RequestPermissionResult {
 	d.view.note(strings.TrimSpace(p.Title + reasonOf(p)))
+	if p.Preview != "" {
+		for line := range strings.Lines(p.Preview) {
+			d.view.line(config.Visible(strings.TrimSuffix(line, "\n")))
+		}
+	}
 	keys, question := "", "allow?"
 	byKey := map[string]string{}
 	for _, k := range permissionKeys {

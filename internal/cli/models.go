@@ -104,9 +104,8 @@ func configured(c *config.Config) string {
 // settings loads the settings that apply in a folder.
 func (p *program) settings(root string) *config.Set {
 	trust := config.NewTrustFile(app.StateDir(p.env) + "/trust.json")
-	trusted, _ := trust.Trusts(root)
 	return config.Load(config.Sources{
-		UserFile: app.UserFile(p.env), Root: root, Environ: p.env, Trusted: trusted,
+		UserFile: app.UserFile(p.env), Root: root, Environ: p.env, Trust: trust,
 	})
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"os"
@@ -28,24 +29,38 @@ func runTrust(_ context.Context, p *program, args []string) int {
 		return exitUsage
 	case answer == "ask":
 		err = file.Forget(root)
-	case answer != "":
-		err = file.Set(root, answer == "yes")
+	case answer == "yes":
+		err = file.Allow(root, p.settings(root).Claims())
+	case answer == "no":
+		err = file.Refuse(root)
 	}
 	if err != nil {
 		return p.fail("trust", err)
 	}
-	fmt.Fprintf(p.stdout, "%s: %s\n", root, trustWords(file.Trusts(root)))
+	set := p.settings(root)
+	words := trustWords(file.Answer(root), set.Untrusted())
+	fmt.Fprintf(p.stdout, "%s: %s\n", config.Visible(root), words)
+	for _, c := range set.Claims() {
+		err = errors.Join(err, c.Write(p.stdout))
+	}
+	if err != nil {
+		return p.fail("trust", err)
+	}
 	return exitOK
 }
 
-func trustWords(trusted, asked bool) string {
+func trustWords(answer config.Answer, open []config.Claim) string {
 	switch {
-	case trusted:
-		return "trusted, its " + config.WorkspaceName + " may loosen settings"
-	case asked:
+	case answer.Refused:
 		return "not trusted, settings that would loosen yours are ignored"
+	case !answer.Given():
+		return "not decided, you are asked when its " + config.WorkspaceName +
+			" would loosen settings"
+	case len(open) > 0:
+		return "changed since you trusted it, you are asked again; " +
+			"until then settings that would loosen yours are ignored"
 	}
-	return "not decided, you are asked when its " + config.WorkspaceName + " would loosen settings"
+	return "trusted, its " + config.WorkspaceName + " may loosen settings as it does now"
 }
 
 func workspaceRoot(dir string) (string, error) {

@@ -3,10 +3,10 @@ package config
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"sync"
-	"time"
 )
 
 // Live is the settings of one connection: files and environment, what the client said, and for
@@ -17,27 +17,24 @@ type Live struct {
 	src    Sources
 	init   json.RawMessage
 	client json.RawMessage
-	stamps [2]stamp
+	stamps []stamp
 	set    *Set
-}
-
-// stamp tells one state of a file from another.
-type stamp struct {
-	size int64
-	time time.Time
+	told   *Set // what the last caller of Changed or ClientChanged got
 }
 
 // NewLive reads the lower layers; init is the client's initializationOptions, nil for none.
 func NewLive(src Sources, init json.RawMessage) *Live {
+	src.files = newFileDigests()
 	l := &Live{src: src, init: init}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reload()
+	l.told = l.set
 	return l
 }
 
 func (l *Live) reload() {
-	l.stamps = l.stat()
+	before := l.stat()
 	l.set = Load(l.src)
 	if l.init != nil {
 		l.set = l.set.With(Initialization, l.init)
@@ -45,33 +42,63 @@ func (l *Live) reload() {
 	if l.client != nil {
 		l.set = l.set.With(ClientConfig, l.client)
 	}
+	// A file of the settings that changes while it is read has another stamp than before.
+	l.stamps = append(before, l.statTrusted()...)
 }
 
-func (l *Live) stat() (stamps [2]stamp) {
-	for i, path := range [2]string{l.src.UserFile, filepath.Join(l.src.Root, WorkspaceName)} {
-		if info, err := os.Stat(path); err == nil && (i == 0 || l.src.Root != "") {
-			stamps[i] = stamp{info.Size(), info.ModTime()}
+// stat returns the stamps of the files of settings.
+func (l *Live) stat() []stamp {
+	stamps := []stamp{stampAt(l.src.UserFile), {}, {}}
+	if l.src.Root != "" {
+		stamps[1] = stampAt(filepath.Join(l.src.Root, WorkspaceName))
+	}
+	if l.src.Trust != nil {
+		stamps[2] = stampAt(l.src.Trust.path)
+	}
+	return stamps
+}
+
+// statTrusted returns the stamps of the files whose change can end the trust in the workspace.
+func (l *Live) statTrusted() (stamps []stamp) {
+	for i := range l.set.claims {
+		for _, name := range l.set.claims[i].watch {
+			stamps = append(stamps, stampAt(filepath.Join(l.src.Root, filepath.FromSlash(name))))
 		}
 	}
 	return stamps
+}
+
+// changed reports whether a file may have changed since it was read. It looks twice at files that
+// changed a moment ago only if the trust of the user depends on them.
+func (l *Live) changed() bool {
+	now := append(l.stat(), l.statTrusted()...)
+	if !slices.Equal(now, l.stamps) {
+		return true
+	}
+	depends := slices.ContainsFunc(l.set.claims, func(c Claim) bool { return len(c.watch) > 0 })
+	return depends && slices.ContainsFunc(now[1:], stamp.racy)
 }
 
 // Set returns the layers below the sessions' as they are now.
 func (l *Live) Set() *Set {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stat() != l.stamps {
+	if l.changed() {
 		l.reload()
 	}
 	return l.set
 }
 
-// Trust puts the user's answer about the workspace into effect.
-func (l *Live) Trust(trusted bool) {
+// Changed returns what Set returns, and whether it has another effect than at the last call of
+// Changed or ClientChanged.
+func (l *Live) Changed() (set *Set, news bool) {
+	set = l.Set()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.src.Trusted = trusted
-	l.reload()
+	news = set != l.told &&
+		!(slices.Equal(set.held, l.told.held) && reflect.DeepEqual(set.tree, l.told.tree))
+	l.told = set
+	return set, news
 }
 
 // Session returns the settings in force for a session whose own config is given (nil: none),
@@ -106,6 +133,7 @@ func (l *Live) ClientChanged(section json.RawMessage) ([]string, error) {
 	defer l.mu.Unlock()
 	l.client = section
 	l.reload()
+	l.told = l.set
 	var notices []string
 	for _, n := range l.set.Notices() {
 		if n.Layer == ClientConfig.String() {

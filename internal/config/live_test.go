@@ -35,6 +35,7 @@ func TestLive(t *testing.T) {
 // Files that change, come or go are read again when a session asks.
 func TestLiveReadsChangedFiles(t *testing.T) {
 	src := files(t, "", "")
+	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
 	l := NewLive(src, nil)
 	model := func() string {
 		config, _, err := l.Session(nil)
@@ -64,7 +65,9 @@ func TestLiveReadsChangedFiles(t *testing.T) {
 	if keys := l.Set().NeedsTrust(); len(keys) != 1 {
 		t.Errorf("needs trust for %v", keys)
 	}
-	l.Trust(true)
+	if err := src.Trust.Allow(src.Root, l.Set().Untrusted()); err != nil {
+		t.Fatal(err)
+	}
 	if config, notices, _ := l.Session(nil); config.Sandbox != "off" || len(notices) != 0 {
 		t.Errorf("trusted: %+v, %q", config.Sandbox, notices)
 	}

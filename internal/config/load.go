@@ -20,10 +20,12 @@ const (
 
 // Sources says where the lower layers come from. The zero value has none but the built-in one.
 type Sources struct {
-	UserFile string   // "" : none
-	Root     string   // workspace root; "" : no workspace file
-	Environ  []string // as os.Environ gives it
-	Trusted  bool     // the user trusts the workspace
+	UserFile string     // "" : none
+	Root     string     // workspace root; "" : no workspace file
+	Environ  []string   // as os.Environ gives it
+	Trust    *TrustFile // what the user said about the root; nil: nothing
+
+	files *fileDigests
 }
 
 // DefaultUserFile returns the path of the user's file: $AGENT_LSP_CONFIG, else
@@ -46,7 +48,14 @@ func Load(src Sources) *Set {
 		layers = append(layers, fileLayer(WorkspaceFile, filepath.Join(src.Root, WorkspaceName)))
 	}
 	layers = append(layers, envLayer(src.Environ))
-	return build(layers, src.Trusted)
+	trust := verdict{root: src.Root, files: src.files}
+	if src.Trust != nil && src.Root != "" {
+		trust.answer = src.Trust.Answer(src.Root)
+	}
+	if trust.files == nil {
+		trust.files = newFileDigests()
+	}
+	return build(layers, trust)
 }
 
 func fileLayer(kind Kind, path string) layer {

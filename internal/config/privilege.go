@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,6 +15,9 @@ var privileged = []string{
 	"memory.embeddings", "sandboxPaths", "mode", "aiComments",
 }
 
+// untilTrusted is what the user can do about a value that is ignored.
+const untilTrusted = "until you trust the workspace (agent-lsp trust yes)"
+
 // ranks order values from strict to loose; only the user may loosen.
 var ranks = map[string][]string{
 	"editPolicy":          {"ask,confirm,collect", "review", "auto"},
@@ -22,9 +26,9 @@ var ranks = map[string][]string{
 }
 
 // restrict takes from a layer that is not the user's own what it may not set. base is what the
-// user's own layers say so far. It returns the keys that trusting the workspace would set.
-func (c *checker) restrict(tree, base map[string]any) (held []string) {
-	const why = "only the user may set this; ignored until you trust the workspace (agent-lsp trust yes)"
+// user's own layers say so far. It returns what trusting the workspace would set.
+func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
+	const why = "only the user may set this; ignored " + untilTrusted
 	for _, path := range privileged {
 		if v, ok := lookup(tree, path); ok {
 			remove(tree, path)
@@ -32,7 +36,7 @@ func (c *checker) restrict(tree, base map[string]any) (held []string) {
 				continue // the client repeats what the user set
 			}
 			c.note(path, why)
-			held = append(held, path)
+			held = append(held, Claimed{path, v})
 		}
 	}
 	for _, path := range []string{"editPolicy", "permissions.profile", "sandbox"} {
@@ -40,11 +44,58 @@ func (c *checker) restrict(tree, base map[string]any) (held []string) {
 		was, _ := lookup(base, path)
 		if ok && rank(path, v) > rank(path, was) {
 			remove(tree, path)
-			c.note(path, "%v would allow more than the user's own %v; ignored until you trust the workspace (agent-lsp trust yes)", v, was)
-			held = append(held, path)
+			c.note(path, "%v would allow more than the user's own %v; ignored "+untilTrusted, v, was)
+			held = append(held, Claimed{path, v})
 		}
 	}
-	return append(append(held, c.restrictRules(tree, base)...), c.restrictModes(tree)...)
+	held = append(append(held, c.restrictRules(tree, base)...), c.restrictModes(tree)...)
+	return append(held, c.restrictAgents(tree, base)...)
+}
+
+// restrictAgents leaves agents everything but a looser profile and rules that allow. It replaces
+// the list, which other trees share.
+func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
+	list, _ := tree["agents"].([]any)
+	if list == nil {
+		return nil
+	}
+	list = slices.Clone(list)
+	for i, v := range list {
+		agent, _ := v.(map[string]any)
+		permissions, _ := agent["permissions"].(map[string]any)
+		if kept, looser := tightening(permissions, base); looser {
+			path := fmt.Sprintf("agents[%d].permissions", i)
+			c.note(path, "what allows more than your own settings is ignored "+untilTrusted)
+			held = append(held, Claimed{path, permissions})
+			agent = maps.Clone(agent)
+			agent["permissions"] = kept
+			list[i] = agent
+		}
+	}
+	tree["agents"] = list
+	return held
+}
+
+// tightening returns permissions without a profile that is looser than the user's and without rules
+// that allow, and reports whether there were any.
+func tightening(permissions, base map[string]any) (kept map[string]any, looser bool) {
+	kept = maps.Clone(permissions)
+	own, _ := lookup(base, "permissions.profile")
+	profile, ok := permissions["profile"]
+	if ok && rank("permissions.profile", profile) > rank("permissions.profile", own) {
+		delete(kept, "profile")
+		looser = true
+	}
+	rules, _ := permissions["rules"].([]any)
+	strict := slices.DeleteFunc(slices.Clone(rules), func(r any) bool {
+		s, _ := r.(string)
+		return !strings.HasPrefix(s, "deny ") && !strings.HasPrefix(s, "ask ")
+	})
+	if len(strict) < len(rules) {
+		kept["rules"] = strict
+		looser = true
+	}
+	return kept, looser
 }
 
 func rank(path string, v any) int {
@@ -53,7 +104,7 @@ func rank(path string, v any) int {
 }
 
 // restrictRules keeps the user's rules and adds those of the layer that forbid or ask.
-func (c *checker) restrictRules(tree, base map[string]any) (held []string) {
+func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 	const path = "permissions.rules"
 	v, ok := lookup(tree, path)
 	if !ok {
@@ -66,26 +117,26 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []string) {
 		if s, _ := r.(string); strings.HasPrefix(s, "deny ") || strings.HasPrefix(s, "ask ") {
 			rules = append(rules, r)
 		} else if !slices.Contains(rules, r) {
-			held = []string{path}
+			held = []Claimed{{path, v}}
 		}
 	}
 	if held != nil {
-		c.note(path, "rules that allow are ignored until you trust the workspace (agent-lsp trust yes)")
+		c.note(path, "rules that allow are ignored "+untilTrusted)
 	}
 	tree["permissions"].(map[string]any)["rules"] = rules
 	return held
 }
 
 // restrictModes leaves modes their model, tools and prompt.
-func (c *checker) restrictModes(tree map[string]any) (held []string) {
+func (c *checker) restrictModes(tree map[string]any) (held []Claimed) {
 	modes, _ := tree["modes"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		mode, _ := modes[name].(map[string]any)
 		for _, key := range []string{"editPolicy", "permissions"} {
-			if _, ok := mode[key]; ok {
+			if v, ok := mode[key]; ok {
 				delete(mode, key)
-				c.note("modes."+name+"."+key, "only the user may set this; ignored until you trust the workspace (agent-lsp trust yes)")
-				held = append(held, "modes."+name+"."+key)
+				c.note("modes."+name+"."+key, "only the user may set this; ignored "+untilTrusted)
+				held = append(held, Claimed{"modes." + name + "." + key, v})
 			}
 		}
 	}
@@ -130,6 +181,19 @@ func merge(low, high map[string]any) map[string]any {
 		above, both := v.(map[string]any)
 		if isObject && both {
 			v = merge(below, above)
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// clone returns a copy of a tree that shares no object with it. Lists are shared; they are not
+// changed.
+func clone(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for k, v := range tree {
+		if sub, ok := v.(map[string]any); ok {
+			v = clone(sub)
 		}
 		out[k] = v
 	}

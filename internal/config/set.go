@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 )
 
 // Kind names a layer, lowest first.
@@ -44,12 +45,13 @@ func (l *layer) name() string {
 // Set is the layers put together. It does not change; With makes another one. Safe for
 // concurrent use.
 type Set struct {
-	layers  []layer
-	trusted bool
+	layers []layer
+	trust  verdict
 
 	tree    map[string]any
 	origin  []applied
 	notices []Notice
+	claims  []Claim
 	held    []string
 	config  *Config
 }
@@ -97,7 +99,7 @@ func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 			layers = append(layers, old)
 		}
 	}
-	return build(layers, s.trusted)
+	return build(layers, s.trust)
 }
 
 // unwrap takes the section and the user's own part out of what a client sent.
@@ -124,8 +126,8 @@ func (l *layer) unwrap(tree map[string]any) map[string]any {
 }
 
 // build checks and merges layers.
-func build(layers []layer, trusted bool) *Set {
-	s := &Set{layers: layers, trusted: trusted, tree: map[string]any{}}
+func build(layers []layer, trust verdict) *Set {
+	s := &Set{layers: layers, trust: trust, tree: map[string]any{}}
 	base := map[string]any{} // what the user's own layers say
 	for i := range layers {
 		l := &layers[i]
@@ -134,10 +136,8 @@ func build(layers []layer, trusted bool) *Set {
 		tree := c.object(l.tree, configType, "")
 		mine := c.object(l.mine, configType, "")
 		base = merge(base, mine)
-		if l.all || trusted {
+		if l.all || s.claim(&c, l, tree, base) {
 			base = merge(base, tree)
-		} else {
-			s.held = append(s.held, c.restrict(tree, base)...)
 		}
 		tree = merge(mine, tree)
 		s.tree = merge(s.tree, tree)
@@ -146,6 +146,29 @@ func build(layers []layer, trusted bool) *Set {
 	}
 	s.config = s.decode()
 	return s
+}
+
+// claim takes what only the user may set out of a layer, unless the user trusts exactly that. It
+// reports whether the whole layer counts as the user's own.
+func (s *Set) claim(c *checker, l *layer, tree, base map[string]any) (trusted bool) {
+	restricted := checker{layer: c.layer}
+	kept := clone(tree)
+	held := restricted.restrict(kept, base)
+	if len(held) > 0 {
+		claim := Claim{Layer: l.kind.String(), Source: l.source, Settings: held}
+		trusted = s.trust.trusts(&claim)
+		s.claims = append(s.claims, claim)
+	}
+	if trusted {
+		return true
+	}
+	c.notices = append(c.notices, restricted.notices...)
+	clear(tree)
+	maps.Copy(tree, kept)
+	for _, h := range held {
+		s.held = append(s.held, h.Path)
+	}
+	return false
 }
 
 // decode turns the merged tree into the struct; what is in the tree was checked to fit.

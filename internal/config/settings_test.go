@@ -2,12 +2,10 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -125,11 +123,26 @@ func TestWorkspaceMayNotLoosen(t *testing.T) {
 	if len(s.NeedsTrust()) != 18 {
 		t.Errorf("needs trust for %v", s.NeedsTrust())
 	}
-	src.Trusted = true
+	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
+	if err := src.Trust.Allow(src.Root, s.Untrusted()); err != nil {
+		t.Fatal(err)
+	}
 	s = Load(src)
 	check(t, s, map[string]string{"provider.baseUrl": `"http://evil"`, "editPolicy": `"auto"`, "modes.yolo.editPolicy": `"auto"`, "permissions.rules": `["allow bash(*)","deny read(x)"]`})
 	if len(s.NeedsTrust()) != 0 {
 		t.Errorf("trusted, and needs trust for %v", s.NeedsTrust())
+	}
+}
+
+func TestAgentsOfAWorkspaceMayTighten(t *testing.T) {
+	s := Load(files(t, "", `{"agents":[
+		{"name":"a","permissions":{"profile":"readOnly","rules":["deny bash(rm *)"]}},
+		{"name":"b","permissions":{"profile":"trust","rules":["allow bash(*)","ask read(x)"]}}]}`))
+	check(t, s, map[string]string{"agents": `[` +
+		`{"name":"a","permissions":{"profile":"readOnly","rules":["deny bash(rm *)"]}},` +
+		`{"name":"b","permissions":{"rules":["ask read(x)"]}}]`}, "agents[1].permissions")
+	if keys := s.NeedsTrust(); !slices.Equal(keys, []string{"agents[1].permissions"}) {
+		t.Errorf("needs trust for %v", keys)
 	}
 }
 
@@ -203,71 +216,6 @@ func TestEnvName(t *testing.T) {
 		if got := EnvName(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
-	}
-}
-
-func TestTrustFile(t *testing.T) {
-	f := NewTrustFile(filepath.Join(t.TempDir(), "state", "trust.json"))
-	if trusted, asked := f.Trusts("/w"); trusted || asked {
-		t.Error("trusted without being asked")
-	}
-	if err := f.Set("/w/", true); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Set("/x", false); err != nil {
-		t.Fatal(err)
-	}
-	again := NewTrustFile(f.path)
-	if trusted, asked := again.Trusts("/w"); !trusted || !asked {
-		t.Error("the answer was forgotten")
-	}
-	if trusted, asked := again.Trusts("/x"); trusted || !asked {
-		t.Error("the refusal was forgotten")
-	}
-	if err := os.WriteFile(f.path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if trusted, asked := again.Trusts("/w"); trusted || asked {
-		t.Error("a broken file trusts")
-	}
-}
-
-// Daemons that are answered at the same time read and write one file.
-func TestTrustOfDaemonsAtOnceIsAllKept(t *testing.T) {
-	const daemons, each = 3, 5
-	path := filepath.Join(t.TempDir(), "state", "trust.json")
-	var wg sync.WaitGroup
-	for n := range daemons {
-		f := NewTrustFile(path)
-		wg.Go(func() {
-			for i := range each {
-				if err := f.Set(fmt.Sprintf("/w%d/%d", n, i), true); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for n := range daemons {
-		for i := range each {
-			root := fmt.Sprintf("/w%d/%d", n, i)
-			if trusted, _ := NewTrustFile(path).Trusts(root); !trusted {
-				t.Errorf("the answer for %s was lost", root)
-			}
-		}
-	}
-}
-
-func TestATrustFileThatHoldsNullIsEmpty(t *testing.T) {
-	f := NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
-	if err := os.WriteFile(f.path, []byte("null\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Set("/w", true); err != nil {
-		t.Fatal(err)
-	}
-	if trusted, asked := f.Trusts("/w"); !trusted || !asked {
-		t.Error("the answer was forgotten")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,7 +13,39 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// TrustFile remembers which workspaces the user trusts. Safe for concurrent use.
+// Answer is what the user said about a workspace. The zero value means that the user was not asked.
+type Answer struct {
+	Refused bool
+	Trusted map[string]string // digest of the claim that the user trusts, by the claim's layer
+}
+
+// Covers reports whether the user trusts exactly what a claim contains.
+func (a Answer) Covers(c Claim) bool {
+	return !a.Refused && c.Digest != "" && a.Trusted[c.Layer] == c.Digest
+}
+
+// Given reports whether the user answered at all.
+func (a Answer) Given() bool { return a.Refused || a.Trusted != nil }
+
+// MarshalJSON writes false for a refusal, and otherwise the digests.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	if a.Refused {
+		return []byte("false"), nil
+	}
+	return json.Marshal(a.Trusted)
+}
+
+// UnmarshalJSON reads an answer. The plain true of older versions named no contents, so it does not
+// count, like anything else that cannot be read: the user is asked again.
+func (a *Answer) UnmarshalJSON(b []byte) error {
+	*a = Answer{Refused: string(b) == "false"}
+	if json.Unmarshal(b, &a.Trusted) != nil {
+		a.Trusted = nil
+	}
+	return nil
+}
+
+// TrustFile remembers the user's answers about workspaces. Safe for concurrent use.
 type TrustFile struct {
 	path string
 	mu   sync.Mutex
@@ -21,30 +54,42 @@ type TrustFile struct {
 // NewTrustFile returns the memory of answers in path, a file in the state directory.
 func NewTrustFile(path string) *TrustFile { return &TrustFile{path: path} }
 
-// Trusts says whether the user trusts a root, and whether he was asked at all. What cannot be
-// read counts as not asked.
-func (f *TrustFile) Trusts(root string) (trusted, asked bool) {
+// Answer returns what the user said about a root. If the file cannot be read, the user counts as
+// not asked.
+func (f *TrustFile) Answer(root string) Answer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answers, err := f.read()
 	if err != nil {
-		return false, false
+		return Answer{}
 	}
-	trusted, asked = answers[filepath.Clean(root)]
-	return trusted, asked
+	return answers[filepath.Clean(root)]
 }
 
-// Set remembers the user's answer for a root.
-func (f *TrustFile) Set(root string, trusted bool) error {
-	return f.change(root, func(answers map[string]bool, key string) { answers[key] = trusted })
+// Allow remembers that the user trusts a root with these claims. What other layers claimed before
+// stays trusted, because editors send different layers for the same root.
+func (f *TrustFile) Allow(root string, claims []Claim) error {
+	return f.change(root, func(a Answer) Answer {
+		trusted := map[string]string{}
+		maps.Copy(trusted, a.Trusted)
+		for _, c := range claims {
+			trusted[c.Layer] = c.Digest
+		}
+		return Answer{Trusted: trusted}
+	})
+}
+
+// Refuse remembers that the user does not trust a root, whatever it will contain.
+func (f *TrustFile) Refuse(root string) error {
+	return f.change(root, func(Answer) Answer { return Answer{Refused: true} })
 }
 
 // Forget forgets the answer for a root, so that the user is asked again.
 func (f *TrustFile) Forget(root string) error {
-	return f.change(root, func(answers map[string]bool, key string) { delete(answers, key) })
+	return f.change(root, func(Answer) Answer { return Answer{} })
 }
 
-func (f *TrustFile) change(root string, do func(answers map[string]bool, key string)) error {
+func (f *TrustFile) change(root string, do func(Answer) Answer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := filelock.With(f.path, func() error {
@@ -52,7 +97,9 @@ func (f *TrustFile) change(root string, do func(answers map[string]bool, key str
 		if err != nil {
 			return err
 		}
-		do(answers, filepath.Clean(root))
+		key := filepath.Clean(root)
+		answers[key] = do(answers[key])
+		maps.DeleteFunc(answers, func(_ string, a Answer) bool { return !a.Given() })
 		return f.write(answers)
 	})
 	if err != nil {
@@ -61,7 +108,7 @@ func (f *TrustFile) change(root string, do func(answers map[string]bool, key str
 	return nil
 }
 
-func (f *TrustFile) write(answers map[string]bool) error {
+func (f *TrustFile) write(answers map[string]Answer) error {
 	b, err := json.MarshalIndent(answers, "", "  ")
 	if err != nil {
 		return err
@@ -73,8 +120,8 @@ func (f *TrustFile) write(answers map[string]bool) error {
 	return os.Rename(tmp, f.path)
 }
 
-func (f *TrustFile) read() (map[string]bool, error) {
-	answers := map[string]bool{}
+func (f *TrustFile) read() (map[string]Answer, error) {
+	answers := map[string]Answer{}
 	b, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return answers, nil
@@ -85,8 +132,8 @@ func (f *TrustFile) read() (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", f.path, err)
 	}
-	if answers == nil { // the file holds null
-		answers = map[string]bool{}
+	if answers == nil { // the file contains null
+		answers = map[string]Answer{}
 	}
 	return answers, nil
 }

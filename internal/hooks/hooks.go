@@ -62,6 +62,7 @@ type Config struct {
 	Env     []string // the command's whole environment, secrets taken out
 	Dir     string
 	Timeout time.Duration // 0: DefaultTimeout
+	Allowed func() error  // says at each start why the command may no longer run; nil: it may
 }
 
 // New returns the hooks for the commands of each point. It names points that do not exist.
@@ -221,6 +222,11 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
+	}
+	if c.conf.Allowed != nil {
+		if err := c.conf.Allowed(); err != nil {
+			return nil, err
+		}
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.HookTimeout(), fmt.Errorf("it did not end within %v", c.HookTimeout()))
 	defer stop()

@@ -45,14 +45,15 @@ func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest, plan
 	return d, err
 }
 
-// TrustStore remembers which workspaces the user trusts.
+// TrustStore remembers whether the user trusts what the settings of a workspace contain now.
 type TrustStore interface {
 	Trusts(root string) (trusted, asked bool)
 	Set(root string, trusted bool) error
 }
 
-// AskTrust says whether the settings in a workspace may loosen what the agent does. The user is
-// asked once for each root; an answer that did not come is no answer, and is asked for again.
+// AskTrust says whether the settings in a workspace may loosen what the agent does. what lists them
+// completely. The user is asked once; an answer that did not come is no answer, and is asked for
+// again.
 func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, what string) (bool, error) {
 	if trusted, asked := store.Trusts(root); asked {
 		return trusted, nil

@@ -60,9 +60,9 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 			call.Locations = append(call.Locations, acp.ToolCallLocation{Path: path})
 		}
 	}
-	for _, text := range []string{p.Reason, p.Preview} {
+	for _, text := range []string{clip(p.Reason), shownPreview(p)} {
 		if text != "" {
-			call.Content = append(call.Content, acp.ToolContent(acp.TextBlock(clip(text))))
+			call.Content = append(call.Content, acp.ToolContent(acp.TextBlock(text)))
 		}
 	}
 	r := acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID), ToolCall: call, Options: []acp.PermissionOption{}}
@@ -74,6 +74,19 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 		return policy.Reply{Cancelled: true}
 	}
 	return policy.Reply{OptionID: got.selected(), Feedback: clip(got.Meta.AgentLsp.Feedback)}
+}
+
+// shownPreview is the preview of a question in full. A plan is Markdown. The settings of a folder
+// are not, and a client that renders Markdown must not hide a part of them.
+func shownPreview(p wire.RequestPermissionParams) string {
+	if p.Preview == "" || len(p.Subject.URIs) == 0 {
+		return p.Preview
+	}
+	fence := "```"
+	for strings.Contains(p.Preview, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + strings.TrimSuffix(p.Preview, "\n") + "\n" + fence
 }
 
 func kindOfSubject(kind string) acp.ToolKind {

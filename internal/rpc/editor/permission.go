@@ -152,6 +152,9 @@ func permissionText(q policy.Question) string {
 	if q.Reason != "" {
 		lines = append(lines, q.Reason)
 	}
+	if q.Preview != "" {
+		lines = append(lines, strings.TrimSuffix(q.Preview, "\n"))
+	}
 	return strings.Join(lines, "\n")
 }
 

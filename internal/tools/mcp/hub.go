@@ -42,6 +42,7 @@ type Config struct {
 	Headers map[string]string
 	Allowed func(tool string) bool // nil: all of its tools are offered
 	Timeout time.Duration          // of a call; 0: CallTimeout
+	Starts  func() error           // says at each start why it may no longer start; nil: it may
 
 	rivals []string // servers whose tools' names may be its own's
 }

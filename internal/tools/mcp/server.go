@@ -141,6 +141,11 @@ func (s *server) settle() {
 // server is ready, or is not going to be.
 func (s *server) serve(ctx context.Context, started func()) error {
 	defer started()
+	if s.conf.Starts != nil {
+		if err := s.conf.Starts(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	transport, proc, err := s.transport(ctx)

@@ -97,7 +97,8 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     const rule = option.pattern !== undefined && h('code', { class: 'pattern' }, visible(option.pattern));
     return h('button', { type: 'button', class: index === 0 ? 'primary' : undefined, 'data-kind': option.kind, onclick: answer }, option.name, index < 9 && digit(index), rule);
   };
-  const isPlan = !subject.command && params.preview !== undefined;
+  // The settings of a folder are shown as they are.
+  const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
   const title = subject.command === undefined ? visible(params.title) : 'Allow this command?'; // the command itself is below in full
   return h(
     'section',

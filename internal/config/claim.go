@@ -1,0 +1,158 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Claim is what a layer that is not the user's own sets in addition once the user trusts the
+// workspace. The user trusts the contents of a claim, not the workspace: Digest covers every value
+// and the text of every workspace file that the values name.
+type Claim struct {
+	Layer    string // the layer's kind
+	Source   string // the path of the layer's file, if it has one
+	Settings []Claimed
+	Files    []ClaimedFile
+	Digest   string // "": the claim cannot be trusted, because it names too many files
+
+	watch []string // names below the root whose change can change the digest
+}
+
+// Claimed is one value of a claim.
+type Claimed struct {
+	Path  string
+	Value any // as JSON decodes it
+}
+
+// ClaimedFile is a file of the workspace whose text belongs to a claim.
+type ClaimedFile struct {
+	Name   string // relative to the root, with slashes
+	Digest string
+}
+
+// complete finds the files of a claim and computes its digest.
+func (c *Claim) complete(root string, files *fileDigests) {
+	names, ok := references(root, c.Settings)
+	if !ok {
+		return
+	}
+	c.Files, c.watch = files.of(root, names)
+	h := sha256.New()
+	for _, s := range c.Settings {
+		fmt.Fprintf(h, "%q=%s\n", s.Path, jsonText(s.Value))
+	}
+	for _, f := range c.Files {
+		fmt.Fprintf(h, "%q:%s\n", f.Name, f.Digest)
+	}
+	c.Digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Keys returns the paths of the values.
+func (c *Claim) Keys() (keys []string) {
+	for _, s := range c.Settings {
+		keys = append(keys, s.Path)
+	}
+	return keys
+}
+
+// Write writes all values and files of a claim, one per line, for the user who decides about it.
+func (c *Claim) Write(w io.Writer) error {
+	from := c.Layer
+	if c.Source != "" {
+		from = c.Source
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s sets:\n", Visible(from))
+	for _, s := range c.Settings {
+		fmt.Fprintf(&b, "  %s = %s\n", Visible(s.Path), Visible(jsonText(s.Value)))
+	}
+	for _, f := range c.Files {
+		digest := f.Digest[:min(len(f.Digest), shownDigest)]
+		fmt.Fprintf(&b, "  with the file %s (%s)\n", Visible(f.Name), digest)
+	}
+	if c.Digest == "" {
+		b.WriteString("  These settings name too many files, so they cannot be trusted.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shownDigest is how much of a file's digest the user sees, in bytes.
+const shownDigest = len("sha256:") + 12
+
+// jsonText is a value as JSON on one line, with the keys of objects in order.
+func jsonText(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Visible returns s with control, bidirectional and zero-width characters as escapes such as \x1b
+// and \u202e, so that the text on the screen is the text that counts.
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) ||
+		r != ' ' && unicode.Is(unicode.Zs, r)
+}
+
+// Claims returns what the layers that are not the user's own claim, trusted or not, with the files
+// as they are now.
+func (s *Set) Claims() []Claim {
+	claims := slices.Clone(s.claims)
+	for i := range claims {
+		claims[i].complete(s.trust.root, s.trust.files)
+	}
+	return claims
+}
+
+// Untrusted returns the claims that the user does not trust. Empty: there is nothing to ask.
+func (s *Set) Untrusted() []Claim {
+	return slices.DeleteFunc(s.Claims(), s.trust.answer.Covers)
+}
+
+// verdict is what a set needs to know whether a claim is trusted.
+type verdict struct {
+	root   string
+	answer Answer
+	files  *fileDigests
+}
+
+// trusts reports whether the user trusts a claim, and completes it if that matters. The digest is
+// that of the very values that take effect.
+func (j *verdict) trusts(c *Claim) bool {
+	if j.answer.Refused || j.answer.Trusted[c.Layer] == "" {
+		return false
+	}
+	c.complete(j.root, j.files)
+	return j.answer.Covers(*c)
+}

@@ -1,0 +1,278 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+const (
+	// maxReferences bounds the names that the values of a claim may contain.
+	maxReferences = 4096
+	// maxBound bounds the files of folders.
+	maxBound = 2000
+)
+
+// boundFolders are the folders in which a workspace keeps agents, commands and skills. Their files
+// are trusted together with the workspace's settings.
+var boundFolders = []string{".agent-lsp", ".agents"}
+
+// manifests are the files that tell a program what to run.
+var manifests = map[string][]string{
+	"npm": nodeFiles, "npx": nodeFiles, "pnpm": nodeFiles, "yarn": nodeFiles, "bun": nodeFiles,
+	"bunx": nodeFiles, "node": nodeFiles, "pnpx": nodeFiles, "corepack": nodeFiles,
+	"make": makeFiles, "gmake": makeFiles,
+	"just": {"justfile", "Justfile", ".justfile"}, "task": {"Taskfile.yml", "Taskfile.yaml"},
+	"deno": {"deno.json", "deno.jsonc"}, "cargo": {"Cargo.toml", ".cargo/config.toml", "build.rs"},
+	"uv": pythonFiles, "uvx": pythonFiles, "poetry": pythonFiles, "pdm": pythonFiles,
+	"rake": {"Rakefile"}, "bundle": {"Gemfile"}, "composer": {"composer.json"}, "go": {"go.mod"},
+}
+
+var (
+	nodeFiles   = []string{"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml"}
+	makeFiles   = []string{"Makefile", "makefile", "GNUmakefile"}
+	pythonFiles = []string{"pyproject.toml", "uv.toml"}
+)
+
+// interpreters run the text of the file that they are called with, whatever its name is. So do the
+// shell's "." and "source".
+var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno", "bun",
+	"python", "python3", "ruby", "perl", "php", "lua", "pwsh", "powershell", "tclsh", "awk",
+	"Rscript", "env", "exec", ".", "source")
+
+// dataExtensions are those of files that programs write. Such a file counts only if a program
+// starts it.
+var dataExtensions = set(".log", ".out", ".err", ".tmp", ".pid", ".sock", ".lock", ".cache",
+	".csv", ".tsv", ".db", ".db3", ".sqlite", ".sqlite3", ".ndjson", ".jsonl", ".parquet", ".prof",
+	".cov", ".coverage")
+
+func set(list ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range list {
+		out[s] = true
+	}
+	return out
+}
+
+// references returns the names below the root that the values of a claim may refer to, and for each
+// whether it is certainly a program. It prefers a name too many to a name too few. ok is false if
+// there are too many.
+func references(root string, settings []Claimed) (names map[string]bool, ok bool) {
+	f := finder{root: root, names: map[string]bool{}}
+	for _, s := range settings {
+		f.value(s.Value, "")
+	}
+	if len(f.names) > maxReferences {
+		return nil, false
+	}
+	for _, dir := range boundFolders {
+		f.names[dir] = true
+	}
+	return f.names, true
+}
+
+type finder struct {
+	root  string
+	names map[string]bool
+}
+
+// value looks at all texts in a value; dir is the working directory of the program that it names.
+func (f *finder) value(v any, dir string) {
+	switch v := v.(type) {
+	case string:
+		f.text(v, dir)
+	case []any:
+		f.text(line(v), dir) // "sh", "x.log"
+		for _, x := range v {
+			f.value(x, dir)
+		}
+	case map[string]any:
+		if cwd, isText := v["cwd"].(string); isText {
+			dir = cwd
+		}
+		if command, isText := v["command"].(string); isText {
+			f.add(command, dir, true)
+			args, _ := v["args"].([]any)
+			f.text(command+" "+line(args), dir)
+		}
+		for _, x := range v {
+			f.value(x, dir)
+		}
+	}
+}
+
+// line joins the texts of a list.
+func line(list []any) string {
+	var b strings.Builder
+	for _, v := range list {
+		if s, isText := v.(string); isText {
+			b.WriteString(s + " ")
+		}
+	}
+	return b.String()
+}
+
+// text adds the words of a text: an argument, a command line or the value of a variable.
+func (f *finder) text(s, dir string) {
+	f.add(s, dir, false)
+	started := false // the word before starts the next one
+	for word := range strings.FieldsFuncSeq(s, betweenWords) {
+		f.add(word, dir, started)
+		if _, rest, more := strings.Cut(word, "/"); more {
+			f.add(rest, dir, started) // of $ROOT/x and ${PWD}/x
+		}
+		for _, file := range manifests[word] {
+			f.add(file, dir, true)
+		}
+		if !strings.ContainsAny(word, `/\`) {
+			f.add(path.Join("node_modules/.bin", word), dir, true) // of npx and npm scripts
+			module := strings.ReplaceAll(word, ".", "/")           // of python -m
+			f.add(module+".py", dir, true)
+			f.add(module+"/__main__.py", dir, true)
+		}
+		started = interpreters[path.Base(word)] || started && strings.HasPrefix(word, "-")
+	}
+}
+
+func betweenWords(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>(){}$=,:", r) }
+
+// add adds a name as seen from the root and from the working directory.
+func (f *finder) add(name, dir string, program bool) {
+	if len(f.names) > maxReferences || name == "" {
+		return
+	}
+	for _, base := range []string{"", dir} {
+		full := filepath.FromSlash(name)
+		if base != "" {
+			full = filepath.Join(filepath.FromSlash(base), full)
+		}
+		rel, err := filepath.Rel(f.root, full)
+		if filepath.IsAbs(full) && err == nil && filepath.IsLocal(rel) {
+			full = rel
+		}
+		full = filepath.Clean(strings.TrimLeft(full, `/\`))
+		if filepath.IsLocal(full) && full != "." {
+			key := filepath.ToSlash(full)
+			f.names[key] = f.names[key] || program
+		}
+	}
+}
+
+// fileDigests computes digests of files, and computes them again only if a file may have changed.
+// Safe for concurrent use.
+type fileDigests struct {
+	mu   sync.Mutex
+	seen map[string]fileDigest
+}
+
+func newFileDigests() *fileDigests { return &fileDigests{seen: map[string]fileDigest{}} }
+
+type fileDigest struct {
+	stamp  stamp
+	digest string
+}
+
+// of returns the files among names and in the folders among them, and all names that a change could
+// turn into files.
+func (d *fileDigests) of(root string, names map[string]bool) (files []ClaimedFile, watch []string) {
+	base, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, slices.Sorted(maps.Keys(names))
+	}
+	defer base.Close()
+	all := expand(base, names)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		watch = append(watch, name)
+		if digest := d.digest(base, root, name, all[name]); digest != "" {
+			files = append(files, ClaimedFile{Name: name, Digest: digest})
+		}
+	}
+	return files, watch
+}
+
+// expand adds the files of folders to names: all of boundFolders, and the direct ones of a folder
+// whose name has a slash. Without a slash it is more likely a word than a folder.
+func expand(base *os.Root, names map[string]bool) map[string]bool {
+	out := maps.Clone(names)
+	for name := range names {
+		info, err := base.Stat(filepath.FromSlash(name))
+		switch {
+		case err != nil || !info.IsDir():
+		case slices.Contains(boundFolders, name):
+			_ = fs.WalkDir(base.FS(), name, func(p string, _ fs.DirEntry, err error) error {
+				if err == nil && len(out) < maxReferences+maxBound {
+					out[p] = true
+				}
+				return nil
+			})
+		case strings.Contains(name, "/"):
+			entries, _ := fs.ReadDir(base.FS(), name)
+			for _, e := range entries[:min(len(entries), maxBound)] {
+				file := path.Join(name, e.Name())
+				out[file] = out[file]
+			}
+		}
+	}
+	return out
+}
+
+// digest returns the digest of a file's text, or of where a link out of the root leads. It returns
+// "" if there is no such file, or if the file is data that programs write. An empty file counts as
+// none: running it does nothing.
+func (d *fileDigests) digest(base *os.Root, root, name string, program bool) string {
+	native := filepath.FromSlash(name)
+	// Opening a named pipe would block otherwise.
+	f, err := base.OpenFile(native, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return linkDigest(base, native)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return ""
+	}
+	if !program && info.Mode()&0o111 == 0 && dataExtensions[strings.ToLower(path.Ext(name))] {
+		return ""
+	}
+	key, now := filepath.Join(root, native), stampOf(info)
+	d.mu.Lock()
+	known, ok := d.seen[key]
+	d.mu.Unlock()
+	if ok && known.stamp == now && !now.racy() {
+		return known.digest
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "unreadable"
+	}
+	known = fileDigest{now, "sha256:" + hex.EncodeToString(h.Sum(nil))}
+	d.mu.Lock()
+	d.seen[key] = known
+	d.mu.Unlock()
+	return known.digest
+}
+
+func linkDigest(base *os.Root, name string) string {
+	info, err := base.Lstat(name)
+	if err != nil {
+		return ""
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		return "unreadable"
+	}
+	target, err := base.Readlink(name)
+	if err != nil {
+		return "unreadable"
+	}
+	sum := sha256.Sum256([]byte("link to " + target))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
