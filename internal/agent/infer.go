@@ -106,6 +106,7 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 	req := &Request{
 		System: step.System, Messages: msgs, Tools: tools, ToolChoice: step.ToolChoice,
 		Sampling: step.Sampling, Thinking: step.Thinking, CacheKey: step.CacheKey,
+		Knows: func(name string) bool { return step.Tools.Lookup(name) != nil },
 	}
 	for _, m := range oneShots {
 		if m.Role == message.RoleSystem {

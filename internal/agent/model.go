@@ -44,6 +44,8 @@ type Request struct {
 	Sampling   Sampling
 	Thinking   Thinking
 	CacheKey   string // stable per session
+	// Knows reports whether the session has a tool, also one that is not loaded; nil: only Tools.
+	Knows func(tool string) bool
 }
 
 // SystemBlock is a piece of the system prompt; Cache marks the end of a prefix worth caching.

@@ -360,7 +360,7 @@ func modelOptions(e *config.Endpoint, c *config.Config, id string) openai.Option
 			IdleTimeout: time.Duration(p.IdleTimeoutMs) * time.Millisecond,
 			Headers:     p.Headers, Query: p.Query,
 		},
-		API: p.API, Organization: p.Organization,
+		API: p.API, Organization: p.Organization, NativeTools: p.NativeTools,
 	}
 }
 

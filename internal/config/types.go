@@ -72,6 +72,7 @@ type Provider struct {
 	Organization  string            `json:"organization,omitzero" doc:"OpenAI organization id."`
 	API           string            `json:"api,omitzero" enum:"chat,responses,anthropic,gemini" default:"\"chat\"" doc:"API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own."`
 	DeferLoading  *bool             `json:"deferLoading,omitzero" doc:"Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later."`
+	NativeTools   *bool             `json:"nativeTools,omitzero" doc:"Whether the provider has OpenAI's apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models."`
 	Stream        *bool             `json:"stream,omitzero" default:"true" doc:"Whether to stream replies."`
 	IdleTimeoutMs int               `json:"idleTimeoutMs,omitzero" default:"120000" min:"1" doc:"Time in milliseconds without data after which a stream counts as failed."`
 	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports when no provider is set."`

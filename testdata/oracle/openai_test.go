@@ -10,6 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	ours "github.com/agent-lsp/agent-lsp/internal/model/openai"
@@ -231,6 +232,14 @@ func responsesSurvives(body []byte) error {
 			into = &responses.ResponseFunctionToolCallParam{}
 		case "function_call_output":
 			into = &responses.ResponseInputItemFunctionCallOutputParam{}
+		case "apply_patch_call":
+			into = &responses.ResponseInputItemApplyPatchCallParam{}
+		case "apply_patch_call_output":
+			into = &responses.ResponseInputItemApplyPatchCallOutputParam{}
+		case "shell_call":
+			into = &responses.ResponseInputItemShellCallParam{}
+		case "shell_call_output":
+			into = &responses.ResponseInputItemShellCallOutputParam{}
 		}
 		if err := survives(text(item), into); err != nil {
 			return err
@@ -238,4 +247,82 @@ func responsesSurvives(body []byte) error {
 	}
 	delete(m, "input")
 	return survives(text(m), &responses.ResponseNewParams{})
+}
+
+// TestNativeTools: the SDK reads the documented items alike, and the items and outputs that go back
+// are equal to those that it makes.
+func TestNativeTools(t *testing.T) {
+	answer := fixture(t, "openai/testdata/native.sse")
+	native := func(w *wire) modeltest.Model {
+		return ours.New(ours.Options{Options: options(gpt, w), API: ours.APIResponses, NativeTools: new(true)})
+	}
+	first := generate(t, native(stream(answer)), modeltest.User("Fix it."))
+	theirs := responsesRead(t, stream(answer), responses.ResponseNewParams{Model: gpt})
+	input := responses.ResponseInputParam{
+		responses.ResponseInputItemParamOfMessage("Fix it.", responses.EasyInputMessageRoleUser),
+	}
+	var results responses.ResponseInputParam
+	for _, item := range theirs.Output {
+		switch item.Type {
+		case "apply_patch_call":
+			c := item.AsApplyPatchCall()
+			var p responses.ResponseInputItemApplyPatchCallParam
+			decode(t, c.RawJSON(), &p)
+			input = append(input, responses.ResponseInputItemUnionParam{OfApplyPatchCall: &p})
+			results = append(results, responses.ResponseInputItemUnionParam{
+				OfApplyPatchCallOutput: &responses.ResponseInputItemApplyPatchCallOutputParam{
+					CallID: c.CallID, Status: "completed", Output: openai.String("done"),
+				},
+			})
+		case "shell_call":
+			c := item.AsShellCall()
+			var p responses.ResponseInputItemShellCallParam
+			decode(t, c.RawJSON(), &p)
+			input = append(input, responses.ResponseInputItemUnionParam{OfShellCall: &p})
+			part := responses.ResponseFunctionShellCallOutputContentParam{Stdout: "done"}
+			part.Outcome.OfExit = &responses.ResponseFunctionShellCallOutputContentOutcomeExitParam{ExitCode: 0}
+			results = append(results, responses.ResponseInputItemUnionParam{
+				OfShellCallOutput: &responses.ResponseInputItemShellCallOutputParam{
+					CallID: c.CallID, MaxOutputLength: openai.Int(c.Action.MaxOutputLength),
+					Output: []responses.ResponseFunctionShellCallOutputContentParam{part, part},
+				},
+			})
+		}
+	}
+	req := modeltest.User("Fix it.")
+	req.Tools = []agent.ToolSpec{{Name: "bash"}}
+	req.Knows = func(string) bool { return true }
+	req.Messages = append(req.Messages, first.Message)
+	for _, c := range first.Message.ToolCalls() {
+		req.Messages = append(req.Messages, modeltest.Result(c.ID, "done"))
+	}
+	w, sdk := stream(answer), stream(answer)
+	generate(t, native(w), req)
+	params := responses.ResponseNewParams{Model: gpt, Store: openai.Bool(false)}
+	params.Input.OfInputItemList = append(input, results...)
+	params.Tools = []responses.ToolUnionParam{
+		{OfApplyPatch: &responses.ApplyPatchToolParam{}},
+		{OfShell: &responses.FunctionShellToolParam{Environment: responses.FunctionShellToolEnvironmentUnionParam{
+			OfLocal: &responses.LocalEnvironmentParam{},
+		}}},
+	}
+	responsesRead(t, sdk, params)
+	// Nothing is stored, so the ids of items and the container are not sent back. The function bash
+	// is among the tools, too.
+	var body map[string]any
+	if err := json.Unmarshal(w.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	body["tools"] = body["tools"].([]any)[:2]
+	equal(t, "native tools", text(body), sdk.Body, "id", "environment", "include")
+	if err := responsesSurvives(w.Body); err != nil {
+		t.Error(err)
+	}
+}
+
+func decode(t *testing.T, raw string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(raw), into); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -948,6 +948,8 @@ export interface Provider {
   api?: "chat" | "responses" | "anthropic" | "gemini";
   /** Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later. */
   deferLoading?: boolean;
+  /** Whether the provider has OpenAI's apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models. */
+  nativeTools?: boolean;
   /** Whether to stream replies. */
   stream?: boolean;
   /** Time in milliseconds without data after which a stream counts as failed. */

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -121,7 +122,9 @@ type Histories struct {
 	Authors []string // of replies
 	Models  []string // of requests, "" for the endpoint's
 	Tools   [][]agent.ToolSpec
-	Lines   []string // of a script whose replies' blocks are among the history's
+	Lines   []string        // of a script whose replies' blocks are among the history's
+	Own     []message.Block // more blocks of the history's replies
+	Runs    int             // 0: 1500
 	Vary    func(*rand.Rand, *agent.Request)
 }
 
@@ -136,11 +139,11 @@ func CheckAnyHistory(t *testing.T, a *API, h *Histories) {
 		return m, sent
 	}
 	first, _ := play(h.Lines...)
-	var own []message.Block
+	own := h.Own
 	for range h.Lines {
 		own = append(own, Ask(t, first, User("hi")).Content...)
 	}
-	const runs = 1500
+	runs := cmp.Or(h.Runs, 1500)
 	m, sent := play(strings.Repeat(`{"text":"ok"}`+"\n", runs))
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -221,6 +221,9 @@ func someBlock(r *rand.Rand, role message.Role, texts []string, own []message.Bl
 			Opaque: json.RawMessage(`{"type":"reasoning","encrypted_content":"x"}`),
 		}
 	case 2:
+		if r.IntN(4) == 0 {
+			return nativeCall(r.IntN(3))
+		}
 		return message.Block{
 			Type: message.ToolUse,
 			Call: &message.ToolCall{
@@ -231,6 +234,22 @@ func someBlock(r *rand.Rand, role message.Role, texts []string, own []message.Bl
 		}
 	}
 	return text
+}
+
+// nativeCall is a call that came from a native item of the responses API: a patch, or a command of
+// a shell item.
+func nativeCall(which int) message.Block {
+	c := &message.ToolCall{ID: "x", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
+	origin := `{"openaiItem":"shell_call"}`
+	switch which {
+	case 1:
+		origin = `{"openaiItem":"shell_call","part":1}`
+	case 2:
+		c.Name, origin = "apply_patch", `{"openaiItem":"apply_patch_call",`+
+			`"operation":"delete_file"}`
+		c.Args = json.RawMessage(`{"patch":"*** Begin Patch\n*** Delete File: a\n*** End Patch"}`)
+	}
+	return message.Block{Type: message.ToolUse, Call: c, Opaque: json.RawMessage(origin)}
 }
 
 // uniqueCalls gives each call an id of its own, in the forms of several providers, and the results

@@ -266,7 +266,7 @@ func (c *call) chatResult(m *message.Message, k can) []byte {
 	}
 	b := modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "tool"), "tool_call_id", m.CallID)
 	if c.m.dialect == Gemini {
-		b = modelhttp.AppendField(b, "name", m.Name)
+		b = modelhttp.AppendField(b, "name", modelhttp.PlainName(m.Name))
 	}
 	return append(modelhttp.AppendField(b, "content", text), '}')
 }
@@ -296,8 +296,8 @@ func (c *call) chatAssistant(m *message.Message, k can) []byte {
 func (c *call) chatCall(b []byte, p *message.Block, own bool) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "id", p.Call.ID)
 	b = append(b, `,"type":"function","function":{`...)
-	b = append(modelhttp.AppendField(modelhttp.AppendField(b, "name", p.Call.Name), "arguments", string(p.Call.Args)), '}')
-	if own && json.Valid(p.Opaque) {
+	b = append(modelhttp.AppendField(modelhttp.AppendField(b, "name", modelhttp.PlainName(p.Call.Name)), "arguments", string(p.Call.Args)), '}')
+	if own && json.Valid(p.Opaque) && originOf(p).Item == "" {
 		b = append(modelhttp.AppendKey(b, "extra_content"), p.Opaque...)
 	}
 	return append(b, '}')
@@ -345,7 +345,7 @@ func (c *call) chatTool(b []byte, t *agent.ToolSpec) []byte {
 
 // appendTool appends the object that both APIs describe a function with.
 func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
-	b = modelhttp.AppendField(append(b, '{'), "name", t.Name)
+	b = modelhttp.AppendField(append(b, '{'), "name", modelhttp.PlainName(t.Name))
 	b = modelhttp.AppendField(b, "description", t.Description)
 	b = modelhttp.AppendKey(b, "parameters")
 	if json.Valid(t.Schema) && len(t.Schema) > 0 {
@@ -366,6 +366,6 @@ func (c *call) toolChoice(b []byte, open, closing string) []byte {
 	case "auto", "none", "required":
 		return modelhttp.AppendField(b, "tool_choice", choice)
 	default:
-		return append(modelhttp.AppendString(append(modelhttp.AppendKey(b, "tool_choice"), open...), choice), closing...)
+		return append(modelhttp.AppendString(append(modelhttp.AppendKey(b, "tool_choice"), open...), modelhttp.PlainName(choice)), closing...)
 	}
 }

@@ -37,24 +37,24 @@ func (c *call) defersLoading() bool {
 	if on := c.m.opts.DeferLoading; on != nil {
 		return *on
 	}
-	return c.m.dialect == OpenAI && searchesTools(c.Model)
+	return c.m.dialect == OpenAI && isFrom(c.Model, 5, 4)
 }
 
-// searchesTools says whether a model is gpt-5.4 or a later one.
-func searchesTools(model string) bool {
+// isFrom says whether a model is this version of GPT or a later one.
+func isFrom(model string, major, minor int) bool {
 	version, ok := strings.CutPrefix(catalog.BaseName(model), "gpt-")
 	if !ok {
 		return false
 	}
 	version, _, _ = strings.Cut(version, "-")
-	major, minor, _ := strings.Cut(version, ".")
-	a, err := strconv.Atoi(major)
-	b, minorErr := strconv.Atoi(minor)
-	return err == nil && (a > 5 || a == 5 && minorErr == nil && b >= 4)
+	first, second, _ := strings.Cut(version, ".")
+	a, err := strconv.Atoi(first)
+	b, minorErr := strconv.Atoi(second)
+	return err == nil && (a > major || a == major && minorErr == nil && b >= minor)
 }
 
 // searchOutput appends a search's result with the tools that it is the first to load.
-func (c *call) searchOutput(b []byte, d *modelhttp.Loaded, m *message.Message) []byte {
+func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Message) []byte {
 	b = modelhttp.AppendField(
 		append(b, `{"type":"tool_search_output","execution":"client","status":"completed"`...),
 		"call_id",
@@ -63,6 +63,9 @@ func (c *call) searchOutput(b []byte, d *modelhttp.Loaded, m *message.Message) [
 	b = append(modelhttp.AppendKey(b, "tools"), '[')
 	start := len(b)
 	for _, t := range d.At(m) {
+		if k.patch && t.Name == patchTool { // the request has it as a native tool
+			continue
+		}
 		b = appendFunction(modelhttp.Next(b, start), t, `"defer_loading":true,`)
 	}
 	return append(b, ']', '}')

@@ -15,16 +15,19 @@ func (c *call) taken(key string) bool {
 }
 
 // can says what the call's model can do.
-type can struct{ see, call bool }
+type can struct {
+	see, call    bool
+	patch, shell bool // native tools of the responses API that the request has
+}
 
 func (c *call) can() (can, error) {
 	see, call, err := c.Abilities()
-	return can{see, call}, err
+	return can{see: see, call: call}, err
 }
 
 // cacheKeyOf names a message's encoding and everything that changes it.
 func (c *call) cacheKeyOf(api string, k can) string {
-	return fmt.Sprintf("%s/%s/%s/%t/%t", api, c.m.dialect, c.Model, k.see, k.call)
+	return fmt.Sprintf("%s/%s/%s/%v", api, c.m.dialect, c.Model, k)
 }
 
 // outputLimit is the limit on the answer's tokens; 0 leaves it to the provider (see

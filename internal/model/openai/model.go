@@ -25,6 +25,9 @@ type Options struct {
 	Organization string
 	API          string  // APIChat (default) or APIResponses
 	Dialect      Dialect // "" = by BaseURL
+	// NativeTools says whether the responses API has OpenAI's tools apply_patch and shell; nil = by
+	// endpoint and model.
+	NativeTools *bool
 }
 
 // Model is one model of one provider. Safe for concurrent use. Close it when it is no longer

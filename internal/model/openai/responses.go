@@ -24,6 +24,10 @@ type responsesEvent struct {
 	Delta       jsontext.Value  `json:"delta"`
 	Item        jsontext.Value  `json:"item"`
 	Response    *responsesReply `json:"response"`
+
+	// Where and what a command of a shell item is.
+	CommandIndex jsontext.Value `json:"command_index"`
+	Command      jsontext.Value `json:"command"`
 }
 
 type responsesReply struct {
@@ -42,6 +46,9 @@ type responsesItem struct {
 	Name      string          `json:"name"`
 	Arguments jsontext.Value  `json:"arguments"`
 	Execution string          `json:"execution"`
+	Operation jsontext.Value  `json:"operation"`
+	Action    jsontext.Value  `json:"action"`
+	Status    string          `json:"status"`
 	Content   []responsesPart `json:"content"`
 	Summary   []responsesPart `json:"summary"`
 }
@@ -55,6 +62,7 @@ type responsesPart struct {
 type responsesDecoder struct {
 	c      *call
 	items  map[int]*output
+	parts  []*output // the commands of shell items after the first one
 	usage  *message.Usage
 	finish string
 	ended  bool // response.completed or its like came
@@ -62,13 +70,15 @@ type responsesDecoder struct {
 
 // output is an output item that grows.
 type output struct {
-	index int
-	kind  message.BlockType
-	text  modelhttp.Joiner
-	id    string
-	call  string // call_id
-	name  string
-	raw   json.RawMessage // a reasoning item as the provider wants it back
+	index, part int
+	kind        message.BlockType
+	text        modelhttp.Joiner
+	id          string
+	call        string // call_id
+	name        string
+	raw         json.RawMessage // a reasoning item as the provider wants it back
+	native      *growing        // of a native tool's item
+	before      string          // what its arguments begin with
 }
 
 func newResponsesDecoder(c *call) *responsesDecoder {
@@ -99,6 +109,12 @@ func (d *responsesDecoder) Event(raw modelhttp.Event) error {
 	case "response.function_call_arguments.delta":
 		o := d.at(i, message.ToolUse)
 		d.tell(o, o.text.Add(e.Delta))
+	case "response.apply_patch_call_operation_diff.delta":
+		d.patchDiff(i, e.Delta)
+	case "response.shell_call_command.added":
+		d.shellCommand(i, &e, e.Command)
+	case "response.shell_call_command.delta":
+		d.shellCommand(i, &e, e.Delta)
 	case "response.output_item.added", "response.output_item.done":
 		d.item(i, e.Item, e.Type == "response.output_item.done")
 	case "response.completed", "response.incomplete", "response.failed":
@@ -131,7 +147,10 @@ func (d *responsesDecoder) text(i int, kind message.BlockType, v jsontext.Value)
 func (d *responsesDecoder) tell(o *output, s string) {
 	switch {
 	case o.kind == message.ToolUse:
-		d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: s, Index: o.index, CallID: o.call, Name: o.name})
+		d.c.On(agent.Delta{
+			Kind: agent.DeltaToolInput, Text: s, Index: o.index + o.part*partStride,
+			CallID: o.call, Name: o.name,
+		})
 	case s == "":
 	case o.kind == message.Reasoning:
 		d.c.On(agent.Delta{Kind: agent.DeltaReasoning, Text: s})
@@ -159,6 +178,10 @@ func (d *responsesDecoder) item(i int, v jsontext.Value, done bool) {
 		}
 	case "tool_search_call":
 		d.search(i, &w, done)
+	case patchItem:
+		d.patch(i, &w, done && w.Status != "incomplete")
+	case shellItem:
+		d.shell(i, &w, done && w.Status != "incomplete")
 	case "reasoning":
 		o := d.at(i, message.Reasoning)
 		o.id = w.ID
@@ -229,7 +252,8 @@ func (d *responsesDecoder) end(r *responsesReply) error {
 		return d.c.Failure(r.Error)
 	}
 	for i, v := range r.Output {
-		if d.items[i] == nil || len(d.items[i].text.Text) == 0 {
+		o := d.items[i]
+		if o == nil || len(o.text.Text) == 0 || o.native != nil && !o.native.whole {
 			d.item(i, v, true)
 		}
 	}
@@ -252,11 +276,13 @@ func (d *responsesDecoder) Reply() (*agent.Reply, error) {
 	if !d.ended {
 		return nil, d.c.ErrCut()
 	}
-	list := make([]*output, 0, len(d.items))
+	list := slices.Clone(d.parts)
 	for _, o := range d.items {
 		list = append(list, o)
 	}
-	slices.SortFunc(list, func(a, b *output) int { return cmp.Compare(a.index, b.index) })
+	slices.SortFunc(list, func(a, b *output) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.part, b.part))
+	})
 	msg := &message.Message{Usage: d.usage}
 	calls := false
 	for _, o := range list {
@@ -278,7 +304,8 @@ func (d *responsesDecoder) Reply() (*agent.Reply, error) {
 func (o *output) block() message.Block {
 	text := string(o.text.Text)
 	if o.kind == message.ToolUse {
-		return message.Block{Type: o.kind, ID: o.id, Call: modelhttp.ToolCall(o.call, o.name, text)}
+		call := modelhttp.ToolCall(o.call, o.name, text)
+		return message.Block{Type: o.kind, ID: o.id, Opaque: o.raw, Call: call}
 	}
 	return message.Block{Type: o.kind, Text: text, ID: o.id, Opaque: o.raw}
 }

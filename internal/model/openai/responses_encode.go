@@ -20,7 +20,7 @@ func (c *call) encodeResponses() ([]byte, error) {
 	}
 	b := append(make([]byte, 0, c.writtenSize()), '{')
 	b = c.responsesHead(b, k)
-	d := c.deferring(k)
+	k, d := c.withNative(k), c.deferring(k)
 	b, err = c.responsesInput(append(modelhttp.AppendKey(b, "input"), '['), k, d)
 	if err != nil {
 		return nil, err
@@ -35,17 +35,32 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	if d != nil {
 		key += "/" + searchItem
 	}
-	encode := func(m *message.Message) ([]byte, error) { return c.responsesMessage(m, k, d), nil }
 	var after []byte // what follows the run of results
+	var native nativeResults
+	var forms []byte // of the calls of the message
+	encode := func(m *message.Message) ([]byte, error) {
+		return c.responsesMessage(m, k, d, forms), nil
+	}
 	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
+		}
+		sent, ok, err := c.nativeResult(b, start, &native, m)
+		if err != nil {
+			return nil, err
+		}
+		if b = sent; ok {
+			continue
+		}
+		if m.Role == message.RoleAssistant {
+			forms = k.formsOf(m)
+			native.begin(m, forms)
 		}
 		if m.Role != message.RoleTool && len(after) > 0 {
 			b, after = append(modelhttp.Next(b, start), after...), nil
 		}
 		if d.Found(m) { // depends on more than the message
-			b = c.searchOutput(modelhttp.Next(b, start), d, m)
+			b = c.searchOutput(modelhttp.Next(b, start), k, d, m)
 			if said := said(d, m); len(said) > 0 {
 				after = append(modelhttp.Next(after, 0), said...)
 			}
@@ -59,7 +74,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 			b = c.Builder.Put(modelhttp.Next(b, start), one)
 		}
 	}
-	if len(after) > 0 {
+	if b = native.close(b); len(after) > 0 {
 		b = append(modelhttp.Next(b, start), after...)
 	}
 	return b, nil
@@ -129,10 +144,15 @@ func (c *call) responsesSampling(b []byte) []byte {
 }
 
 // responsesMessage encodes a message as one or more input items.
-func (c *call) responsesMessage(m *message.Message, k can, d *modelhttp.Loaded) []byte {
+func (c *call) responsesMessage(
+	m *message.Message,
+	k can,
+	d *modelhttp.Loaded,
+	forms []byte,
+) []byte {
 	switch m.Role {
 	case message.RoleAssistant:
-		return c.responsesAssistant(m, k, d)
+		return c.responsesAssistant(m, k, d, forms)
 	case message.RoleTool:
 		return c.responsesResult(m, k)
 	}
@@ -201,7 +221,12 @@ func (c *call) responsesResult(m *message.Message, k can) []byte {
 
 // responsesAssistant encodes an answer's items in order. A reasoning item is sent back only
 // to the model that made it, and only with what followed it: alone it is refused.
-func (c *call) responsesAssistant(m *message.Message, k can, d *modelhttp.Loaded) []byte {
+func (c *call) responsesAssistant(
+	m *message.Message,
+	k can,
+	d *modelhttp.Loaded,
+	forms []byte,
+) []byte {
 	var b, held []byte
 	if !k.call {
 		b = modelhttp.AppendField([]byte{'{'}, "role", "assistant")
@@ -226,29 +251,14 @@ func (c *call) responsesAssistant(m *message.Message, k can, d *modelhttp.Loaded
 				),
 				'}',
 			)
-		case p.Type == message.ToolUse && p.Call != nil && d != nil && p.Call.Name == modelhttp.SearchTool:
-			one = append(
-				modelhttp.AppendField(
-					[]byte(`{"type":"tool_search_call","execution":"client","status":"completed"`),
-					"call_id",
-					p.Call.ID,
-				),
-				`,"arguments":`...)
-			one = append(append(one, p.Call.Args...), '}')
 		case p.Type == message.ToolUse && p.Call != nil:
-			one = modelhttp.AppendField(
-				modelhttp.AppendField([]byte{'{'}, "type", "function_call"),
-				"call_id",
-				p.Call.ID,
-			)
-			one = append(
-				modelhttp.AppendField(
-					modelhttp.AppendField(one, "name", p.Call.Name),
-					"arguments",
-					string(p.Call.Args),
-				),
-				'}',
-			)
+			form := byte(asFunction)
+			if len(forms) > 0 {
+				form, forms = forms[0], forms[1:]
+			}
+			if one = responsesCall(p, form, m.Content[i:], d); one == nil {
+				continue
+			}
 		default:
 			continue
 		}
@@ -258,6 +268,35 @@ func (c *call) responsesAssistant(m *message.Message, k can, d *modelhttp.Loaded
 		b = append(modelhttp.Next(b, 0), one...)
 	}
 	return b
+}
+
+// responsesCall encodes a call. rest are the blocks from it on. The result is nil for a further
+// command of a shell item, because the first one contains it.
+func responsesCall(
+	p *message.Block,
+	form byte,
+	rest []message.Block,
+	d *modelhttp.Loaded,
+) []byte {
+	switch {
+	case form == asPatch:
+		return appendPatchCall(p)
+	case form == asShell:
+		return appendShellCall(shellParts(rest))
+	case form == asShellMore:
+		return nil
+	case d != nil && p.Call.Name == modelhttp.SearchTool:
+		b := modelhttp.AppendField(
+			[]byte(`{"type":"tool_search_call","execution":"client","status":"completed"`),
+			"call_id",
+			p.Call.ID,
+		)
+		return append(append(append(b, `,"arguments":`...), p.Call.Args...), '}')
+	}
+	b := modelhttp.AppendField([]byte{'{'}, "type", "function_call")
+	b = modelhttp.AppendField(b, "call_id", p.Call.ID)
+	b = modelhttp.AppendField(b, "name", modelhttp.PlainName(p.Call.Name))
+	return append(modelhttp.AppendField(b, "arguments", string(p.Call.Args)), '}')
 }
 
 // takesBack says whether the provider takes back what it sent of a reasoning item. One that is not
@@ -280,8 +319,10 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 	}
 	b = append(modelhttp.AppendKey(b, "tools"), '[')
 	start := len(b)
+	b = appendNativeTools(b, start, k)
 	for i := range c.Req.Tools {
 		switch t := &c.Req.Tools[i]; {
+		case k.patch && t.Name == patchTool:
 		case d.Has(t.Name): // stands where it was found
 		case d != nil && t.Name == modelhttp.SearchTool:
 			b = appendSearchTool(modelhttp.Next(b, start), t)
@@ -289,7 +330,10 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 			b = appendFunction(modelhttp.Next(b, start), t, "")
 		}
 	}
-	return c.toolChoice(append(b, ']'), `{"type":"function","name":`, "}")
+	if b = append(b, ']'); k.patch && c.Req.ToolChoice == patchTool {
+		return append(modelhttp.AppendKey(b, "tool_choice"), `{"type":"apply_patch"}`...)
+	}
+	return c.toolChoice(b, `{"type":"function","name":`, "}")
 }
 
 // appendFunction appends a function as the responses API describes it; more are further members.

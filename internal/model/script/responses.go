@@ -26,6 +26,8 @@ type responsesRequest struct {
 	System  string     `json:"instructions"`
 	Input   []wireItem `json:"input"`
 	Tools   []itemTool `json:"tools"`
+
+	kinds map[string]string // the types of the calls so far, by id
 }
 
 // wireItem is an input item.
@@ -40,6 +42,7 @@ type wireItem struct {
 	Encrypted string          `json:"encrypted_content"`
 	Execution string          `json:"execution"`
 	Tools     []itemTool      `json:"tools"`
+	nativeItem
 }
 
 // itemTool is a tool of a request, or one that a search has loaded.
@@ -71,7 +74,7 @@ func (v *Server) responses(w http.ResponseWriter, r *http.Request) {
 
 // searches says whether the client told of its tool search.
 func (r *responsesRequest) searches() bool {
-	return slices.ContainsFunc(r.Tools, func(t itemTool) bool { return t.Type == searchTool })
+	return r.has(searchTool)
 }
 
 // view looks at a request: the items of one answer count as one message.
@@ -112,10 +115,17 @@ func (r *responsesRequest) item(v *view, i int) {
 	case "function_call":
 		args := contentText(w.Arguments)
 		v.answer(false, &seenCall{w.CallID, w.Name, args})
+		r.kind(w.CallID, w.Type)
+	case patchCall, shellCall:
+		r.native(v, i, w.Type)
 	case "tool_search_call":
 		v.answer(false, &seenCall{w.CallID, searchTool, string(w.Arguments)})
 	case "function_call_output":
-		v.add(seen{role: "tool", callID: w.CallID}, contentText(w.Output))
+		r.output(v, i, "function_call")
+	case patchOutput:
+		r.output(v, i, patchCall)
+	case shellOutput:
+		r.output(v, i, shellCall)
 	case "tool_search_output":
 		r.found(v, w)
 	default:
@@ -144,7 +154,7 @@ func (r *responsesRequest) reasoning(v *view, i int) {
 	switch {
 	case r.Input[i].Encrypted == "" && r.Store != nil && !*r.Store:
 		v.wrong = invalid("input[%d]: item of type 'reasoning' not found. Items are not persisted when `store` is set to false", i)
-	case i+1 == len(r.Input) || !slices.Contains([]string{"", "message", "reasoning", "function_call", "tool_search_call"}, r.Input[i+1].Type) || r.Input[i+1].Role == "user":
+	case i+1 == len(r.Input) || !slices.Contains([]string{"", "message", "reasoning", "function_call", "tool_search_call", patchCall, shellCall}, r.Input[i+1].Type) || r.Input[i+1].Role == "user":
 		v.wrong = invalid("input[%d]: item of type 'reasoning' was provided without its required following item", i)
 	}
 }
@@ -240,6 +250,10 @@ func (p *itemPlayer) item(c call) (item map[string]any, search bool) {
 }
 
 func (p *itemPlayer) call(c call) {
+	if native := p.nativeCall(c); native != nil {
+		p.playNative(c, native)
+		return
+	}
 	item, search := p.item(c)
 	first := make(map[string]any, len(item))
 	for k, v := range item {
@@ -317,7 +331,10 @@ func (p *itemPlayer) whole() {
 		p.done = append(p.done, p.message())
 	}
 	for _, c := range p.step.ToolCalls {
-		item, _ := p.item(c)
+		item := p.nativeCall(c)
+		if item == nil {
+			item, _ = p.item(c)
+		}
 		p.done = append(p.done, item)
 	}
 	p.document(p.answer())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
@@ -190,7 +192,7 @@ func TestStrict(t *testing.T) {
 		{"an id used twice", []*message.Message{u, calls("c1"), result("c1", "x"), calls("c1"), result("c1", "x")}, retry.Client},
 		{"the assistant first", []*message.Message{a, u}, retry.Client},
 		{"the assistant last", []*message.Message{u, a}, retry.Client},
-		{"a name of a wrong form", []*message.Message{u, badName, result("c1", "x")}, retry.Client},
+		{"a mended name", []*message.Message{u, badName, result("c1", "x")}, ""},
 		{"overflow", []*message.Message{long}, retry.ContextOverflow},
 	} {
 		for name, m := range both(t, `{"window":1000}`, `{"text":"ok"}`) {
@@ -203,6 +205,33 @@ func TestStrict(t *testing.T) {
 			if _, err := ask(m, c.messages...); err != nil {
 				t.Errorf("%s, %s, lenient: %v", c.name, name, err)
 			}
+		}
+	}
+}
+
+// TestStrictNames covers issue 4's proof: a name of a wrong form is refused on both APIs.
+func TestStrictNames(t *testing.T) {
+	server := modeltest.Play(t, `{"text":"ok"}`, `{"text":"ok"}`)
+	post := func(path, body string) int {
+		r, err := http.Post(server.URL()+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		return r.StatusCode
+	}
+	for name, want := range map[string]int{"a_b": 200, "a b": 400} {
+		chat := fmt.Sprintf(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",`+
+			`"tool_calls":[{"id":"c","type":"function","function":{"name":%q,"arguments":"{}"}}]},`+
+			`{"role":"tool","tool_call_id":"c","content":"x"}]}`, name)
+		items := fmt.Sprintf(`{"input":[{"role":"user","content":"hi"},`+
+			`{"type":"function_call","call_id":"c","name":%q,"arguments":"{}"},`+
+			`{"type":"function_call_output","call_id":"c","output":"x"}]}`, name)
+		if got := post("/chat/completions", chat); got != want {
+			t.Errorf("chat, %q: %d", name, got)
+		}
+		if got := post("/responses", items); got != want {
+			t.Errorf("responses, %q: %d", name, got)
 		}
 	}
 }

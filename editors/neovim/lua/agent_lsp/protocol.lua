@@ -692,6 +692,7 @@
 ---@field organization? string OpenAI organization id.
 ---@field api? "chat"|"responses"|"anthropic"|"gemini" API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own.
 ---@field deferLoading? boolean Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later.
+---@field nativeTools? boolean Whether the provider has OpenAI's apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models.
 ---@field stream? boolean Whether to stream replies.
 ---@field idleTimeoutMs? number Time in milliseconds without data after which a stream counts as failed.
 ---@field probe? boolean Whether to look for a local model server on the usual ports when no provider is set.
