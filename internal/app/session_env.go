@@ -130,6 +130,7 @@ func (d *daemon) closed(id string, deleted bool) {
 		d.shared.jobs.EndSession(id)
 		_ = os.RemoveAll(d.folders.spill(id))
 	}
+	d.processes.runner.Forget(d.shared.scratch.Tmp(id))
 	if !d.shared.jobs.Running(id) { // one that runs keeps the folders until the daemon ends
 		if err := d.shared.scratch.Drop(id); err != nil {
 			d.log.Warn("removing the temporary files of a session", "error", err)

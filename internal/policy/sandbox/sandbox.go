@@ -68,6 +68,9 @@ type Plan struct {
 	ABI      int      `json:"abi,omitempty"`
 	Env      []string `json:"env,omitempty"` // set for the command
 	Proxy    *Proxy   `json:"proxy,omitempty"`
+	// Session is the Spec's Tmp, and names the session of the command: a sandbox for its next
+	// command can be prepared. "" if that is not possible.
+	Session string `json:"session,omitempty"`
 }
 
 // Detect looks once at what the machine has; it may start a short probe process.
@@ -84,12 +87,17 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 	if !s.Available() {
 		return nil, fmt.Errorf("sandboxing a command: this machine has no sandbox (%s)", s.Why)
 	}
+	session := spec.Tmp
 	spec, err := spec.resolved()
 	if err != nil {
 		return nil, err
 	}
 	if s.Kind == Own {
-		return ownPlan(s.Exe, spec)
+		p, err := ownPlan(s.Exe, spec)
+		if err == nil {
+			p.Session = session
+		}
+		return p, err
 	}
 	if len(spec.Writable) > 0 {
 		spec.Writable = append(spec.Writable, spec.Caches...)

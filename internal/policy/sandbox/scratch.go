@@ -93,6 +93,16 @@ func (s *Scratch) removeDead() {
 	}
 }
 
+// Tmp returns a session's folder of temporary files as Folders does, "" if no session has folders.
+func (s *Scratch) Tmp(session string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == "" {
+		return ""
+	}
+	return filepath.Join(s.dir, strings.Map(folderRune, session), "tmp")
+}
+
 // Drop removes a session's folders. No command of the session may run.
 func (s *Scratch) Drop(session string) error {
 	s.mu.Lock()

@@ -80,6 +80,7 @@ const canary = "CANARY"
 
 // scene is where one attack takes place.
 type scene struct {
+	prepared              bool // the last command ran in a sandbox that was prepared
 	t                     testing.TB
 	base, work, out, home string
 	victim                int
@@ -272,6 +273,9 @@ func (s *scene) run(
 	plan *sandbox.Plan,
 	limit time.Duration,
 ) (effects map[string]bool, output string) {
+	if plan.Prepares() {
+		prepareFor(s.t, r, plan)
+	}
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + s.home,
@@ -314,6 +318,10 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 	res, err := r.Run(context.Background(), c)
 	s.must(err)
 	plan.Close()
+	s.prepared = res.Prepared
+	if plan.Prepares() {
+		r.Forget(plan.Session)
+	}
 	after := states()
 	effects = map[string]bool{
 		"outside":   after[0] != before[0] || home() != homeBefore,
@@ -398,12 +406,15 @@ func TestAttacks(t *testing.T) {
 	home := attackHome(t)
 	victim := startVictim(t)
 	r := newRunner(t)
-	todo, ran := make(chan *attack), atomic.Int32{}
+	r.maxIdle = 100
+	todo, ran, prepared := make(chan *attack), atomic.Int32{}, atomic.Int32{}
 	var wg sync.WaitGroup
 	for range 8 { // most of the time they wait
 		wg.Go(func() {
 			for a := range todo {
-				ran.Add(int32(tryAttack(t, r, a, kinds, victim, home)))
+				runs, ahead := tryAttack(t, r, a, kinds, victim, home)
+				ran.Add(int32(runs))
+				prepared.Add(int32(ahead))
 			}
 		})
 	}
@@ -415,7 +426,10 @@ func TestAttacks(t *testing.T) {
 	}
 	close(todo)
 	wg.Wait()
-	t.Logf("%d attacks, %d runs", len(all), ran.Load())
+	t.Logf("%d attacks, %d runs, %d in a sandbox that was prepared", len(all), ran.Load(), prepared.Load())
+	if prepared.Load() == 0 {
+		t.Error("no attack ran in a sandbox that was prepared")
+	}
 	classes := map[string]bool{}
 	for _, a := range all {
 		classes[a.class] = true
@@ -450,13 +464,17 @@ func tryAttack(
 	kinds []sandbox.Support,
 	victim int,
 	home string,
-) (runs int) {
+) (runs, prepared int) {
 	limit := 5 * time.Second
 	try := func(plan func(*scene) *sandbox.Plan) (map[string]bool, string) {
 		s := newScene(t, a, victim, home)
 		defer s.close()
 		runs++
-		return s.run(r, a, plan(s), limit)
+		effects, out := s.run(r, a, plan(s), limit)
+		if s.prepared {
+			prepared++
+		}
+		return effects, out
 	}
 	free := func(*scene) *sandbox.Plan { return nil }
 	effects, out := try(free)
@@ -473,14 +491,19 @@ func tryAttack(
 			out,
 		)
 	}
-	for _, kind := range kinds {
+	for _, way := range waysIn(a, kinds) {
+		kind := way.kind
 		for _, profile := range []string{"readOnly", "workspace"} {
 			if isGap(kind.Kind, profile, a.effect) {
 				continue
 			}
-			effects, out := try(
-				func(s *scene) *sandbox.Plan { return planFor(t, kind, s, profile) },
-			)
+			effects, out := try(func(s *scene) *sandbox.Plan {
+				plan := planFor(t, kind, s, profile)
+				if !way.ahead {
+					plan.Session = ""
+				}
+				return plan
+			})
 			if profile == "workspace" {
 				delete(effects, "workspace")
 			}
@@ -500,5 +523,27 @@ func tryAttack(
 			}
 		}
 	}
-	return runs
+	return runs, prepared
+}
+
+// way is a sandbox, and whether it is prepared before the command is known.
+type way struct {
+	kind  sandbox.Support
+	ahead bool
+}
+
+// waysIn lists the sandboxes that an attack is tried in. Our own is prepared for one half of the
+// attacks, and made for the command for the other. A test that is asked for by name does both.
+func waysIn(a *attack, kinds []sandbox.Support) (out []way) {
+	both := testspeed.Heavy(1)
+	even := len(a.command)%2 == 0
+	for _, k := range kinds {
+		if k.Kind != sandbox.Own || both || even {
+			out = append(out, way{kind: k})
+		}
+		if k.Kind == sandbox.Own && (both || !even) {
+			out = append(out, way{k, true})
+		}
+	}
+	return out
 }

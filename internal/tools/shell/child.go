@@ -10,11 +10,14 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
 // child is one supervised command, seen from the daemon.
 type child struct {
 	helper  *helper
+	plan    *sandbox.Plan
 	began   time.Time
 	endOnce sync.Once
 	exited  chan struct{} // the command itself has ended, or could not be started
@@ -40,15 +43,15 @@ func (r *Runner) start(c *Command, stdin, stdout, stderr *os.File) (*child, erro
 	if err != nil {
 		return nil, err
 	}
-	k := r.give(h, line, nil)
+	k := r.give(h, c.Sandbox, line, nil)
 	if k == nil {
 		return nil, errors.New("starting a command: its supervisor was killed; try again")
 	}
 	return k, nil
 }
 
-func newChild(h *helper) *child {
-	return &child{helper: h, began: time.Now(), exited: make(chan struct{}), done: make(chan struct{})}
+func newChild(h *helper, plan *sandbox.Plan) *child {
+	return &child{helper: h, plan: plan, began: time.Now(), exited: make(chan struct{}), done: make(chan struct{})}
 }
 
 // order checks the command and encodes what its supervisor is told.
@@ -154,6 +157,7 @@ func (k *child) result(res Result) Result {
 	defer k.mu.Unlock()
 	res.Duration = time.Since(k.began)
 	res.ExitCode, res.Signal, res.Lingered = k.last.Code, k.last.Signal, k.ended
+	res.Prepared = k.last.Prepared
 	if !k.last.Exited {
 		res.ExitCode = -1
 		res.Lost = !res.Aborted && !res.TimedOut && k.failed == nil

@@ -53,6 +53,7 @@ type Result struct {
 	TimedOut  bool
 	Aborted   bool // the context ended
 	Lost      bool // its supervisor was killed; what was left of it has been ended
+	Prepared  bool // its sandbox was made before the command was known
 	Lingered  int  // processes that it left behind and that were ended
 	Head      []byte
 	Tail      []byte // empty unless Truncated

@@ -20,9 +20,10 @@ type helper struct {
 	status  *os.File
 	timer   *time.Timer // while it waits: it is let go when nobody needs it
 
-	r    *Runner
-	cur  *child // the command that it serves, nil while it waits; guarded by the Runner's mu
-	gone bool   // likewise
+	r     *Runner
+	cur   *child        // the command that it serves, nil while it waits; guarded by the Runner's mu
+	ahead *sandbox.Plan // of the sandbox that it has prepared, nil without; likewise
+	gone  bool          // likewise
 }
 
 // orderPipe is the daemon's end of the control channel. It is safe for concurrent use.
@@ -33,8 +34,9 @@ type orderPipe interface {
 }
 
 const (
-	// idleTime is how long a helper waits for its next order: a run of commands finds one ready, an idle daemon holds none.
-	idleTime = 30 * time.Second
+	// idleTime is how long a helper waits for its next order: a run of commands finds one ready, an
+	// idle daemon holds none 30 seconds after its last command.
+	idleTime = 25 * time.Second
 	// maxIdle is how many wait.
 	maxIdle = 2
 )
@@ -53,8 +55,8 @@ func (r *Runner) share(c Command, output *os.File) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h := r.takeIdle(); h != nil {
-		if k := r.give(h, line, output); k != nil {
+	if h := r.takeIdle(c.Sandbox); h != nil {
+		if k := r.give(h, c.Sandbox, line, output); k != nil {
 			r.replace(&c)
 			return k, nil
 		}
@@ -63,7 +65,7 @@ func (r *Runner) share(c Command, output *os.File) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := r.give(h, line, output)
+	k := r.give(h, c.Sandbox, line, output)
 	if k == nil {
 		return nil, errors.New("starting a command: its supervisor was killed; try again")
 	}
@@ -79,8 +81,8 @@ func (r *Runner) replace(c *Command) {
 }
 
 // give hands a command to a supervisor without one; nil: it is gone.
-func (r *Runner) give(h *helper, line []byte, output *os.File) *child {
-	k := newChild(h)
+func (r *Runner) give(h *helper, plan *sandbox.Plan, line []byte, output *os.File) *child {
+	k := newChild(h, plan)
 	r.mu.Lock()
 	if h.gone {
 		r.mu.Unlock()
@@ -169,10 +171,13 @@ func (r *Runner) attend(h *helper) {
 	delete(r.helpers, h)
 	h.gone = true
 	r.drop(h)
-	k := h.cur
-	h.cur = nil
+	k, ahead := h.cur, h.ahead
+	h.cur, h.ahead = nil, nil
 	r.mu.Unlock()
 	if k == nil {
+		if ahead != nil && !h.cmd.ProcessState.Exited() {
+			sweep() // it was killed, and the sandbox ends without a parent
+		}
 		return
 	}
 	k.mu.Lock()
@@ -201,8 +206,9 @@ func (r *Runner) readReports(h *helper) {
 		k.heard(rep)
 		if rep.Done && rep.Ready {
 			r.mu.Lock()
-			h.cur = nil
+			h.cur, h.ahead = nil, nil
 			r.keep(h)
+			r.prepareSandbox(h, k.plan)
 			r.mu.Unlock()
 			k.over()
 		}
@@ -211,11 +217,11 @@ func (r *Runner) readReports(h *helper) {
 
 // keep lets a supervisor wait for its next order. Caller holds mu.
 func (r *Runner) keep(h *helper) {
-	if r.closed || h.gone || len(r.idle) >= maxIdle {
+	if r.closed || h.gone || len(r.idle) >= r.maxIdle {
 		h.control.Close()
 		return
 	}
-	h.timer = time.AfterFunc(idleTime, h.release)
+	h.timer = time.AfterFunc(r.idleTime, h.release)
 	r.idle = append(r.idle, h)
 }
 
@@ -238,18 +244,6 @@ func (r *Runner) drop(h *helper) bool {
 		}
 	}
 	return false
-}
-
-// takeIdle gives the supervisor that waited the least, nil where none does.
-func (r *Runner) takeIdle() *helper {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.idle) == 0 {
-		return nil
-	}
-	h := r.idle[len(r.idle)-1]
-	r.drop(h)
-	return h
 }
 
 // prepare starts a supervisor for the command after this one, beside what runs.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +20,9 @@ import (
 // daemonScript is the environment variable under which this test binary plays the daemon.
 const daemonScript = "SHELL_TEST_DAEMON_SCRIPT"
 
+// daemonPlan holds the sandbox of that command, as JSON.
+const daemonPlan = "SHELL_TEST_DAEMON_PLAN"
+
 // maybeDaemon runs a command until its stdin ends, then closes the Runner in order.
 func maybeDaemon() {
 	script := os.Getenv(daemonScript)
@@ -31,9 +35,13 @@ func maybeDaemon() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	go func() {
-		_, _ = r.Run(context.Background(), Command{Script: script, Output: func(p []byte) { os.Stdout.Write(p) }})
-	}()
+	c := Command{Script: script, Output: func(p []byte) { os.Stdout.Write(p) }}
+	if plan := os.Getenv(daemonPlan); plan != "" {
+		if err := json.Unmarshal([]byte(plan), &c.Sandbox); err != nil {
+			panic(err)
+		}
+	}
+	go func() { _, _ = r.Run(context.Background(), c) }()
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	r.Close()
 	os.Exit(0)
@@ -134,8 +142,27 @@ func TestNoOrphansAfterTheEnd(t *testing.T) {
 // daemon starts this binary as a daemon that runs the script, and waits until that is ready.
 func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
+	cmd, stop = daemonWith(t, daemonScript+"="+script)
+	if there(m) == 0 {
+		t.Fatal("the processes were never there: the test tests nothing")
+	}
+	return cmd, stop
+}
+
+// daemonIn starts a daemon that runs one command in a sandbox.
+func daemonIn(t *testing.T, b *box) (cmd *exec.Cmd, stop func()) {
+	t.Helper()
+	plan, err := json.Marshal(b.plan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return daemonWith(t, daemonScript+"=echo ready", daemonPlan+"="+string(plan))
+}
+
+func daemonWith(t *testing.T, env ...string) (cmd *exec.Cmd, stop func()) {
+	t.Helper()
 	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), daemonScript+"="+script)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -150,9 +177,6 @@ func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the daemon said %q, %v", line, err)
-	}
-	if there(m) == 0 {
-		t.Fatal("the processes were never there: the test tests nothing")
 	}
 	return cmd, func() { in.Close() }
 }

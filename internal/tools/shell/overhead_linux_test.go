@@ -1,10 +1,13 @@
 package shell
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
 // BenchmarkOverhead measures in turns, so that the load of the machine is the same for all: what the helper adds to
@@ -35,6 +38,56 @@ func BenchmarkOverhead(b *testing.B) {
 	for i, s := range kinds {
 		reportCost(b, string(s.Kind), walls[i], helper)
 	}
+}
+
+// BenchmarkPrepared measures in turns what /bin/true costs without a sandbox, in one that is made
+// for it, and in one that was prepared while the model was thinking, with the package caches of a
+// session. It reports medians in milliseconds, and the least.
+func BenchmarkPrepared(b *testing.B) {
+	x := ownBox(b)
+	caches := []string{x.out + "/go-build", x.out + "/npm", x.out + "/cargo"}
+	for _, dir := range caches {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	plan, err := x.s.Plan(sandbox.Spec{
+		Writable: []string{x.work}, Tmp: x.tmp, Layer: x.out + "/layer", Caches: caches,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	once := *plan
+	once.Session = "" // of no session: nothing is prepared
+	other := newRunner(b)
+	run(b, other, Command{Argv: []string{"/bin/true"}})
+	var plain, cold, prepared []time.Duration
+	for b.Loop() {
+		cost := func(r *Runner, plan *sandbox.Plan) (Result, time.Duration) {
+			c := Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan}
+			start := time.Now()
+			res := run(b, r, c)
+			return res, time.Since(start)
+		}
+		think := func() { time.Sleep(30 * time.Millisecond) }
+		_, d := cost(other, nil)
+		plain = append(plain, d)
+		think()
+		_, d = cost(other, &once)
+		cold = append(cold, d)
+		think()
+		x.prepare(plan)
+		x.waitPrepared()
+		think()
+		if res, d := cost(x.r, plan); res.Prepared {
+			prepared = append(prepared, d)
+		}
+		think()
+	}
+	b.ReportMetric(milliseconds(median(plain)), "plain-ms")
+	reportCost(b, "cold", cold, plain)
+	reportCost(b, "prepared", prepared, plain)
+	b.ReportMetric(float64(len(prepared))/float64(len(plain)), "prepared-share")
 }
 
 // reportCost gives what one way costs more than another.

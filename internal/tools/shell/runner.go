@@ -21,6 +21,8 @@ type Runner struct {
 	helper   string
 	spillDir string
 	linger   time.Duration // see linger
+	idleTime time.Duration // see idleTime
+	maxIdle  int           // see maxIdle
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
@@ -46,7 +48,7 @@ func New(o Options) (*Runner, error) {
 		o.SpillDir = os.TempDir()
 	}
 	_ = adopt() // Lacks reports it
-	return &Runner{helper: o.Helper, spillDir: o.SpillDir, linger: linger, helpers: map[*helper]struct{}{}}, nil
+	return &Runner{helper: o.Helper, spillDir: o.SpillDir, linger: linger, idleTime: idleTime, maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
 }
 
 // Lacks says what the system lacks for ending every process of a command, and what that means; ""

@@ -30,6 +30,8 @@ type order struct {
 	LingerMS int64 `json:"lingerMs"`
 	// Keep: the command's output came with the order, and the supervisor waits for another order afterwards.
 	Keep bool `json:"keep,omitempty"`
+	// Prepare: there is no command yet, only the sandbox of the next one.
+	Prepare bool `json:"prepare,omitempty"`
 }
 
 // report is what the supervisor tells the daemon, JSON lines on the status pipe.
@@ -41,6 +43,8 @@ type report struct {
 	Done   bool   `json:"done,omitempty"` // no process is left
 	Ended  int    `json:"ended,omitempty"`
 	Ready  bool   `json:"ready,omitempty"` // with Done: it waits for the next order
+	// Prepared, with Exited: the command ran in the sandbox that was prepared.
+	Prepared bool `json:"prepared,omitempty"`
 }
 
 // A process that was started as a supervisor is one from here on: before the packages that are
@@ -72,6 +76,7 @@ type post struct {
 	status *json.Encoder
 	cur    *supervisor // nil: none runs
 	taken  int
+	ahead  *sandbox.Prepared // for the next command, nil: none
 }
 
 // orders is the control channel. An error of next means that the daemon is gone or wants the end.
@@ -87,8 +92,9 @@ type given struct {
 type supervisor struct {
 	*post
 	order  order
-	output *os.File // the command's, if it came with the order
-	last   bool     // no other command is taken after this one
+	output *os.File          // the command's, if it came with the order
+	box    *sandbox.Prepared // the sandbox of the command, if it was prepared
+	last   bool              // no other command is taken after this one
 	exited bool
 	ended  int
 	ending bool
@@ -126,6 +132,7 @@ func (p *post) heed(signals <-chan os.Signal) {
 // end ends the command that runs, and the process where none does. Caller holds mu.
 func (p *post) end() {
 	if p.cur == nil {
+		p.discard()
 		exit(exitRefused)
 	}
 	p.cur.last = true
@@ -136,29 +143,55 @@ func (p *post) end() {
 
 // serve reads what comes next on the control channel, and if it is an order, carries it out.
 func (p *post) serve() {
-	o, err := p.orders.next()
-	if s := p.begin(o, err); s != nil {
-		go p.serve()
-		s.wait()
+	for {
+		o, err := p.orders.next()
+		s, more := p.begin(o, err)
+		if s != nil {
+			go p.serve()
+			s.wait()
+		}
+		if !more {
+			return
+		}
 	}
 }
 
+// prepare makes a sandbox for the next command. Caller holds mu.
+func (p *post) prepare(plan *sandbox.Plan) {
+	p.discard()
+	p.ahead, _ = plan.Prepare(systemEnv()) // without one, the command makes its own
+}
+
+// discard ends the sandbox that was prepared. Caller holds mu.
+func (p *post) discard() {
+	if p.ahead != nil {
+		p.ahead.Discard()
+	}
+	p.ahead = nil
+}
+
 // begin starts the ordered command. Whatever comes while one runs means its end; then there is nothing more to read.
-func (p *post) begin(o given, err error) *supervisor {
+// more reports that the caller reads on.
+func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken++
-	s := &supervisor{post: p, output: o.output, last: p.taken >= ordersPerHelper}
+	s = &supervisor{post: p, output: o.output}
 	if p.cur != nil || err != nil || json.Unmarshal(o.line, &s.order) != nil {
 		p.end()
-		return nil
+		return nil, false
 	}
+	if s.order.Prepare {
+		p.prepare(s.order.Sandbox)
+		return nil, true
+	}
+	p.taken++
+	s.last = p.taken >= ordersPerHelper
 	if err := s.start(); err != nil {
 		_ = p.status.Encode(report{Error: err.Error()})
 		exit(1)
 	}
 	p.cur = s
-	return s
+	return s, false
 }
 
 // left tells that the command itself has ended while others that it started have not: they get linger.
@@ -166,6 +199,7 @@ func (s *supervisor) left(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.exited = true
+	end.Prepared = s.box != nil
 	_ = s.status.Encode(end)
 	if !s.ending {
 		s.timer = time.AfterFunc(time.Duration(s.order.LingerMS)*time.Millisecond, s.escalate)
@@ -180,8 +214,12 @@ func (s *supervisor) over(end report) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	end.Prepared = s.box != nil
 	end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last && !s.order.Sandbox.Enters()
 	_ = s.status.Encode(end)
+	if s.box != nil {
+		s.box.Release()
+	}
 	if !end.Ready {
 		exit(0)
 	}

@@ -57,8 +57,10 @@ type orderReader struct {
 func (r *orderReader) next() (given, error) {
 	for {
 		if i := bytes.IndexByte(r.buf, '\n'); i >= 0 {
-			o := given{r.buf[:i], r.output}
-			r.buf, r.output = r.buf[i+1:], nil
+			o := given{line: r.buf[:i]}
+			if r.buf = r.buf[i+1:]; len(r.buf) == 0 { // else it came with the next order
+				o.output, r.output = r.output, nil
+			}
 			return o, nil
 		}
 		if err := r.fill(); err != nil {
@@ -67,7 +69,8 @@ func (r *orderReader) next() (given, error) {
 	}
 }
 
-// fill reads once. A descriptor comes with the first byte of its order.
+// fill reads once. A descriptor comes with the first byte of its order, which can be read together
+// with the order before it, and ends the read.
 func (r *orderReader) fill() error {
 	b, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := unix.Recvmsg(r.fd, b, oob, 0)
@@ -95,21 +98,39 @@ func (r *orderReader) fill() error {
 // start starts the command, walled in if ordered so. Caller holds mu.
 func (s *supervisor) start() error {
 	_ = becomeSubreaper() // without it, what leaves the command's group and session may outlive the command
-	fork := s.fork
-	if s.order.Sandbox.Enters() {
-		fork = s.forkApart
+	if !s.startPrepared() {
+		s.discard() // before the command's own sandbox takes the folder of the layers
+		fork := s.fork
+		if s.order.Sandbox.Enters() {
+			fork = s.forkApart
+		}
+		pid, err := fork()
+		if err != nil {
+			return err
+		}
+		s.main = pid
 	}
-	pid, err := fork()
-	if err != nil {
-		return err
-	}
-	s.main = pid
 	if s.output != nil {
 		s.output.Close() // it ends with the command's processes
 	} else {
 		freeStdio()
 	}
 	return nil
+}
+
+// startPrepared starts the command in the sandbox that was prepared, if that is still right for it.
+// Caller holds mu.
+func (s *supervisor) startPrepared() bool {
+	if s.ahead == nil || s.output == nil {
+		return false
+	}
+	o := &s.order
+	pid, ok := s.ahead.Start(o.Sandbox, o.Argv, o.Env, o.Dir, s.output.Fd())
+	if !ok {
+		return false
+	}
+	s.main, s.box, s.ahead = pid, s.ahead, nil
+	return true
 }
 
 // stdio is what the command gets as its stdin, stdout and stderr.
@@ -193,6 +214,12 @@ func freeStdio() {
 // wait collects every process that ends below the supervisor, to the last. It alone may wait for any
 // child: this process starts no other.
 func (s *supervisor) wait() {
+	if s.box != nil {
+		if code, ok := s.box.Wait(); ok {
+			s.over(report{Exited: true, Code: code})
+			return
+		}
+	}
 	var exit report // of the command, until it is told
 	for {
 		var ws syscall.WaitStatus

@@ -19,3 +19,21 @@ func Probe(
 ) error {
 	return errors.New("agent-lsp's own sandbox needs Linux on amd64 or arm64")
 }
+
+// Prepared does not exist on this system.
+type Prepared struct{}
+
+// Prepare returns the reason why this system has no such sandbox.
+func Prepare([]string, []string) (*Prepared, error) { return nil, Probe("") }
+
+// Start runs nothing.
+func (*Prepared) Start([]string, Start, int) (pid int, ok bool) { return 0, false }
+
+// Wait does not wait.
+func (*Prepared) Wait() (code int, ok bool) { return 0, false }
+
+// Discard does nothing.
+func (*Prepared) Discard() {}
+
+// Release does nothing.
+func (*Prepared) Release() {}

@@ -20,12 +20,12 @@ type root struct {
 }
 
 // enter replaces this process's view of the file system and brings loopback up. It returns the
-// roots that the broker may change.
-func (s *Spec) enter() ([]root, error) {
+// roots that the broker may change. Nothing here depends on what files contain or are called: the
+// view stays true while what was opened stays at its path (see state) and the mounts are the same.
+func (v *view) enter() ([]root, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("separating the mounts: %w", err)
 	}
-	v := &view{spec: s}
 	roots, err := v.take()
 	if err != nil {
 		return nil, err
@@ -36,11 +36,8 @@ func (s *Spec) enter() ([]root, error) {
 		v.scratch,
 		v.putBack,
 		v.layers,
-		v.maskSecrets,
-		terminals,
 		coverProc,
 		LoopbackUp,
-		v.chdir,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -48,6 +45,20 @@ func (s *Spec) enter() ([]root, error) {
 		}
 	}
 	return roots, nil
+}
+
+// finish does what depends on the files that exist when the command starts, and enters its folder.
+func (v *view) finish(dir string) error {
+	if err := v.maskSecrets(); err != nil {
+		return err
+	}
+	if err := terminals(); err != nil {
+		return err
+	}
+	if err := os.Chdir(dir); err != nil {
+		return fmt.Errorf("entering the command's folder: %w", err)
+	}
+	return nil
 }
 
 // view is a file system in the making.
@@ -58,6 +69,7 @@ type view struct {
 	tmpFD  int    // -1: /tmp is in memory
 	layer  int    // -1: the layers are in memory
 	homeFD int    // -1: the home is in memory
+	state  state
 }
 
 // tree is a mount that is put back at its path after the folders above it were hidden.
@@ -106,12 +118,19 @@ func (v *view) take() ([]root, error) {
 			if err != nil {
 				return nil, err
 			}
+			if err := v.saw(r, fd); err != nil {
+				return nil, err
+			}
 			roots = append(roots, root{r, fd})
 		}
+	}
+	for _, path := range append(hidden(), v.spec.Home) {
+		v.state.Seen = append(v.state.Seen, identify(path))
 	}
 	for _, path := range v.visible() {
 		fi, err := os.Stat(path)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+			v.state.Seen = append(v.state.Seen, file{Path: path})
 			continue
 		}
 		if err != nil {
@@ -119,6 +138,9 @@ func (v *view) take() ([]root, error) {
 		}
 		fd, err := openTree(path, attrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
 		if err != nil {
+			return nil, err
+		}
+		if err := v.saw(path, fd); err != nil {
 			return nil, err
 		}
 		v.taken = append(v.taken, tree{path, fd, fi.IsDir()})
@@ -129,8 +151,18 @@ func (v *view) take() ([]root, error) {
 		if v.tmpFD, err = openTree(v.spec.Tmp, attrs|unix.MOUNT_ATTR_NODEV); err != nil {
 			return nil, err
 		}
+		if err := v.saw(v.spec.Tmp, v.tmpFD); err != nil {
+			return nil, err
+		}
 	}
 	return roots, v.takeLayer()
+}
+
+// saw notes what was opened at a path.
+func (v *view) saw(path string, fd int) error {
+	f, err := identifyFD(path, fd)
+	v.state.Seen = append(v.state.Seen, f)
+	return err
 }
 
 // has reports whether the host has a cache. The private home may have a folder of the same name.
@@ -149,7 +181,11 @@ func (v *view) takeLayer() error {
 	if err != nil {
 		return fmt.Errorf("opening the sandbox's layers: %w", err)
 	}
+	if err := v.saw(v.spec.Layer, lock); err != nil {
+		return err
+	}
 	if unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB) != nil { // held until this process ends
+		v.state.Busy = v.spec.Layer
 		return unix.Close(lock)
 	}
 	home := filepath.Join(v.spec.Layer, "home")
@@ -278,7 +314,7 @@ func (v *view) devices() error {
 // scratch hides the folders where other programs keep sockets, temporary files and the users'
 // files.
 func (v *view) scratch() error {
-	for _, dir := range []string{"/run", "/home", "/root", "/dev/shm"} {
+	for _, dir := range append(hidden(), "/dev/shm") {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
@@ -295,6 +331,9 @@ func (v *view) scratch() error {
 	}
 	return v.home()
 }
+
+// hidden are folders that are replaced by empty ones.
+func hidden() []string { return []string{"/run", "/home", "/root"} }
 
 // home makes the empty home, and the link to it if the user's environment names it by one.
 func (v *view) home() error {
@@ -432,13 +471,6 @@ func coverProc() error {
 		if err := (tree{path: path, fd: fd}).place(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (v *view) chdir() error {
-	if err := os.Chdir(v.spec.Dir); err != nil {
-		return fmt.Errorf("entering the command's folder: %w", err)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@ package launcher
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,9 +51,14 @@ func OfferProxy(conn int, token string) error {
 	return nil
 }
 
-// takeToken returns the token of the command, and hides it from the command.
-func takeToken() string {
-	token := os.Getenv(TokenVar)
-	os.Unsetenv(TokenVar)
-	return token
+// takeToken returns an environment without the token of the command, and the token.
+func takeToken(env []string) (rest []string, token string) {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, TokenVar+"="); ok {
+			token = v
+		} else {
+			rest = append(rest, kv)
+		}
+	}
+	return rest, token
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,10 +27,14 @@ func init() { MaybeRun() }
 
 // MaybeRun turns the process into the launcher, and never returns, if it was started as one.
 func MaybeRun() {
-	if len(os.Args) < 5 || os.Args[1] != runArg || os.Args[3] != "--" {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == prepareArg:
+		go func() { exit(runLater(os.Args[2])) }()
+	case len(os.Args) >= 5 && os.Args[1] == runArg && os.Args[3] == "--":
+		go func() { exit(runNow(os.Args[2], os.Args[4:])) }()
+	default:
 		return
 	}
-	go func() { exit(run(os.Args[2], os.Args[4:])) }()
 	select {}
 }
 
@@ -37,14 +42,65 @@ func MaybeRun() {
 // detector os.Exit sleeps for a second.
 func exit(code int) { syscall.Exit(code) }
 
-// run makes the sandbox, runs the command in it and returns the exit code.
-func run(encoded string, argv []string) int {
-	var s Spec
-	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
-		return failed(fmt.Errorf("reading the sandbox's description: %w", err))
+// runNow makes the sandbox, runs the command in it and returns the exit code.
+func runNow(encoded string, argv []string) int {
+	dir, _ := os.Getwd() // chdir reports it where there is none
+	b, err := prepare(encoded)
+	if err != nil {
+		return failed(err)
+	}
+	return b.run(Start{Argv: argv, Env: os.Environ(), Dir: dir})
+}
+
+// runLater makes the sandbox and runs the command that it is sent. Without one it ends with the
+// process that sends it.
+func runLater(encoded string) int {
+	unix.CloseOnExec(commandFD)
+	b, err := prepare(encoded)
+	if err != nil {
+		return failed(err)
+	}
+	line, err := json.Marshal(b.view.state)
+	if err != nil {
+		return failed(err)
+	}
+	if _, err := unix.Write(commandFD, append(line, '\n')); err != nil {
+		return exitFailed
+	}
+	var r receiver
+	var c Start
+	if line, err = r.line(commandFD); err != nil || json.Unmarshal(line, &c) != nil {
+		return exitFailed
+	}
+	for _, fd := range []int{1, 2} {
+		if err := unix.Dup3(r.fd, fd, 0); err != nil {
+			return exitFailed
+		}
+	}
+	unix.Close(r.fd)
+	b.report = commandFD
+	return b.run(c)
+}
+
+// commandFD is the socket on which a prepared sandbox gets its command.
+const commandFD = 3
+
+// sandbox is one whose command has not been started.
+type sandbox struct {
+	view   *view
+	forker *forker
+	proxy  int // connection to the proxy, -1 without
+	report int // socket on which the end of the command is reported, -1 without
+}
+
+// prepare makes all of the sandbox that does not depend on the command.
+func prepare(encoded string) (*sandbox, error) {
+	v := &view{spec: &Spec{}}
+	if err := json.Unmarshal([]byte(encoded), v.spec); err != nil {
+		return nil, fmt.Errorf("reading the sandbox's description: %w", err)
 	}
 	if os.Getpid() != 1 {
-		return failed(errors.New("this argument is for internal use: it needs a process namespace"))
+		return nil, errors.New("this argument is for internal use: it needs a process namespace")
 	}
 	// A command cannot end the process that holds its sandbox. The daemon ends it with SIGKILL.
 	// Caught, not ignored: the command would inherit ignored signals.
@@ -56,49 +112,66 @@ func run(encoded string, argv []string) int {
 		syscall.SIGQUIT,
 		syscall.SIGPIPE,
 	)
-	if s.Dir == "" {
-		s.Dir, _ = os.Getwd() // chdir reports it where there is none
-	}
-	token := takeToken()
-	proxy, err := s.connectProxy() // its socket is about to be hidden
+	proxy, err := v.spec.connectProxy() // its socket is about to be hidden
 	if err != nil {
+		return nil, err
+	}
+	roots, err := v.enter()
+	if err != nil {
+		return nil, err
+	}
+	f, err := newForker(roots)
+	if err != nil {
+		return nil, err
+	}
+	return &sandbox{view: v, forker: f, proxy: proxy, report: -1}, nil
+}
+
+// run runs the command and returns the exit code.
+func (b *sandbox) run(c Start) int {
+	env, token := takeToken(c.Env)
+	if b.view.spec.Dir != "" {
+		c.Dir = b.view.spec.Dir
+	}
+	if err := b.view.finish(c.Dir); err != nil {
 		return failed(err)
 	}
-	roots, err := s.enter()
-	if err != nil {
-		return failed(err)
-	}
-	if proxy >= 0 && token != "" {
-		if err := OfferProxy(proxy, token); err != nil {
+	if b.proxy >= 0 && token != "" {
+		if err := OfferProxy(b.proxy, token); err != nil {
 			return failed(err)
 		}
 	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		fmt.Fprintf(
-			os.Stderr,
-			"agent-lsp: starting %s in the sandbox: no such program on PATH\n",
-			argv[0],
-		)
+	path, err := lookPath(c.Argv[0], env)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent-lsp: starting", c.Argv[0], "in the sandbox:", err)
 		return exitNotFound
 	}
-	if err := unix.Prctl(
-		unix.PR_SET_DUMPABLE,
-		0,
-		0,
-		0,
-		0,
-	); err != nil { // the command has the same user number
+	// The command has the same user number.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed(fmt.Errorf("hiding the launcher's memory: %w", err))
 	}
-	b := &broker{roots: roots}
-	pid, err := start(b, path, argv)
+	pid, err := b.forker.run(executable{path, c.Argv, env})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agent-lsp: starting %s in the sandbox: %v\n", path, err)
 		return exitNotRunning
 	}
 	releaseStdio()
-	return reap(b, pid)
+	return reap(b.forker.broker, pid, b.report)
+}
+
+// lookPath finds a program by the PATH of an environment.
+func lookPath(name string, env []string) (string, error) {
+	os.Unsetenv("PATH")
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			os.Setenv("PATH", v)
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", errors.New("no such program on PATH")
+	}
+	return path, nil
 }
 
 // connectProxy returns a connection to the proxy, which ends with this process; -1 without a proxy.
@@ -114,34 +187,67 @@ func failed(err error) int {
 	return exitFailed
 }
 
-// start runs the command from a thread of its own that has entered the filter. The rest of the
+// forker starts the command from a thread of its own that has entered the filter. The rest of the
 // process stays outside the filter and serves it.
-func start(b *broker, path string, argv []string) (pid int, err error) {
-	defer unix.Umask(0) // the command has its own by then; the broker applies that
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		runtime.LockOSThread() // for good: this thread must serve nothing else
-		var listener int
-		if listener, err = confine(len(b.roots) > 0); err != nil {
-			return
-		}
-		if listener >= 0 {
-			b.listener = listener
-			go b.serve()
-		}
-		pid, err = syscall.ForkExec(
-			path,
-			argv,
-			&syscall.ProcAttr{
-				Env:   append(os.Environ(), gitLocks),
-				Files: []uintptr{0, 1, 2},
-				Sys:   &syscall.SysProcAttr{Setsid: true},
-			},
-		)
-	}()
-	<-started
-	return pid, err
+type forker struct {
+	broker *broker
+	start  chan executable
+	done   chan forked
+}
+
+// executable is a command whose file was found.
+type executable struct {
+	path      string
+	argv, env []string
+}
+
+type forked struct {
+	pid int
+	err error
+}
+
+// newForker confines the thread, for a command that may change the roots.
+func newForker(roots []root) (*forker, error) {
+	f := &forker{
+		broker: &broker{roots: roots},
+		start:  make(chan executable),
+		done:   make(chan forked),
+	}
+	go f.serve()
+	ready := <-f.done
+	return f, ready.err
+}
+
+func (f *forker) serve() {
+	runtime.LockOSThread() // for good: this thread must serve nothing else
+	listener, err := confine(len(f.broker.roots) > 0)
+	if err == nil && listener >= 0 {
+		f.broker.listener = listener
+		go f.broker.serve()
+	}
+	if err == nil {
+		// This fails, and loads what the next one needs.
+		_, _ = fork(executable{path: "/", argv: []string{"/"}})
+	}
+	f.done <- forked{err: err}
+	pid, err := fork(<-f.start)
+	unix.Umask(0) // the command has its own by now; the broker applies that
+	f.done <- forked{pid, err}
+	select {}
+}
+
+// run starts the command.
+func (f *forker) run(p executable) (pid int, err error) {
+	f.start <- p
+	done := <-f.done
+	return done.pid, done.err
+}
+
+func fork(p executable) (pid int, err error) {
+	return syscall.ForkExec(p.path, p.argv, &syscall.ProcAttr{
+		Env: append(p.env, gitLocks), Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
 }
 
 // gitLocks stops git from refreshing its index, which it cannot write.
@@ -159,8 +265,12 @@ func releaseStdio() {
 	unix.Close(null)
 }
 
-// reap waits for the command and for the processes that it leaves behind, for linger at most.
-func reap(b *broker, main int) int {
+// closeOutput closes what is left of the command's output.
+func closeOutput() { _ = unix.Dup3(0, 2, 0) }
+
+// reap waits for the command and for the processes that it leaves behind, for linger at most. If
+// none is left, it sends the exit code on the socket report: the end of this process takes longer.
+func reap(b *broker, main, report int) int {
 	code := exitFailed
 	for {
 		var ws syscall.WaitStatus
@@ -169,6 +279,10 @@ func reap(b *broker, main int) int {
 		case err == syscall.EINTR:
 		case err != nil: // no child is left
 			b.note()
+			if report >= 0 {
+				closeOutput()
+				_, _ = unix.Write(report, []byte{byte(code)})
+			}
 			return code
 		case pid == main:
 			code = exitCode(ws)

@@ -8,8 +8,19 @@ import (
 	"slices"
 )
 
-// runArg is the hidden first argument under which this binary is the launcher.
-const runArg = "__sandbox"
+// Hidden first arguments under which this binary is the launcher: of a command, or of one that
+// comes later.
+const (
+	runArg     = "__sandbox"
+	prepareArg = "__sandbox-prepare"
+)
+
+// Start is a command for a sandbox that exists.
+type Start struct {
+	Argv []string `json:"argv"`
+	Env  []string `json:"env"`
+	Dir  string   `json:"dir"` // Spec.Dir precedes it
+}
 
 // Exit codes of a launcher whose command did not run, as shells and env use them.
 const (

@@ -1,0 +1,77 @@
+package shell
+
+import (
+	"encoding/json"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+)
+
+// A session's next command probably runs in a sandbox like that of its last one. The supervisor
+// that waits prepares it, so the command does not wait for it.
+
+// prepareSandbox lets a waiting supervisor prepare a sandbox like a plan's, unless another one has
+// prepared one for the session. Caller holds mu.
+func (r *Runner) prepareSandbox(h *helper, plan *sandbox.Plan) {
+	if !plan.Prepares() || len(r.idle) == 0 || r.idle[len(r.idle)-1] != h {
+		return
+	}
+	for _, o := range r.idle {
+		if o.ahead != nil && o.ahead.Session == plan.Session {
+			return
+		}
+	}
+	line, err := json.Marshal(order{Prepare: true, Sandbox: &sandbox.Plan{
+		Kind: plan.Kind, Prefix: plan.Prefix, Session: plan.Session,
+	}})
+	if err != nil || h.control.send(append(line, '\n'), nil) != nil {
+		return // the next command reports what is wrong
+	}
+	h.ahead = plan
+}
+
+// takeIdle returns the waiting supervisor that suits a command best, nil for a new one.
+func (r *Runner) takeIdle(plan *sandbox.Plan) *helper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var best *helper
+	for _, h := range r.idle {
+		if best == nil || suits(h, plan) > suits(best, plan) ||
+			suits(h, plan) == suits(best, plan) &&
+				suits(h, plan) > 0 { // the one that waited the least
+			best = h
+		}
+	}
+	if best == nil || suits(best, plan) == 0 && len(r.idle) < r.maxIdle {
+		return nil // a new one costs less than the sandbox that this one has prepared
+	}
+	r.drop(best)
+	return best
+}
+
+// suits ranks a waiting supervisor: it has prepared the sandbox of the command; or another one for
+// the same session, which ends before the command starts, so that a session has one at most and the
+// folder of its layers is free; or none; or one for another session.
+func suits(h *helper, plan *sandbox.Plan) int {
+	switch {
+	case h.ahead == nil:
+		return 1
+	case plan == nil || h.ahead.Session != plan.Session:
+		return 0
+	case h.ahead.Same(plan):
+		return 3
+	}
+	return 2
+}
+
+// Forget ends what is prepared for a session, named as in the plans of its commands.
+func (r *Runner) Forget(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.idle {
+		if h.ahead != nil && h.ahead.Session == session {
+			r.drop(h)
+			h.control.Close()
+			return
+		}
+	}
+}
