@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tries.sh
 
-declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [vim]=vim [flock]=util-linux [strace]=strace)
+declare -A need=([tmux]=tmux [chromium]=chromium [bwrap]=bubblewrap [rg]=ripgrep [luacheck]=lua-check [emacs]=emacs-nox [vim]=vim [flock]=util-linux [strace]=strace [dbus-launch]=dbus-x11 [gnome-keyring-daemon]=gnome-keyring)
 sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
 missing=()
 for cmd in "${!need[@]}"; do command -v "$cmd" >/dev/null || missing+=("${need[$cmd]}"); done

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"context"
+	"io"
+
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/login"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
@@ -9,6 +12,17 @@ import (
 // Logins returns the keys that the user has stored.
 func Logins(env []string) *login.Store {
 	return login.Open(StateDir(env), func(name string) string { return Lookup(env, name) })
+}
+
+// OpenRouterKey gets a key for the user by OpenRouter's login in a browser. open shows a page, out
+// shows what to do, and in is read for the address of the last page.
+func OpenRouterKey(
+	ctx context.Context,
+	open func(address string) error,
+	out io.Writer,
+	in io.Reader,
+) (string, error) {
+	return login.OpenRouter{Open: open, Out: out, Input: in}.Key(ctx)
 }
 
 // storedKeys returns config.Resolver.Stored. A key that it returns is removed from every text from

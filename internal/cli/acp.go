@@ -16,6 +16,9 @@ func runACP(ctx context.Context, p *program, args []string) int {
 	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
+	if flags.Arg(0) == "login" { // a client's terminal appends the arguments of the login
+		return runLogin(ctx, p, flags.Args()[1:])
+	}
 	if p.unexpected(flags) {
 		return exitUsage
 	}

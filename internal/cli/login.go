@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -14,13 +16,18 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
 // maxKey bounds what is read as a key.
 const maxKey = 64 << 10
 
+// newName is the form of a provider's name. It may be one that only an editor's settings have.
+var newName = lazyregexp.New(`^[a-z0-9][a-z0-9-]*$`)
+
 // runLogin stores the key of a provider. A running daemon uses it from its next call on.
-func runLogin(_ context.Context, p *program, args []string) int {
+func runLogin(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("login")
 	fromInput := flags.Bool("stdin", false, "read the key from standard input")
 	name, err := p.parseFilter(flags, args)
@@ -30,10 +37,19 @@ func runLogin(_ context.Context, p *program, args []string) int {
 	if p.unexpected(flags) {
 		return exitUsage
 	}
-	if code := p.checkProvider("login", name); code != exitOK {
+	names, code := p.providerNames("login")
+	if code != exitOK {
 		return code
 	}
-	key, err := p.readKey(name, *fromInput)
+	if name == "" && !*fromInput && isTerminal(p.stdin) {
+		if name, err = p.askName(names); err != nil {
+			return p.fail("login", err)
+		}
+	}
+	if !newName().MatchString(name) {
+		return p.noneOf("login", name, names)
+	}
+	key, err := p.newKey(ctx, name, *fromInput)
 	if err != nil {
 		return p.fail("login", err)
 	}
@@ -42,6 +58,10 @@ func runLogin(_ context.Context, p *program, args []string) int {
 		return p.fail("login", err)
 	}
 	fmt.Fprintf(p.stdout, "The key of %s is stored in %s.\n", name, where)
+	if !slices.Contains(names, name) {
+		fmt.Fprintf(p.stdout, "Note: no settings mention %s yet%s. Add it to \"providers\", or name it "+
+			"in your editor.\n", name, near.Suggestion("", name, names))
+	}
 	if v := p.overriding(name); v != "" {
 		fmt.Fprintf(p.stdout, "Note: %s is set and is used instead.\n", v)
 	}
@@ -58,12 +78,16 @@ func runLogout(_ context.Context, p *program, args []string) int {
 	if p.unexpected(flags) {
 		return exitUsage
 	}
-	if code := p.checkProvider("logout", name); code != exitOK {
+	names, code := p.providerNames("logout")
+	if code != exitOK {
 		return code
 	}
 	found, err := app.Logins(p.env).Delete(name)
 	if err != nil {
 		return p.fail("logout", err)
+	}
+	if !found && !slices.Contains(names, name) {
+		return p.noneOf("logout", name, names)
 	}
 	if !found {
 		fmt.Fprintf(p.stdout, "No key of %s is stored.\n", name)
@@ -73,17 +97,63 @@ func runLogout(_ context.Context, p *program, args []string) int {
 	return exitOK
 }
 
-// checkProvider refuses a name that no provider has.
-func (p *program) checkProvider(command, name string) int {
+// providerNames are the names of the providers that the settings have, and the built-in ones.
+func (p *program) providerNames(command string) ([]string, int) {
 	root, err := workingFolder()
 	if err != nil {
-		return p.fail(command, err)
+		return nil, p.fail(command, err)
 	}
-	names := p.settings(root).Config().ProviderNames()
-	if !slices.Contains(names, name) {
-		return p.noneOf(command, name, names)
+	return p.settings(root).Config().ProviderNames(), exitOK
+}
+
+// askName asks on the terminal which provider the key is for.
+func (p *program) askName(names []string) (string, error) {
+	fmt.Fprintf(p.stderr, "Provider (%s): ", strings.Join(names, ", "))
+	line, err := p.line()
+	return strings.TrimSpace(line), err
+}
+
+// line reads one line of the input and nothing behind it.
+func (p *program) line() (string, error) {
+	var line []byte
+	for one := make([]byte, 1); len(line) < maxKey; {
+		n, err := p.stdin.Read(one)
+		if n > 0 && one[0] == '\n' || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		line = append(line, one[:n]...)
 	}
-	return exitOK
+	return string(line), nil
+}
+
+// newKey gets the key that is stored: from the input, or for OpenRouter from the browser.
+func (p *program) newKey(ctx context.Context, name string, fromInput bool) (string, error) {
+	if name != "openrouter" || fromInput || !isTerminal(p.stdin) {
+		return p.readKey(name, fromInput)
+	}
+	return app.OpenRouterKey(ctx, p.openBrowser, p.stderr, p.stdin)
+}
+
+// openBrowser shows a page in the user's browser.
+func (p *program) openBrowser(address string) error {
+	command := []string{"xdg-open", address}
+	switch {
+	case runtime.GOOS == "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+	case runtime.GOOS == "darwin":
+		command = []string{"open", address}
+	case config.Lookup(p.env)("DISPLAY") == "" && config.Lookup(p.env)("WAYLAND_DISPLAY") == "":
+		return errors.New("there is no display")
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = p.env
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
 }
 
 // readKey reads the first line of the input, on a terminal without showing it.

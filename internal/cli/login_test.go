@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -63,9 +64,20 @@ func TestLogin(t *testing.T) {
 		"HOME=" + home, "AGENT_LSP_STATE_DIR=" + filepath.Join(home, "state"),
 		"AGENT_LSP_CONFIG=" + settings, "AGENT_LSP_KEYRING=file", "PATH=" + os.Getenv("PATH"),
 	}
-	_, errs, code := playWith(t, env, "k\n", "login", "nobody", "--stdin")
+	_, errs, code := playWith(t, env, "k\n", "login", "No body", "--stdin")
+	if code != exitUsage || !strings.Contains(errs, `"No body"`) {
+		t.Errorf("a name of a wrong form ended with %d: %s", code, errs)
+	}
+	_, errs, code = playWith(t, env, "", "logout", "nobody")
 	if code != exitUsage || !strings.Contains(errs, `"nobody"`) {
 		t.Errorf("an unknown name ended with %d: %s", code, errs)
+	}
+	out, errs, code := playWith(t, env, "k\n", "login", "other-url", "--stdin")
+	if code != exitOK || !strings.Contains(out, "no settings mention other-url yet") {
+		t.Errorf("a name that no settings have ended with %d: %s%s", code, out, errs)
+	}
+	if _, _, code = playWith(t, env, "", "logout", "other-url"); code != exitOK {
+		t.Errorf("its logout ended with %d", code)
 	}
 	_, errs, code = playWith(t, env, "\n", "login", "own", "--stdin")
 	if code != exitFailed || !strings.Contains(errs, "empty") {
@@ -85,7 +97,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the provider got %q; printed %s%s", srv.last(), out, errs)
 		}
 	}
-	out, _, _ := playWith(t, env, "", "doctor")
+	out, _, _ = playWith(t, env, "", "doctor")
 	if !strings.Contains(out, "own from "+filepath.Join(home, "state", "keys.json")) {
 		t.Errorf("doctor says\n%s", out)
 	}
@@ -95,5 +107,40 @@ func TestLogin(t *testing.T) {
 	out, _, code = playWith(t, env, "", "logout", "own")
 	if code != exitOK || !strings.Contains(out, "No key") {
 		t.Errorf("a second logout ended with %d: %s", code, out)
+	}
+}
+
+// A client's terminal appends the arguments of the login to those of the front end.
+func TestLoginOfAnACPClient(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(home)
+	env := []string{
+		"HOME=" + home, "AGENT_LSP_STATE_DIR=" + filepath.Join(home, "state"),
+		"AGENT_LSP_KEYRING=file", "PATH=" + os.Getenv("PATH"),
+	}
+	out, errs, code := playWith(t, env, "secret\n", "acp", "login", "openai", "--stdin")
+	if code != exitOK || !strings.Contains(out, "openai is stored") {
+		t.Errorf("the login ended with %d: %s%s", code, out, errs)
+	}
+	_, errs, code = playWith(t, env, "", "acp", "login")
+	if code != exitUsage || !strings.Contains(errs, "name one of") {
+		t.Errorf("without a terminal it ended with %d: %s", code, errs)
+	}
+}
+
+// On a terminal the login asks for a name that is missing, and reads nothing behind it. Without a
+// display no browser is started.
+func TestLoginAsks(t *testing.T) {
+	var shown bytes.Buffer
+	p := &program{stdin: strings.NewReader("own\r\nsk-key\n"), stderr: &shown}
+	name, err := p.askName([]string{"openai", "own"})
+	if name != "own" || err != nil || shown.String() != "Provider (openai, own): " {
+		t.Errorf("%q, %v after %q", name, err, shown.String())
+	}
+	if key, err := p.readKey("own", true); key != "sk-key" || err != nil {
+		t.Errorf("the key is %q, %v", key, err)
+	}
+	if runtime.GOOS == "linux" && p.openBrowser("http://localhost") == nil {
+		t.Error("a browser was started without a display")
 	}
 }

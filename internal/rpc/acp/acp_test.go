@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -354,5 +356,31 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	}
 	if want := map[string]string{"one": "13", "two": "24"}; !maps.Equal(got, want) {
 		t.Errorf("told %v by\n%s", got, wrote.String())
+	}
+}
+
+// A client that can run the agent in a terminal gets that way to authenticate; others do not.
+func TestAuthMethods(t *testing.T) {
+	for can, want := range map[bool]string{
+		false: `provider`, true: `provider, login terminal [login]`,
+	} {
+		var p acp.InitializeRequest
+		raw := `{"protocolVersion":1,"clientCapabilities":{"auth":{"terminal":` +
+			strconv.FormatBool(can) + `}}}`
+		if err := json.Unmarshal([]byte(raw), &p); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range authMethods(&p.ClientCapabilities) {
+			switch m := m.(type) {
+			case acp.AuthMethodAgent:
+				got = append(got, m.Id)
+			case acp.AuthMethodTerminalInline:
+				got = append(got, fmt.Sprint(m.Id, " ", m.Type, " ", m.Args))
+			}
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("terminal %v: %s, want %s", can, s, want)
+		}
 	}
 }

@@ -73,13 +73,28 @@ func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, e
 				"list": empty, "resume": empty, "close": empty, "delete": empty, "additionalDirectories": empty},
 			"auth": empty,
 		},
-		"authMethods": []any{acp.AuthMethodAgent{Id: authMethod, Name: "Model provider", Description: acp.Ptr(
-			"Set OPENAI_API_KEY (and OPENAI_BASE_URL), or provider.baseUrl in the settings, or start a local OpenAI-compatible server.")}},
+		"authMethods": authMethods(&p.ClientCapabilities),
 		"_meta": map[string]any{
 			"steering": map[string]any{"supported": true},
 			"agentLsp": map[string]any{"version": wire.Version, "hunks": true},
 		},
 	}, nil
+}
+
+// authMethods are the ways to authenticate. The terminal runs `agent-lsp acp login`.
+func authMethods(client *acp.ClientCapabilities) []any {
+	methods := []any{acp.AuthMethodAgent{
+		Id: authMethod, Name: "Model provider",
+		Description: acp.Ptr("Set OPENAI_API_KEY (and OPENAI_BASE_URL), or provider.baseUrl in " +
+			"the settings, or start a local OpenAI-compatible server."),
+	}}
+	if client.Auth.Terminal {
+		methods = append(methods, acp.AuthMethodTerminalInline{
+			Id: "login", Type: "terminal", Name: "Store a key", Args: []string{"login"},
+			Description: acp.Ptr("Asks in a terminal for the key of a model provider and stores it."),
+		})
+	}
+	return methods
 }
 
 func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) (any, error) {

@@ -1,0 +1,212 @@
+package login
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// openRouterSite is where OpenRouter asks the user and issues keys.
+const openRouterSite = "https://openrouter.ai"
+
+const (
+	// openRouterPort is the port that OpenRouter's documentation uses for programs on the user's
+	// machine. Another one is used if it is taken.
+	openRouterPort = "3000"
+	// openRouterPatience bounds the wait for the user.
+	openRouterPatience = 10 * time.Minute
+	// maxOpenRouterAnswer bounds the answer with the key.
+	maxOpenRouterAnswer = 64 << 10
+)
+
+// OpenRouter gets a key for the user by OpenRouter's PKCE flow: the user allows it in a browser,
+// which returns to a page on a loopback address.
+// https://openrouter.ai/docs/guides/overview/auth/oauth
+type OpenRouter struct {
+	Site   string                 // "": OpenRouter's own
+	Client *http.Client           // nil: http.DefaultClient
+	Open   func(url string) error // opens a browser; nil: the user opens the printed address
+	Out    io.Writer              // shows the address
+	// Input is read for the address of the page that the browser ended on, in case the browser runs
+	// on another machine; nil: it is not read.
+	Input io.Reader
+}
+
+// flow is one login.
+type flow struct {
+	state, verifier string
+	codes           chan string // the first valid code
+}
+
+// Key returns a new key. The caller must not log it.
+func (o OpenRouter) Key(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, openRouterPatience)
+	defer cancel()
+	listener, err := net.Listen("tcp", "localhost:"+openRouterPort)
+	if err != nil {
+		listener, err = net.Listen("tcp", "localhost:0")
+	}
+	if err != nil {
+		return "", fmt.Errorf("waiting for the browser: %w", err)
+	}
+	f := &flow{state: rand.Text(), verifier: rand.Text() + rand.Text(), codes: make(chan string, 1)}
+	server := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener)
+	}()
+	defer func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = server.Shutdown(last) // the page with the outcome may still be on its way
+		_ = server.Close()
+		<-served
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	o.show(f.address(o.site(), port))
+	if o.Input != nil {
+		go f.paste(o.Input, o.Out)
+	}
+	select {
+	case code := <-f.codes:
+		return o.exchange(ctx, code, f.verifier)
+	case <-ctx.Done():
+		return "", fmt.Errorf("OpenRouter was not allowed in time: %w. Run the login again, or "+
+			"create a key at %s/keys and pass it with --stdin", ctx.Err(), o.site())
+	}
+}
+
+func (o OpenRouter) site() string {
+	if o.Site != "" {
+		return o.Site
+	}
+	return openRouterSite
+}
+
+// address is the page on which the user allows the key. The state is part of the address to which
+// the browser returns, because OpenRouter has no parameter for it.
+func (f *flow) address(site, port string) string {
+	sum := sha256.Sum256([]byte(f.verifier))
+	back := "http://localhost:" + port + "/callback?state=" + f.state
+	return site + "/auth?" + url.Values{
+		"callback_url":          {back},
+		"code_challenge":        {base64.RawURLEncoding.EncodeToString(sum[:])},
+		"code_challenge_method": {"S256"},
+	}.Encode()
+}
+
+func (o OpenRouter) show(address string) {
+	opened := o.Open != nil && o.Open(address) == nil
+	if opened {
+		fmt.Fprintf(o.Out, "Allow the key in your browser. If it did not open, visit\n\n  %s\n\n", address)
+	} else {
+		fmt.Fprintf(o.Out, "Visit this address in a browser and allow the key:\n\n  %s\n\n", address)
+	}
+	if o.Input != nil {
+		fmt.Fprint(o.Out, "If the browser runs on another machine, it ends on a page that it cannot "+
+			"load.\nPaste the address of that page here and press Enter.\n")
+	}
+}
+
+// code returns the code in the query of the address to which the browser returned.
+func (f *flow) code(query url.Values) (string, error) {
+	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.state)) != 1 {
+		return "", errors.New("this address belongs to another login: its state is different")
+	}
+	if query.Get("code") == "" {
+		return "", errors.New("the address has no code: OpenRouter did not allow the key")
+	}
+	return query.Get("code"), nil
+}
+
+// give takes the first code.
+func (f *flow) give(code string) {
+	select {
+	case f.codes <- code:
+	default:
+	}
+}
+
+// ServeHTTP takes the browser's return.
+func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/callback" || r.Method != http.MethodGet {
+		http.NotFound(w, r)
+		return
+	}
+	code, err := f.code(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, _ = io.WriteString(w, "agent-lsp has the permission. You can close this page.\n")
+	f.give(code)
+}
+
+// paste takes the address of the last page from the user. It ends with the process or the input.
+func (f *flow) paste(in io.Reader, out io.Writer) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		u, err := url.Parse(line)
+		if err != nil {
+			fmt.Fprintln(out, "This is not an address.")
+			continue
+		}
+		code, err := f.code(u.Query())
+		if err != nil {
+			fmt.Fprintf(out, "%v.\n", err)
+			continue
+		}
+		f.give(code)
+		return
+	}
+}
+
+// exchange returns the key for a code.
+func (o OpenRouter) exchange(ctx context.Context, code, verifier string) (string, error) {
+	body, err := json.Marshal(map[string]string{
+		"code": code, "code_verifier": verifier, "code_challenge_method": "S256",
+	})
+	if err != nil {
+		return "", err
+	}
+	target := o.site() + "/api/v1/auth/keys"
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	client := o.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return "", fmt.Errorf("requesting the key from OpenRouter: %w", err)
+	}
+	defer resp.Body.Close()
+	var answer struct{ Key string }
+	err = json.NewDecoder(io.LimitReader(resp.Body, maxOpenRouterAnswer)).Decode(&answer)
+	if resp.StatusCode != http.StatusOK || err != nil || answer.Key == "" {
+		return "", fmt.Errorf("OpenRouter did not issue a key (status %s). Run the login again",
+			resp.Status)
+	}
+	return answer.Key, nil
+}
