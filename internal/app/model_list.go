@@ -2,15 +2,18 @@ package app
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -52,6 +55,19 @@ func (p *providers) listOf(
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	return p.listOne(ctx, c, name, name == home)
+}
+
+// listModels returns the models of the provider with a name, or of all that can be used for "".
+func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model, error) {
+	c := d.settings.config()
+	if provider == "" {
+		return d.providers.list(ctx, c)
+	}
+	if names := c.ProviderNames(); !slices.Contains(names, provider) {
+		return nil, agentapi.Invalid("provider", "no provider is named %q; known are %s",
+			provider, strings.Join(names, ", "))
+	}
+	return d.providers.listOf(ctx, c, provider)
 }
 
 // usable are the names of providers that the user has set up, without the built-in one that is the
@@ -173,21 +189,28 @@ func (p *providers) status(c *config.Config) wire.ProviderStatus {
 	name := c.DefaultProvider()
 	settings := c.ProviderSettings(name, p.resolver.Env)
 	p.mu.Lock()
-	e := p.endpoints[endpointKey(name, settings)]
+	known := p.endpoints[endpointKey(name, settings)]
 	p.mu.Unlock()
 	st := wire.ProviderStatus{Model: c.Model}
-	if e != nil {
+	if e := known; e != nil {
 		st.Configured, st.BaseURL, st.Source = true, withoutUser(e.BaseURL), e.Name
 		st.Model = firstOf(st.Model, e.Model)
 		return st
 	}
-	if settings.BaseURL != "" {
-		st.Configured, st.BaseURL, st.Source = true, withoutUser(
-			settings.BaseURL,
-		), firstOf(
-			name,
-			"settings",
-		)
+	e, err := p.offline(c)
+	var unset *config.NotConfiguredError
+	switch {
+	case err == nil:
+		st.Configured, st.BaseURL, st.Source = true, withoutUser(e.BaseURL), e.Name
+	case errors.As(err, &unset):
+		st.Hint = unset.Hint
 	}
 	return st
+}
+
+// offline resolves the default provider without the network, so that a local server is not found.
+func (p *providers) offline(c *config.Config) (*config.Endpoint, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return p.resolver.Resolve(ctx, c, config.Reference{Provider: c.DefaultProvider()})
 }

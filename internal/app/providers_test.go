@@ -185,6 +185,45 @@ func TestModelListOfSeveralProviders(t *testing.T) {
 	}
 }
 
+// The list of one provider fails with that provider's error. The status knows without the network
+// whether a prompt can be sent.
+func TestProviderStatus(t *testing.T) {
+	one := newEndpoint(t)
+	corp := map[string]config.Provider{
+		"one":  {BaseURL: one.URL + "/v1"},
+		"gone": {BaseURL: "http://127.0.0.1:1/v1"},
+	}
+	for _, c := range []struct {
+		name, model, env string
+		configured       bool
+		hint             string
+	}{
+		{"nothing is set", "", "", false, "OPENAI_API_KEY"},
+		{"a key", "", "OPENAI_API_KEY=k", true, ""},
+		{"a provider with its address", "one/a", "", true, ""},
+		{"a provider without its key", "anthropic/a", "", false, "agent-lsp login anthropic"},
+		{"a provider without an address", "azure/a", "", false, "providers.azure.baseUrl"},
+	} {
+		p := testProviders(t, c.env)
+		got := p.status(&config.Config{Model: c.model, Providers: corp})
+		if got.Configured != c.configured || !strings.Contains(got.Hint, c.hint) {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	if seen := one.requests(); len(seen) != 0 {
+		t.Errorf("the status asked %s", seen)
+	}
+	p, c := testProviders(t, ""), &config.Config{Model: "one/a", Providers: corp}
+	list, err := p.listOf(t.Context(), c, "one")
+	if err != nil || len(list) != 1 || list[0].ID != "chatty" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := p.listOf(t.Context(), c, "gone"); err == nil ||
+		!strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("a provider that does not answer: %v", err)
+	}
+}
+
 // A test sends one word to the model of a reference; what fails is a sentence, and nothing is sent
 // to a provider without its key.
 func TestTryModel(t *testing.T) {
@@ -216,6 +255,33 @@ func TestTryModel(t *testing.T) {
 	}
 	if n, m := len(one.requests()), len(two.requests()); n != 1 || m != 0 {
 		t.Errorf("%d and %d requests", n, m)
+	}
+}
+
+// An error names the server that gave no reason, and says first that a key is invalid or missing.
+func TestProviderErrors(t *testing.T) {
+	for _, c := range []struct {
+		status          int
+		body, key, want string
+	}{
+		{http.StatusInternalServerError, "", "k", "HTTP 500 from 127.0.0.1:"},
+		{http.StatusUnauthorized, `{"error":{"message":"no"}}`, "k", "the API key of one is invalid: no"},
+		{http.StatusUnauthorized, "", "", "one needs an API key: HTTP 401 from 127.0.0.1:"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		t.Cleanup(server.Close)
+		p := testProviders(t, "ONE="+c.key)
+		one := config.Provider{BaseURL: server.URL + "/v1"}
+		if c.key != "" {
+			one.APIKeyEnv = "ONE"
+		}
+		settings := &config.Config{Providers: map[string]config.Provider{"one": one}}
+		if got := p.test(t.Context(), settings, "one/a"); !strings.HasPrefix(got.Error, c.want) {
+			t.Errorf("%d: %+v, want %s", c.status, got, c.want)
+		}
 	}
 }
 

@@ -153,7 +153,7 @@ func TestOddNotificationsAreIgnored(t *testing.T) {
 
 func TestPanicsAreSurvived(t *testing.T) {
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
-		core.Models = func(context.Context) ([]wire.Model, error) { panic("boom") }
+		core.Models = func(context.Context, string) ([]wire.Model, error) { panic("boom") }
 	}})
 	m := c.refused(wire.CodeInternalError, wire.MethodModels, map[string]any{})
 	if strings.Contains(m.Error.Message, "boom") {

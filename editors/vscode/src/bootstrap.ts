@@ -16,13 +16,16 @@ export interface Found {
   source: 'setting' | 'bundled' | 'PATH';
 }
 
+/** The program cannot be started because it is not there. */
+export class NoProgramError extends Error {}
+
 /** Says where the daemon is, or why it is not found and what to do. */
 export function findBinary(places: Places): Found {
   const executable = places.isExecutable ?? isExecutable;
   if (places.setting) {
     const file = expandHome(places.setting, places.home);
     if (executable(file)) return { file, source: 'setting' };
-    throw new Error(`agentLsp.server.path names ${file}, which is not an executable file. Correct or clear the setting.`);
+    throw new NoProgramError(`agentLsp.server.path names ${file}, which is not an executable file. Correct or clear the setting.`);
   }
   const name = places.platform === 'win32' ? 'agent-lsp.exe' : 'agent-lsp';
   const bundled = path.join(places.extensionDir, 'bin', name);
@@ -32,9 +35,9 @@ export function findBinary(places: Places): Found {
     const file = path.join(dir, name);
     if (executable(file)) return { file, source: 'PATH' };
   }
-  throw new Error(
-    'The agent-lsp program was not found. Put it into a folder on the PATH of your login shell, or name it in the setting agentLsp.server.path, ' +
-      'and press Restart. The .vsix for your system includes it.',
+  throw new NoProgramError(
+    'The agent-lsp program was not found. Locate it on this machine, or download it. ' +
+      'It is also found in a folder on the PATH of your login shell. The .vsix for your system includes it.',
   );
 }
 

@@ -26,8 +26,8 @@ export interface Surroundings {
   trace: vscode.LogOutputChannel;
   /** Settings as they are sent to the daemon. */
   settings: () => { userSettings: Config } & Config;
-  /** Environment of the daemon beyond the extension host's own, the secret key included. */
-  environment: () => Promise<Record<string, string>>;
+  /** Environment of the daemon beyond the extension host's own. */
+  environment: () => Record<string, string>;
   answers: Answers;
 }
 
@@ -163,7 +163,7 @@ export class Daemon implements vscode.Disposable {
     this.around.output.info(`starting ${found.file} (${found.source}) ${args.join(' ')}`);
     const child = spawn(found.file, ['serve', ...args], {
       cwd: this.demo?.folder ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? os.homedir(),
-      env: { ...process.env, ...(this.demo?.environment ?? (await this.around.environment())) },
+      env: { ...process.env, ...(this.demo?.environment ?? this.around.environment()) },
       stdio: 'pipe',
     });
     this.pid = child.pid;

@@ -13,9 +13,9 @@ import type { Pickers } from './pickers';
 import type { ContentBlock } from './protocol';
 import type { ReviewCommands } from './review/commands';
 import type { Proposals } from './review/proposals';
-import type { Secrets } from './secrets';
 import type { SessionControl } from './session';
 import type { SessionList } from './sessions';
+import type { Setup } from './setup';
 import { stop } from './stop';
 
 export interface Parts {
@@ -26,7 +26,7 @@ export interface Parts {
   review: ReviewCommands;
   panel: Panel;
   surroundings: Surroundings;
-  secrets: Secrets;
+  setup: Setup;
   output: vscode.LogOutputChannel;
   trace: vscode.OutputChannel;
   sessions: SessionList;
@@ -35,6 +35,8 @@ export interface Parts {
   demo: Demo;
   checkpoints: Checkpoints;
 }
+
+const releases = 'https://github.com/agent-lsp/agent-lsp/releases';
 
 type Run = (...args: never[]) => unknown;
 
@@ -77,8 +79,11 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.fixDiagnostic': guarded((target?: FixTarget) => fixDiagnostic(parts, target)),
     'agentLsp.addSelection': guarded(() => addSelection(parts)),
     'agentLsp.insertIntoPrompt': (text: string) => panel.post({ type: 'insert', text, blocks: [] }),
-    'agentLsp.setApiKey': guarded(() => parts.secrets.ask().then((changed) => (changed && parts.daemon.state === 'running' ? parts.daemon.restart() : undefined))),
-    'agentLsp.openSettings': () => vscode.commands.executeCommand('workbench.action.openSettings', '@ext:agent-lsp.agent-lsp'),
+    'agentLsp.chooseProvider': guarded(() => parts.setup.choose()),
+    'agentLsp.setApiKey': guarded(() => parts.setup.key()),
+    'agentLsp.locateProgram': guarded(() => locateProgram(parts)),
+    'agentLsp.downloadProgram': () => vscode.env.openExternal(vscode.Uri.parse(releases)),
+    'agentLsp.openSettings': (...names: string[]) => openSettings(names),
     'agentLsp.walkthrough': () => vscode.commands.executeCommand('workbench.action.openWalkthrough', 'agent-lsp.agent-lsp#agentLsp.start'),
     'agentLsp.tryDemo': guarded(() => parts.demo.start()),
     'agentLsp.endDemo': guarded(() => parts.demo.end()),
@@ -102,6 +107,21 @@ async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): P
     if (panel.visible) return session.guard(Promise.reject(error));
     return void vscode.window.showErrorMessage((error as Error).message ?? String(error));
   }
+}
+
+/** Opens all settings, or exactly those with these names. */
+function openSettings(names: string[]): Thenable<unknown> {
+  const query = names.length > 0 ? `@id:${names.map((name) => `agentLsp.${name}`).join(',')}` : '@ext:agent-lsp.agent-lsp';
+  return vscode.commands.executeCommand('workbench.action.openSettings', query);
+}
+
+/** The user shows where the program is; the setting keeps it. */
+async function locateProgram({ daemon }: Parts): Promise<void> {
+  const chosen = await vscode.window.showOpenDialog({ title: 'Where is agent-lsp?', openLabel: 'Use this program', canSelectMany: false });
+  const file = chosen?.[0]?.fsPath;
+  if (!file) return;
+  await vscode.workspace.getConfiguration('agentLsp').update('server.path', file, vscode.ConfigurationTarget.Global);
+  await daemon.restart();
 }
 
 async function promptCommand({ session, panel, surroundings }: Parts, text?: string): Promise<void> {

@@ -19,10 +19,10 @@ import { HunkLenses } from './review/lenses';
 import { Proposals } from './review/proposals';
 import { HunkThreads } from './review/threads';
 import { PendingBadges, PendingTree } from './review/tree';
-import { Secrets } from './secrets';
 import { SessionControl } from './session';
 import { SessionList } from './sessions';
 import { settingsForDaemon } from './settings';
+import { Setup } from './setup';
 import { StatusBar } from './status';
 import { TraceChannel } from './trace';
 
@@ -32,14 +32,13 @@ export function activate(context: vscode.ExtensionContext): void {
   const output = vscode.window.createOutputChannel('agent-lsp', { log: true });
   const trace = new TraceChannel();
   const asks = new Asks();
-  const secrets = new Secrets(context.secrets);
   let review: ReviewCommands | undefined;
   daemon = new Daemon({
     extensionDir: context.extensionUri.fsPath,
     output,
     trace,
     settings: () => settingsForDaemon(context.extension.packageJSON as never),
-    environment: () => secrets.environment(),
+    environment: () => vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {}),
     answers: {
       'agent/requestPermission': (params, token) => asks.permission(params, token),
       'agent/ask': (params, token) => asks.ask(params, token),
@@ -59,9 +58,9 @@ export function activate(context: vscode.ExtensionContext): void {
   const choices = new Choices(session, context.globalState);
   const demo = new Demo(context.asAbsolutePath('media/demo'), daemon, session, proposals, panel);
   const parts: Parts = {
-    daemon, session, asks, proposals, review, panel, surroundings, secrets, output, trace,
+    daemon, session, asks, proposals, review, panel, surroundings, output, trace,
     sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session, choices),
-    choices, demo, checkpoints: new Checkpoints(daemon, session),
+    choices, demo, setup: new Setup(daemon, session, choices), checkpoints: new Checkpoints(daemon, session),
   };
   const bridge = connectPanel(parts);
   context.subscriptions.push(
@@ -70,9 +69,16 @@ export function activate(context: vscode.ExtensionContext): void {
     new StatusBar(session, asks, proposals, panel),
     ...providers(proposals, panel),
     ...commandTable(parts).map(([id, run]) => vscode.commands.registerCommand(id, run)),
-    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration('agentLsp') && void daemon?.configure()),
+    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration('agentLsp') && void configured(parts)),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void daemon?.configure()),
   );
+}
+
+/** The daemon gets the changed settings, which may have set up a provider. */
+async function configured({ daemon, setup, session }: Parts): Promise<void> {
+  if (daemon.state !== 'running') return;
+  await daemon.configure();
+  await session.guard(setup.check());
 }
 
 function providers(proposals: Proposals, panel: Panel): vscode.Disposable[] {

@@ -4,7 +4,7 @@ import type { Parts } from './commands';
 import { stop } from './stop';
 import { Changes } from './changes';
 import type { Checkpoint, ContentBlock } from './protocol';
-import type { FromPanel, Restored } from './webview/messages';
+import type { FromPanel, Restored, SetupState } from './webview/messages';
 
 /** Commands that the panel may run. */
 const allowed = /^agentLsp\.[A-Za-z]+$/;
@@ -21,12 +21,13 @@ export function connectPanel(parts: Parts): Bridge {
   /** Restores since the last turn of a session. Its replay does not include them. */
   let restores: Restored[] = [];
   let restoresOf: string | undefined;
+  let setup: SetupState | undefined;
   const state = () => {
     const bar = changes.summary(session.sessionId, session.busy);
     const view = session.view();
     const discards = parts.proposals.discardedByStop(session.sessionId);
     const offersReview = bar?.kind === 'proposed' && !view.isDemo && parts.choices.offersReview();
-    panel.post({ type: 'state', state: { ...view, discards, changes: bar, offersReview } });
+    panel.post({ type: 'state', state: { ...view, discards, changes: bar, offersReview, setup: view.isDemo ? undefined : setup } });
   };
   const keepTurn = () => {
     changes.forget();
@@ -37,6 +38,10 @@ export function connectPanel(parts: Parts): Bridge {
     session.onChange(state),
     parts.proposals.onChange(state),
     asks.onChange(waiting),
+    parts.setup.onChange((now) => {
+      setup = now;
+      state();
+    }),
     session.onSwitch(() => {
       changes.forget();
       panel.post({ type: 'reset' });
@@ -69,13 +74,19 @@ export function connectPanel(parts: Parts): Bridge {
         restores = [];
       }
     }),
-    parts.daemon.onRestarted(() => void session.guard(session.ensure().then(() => parts.proposals.refresh()))),
+    parts.daemon.onRestarted(() => void session.guard(restarted(parts))),
     parts.daemon.onState((now) => now === 'running' || asks.clear()),
   ];
   return {
     receive: (message) => void session.guard(handle(parts, message, { state, waiting, keepTurn })),
     dispose: () => subscriptions.forEach((s) => s.dispose()),
   };
+}
+
+async function restarted({ session, proposals, setup }: Parts): Promise<void> {
+  await session.ensure();
+  await proposals.refresh();
+  await setup.check();
 }
 
 /** Sends the panel what the replay of a session leaves out. */
@@ -167,6 +178,7 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
 
 async function ready(parts: Parts, tell: { state: () => void }): Promise<void> {
   tell.state();
+  await parts.setup.check();
   if (parts.session.sessionId) await parts.session.reload();
 }
 

@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import type { Choices } from './choices';
 import type { Daemon } from './client';
-import type { Config } from './protocol';
+import type { Config, Model } from './protocol';
 import type { SessionControl } from './session';
 import { modelFacts, policyWords, profileWords } from './text';
 
@@ -29,12 +29,10 @@ export class Pickers {
 
   async model(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
-    const rows = models.map((m) => ({ label: m.id, description: modelFacts(m) }));
-    const items = marked(rows, this.session.effective.model);
-    const choice = await vscode.window.showQuickPick([...items, { label: '$(edit) Another model…', description: '' }], { title: 'Model' });
+    const now = this.session.effective.model;
+    const choice = await chooseModelRow(models.map((model) => ({ reference: model.id, model })), now);
     if (!choice) return;
-    const other = choice.label.startsWith('$(edit)');
-    const model = other ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: this.session.effective.model }) : choice.label;
+    const model = choice === anotherModel ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: now }) : choice;
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
 
@@ -79,6 +77,34 @@ export class Pickers {
     const rows = choices.map(([value, description]) => ({ value, label: label(value), description }));
     return (await vscode.window.showQuickPick(marked(rows, label(now)), { title }))?.value;
   }
+}
+
+export const anotherModel = 'Enter a model id';
+
+interface ModelRow extends vscode.QuickPickItem {
+  reference: string;
+}
+
+/** The rows of models by their providers, the current model first and marked. */
+export function modelRows(models: { reference: string; model: Model }[], now: string | undefined): ModelRow[] {
+  const isCurrent = ({ reference, model }: { reference: string; model: Model }) => reference === now || `${model.provider}/${reference}` === now;
+  const sorted = [...models].sort((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)));
+  const providers = [...new Set(sorted.map(({ model }) => model.provider))];
+  return providers.flatMap((provider) => [
+    { label: provider, kind: vscode.QuickPickItemKind.Separator, reference: '' },
+    ...sorted.filter(({ model }) => model.provider === provider).map((entry) => ({
+      label: entry.reference, reference: entry.reference, description: [isCurrent(entry) && 'current', modelFacts(entry.model)].filter(Boolean).join(' · '),
+      iconPath: isCurrent(entry) ? new vscode.ThemeIcon('check') : undefined,
+    })),
+  ]);
+}
+
+/** A reference to the chosen model, or `anotherModel`. */
+export async function chooseModelRow(models: { reference: string; model: Model }[], now: string | undefined): Promise<string | undefined> {
+  const other: ModelRow = { label: '$(edit) Another model…', reference: anotherModel };
+  const rows = [...modelRows(models, now), { label: '', kind: vscode.QuickPickItemKind.Separator, reference: '' }, other];
+  const row = await vscode.window.showQuickPick(rows, { title: 'Model', placeHolder: 'Search models', matchOnDescription: true });
+  return row?.reference;
 }
 
 /** The rows of a list, of which one says that it is what holds now. */

@@ -748,6 +748,8 @@ export interface ModelTest {
 
 /** ModelsParams asks for the models. Test is a model reference: that model gets a request of one word. */
 export interface ModelsParams {
+  /** only its models, and its error if it lists none */
+  provider?: string;
   test?: string;
 }
 

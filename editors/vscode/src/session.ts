@@ -4,7 +4,8 @@ import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
 import type { Config, ContentBlock, Item, PromptContext, Session, SessionUpdated, Turn } from './protocol';
 import { firstLine } from './text';
-import type { PanelState } from './webview/messages';
+import { problemOf } from './problems';
+import type { PanelState, Problem } from './webview/messages';
 
 const memento = 'agentLsp.session';
 
@@ -16,7 +17,7 @@ export class SessionControl implements vscode.Disposable {
   private turn: string | undefined;
   /** The folder of the demo while it is played. */
   private sample: vscode.Uri | undefined;
-  private problem: string | undefined;
+  private problem: Problem | undefined;
   /** Completed top-level items in order, by id alone: where a fork can be made. */
   private items: string[] = [];
   /** How the user's messages begin, by id and by the turn that they began. */
@@ -68,7 +69,7 @@ export class SessionControl implements vscode.Disposable {
   }
 
   /** What the panel's frame shows of the session itself. */
-  view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview'> {
+  view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview' | 'setup'> {
     const c = this.config;
     return {
       sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,
@@ -197,14 +198,12 @@ export class SessionControl implements vscode.Disposable {
     try {
       return await work;
     } catch (error) {
-      const { message, data } = error as { message?: string; data?: { hint?: string } };
-      const hint = data?.hint && !message?.includes(data.hint) ? ` ${data.hint}` : '';
-      this.settle(`${message ?? String(error)}${hint}`);
+      this.settle(problemOf(error));
       return undefined;
     }
   }
 
-  settle(problem: string | undefined): void {
+  settle(problem: Problem | undefined): void {
     this.problem = problem;
     this.changed.fire();
   }

@@ -18,9 +18,23 @@ export const profileWords: Record<string, string> = {
 /** Facts about a model in a list: its context window, its price, and whether it reads images. */
 export function modelFacts(model: Pick<Model, 'contextWindow' | 'cost' | 'vision'>): string {
   const { contextWindow, cost, vision } = model;
-  const price = cost && `$${cost.input} in, $${cost.output} out per million`;
-  const window = contextWindow && `${contextWindow.toLocaleString('en')} tokens`;
-  return [window, price, vision && 'images'].filter(Boolean).join(', ');
+  const price = cost && `$${cost.input} in, $${cost.output} out per million tokens`;
+  const window = contextWindow && `${shortCount(contextWindow)} context`;
+  return [window, price, vision && 'images'].filter(Boolean).join(' · ');
+}
+
+/** A number of tokens as models are described: 8K, 1M, 1.5M. */
+export function shortCount(tokens: number): string {
+  const short = (unit: number) => String(Math.round((tokens / unit) * 10) / 10);
+  if (tokens >= 1_000_000) return `${short(1_000_000)}M`;
+  return tokens >= 1000 ? `${Math.round(tokens / 1000)}K` : String(tokens);
+}
+
+/** An error's text as a sentence. */
+export function sentenceOf(text: string): string {
+  const trimmed = text.trim();
+  const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+  return /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
 }
 
 /** Escapes `$(name)`, which the editor draws as an icon. It shows any other backslash as it is. */
@@ -37,4 +51,10 @@ export function counted(count: number, thing: string): string {
 export function firstLine(text: string, most = 80): string {
   const line = text.trim().split('\n')[0] ?? '';
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** What went wrong, and what helps: an error of the model ends with that in brackets. */
+export function errorParts(message: string): { what: string; help: string } {
+  const [, what = message, help = ''] = /^(.*\S) \(([^()]+(?:\([^()]*\)[^()]*)*)\)$/s.exec(message) ?? [];
+  return { what: sentenceOf(what), help: help && sentenceOf(help) };
 }

@@ -183,6 +183,14 @@ export class Driver {
     await this.taken(text);
   }
 
+  /** Names a file in the editor's own file dialog. */
+  async answerPath(file) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    await input.fill(file);
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) }).first().waitFor();
+    await until('the file is taken', async () => !(await input.isVisible()) || void (await input.press('Enter', { timeout: 5000 })));
+  }
+
   /** Runs a command of the palette by its title. */
   async run(title) {
     await this.pick('F1', `>${title}`, title);

@@ -9,6 +9,7 @@ import { newUser, newUserByKeyboard, newUserByMouse } from './steps/newuser.mjs'
 import { paletteSteps } from './steps/palette.mjs';
 import { panelSteps } from './steps/panel.mjs';
 import { reviewSteps } from './steps/review.mjs';
+import { setupSteps } from './steps/setup.mjs';
 import { surroundingSteps } from './steps/surroundings.mjs';
 import { userSteps } from './steps/user.mjs';
 import { withoutBinary, withoutBinarySteps } from './steps/withoutbinary.mjs';
@@ -21,5 +22,5 @@ export const groups = [
   { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
   { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
   { ...withoutBinary, settings, steps: withoutBinarySteps },
-  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...choiceSteps, ...demoSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
+  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...choiceSteps, ...demoSteps, ...setupSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
 ];

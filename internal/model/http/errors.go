@@ -126,8 +126,12 @@ func (c *Call) refused(resp *http.Response) error {
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode < 400 {
 		e.Hint = c.notFoundHint()
 	}
-	if resp.StatusCode >= 500 && !c.Client.Options.Scripted {
+	wordless := e.Message == retry.DefaultMessage(e.Status)
+	if (resp.StatusCode >= 500 || wordless) && !c.Client.Options.Scripted {
 		e.Message = c.fault(e)
+	}
+	if e.Kind == retry.Auth && resp.StatusCode == http.StatusUnauthorized {
+		e.Message = c.keyProblem() + ": " + e.Message
 	}
 	return e
 }
@@ -139,6 +143,14 @@ func (c *Call) fault(e *retry.Error) string {
 		return s
 	}
 	return s + ": " + e.Message
+}
+
+// keyProblem says what a 401 means for the user, which the text of the provider may not say.
+func (c *Call) keyProblem() string {
+	if c.key == "" {
+		return c.Client.Options.Provider + " needs an API key"
+	}
+	return "the API key of " + c.Client.Options.Provider + " is invalid"
 }
 
 // notFoundHint is for an answer that says there is nothing, or says nothing.

@@ -23,7 +23,7 @@ func (a Catalog) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsR
 	if a.Core().Models == nil {
 		return wire.ModelsResult{Models: []wire.Model{}}, nil
 	}
-	models, err := a.Core().Models(ctx)
+	models, err := a.Core().Models(ctx, p.Provider)
 	out := wire.ModelsResult{Models: NonNil(models)}
 	if p.Test == "" || a.Core().TestModel == nil {
 		return out, err

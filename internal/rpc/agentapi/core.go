@@ -37,7 +37,8 @@ type Core struct {
 	// FoldersChanged is called after the workspace folders have changed. It must not block. nil: no call.
 	FoldersChanged func()
 
-	Models func(ctx context.Context) ([]wire.Model, error)
+	// Models lists the models of the provider with a name, or of all that can be used for "".
+	Models func(ctx context.Context, provider string) ([]wire.Model, error)
 	// TestModel sends a request of one word to a model. nil: no model can be tested.
 	TestModel func(ctx context.Context, ref string) wire.ModelTest
 	Tools     func(ctx context.Context) ([]wire.Tool, error)

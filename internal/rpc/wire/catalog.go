@@ -8,7 +8,8 @@ import (
 // ModelsParams asks for the models. Test is a model reference: that model gets a request of one
 // word.
 type ModelsParams struct {
-	Test string `json:"test,omitzero"`
+	Provider string `json:"provider,omitzero"` // only its models, and its error if it lists none
+	Test     string `json:"test,omitzero"`
 }
 
 // ModelsResult lists the models of all providers that can be used.

@@ -536,6 +536,7 @@
 
 --- ModelsParams asks for the models. Test is a model reference: that model gets a request of one word.
 ---@class agent_lsp.ModelsParams
+---@field provider? string only its models, and its error if it lists none
 ---@field test? string
 
 --- ModelsResult lists the models of all providers that can be used.

@@ -3,7 +3,8 @@ import type { Item, PlanEntry, Proposal } from '../protocol';
 import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';
 import { renderMarkdown } from './markdown';
-import { sentence, splitStable, type Conversation, type Entry } from './model';
+import { splitStable, type Conversation, type Entry } from './model';
+import { errorParts } from '../text';
 import { drawTool } from './tool';
 
 /** What drawing needs from the panel. */
@@ -178,7 +179,7 @@ function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
 function drawRetry({ retry }: Entry, into: HTMLElement): void {
   if (!retry) return;
   const { attempt, maxRetries, delayMs, error } = retry;
-  into.replaceChildren(h('div', { class: 'note warning', role: 'status' }, `${sentence(error.message)} Trying again (${attempt} of ${maxRetries}) in ${Math.ceil(delayMs / 1000)} s.`));
+  into.replaceChildren(h('div', { class: 'note warning', role: 'status' }, `${errorParts(error.message).what} Trying again in ${Math.ceil(delayMs / 1000)} s (${attempt} of ${maxRetries}).`));
 }
 
 const endWords: Record<string, string> = {
@@ -187,13 +188,16 @@ const endWords: Record<string, string> = {
 };
 
 /** What the user can do about a kind of error: in words, and by a button. */
-const ways: Record<string, { text?: string; button?: [label: string, command: string] }> = {
-  auth: { button: ['Set API Key', 'agentLsp.setApiKey'] },
-  quota: { text: 'The account has no quota left; choose another model or provider.', button: ['Choose Model', 'agentLsp.selectModel'] },
+type Way = [label: string, command: string, ...args: string[]];
+
+const ways: Record<string, { text?: string; buttons?: Way[] }> = {
+  auth: { text: 'Enter the key again, or choose another provider.', buttons: [['Set API Key', 'agentLsp.setApiKey'], ['Choose Provider', 'agentLsp.chooseProvider']] },
+  quota: { text: 'The account has no quota left; choose another model or provider.', buttons: [['Choose Model', 'agentLsp.selectModel']] },
   rate_limit: { text: 'Wait a little, then continue.' },
-  overloaded: { text: 'The provider is overloaded; continue in a while or choose another model.', button: ['Choose Model', 'agentLsp.selectModel'] },
-  context_overflow: { text: 'Compact the session, then continue.', button: ['Compact', 'agentLsp.compact'] },
-  client: { text: 'Check the model and provider settings.', button: ['Settings', 'agentLsp.openSettings'] },
+  overloaded: { text: 'The provider is overloaded; continue in a while or choose another model.', buttons: [['Choose Model', 'agentLsp.selectModel']] },
+  context_overflow: { text: 'Compact the session, then continue.', buttons: [['Compact', 'agentLsp.compact']] },
+  client: { buttons: [['Choose Model', 'agentLsp.selectModel'], ['Settings', 'agentLsp.openSettings', 'model', 'provider', 'providers']] },
+  transient: { buttons: [['Settings', 'agentLsp.openSettings', 'provider', 'providers']] },
 };
 
 function drawTurn({ turn }: Entry, into: HTMLElement, context: Context): void {
@@ -201,12 +205,13 @@ function drawTurn({ turn }: Entry, into: HTMLElement, context: Context): void {
   const { status, endReason, error } = turn;
   if (status === 'completed' && (endReason ?? 'stop') === 'stop') return into.replaceChildren();
   drawWhenChanged(into, [status, endReason, error], () => {
-    const press = (label: string, command: string) => button(label, () => context.send({ type: 'command', command, args: [] }), { class: 'small' });
+    const press = (label: string, command: string, ...args: string[]) => button(label, () => context.send({ type: 'command', command, args }), { class: 'small' });
     const again = press('Continue', 'agentLsp.continue');
     if (!error) return [h('div', { class: 'note' }, `${endWords[endReason ?? ''] ?? `Turn ${status}.`} `, again)];
     const way = ways[error.kind];
-    return [
-      h('div', { class: 'note error', role: 'alert' }, h('div', {}, error.message), way?.text !== undefined && h('div', {}, way.text), h('div', { class: 'row' }, way?.button && press(...way.button), again)),
-    ];
+    const { what, help } = errorParts(error.message);
+    const helps = way?.text ?? help;
+    const row = h('div', { class: 'row' }, ...(way?.buttons ?? []).map((entry) => press(...entry)), again);
+    return [h('div', { class: 'note error', role: 'alert' }, h('div', { class: 'what' }, what), helps !== '' && h('div', {}, helps), row)];
   });
 }

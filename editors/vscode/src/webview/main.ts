@@ -11,6 +11,7 @@ import { heldText } from './markdown';
 import { measure } from './measure';
 import { enterGate, StopQuestion } from './gate';
 import type { Item } from '../protocol';
+import { drawProblem, drawWelcome } from './start';
 import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
@@ -60,15 +61,8 @@ const gauge = h('div', { class: 'gauge' });
 const foot = h('div', { class: 'foot' }, pickers);
 const modePicker = h('div', { class: 'pickers' });
 composer.tools.append(modePicker, gauge);
-const welcome = h(
-  'div',
-  { class: 'welcome' },
-  h('h2', {}, 'Ask for a change'),
-  h('p', {}, 'The agent reads your files, unsaved changes included. Every edit is shown as a diff that you accept or reject, hunk by hunk.'),
-  button('Try the demo', run('agentLsp.tryDemo'), { class: 'link', title: 'Needs no key, no network' }),
-  button('First steps', () => send({ type: 'command', command: 'agentLsp.walkthrough', args: [] }), { class: 'link' }),
-  button('Earlier sessions', () => send({ type: 'command', command: 'agentLsp.sessions', args: [] }), { class: 'link' }),
-);
+const welcome = h('div', { class: 'welcome' });
+drawWhenChanged(welcome, [undefined], () => drawWelcome(undefined, send));
 
 const parts = [
   head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, demo, offer,
@@ -86,7 +80,8 @@ function drawState(state: PanelState): void {
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
-  drawWhenChanged(problem, [state.problem, state.daemon], () => (state.problem ? [state.problem, h('div', { class: 'row' }, ...problemButtons(state.daemon))] : []));
+  drawWhenChanged(problem, [state.problem], () => (state.problem ? drawProblem(state.problem, send) : []));
+  drawWhenChanged(welcome, [state.setup], () => drawWelcome(state.setup, send));
   changes.hidden = !state.changes;
   drawWhenChanged(changes, [state.sessionId, state.changes], () => (state.changes ? drawChanges(state.changes, state.sessionId ?? '', send) : []));
   demo.hidden = !state.isDemo;
@@ -101,12 +96,6 @@ function drawState(state: PanelState): void {
 function dropOldConfirm(): void {
   const gone = confirm.about === 'stop' ? !composer.isBusy || discards === 0 : confirm.about !== undefined && confirm.about !== (waitingNow[0]?.params.requestId ?? (discards > 0 ? 'changes' : ''));
   if (gone) confirm.close();
-}
-
-function problemButtons(daemon: string): HTMLElement[] {
-  const command = (label: string, name: string) => button(label, () => send({ type: 'command', command: name, args: [] }), { class: 'small' });
-  const key = daemon === 'failed' ? [] : [command('Set API Key', 'agentLsp.setApiKey')]; // no key starts a program that is not there
-  return [command('Settings', 'agentLsp.openSettings'), ...key, command('Restart', 'agentLsp.restartServer'), command('Log', 'agentLsp.showLog')];
 }
 
 /** Keeps the boxes of questions that are still open: what was typed into them must not be lost. */

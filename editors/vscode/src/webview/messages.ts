@@ -8,13 +8,24 @@ export type Waiting =
   | { kind: 'permission'; params: RequestPermissionParams }
   | { kind: 'ask'; params: AskParams };
 
+/** What went wrong. Its kind says what helps: no provider is set up, the program was not found, or neither. */
+export interface Problem {
+  text: string;
+  kind: 'setup' | 'program' | 'other';
+}
+
+/** No provider is set up; a server on this machine may have been found all the same. */
+export type SetupState = { kind: 'missing' } | { kind: 'found'; provider: string; model: string };
+
 /** The session as the panel's frame shows it. */
 export interface PanelState {
   sessionId?: string;
   title: string;
   status: string;
   daemon: string;
-  problem?: string;
+  problem?: Problem;
+  /** Absent if a prompt can be sent. */
+  setup?: SetupState;
   /** Whether the demo is played. */
   isDemo: boolean;
   model: string;

@@ -121,12 +121,15 @@ async function errorsAndRetries(d) {
   await d.play({ error: { status: 503, message: 'too busy', retryAfter: 2 } }, { text: 'Now it goes.' }, { error: { status: 401, message: 'no such key' } });
   const shown = await d.witness('.entry.retry');
   await d.prompt('try');
-  await shown('Trying again (1 of');
+  await shown('Too busy. Trying again in 2 s (1 of');
   await d.entry('assistantMessage', 'Now it goes').waitFor();
   await d.entry('retry').waitFor({ state: 'detached' });
   await d.idle();
   await d.prompt('fail');
-  await d.entry('turn', 'Set API Key').getByRole('button', { name: 'Continue' }).waitFor();
+  await d.entry('turn', 'Enter the key again').waitFor();
+  const failed = d.entry('turn', 'Enter the key again');
+  assert.match(await failed.locator('.what').textContent(), /^The API key of script is invalid|^Script needs an API key/, 'the key is said first');
+  assert.deepEqual(await failed.getByRole('button').allTextContents(), ['Set API Key', 'Choose Provider', 'Continue']);
   await d.shot('error-light');
 }
 

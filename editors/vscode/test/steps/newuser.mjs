@@ -81,7 +81,7 @@ const agentTab = (d) => d.page.locator('.part.auxiliarybar .composite-bar .actio
 async function firstSteps(d, press) {
   const step = (title, button) => press(heading(d, title).locator('.step-title'), () => link(d, button).isVisible());
   await heading(d, 'Choose a provider').waitFor();
-  await link(d, 'Set API key').waitFor();
+  await link(d, 'Choose a provider').waitFor();
   await d.shot(`${d.step}-2-first-steps`);
   await step('Find a model', 'Look for a model');
   await press(link(d, 'Look for a model'), () => d.page.locator('.notification-toast', { hasText: 'Found' }).isVisible());

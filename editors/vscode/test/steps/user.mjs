@@ -1,11 +1,9 @@
 // Steps: the extension's place in the window.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks, trust } from './model.mjs';
+import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks } from './model.mjs';
 
 /** This repository as the workspace: an edit to one of its own files, one hunk taken, one left. */
 async function thisRepository(d) {
@@ -75,41 +73,6 @@ async function notice(d) {
   await d.entry('assistantMessage', 'And again').waitFor();
   await d.idle();
   assert.equal(await toast.count(), 0, 'no notice while the panel is in view');
-}
-
-/** The key reaches the daemon and no file. A command to which the settings pass it shows its hash. */
-async function apiKey(d) {
-  const secret = `sk-${'very-secret-'.repeat(3)}${Date.now()}`;
-  await d.play({ text: 'Hello.' });
-  await d.configure('agentLsp.environment', { pass: ['OPENAI_API_KEY'] });
-  await setKey(d, secret);
-  await daemonHasKey(d, secret);
-  const holds = () => {
-    try {
-      return execFileSync('grep', ['-rlF', '--devices=skip', secret, d.dir], { encoding: 'utf8' });
-    } catch {
-      return '';
-    }
-  };
-  assert.equal(holds(), '', 'the key is in no file');
-  await setKey(d, '');
-  await daemonHasKey(d, '');
-  await d.configure('agentLsp.environment', null);
-}
-
-const setKey = (d, key) => d.daemonReplacedBy(async () => {
-  await d.agent('Set API Key');
-  await d.answer(key);
-});
-
-async function daemonHasKey(d, key) {
-  await d.play(bash('printf %s "$OPENAI_API_KEY" | sha256sum'), { text: 'Over.' });
-  await trust(d);
-  await d.prompt('which key');
-  await d.entry('assistantMessage', 'Over').waitFor();
-  const tool = d.entry('toolCall').first();
-  await d.click(tool.locator('summary'));
-  await tool.locator('.output', { hasText: createHash('sha256').update(key).digest('hex') }).waitFor();
 }
 
 async function selections(d) {
@@ -219,7 +182,6 @@ async function follow(d) {
 
 export const userSteps = [
   ['notice elsewhere', notice],
-  ['key in secret storage', apiKey],
   ['selections', selections],
   ['language servers of the editor', languageServers],
   ['a silent language server', silentServer],

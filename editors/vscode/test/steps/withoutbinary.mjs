@@ -41,9 +41,9 @@ async function answered(d, program) {
 async function withoutTheProgram(d) {
   await d.showPanel();
   await d.prompt('say hello');
-  await problem(d, 'The agent-lsp program was not found. Put it into a folder on the PATH of your login shell, or name it in the setting agentLsp.server.path').waitFor();
+  await problem(d, 'The agent-lsp program was not found. Locate it on this machine, or download it.').waitFor();
   await until('what could not be sent stands in the input', async () => (await d.input.inputValue()) === 'say hello');
-  assert.deepEqual(await d.panel.locator('.problem').getByRole('button').allTextContents(), ['Settings', 'Restart', 'Log']);
+  assert.deepEqual(await d.panel.locator('.problem').getByRole('button').allTextContents(), ['Locate…', 'Download', 'Settings', 'Restart', 'Log']);
   await d.shot('bare-1-nowhere');
   assert.deepEqual(running(d), []);
 
@@ -62,6 +62,16 @@ async function withoutTheProgram(d) {
   await restart(d);
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
   await d.shot('bare-4-by-setting');
+
+  await d.configure('agentLsp.server.path', path.join(d.dir, 'nowhere'));
+  await d.command('agentLsp.restartServer');
+  await d.input.fill('say hello');
+  await d.click(d.panel.locator('.problem').getByRole('button', { name: 'Settings' }));
+  await d.page.locator('.settings-editor .setting-item', { hasText: 'Path' }).waitFor();
+  assert.equal(await d.page.locator('.settings-editor .setting-item').count(), 1, 'it is the one setting');
+  await d.clickUntil(d.panel.locator('.problem').getByRole('button', { name: 'Locate…' }), () => d.page.locator('.quick-input-title', { hasText: 'Where is agent-lsp?' }).isVisible());
+  await d.answerPath(path.join(d.dir, 'mine', 'agent-lsp'));
+  await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
 }
 
 export const withoutBinarySteps = [['without a binary', withoutTheProgram]];

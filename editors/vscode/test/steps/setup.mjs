@@ -1,0 +1,109 @@
+// Steps: a provider is set up in the editor, from nothing to the first answer, and what a key and a wrong key do.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { until } from '../workbench.mjs';
+import { edit, openCalc, pendingHunks } from './model.mjs';
+
+/** A provider that wants a key, and lists a model that cannot chat as well. */
+async function providerServer(key) {
+  const json = (response, status, body) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const chunk = (choice) => `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-chat', choices: [{ index: 0, ...choice }] })}\n\n`;
+  const server = http.createServer((request, response) => {
+    if (request.headers.authorization !== `Bearer ${key}`) return void json(response, 401, { error: { message: 'who are you?' } });
+    if (request.url === '/v1/models') return void json(response, 200, { object: 'list', data: ['tiny-chat', 'text-embedding-3', 'whisper-1'].map((id) => ({ id, object: 'model' })) });
+    if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end();
+    request.resume().on('end', () => response.setHeader('content-type', 'text/event-stream').end(`${chunk({ delta: { role: 'assistant', content: 'Hello from the provider.' } })}${chunk({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
+
+const toast = (d, text) => d.page.locator('.notification-toast', { hasText: text });
+const rows = (d) => d.page.locator('.quick-input-list .monaco-list-row .label-name').allTextContents().then((all) => all.map((text) => text.trim()));
+
+/** The texts of the files below the test's folder that have a text in them. */
+function filesWith(dir, text) {
+  const files = fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map((entry) => path.join(entry.parentPath, entry.name)).filter((file) => fs.readFileSync(file).includes(text));
+}
+
+async function setUpProvider(d) {
+  const key = `sk-${'good-'.repeat(4)}${Date.now()}`;
+  const server = await providerServer(key);
+  const url = `http://127.0.0.1:${server.address().port}/v1`;
+  const model = `127-0-0-1-${server.address().port}/tiny-chat`;
+  await d.play({ text: 'Scripted.' });
+  try {
+    await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
+    await d.configure('agentLsp.provider', { probe: false });
+    await d.restartDaemon();
+    await d.newSession();
+    await d.panel.locator('.welcome', { hasText: 'No model provider is set up' }).waitFor();
+    await d.shot('setup-1-nothing');
+    await d.prompt('hello');
+    const problem = d.panel.locator('.problem', { hasText: 'No model provider is configured.' });
+    await problem.waitFor();
+    assert.deepEqual(await problem.getByRole('button').allTextContents(), ['Choose a provider', 'Try the demo']);
+    await until('what could not be sent is in the input', async () => (await d.input.inputValue()) === 'hello');
+    const daemon = d.daemon;
+    await d.click(problem.getByRole('button', { name: 'Choose a provider' }));
+    await until('all providers are listed', async () => (await rows(d)).length === 10);
+    await d.shot('setup-2-providers');
+    await d.choose('Other URL');
+    await d.answer(url);
+    await d.answer('sk-wrong');
+    await toast(d, 'is invalid: who are you?').waitFor();
+    await d.shot('setup-3-wrong-key');
+    await d.click(toast(d, 'is invalid').locator('.monaco-button', { hasText: 'Enter the key again' }));
+    await d.answer(key);
+    await until('the models that can chat are listed, and they alone', async () => (await rows(d)).join() === `${model},Another model…`);
+    await d.shot('setup-4-models');
+    await d.choose(model);
+    await toast(d, 'answered after').waitFor();
+    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor();
+    await problem.waitFor({ state: 'hidden' });
+    await d.panel.locator('.welcome', { hasText: 'Ask for a change' }).waitFor();
+    await d.shot('setup-5-done');
+    await d.input.press('Enter');
+    await d.entry('assistantMessage', 'Hello from the provider.').waitFor();
+    await d.idle();
+    assert.deepEqual(d.daemons(), [daemon], 'nothing was restarted');
+    assert.deepEqual(filesWith(d.dir, key).map((file) => path.basename(file)), ['keys.json'], 'the key is in no other file');
+    await d.newSession();
+    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // it is the default
+  } finally {
+    server.close();
+    for (const name of ['server.env', 'provider', 'providers', 'model']) await d.configure(`agentLsp.${name}`, null);
+  }
+}
+
+/** A key is stored while changes of another session wait for their decision: they go on waiting. */
+async function keyKeepsPending(d) {
+  const file = await openCalc(d);
+  await d.configure('agentLsp.server.env', { AGENT_LSP_KEYRING: 'file' });
+  await d.play(edit(file, 'a - b', 'a + b'), { text: 'Accepted.' }, { text: 'Over.' });
+  const mine = await d.session();
+  await d.prompt('mend add');
+  await pendingHunks(d, 1);
+  await d.newSession();
+  const { daemon } = d;
+  await d.agent('Set API Key');
+  const key = `sk-${'kept-'.repeat(4)}${Date.now()}`;
+  await d.answer(key);
+  await d.choose('Another model…');
+  await d.answer('script');
+  await toast(d, 'openai/script answered').waitFor();
+  assert.deepEqual(d.daemons(), [daemon], 'nothing was restarted');
+  await pendingHunks(d, 1);
+  assert.notEqual(await d.session(), mine);
+  await d.agent('Accept All Changes');
+  await d.bufferHas('a + b');
+  for (const name of ['server.env', 'model']) await d.configure(`agentLsp.${name}`, null);
+}
+
+export const setupSteps = [
+  ['a provider is set up', setUpProvider],
+  ['a key is set while changes wait', keyKeepsPending],
+];
