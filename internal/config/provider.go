@@ -197,14 +197,17 @@ func (r *Resolver) expanded(p Provider) Provider {
 	return p
 }
 
-// probe asks the local servers, all at once, and takes the first in order that answers.
+// probe asks the local servers, all at once, and takes the first in order that answers. It asks none
+// if ctx has ended.
 func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	models := make([][]string, len(localServers))
 	var wg sync.WaitGroup
 	for i, s := range localServers {
-		wg.Go(func() { models[i] = r.models(ctx, s.baseURL) })
+		if ctx.Err() == nil {
+			wg.Go(func() { models[i] = r.models(ctx, s.baseURL) })
+		}
 	}
 	wg.Wait()
 	for i, s := range localServers {

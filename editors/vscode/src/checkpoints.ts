@@ -1,14 +1,22 @@
 // Checkpoints: what changed since a prompt, going back, and undoing that.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
+import { RestorePreview, reversed } from './preview';
 import type { Checkpoint } from './protocol';
 import type { Restored } from './webview/messages';
 import type { SessionControl } from './session';
 import { counted } from './text';
 
-export class Checkpoints {
+interface Row extends vscode.QuickPickItem {
+  id: string;
+}
+
+const nothing = 'Nothing changed since.\n';
+
+export class Checkpoints implements vscode.Disposable {
   /** What the last restore can be undone with. */
   private redoId: string | undefined;
+  private readonly preview = new RestorePreview();
   private readonly restored = new vscode.EventEmitter<Restored>();
   /** Fires after files were put back. */
   readonly onRestored = this.restored.event;
@@ -22,7 +30,7 @@ export class Checkpoints {
   }
 
   async restore(checkpointId?: string): Promise<void> {
-    const id = checkpointId ?? (await this.choose('Put the files back as they were before a prompt'));
+    const id = checkpointId ?? (await this.choose('Put the files back as they were before a prompt', reversed));
     if (!id) return;
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
@@ -45,20 +53,53 @@ export class Checkpoints {
   }
 
   async diff(checkpointId?: string): Promise<void> {
-    const id = checkpointId ?? (await this.choose('Show what changed since a prompt'));
+    const id = checkpointId ?? (await this.choose('Show what changed since a prompt', (diff) => diff));
     if (!id) return;
-    const { diff } = await this.daemon.request('agent/checkpoint/diff', { checkpointId: id });
-    const content = diff || 'Nothing changed since.\n';
+    const content = (await this.changesSince(id)) || nothing;
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content, language: 'diff' }), { preview: true });
   }
 
-  private async choose(title: string): Promise<string | undefined> {
-    const checkpoints = await this.list();
-    const items = checkpoints.map((c) => ({
-      label: this.session.promptOf(c.messageId || c.turnId) || 'A change', description: `${new Date(c.createdAt).toLocaleTimeString()}, ${counted(c.stat.files, 'file')} +${c.stat.added} −${c.stat.removed}`,
-      detail: c.files.map((f) => vscode.workspace.asRelativePath(vscode.Uri.parse(f))).join(', '), id: c.checkpointId,
-    }));
-    if (items.length === 0) return void vscode.window.setStatusBarMessage('This session has no checkpoint.', 4000);
-    return (await vscode.window.showQuickPick(items, { title }))?.id;
+  dispose(): void {
+    this.preview.dispose();
+    this.restored.dispose();
+  }
+
+  private async changesSince(checkpointId: string): Promise<string> {
+    return (await this.daemon.request('agent/checkpoint/diff', { checkpointId })).diff;
+  }
+
+  /** A checkpoint from the list. The editor behind it shows what the choice would mean, as `shown` gives it. */
+  private async choose(title: string, shown: (diff: string) => string): Promise<string | undefined> {
+    const rows = (await this.list()).map((checkpoint) => this.row(checkpoint));
+    if (rows.length === 0) return void vscode.window.setStatusBarMessage('This session has no checkpoint.', 4000);
+    const pick = vscode.window.createQuickPick<Row>();
+    Object.assign(pick, { title, items: rows, placeholder: 'The editor shows what it changes', matchOnDescription: true, matchOnDetail: true, ignoreFocusOut: true });
+    let latest = '';
+    let showing = Promise.resolve();
+    pick.onDidChangeActive(async ([row]) => {
+      latest = row?.id ?? '';
+      const diff = row && (await this.changesSince(row.id).catch(() => ''));
+      if (diff !== undefined && row?.id === latest) showing = this.preview.show(shown(diff) || nothing);
+    });
+    const chosen = new Promise<string | undefined>((resolve) => {
+      pick.onDidAccept(() => resolve(pick.selectedItems[0]?.id));
+      pick.onDidHide(() => resolve(undefined));
+    });
+    pick.show();
+    const id = await chosen;
+    latest = '';
+    pick.dispose();
+    await showing; // its tab would open after it was closed
+    await this.preview.close();
+    return id;
+  }
+
+  private row({ messageId, turnId, createdAt, stat, files, checkpointId }: Checkpoint): Row {
+    const time = new Date(createdAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+    return {
+      label: this.session.promptOf(messageId || turnId) || 'A change',
+      description: `${time} · ${counted(stat.files, 'file')} +${stat.added} −${stat.removed}`,
+      detail: files.map((f) => vscode.workspace.asRelativePath(vscode.Uri.parse(f))).join(', '), id: checkpointId,
+    };
   }
 }

@@ -71,6 +71,7 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.diffCheckpoint': guarded((id?: string) => checkpoints.diff(id)),
     'agentLsp.compact': guarded((instructions?: string) => compact(parts, instructions)),
     'agentLsp.selectModel': guarded(() => pickers.model()),
+    'agentLsp.promptOptions': guarded(() => promptOptions(parts)),
     'agentLsp.selectMode': guarded(() => pickers.mode()),
     'agentLsp.selectEditPolicy': guarded(() => pickers.policy()),
     'agentLsp.applyEditsFirst': guarded((span: Span) => choices.set({ editPolicy: 'review' }, span)),
@@ -112,7 +113,9 @@ async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): P
 /** Opens all settings, or exactly those with these names. */
 function openSettings(names: string[]): Thenable<unknown> {
   const query = names.length > 0 ? `@id:${names.map((name) => `agentLsp.${name}`).join(',')}` : '@ext:agent-lsp.agent-lsp';
-  return vscode.commands.executeCommand('workbench.action.openSettings', query);
+  // A remote window lists what belongs to a machine only among the settings of that machine.
+  const command = names.length > 0 && vscode.env.remoteName ? 'openRemoteSettings' : 'openSettings';
+  return vscode.commands.executeCommand(`workbench.action.${command}`, { query });
 }
 
 /** The user shows where the program is; the setting keeps it. */
@@ -132,6 +135,12 @@ async function promptCommand({ session, panel, surroundings }: Parts, text?: str
 async function withText(prompt: string, text: string | undefined, run: (text: string) => Promise<void>): Promise<void> {
   const given = text ?? (await vscode.window.showInputBox({ prompt }));
   if (given) await run(given);
+}
+
+async function promptOptions({ pickers, panel }: Parts): Promise<void> {
+  const options = await pickers.promptOptions();
+  await panel.reveal(true);
+  if (options) panel.post({ type: 'options', options });
 }
 
 /** Asks at the cursor; the answer comes as pending changes in the buffer. */

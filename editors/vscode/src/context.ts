@@ -53,6 +53,7 @@ export class Surroundings implements vscode.Disposable {
     const found = (commands as SlashCommand[]).map((c) => ({ label: `/${c.name}`, detail: c.description ?? c.hint, insert: `/${c.name}` }));
     const local = [
       { label: '/new', detail: 'New session', insert: '/new' }, { label: '/compact', detail: 'Shorten the context', insert: '/compact' },
+      { label: '/options', detail: 'Model and thinking of the next prompt', insert: '/options' },
       { label: '/sessions', detail: 'Earlier sessions', insert: '/sessions' },
     ];
     return [...local.filter((l) => !found.some((f) => f.label === l.label)), ...found].filter((c) => c.label.slice(1).startsWith(prefix));

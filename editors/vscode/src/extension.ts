@@ -64,7 +64,7 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const bridge = connectPanel(parts);
   context.subscriptions.push(
-    output, trace, asks, daemon, session, proposals, sides, threads, surroundings, panel, bridge,
+    output, trace, asks, daemon, session, proposals, sides, threads, surroundings, panel, bridge, parts.checkpoints,
     new Decorations(proposals),
     new StatusBar(session, asks, proposals, panel),
     ...providers(proposals, panel),

@@ -60,7 +60,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   /** Sends in order. What comes before the panel's script is ready is told again when it says so, hence dropped. */
   post(message: ToPanel): void {
-    if (message.type === 'focus' || message.type === 'insert' || message.type === 'confirmStop') {
+    if (message.type === 'focus' || message.type === 'insert' || message.type === 'options' || message.type === 'confirmStop') {
       if (!this.isReady) return void this.batch.push(message);
     } else if (!this.isReady) {
       return;

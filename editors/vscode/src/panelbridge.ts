@@ -137,6 +137,7 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
     case 'prompt':
       return prompt(parts, message).catch((error: unknown) => {
         parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks }); // what could not be sent is not lost
+        if (message.options) parts.panel.post({ type: 'options', options: message.options });
         throw error;
       });
     case 'abort':
@@ -182,14 +183,15 @@ async function ready(parts: Parts, tell: { state: () => void }): Promise<void> {
   if (parts.session.sessionId) await parts.session.reload();
 }
 
-async function prompt(parts: Parts, { text, blocks, delivery }: Extract<FromPanel, { type: 'prompt' }>): Promise<unknown> {
+async function prompt(parts: Parts, { text, blocks, delivery, options }: Extract<FromPanel, { type: 'prompt' }>): Promise<unknown> {
   const { session } = parts;
   if (text === '/new') return session.create();
   if (text === '/sessions') return parts.sessions.show();
+  if (text === '/options') return vscode.commands.executeCommand('agentLsp.promptOptions');
   if (text === '/compact' || text.startsWith('/compact ')) return vscode.commands.executeCommand('agentLsp.compact', text.slice('/compact '.length));
   const content: string | ContentBlock[] = blocks.length === 0 ? text : [{ type: 'text', text }, ...blocks];
-  if (delivery === 'queue') return session.prompt(content, 'queue', parts.surroundings.prompt());
-  return session.send(content, parts.surroundings.prompt());
+  if (delivery === 'queue') return session.prompt(content, 'queue', parts.surroundings.prompt(), options);
+  return session.send(content, parts.surroundings.prompt(), options);
 }
 
 /** Sends another wording of an earlier message: in a fork that ends before it, so that nothing is lost. */

@@ -5,6 +5,7 @@ import type { Daemon } from './client';
 import type { Config, Model } from './protocol';
 import type { SessionControl } from './session';
 import { modelFacts, policyWords, profileWords } from './text';
+import type { PromptOptions } from './webview/messages';
 
 const policies: [NonNullable<Config['editPolicy']>, string][] = [
   ['ask', 'You decide on each hunk before it is applied'],
@@ -19,6 +20,10 @@ const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
   ['workspace', 'Commands run in the sandbox; leaving it asks'],
   ['trust', 'Nothing asks for permission'],
 ];
+
+type ThinkingLevel = NonNullable<PromptOptions['thinking']>;
+
+const thinkingLevels: ThinkingLevel[] = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'];
 
 export class Pickers {
   constructor(
@@ -44,6 +49,19 @@ export class Pickers {
     const found = `Found ${models.length === 1 ? 'the model' : `${models.length} models:`} ${names}`;
     const choice = await vscode.window.showInformationMessage(models.length > 0 ? found : 'The server has no model yet: load one there, then look again.', ...(models.length > 1 ? ['Choose'] : []));
     if (choice) await this.model();
+  }
+
+  /** Model or thinking for the next prompt alone: the panel shows what was chosen, and sends it with the prompt. */
+  async promptOptions(): Promise<PromptOptions | undefined> {
+    const levels = thinkingLevels.map((level) => ({ label: `Thinking: ${level}`, level }));
+    const rows: (vscode.QuickPickItem & { level?: ThinkingLevel })[] = [{ label: 'Model…', description: 'from the list' }, ...levels];
+    const row = await vscode.window.showQuickPick(rows, { title: 'For the next prompt only', placeHolder: 'A model, or how much it thinks' });
+    if (!row) return undefined;
+    if (row.level) return { thinking: row.level };
+    const { models } = await this.daemon.request('agent/models', {});
+    const model = await chooseModelRow(models.map((entry) => ({ reference: entry.id, model: entry })), this.session.effective.model);
+    const typed = model === anotherModel ? await vscode.window.showInputBox({ prompt: 'Id of the model' }) : model;
+    return typed ? { model: typed } : undefined;
   }
 
   async mode(): Promise<void> {

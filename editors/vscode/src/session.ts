@@ -5,7 +5,7 @@ import type { Daemon, NotificationEvent } from './client';
 import type { Config, ContentBlock, Item, PromptContext, Session, SessionUpdated, Turn } from './protocol';
 import { firstLine } from './text';
 import { problemOf } from './problems';
-import type { PanelState, Problem } from './webview/messages';
+import type { PanelState, Problem, PromptOptions } from './webview/messages';
 
 const memento = 'agentLsp.session';
 
@@ -154,9 +154,9 @@ export class SessionControl implements vscode.Disposable {
     return sessionId;
   }
 
-  async prompt(prompt: string | ContentBlock[], delivery: 'auto' | 'queue' = 'auto', context?: PromptContext): Promise<void> {
+  async prompt(prompt: string | ContentBlock[], delivery: 'auto' | 'queue' = 'auto', context?: PromptContext, options?: PromptOptions): Promise<void> {
     const sessionId = await this.ensure();
-    await this.daemon.request('agent/prompt', { sessionId, prompt, delivery, context, clientMessageId: crypto.randomUUID() });
+    await this.daemon.request('agent/prompt', { sessionId, prompt, delivery, context, options, clientMessageId: crypto.randomUUID() });
     this.settle(undefined);
   }
 
@@ -167,9 +167,9 @@ export class SessionControl implements vscode.Disposable {
   }
 
   /** Enter: speaks into a running turn, else starts one. */
-  async send(prompt: string | ContentBlock[], context?: PromptContext): Promise<void> {
+  async send(prompt: string | ContentBlock[], context?: PromptContext, options?: PromptOptions): Promise<void> {
     if (this.busy) await this.steer(prompt);
-    else await this.prompt(prompt, 'auto', context);
+    else await this.prompt(prompt, 'auto', context, options);
   }
 
   async abort(itemId?: string): Promise<void> {

@@ -1,7 +1,7 @@
 // The input: history, @ mentions, / commands, images, and what Enter, Alt+Enter and Escape mean.
 import type { ContentBlock } from '../protocol';
 import { button, h, hasFocus } from './dom';
-import type { Completion, Delivery, FromPanel } from './messages';
+import type { Completion, Delivery, FromPanel, PromptOptions } from './messages';
 
 /** Prompts that the history keeps. */
 const historySize = 100;
@@ -54,6 +54,8 @@ export class Composer {
   private readonly sendButton = button('Send', () => this.submit('send'), { class: 'primary send' });
   private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn' });
   private blocks: { label: string; block: ContentBlock }[] = [];
+  /** For the next prompt alone. */
+  private options: PromptOptions = {};
   private items: Completion[] = [];
   private chosen = 0;
   private recalled = -1;
@@ -101,6 +103,13 @@ export class Composer {
     this.focus();
   }
 
+  /** Adds to what is chosen for the next prompt. */
+  choose(options: PromptOptions): void {
+    this.options = { ...this.options, ...options };
+    this.drawChips();
+    this.focus();
+  }
+
   complete(query: string, items: Completion[]): void {
     if (wordAt(this.input.value, this.input.selectionStart)?.query !== query) return;
     this.items = items;
@@ -135,8 +144,8 @@ export class Composer {
       return false; // what is typed in full is run
     }
     if (event.key === 'Escape') this.close();
-    else if (event.key === 'ArrowDown') this.choose(1);
-    else if (event.key === 'ArrowUp') this.choose(-1);
+    else if (event.key === 'ArrowDown') this.step(1);
+    else if (event.key === 'ArrowUp') this.step(-1);
     else if ((event.key === 'Enter' || event.key === 'Tab') && !event.altKey) this.take(this.chosen);
     else return false;
     return true;
@@ -147,7 +156,7 @@ export class Composer {
     return this.input.value.startsWith('/') && this.items[this.chosen]?.insert === this.input.value;
   }
 
-  private choose(by: number): void {
+  private step(by: number): void {
     this.chosen = (this.chosen + by + this.items.length) % this.items.length;
     this.drawMenu();
   }
@@ -198,7 +207,10 @@ export class Composer {
 
   private deliver(text: string, delivery: Delivery): void {
     this.saved.history = [text, ...this.saved.history.filter((old) => old !== text)].slice(0, historySize);
-    this.send({ type: 'prompt', text, blocks: this.blocks.map(({ block }) => block), delivery });
+    const isSteer = this.busy && delivery === 'send'; // it joins the running turn: what was chosen waits for the next prompt
+    const chosen = !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options') ? this.options : undefined;
+    this.send({ type: 'prompt', text, blocks: this.blocks.map(({ block }) => block), delivery, options: chosen });
+    if (chosen) this.options = {};
     this.clear();
   }
 
@@ -215,15 +227,22 @@ export class Composer {
   }
 
   private drawChips(): void {
-    this.chips.replaceChildren(
-      ...this.blocks.map((entry) => {
-        const drop = () => {
-          this.blocks = this.blocks.filter((b) => b !== entry);
-          this.drawChips();
-        };
-        return h('span', { class: 'chip' }, entry.label, button('×', drop, { 'aria-label': `Remove ${entry.label}` }));
-      }),
-    );
+    const blocks = this.blocks.map((entry) => this.chip(entry.label, () => (this.blocks = this.blocks.filter((b) => b !== entry))));
+    const { model, thinking } = this.options;
+    const options = [
+      model !== undefined && this.chip(`Model: ${model}`, () => delete this.options.model, 'For this prompt only'),
+      thinking !== undefined && this.chip(`Thinking: ${thinking}`, () => delete this.options.thinking, 'For this prompt only'),
+    ];
+    this.chips.replaceChildren(...blocks, ...options.filter((chip) => chip !== false));
+  }
+
+  private chip(label: string, drop: () => unknown, title?: string): HTMLElement {
+    const remove = () => {
+      drop();
+      this.drawChips();
+      this.focus();
+    };
+    return h('span', { class: 'chip', title }, label, button('×', remove, { 'aria-label': `Remove ${label}` }));
   }
 
   private files(event: Event, data: DataTransfer | null): void {

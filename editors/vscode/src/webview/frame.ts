@@ -24,15 +24,17 @@ type Picker = [label: string, words: string, command: string];
 
 function drawPicker([label, words, command]: Picker, send: Send): HTMLElement {
   const open = () => send({ type: 'command', command, args: [] });
-  return button(`${label}: ${words}`, open, { class: `picker ${label.toLowerCase()}`, title: `${label}: ${words}` });
+  const text = words ? `${label}: ${words}` : label;
+  return button(text, open, { class: `picker ${label.toLowerCase()}`, title: text });
 }
 
 /** The pickers below the input. They fit into one line of a narrow panel: the name of the model is cut. */
-export function drawPickers({ model, policy, profile }: PanelState, send: Send): Node[] {
+export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
+  const unset = sessionId ? 'default' : ''; // before the first session nothing is known
   const pickers: Picker[] = [
-    ['Model', model || 'default', 'agentLsp.selectModel'],
-    ['Edits', policyWords[policy] ?? (policy || 'default'), 'agentLsp.selectEditPolicy'],
-    ['Commands', profileWords[profile] ?? (profile || 'default'), 'agentLsp.selectPermissions'],
+    ['Model', model || unset, 'agentLsp.selectModel'],
+    ['Edits', policyWords[policy] ?? (policy || unset), 'agentLsp.selectEditPolicy'],
+    ['Commands', profileWords[profile] ?? (profile || unset), 'agentLsp.selectPermissions'],
   ];
   return pickers.map((picker) => drawPicker(picker, send));
 }
@@ -43,16 +45,18 @@ export function drawMode({ mode }: PanelState, send: Send): Node[] {
 
 /** How full the context is, and what the session has cost. */
 export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): Node[] {
-  const cost = usage?.cost ? `${usage.costEstimated ? '≈' : ''}${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}` : '';
+  const cost = usage?.cost ? `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}` : '';
   const parts: Node[] = [];
   if (contextTokens && contextWindow) {
     const share = Math.min(1, contextTokens / contextWindow);
+    const percent = Math.round(share * 100);
     const meter = h('meter', { min: '0', max: '1', high: '0.85', value: String(share), 'aria-label': 'Context used' });
-    parts.push(h('span', { title: `${contextTokens.toLocaleString()} of ${contextWindow.toLocaleString()} tokens of context` }, meter, ` ${Math.round(share * 100)} %`));
+    const title = `${contextTokens.toLocaleString()} of ${contextWindow.toLocaleString()} tokens of context`;
+    if (percent > 0) parts.push(h('span', { title }, meter, ` ${percent} %`)); // an empty gauge says nothing
   } else if (contextTokens) {
     parts.push(h('span', { title: 'Context used' }, `${contextTokens.toLocaleString()} tokens`));
   }
-  if (cost) parts.push(h('span', { class: 'cost', title: 'Cost of this session' }, cost));
+  if (cost) parts.push(h('span', { class: 'cost', title: 'Cost of this session in US dollars: an estimate from the prices per token' }, cost));
   return parts;
 }
 

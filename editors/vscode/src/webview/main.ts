@@ -75,7 +75,7 @@ function drawState(state: PanelState): void {
   Object.assign(document.body.dataset, { session: state.sessionId ?? '', daemon: state.daemon });
   drawWhenChanged(head, [state.title, state.status, state.daemon], () => drawHead(state, send));
   const { model, mode, policy, profile, contextTokens, contextWindow, usage } = state;
-  drawWhenChanged(pickers, [model, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(pickers, [state.sessionId === undefined, model, policy, profile], () => drawPickers(state, send));
   drawWhenChanged(modePicker, [mode], () => drawMode(state, send));
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
@@ -161,6 +161,8 @@ function receive(message: ToPanel): void {
       return stopQuestion.ask(message.changes);
     case 'insert':
       return composer.insert(message.text, message.blocks);
+    case 'options':
+      return composer.choose(message.options);
     case 'focus':
       return composer.focus();
     case 'measure':

@@ -1,5 +1,5 @@
 // What the extension and the panel say to each other. Structured clones both ways.
-import type { AskParams, Checkpoint, ContentBlock, Job, Notifications, Proposal, QueueEntry, RequestPermissionParams, Usage } from '../protocol';
+import type { AskParams, Checkpoint, ContentBlock, Job, Notifications, Proposal, QueueEntry, RequestPermissionParams, TurnOptions, Usage } from '../protocol';
 
 export type AgentEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
 
@@ -71,6 +71,9 @@ export interface Restored {
   text: string;
 }
 
+/** What the user chose for the next prompt alone. */
+export type PromptOptions = Pick<TurnOptions, 'model' | 'thinking'>;
+
 export type ToPanel =
   | { type: 'reset' }
   | { type: 'loaded' }
@@ -83,6 +86,7 @@ export type ToPanel =
   | { type: 'restored'; restored: Restored }
   | { type: 'completions'; query: string; items: Completion[] }
   | { type: 'insert'; text: string; blocks: ContentBlock[] }
+  | { type: 'options'; options: PromptOptions }
   | { type: 'focus' }
   /** Asks whether a stop may discard this many changes. */
   | { type: 'confirmStop'; changes: number }
@@ -92,7 +96,7 @@ export type Delivery = 'send' | 'queue';
 
 export type FromPanel =
   | { type: 'ready'; firstPaintMs: number }
-  | { type: 'prompt'; text: string; blocks: ContentBlock[]; delivery: Delivery }
+  | { type: 'prompt'; text: string; blocks: ContentBlock[]; delivery: Delivery; options?: PromptOptions }
   /** `discard` is the number of changes that the user agreed to lose. */
   | { type: 'abort'; itemId?: string; discard?: number }
   | { type: 'permission'; requestId: string; optionId: string; feedback?: string }

@@ -114,7 +114,14 @@ async function byThePalette(d) {
   await d.bufferHas('return 0;');
   await d.idle();
   await d.agent('Restore Files of a Checkpoint');
+  await d.page.locator('.tab.active', { hasText: 'Checkpoint.diff' }).waitFor();
+  await d.bufferHas('-  return a + b;'); // what the restore takes away
+  await d.bufferHas('+  return a - b;');
+  const [row] = await d.page.locator('.quick-input-list .monaco-list-row').allTextContents();
+  assert.match(row, /mend both.*\d\d:\d\d.*1 file \+2 −2.*calc\.js/, 'prompt, time, counts and files');
+  await d.shot('checkpoints');
   await d.chooseLike('mend', 'mend both');
+  await d.page.locator('.tab', { hasText: 'Checkpoint.diff' }).waitFor({ state: 'detached' });
   await d.bufferHas('return a - b;');
   await d.agent('Undo the Last Restore');
   await d.bufferHas('return a + b;');

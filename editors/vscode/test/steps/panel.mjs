@@ -133,8 +133,37 @@ async function contentSecurity(d) {
   assert.deepEqual(refused, { directives: ['connect-src', 'frame-src', 'img-src', 'script-src-attr', 'script-src-elem', 'style-src-elem'], owned: undefined });
 }
 
+/** Model and thinking of the next prompt alone are shown at the input, and are gone after it. */
+async function promptOptions(d) {
+  await d.configure('agentLsp.windows', { '*': 100_000 });
+  await d.play({ expect: { request: '"reasoning_effort":"high"' }, text: 'Thought hard.' }, { expect: { request: '"model":"once"' }, text: 'Once.' }, { expect: { request: '"model":"script"' }, text: 'As always.' });
+  const chip = (text) => d.panel.locator('.chip', { hasText: text });
+  await d.prompt('/options');
+  await d.choose('Thinking: high');
+  await chip('Thinking: high').waitFor();
+  await d.inputFocused();
+  await d.shot('prompt-options', d.page.locator('.part.auxiliarybar'));
+  await d.prompt('think');
+  await d.entry('assistantMessage', 'Thought hard.').waitFor();
+  await chip('Thinking').waitFor({ state: 'detached' });
+  await d.idle();
+  await d.prompt('/options');
+  await d.choose('Model…');
+  await d.choose('Another model…');
+  await d.answer('once');
+  await chip('Model: once').waitFor();
+  await d.prompt('with another');
+  await d.entry('assistantMessage', 'Once.').waitFor();
+  await d.idle();
+  await d.prompt('and now');
+  await d.entry('assistantMessage', 'As always.').waitFor();
+}
+
 async function pickers(d) {
   await d.play({ text: 'With another model.' });
+  await d.agent('Choose Model');
+  await d.page.locator('.quick-input-list .monaco-list-row', { hasText: '100K context · $5 in, $20 out per million tokens' }).first().waitFor();
+  await d.page.keyboard.press('Escape');
   await d.click(d.panel.getByRole('button', { name: /^Model:/ }));
   await d.choose('Another model…');
   await d.answer('another-one');
@@ -154,4 +183,5 @@ export const panelSteps = [
   ['announcements', announcements],
   ['content security', contentSecurity],
   ['model and permissions', pickers],
+  ['options of one prompt', promptOptions],
 ];

@@ -69,6 +69,8 @@ async function withoutTheProgram(d) {
   await d.click(d.panel.locator('.problem').getByRole('button', { name: 'Settings' }));
   await d.page.locator('.settings-editor .setting-item', { hasText: 'Path' }).waitFor();
   assert.equal(await d.page.locator('.settings-editor .setting-item').count(), 1, 'it is the one setting');
+  await d.command('closeEditors');
+  await d.page.locator('.settings-editor').waitFor({ state: 'hidden' });
   await d.clickUntil(d.panel.locator('.problem').getByRole('button', { name: 'Locate…' }), () => d.page.locator('.quick-input-title', { hasText: 'Where is agent-lsp?' }).isVisible());
   await d.answerPath(path.join(d.dir, 'mine', 'agent-lsp'));
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
