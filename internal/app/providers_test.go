@@ -265,7 +265,10 @@ func TestProviderErrors(t *testing.T) {
 		body, key, want string
 	}{
 		{http.StatusInternalServerError, "", "k", "HTTP 500 from 127.0.0.1:"},
-		{http.StatusUnauthorized, `{"error":{"message":"no"}}`, "k", "the API key of one is invalid: no"},
+		{
+			http.StatusUnauthorized, `{"error":{"message":"no"}}`, "k",
+			"the API key of one is invalid: no",
+		},
 		{http.StatusUnauthorized, "", "", "one needs an API key: HTTP 401 from 127.0.0.1:"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

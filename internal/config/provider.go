@@ -131,8 +131,9 @@ func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, erro
 			e.BaseURL = home.BaseURL
 		case e.key.named:
 			return nil, &NotConfiguredError{
-				Reason: "the environment variable " + e.key.variable + " that provider.apiKeyEnv names is not set",
-				Hint:   "set " + e.key.variable,
+				Reason: "the environment variable " + e.key.variable +
+					" that provider.apiKeyEnv names is not set",
+				Hint: "set " + e.key.variable,
 			}
 		case kind != "openai":
 			return nil, &NotConfiguredError{

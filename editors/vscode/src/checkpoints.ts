@@ -21,7 +21,10 @@ export class Checkpoints implements vscode.Disposable {
   /** Fires after files were put back. */
   readonly onRestored = this.restored.event;
 
-  constructor(private readonly daemon: Daemon, private readonly session: SessionControl) {}
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly session: SessionControl,
+  ) {}
 
   async list(): Promise<Checkpoint[]> {
     const sessionId = this.session.sessionId;
@@ -30,11 +33,15 @@ export class Checkpoints implements vscode.Disposable {
   }
 
   async restore(checkpointId?: string): Promise<void> {
-    const id = checkpointId ?? (await this.choose('Put the files back as they were before a prompt', reversed));
+    const id =
+      checkpointId ??
+      (await this.choose('Put the files back as they were before a prompt', reversed));
     if (!id) return;
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
-    const left = result.conflicts.map((c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`);
+    const left = result.conflicts.map(
+      (c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`,
+    );
     const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
     this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
@@ -53,10 +60,14 @@ export class Checkpoints implements vscode.Disposable {
   }
 
   async diff(checkpointId?: string): Promise<void> {
-    const id = checkpointId ?? (await this.choose('Show what changed since a prompt', (diff) => diff));
+    const id =
+      checkpointId ?? (await this.choose('Show what changed since a prompt', (diff) => diff));
     if (!id) return;
     const content = (await this.changesSince(id)) || nothing;
-    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content, language: 'diff' }), { preview: true });
+    await vscode.window.showTextDocument(
+      await vscode.workspace.openTextDocument({ content, language: 'diff' }),
+      { preview: true },
+    );
   }
 
   dispose(): void {
@@ -69,17 +80,29 @@ export class Checkpoints implements vscode.Disposable {
   }
 
   /** A checkpoint from the list. The editor behind it shows what the choice would mean, as `shown` gives it. */
-  private async choose(title: string, shown: (diff: string) => string): Promise<string | undefined> {
+  private async choose(
+    title: string,
+    shown: (diff: string) => string,
+  ): Promise<string | undefined> {
     const rows = (await this.list()).map((checkpoint) => this.row(checkpoint));
-    if (rows.length === 0) return void vscode.window.setStatusBarMessage('This session has no checkpoint.', 4000);
+    if (rows.length === 0)
+      return void vscode.window.setStatusBarMessage('This session has no checkpoint.', 4000);
     const pick = vscode.window.createQuickPick<Row>();
-    Object.assign(pick, { title, items: rows, placeholder: 'The editor shows what it changes', matchOnDescription: true, matchOnDetail: true, ignoreFocusOut: true });
+    Object.assign(pick, {
+      title,
+      items: rows,
+      placeholder: 'The editor shows what it changes',
+      matchOnDescription: true,
+      matchOnDetail: true,
+      ignoreFocusOut: true,
+    });
     let latest = '';
     let showing = Promise.resolve();
     pick.onDidChangeActive(async ([row]) => {
       latest = row?.id ?? '';
       const diff = row && (await this.changesSince(row.id).catch(() => ''));
-      if (diff !== undefined && row?.id === latest) showing = this.preview.show(shown(diff) || nothing);
+      if (diff !== undefined && row?.id === latest)
+        showing = this.preview.show(shown(diff) || nothing);
     });
     const chosen = new Promise<string | undefined>((resolve) => {
       pick.onDidAccept(() => resolve(pick.selectedItems[0]?.id));
@@ -99,7 +122,8 @@ export class Checkpoints implements vscode.Disposable {
     return {
       label: this.session.promptOf(messageId || turnId) || 'A change',
       description: `${time} · ${counted(stat.files, 'file')} +${stat.added} −${stat.removed}`,
-      detail: files.map((f) => vscode.workspace.asRelativePath(vscode.Uri.parse(f))).join(', '), id: checkpointId,
+      detail: files.map((f) => vscode.workspace.asRelativePath(vscode.Uri.parse(f))).join(', '),
+      id: checkpointId,
     };
   }
 }

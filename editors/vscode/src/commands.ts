@@ -42,14 +42,25 @@ type Run = (...args: never[]) => unknown;
 
 export function commandTable(parts: Parts): [string, Run][] {
   const { session, review, panel, pickers, choices, checkpoints, sessions } = parts;
-  const guarded = (run: (...args: never[]) => Promise<unknown>): Run => (...args) => tellFailure(parts, run(...args));
+  const guarded =
+    (run: (...args: never[]) => Promise<unknown>): Run =>
+    (...args) =>
+      tellFailure(parts, run(...args));
   const table: Record<string, Run> = {
     'agentLsp.prompt': guarded((text?: string) => promptCommand(parts, text)),
     'agentLsp.promptInline': guarded(() => promptInline(parts)),
-    'agentLsp.steer': guarded((text?: string) => withText('Tell the running agent', text, (t) => session.steer(t))),
-    'agentLsp.queue': guarded((text?: string) => withText('Ask when the agent is done', text, (t) => session.prompt(t, 'queue', parts.surroundings.prompt()))),
+    'agentLsp.steer': guarded((text?: string) =>
+      withText('Tell the running agent', text, (t) => session.steer(t)),
+    ),
+    'agentLsp.queue': guarded((text?: string) =>
+      withText('Ask when the agent is done', text, (t) =>
+        session.prompt(t, 'queue', parts.surroundings.prompt()),
+      ),
+    ),
     'agentLsp.abort': guarded(() => stop(parts)),
-    'agentLsp.continue': guarded(async () => parts.daemon.request('agent/continue', { sessionId: await session.ensure() })),
+    'agentLsp.continue': guarded(async () =>
+      parts.daemon.request('agent/continue', { sessionId: await session.ensure() }),
+    ),
     'agentLsp.newSession': guarded(() => session.create().then(() => panel.reveal(true))),
     'agentLsp.sessions': guarded(() => sessions.show()),
     'agentLsp.exportSession': guarded(async () => sessions.export(await session.ensure())),
@@ -74,7 +85,9 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.promptOptions': guarded(() => promptOptions(parts)),
     'agentLsp.selectMode': guarded(() => pickers.mode()),
     'agentLsp.selectEditPolicy': guarded(() => pickers.policy()),
-    'agentLsp.applyEditsFirst': guarded((span: Span) => choices.set({ editPolicy: 'review' }, span)),
+    'agentLsp.applyEditsFirst': guarded((span: Span) =>
+      choices.set({ editPolicy: 'review' }, span),
+    ),
     'agentLsp.keepAsking': guarded(() => choices.keepAsking()),
     'agentLsp.selectPermissions': guarded(() => pickers.permissions()),
     'agentLsp.fixDiagnostic': guarded((target?: FixTarget) => fixDiagnostic(parts, target)),
@@ -85,7 +98,11 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.locateProgram': guarded(() => locateProgram(parts)),
     'agentLsp.downloadProgram': () => vscode.env.openExternal(vscode.Uri.parse(releases)),
     'agentLsp.openSettings': (...names: string[]) => openSettings(names),
-    'agentLsp.walkthrough': () => vscode.commands.executeCommand('workbench.action.openWalkthrough', 'agent-lsp.agent-lsp#agentLsp.start'),
+    'agentLsp.walkthrough': () =>
+      vscode.commands.executeCommand(
+        'workbench.action.openWalkthrough',
+        'agent-lsp.agent-lsp#agentLsp.start',
+      ),
     'agentLsp.tryDemo': guarded(() => parts.demo.start()),
     'agentLsp.endDemo': guarded(() => parts.demo.end()),
     'agentLsp.demo': guarded(() => demoInTerminal(parts)),
@@ -94,7 +111,8 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.showTrace': () => showTrace(parts),
     'agentLsp.findModel': guarded(() => pickers.find()),
   };
-  for (const id of Object.keys(selectionPrompts)) table[id] = guarded(() => askAboutSelection(parts, selectionPrompts[id] ?? ''));
+  for (const id of Object.keys(selectionPrompts))
+    table[id] = guarded(() => askAboutSelection(parts, selectionPrompts[id] ?? ''));
   return Object.entries(table);
 }
 
@@ -112,7 +130,10 @@ async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): P
 
 /** Opens all settings, or exactly those with these names. */
 function openSettings(names: string[]): Thenable<unknown> {
-  const query = names.length > 0 ? `@id:${names.map((name) => `agentLsp.${name}`).join(',')}` : '@ext:agent-lsp.agent-lsp';
+  const query =
+    names.length > 0
+      ? `@id:${names.map((name) => `agentLsp.${name}`).join(',')}`
+      : '@ext:agent-lsp.agent-lsp';
   // A remote window lists what belongs to a machine only among the settings of that machine.
   const command = names.length > 0 && vscode.env.remoteName ? 'openRemoteSettings' : 'openSettings';
   return vscode.commands.executeCommand(`workbench.action.${command}`, { query });
@@ -120,19 +141,32 @@ function openSettings(names: string[]): Thenable<unknown> {
 
 /** The user shows where the program is; the setting keeps it. */
 async function locateProgram({ daemon }: Parts): Promise<void> {
-  const chosen = await vscode.window.showOpenDialog({ title: 'Where is agent-lsp?', openLabel: 'Use this program', canSelectMany: false });
+  const chosen = await vscode.window.showOpenDialog({
+    title: 'Where is agent-lsp?',
+    openLabel: 'Use this program',
+    canSelectMany: false,
+  });
   const file = chosen?.[0]?.fsPath;
   if (!file) return;
-  await vscode.workspace.getConfiguration('agentLsp').update('server.path', file, vscode.ConfigurationTarget.Global);
+  await vscode.workspace
+    .getConfiguration('agentLsp')
+    .update('server.path', file, vscode.ConfigurationTarget.Global);
   await daemon.restart();
 }
 
-async function promptCommand({ session, panel, surroundings }: Parts, text?: string): Promise<void> {
+async function promptCommand(
+  { session, panel, surroundings }: Parts,
+  text?: string,
+): Promise<void> {
   await panel.reveal(text === undefined);
   if (text !== undefined) await session.send(text, surroundings.prompt());
 }
 
-async function withText(prompt: string, text: string | undefined, run: (text: string) => Promise<void>): Promise<void> {
+async function withText(
+  prompt: string,
+  text: string | undefined,
+  run: (text: string) => Promise<void>,
+): Promise<void> {
   const given = text ?? (await vscode.window.showInputBox({ prompt }));
   if (given) await run(given);
 }
@@ -146,8 +180,14 @@ async function promptOptions({ pickers, panel }: Parts): Promise<void> {
 /** Asks at the cursor; the answer comes as pending changes in the buffer. */
 async function promptInline({ session, surroundings }: Parts): Promise<void> {
   const editor = surroundings.editor;
-  const where = editor ? `${vscode.workspace.asRelativePath(editor.document.uri)}:${editor.selection.start.line + 1}` : '';
-  const text = await vscode.window.showInputBox({ title: 'Ask the agent', prompt: where && `About ${where}`, placeHolder: 'What should change here?' });
+  const where = editor
+    ? `${vscode.workspace.asRelativePath(editor.document.uri)}:${editor.selection.start.line + 1}`
+    : '';
+  const text = await vscode.window.showInputBox({
+    title: 'Ask the agent',
+    prompt: where && `About ${where}`,
+    placeHolder: 'What should change here?',
+  });
   if (!text) return;
   const selection = surroundings.selection();
   const block: ContentBlock | undefined = selection ?? (editor && cursorBlock(editor));
@@ -157,10 +197,17 @@ async function promptInline({ session, surroundings }: Parts): Promise<void> {
 function cursorBlock(editor: vscode.TextEditor): ContentBlock {
   const at = editor.selection.active;
   const position = { line: at.line, character: at.character };
-  return { type: 'resource', uri: editor.document.uri.toString(), range: { start: position, end: position } };
+  return {
+    type: 'resource',
+    uri: editor.document.uri.toString(),
+    range: { start: position, end: position },
+  };
 }
 
-async function askAboutSelection({ session, panel, surroundings }: Parts, text: string): Promise<void> {
+async function askAboutSelection(
+  { session, panel, surroundings }: Parts,
+  text: string,
+): Promise<void> {
   const selection = surroundings.selection();
   if (!selection) return void vscode.window.setStatusBarMessage('Select some code first.', 4000);
   await panel.reveal(false);
@@ -173,25 +220,47 @@ async function addSelection({ panel, surroundings }: Parts): Promise<void> {
   if (selection) panel.post({ type: 'insert', text: '', blocks: [selection] });
 }
 
-async function fixDiagnostic({ session, panel, surroundings }: Parts, target?: FixTarget): Promise<void> {
+async function fixDiagnostic(
+  { session, panel, surroundings }: Parts,
+  target?: FixTarget,
+): Promise<void> {
   const editor = surroundings.editor;
   const at = target ?? (editor && problemsAtCursor(editor));
-  if (!at || at.diagnostics.length === 0) return void vscode.window.setStatusBarMessage('No problem at the cursor.', 4000);
+  if (!at || at.diagnostics.length === 0)
+    return void vscode.window.setStatusBarMessage('No problem at the cursor.', 4000);
   await panel.reveal(false);
-  await session.send(fixPrompt(at), { uri: at.uri.toString(), diagnostics: diagnosticsOf(at.diagnostics) });
+  await session.send(fixPrompt(at), {
+    uri: at.uri.toString(),
+    diagnostics: diagnosticsOf(at.diagnostics),
+  });
 }
 
 /** The problems that the cursor or selection is in; if there is none, those of its lines. */
 function problemsAtCursor({ document, selection }: vscode.TextEditor): FixTarget {
   const all = vscode.languages.getDiagnostics(document.uri);
   const touched = all.filter((d) => d.range.intersection(selection) !== undefined);
-  const lines = new vscode.Range(selection.start.line, 0, selection.end.line, Number.MAX_SAFE_INTEGER);
-  return { uri: document.uri, diagnostics: touched.length > 0 ? touched : all.filter((d) => d.range.intersection(lines) !== undefined) };
+  const lines = new vscode.Range(
+    selection.start.line,
+    0,
+    selection.end.line,
+    Number.MAX_SAFE_INTEGER,
+  );
+  return {
+    uri: document.uri,
+    diagnostics:
+      touched.length > 0 ? touched : all.filter((d) => d.range.intersection(lines) !== undefined),
+  };
 }
 
 async function compact({ daemon, session }: Parts, instructions?: string): Promise<void> {
-  const { tokensBefore, tokensAfter } = await daemon.request('agent/compact', { sessionId: await session.ensure(), instructions: instructions || undefined });
-  const done = tokensAfter < tokensBefore ? `${tokensBefore} → ${tokensAfter} tokens` : `${tokensBefore} tokens, nothing to shorten`;
+  const { tokensBefore, tokensAfter } = await daemon.request('agent/compact', {
+    sessionId: await session.ensure(),
+    instructions: instructions || undefined,
+  });
+  const done =
+    tokensAfter < tokensBefore
+      ? `${tokensBefore} → ${tokensAfter} tokens`
+      : `${tokensBefore} tokens, nothing to shorten`;
   vscode.window.setStatusBarMessage(`Context: ${done}`, 5000);
 }
 
@@ -199,7 +268,10 @@ async function compact({ daemon, session }: Parts, instructions?: string): Promi
 async function showTrace({ trace }: Parts): Promise<void> {
   const configuration = vscode.workspace.getConfiguration('agentLsp');
   if (configuration.get('trace.server', 'off') === 'off') {
-    const choice = await vscode.window.showInformationMessage('Messages between the editor and the daemon are not written.', 'Write them');
+    const choice = await vscode.window.showInformationMessage(
+      'Messages between the editor and the daemon are not written.',
+      'Write them',
+    );
     if (!choice) return;
     await configuration.update('trace.server', 'verbose', vscode.ConfigurationTarget.Global);
   }
@@ -209,8 +281,17 @@ async function showTrace({ trace }: Parts): Promise<void> {
 /** The demo needs no key: the daemon's own, in a terminal. A shell stands around it: VS Code takes a terminal away when its program ends well, and the end could not be read. */
 async function demoInTerminal({ daemon }: Parts): Promise<void> {
   const file = daemon.locate();
-  const shell = process.platform === 'win32'
-    ? { shellPath: process.env.ComSpec ?? 'cmd.exe', shellArgs: `/d /k ""${file}" demo"` }
-    : { shellPath: '/bin/sh', shellArgs: ['-c', '"$1" demo; printf "\\nPress Enter to close this terminal. "; read -r _', 'sh', file] };
+  const shell =
+    process.platform === 'win32'
+      ? { shellPath: process.env.ComSpec ?? 'cmd.exe', shellArgs: `/d /k ""${file}" demo"` }
+      : {
+          shellPath: '/bin/sh',
+          shellArgs: [
+            '-c',
+            '"$1" demo; printf "\\nPress Enter to close this terminal. "; read -r _',
+            'sh',
+            file,
+          ],
+        };
   vscode.window.createTerminal({ name: 'agent-lsp demo', ...shell }).show();
 }

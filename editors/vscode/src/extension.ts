@@ -38,14 +38,17 @@ export function activate(context: vscode.ExtensionContext): void {
     output,
     trace,
     settings: () => settingsForDaemon(context.extension.packageJSON as never),
-    environment: () => vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {}),
+    environment: () =>
+      vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {}),
     answers: {
       'agent/requestPermission': (params, token) => asks.permission(params, token),
       'agent/ask': (params, token) => asks.ask(params, token),
       'agent/editor/query': editor.query,
       'agent/editor/save': editor.save,
       'agent/editor/reveal': editor.reveal,
-      'agent/editor/showDiff': async ({ uri }) => ({ opened: (await review?.showDiff(vscode.Uri.parse(uri), true)) ?? false }),
+      'agent/editor/showDiff': async ({ uri }) => ({
+        opened: (await review?.showDiff(vscode.Uri.parse(uri), true)) ?? false,
+      }),
     },
   });
   const session = new SessionControl(daemon, context.workspaceState);
@@ -58,18 +61,43 @@ export function activate(context: vscode.ExtensionContext): void {
   const choices = new Choices(session, context.globalState);
   const demo = new Demo(context.asAbsolutePath('media/demo'), daemon, session, proposals, panel);
   const parts: Parts = {
-    daemon, session, asks, proposals, review, panel, surroundings, output, trace,
-    sessions: new SessionList(daemon, session), pickers: new Pickers(daemon, session, choices),
-    choices, demo, setup: new Setup(daemon, session, choices), checkpoints: new Checkpoints(daemon, session),
+    daemon,
+    session,
+    asks,
+    proposals,
+    review,
+    panel,
+    surroundings,
+    output,
+    trace,
+    sessions: new SessionList(daemon, session),
+    pickers: new Pickers(daemon, session, choices),
+    choices,
+    demo,
+    setup: new Setup(daemon, session, choices),
+    checkpoints: new Checkpoints(daemon, session),
   };
   const bridge = connectPanel(parts);
   context.subscriptions.push(
-    output, trace, asks, daemon, session, proposals, sides, threads, surroundings, panel, bridge, parts.checkpoints,
+    output,
+    trace,
+    asks,
+    daemon,
+    session,
+    proposals,
+    sides,
+    threads,
+    surroundings,
+    panel,
+    bridge,
+    parts.checkpoints,
     new Decorations(proposals),
     new StatusBar(session, asks, proposals, panel),
     ...providers(proposals, panel),
     ...commandTable(parts).map(([id, run]) => vscode.commands.registerCommand(id, run)),
-    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration('agentLsp') && void configured(parts)),
+    vscode.workspace.onDidChangeConfiguration(
+      (event) => event.affectsConfiguration('agentLsp') && void configured(parts),
+    ),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void daemon?.configure()),
   );
 }
@@ -87,10 +115,14 @@ function providers(proposals: Proposals, panel: Panel): vscode.Disposable[] {
   const badges = new PendingBadges(proposals);
   const files = [{ scheme: 'file' }, { scheme: 'untitled' }];
   return [
-    lenses, tree, badges,
+    lenses,
+    tree,
+    badges,
     vscode.window.registerWebviewViewProvider(Panel.id, panel),
     vscode.languages.registerCodeLensProvider(files, lenses),
-    vscode.languages.registerCodeActionsProvider(files, new AgentActions(), { providedCodeActionKinds: AgentActions.kinds }),
+    vscode.languages.registerCodeActionsProvider(files, new AgentActions(), {
+      providedCodeActionKinds: AgentActions.kinds,
+    }),
     vscode.window.createTreeView('agentLsp.pending', { treeDataProvider: tree }),
     vscode.window.registerFileDecorationProvider(badges),
   ];

@@ -1,4 +1,5 @@
-// Stores the key of a provider with `agent-lsp login`. The running daemon uses it from its next call on.
+// Stores the key of a provider with `agent-lsp login`. The running daemon uses it from its next
+// call on.
 import { spawn } from 'node:child_process';
 import type { Config } from './protocol';
 
@@ -13,9 +14,16 @@ export interface Login {
   cwd: string;
 }
 
-/** Gives what the program prints: where the key is, and what is used in its place. The key goes through its input alone. */
+/**
+ * Gives what the program prints: where the key is, and what is used instead of it. The key goes
+ * through its input alone.
+ */
 export function login({ program, name, key, providers, environment, cwd }: Login): Promise<string> {
-  const env = { ...process.env, ...environment, AGENT_LSP_PROVIDERS: JSON.stringify(providers ?? {}) };
+  const env = {
+    ...process.env,
+    ...environment,
+    AGENT_LSP_PROVIDERS: JSON.stringify(providers ?? {}),
+  };
   return new Promise((resolve, reject) => {
     const child = spawn(program, ['login', name, '--stdin'], { cwd, env, stdio: 'pipe' });
     let [output, problem] = ['', ''];
@@ -24,7 +32,8 @@ export function login({ program, name, key, providers, environment, cwd }: Login
     child.on('error', reject);
     child.on('close', (code) => {
       if (code === 0) resolve(output.trim());
-      else reject(new Error(`The key could not be stored: ${problem.trim() || `agent-lsp login ended with ${code}`}`));
+      else
+        reject(new Error(`The key could not be stored: ${problem.trim() || `code ${code}`}`));
     });
     child.stdin.on('error', () => {}); // it ended before it read: its message says why
     child.stdin.end(`${key}\n`);

@@ -18,7 +18,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private readonly shown = new vscode.EventEmitter<boolean>();
   readonly onVisible = this.shown.event;
 
-  constructor(private readonly extensionUri: vscode.Uri, handle: Handler) {
+  constructor(
+    private readonly extensionUri: vscode.Uri,
+    handle: Handler,
+  ) {
     this.received.event(handle);
   }
 
@@ -30,7 +33,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     this.view = view;
     this.isReady = false;
     const { webview } = view;
-    webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.extensionUri, 'dist')] };
+    webview.options = {
+      enableScripts: true,
+      localResourceRoots: [vscode.Uri.joinPath(this.extensionUri, 'dist')],
+    };
     webview.onDidReceiveMessage((message: FromPanel) => this.receive(message));
     view.onDidChangeVisibility(() => this.shown.fire(view.visible));
     view.onDidDispose(() => {
@@ -60,7 +66,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   /** Sends in order. What comes before the panel's script is ready is told again when it says so, hence dropped. */
   post(message: ToPanel): void {
-    if (message.type === 'focus' || message.type === 'insert' || message.type === 'options' || message.type === 'confirmStop') {
+    if (
+      message.type === 'focus' ||
+      message.type === 'insert' ||
+      message.type === 'options' ||
+      message.type === 'confirmStop'
+    ) {
       if (!this.isReady) return void this.batch.push(message);
     } else if (!this.isReady) {
       return;
@@ -97,10 +108,16 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private html(webview: vscode.Webview): string {
-    const resource = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, 'dist', name)).toString();
+    const resource = (name: string) =>
+      webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, 'dist', name)).toString();
     const policy = [
-      "default-src 'none'", `style-src ${webview.cspSource}`, `script-src ${webview.cspSource}`, 'img-src data:', `font-src ${webview.cspSource}`,
-      "base-uri 'none'", "form-action 'none'",
+      "default-src 'none'",
+      `style-src ${webview.cspSource}`,
+      `script-src ${webview.cspSource}`,
+      'img-src data:',
+      `font-src ${webview.cspSource}`,
+      "base-uri 'none'",
+      "form-action 'none'",
     ].join('; ');
     return `<!doctype html>
 <html lang="en">

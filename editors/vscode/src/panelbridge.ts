@@ -27,13 +27,26 @@ export function connectPanel(parts: Parts): Bridge {
     const view = session.view();
     const discards = parts.proposals.discardedByStop(session.sessionId);
     const offersReview = bar?.kind === 'proposed' && !view.isDemo && parts.choices.offersReview();
-    panel.post({ type: 'state', state: { ...view, discards, changes: bar, offersReview, setup: view.isDemo ? undefined : setup } });
+    panel.post({
+      type: 'state',
+      state: {
+        ...view,
+        discards,
+        changes: bar,
+        offersReview,
+        setup: view.isDemo ? undefined : setup,
+      },
+    });
   };
   const keepTurn = () => {
     changes.forget();
     state();
   };
-  const waiting = () => panel.post({ type: 'waiting', waiting: asks.list().filter((w) => w.params.sessionId === session.sessionId) });
+  const waiting = () =>
+    panel.post({
+      type: 'waiting',
+      waiting: asks.list().filter((w) => w.params.sessionId === session.sessionId),
+    });
   const subscriptions = [
     session.onChange(state),
     parts.proposals.onChange(state),
@@ -97,7 +110,9 @@ async function complete(parts: Parts, sessionId: string): Promise<void> {
 /** How the last turn ended, so that one that was stopped can be continued. */
 async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string): Promise<void> {
   if (session.busy) return;
-  const turn = await daemon.request('agent/turn/wait', { sessionId, timeoutMs: 1000 }).catch(() => undefined); // none yet
+  const turn = await daemon
+    .request('agent/turn/wait', { sessionId, timeoutMs: 1000 })
+    .catch(() => undefined); // none yet
   if (!turn || turn.status === 'running' || session.busy || session.sessionId !== sessionId) return;
   const params = { sessionId, seq: 0, replay: true, turnId: turn.turnId, turn };
   panel.post({ type: 'events', events: [{ method: 'agent/turn/completed', params }] });
@@ -109,7 +124,10 @@ async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<
   if (!sessionId || daemon.state !== 'running') return [];
   const found = await checkpoints.list().catch(() => []);
   panel.post({ type: 'checkpoints', checkpoints: found });
-  await daemon.request('agent/job/list', { sessionId }).then(({ jobs }) => panel.post({ type: 'jobs', jobs }), () => {});
+  await daemon.request('agent/job/list', { sessionId }).then(
+    ({ jobs }) => panel.post({ type: 'jobs', jobs }),
+    () => {},
+  );
   return found;
 }
 
@@ -128,7 +146,11 @@ async function killJob({ daemon, session, panel }: Parts, jobId: string): Promis
   panel.post({ type: 'jobs', jobs: jobs.filter((job) => job.jobId !== jobId) });
 }
 
-async function handle(parts: Parts, message: FromPanel, tell: { state: () => void; waiting: () => void; keepTurn: () => void }): Promise<unknown> {
+async function handle(
+  parts: Parts,
+  message: FromPanel,
+  tell: { state: () => void; waiting: () => void; keepTurn: () => void },
+): Promise<unknown> {
   const { session, asks, daemon } = parts;
   switch (message.type) {
     case 'ready':
@@ -141,15 +163,29 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
         throw error;
       });
     case 'abort':
-      return message.itemId === undefined ? stop(parts, message.discard) : session.abort(message.itemId);
+      return message.itemId === undefined
+        ? stop(parts, message.discard)
+        : session.abort(message.itemId);
     case 'permission':
-      return asks.answer(message.requestId, { optionId: message.optionId, feedback: message.feedback });
+      return asks.answer(message.requestId, {
+        optionId: message.optionId,
+        feedback: message.feedback,
+      });
     case 'answer':
-      return asks.answer(message.requestId, message.answer === undefined ? { declined: true } : { answer: message.answer });
+      return asks.answer(
+        message.requestId,
+        message.answer === undefined ? { declined: true } : { answer: message.answer },
+      );
     case 'command':
-      return allowed.test(message.command) ? vscode.commands.executeCommand(message.command, ...message.args) : undefined;
+      return allowed.test(message.command)
+        ? vscode.commands.executeCommand(message.command, ...message.args)
+        : undefined;
     case 'complete':
-      return parts.panel.post({ type: 'completions', query: message.query, items: await parts.surroundings.complete(message.query) });
+      return parts.panel.post({
+        type: 'completions',
+        query: message.query,
+        items: await parts.surroundings.complete(message.query),
+      });
     case 'proposal':
       return tellProposal(parts, message.proposalId);
     case 'open':
@@ -161,13 +197,25 @@ async function handle(parts: Parts, message: FromPanel, tell: { state: () => voi
     case 'insertText':
       return insert(parts, message.text);
     case 'removeQueued':
-      return session.sessionId && daemon.request('agent/queue/remove', { sessionId: session.sessionId, messageId: message.messageId });
+      return (
+        session.sessionId &&
+        daemon.request('agent/queue/remove', {
+          sessionId: session.sessionId,
+          messageId: message.messageId,
+        })
+      );
     case 'resend':
       return resend(parts, message.itemId, message.text);
     case 'fork':
       return session.sessionId && parts.sessions.fork(session.sessionId, message.itemId);
     case 'pin':
-      return session.sessionId && daemon.request('agent/session/update', { sessionId: session.sessionId, [message.on ? 'pin' : 'unpin']: [message.itemId] });
+      return (
+        session.sessionId &&
+        daemon.request('agent/session/update', {
+          sessionId: session.sessionId,
+          [message.on ? 'pin' : 'unpin']: [message.itemId],
+        })
+      );
     case 'keepTurn':
       return tell.keepTurn();
     case 'killJob':
@@ -183,14 +231,20 @@ async function ready(parts: Parts, tell: { state: () => void }): Promise<void> {
   if (parts.session.sessionId) await parts.session.reload();
 }
 
-async function prompt(parts: Parts, { text, blocks, delivery, options }: Extract<FromPanel, { type: 'prompt' }>): Promise<unknown> {
+async function prompt(
+  parts: Parts,
+  { text, blocks, delivery, options }: Extract<FromPanel, { type: 'prompt' }>,
+): Promise<unknown> {
   const { session } = parts;
   if (text === '/new') return session.create();
   if (text === '/sessions') return parts.sessions.show();
   if (text === '/options') return vscode.commands.executeCommand('agentLsp.promptOptions');
-  if (text === '/compact' || text.startsWith('/compact ')) return vscode.commands.executeCommand('agentLsp.compact', text.slice('/compact '.length));
-  const content: string | ContentBlock[] = blocks.length === 0 ? text : [{ type: 'text', text }, ...blocks];
-  if (delivery === 'queue') return session.prompt(content, 'queue', parts.surroundings.prompt(), options);
+  if (text === '/compact' || text.startsWith('/compact '))
+    return vscode.commands.executeCommand('agentLsp.compact', text.slice('/compact '.length));
+  const content: string | ContentBlock[] =
+    blocks.length === 0 ? text : [{ type: 'text', text }, ...blocks];
+  if (delivery === 'queue')
+    return session.prompt(content, 'queue', parts.surroundings.prompt(), options);
   return session.send(content, parts.surroundings.prompt(), options);
 }
 
@@ -208,7 +262,10 @@ async function resend(parts: Parts, itemId: string, text: string): Promise<void>
 async function open(uri: string, line = 0): Promise<void> {
   const target = vscode.Uri.parse(uri);
   if (target.scheme !== 'file' && target.scheme !== 'untitled') return;
-  await vscode.window.showTextDocument(target, { selection: new vscode.Range(line, 0, line, 0), preview: true });
+  await vscode.window.showTextDocument(target, {
+    selection: new vscode.Range(line, 0, line, 0),
+    preview: true,
+  });
 }
 
 async function link(href: string): Promise<void> {
@@ -216,8 +273,11 @@ async function link(href: string): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0];
   const [, file = '', line] = /^([^#:?]+)(?:(?::|#L)(\d+)(?::\d+)?)?$/.exec(href) ?? [];
   if (!folder || !file || file.split('/').includes('..')) return;
-  const target = file.startsWith('/') ? folder.uri.with({ path: file }) : vscode.Uri.joinPath(folder.uri, file);
-  if (vscode.workspace.getWorkspaceFolder(target)) await open(target.toString(), line ? Number(line) - 1 : 0);
+  const target = file.startsWith('/')
+    ? folder.uri.with({ path: file })
+    : vscode.Uri.joinPath(folder.uri, file);
+  if (vscode.workspace.getWorkspaceFolder(target))
+    await open(target.toString(), line ? Number(line) - 1 : 0);
 }
 
 async function insert({ surroundings }: Parts, text: string): Promise<void> {

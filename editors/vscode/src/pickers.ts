@@ -35,9 +35,15 @@ export class Pickers {
   async model(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
     const now = this.session.effective.model;
-    const choice = await chooseModelRow(models.map((model) => ({ reference: model.id, model })), now);
+    const choice = await chooseModelRow(
+      models.map((model) => ({ reference: model.id, model })),
+      now,
+    );
     if (!choice) return;
-    const model = choice === anotherModel ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: now }) : choice;
+    const model =
+      choice === anotherModel
+        ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: now })
+        : choice;
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
 
@@ -45,31 +51,67 @@ export class Pickers {
   async find(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
     await vscode.commands.executeCommand('setContext', 'agentLsp.modelFound', models.length > 0);
-    const names = models.slice(0, 3).map((m) => m.id).join(', ') + (models.length > 3 ? ', …' : '');
+    const names =
+      models
+        .slice(0, 3)
+        .map((m) => m.id)
+        .join(', ') + (models.length > 3 ? ', …' : '');
     const found = `Found ${models.length === 1 ? 'the model' : `${models.length} models:`} ${names}`;
-    const choice = await vscode.window.showInformationMessage(models.length > 0 ? found : 'The server has no model yet: load one there, then look again.', ...(models.length > 1 ? ['Choose'] : []));
+    const choice = await vscode.window.showInformationMessage(
+      models.length > 0 ? found : 'The server has no model yet: load one there, then look again.',
+      ...(models.length > 1 ? ['Choose'] : []),
+    );
     if (choice) await this.model();
   }
 
   /** Model or thinking for the next prompt alone: the panel shows what was chosen, and sends it with the prompt. */
   async promptOptions(): Promise<PromptOptions | undefined> {
     const levels = thinkingLevels.map((level) => ({ label: `Thinking: ${level}`, level }));
-    const rows: (vscode.QuickPickItem & { level?: ThinkingLevel })[] = [{ label: 'Model…', description: 'from the list' }, ...levels];
-    const row = await vscode.window.showQuickPick(rows, { title: 'For the next prompt only', placeHolder: 'A model, or how much it thinks' });
+    const rows: (vscode.QuickPickItem & { level?: ThinkingLevel })[] = [
+      { label: 'Model…', description: 'from the list' },
+      ...levels,
+    ];
+    const row = await vscode.window.showQuickPick(rows, {
+      title: 'For the next prompt only',
+      placeHolder: 'A model, or how much it thinks',
+    });
     if (!row) return undefined;
     if (row.level) return { thinking: row.level };
     const { models } = await this.daemon.request('agent/models', {});
-    const model = await chooseModelRow(models.map((entry) => ({ reference: entry.id, model: entry })), this.session.effective.model);
-    const typed = model === anotherModel ? await vscode.window.showInputBox({ prompt: 'Id of the model' }) : model;
+    const model = await chooseModelRow(
+      models.map((entry) => ({ reference: entry.id, model: entry })),
+      this.session.effective.model,
+    );
+    const typed =
+      model === anotherModel
+        ? await vscode.window.showInputBox({ prompt: 'Id of the model' })
+        : model;
     return typed ? { model: typed } : undefined;
   }
 
   async mode(): Promise<void> {
     await this.session.ensure();
-    const modes = Object.entries(this.session.effective.modes ?? {}).map(([label, mode]) => ({ label, description: mode.description }));
-    const builtin = modes.some(({ label }) => label === 'plan') ? [] : [{ label: 'plan', description: 'Reads and plans; changes nothing until you approve the plan' }];
-    const choice = await vscode.window.showQuickPick(marked([{ label: 'default', description: 'No mode' }, ...builtin, ...modes], this.session.effective.mode || 'default'), { title: 'Mode of this session' });
-    if (choice) await this.session.configure({ mode: choice.label === 'default' ? '' : choice.label });
+    const modes = Object.entries(this.session.effective.modes ?? {}).map(([label, mode]) => ({
+      label,
+      description: mode.description,
+    }));
+    const builtin = modes.some(({ label }) => label === 'plan')
+      ? []
+      : [
+          {
+            label: 'plan',
+            description: 'Reads and plans; changes nothing until you approve the plan',
+          },
+        ];
+    const choice = await vscode.window.showQuickPick(
+      marked(
+        [{ label: 'default', description: 'No mode' }, ...builtin, ...modes],
+        this.session.effective.mode || 'default',
+      ),
+      { title: 'Mode of this session' },
+    );
+    if (choice)
+      await this.session.configure({ mode: choice.label === 'default' ? '' : choice.label });
   }
 
   async policy(): Promise<void> {
@@ -92,7 +134,11 @@ export class Pickers {
     now = '',
   ): Promise<V | undefined> {
     const label = (value: string) => words[value] ?? value;
-    const rows = choices.map(([value, description]) => ({ value, label: label(value), description }));
+    const rows = choices.map(([value, description]) => ({
+      value,
+      label: label(value),
+      description,
+    }));
     return (await vscode.window.showQuickPick(marked(rows, label(now)), { title }))?.value;
   }
 }
@@ -104,28 +150,56 @@ interface ModelRow extends vscode.QuickPickItem {
 }
 
 /** The rows of models by their providers, the current model first and marked. */
-export function modelRows(models: { reference: string; model: Model }[], now: string | undefined): ModelRow[] {
-  const isCurrent = ({ reference, model }: { reference: string; model: Model }) => reference === now || `${model.provider}/${reference}` === now;
+export function modelRows(
+  models: { reference: string; model: Model }[],
+  now: string | undefined,
+): ModelRow[] {
+  const isCurrent = ({ reference, model }: { reference: string; model: Model }) =>
+    reference === now || `${model.provider}/${reference}` === now;
   const sorted = [...models].sort((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)));
   const providers = [...new Set(sorted.map(({ model }) => model.provider))];
   return providers.flatMap((provider) => [
     { label: provider, kind: vscode.QuickPickItemKind.Separator, reference: '' },
-    ...sorted.filter(({ model }) => model.provider === provider).map((entry) => ({
-      label: entry.reference, reference: entry.reference, description: [isCurrent(entry) && 'current', modelFacts(entry.model)].filter(Boolean).join(' · '),
-      iconPath: isCurrent(entry) ? new vscode.ThemeIcon('check') : undefined,
-    })),
+    ...sorted
+      .filter(({ model }) => model.provider === provider)
+      .map((entry) => ({
+        label: entry.reference,
+        reference: entry.reference,
+        description: [isCurrent(entry) && 'current', modelFacts(entry.model)]
+          .filter(Boolean)
+          .join(' · '),
+        iconPath: isCurrent(entry) ? new vscode.ThemeIcon('check') : undefined,
+      })),
   ]);
 }
 
 /** A reference to the chosen model, or `anotherModel`. */
-export async function chooseModelRow(models: { reference: string; model: Model }[], now: string | undefined): Promise<string | undefined> {
+export async function chooseModelRow(
+  models: { reference: string; model: Model }[],
+  now: string | undefined,
+): Promise<string | undefined> {
   const other: ModelRow = { label: '$(edit) Another model…', reference: anotherModel };
-  const rows = [...modelRows(models, now), { label: '', kind: vscode.QuickPickItemKind.Separator, reference: '' }, other];
-  const row = await vscode.window.showQuickPick(rows, { title: 'Model', placeHolder: 'Search models', matchOnDescription: true });
+  const rows = [
+    ...modelRows(models, now),
+    { label: '', kind: vscode.QuickPickItemKind.Separator, reference: '' },
+    other,
+  ];
+  const row = await vscode.window.showQuickPick(rows, {
+    title: 'Model',
+    placeHolder: 'Search models',
+    matchOnDescription: true,
+  });
   return row?.reference;
 }
 
 /** The rows of a list, of which one says that it is what holds now. */
-function marked<R extends { label: string; description?: string }>(rows: R[], now: string | undefined): R[] {
-  return rows.map((row) => (row.label === now ? { ...row, description: [row.description, 'now'].filter(Boolean).join(' · ') } : row));
+function marked<R extends { label: string; description?: string }>(
+  rows: R[],
+  now: string | undefined,
+): R[] {
+  return rows.map((row) =>
+    row.label === now
+      ? { ...row, description: [row.description, 'now'].filter(Boolean).join(' · ') }
+      : row,
+  );
 }

@@ -1,4 +1,5 @@
-// A read-only document that shows what a restore would change, while the user goes through the list of checkpoints.
+// A read-only document that shows what a restore would change, while the user goes through the
+// list of checkpoints.
 import * as vscode from 'vscode';
 
 const scheme = 'agent-restore';
@@ -37,7 +38,10 @@ export class RestorePreview implements vscode.TextDocumentContentProvider, vscod
   private text = '';
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;
-  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(scheme, this);
+  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(
+    scheme,
+    this,
+  );
 
   provideTextDocumentContent(): string {
     return this.text;
@@ -52,7 +56,9 @@ export class RestorePreview implements vscode.TextDocumentContentProvider, vscod
 
   async close(): Promise<void> {
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-    const own = tabs.filter(({ input }) => input instanceof vscode.TabInputText && input.uri.scheme === scheme);
+    const own = tabs.filter(
+      ({ input }) => input instanceof vscode.TabInputText && input.uri.scheme === scheme,
+    );
     if (own.length > 0) await vscode.window.tabGroups.close(own, true);
   }
 

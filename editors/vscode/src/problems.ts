@@ -7,10 +7,15 @@ import type { Problem } from './webview/messages';
 const notConfigured = 1006;
 
 export function problemOf(error: unknown): Problem {
-  const { code, message = String(error), data } = (error ?? {}) as { code?: number; message?: string; data?: { hint?: string } };
+  const {
+    code,
+    message = String(error),
+    data,
+  } = (error ?? {}) as { code?: number; message?: string; data?: { hint?: string } };
   const hint = data?.hint ?? '';
   if (error instanceof NoProgramError) return { text: message, kind: 'program' };
   // What the hint names, variables and files, is for a terminal. The panel has buttons for it.
-  if (code === notConfigured) return { text: sentenceOf(message.replace(`: ${hint}`, '')), kind: 'setup' };
+  if (code === notConfigured)
+    return { text: sentenceOf(message.replace(`: ${hint}`, '')), kind: 'setup' };
   return { text: hint && !message.includes(hint) ? `${message} ${hint}` : message, kind: 'other' };
 }

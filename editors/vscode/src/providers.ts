@@ -15,19 +15,60 @@ export interface ProviderChoice {
 }
 
 export const providerChoices: ProviderChoice[] = [
-  { name: 'openai', label: 'OpenAI', description: 'needs an API key', key: 'required', keyPage: 'platform.openai.com/api-keys' },
-  { name: 'anthropic', label: 'Anthropic', description: 'needs an API key', key: 'required', keyPage: 'console.anthropic.com' },
-  { name: 'gemini', label: 'Gemini', description: 'needs an API key', key: 'required', keyPage: 'aistudio.google.com/apikey' },
-  { name: 'openrouter', label: 'OpenRouter', description: 'needs an API key', key: 'required', keyPage: 'openrouter.ai/keys' },
+  {
+    name: 'openai',
+    label: 'OpenAI',
+    description: 'needs an API key',
+    key: 'required',
+    keyPage: 'platform.openai.com/api-keys',
+  },
+  {
+    name: 'anthropic',
+    label: 'Anthropic',
+    description: 'needs an API key',
+    key: 'required',
+    keyPage: 'console.anthropic.com',
+  },
+  {
+    name: 'gemini',
+    label: 'Gemini',
+    description: 'needs an API key',
+    key: 'required',
+    keyPage: 'aistudio.google.com/apikey',
+  },
+  {
+    name: 'openrouter',
+    label: 'OpenRouter',
+    description: 'needs an API key',
+    key: 'required',
+    keyPage: 'openrouter.ai/keys',
+  },
   { name: 'ollama', label: 'Ollama', description: 'this machine, port 11434', key: 'none' },
-  { name: 'llama-server', label: 'llama-server', description: 'this machine, port 8080', key: 'none' },
+  {
+    name: 'llama-server',
+    label: 'llama-server',
+    description: 'this machine, port 8080',
+    key: 'none',
+  },
   { name: 'lmstudio', label: 'LM Studio', description: 'this machine, port 1234', key: 'none' },
   { name: 'vllm', label: 'vLLM', description: 'this machine, port 8000', key: 'none' },
-  { name: 'azure', label: 'Azure OpenAI', description: 'needs its URL and an API key', key: 'required', url: 'https://NAME.openai.azure.com/openai/v1' },
-  { name: '', label: 'Other URL', description: 'any server with an OpenAI-compatible API', key: 'optional', url: 'https://llm.example.com/v1' },
+  {
+    name: 'azure',
+    label: 'Azure OpenAI',
+    description: 'needs its URL and an API key',
+    key: 'required',
+    url: 'https://NAME.openai.azure.com/openai/v1',
+  },
+  {
+    name: '',
+    label: 'Other URL',
+    description: 'any server with an OpenAI-compatible API',
+    key: 'optional',
+    url: 'https://llm.example.com/v1',
+  },
 ];
 
-/** Why a text is no base URL, or nothing. */
+/** Returns why a text cannot be a base URL, or nothing. */
 export function urlProblem(text: string): string | undefined {
   try {
     const { protocol, host } = new URL(text.trim());
@@ -45,9 +86,14 @@ export function nameForUrl(url: string, providers: Providers): string {
   const known = Object.entries(providers).find(([, { baseUrl }]) => baseUrl === url);
   if (known) return known[0];
   const { hostname, port } = new URL(url);
-  const host = hostname.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '') || 'server';
+  const host =
+    hostname
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '') || 'server';
   const base = port ? `${host}-${port}` : host;
-  const taken = (name: string) => name in providers || providerChoices.some((choice) => choice.name === name);
+  const taken = (name: string) =>
+    name in providers || providerChoices.some((choice) => choice.name === name);
   for (let n = 1; ; n++) {
     const name = n === 1 ? base : `${base}-${n}`;
     if (!taken(name)) return name;
@@ -55,10 +101,16 @@ export function nameForUrl(url: string, providers: Providers): string {
 }
 
 /**
- * The setting `providers` with an entry for a provider, or nothing if none is needed. A local server is listed only if it
+ * The setting `providers` with an entry for a provider, or nothing if none is needed. A local
+ * server is listed only if it
  * has one, and the built-in names are known only without provider.baseUrl.
  */
-export function withProvider(choice: ProviderChoice, name: string, url: string | undefined, config: Config): Providers | undefined {
+export function withProvider(
+  choice: ProviderChoice,
+  name: string,
+  url: string | undefined,
+  config: Config,
+): Providers | undefined {
   const providers = config.providers ?? {};
   const isNeeded = url !== undefined || choice.key === 'none' || !!config.provider?.baseUrl;
   const before = providers[name];
@@ -69,13 +121,25 @@ export function withProvider(choice: ProviderChoice, name: string, url: string |
 /** References to the models of a provider. The list of the default provider has bare ids. */
 export function references(name: string, models: Model[]): { reference: string; model: Model }[] {
   const isPrefixed = models.every(({ id }) => id.startsWith(`${name}/`));
-  return models.map((model) => ({ reference: isPrefixed ? model.id : `${name}/${model.id}`, model }));
+  return models.map((model) => ({
+    reference: isPrefixed ? model.id : `${name}/${model.id}`,
+    model,
+  }));
 }
 
-/** The provider that a configuration uses, as `agent-lsp login` names it; nothing for an address without a name. */
-export function providerInUse({ model = '', provider, providers = {} }: Config): string | undefined {
+/**
+ * The provider that a configuration uses, as `agent-lsp login` names it; nothing for an address
+ * without a name.
+ */
+export function providerInUse({
+  model = '',
+  provider,
+  providers = {},
+}: Config): string | undefined {
   const name = model.includes('/') ? (model.split('/')[0] ?? '') : '';
-  const isBuiltin = !provider?.baseUrl && providerChoices.some((choice) => choice.name !== '' && choice.name === name);
+  const isBuiltin =
+    !provider?.baseUrl &&
+    providerChoices.some((choice) => choice.name !== '' && choice.name === name);
   if (name in providers || isBuiltin) return name;
   if (provider?.baseUrl) return undefined;
   return provider?.api === 'anthropic' || provider?.api === 'gemini' ? provider.api : 'openai';

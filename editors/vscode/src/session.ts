@@ -2,7 +2,15 @@
 // Its content stays in the daemon; the panel gets it by agent/session/load.
 import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
-import type { Config, ContentBlock, Item, PromptContext, Session, SessionUpdated, Turn } from './protocol';
+import type {
+  Config,
+  ContentBlock,
+  Item,
+  PromptContext,
+  Session,
+  SessionUpdated,
+  Turn,
+} from './protocol';
 import { firstLine } from './text';
 import { problemOf } from './problems';
 import type { PanelState, Problem, PromptOptions } from './webview/messages';
@@ -39,7 +47,10 @@ export class SessionControl implements vscode.Disposable {
   readonly onLoaded = this.loaded.event;
   readonly onTurnEnd = this.ended.event;
 
-  constructor(private readonly daemon: Daemon, private readonly state: vscode.Memento) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly state: vscode.Memento,
+  ) {
     this.id = state.get<string>(memento);
     this.subscriptions = [
       daemon.onNotification((event) => this.take(event)),
@@ -72,10 +83,20 @@ export class SessionControl implements vscode.Disposable {
   view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview' | 'setup'> {
     const c = this.config;
     return {
-      sessionId: this.id, title: this.session.title ?? '', status: this.session.status ?? 'idle', daemon: this.daemon.state,
-      problem: this.problem, isDemo: this.sample !== undefined,
-      model: c.model ?? '', mode: c.mode ?? '', policy: c.editPolicy ?? '', profile: c.permissions?.profile ?? '',
-      queue: this.queue, usage: this.session.usage, contextTokens: this.session.contextTokens, contextWindow: this.session.contextWindow,
+      sessionId: this.id,
+      title: this.session.title ?? '',
+      status: this.session.status ?? 'idle',
+      daemon: this.daemon.state,
+      problem: this.problem,
+      isDemo: this.sample !== undefined,
+      model: c.model ?? '',
+      mode: c.mode ?? '',
+      policy: c.editPolicy ?? '',
+      profile: c.permissions?.profile ?? '',
+      queue: this.queue,
+      usage: this.session.usage,
+      contextTokens: this.session.contextTokens,
+      contextWindow: this.session.contextWindow,
     };
   }
 
@@ -101,7 +122,9 @@ export class SessionControl implements vscode.Disposable {
 
   /** Tells the current session again, after a reload of the panel or a restart of the daemon. */
   async reload(): Promise<void> {
-    await this.guard(this.enter(async () => (this.id ? void (await this.load(this.id)) : this.switched.fire())));
+    await this.guard(
+      this.enter(async () => (this.id ? void (await this.load(this.id)) : this.switched.fire())),
+    );
   }
 
   create(): Promise<string> {
@@ -111,9 +134,11 @@ export class SessionControl implements vscode.Disposable {
   /** Sessions are entered one after the other, in the order in which that was asked; what needs a session waits for the last. */
   private enter<T>(work: () => Promise<T>): Promise<T> {
     const entered = (this.entering ?? Promise.resolve()).then(work);
-    const settled: Promise<unknown> = entered.catch(() => {}).finally(() => {
-      if (this.entering === settled) this.entering = undefined;
-    });
+    const settled: Promise<unknown> = entered
+      .catch(() => {})
+      .finally(() => {
+        if (this.entering === settled) this.entering = undefined;
+      });
     this.entering = settled;
     return entered;
   }
@@ -125,7 +150,10 @@ export class SessionControl implements vscode.Disposable {
     this.turn = undefined;
     this.switched.fire();
     try {
-      const { session } = await this.daemon.request('agent/session/load', { sessionId, replay: true });
+      const { session } = await this.daemon.request('agent/session/load', {
+        sessionId,
+        replay: true,
+      });
       this.session = session;
       this.config = session.config as Config;
       this.changed.fire();
@@ -140,7 +168,9 @@ export class SessionControl implements vscode.Disposable {
   }
 
   private async make(): Promise<string> {
-    const cwd = vscode.window.activeTextEditor && vscode.workspace.getWorkspaceFolder(vscode.window.activeTextEditor.document.uri);
+    const cwd =
+      vscode.window.activeTextEditor &&
+      vscode.workspace.getWorkspaceFolder(vscode.window.activeTextEditor.document.uri);
     const folder = this.sample ?? (cwd ?? vscode.workspace.workspaceFolders?.[0])?.uri;
     const params = folder ? { cwd: folder.toString() } : {};
     const { sessionId, config } = await this.daemon.request('agent/session/new', params);
@@ -154,9 +184,21 @@ export class SessionControl implements vscode.Disposable {
     return sessionId;
   }
 
-  async prompt(prompt: string | ContentBlock[], delivery: 'auto' | 'queue' = 'auto', context?: PromptContext, options?: PromptOptions): Promise<void> {
+  async prompt(
+    prompt: string | ContentBlock[],
+    delivery: 'auto' | 'queue' = 'auto',
+    context?: PromptContext,
+    options?: PromptOptions,
+  ): Promise<void> {
     const sessionId = await this.ensure();
-    await this.daemon.request('agent/prompt', { sessionId, prompt, delivery, context, options, clientMessageId: crypto.randomUUID() });
+    await this.daemon.request('agent/prompt', {
+      sessionId,
+      prompt,
+      delivery,
+      context,
+      options,
+      clientMessageId: crypto.randomUUID(),
+    });
     this.settle(undefined);
   }
 
@@ -167,7 +209,11 @@ export class SessionControl implements vscode.Disposable {
   }
 
   /** Enter: speaks into a running turn, else starts one. */
-  async send(prompt: string | ContentBlock[], context?: PromptContext, options?: PromptOptions): Promise<void> {
+  async send(
+    prompt: string | ContentBlock[],
+    context?: PromptContext,
+    options?: PromptOptions,
+  ): Promise<void> {
     if (this.busy) await this.steer(prompt);
     else await this.prompt(prompt, 'auto', context, options);
   }
@@ -233,7 +279,8 @@ export class SessionControl implements vscode.Disposable {
     if ('sessionId' in event.params && event.params.sessionId !== this.id) return;
     if (event.method === 'agent/session/updated') this.update(event.params);
     if (event.method === 'agent/turn/started') this.turn = event.params.turnId;
-    if (event.method === 'agent/item/completed' && !event.params.item.parentItemId) this.remember(event.params.item, event.params.turnId);
+    if (event.method === 'agent/item/completed' && !event.params.item.parentItemId)
+      this.remember(event.params.item, event.params.turnId);
     if (event.method === 'agent/turn/completed') {
       this.turn = undefined;
       if (!event.params.replay) this.ended.fire(event.params.turn);
@@ -242,13 +289,24 @@ export class SessionControl implements vscode.Disposable {
   }
 
   private remember({ itemId, type, text = '' }: Item, turnId: string): void {
-    if (type === 'userMessage') for (const id of [itemId, turnId]) if (!this.prompts.has(id)) this.prompts.set(id, firstLine(text));
+    if (type === 'userMessage')
+      for (const id of [itemId, turnId])
+        if (!this.prompts.has(id)) this.prompts.set(id, firstLine(text));
     const stored = type === 'userMessage' || type === 'assistantMessage' || type === 'toolCall';
     if (stored && !this.items.includes(itemId)) this.items.push(itemId);
   }
 
-  private update({ sessionId: _id, seq: _seq, replay: _replay, config, ...rest }: SessionUpdated): void {
-    Object.assign(this.session, Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)));
+  private update({
+    sessionId: _id,
+    seq: _seq,
+    replay: _replay,
+    config,
+    ...rest
+  }: SessionUpdated): void {
+    Object.assign(
+      this.session,
+      Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+    );
     if (config) this.config = config as Config;
     this.changed.fire();
   }

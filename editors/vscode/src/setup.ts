@@ -1,5 +1,7 @@
-// Setting up a provider: chosen from a list, its key, a model from its own list, and a call that tries it.
-// Nothing is restarted: the daemon gets the settings by notification, and reads the key with its next call.
+// Setting up a provider: chosen from a list, its key, a model from its own list, and a call that
+// tries it.
+// Nothing is restarted: the daemon gets the settings by notification, and reads the key with its
+// next call.
 import * as os from 'node:os';
 import * as vscode from 'vscode';
 import type { Choices } from './choices';
@@ -7,7 +9,15 @@ import type { Daemon } from './client';
 import { login } from './login';
 import { anotherModel as typeModel, chooseModelRow } from './pickers';
 import type { Config, Model } from './protocol';
-import { nameForUrl, providerChoices, providerInUse, references, urlProblem, withProvider, type ProviderChoice } from './providers';
+import {
+  nameForUrl,
+  providerChoices,
+  providerInUse,
+  references,
+  urlProblem,
+  withProvider,
+  type ProviderChoice,
+} from './providers';
 import type { SessionControl } from './session';
 import { errorParts } from './text';
 import type { SetupState } from './webview/messages';
@@ -28,25 +38,48 @@ export class Setup {
   private readonly changed = new vscode.EventEmitter<SetupState | undefined>();
   readonly onChange = this.changed.event;
 
-  constructor(private readonly daemon: Daemon, private readonly session: SessionControl, private readonly choices: Choices) {}
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly session: SessionControl,
+    private readonly choices: Choices,
+  ) {}
 
-  /** Finds out whether a prompt can be sent. Only ports of this machine are asked, and only if nothing is set. */
+  /**
+   * Finds out whether a prompt can be sent. Only ports of this machine are asked, and only if
+   * nothing is set.
+   */
   async check(): Promise<void> {
     if (this.daemon.demo) return;
     const { provider } = await this.daemon.request('agent/status', {});
     if (provider.configured) return void this.changed.fire(undefined);
-    const found = await this.daemon.request('agent/models', {}).then(({ models }) => models[0], () => undefined);
-    this.changed.fire(found ? { kind: 'found', provider: found.provider, model: found.id } : { kind: 'missing' });
+    const found = await this.daemon.request('agent/models', {}).then(
+      ({ models }) => models[0],
+      () => undefined,
+    );
+    this.changed.fire(
+      found ? { kind: 'found', provider: found.provider, model: found.id } : { kind: 'missing' },
+    );
   }
 
   /** The whole way, from the list of providers. */
   async choose(): Promise<void> {
-    const rows = providerChoices.map((choice) => ({ label: choice.label, description: choice.description, choice }));
-    const row = await vscode.window.showQuickPick(rows, { title: 'Choose a provider', placeHolder: 'Where the model runs', matchOnDescription: true });
+    const rows = providerChoices.map((choice) => ({
+      label: choice.label,
+      description: choice.description,
+      choice,
+    }));
+    const row = await vscode.window.showQuickPick(rows, {
+      title: 'Choose a provider',
+      placeHolder: 'Where the model runs',
+      matchOnDescription: true,
+    });
     if (row) await this.add(row.choice);
   }
 
-  /** Asks for the key of the provider in use. An address that has no name gets one, because keys are stored by name. */
+  /**
+   * Asks for the key of the provider in use. An address that has no name gets one, because keys
+   * are stored by name.
+   */
   async key(): Promise<void> {
     const { provider } = await this.daemon.request('agent/status', {});
     const config = settings();
@@ -54,28 +87,41 @@ export class Setup {
     const name = providerInUse({ ...config, model: this.session.effective.model ?? config.model });
     const other = providerChoices.find((choice) => choice.name === '') as ProviderChoice;
     if (name === undefined) return this.add(other, config.provider?.baseUrl);
-    const choice = providerChoices.find((known) => known.name === name) ?? { ...other, label: name };
+    const choice = providerChoices.find((known) => known.name === name) ?? {
+      ...other,
+      label: name,
+    };
     await this.askKeyAndModel({ choice, name });
   }
 
   private async add(choice: ProviderChoice, address?: string): Promise<void> {
     const url = choice.url === undefined ? undefined : await this.askUrl(choice, address);
     if (choice.url !== undefined && url === undefined) return;
-    const provider = { choice, name: choice.name || nameForUrl(url ?? '', settings().providers ?? {}) };
+    const provider = {
+      choice,
+      name: choice.name || nameForUrl(url ?? '', settings().providers ?? {}),
+    };
     await this.write(provider, url);
     await this.askKeyAndModel(provider);
   }
 
   private async askKeyAndModel(provider: Provider): Promise<void> {
-    if (provider.choice.key === 'none' || (await this.askKey(provider))) await this.askModel(provider);
+    if (provider.choice.key === 'none' || (await this.askKey(provider)))
+      await this.askModel(provider);
   }
 
   private async askUrl(choice: ProviderChoice, address?: string): Promise<string | undefined> {
     const known = choice.name === '' ? address : settings().providers?.[choice.name]?.baseUrl;
     const url = await vscode.window.showInputBox({
-      title: `Base URL of ${choice.name === '' ? 'the server' : choice.label}`, value: known, placeHolder: choice.url,
-      prompt: choice.name === '' ? 'Chat completions are sent to this address with /chat/completions after it.' : undefined,
-      ignoreFocusOut: true, validateInput: (text) => urlProblem(text),
+      title: `Base URL of ${choice.name === '' ? 'the server' : choice.label}`,
+      value: known,
+      placeHolder: choice.url,
+      prompt:
+        choice.name === ''
+          ? 'Chat completions are sent to this address with /chat/completions after it.'
+          : undefined,
+      ignoreFocusOut: true,
+      validateInput: (text) => urlProblem(text),
     });
     return url?.trim().replace(/\/+$/, '');
   }
@@ -84,7 +130,9 @@ export class Setup {
   private async write({ choice, name }: Provider, url: string | undefined): Promise<void> {
     const providers = withProvider(choice, name, url, settings());
     if (!providers) return;
-    await vscode.workspace.getConfiguration('agentLsp').update('providers', providers, vscode.ConfigurationTarget.Global);
+    await vscode.workspace
+      .getConfiguration('agentLsp')
+      .update('providers', providers, vscode.ConfigurationTarget.Global);
     await this.daemon.ready();
     await this.daemon.configure();
   }
@@ -92,15 +140,29 @@ export class Setup {
   /** Stores a key. False if the user gave up. An empty answer keeps what is stored. */
   private async askKey({ choice, name }: Provider): Promise<boolean> {
     const page = choice.keyPage ? ` You get one at ${choice.keyPage}.` : '';
-    const empty = choice.key === 'optional' ? 'Leave it empty if the server needs none.' : 'Leave it empty to keep the stored one.';
+    const empty =
+      choice.key === 'optional'
+        ? 'Leave it empty if the server needs none.'
+        : 'Leave it empty to keep the stored one.';
     const key = await vscode.window.showInputBox({
-      title: `API key of ${choice.label === 'Other URL' ? name : choice.label}`, password: true, ignoreFocusOut: true,
+      title: `API key of ${choice.label === 'Other URL' ? name : choice.label}`,
+      password: true,
+      ignoreFocusOut: true,
       prompt: `Stored in the system keyring, or in a file that only you can read.${page} ${empty}`,
     });
     if (key === undefined) return false;
     if (key.trim() === '') return true;
-    const environment = vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {});
-    const done = await login({ program: this.daemon.locate(), name, key: key.trim(), providers: settings().providers, environment, cwd: os.homedir() });
+    const environment = vscode.workspace
+      .getConfiguration('agentLsp')
+      .get<Record<string, string>>('server.env', {});
+    const done = await login({
+      program: this.daemon.locate(),
+      name,
+      key: key.trim(),
+      providers: settings().providers,
+      environment,
+      cwd: os.homedir(),
+    });
     const note = /Note: (.*)$/m.exec(done)?.[1];
     if (note) void vscode.window.showWarningMessage(`The key of ${name} is stored, but ${note}`);
     return true;
@@ -110,38 +172,63 @@ export class Setup {
   private async askModel(provider: Provider): Promise<void> {
     const models = await this.models(provider);
     if (!models) return;
-    const model = models === typeModel ? await this.typed(provider) : await chooseModelRow(references(provider.name, models), this.session.effective.model);
+    const model =
+      models === typeModel
+        ? await this.typed(provider)
+        : await chooseModelRow(references(provider.name, models), this.session.effective.model);
     if (model === typeModel) return this.tryModel(provider, await this.typed(provider));
     await this.tryModel(provider, model);
   }
 
   private async typed({ name, choice }: Provider): Promise<string | undefined> {
-    const prompt = choice.name === 'azure' ? 'The name of your deployment' : 'As the provider names it';
-    const id = await vscode.window.showInputBox({ title: `Model of ${name}`, prompt, ignoreFocusOut: true });
+    const prompt =
+      choice.name === 'azure' ? 'The name of your deployment' : 'As the provider names it';
+    const id = await vscode.window.showInputBox({
+      title: `Model of ${name}`,
+      prompt,
+      ignoreFocusOut: true,
+    });
     return id ? `${name}/${id.trim()}` : undefined;
   }
 
-  /** The provider's list. What the user does about an error is asked at once. */
+  /** The provider's list. Asks the user what to do about an error. */
   private async models(provider: Provider): Promise<Model[] | typeof typeModel | undefined> {
     const { name, choice } = provider;
     try {
-      const { models } = await working(`Asking ${name} for its models…`, this.daemon.request('agent/models', { provider: name }));
+      const { models } = await working(
+        `Asking ${name} for its models…`,
+        this.daemon.request('agent/models', { provider: name }),
+      );
       if (models.length > 0) return models;
-      return this.failed(provider, `${choice.label} lists no model that can chat.`, [again, typeModel]);
+      return this.failed(provider, `${choice.label} lists no model that can chat.`, [
+        again,
+        typeModel,
+      ]);
     } catch (error) {
       const { what, help } = errorParts((error as Error).message);
       const isKey = /\b(key|401|403|unauthorized)\b/i.test(what) && choice.key !== 'none';
-      return this.failed(provider, isKey ? what : `${what} ${help}`.trim(), isKey ? [retype, typeModel] : [again, otherAddress, typeModel]);
+      return this.failed(
+        provider,
+        isKey ? what : `${what} ${help}`.trim(),
+        isKey ? [retype, typeModel] : [again, otherAddress, typeModel],
+      );
     }
   }
 
-  private async failed(provider: Provider, text: string, ways: string[]): Promise<Model[] | typeof typeModel | undefined> {
+  private async failed(
+    provider: Provider,
+    text: string,
+    ways: string[],
+  ): Promise<Model[] | typeof typeModel | undefined> {
     const way = await vscode.window.showErrorMessage(text, ...ways);
     if (way === typeModel) return typeModel;
     if (way === again) return this.models(provider);
     if (way === retype && (await this.askKey(provider))) return this.models(provider);
     if (way === otherAddress) {
-      const url = await this.askUrl({ ...provider.choice, url: provider.choice.url ?? 'http://127.0.0.1:8080/v1' }, settings().providers?.[provider.name]?.baseUrl);
+      const url = await this.askUrl(
+        { ...provider.choice, url: provider.choice.url ?? 'http://127.0.0.1:8080/v1' },
+        settings().providers?.[provider.name]?.baseUrl,
+      );
       if (url === undefined) return undefined;
       await this.write(provider, url);
       return this.models(provider);
@@ -151,13 +238,22 @@ export class Setup {
 
   private async tryModel(provider: Provider, model: string | undefined): Promise<void> {
     if (!model) return;
-    const { test } = await working(`Trying ${model}…`, this.daemon.request('agent/models', { provider: provider.name, test: model }));
+    const { test } = await working(
+      `Trying ${model}…`,
+      this.daemon.request('agent/models', { provider: provider.name, test: model }),
+    );
     if (test?.ok) {
       await this.use(model);
-      return void vscode.window.showInformationMessage(`${model} answered after ${((test.latencyMs ?? 0) / 1000).toFixed(1)} s. It is now your model.`);
+      const seconds = ((test.latencyMs ?? 0) / 1000).toFixed(1);
+      return void vscode.window.showInformationMessage(
+        `${model} answered after ${seconds} s. It is now your model.`,
+      );
     }
     const ways = [...(provider.choice.key === 'none' ? [] : [retype]), otherModel, useAnyway];
-    const way = await vscode.window.showErrorMessage(`${model} did not answer: ${errorParts(test?.error ?? 'no reason was given').what}`, ...ways);
+    const way = await vscode.window.showErrorMessage(
+      `${model} did not answer: ${errorParts(test?.error ?? 'no reason was given').what}`,
+      ...ways,
+    );
     if (way === useAnyway) await this.use(model);
     if (way === otherModel) await this.askModel(provider);
     if (way === retype && (await this.askKey(provider))) await this.tryModel(provider, model);
@@ -176,9 +272,16 @@ export class Setup {
 function settings(): Config {
   const configuration = vscode.workspace.getConfiguration('agentLsp');
   const own = <T>(key: string) => configuration.inspect<T | null>(key)?.globalValue ?? undefined;
-  return { model: own<string>('model'), provider: own<NonNullable<Config['provider']>>('provider'), providers: own<NonNullable<Config['providers']>>('providers') };
+  return {
+    model: own<string>('model'),
+    provider: own<NonNullable<Config['provider']>>('provider'),
+    providers: own<NonNullable<Config['providers']>>('providers'),
+  };
 }
 
 function working<T>(title: string, work: Promise<T>): Thenable<T> {
-  return vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, () => work);
+  return vscode.window.withProgress(
+    { location: vscode.ProgressLocation.Notification, title },
+    () => work,
+  );
 }

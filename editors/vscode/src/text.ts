@@ -12,7 +12,10 @@ export const policyWords: Record<string, string> = {
 
 /** What commands may do, by the value of the setting. */
 export const profileWords: Record<string, string> = {
-  readOnly: 'read-only', ask: 'ask', workspace: 'in the sandbox', trust: 'all allowed',
+  readOnly: 'read-only',
+  ask: 'ask',
+  workspace: 'in the sandbox',
+  trust: 'all allowed',
 };
 
 /** Facts about a model in a list: its context window, its price, and whether it reads images. */
@@ -55,6 +58,7 @@ export function firstLine(text: string, most = 80): string {
 
 /** What went wrong, and what helps: an error of the model ends with that in brackets. */
 export function errorParts(message: string): { what: string; help: string } {
-  const [, what = message, help = ''] = /^(.*\S) \(([^()]+(?:\([^()]*\)[^()]*)*)\)$/s.exec(message) ?? [];
+  const [, what = message, help = ''] =
+    /^(.*\S) \(([^()]+(?:\([^()]*\)[^()]*)*)\)$/s.exec(message) ?? [];
   return { what: sentenceOf(what), help: help && sentenceOf(help) };
 }

@@ -17,7 +17,13 @@ export interface ComposerState {
 }
 
 /** What a key press means. Pure, so that it can be tested. */
-export function keyAction(key: { key: string; shiftKey: boolean; altKey: boolean; ctrlKey: boolean; isComposing: boolean }): Delivery | 'escape' | undefined {
+export function keyAction(key: {
+  key: string;
+  shiftKey: boolean;
+  altKey: boolean;
+  ctrlKey: boolean;
+  isComposing: boolean;
+}): Delivery | 'escape' | undefined {
   if (key.isComposing) return undefined;
   if (key.key === 'Escape') return 'escape';
   if (key.key !== 'Enter' || key.shiftKey || key.ctrlKey) return undefined;
@@ -46,13 +52,31 @@ export interface Gate {
 
 export class Composer {
   readonly element: HTMLElement;
-  private readonly input = h('textarea', { rows: '2', placeholder: whileIdle, 'aria-label': 'Message to the agent', 'aria-autocomplete': 'list', 'aria-controls': 'completions' });
-  private readonly menu = h('div', { class: 'menu', id: 'completions', role: 'listbox', 'aria-label': 'Suggestions', tabindex: '0', hidden: true });
+  private readonly input = h('textarea', {
+    rows: '2',
+    placeholder: whileIdle,
+    'aria-label': 'Message to the agent',
+    'aria-autocomplete': 'list',
+    'aria-controls': 'completions',
+  });
+  private readonly menu = h('div', {
+    class: 'menu',
+    id: 'completions',
+    role: 'listbox',
+    'aria-label': 'Suggestions',
+    tabindex: '0',
+    hidden: true,
+  });
   private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
   /** What is shown next to the buttons. */
   readonly tools = h('div', { class: 'tools' });
-  private readonly sendButton = button('Send', () => this.submit('send'), { class: 'primary send' });
-  private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), { class: 'stop', title: 'Stop the turn' });
+  private readonly sendButton = button('Send', () => this.submit('send'), {
+    class: 'primary send',
+  });
+  private readonly stopButton = button('Stop', () => this.send({ type: 'abort' }), {
+    class: 'stop',
+    title: 'Stop the turn',
+  });
   private blocks: { label: string; block: ContentBlock }[] = [];
   /** For the next prompt alone. */
   private options: PromptOptions = {};
@@ -63,9 +87,21 @@ export class Composer {
   /** What the agent waited for when the first character of the text was typed. */
   private askedAtFirst = '';
 
-  constructor(private readonly send: (message: FromPanel) => void, private readonly saved: ComposerState, private readonly save: () => void, private readonly gate: Gate) {
+  constructor(
+    private readonly send: (message: FromPanel) => void,
+    private readonly saved: ComposerState,
+    private readonly save: () => void,
+    private readonly gate: Gate,
+  ) {
     this.input.value = saved.draft;
-    this.element = h('div', { class: 'composer' }, this.menu, this.chips, this.input, h('div', { class: 'row' }, this.tools, this.stopButton, this.sendButton));
+    this.element = h(
+      'div',
+      { class: 'composer' },
+      this.menu,
+      this.chips,
+      this.input,
+      h('div', { class: 'row' }, this.tools, this.stopButton, this.sendButton),
+    );
     this.input.addEventListener('keydown', (event) => this.key(event));
     this.input.addEventListener('beforeinput', () => {
       if (this.input.value === '') this.askedAtFirst = this.gate.subject();
@@ -133,7 +169,10 @@ export class Composer {
     if (action) {
       event.preventDefault();
       this.submit(action);
-    } else if ((event.key === 'ArrowUp' || event.key === 'ArrowDown') && this.recall(event.key === 'ArrowUp' ? 1 : -1)) {
+    } else if (
+      (event.key === 'ArrowUp' || event.key === 'ArrowDown') &&
+      this.recall(event.key === 'ArrowUp' ? 1 : -1)
+    ) {
       event.preventDefault();
     }
   }
@@ -146,7 +185,8 @@ export class Composer {
     if (event.key === 'Escape') this.close();
     else if (event.key === 'ArrowDown') this.step(1);
     else if (event.key === 'ArrowUp') this.step(-1);
-    else if ((event.key === 'Enter' || event.key === 'Tab') && !event.altKey) this.take(this.chosen);
+    else if ((event.key === 'Enter' || event.key === 'Tab') && !event.altKey)
+      this.take(this.chosen);
     else return false;
     return true;
   }
@@ -175,12 +215,23 @@ export class Composer {
     this.menu.hidden = this.items.length === 0;
     this.menu.replaceChildren(
       ...this.items.map((item, index) => {
-        const option = h('div', { class: 'option', role: 'option', id: `option-${index}`, 'aria-selected': String(index === this.chosen) }, h('span', {}, item.label), h('span', { class: 'detail' }, item.detail ?? ''));
+        const option = h(
+          'div',
+          {
+            class: 'option',
+            role: 'option',
+            id: `option-${index}`,
+            'aria-selected': String(index === this.chosen),
+          },
+          h('span', {}, item.label),
+          h('span', { class: 'detail' }, item.detail ?? ''),
+        );
         option.addEventListener('mousedown', () => this.take(index));
         return option;
       }),
     );
-    if (!this.menu.hidden) this.input.setAttribute('aria-activedescendant', `option-${this.chosen}`);
+    if (!this.menu.hidden)
+      this.input.setAttribute('aria-activedescendant', `option-${this.chosen}`);
     this.menu.children[this.chosen]?.scrollIntoView({ block: 'nearest' });
   }
 
@@ -201,15 +252,36 @@ export class Composer {
   private submit(delivery: Delivery): void {
     const text = this.input.value.trim();
     if (!text && this.blocks.length === 0) return;
-    if (delivery === 'send' && this.gate.holds(text, this.askedAtFirst, () => this.clear(), (as) => this.deliver(text, as))) return;
+    if (
+      delivery === 'send' &&
+      this.gate.holds(
+        text,
+        this.askedAtFirst,
+        () => this.clear(),
+        (as) => this.deliver(text, as),
+      )
+    )
+      return;
     this.deliver(text, delivery);
   }
 
   private deliver(text: string, delivery: Delivery): void {
-    this.saved.history = [text, ...this.saved.history.filter((old) => old !== text)].slice(0, historySize);
+    this.saved.history = [text, ...this.saved.history.filter((old) => old !== text)].slice(
+      0,
+      historySize,
+    );
     const isSteer = this.busy && delivery === 'send'; // it joins the running turn: what was chosen waits for the next prompt
-    const chosen = !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options') ? this.options : undefined;
-    this.send({ type: 'prompt', text, blocks: this.blocks.map(({ block }) => block), delivery, options: chosen });
+    const chosen =
+      !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options')
+        ? this.options
+        : undefined;
+    this.send({
+      type: 'prompt',
+      text,
+      blocks: this.blocks.map(({ block }) => block),
+      delivery,
+      options: chosen,
+    });
     if (chosen) this.options = {};
     this.clear();
   }
@@ -227,11 +299,19 @@ export class Composer {
   }
 
   private drawChips(): void {
-    const blocks = this.blocks.map((entry) => this.chip(entry.label, () => (this.blocks = this.blocks.filter((b) => b !== entry))));
+    const blocks = this.blocks.map((entry) =>
+      this.chip(entry.label, () => (this.blocks = this.blocks.filter((b) => b !== entry))),
+    );
     const { model, thinking } = this.options;
     const options = [
-      model !== undefined && this.chip(`Model: ${model}`, () => delete this.options.model, 'For this prompt only'),
-      thinking !== undefined && this.chip(`Thinking: ${thinking}`, () => delete this.options.thinking, 'For this prompt only'),
+      model !== undefined &&
+        this.chip(`Model: ${model}`, () => delete this.options.model, 'For this prompt only'),
+      thinking !== undefined &&
+        this.chip(
+          `Thinking: ${thinking}`,
+          () => delete this.options.thinking,
+          'For this prompt only',
+        ),
     ];
     this.chips.replaceChildren(...blocks, ...options.filter((chip) => chip !== false));
   }
@@ -242,11 +322,18 @@ export class Composer {
       this.drawChips();
       this.focus();
     };
-    return h('span', { class: 'chip', title }, label, button('×', remove, { 'aria-label': `Remove ${label}` }));
+    return h(
+      'span',
+      { class: 'chip', title },
+      label,
+      button('×', remove, { 'aria-label': `Remove ${label}` }),
+    );
   }
 
   private files(event: Event, data: DataTransfer | null): void {
-    const images = [...(data?.files ?? [])].filter((file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type) && file.size <= maxImage);
+    const images = [...(data?.files ?? [])].filter(
+      (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type) && file.size <= maxImage,
+    );
     if (images.length === 0) return;
     event.preventDefault();
     for (const file of images) void this.image(file);
@@ -258,7 +345,10 @@ export class Composer {
       reader.onload = () => resolve(String(reader.result));
       reader.readAsDataURL(file);
     });
-    this.attach({ type: 'image', mimeType: file.type, data: url.slice(url.indexOf(',') + 1) }, file.name || 'image');
+    this.attach(
+      { type: 'image', mimeType: file.type, data: url.slice(url.indexOf(',') + 1) },
+      file.name || 'image',
+    );
   }
 }
 

@@ -22,10 +22,12 @@ export interface Context {
 const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
 
 export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {
-  into.className = `entry ${entry.kind} ${entry.item?.type ?? ''} ${entry.item?.source ?? ''}`.trim();
+  into.className =
+    `entry ${entry.kind} ${entry.item?.type ?? ''} ${entry.item?.source ?? ''}`.trim();
   if (entry.kind === 'turn') return drawTurn(entry, into, context);
   if (entry.kind === 'retry') return drawRetry(entry, into);
-  if (entry.kind === 'compaction') return into.replaceChildren(h('div', { class: 'note' }, entry.note ?? ''));
+  if (entry.kind === 'compaction')
+    return into.replaceChildren(h('div', { class: 'note' }, entry.note ?? ''));
   if (entry.kind === 'restore') return drawRestore(entry, into, context);
   const item = entry.item;
   if (!item) return;
@@ -74,7 +76,8 @@ function drawStream(entry: Entry, into: HTMLElement): void {
 /** A long open end is plain text until it is complete: adding to it costs only what is added. */
 export function growText(tail: HTMLElement, text: string): void {
   const node = tail.firstChild;
-  if (tail.childNodes.length === 1 && node instanceof Text && text.length >= node.length) node.appendData(text.slice(node.length));
+  if (tail.childNodes.length === 1 && node instanceof Text && text.length >= node.length)
+    node.appendData(text.slice(node.length));
   else tail.replaceChildren(document.createTextNode(text));
 }
 
@@ -82,26 +85,74 @@ function drawUser(entry: Entry, item: Item, into: HTMLElement, context: Context)
   if (into.querySelector('textarea.edit')) return; // the user is at it
   const checkpoint = context.checkpointOf(entry);
   const images = (item.content ?? []).filter((block) => block.type === 'image' && block.data);
-  const source = item.source === 'steer' ? 'steered' : item.source === 'followUp' ? 'queued' : item.source === 'job' ? 'background job' : '';
+  const source =
+    item.source === 'steer'
+      ? 'steered'
+      : item.source === 'followUp'
+        ? 'queued'
+        : item.source === 'job'
+          ? 'background job'
+          : '';
   const who = entry.parent ? 'Task' : source ? `You (${source})` : 'You';
-  drawWhenChanged(into, [entry.text, images.length, source, checkpoint, entry.done, item.pinned], () => [
-    h('div', { class: 'who' }, item.pinned ? `${who} · pinned` : who),
-    h('div', { class: 'user-text' }, entry.text),
-    ...images.map((block) => h('img', { class: 'attached', alt: 'attached image', src: `data:${safeImage(block.mimeType)};base64,${block.data ?? ''}` })),
-    !entry.parent && userActions(entry, into, context, checkpoint),
-  ]);
+  drawWhenChanged(
+    into,
+    [entry.text, images.length, source, checkpoint, entry.done, item.pinned],
+    () => [
+      h('div', { class: 'who' }, item.pinned ? `${who} · pinned` : who),
+      h('div', { class: 'user-text' }, entry.text),
+      ...images.map((block) =>
+        h('img', {
+          class: 'attached',
+          alt: 'attached image',
+          src: `data:${safeImage(block.mimeType)};base64,${block.data ?? ''}`,
+        }),
+      ),
+      !entry.parent && userActions(entry, into, context, checkpoint),
+    ],
+  );
 }
 
-function userActions(entry: Entry, into: HTMLElement, context: Context, checkpoint: string | undefined): HTMLElement {
-  const command = (name: string, ...args: unknown[]) => () => context.send({ type: 'command', command: name, args });
+function userActions(
+  entry: Entry,
+  into: HTMLElement,
+  context: Context,
+  checkpoint: string | undefined,
+): HTMLElement {
+  const command =
+    (name: string, ...args: unknown[]) =>
+    () =>
+      context.send({ type: 'command', command: name, args });
   return h(
     'div',
     { class: 'actions' },
-    checkpoint !== undefined && button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), { class: 'small', title: 'Put the files back as they were before this prompt' }),
-    checkpoint !== undefined && button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
-    entry.done && button('Resend', () => editMessage(entry, into, context), { class: 'small', 'aria-label': 'Edit and resend', title: 'Change the message and send it again, in a fork' }),
-    entry.done && button(entry.item?.pinned ? 'Unpin' : 'Pin', () => context.send({ type: 'pin', itemId: entry.id, on: !entry.item?.pinned }), { class: 'small', title: 'A pinned message stays in the context unchanged, however long the conversation gets' }),
-    entry.done && button('Fork', () => context.send({ type: 'fork', itemId: entry.id }), { class: 'small', title: 'Continue from here in a new session' }),
+    checkpoint !== undefined &&
+      button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), {
+        class: 'small',
+        title: 'Put the files back as they were before this prompt',
+      }),
+    checkpoint !== undefined &&
+      button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
+    entry.done &&
+      button('Resend', () => editMessage(entry, into, context), {
+        class: 'small',
+        'aria-label': 'Edit and resend',
+        title: 'Change the message and send it again, in a fork',
+      }),
+    entry.done &&
+      button(
+        entry.item?.pinned ? 'Unpin' : 'Pin',
+        () => context.send({ type: 'pin', itemId: entry.id, on: !entry.item?.pinned }),
+        {
+          class: 'small',
+          title:
+            'A pinned message stays in the context unchanged, however long the conversation gets',
+        },
+      ),
+    entry.done &&
+      button('Fork', () => context.send({ type: 'fork', itemId: entry.id }), {
+        class: 'small',
+        title: 'Continue from here in a new session',
+      }),
   );
 }
 
@@ -126,7 +177,15 @@ function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
     context.send({ type: 'resend', itemId: entry.id, text: area.value });
     redraw();
   };
-  into.replaceChildren(area, h('div', { class: 'row' }, button('Send from here', send, { class: 'primary' }), button('Cancel', redraw)));
+  into.replaceChildren(
+    area,
+    h(
+      'div',
+      { class: 'row' },
+      button('Send from here', send, { class: 'primary' }),
+      button('Cancel', redraw),
+    ),
+  );
   area.focus();
 }
 
@@ -134,14 +193,23 @@ function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
 function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void {
   const title = entry.done ? 'Thought' : 'Thinking…';
   const known = into.firstElementChild;
-  if (!(known instanceof HTMLDetailsElement)) return into.replaceChildren(fold(entry.id, title, false, context, () => h('div', { class: 'thought' }, entry.text)));
+  if (!(known instanceof HTMLDetailsElement))
+    return into.replaceChildren(
+      fold(entry.id, title, false, context, () => h('div', { class: 'thought' }, entry.text)),
+    );
   const [summary, body] = known.children;
   if (summary && summary.textContent !== title) summary.textContent = title;
   if (body) growText(body as HTMLElement, entry.text);
 }
 
 /** A fold whose body is built when it is opened. */
-export function fold(id: string, title: string | Node, openAtFirst: boolean, context: Context, body: () => Node): HTMLDetailsElement {
+export function fold(
+  id: string,
+  title: string | Node,
+  openAtFirst: boolean,
+  context: Context,
+  body: () => Node,
+): HTMLDetailsElement {
   const details = h('details', {}, h('summary', {}, title));
   const fill = () => {
     if (details.open && details.childElementCount === 1) details.append(body());
@@ -158,13 +226,27 @@ const planSigns: Record<string, string> = { pending: '○', inProgress: '◐', c
 function planList(entries: PlanEntry[]): HTMLElement {
   const list = h('ul', { class: 'plan-list', 'aria-label': 'Plan' });
   for (const { content, status } of entries) {
-    list.append(h('li', { class: status }, h('span', { class: 'sign', 'aria-hidden': 'true' }, planSigns[status] ?? '○'), h('span', { class: 'label' }, content), h('span', { class: 'sr' }, ` (${status})`)));
+    list.append(
+      h(
+        'li',
+        { class: status },
+        h('span', { class: 'sign', 'aria-hidden': 'true' }, planSigns[status] ?? '○'),
+        h('span', { class: 'label' }, content),
+        h('span', { class: 'sr' }, ` (${status})`),
+      ),
+    );
   }
   return list;
 }
 
 function drawNotice(item: Item, into: HTMLElement): void {
-  into.replaceChildren(h('div', { class: `note ${item.level ?? 'info'}`, role: item.level === 'error' ? 'alert' : 'note' }, item.text ?? ''));
+  into.replaceChildren(
+    h(
+      'div',
+      { class: `note ${item.level ?? 'info'}`, role: item.level === 'error' ? 'alert' : 'note' },
+      item.text ?? '',
+    ),
+  );
 }
 
 /** Files were put back. Each restore has its own undo, also after others. */
@@ -179,24 +261,53 @@ function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
 function drawRetry({ retry }: Entry, into: HTMLElement): void {
   if (!retry) return;
   const { attempt, maxRetries, delayMs, error } = retry;
-  into.replaceChildren(h('div', { class: 'note warning', role: 'status' }, `${errorParts(error.message).what} Trying again in ${Math.ceil(delayMs / 1000)} s (${attempt} of ${maxRetries}).`));
+  into.replaceChildren(
+    h(
+      'div',
+      { class: 'note warning', role: 'status' },
+      `${errorParts(error.message).what} Trying again in ${Math.ceil(delayMs / 1000)} s (${attempt} of ${maxRetries}).`,
+    ),
+  );
 }
 
 const endWords: Record<string, string> = {
-  max_model_calls: 'Stopped at the limit of model calls.', budget: 'Stopped at the budget.', length: 'The reply was cut at the length limit.',
-  content_filter: 'The provider withheld the reply.', aborted: 'Stopped.',
+  max_model_calls: 'Stopped at the limit of model calls.',
+  budget: 'Stopped at the budget.',
+  length: 'The reply was cut at the length limit.',
+  content_filter: 'The provider withheld the reply.',
+  aborted: 'Stopped.',
 };
 
 /** What the user can do about a kind of error: in words, and by a button. */
 type Way = [label: string, command: string, ...args: string[]];
 
 const ways: Record<string, { text?: string; buttons?: Way[] }> = {
-  auth: { text: 'Enter the key again, or choose another provider.', buttons: [['Set API Key', 'agentLsp.setApiKey'], ['Choose Provider', 'agentLsp.chooseProvider']] },
-  quota: { text: 'The account has no quota left; choose another model or provider.', buttons: [['Choose Model', 'agentLsp.selectModel']] },
+  auth: {
+    text: 'Enter the key again, or choose another provider.',
+    buttons: [
+      ['Set API Key', 'agentLsp.setApiKey'],
+      ['Choose Provider', 'agentLsp.chooseProvider'],
+    ],
+  },
+  quota: {
+    text: 'The account has no quota left; choose another model or provider.',
+    buttons: [['Choose Model', 'agentLsp.selectModel']],
+  },
   rate_limit: { text: 'Wait a little, then continue.' },
-  overloaded: { text: 'The provider is overloaded; continue in a while or choose another model.', buttons: [['Choose Model', 'agentLsp.selectModel']] },
-  context_overflow: { text: 'Compact the session, then continue.', buttons: [['Compact', 'agentLsp.compact']] },
-  client: { buttons: [['Choose Model', 'agentLsp.selectModel'], ['Settings', 'agentLsp.openSettings', 'model', 'provider', 'providers']] },
+  overloaded: {
+    text: 'The provider is overloaded; continue in a while or choose another model.',
+    buttons: [['Choose Model', 'agentLsp.selectModel']],
+  },
+  context_overflow: {
+    text: 'Compact the session, then continue.',
+    buttons: [['Compact', 'agentLsp.compact']],
+  },
+  client: {
+    buttons: [
+      ['Choose Model', 'agentLsp.selectModel'],
+      ['Settings', 'agentLsp.openSettings', 'model', 'provider', 'providers'],
+    ],
+  },
   transient: { buttons: [['Settings', 'agentLsp.openSettings', 'provider', 'providers']] },
 };
 
@@ -205,13 +316,30 @@ function drawTurn({ turn }: Entry, into: HTMLElement, context: Context): void {
   const { status, endReason, error } = turn;
   if (status === 'completed' && (endReason ?? 'stop') === 'stop') return into.replaceChildren();
   drawWhenChanged(into, [status, endReason, error], () => {
-    const press = (label: string, command: string, ...args: string[]) => button(label, () => context.send({ type: 'command', command, args }), { class: 'small' });
+    const press = (label: string, command: string, ...args: string[]) =>
+      button(label, () => context.send({ type: 'command', command, args }), { class: 'small' });
     const again = press('Continue', 'agentLsp.continue');
-    if (!error) return [h('div', { class: 'note' }, `${endWords[endReason ?? ''] ?? `Turn ${status}.`} `, again)];
+    if (!error)
+      return [
+        h('div', { class: 'note' }, `${endWords[endReason ?? ''] ?? `Turn ${status}.`} `, again),
+      ];
     const way = ways[error.kind];
     const { what, help } = errorParts(error.message);
     const helps = way?.text ?? help;
-    const row = h('div', { class: 'row' }, ...(way?.buttons ?? []).map((entry) => press(...entry)), again);
-    return [h('div', { class: 'note error', role: 'alert' }, h('div', { class: 'what' }, what), helps !== '' && h('div', {}, helps), row)];
+    const row = h(
+      'div',
+      { class: 'row' },
+      ...(way?.buttons ?? []).map((entry) => press(...entry)),
+      again,
+    );
+    return [
+      h(
+        'div',
+        { class: 'note error', role: 'alert' },
+        h('div', { class: 'what' }, what),
+        helps !== '' && h('div', {}, helps),
+        row,
+      ),
+    ];
   });
 }

@@ -16,7 +16,11 @@ import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
 
-declare function acquireVsCodeApi(): { postMessage(message: FromPanel): void; getState(): ComposerState | undefined; setState(state: ComposerState): void };
+declare function acquireVsCodeApi(): {
+  postMessage(message: FromPanel): void;
+  getState(): ComposerState | undefined;
+  setState(state: ComposerState): void;
+};
 
 const api = acquireVsCodeApi();
 const send = (message: FromPanel) => api.postMessage(message);
@@ -24,7 +28,9 @@ const saved: ComposerState = { draft: '', history: [], ...api.getState() };
 const conversation = new Conversation();
 const checkpoints = new Map<string, string>();
 /** The checkpoint before a prompt: known by the prompt's id, or by the turn that it began. */
-const checkpointOf = (entry: Entry) => checkpoints.get(entry.id) ?? (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
+const checkpointOf = (entry: Entry) =>
+  checkpoints.get(entry.id) ??
+  (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
 const askedFor = new Set<string>();
 const proposalOf = ({ proposalId }: Item) => {
   if (proposalId === undefined) return undefined;
@@ -40,7 +46,17 @@ let waitingNow: Waiting[] = [];
 let discards = 0;
 const confirm: Confirm = new Confirm(() => composer.focus());
 const stopQuestion = new StopQuestion(confirm, send);
-const composer: Composer = new Composer(send, saved, () => api.setState(saved), enterGate(confirm, send, () => ({ waiting: waitingNow[0], menuOpen: asks.querySelector<HTMLDetailsElement>('.ask:first-child details.more')?.open ?? false, discards: composer.isBusy ? discards : 0 })));
+const composer: Composer = new Composer(
+  send,
+  saved,
+  () => api.setState(saved),
+  enterGate(confirm, send, () => ({
+    waiting: waitingNow[0],
+    menuOpen:
+      asks.querySelector<HTMLDetailsElement>('.ask:first-child details.more')?.open ?? false,
+    discards: composer.isBusy ? discards : 0,
+  })),
+);
 
 const head = h('header');
 const problem = h('div', { class: 'problem', role: 'alert', hidden: true });
@@ -65,8 +81,21 @@ const welcome = h('div', { class: 'welcome' });
 drawWhenChanged(welcome, [undefined], () => drawWelcome(undefined, send));
 
 const parts = [
-  head, transcript.element, welcome, jobs, problem, asks, queue, confirm.element, demo, offer,
-  changes, composer.element, foot, announcer.polite, announcer.assertive,
+  head,
+  transcript.element,
+  welcome,
+  jobs,
+  problem,
+  asks,
+  queue,
+  confirm.element,
+  demo,
+  offer,
+  changes,
+  composer.element,
+  foot,
+  announcer.polite,
+  announcer.assertive,
 ];
 document.getElementById('app')?.append(...parts);
 keepFocus(() => composer.focus());
@@ -75,15 +104,21 @@ function drawState(state: PanelState): void {
   Object.assign(document.body.dataset, { session: state.sessionId ?? '', daemon: state.daemon });
   drawWhenChanged(head, [state.title, state.status, state.daemon], () => drawHead(state, send));
   const { model, mode, policy, profile, contextTokens, contextWindow, usage } = state;
-  drawWhenChanged(pickers, [state.sessionId === undefined, model, policy, profile], () => drawPickers(state, send));
+  drawWhenChanged(pickers, [state.sessionId === undefined, model, policy, profile], () =>
+    drawPickers(state, send),
+  );
   drawWhenChanged(modePicker, [mode], () => drawMode(state, send));
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));
   problem.hidden = !state.problem;
-  drawWhenChanged(problem, [state.problem], () => (state.problem ? drawProblem(state.problem, send) : []));
+  drawWhenChanged(problem, [state.problem], () =>
+    state.problem ? drawProblem(state.problem, send) : [],
+  );
   drawWhenChanged(welcome, [state.setup], () => drawWelcome(state.setup, send));
   changes.hidden = !state.changes;
-  drawWhenChanged(changes, [state.sessionId, state.changes], () => (state.changes ? drawChanges(state.changes, state.sessionId ?? '', send) : []));
+  drawWhenChanged(changes, [state.sessionId, state.changes], () =>
+    state.changes ? drawChanges(state.changes, state.sessionId ?? '', send) : [],
+  );
   demo.hidden = !state.isDemo;
   offer.hidden = !state.offersReview;
   drawWhenChanged(offer, [state.offersReview], () => (state.offersReview ? drawOffer(send) : []));
@@ -94,7 +129,11 @@ function drawState(state: PanelState): void {
 
 /** A question about what the agent waits for goes with it. */
 function dropOldConfirm(): void {
-  const gone = confirm.about === 'stop' ? !composer.isBusy || discards === 0 : confirm.about !== undefined && confirm.about !== (waitingNow[0]?.params.requestId ?? (discards > 0 ? 'changes' : ''));
+  const gone =
+    confirm.about === 'stop'
+      ? !composer.isBusy || discards === 0
+      : confirm.about !== undefined &&
+        confirm.about !== (waitingNow[0]?.params.requestId ?? (discards > 0 ? 'changes' : ''));
   if (gone) confirm.close();
 }
 
@@ -147,7 +186,8 @@ function receive(message: ToPanel): void {
     case 'waiting':
       return drawAsks(message.waiting);
     case 'checkpoints':
-      for (const { messageId, turnId, checkpointId } of message.checkpoints) checkpoints.set(messageId || turnId, checkpointId);
+      for (const { messageId, turnId, checkpointId } of message.checkpoints)
+        checkpoints.set(messageId || turnId, checkpointId);
       return transcript.redraw();
     case 'jobs':
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
@@ -191,7 +231,8 @@ addEventListener(
 // Escape leaves a text field. Elsewhere in the panel it asks for a stop. What has a use for the key itself takes it first.
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
-  if ((event.target as Element).matches('textarea, input[type="text"]')) return (transcript.element.hidden ? head.querySelector('button') : transcript.element)?.focus();
+  if ((event.target as Element).matches('textarea, input[type="text"]'))
+    return (transcript.element.hidden ? head.querySelector('button') : transcript.element)?.focus();
   if (composer.isBusy) send({ type: 'abort' });
 });
 

@@ -1,12 +1,24 @@
 // What the extension and the panel say to each other. Structured clones both ways.
-import type { AskParams, Checkpoint, ContentBlock, Job, Notifications, Proposal, QueueEntry, RequestPermissionParams, TurnOptions, Usage } from '../protocol';
+import type {
+  AskParams,
+  Checkpoint,
+  ContentBlock,
+  Job,
+  Notifications,
+  Proposal,
+  QueueEntry,
+  RequestPermissionParams,
+  TurnOptions,
+  Usage,
+} from '../protocol';
 
-export type AgentEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
+export type AgentEvent = {
+  [M in keyof Notifications]: { method: M; params: Notifications[M] };
+}[keyof Notifications];
 
 /** A question that waits for the user. */
 export type Waiting =
-  | { kind: 'permission'; params: RequestPermissionParams }
-  | { kind: 'ask'; params: AskParams };
+  { kind: 'permission'; params: RequestPermissionParams } | { kind: 'ask'; params: AskParams };
 
 /** What went wrong. Its kind says what helps: no provider is set up, the program was not found, or neither. */
 export interface Problem {
@@ -96,7 +108,13 @@ export type Delivery = 'send' | 'queue';
 
 export type FromPanel =
   | { type: 'ready'; firstPaintMs: number }
-  | { type: 'prompt'; text: string; blocks: ContentBlock[]; delivery: Delivery; options?: PromptOptions }
+  | {
+      type: 'prompt';
+      text: string;
+      blocks: ContentBlock[];
+      delivery: Delivery;
+      options?: PromptOptions;
+    }
   /** `discard` is the number of changes that the user agreed to lose. */
   | { type: 'abort'; itemId?: string; discard?: number }
   | { type: 'permission'; requestId: string; optionId: string; feedback?: string }

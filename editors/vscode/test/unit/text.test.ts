@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { counted, errorParts, firstLine, modelFacts, shortCount, withoutIcons } from '../../src/text';
+import {
+  counted,
+  errorParts,
+  firstLine,
+  modelFacts,
+  shortCount,
+  withoutIcons,
+} from '../../src/text';
 import { argumentsText, sentence } from '../../src/webview/model';
 
 test('one thing, and several', () => {
-  assert.deepEqual([0, 1, 2].map((n) => counted(n, 'file')), ['0 files', '1 file', '2 files']);
+  assert.deepEqual(
+    [0, 1, 2].map((n) => counted(n, 'file')),
+    ['0 files', '1 file', '2 files'],
+  );
 });
 
 test('a row of a list has one line of a text', () => {
@@ -13,18 +23,39 @@ test('a row of a list has one line of a text', () => {
 });
 
 test('somebody else’s message ends as a sentence', () => {
-  assert.deepEqual(['too busy', 'Wait!', 'What?', 'done.', 'on and on…'].map(sentence), ['too busy.', 'Wait!', 'What?', 'done.', 'on and on…']);
+  assert.deepEqual(['too busy', 'Wait!', 'What?', 'done.', 'on and on…'].map(sentence), [
+    'too busy.',
+    'Wait!',
+    'What?',
+    'done.',
+    'on and on…',
+  ]);
 });
 
 test('an error of the model is told apart from what helps', () => {
-  assert.deepEqual(errorParts('HTTP 500 from example.org (try again; if it stays, check the network)'), { what: 'HTTP 500 from example.org.', help: 'Try again; if it stays, check the network.' });
-  assert.deepEqual(errorParts('the API key of openai is invalid: no'), { what: 'The API key of openai is invalid: no.', help: '' });
+  assert.deepEqual(
+    errorParts('HTTP 500 from example.org (try again; if it stays, check the network)'),
+    { what: 'HTTP 500 from example.org.', help: 'Try again; if it stays, check the network.' },
+  );
+  assert.deepEqual(errorParts('the API key of openai is invalid: no'), {
+    what: 'The API key of openai is invalid: no.',
+    help: '',
+  });
 });
 
 test('arguments are read as they are, one a line', () => {
-  assert.equal(argumentsText({ path: 'a.js', limit: 20, all: true }), 'path: a.js\nlimit: 20\nall: true');
-  assert.equal(argumentsText({ command: 'one\ntwo', timeout: 5 }), 'command:\n  one\n  two\ntimeout: 5');
-  assert.equal(argumentsText({ edits: [{ old: 'a' }] }), 'edits:\n  [\n    {\n      "old": "a"\n    }\n  ]');
+  assert.equal(
+    argumentsText({ path: 'a.js', limit: 20, all: true }),
+    'path: a.js\nlimit: 20\nall: true',
+  );
+  assert.equal(
+    argumentsText({ command: 'one\ntwo', timeout: 5 }),
+    'command:\n  one\n  two\ntimeout: 5',
+  );
+  assert.equal(
+    argumentsText({ edits: [{ old: 'a' }] }),
+    'edits:\n  [\n    {\n      "old": "a"\n    }\n  ]',
+  );
   assert.equal(argumentsText('{"half":'), '{"half":');
   assert.equal(argumentsText({ command: 'one\ntwo' }), 'one\ntwo');
   assert.equal(argumentsText({}), '');
@@ -32,9 +63,18 @@ test('arguments are read as they are, one a line', () => {
 });
 
 test('a model is listed with its window and its price', () => {
-  assert.equal(modelFacts({ contextWindow: 200_000, cost: { input: 3, output: 15 }, vision: true }), '200K context · $3 in, $15 out per million tokens · images');
+  assert.equal(
+    modelFacts({ contextWindow: 200_000, cost: { input: 3, output: 15 }, vision: true }),
+    '200K context · $3 in, $15 out per million tokens · images',
+  );
   assert.equal(modelFacts({}), '');
-  assert.deepEqual([512, 8192, 1_000_000, 1_048_576, 1_500_000].map(shortCount), ['512', '8K', '1M', '1M', '1.5M']);
+  assert.deepEqual([512, 8192, 1_000_000, 1_048_576, 1_500_000].map(shortCount), [
+    '512',
+    '8K',
+    '1M',
+    '1M',
+    '1.5M',
+  ]);
 });
 
 test('text of a program is no icon, and gets no backslash where the editor would see none', () => {
