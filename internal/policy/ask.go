@@ -185,7 +185,7 @@ func ruleTool(req *tool.ApprovalRequest) string {
 func patternsFor(req *tool.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
 	case tool.SubjectCommand:
-		if v.class != nil && (v.place == Inside || bounded(*v.class)) {
+		if v.class != nil && (v.enforced || bounded(*v.class)) {
 			return Propose(req.Subject.Command, *v.class)
 		}
 		return []string{"=" + req.Subject.Command}, true

@@ -50,7 +50,11 @@ func always(r Reply) func(context.Context, []Question) []Reply {
 	}
 }
 
-var boxed = sandbox.Support{Kind: sandbox.Namespace, ABI: 7}
+// boxed is a machine with our own sandbox, weak one with a sandbox that does not hide files.
+var (
+	boxed = sandbox.Support{Kind: sandbox.Own}
+	weak  = sandbox.Support{Kind: sandbox.Namespace, ABI: 7}
+)
 
 func newEngine(t *testing.T, p *person, box sandbox.Support, store Store) *Engine {
 	t.Helper()
@@ -86,7 +90,6 @@ func mustRules(t *testing.T, list ...string) []Rule {
 
 func TestProfiles(t *testing.T) {
 	none := sandbox.Support{Kind: sandbox.None, Why: "a test"}
-	own := sandbox.Support{Kind: sandbox.Own}
 	here := t.TempDir()
 	hereCommand := command("s", "ls -la | head -3")
 	hereCommand.Subject.Cwd = here
@@ -120,32 +123,61 @@ func TestProfiles(t *testing.T) {
 		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, ""},
 		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")}, boxed, command("s", "make"), Ask, ""},
 		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed, command("s", "make"), Allow, ""},
-		{"workspace asks outside it", Settings{Profile: ProfileWorkspace}, boxed, unbox, Ask, "outside the sandbox (namespace)"},
+		{"workspace asks outside it", Settings{Profile: ProfileWorkspace}, boxed, unbox, Ask, "outside the sandbox (agent-lsp)"},
 		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none, command("s", "make"), Ask, "no sandbox to run it in: a test"},
 		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off}, boxed, command("s", "make"), Ask, "switched off"},
 		{"require refuses without a sandbox", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"), Deny, "this machine has none"},
 		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, boxed, unbox, Deny, "sandbox: require"},
 		{
 			"trust asks outside it", Settings{Profile: ProfileTrust},
-			boxed, unbox, Ask, "outside the sandbox (namespace)",
+			boxed, unbox, Ask, "outside the sandbox (agent-lsp)",
 		},
 		{
 			"a rule does not lead outside", Settings{Rules: mustRules(t, "allow bash(make)")},
-			boxed, unbox, Ask, "outside the sandbox (namespace)",
+			boxed, unbox, Ask, "outside the sandbox (agent-lsp)",
 		},
 		{"readOnly refuses to leave it", Settings{Profile: ProfileReadOnly}, boxed, unbox, Deny, "readOnly allows only reading"},
 		{
 			"what writes to .git asks to leave ours", Settings{Profile: ProfileTrust},
-			own, command("s", "go test ./... && git commit -m x"), Ask, "git commit writes to .git",
+			boxed, command("s", "go test ./... && git commit -m x"), Ask, "git commit writes to .git",
 		},
 		{
 			"it stays inside where .git is writable", Settings{Profile: ProfileTrust},
-			boxed, command("s", "git commit -m x"), Allow, "",
+			weak, command("s", "git commit -m x"), Allow, "",
+		},
+		{
+			"ask asks about a reader in a weak one", Settings{},
+			weak, command("s", "git status"), Ask, "does not hide secret files",
+		},
+		{
+			"ask runs the short list in a weak one", Settings{Roots: []string{here}},
+			weak, hereCommand, Allow, "",
+		},
+		{
+			"readOnly refuses other readers in a weak one", Settings{Profile: ProfileReadOnly},
+			weak, command("s", "git status"), Deny, "does not hide secret files",
+		},
+		{
+			"workspace asks in a weak one", Settings{Profile: ProfileWorkspace},
+			weak, command("s", "make"), Ask, "does not hide secret files",
+		},
+		{
+			"a secret file in a revision asks", Settings{Profile: ProfileWorkspace},
+			boxed, command("s", "git show HEAD:.env"), Ask, ".env",
+		},
+		{
+			"trust runs in a weak one", Settings{Profile: ProfileTrust},
+			weak, command("s", "make"), Allow, "",
+		},
+		{
+			"a rule names what it allows in a weak one",
+			Settings{Roots: []string{here}, Rules: mustRules(t, "allow bash(touch *)")},
+			weak, command("s", "touch "+here+"/.envrc"), Ask, "",
 		},
 		{
 			"it stays inside where the sandbox is required",
 			Settings{Profile: ProfileTrust, Sandbox: sandbox.Require},
-			own, command("s", "git commit -m x"), Allow, "",
+			boxed, command("s", "git commit -m x"), Allow, "",
 		},
 		{"trust runs anything", Settings{Profile: ProfileTrust}, boxed, command("s", "rm -rf $x"), Allow, ""},
 		{"trust obeys deny rules", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny, "deny bash(rm *)"},

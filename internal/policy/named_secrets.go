@@ -61,10 +61,13 @@ func (n *naming) words(p Part) {
 	}
 }
 
-// word looks at a word as a path, as the value of an option and as curl's @file.
+// word looks at a word as a path, as the value of an option, as curl's @file and as a file in a
+// revision of git.
 func (n *naming) word(word string, glob bool) {
 	value := word[strings.IndexByte(word, '=')+1:]
-	for _, path := range slices.Compact([]string{word, value, strings.TrimPrefix(word, "@")}) {
+	stored := word[strings.LastIndexByte(word, ':')+1:]
+	names := []string{word, value, strings.TrimPrefix(word, "@"), stored}
+	for _, path := range slices.Compact(names) {
 		exists := false
 		for _, dir := range n.folders {
 			f, ok := secretAt(dir, path)

@@ -103,10 +103,13 @@ type verdict struct {
 	grants []string
 	class  *Classification
 	place  Place // of a command
+	// enforced: the command runs in a sandbox that enforces what the policy says.
+	enforced bool
 	// secrets are the secret files that a command names, links resolved: it may read them if it is
 	// allowed.
 	secrets []string
-	files   map[string]string // files of the roots that the command runs by their path, with their hashes
+	// files are those of the roots that the command runs by their path, with their hashes.
+	files map[string]string
 }
 
 // Situation of a decision that does not belong to the session.
@@ -158,7 +161,8 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict
 	rules, index := about(all, tool.SubjectCommand, "bash")
 	by := judgeCommand(rules, sub.Command, c)
 	place, why := s.place(m, sub, c)
-	if place == NoSandbox && by.decided && by.action == Allow && !s.named(rules, sub, c) {
+	if place != Outside && !s.enforced(m) && by.decided && by.action == Allow &&
+		!s.named(rules, sub, c) {
 		by = commandVerdict{action: Ask}
 	}
 	secrets := secretsNamed(sub, c)
@@ -167,6 +171,7 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict
 		v = s.withSecrets(v, secrets)
 	}
 	v.class, v.place, v.secrets = &c, place, pathsOf(secrets)
+	v.enforced = place == Inside && s.enforced(m)
 	if v.action == Allow && by.decided {
 		for _, i := range by.used {
 			v.grants = append(v.grants, all[index[i]].grant())
@@ -201,7 +206,7 @@ func (s Settings) commandByProfile(
 	by commandVerdict,
 	leaving string,
 ) verdict {
-	boxed := m.box.Available() && s.Sandbox != sandbox.Off
+	boxed := s.enforced(m)
 	unasked := boxed || m.readable && shortListed(sub.Command, sub.Cwd, s.Roots)
 	switch p := s.profile(); {
 	case by.action == Deny:
@@ -221,7 +226,7 @@ func (s Settings) commandByProfile(
 	case p == ProfileTrust, by.decided, c.Class == ReadOnly && unasked, p == ProfileWorkspace && boxed:
 		return verdict{action: Allow}
 	case p == ProfileWorkspace:
-		return verdict{action: Ask, reason: "there is no sandbox to run it in: " + boxWhy(s, m)}
+		return verdict{action: Ask, reason: noBox(s, m, "there is no sandbox to run it in")}
 	}
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
@@ -231,7 +236,21 @@ func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
 		return strings.Join(c.Reasons, "; ")
 	}
-	return "there is no sandbox that keeps it to reading: " + boxWhy(s, m)
+	return noBox(s, m, "there is no sandbox that keeps it to reading")
+}
+
+// enforced reports whether a sandbox keeps commands from everything that needs a question.
+func (s Settings) enforced(m machine) bool {
+	return m.box.Enforces() && s.Sandbox != sandbox.Off
+}
+
+// noBox says that no sandbox enforces anything, or what the one of this machine does not enforce.
+func noBox(s Settings, m machine, none string) string {
+	if s.Sandbox != sandbox.Off && m.box.Available() {
+		return "the sandbox of this machine (" + string(m.box.Kind) + ") does not hide secret files" +
+			" or protect files that start programs"
+	}
+	return none + ": " + boxWhy(s, m)
 }
 
 func boxWhy(s Settings, m machine) string {

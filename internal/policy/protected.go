@@ -67,10 +67,11 @@ var processFiles = setOf("environ mem maps smaps fd fdinfo map_files cwd root au
 func ofProcess(name string) bool { return processFiles[name] }
 
 // namesSecretFile returns a file that usually holds secrets and that an argument names: as it is,
-// or as the value of an option or of dd.
+// as the value of an option or of dd, or in a revision of git (HEAD:.env).
 func namesSecretFile(text string) string {
 	value := text[strings.IndexByte(text, '=')+1:]
-	for _, path := range []string{text, value, strings.TrimPrefix(text, "@")} {
+	stored := text[strings.LastIndexByte(text, ':')+1:]
+	for _, path := range []string{text, value, strings.TrimPrefix(text, "@"), stored} {
 		if Secret(path) {
 			return path
 		}

@@ -82,6 +82,12 @@ const abiNet = 4
 // Available reports whether there is a wall at all.
 func (s Support) Available() bool { return s.Kind != None && s.Kind != "" }
 
+// Enforces reports whether the sandbox keeps a command from everything that the user has not allowed:
+// also from reading secret files and the home, from Unix sockets, and from creating files that start
+// programs. Only our own sandbox does. In another one a command needs the same question as without a
+// sandbox.
+func (s Support) Enforces() bool { return s.Kind == Own }
+
 // Plan makes the plan for a command. It fails if the machine has no sandbox.
 func (s Support) Plan(spec Spec) (*Plan, error) {
 	if !s.Available() {
@@ -185,6 +191,14 @@ func (p *Plan) Wrap(argv []string) []string {
 // Describe is the line of `agent-lsp doctor` and agent/status: what the sandbox covers and what it
 // does not.
 func (s Support) Describe() string {
+	text := s.covers()
+	if s.Available() && !s.Enforces() {
+		text += "; commands need the same questions as without a sandbox"
+	}
+	return text
+}
+
+func (s Support) covers() string {
 	const write = "writes only in the workspace, its temporary folder and named caches"
 	switch s.Kind {
 	case Own:

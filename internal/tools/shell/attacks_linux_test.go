@@ -336,7 +336,8 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 }
 
 // gaps are the effects that a sandbox does not prevent, with the profile where that is so ("":
-// both). Our own sandbox does not have a gap.
+// both). Our own sandbox does not have a gap. In one with gaps a command needs the same question as
+// without a sandbox.
 var gaps = map[sandbox.Kind]map[string]string{
 	sandbox.Bubblewrap: {"protected": "workspace", "secret": "", "socket": ""},
 	sandbox.Namespace:  {"protected": "workspace", "secret": "", "socket": ""},
