@@ -105,14 +105,26 @@ func TestProfiles(t *testing.T) {
 		reason string
 	}{
 		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow, ""},
-		{"readOnly refuses", Settings{Profile: ProfileReadOnly}, boxed, command("s", "make"), Deny, "readOnly allows only reading"},
-		{"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Deny, ""},
-		{"readOnly refuses edits", Settings{Profile: ProfileReadOnly}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a"), Deny, ""},
+		{
+			"readOnly refuses", Settings{Profile: ProfileReadOnly},
+			boxed, command("s", "make"), Deny, "readOnly allows only reading",
+		},
+		{
+			"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")},
+			boxed, command("s", "make"), Deny, "",
+		},
+		{
+			"readOnly refuses edits", Settings{Profile: ProfileReadOnly},
+			boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a"), Deny, "",
+		},
 		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, ""},
 		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, ""},
 		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask, "no sandbox that keeps it to reading: a test"},
 		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand, Allow, ""},
-		{"ask runs the short list with the sandbox off", Settings{Roots: []string{here}, Sandbox: sandbox.Off}, boxed, hereCommand, Allow, ""},
+		{
+			"ask runs the short list with the sandbox off",
+			Settings{Roots: []string{here}, Sandbox: sandbox.Off}, boxed, hereCommand, Allow, "",
+		},
 		{"readOnly runs the short list without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, hereCommand, Allow, ""},
 		{"readOnly refuses other readers without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, command("s", "git status"), Deny, "no sandbox that keeps it to reading"},
 		{"workspace runs the short list without one", Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow, ""},
@@ -123,7 +135,10 @@ func TestProfiles(t *testing.T) {
 		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, ""},
 		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")}, boxed, command("s", "make"), Ask, ""},
 		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed, command("s", "make"), Allow, ""},
-		{"workspace asks outside it", Settings{Profile: ProfileWorkspace}, boxed, unbox, Ask, "outside the sandbox (agent-lsp)"},
+		{
+			"workspace asks outside it", Settings{Profile: ProfileWorkspace},
+			boxed, unbox, Ask, "outside the sandbox (agent-lsp)",
+		},
 		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none, command("s", "make"), Ask, "no sandbox to run it in: a test"},
 		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off}, boxed, command("s", "make"), Ask, "switched off"},
 		{"require refuses without a sandbox", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"), Deny, "this machine has none"},
@@ -139,7 +154,8 @@ func TestProfiles(t *testing.T) {
 		{"readOnly refuses to leave it", Settings{Profile: ProfileReadOnly}, boxed, unbox, Deny, "readOnly allows only reading"},
 		{
 			"what writes to .git asks to leave ours", Settings{Profile: ProfileTrust},
-			boxed, command("s", "go test ./... && git commit -m x"), Ask, "git commit writes to .git",
+			boxed, command("s", "go test ./... && git commit -m x"),
+			Ask, "git commit writes to .git",
 		},
 		{
 			"it stays inside where .git is writable", Settings{Profile: ProfileTrust},

@@ -82,10 +82,10 @@ const abiNet = 4
 // Available reports whether there is a wall at all.
 func (s Support) Available() bool { return s.Kind != None && s.Kind != "" }
 
-// Enforces reports whether the sandbox keeps a command from everything that the user has not allowed:
-// also from reading secret files and the home, from Unix sockets, and from creating files that start
-// programs. Only our own sandbox does. In another one a command needs the same question as without a
-// sandbox.
+// Enforces reports whether the sandbox keeps a command from everything that the user has not
+// allowed, also from reading secret files and the home, from Unix sockets, and from creating files
+// that start programs. Only our own sandbox does. In another one a command needs the same question
+// as without a sandbox.
 func (s Support) Enforces() bool { return s.Kind == Own }
 
 // Plan makes the plan for a command. It fails if the machine has no sandbox.
