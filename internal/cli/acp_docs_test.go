@@ -12,7 +12,7 @@ import (
 
 // The JSON that the documentation tells users to paste is JSON, and starts what exists.
 func TestEditorsDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../docs/use/editors.md")
+	text, err := os.ReadFile("../../docs/use/acp.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,9 +72,9 @@ func (l editorList) plainTable() string {
 	for _, p := range l.Plain {
 		real := "no"
 		if r, ok := l.Real[p.Profile]; ok {
-			real = fmt.Sprintf("[%s](../%s): %s", r.Editor, r.By, strings.Join(r.Did, ", "))
+			real = fmt.Sprintf("[%s](../../%s): %s", r.Editor, r.By, strings.Join(r.Did, ", "))
 		}
-		fmt.Fprintf(&b, "| %s | %s | [%s](../%s) | %s | %s | %s |\n", p.Editor, real, p.Version, p.script(), p.Prompt, p.Review, p.Permissions)
+		fmt.Fprintf(&b, "| %s | %s | [%s](../../%s) | %s | %s | %s |\n", p.Editor, real, p.Version, p.script(), p.Prompt, p.Review, p.Permissions)
 	}
 	return b.String()
 }

@@ -21,7 +21,7 @@ func TestDocs(t *testing.T) {
 		"bash":        {fmt.Sprintf("%.0f s, at most %.0f s", bashTimeout.Seconds(), bashMaxTimeout.Seconds()), fmt.Sprintf("%d KB head, %d KB tail; %d MB", bashHead>>10, bashTail>>10, bashLive>>20)},
 		"grep":        {fmt.Sprintf("%d matches", grepDefault), fmt.Sprintf("%d KB", grepBytes>>10), fmt.Sprintf("%d bytes", grepLine)},
 		"glob":        {fmt.Sprintf("%d paths", globDefault)},
-		"tool_search": {fmt.Sprintf("%d at once", maxToolHits)},
+		"tool_search": {fmt.Sprintf("%d per call", maxToolHits)},
 		"apply_patch": {fmt.Sprintf("%d files", maxPatchFiles)},
 		"ls":          {fmt.Sprintf("%d entries, %d levels", lsEntries, lsDepth)},
 		"plan":        {fmt.Sprintf("%d entries", maxPlanEntries)},

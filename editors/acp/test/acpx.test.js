@@ -11,7 +11,7 @@ import { validator } from "./schema.js";
 
 const here = (p) => fileURLToPath(new URL(p, import.meta.url));
 
-const documented = JSON.parse(/^\{ "agents".*$/m.exec(fs.readFileSync(here("../../../docs/use/editors.md"), "utf8"))[0]);
+const documented = JSON.parse(/^\{ "agents".*$/m.exec(fs.readFileSync(here("../../../docs/use/acp.md"), "utf8"))[0]);
 
 // acpx sets a folder up for it and returns what runs it.
 function acpx(t, { config = {}, ...options }) {

@@ -34,7 +34,7 @@ H.case('CodeCompanion is told to start what speaks its protocol', function()
       extended = with
     end,
   }
-  snippet(repo .. '/docs/use/editors.md', 'Neovim with CodeCompanion')()
+  snippet(repo .. '/docs/use/acp.md', 'Neovim with CodeCompanion')()
   H.equal(told.interactions.chat.adapter, 'agent_lsp')
   told.adapters.acp[told.interactions.chat.adapter]()
   H.equal(extended.name, 'agent_lsp')
