@@ -27,6 +27,8 @@ type client struct {
 
 	mu   sync.Mutex
 	docs map[string]*document
+
+	origin string // of the sessions that it makes
 }
 
 // document is one open document, as an editor holds it.
@@ -106,7 +108,8 @@ func (c *client) prompt(ctx context.Context, session, text string) (string, erro
 	id := session
 	if id == "" {
 		var made wire.SessionNewResult
-		if err := c.call(ctx, wire.MethodSessionNew, wire.SessionNewParams{}, &made); err != nil {
+		params := wire.SessionNewParams{Origin: c.origin}
+		if err := c.call(ctx, wire.MethodSessionNew, params, &made); err != nil {
 			return "", err
 		}
 		id = made.SessionID

@@ -139,7 +139,7 @@ func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]an
 		outW.Close()
 		served <- err
 	}()
-	h.client = connect(life, outR, inW, &client{version: h.p.version, notify: h.enqueue, request: h.shown.answer})
+	h.client = connect(life, outR, inW, &client{version: h.p.version, notify: h.enqueue, request: h.shown.answer, origin: "run"})
 	code, err := h.turn(ctx, life, settings, prompt, session)
 	bound, stop := context.WithTimeout(life, shutdownTime)
 	defer stop()

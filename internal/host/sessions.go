@@ -154,13 +154,14 @@ func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
 type NewSession struct {
 	Cwd      string // absolute
 	Title    string
+	Origin   string
 	Config   json.RawMessage    // the session's own; nil: none
 	Messages []*message.Message // the history that it begins with
 }
 
 // Create makes a session and loads it.
 func (h *Host) Create(ctx context.Context, n NewSession) (*Session, error) {
-	store, err := h.opts.Library.Create(session.Meta{Cwd: n.Cwd, Title: n.Title})
+	store, err := h.opts.Library.Create(session.Meta{Cwd: n.Cwd, Title: n.Title, Origin: n.Origin})
 	if err != nil {
 		return nil, err
 	}

@@ -1133,6 +1133,8 @@ export interface Session {
   queue: Array<QueueEntry>;
   config: unknown;
   archived?: boolean;
+  /** "run": made by agent-lsp run */
+  origin?: string;
   /** itemIds; told of a session that is loaded */
   pinned?: Array<string>;
 }
@@ -1201,6 +1203,7 @@ export interface SessionLoadResult {
 export interface SessionNewParams {
   cwd?: string;
   title?: string;
+  origin?: "run";
   config?: unknown;
   messages?: Array<SeedMessage>;
 }

@@ -32,6 +32,7 @@ type Meta struct {
 	CreatedAt time.Time `json:"createdAt"`
 	ForkOf    string    `json:"forkOf,omitempty"` // the session that it was forked from
 	Title     string    `json:"title,omitempty"`
+	Origin    string    `json:"origin,omitempty"` // what made it, "" for a user in an editor
 }
 
 // Item is a completed item with its place in the session's stream of notifications.

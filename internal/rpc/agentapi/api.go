@@ -93,7 +93,7 @@ func (a *API) create(ctx context.Context, p *wire.SessionNewParams) (*host.Sessi
 		return nil, err
 	}
 	l, err := a.Host().Create(ctx, host.NewSession{
-		Cwd: cwd, Title: p.Title, Config: p.Config, Messages: seeds,
+		Cwd: cwd, Title: p.Title, Origin: p.Origin, Config: p.Config, Messages: seeds,
 	})
 	if err != nil {
 		return nil, err

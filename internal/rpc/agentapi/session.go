@@ -110,7 +110,7 @@ func (a *API) describe(e session.Entry) wire.Session {
 		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Status: string(
 			agent.SessionIdle,
-		), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived,
+		), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived, Origin: e.Origin,
 		Queue: []wire.QueueEntry{},
 	}
 	l := a.Loaded(e.ID)

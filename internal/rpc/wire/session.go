@@ -10,6 +10,7 @@ import (
 type SessionNewParams struct {
 	Cwd      string          `json:"cwd,omitzero"`
 	Title    string          `json:"title,omitzero"`
+	Origin   string          `json:"origin,omitzero" enum:"run"`
 	Config   json.RawMessage `json:"config,omitzero"`
 	Messages []SeedMessage   `json:"messages,omitzero"`
 }
@@ -56,6 +57,7 @@ type Session struct {
 	Queue         []QueueEntry    `json:"queue"`
 	Config        json.RawMessage `json:"config"`
 	Archived      bool            `json:"archived,omitzero"`
+	Origin        string          `json:"origin,omitzero"` // "run": made by agent-lsp run
 	Pinned        []string        `json:"pinned,omitzero"` // itemIds; told of a session that is loaded
 }
 

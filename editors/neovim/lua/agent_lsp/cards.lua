@@ -19,6 +19,69 @@ for _, name in ipairs({ 'proposal/created', 'proposal/updated', 'proposal/closed
   end)
 end
 
+--- Whether an edit's diff is known.
+---@param id string of the proposal
+function M.knows(id)
+  return edits[id] ~= nil
+end
+
+--- Takes a proposal with its diff.
+---@param res agent_lsp.Edit
+function M.learn(res)
+  edits[res.proposal.proposalId] = res
+end
+
+--- The lines of a text, without the empty one behind a last line break.
+local function lines_of(text)
+  local lines = require('agent_lsp.render').lines(type(text) == 'string' and text or '')
+  if lines[#lines] == '' then
+    table.remove(lines)
+  end
+  return lines
+end
+
+--- Adds what one replacement changed, from the first line that differs to the last.
+---@param at integer line of the file where the texts begin
+local function add_change(out, old, new, at)
+  local same, rest = 0, 0
+  while same < math.min(#old, #new) and old[same + 1] == new[same + 1] do
+    same = same + 1
+  end
+  while rest < math.min(#old, #new) - same and old[#old - rest] == new[#new - rest] do
+    rest = rest + 1
+  end
+  local gone = vim.list_slice(old, same + 1, #old - rest)
+  local come = vim.list_slice(new, same + 1, #new - rest)
+  local head = ('@@ -%d,%d +%d,%d @@'):format(at + same, #gone, at + same, #come)
+  table.insert(out.lines, (head:gsub(',1 ', ' ')))
+  for sign, list in pairs({ ['-'] = gone, ['+'] = come }) do
+    for i, line in ipairs(list) do
+      list[i] = sign .. line
+    end
+  end
+  vim.list_extend(vim.list_extend(out.lines, gone), come)
+  out.added, out.removed = out.added + #come, out.removed + #gone
+end
+
+--- Takes the diff of an edit from the arguments of its call, which the session keeps.
+---@param d agent_lsp.Item
+function M.learn_from_call(d)
+  local args = type(d.args) == 'table' and d.args or {}
+  local out = { lines = {}, added = 0, removed = 0 }
+  if d.name == 'write' then
+    add_change(out, {}, lines_of(args.content), 1)
+  end
+  for i, e in ipairs(d.name == 'edit' and (args.edits or { args }) or {}) do
+    local at = (d.result or ''):match(('\nedit %d: lines (%%d+)'):format(i))
+    add_change(out, lines_of(e.old_string), lines_of(e.new_string), tonumber(at) or 1)
+  end
+  if #out.lines > 0 then
+    local stat = { files = 1, added = out.added, removed = out.removed }
+    local proposal = { proposalId = d.proposalId, stat = stat }
+    M.learn({ diff = table.concat(out.lines, '\n'), proposal = proposal })
+  end
+end
+
 --- The user's first comment. The result quotes it for the model.
 local function comment_in(result)
   local quoted = (result or ''):match('rejected: (%b"")')

@@ -76,8 +76,11 @@ function M.keys(s)
   return { { 'A', 'keep all' }, { 'U', 'undo all' }, { 'R', 'review' } }
 end
 
+local kept = {} ---@type table<string, boolean> checkpoints whose summary the user has closed
+
 local function forget()
   if last then
+    kept[last.checkpoint.checkpointId] = true
     last = nil
     transcript.touch_footer()
   end
@@ -146,9 +149,19 @@ end)
 
 events.on('session', function(p)
   if p.sessionId ~= transcript.session then
-    forget()
+    last = nil
+    transcript.touch_footer()
   end
 end)
+
+--- Sums up the last turn of a session that was loaded, unless the user has closed its summary.
+---@param c agent_lsp.Checkpoint? the newest
+---@param ws agent_lsp.Workspace
+function M.recall(c, ws)
+  if c and c.messageId ~= '' and c.stat.files > 0 and not kept[c.checkpointId] then
+    last = { checkpoint = c, workspace = ws }
+  end
+end
 
 --- With hunks still pending after a turn the user decides them one by one, and the totals of the
 --- turn no longer apply.

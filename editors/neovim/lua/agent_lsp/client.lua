@@ -7,6 +7,7 @@ local lsp = require('agent_lsp.lsp')
 local peek = require('agent_lsp.peek')
 local process = require('agent_lsp.process')
 local rename = require('agent_lsp.rename')
+local wide = require('agent_lsp.wide')
 
 local M = {}
 
@@ -25,6 +26,7 @@ local max_crashes = 3
 ---@field starting boolean
 ---@field stopped boolean whether the daemon's end is wanted
 ---@field crashes integer
+---@field scope? 'open'|'all' what the user allowed of a very wide root
 ---@field demo? table<string, string> environment of the demo's daemon, which gets no settings
 local workspaces = {} ---@type table<string, agent_lsp.Workspace>
 local current ---@type agent_lsp.Workspace? the one whose session is shown: the panel belongs to it
@@ -260,13 +262,15 @@ local function on_exit(ws, id, ended)
 end
 
 local function spec(ws, cmd)
-  local start, ended = process.command(cmd, ws.demo)
+  local start, ended = process.command(cmd, ws.demo, ws.root)
+  local only_open = ws.scope == 'open' -- a server without a folder has the open documents only
+  local folder = { uri = vim.uri_from_fname(ws.root), name = vim.fs.basename(ws.root) }
   local settings = not ws.demo and config.options.settings or {}
   return {
     name = 'agent_lsp',
     cmd = start,
-    root_dir = ws.root,
-    workspace_folders = { { uri = vim.uri_from_fname(ws.root), name = vim.fs.basename(ws.root) } },
+    root_dir = not only_open and ws.root or nil,
+    workspace_folders = not only_open and { folder } or nil,
     capabilities = capabilities(),
     init_options = next(settings) and settings or vim.empty_dict(),
     handlers = handlers(),
@@ -311,6 +315,12 @@ local function start(ws)
   end
 end
 
+--- Whether the user is asked before the daemon of a workspace starts.
+---@param ws agent_lsp.Workspace
+function M.asks(ws)
+  return not (ws.scope or ws.demo) and wide.is(ws.root)
+end
+
 --- Calls fn with the client of the workspace, started if need be, or with nil and the problem.
 ---@param fn fun(client: vim.lsp.Client?, err?: string)
 ---@param opts? { workspace?: agent_lsp.Workspace, buf?: integer }
@@ -321,9 +331,19 @@ function M.with(fn, opts)
     return fn(client)
   end
   table.insert(ws.waiting, fn)
-  if not ws.starting then
-    start(ws)
+  if ws.starting then
+    return
+  elseif not M.asks(ws) then
+    return start(ws)
   end
+  ws.starting = true
+  wide.ask(ws.root, function(scope)
+    if not scope then
+      return finish(ws, nil, 'no workspace was chosen; open a file of a project, or use :cd')
+    end
+    ws.scope = scope
+    start(ws)
+  end)
 end
 
 --- The running client of the workspace that is shown, nil if none runs.
@@ -374,7 +394,7 @@ local function make_session(ws, title)
     if err then
       log.tell(err, vim.log.levels.ERROR)
     else
-      M.use(res.sessionId, ws, title)
+      M.use(res.sessionId, ws, title, res.config)
     end
     for _, want in ipairs(wanting) do
       if not err then
@@ -398,6 +418,7 @@ function M.load(session, ws)
       return log.tell(err, vim.log.levels.WARN)
     end
     events.emit('session/updated', vim.tbl_extend('force', { client_id = ws.id }, res.session))
+    require('agent_lsp.recall').run(session, ws)
   end, { workspace = ws })
 end
 
@@ -442,10 +463,11 @@ end
 ---@param session string?
 ---@param ws? agent_lsp.Workspace
 ---@param title? string
-function M.use(session, ws, title)
+---@param own? agent_lsp.Config its settings, of a new session
+function M.use(session, ws, title, own)
   ws = ws or M.workspace()
   ws.session, current, shown = session, ws, session
-  events.emit('session', { sessionId = session, title = title })
+  events.emit('session', { sessionId = session, title = title, config = own })
 end
 
 --- Ends all daemons.

@@ -93,7 +93,9 @@ function M.look(state)
     end
     local is_question = entry.kind == 'question'
     add(is_question and ' a  answer in words' or ' f  reject and give a reason', 'Normal', 2)
-    add('    use these keys in this window', 'AgentLspMeta')
+    for _, line in ipairs(permission.where(entry)) do
+      add('    ' .. line, 'AgentLspMeta')
+    end
     local more = #permission.list() - 1
     if more > 0 then
       add(('   %d more after this'):format(more), 'AgentLspMeta')

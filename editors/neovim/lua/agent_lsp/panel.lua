@@ -6,6 +6,7 @@ local events = require('agent_lsp.events')
 local failure = require('agent_lsp.failure')
 local footer = require('agent_lsp.footer')
 local input = require('agent_lsp.input')
+local labels = require('agent_lsp.labels')
 local layout = require('agent_lsp.layout')
 local log = require('agent_lsp.log')
 local permission = require('agent_lsp.permission')
@@ -33,7 +34,7 @@ end
 function M.statusline()
   local parts = {}
   if state.status ~= 'idle' then
-    table.insert(parts, state.status)
+    table.insert(parts, labels.status[state.status])
   end
   local questions = #permission.list()
   if questions > 0 then
@@ -48,6 +49,12 @@ function M.statusline()
     table.insert(parts, ('%d%%%%'):format(used))
   end
   return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
+end
+
+--- The session's settings in words, for the status line of the input.
+function M.settings()
+  local config_now = state.config or require('agent_lsp.config').session_config()
+  return labels.settings(config_now, vim.api.nvim_win_get_width(0) - 2)
 end
 
 --- A title in so many columns at most, for a window bar.
@@ -78,7 +85,7 @@ local function cost()
   if not usage or not usage.cost or usage.cost == 0 then
     return ''
   end
-  return ('%%#AgentLspMeta#%s%.4f '):format(usage.costEstimated and '~$' or '$', usage.cost)
+  return ('%%#AgentLspMeta#$%.4f '):format(usage.cost)
 end
 
 local status_groups = { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
@@ -87,7 +94,7 @@ local status_groups = { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting
 function M.winbar()
   local bar = (' %%#%s#%s%%* '):format(
     status_groups[state.status] or 'AgentLspMeta',
-    state.status == 'idle' and '○ idle' or '● ' .. state.status
+    (state.status == 'idle' and '○ ' or '● ') .. labels.status[state.status]
   )
   bar = (state.title or '') ~= '' and bar .. '· ' or bar
   local rest = cost() .. gauge()
@@ -273,10 +280,12 @@ local function open_input(win)
   local input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = height, win = win })
   layout.note(input_win, height)
   set_options(input_win, plain)
-  set_options(
-    input_win,
-    { winfixheight = true, fillchars = 'eob: ', statusline = ' prompt', winbar = "%{%v:lua.require'agent_lsp.input'.hint()%}" }
-  )
+  set_options(input_win, {
+    winfixheight = true,
+    fillchars = 'eob: ',
+    statusline = " %{v:lua.require'agent_lsp.panel'.settings()}",
+    winbar = "%{%v:lua.require'agent_lsp.input'.hint()%}",
+  })
   return input_win
 end
 
@@ -381,11 +390,13 @@ events.on('turn/completed', function(p)
   end
 end)
 
+local told = { 'status', 'queue', 'usage', 'contextTokens', 'contextWindow', 'title', 'config' }
+
 events.on('session/updated', function(p)
   if not transcript.ours(p) then
     return
   end
-  for _, key in ipairs({ 'status', 'queue', 'usage', 'contextTokens', 'contextWindow', 'title' }) do
+  for _, key in ipairs(told) do
     if p[key] ~= nil and p[key] ~= vim.NIL then
       state[key] = p[key]
     end
@@ -405,6 +416,7 @@ events.on('session', function(p)
     state[key] = nil
   end
   state.status, state.queue, state.title = 'idle', {}, p.title or ''
+  state.config = p.config
   M.winbar()
 end)
 

@@ -166,9 +166,11 @@ end
 local function aside(kind, o)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then
-      return '  (exactly this command)' -- it stands above, in full
+      return '  (exactly this command)' -- the question shows it in full
+    elseif o.pattern and not o.name:find(o.pattern, 1, true) then
+      return ('  (rule: %s)'):format((o.pattern:gsub('%s*\n%s*', ' ↵ ')))
     end
-    return o.pattern and not o.name:find(o.pattern, 1, true) and ('  (%s)'):format(o.pattern) or ''
+    return ''
   end
   return o.description and '  ' .. o.description or ''
 end
@@ -272,6 +274,24 @@ function M.in_words(entry, text)
     end
   end
   return { cancelled = true }
+end
+
+--- Which keys answer a request in which window.
+---@param entry agent_lsp.Pending
+---@return string[]
+function M.where(entry)
+  local n = #(entry.params.options or {})
+  local digits = n > 1 and ('1 to %d'):format(n) or n == 1 and '1' or nil
+  local words = entry.kind == 'permission' and { 'y', 'n' } or {}
+  if not digits or M.is_multi(entry) then
+    return { 'The keys work in this window.', 'In any window: :AgentAnswer' }
+  end
+  local typed = table.concat(vim.list_extend({ digits }, words), ', ')
+  return {
+    'The keys work in this window.',
+    ('In the input: %s, then Enter.'):format(typed),
+    'In any window: :AgentAnswer',
+  }
 end
 
 local function ask_for_words(entry, prompt, reply)

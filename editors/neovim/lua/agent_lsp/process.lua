@@ -32,9 +32,10 @@ end
 --- The function that vim.lsp.start takes in the place of a command, and what will be known of the process.
 ---@param cmd string[]
 ---@param env? table<string, string> added to Neovim's own environment
+---@param cwd string its working directory
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
 ---@return agent_lsp.Process
-function M.command(cmd, env)
+function M.command(cmd, env, cwd)
   local process = {}
   return function(dispatchers)
     local on_exit = dispatchers.on_exit
@@ -42,7 +43,7 @@ function M.command(cmd, env)
       process.code, process.signal = code, signal
       return on_exit(0, 0)
     end
-    local rpc = vim.lsp.rpc.start(cmd, dispatchers, { env = env })
+    local rpc = vim.lsp.rpc.start(cmd, dispatchers, { env = env, cwd = cwd })
     rpc.request = guarded(rpc, process)
     return rpc
   end,

@@ -835,6 +835,7 @@
 ---@field queue agent_lsp.QueueEntry[]
 ---@field config any
 ---@field archived? boolean
+---@field origin? string "run": made by agent-lsp run
 ---@field pinned? string[] itemIds; told of a session that is loaded
 
 --- SessionConfigureParams merges Config over the session's own.
@@ -891,6 +892,7 @@
 ---@class agent_lsp.SessionNewParams
 ---@field cwd? string
 ---@field title? string
+---@field origin? "run"
 ---@field config? any
 ---@field messages? agent_lsp.SeedMessage[]
 

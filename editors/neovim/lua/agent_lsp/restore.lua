@@ -47,6 +47,37 @@ local function report(res, kind, at)
   end
 end
 
+--- The kind of each restore among the checkpoints, the newest first. The kind of one of an earlier
+--- Neovim is not stored: a restore directly after another one brings back what that one undid.
+local function kinds_of(list)
+  local out, before = {}, nil
+  for i = #list, 1, -1 do
+    if list[i].messageId == '' then
+      before = before == 'undo' and 'back' or 'undo'
+      out[i] = before
+    else
+      before = nil
+    end
+  end
+  return out
+end
+
+--- Adds the entries of the restores of a session that was loaded.
+---@param list agent_lsp.Checkpoint[] newest first
+---@param ws agent_lsp.Workspace
+function M.recall(list, ws)
+  local found = kinds_of(list)
+  for i = #list, 1, -1 do
+    local c = list[i]
+    if found[i] then
+      local what = found[i] == 'back' and ' brought back: ' or ' restored: '
+      kinds[c.checkpointId] = found[i] == 'undo' and 'back' or 'undo'
+      local undo = { checkpoint = c.checkpointId, workspace = ws }
+      transcript.note(files(#c.files) .. what .. names(c.files), 'restore', undo, c.createdAt)
+    end
+  end
+end
+
 --- Restores the files of a checkpoint.
 ---@param id string
 ---@param at { workspace: agent_lsp.Workspace }

@@ -1,5 +1,6 @@
 --- Stored sessions: resume, fork, rename, archive, export, delete.
 local client = require('agent_lsp.client')
+local labels = require('agent_lsp.labels')
 local log = require('agent_lsp.log')
 local panel = require('agent_lsp.panel')
 local render = require('agent_lsp.render')
@@ -71,14 +72,18 @@ end
 function M.entry(s, current)
   local title = s.title ~= '' and s.title or '(no title)'
   local size = ('%d %s'):format(s.messages, s.messages == 1 and 'message' or 'messages')
-  local note = s.status ~= 'idle' and ('  [%s]'):format(s.status) or ''
+  local note = s.status ~= 'idle' and ('  [%s]'):format(labels.status[s.status]) or ''
   note = note .. (s.sessionId == current and '  (this one)' or '')
   return ('%s  %s  (%s)%s'):format(render.time(s.updatedAt), title, size, note)
 end
 
---- Whether a session is of use: a prompt that failed has no answer.
-local function has_answer(s, current)
-  return s.messages > 1 or s.status ~= 'idle' or s.sessionId == current
+--- Whether a session is listed by default: one of `agent-lsp run`, or without an answer because its
+--- prompt failed, is not.
+local function is_listed(s, current)
+  if s.status ~= 'idle' or s.sessionId == current then
+    return true
+  end
+  return s.messages > 1 and s.origin ~= 'run'
 end
 
 --- Splits what follows the command: an action, and words to search for.
@@ -92,7 +97,7 @@ end
 
 --- Lists the sessions and does an action with the chosen one.
 ---@param args string an action (resume, if none is named), then words that the sessions contain
----@param all? boolean sessions without an answer too
+---@param all? boolean also those of `agent-lsp run` and without an answer
 function M.pick(args, all)
   local action, query = split(args)
   local at = { workspace = client.workspace() } -- whatever window the choice is made in
@@ -103,10 +108,10 @@ function M.pick(args, all)
     end
     local current = at.workspace.session
     local list = vim.tbl_filter(function(s)
-      return all or has_answer(s, current)
+      return all or is_listed(s, current)
     end, res.sessions)
     local hidden = #res.sessions - #list
-    local more = hidden > 0 and (' (%d without an answer: :AgentSessions!)'):format(hidden) or ''
+    local more = hidden > 0 and (' (%d of agent-lsp run or without an answer: :AgentSessions!)'):format(hidden) or ''
     if #list == 0 then
       return log.tell(('no sessions%s'):format(query ~= '' and ' with ' .. query or more))
     end

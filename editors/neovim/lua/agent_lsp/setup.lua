@@ -241,6 +241,9 @@ end
 --- Asks the daemon of a workspace whether a provider is configured.
 ---@param ws agent_lsp.Workspace
 function M.look(ws)
+  if client.asks(ws) then
+    return -- opening the panel alone asks nothing
+  end
   client.request('agent/status', {}, function(err, res)
     if err then
       return

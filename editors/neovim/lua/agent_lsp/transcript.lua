@@ -284,6 +284,8 @@ function M.rewrap()
   end
 end
 
+M.touch = touch
+
 footer = { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
 
 --- Sets what stands below all items: a function that gives the look.
@@ -318,6 +320,15 @@ end
 --- Whether nothing has been said yet.
 function M.is_empty()
   return #items.list == 0
+end
+
+--- Whether the last turn did not end with an answer: it was stopped or failed.
+function M.is_cut()
+  local last
+  for _, item in ipairs(items.list) do
+    last = item.depth == 0 and item.data.type ~= 'notice' and item or last
+  end
+  return last ~= nil and (last.data.type ~= 'assistantMessage' or last.data.status ~= nil)
 end
 
 --- What is told below an empty transcript goes with its first item.

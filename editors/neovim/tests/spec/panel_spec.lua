@@ -131,7 +131,7 @@ H.case('a low and narrow panel: the input keeps its height, its keys are told wh
   H.equal(#vim.trim(vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str) < 40, true)
   vim.cmd('AgentPrompt go')
   H.wait('the question', function()
-    return H.panel_text():find('use these keys', 1, true)
+    return H.panel_text():find(':AgentAnswer', 1, true)
   end)
   local top = vim.api.nvim_win_call(panel.window(), function()
     vim.cmd('redraw')

@@ -59,7 +59,7 @@ H.case('a turn that ends while another tab is shown leaves bar and folds as they
       return folds(win) == 2
     end)
     H.wait('the bar', function()
-      return vim.wo[win].winbar:find('idle%%*%* · go')
+      return vim.wo[win].winbar:find('ready%%*%* · go')
     end)
   end
 end)

@@ -24,7 +24,8 @@ H.case('sessions are listed, resumed, renamed, forked, exported and deleted', fu
   H.wait('the title', function()
     return panel.state.title:find('apples')
   end)
-  H.matches(vim.wo[require('agent_lsp.transcript').window()].winbar, 'idle%%%* · tell me of apples')
+  local bar = vim.wo[require('agent_lsp.transcript').window()].winbar
+  H.matches(bar, 'ready%%%* · tell me of apples')
   H.choose('apples', 'On fruit')
   vim.cmd('AgentSessions rename')
   H.event('session/updated', function(p)

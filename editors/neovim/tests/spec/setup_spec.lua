@@ -129,6 +129,73 @@ H.case('a server is set up: address, key, model from its list, test call; nothin
   end
 end)
 
+H.case('a new key and a new provider leave pending changes and their daemon as they are', function()
+  local edit = H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'two' })
+  H.start({
+    files = { ['a.txt'] = 'one\n', ['b/.git/HEAD'] = '', ['b/b.txt'] = 'b\n' },
+    settings = { editPolicy = 'collect' },
+    script = { edit, { text = 'Done.' } },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.turn()
+  H.hunks(1)
+  local session = require('agent_lsp.client').workspace().session
+  local ids = vim.tbl_map(function(c)
+    return c.id
+  end, vim.lsp.get_clients({ name = 'agent_lsp' }))
+  vim.env.XDG_CONFIG_HOME = H.dir .. '-config'
+  vim.env.LOGIN_FILE, vim.env.REAL_BIN = H.dir .. '-login', H.bin
+  local bin = H.dir .. '-bin'
+  H.write(bin, wrapper)
+  vim.uv.fs_chmod(bin, 493)
+  require('agent_lsp.config').options.cmd = { bin }
+  local url = serve()
+  secret('k-secret')
+  vim.cmd('AgentNew')
+  H.event('session', nil, 2)
+  H.choose('Other URL', url, 'script', 'Use it anyway')
+  vim.cmd('AgentSetup')
+  H.wait('the end of the setup', function()
+    return require('agent_lsp.config').stored().model
+  end)
+  H.equal(H.read(vim.env.LOGIN_FILE), 'login custom --stdin\nk-secret\n')
+  local now = vim.tbl_map(function(c)
+    return c.id
+  end, vim.lsp.get_clients({ name = 'agent_lsp' }))
+  H.equal(now, ids, 'a daemon was started again')
+  H.equal(H.all('exit'), {})
+  H.hunks(1)
+  local listed = H.request('agent/proposal/list', { sessionId = session }).proposals
+  H.equal(#listed, 1)
+  vim.cmd('AgentAccept!')
+  H.hunks(0)
+  H.equal(H.lines(vim.fn.bufnr('a.txt')), { 'two' })
+  os.remove(vim.fn.stdpath('state') .. '/agent_lsp/defaults.json')
+end)
+
+H.case('a model on this machine has no price, and others show dollars', function()
+  start()
+  local url = serve()
+  vim.env.ACME_API_KEY = 'k'
+  local price = { input = 3, output = 15 }
+  local providers = { here = { baseUrl = url, apiKeyEnv = 'ACME_API_KEY' } }
+  local settings = { providers = providers, model = 'here/small-chat' }
+  require('agent_lsp').setup({ cmd = { H.bin }, settings = settings })
+  vim.cmd('AgentPrompt hello')
+  H.equal(H.turn().status, 'completed')
+  local panel = require('agent_lsp.panel')
+  local win = require('agent_lsp.transcript').window()
+  H.equal(vim.wo[win].winbar:find('$', 1, true), nil)
+  panel.state.usage = { cost = 0.0132, costEstimated = true }
+  panel.winbar()
+  H.matches(vim.wo[win].winbar, '#%$0%.0132 ')
+  local models = require('agent_lsp.models')
+  local m = { id = 'm', provider = 'p', contextWindow = 200000, cost = price }
+  local entry = models.entry(m, 'm')
+  H.equal(entry, '● m  (200k tokens, $3 in and $15 out per million)')
+end)
+
 H.case('a failed test call says why and offers the key again', function()
   start()
   local url, requests = serve()

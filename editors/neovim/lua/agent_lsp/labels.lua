@@ -1,0 +1,44 @@
+--- Words for the values of settings and states, as the user sees them.
+local M = {}
+
+M.status = {
+  idle = 'ready',
+  running = 'working',
+  awaiting = 'waiting for you',
+  paused = 'paused',
+}
+
+local edits = {
+  ask = 'ask first',
+  review = 'apply, undo later',
+  collect = 'collect',
+  auto = 'apply',
+}
+
+local commands = {
+  readOnly = 'only read',
+  ask = 'ask',
+  workspace = 'in the sandbox',
+  trust = 'run without asking',
+}
+
+--- The settings of a session in words, as many as fit, the most important first.
+---@param c agent_lsp.Config
+---@param room integer columns
+---@return string
+function M.settings(c, room)
+  local profile = type(c.permissions) == 'table' and c.permissions.profile
+  local parts = {
+    'Edits: ' .. (edits[c.editPolicy or 'ask'] or c.editPolicy),
+    'Commands: ' .. (commands[profile or 'ask'] or profile),
+  }
+  if type(c.model) == 'string' and c.model ~= '' then
+    table.insert(parts, 'Model: ' .. c.model)
+  end
+  while #parts > 1 and vim.api.nvim_strwidth(table.concat(parts, '  ')) > room do
+    table.remove(parts)
+  end
+  return table.concat(parts, '  ')
+end
+
+return M

@@ -1,0 +1,79 @@
+--- The home folder as a workspace: one question, before the daemon starts.
+local H = require('harness')
+
+local home = vim.env.HOME
+
+local function start()
+  H.start({ files = { ['notes.md'] = 'open words\n', ['secret.md'] = 'closed words\n' } })
+  local function read(name)
+    return { name = 'read', arguments = { path = H.dir .. '/' .. name } }
+  end
+  H.script({ { toolCalls = { read('notes.md'), read('secret.md') } }, { text = 'Done.' } })
+  vim.env.HOME = H.dir
+  H.edit('notes.md')
+end
+
+--- The results of both calls, which run at the same time.
+local function results()
+  return table.concat(vim.tbl_map(
+    function(p)
+      return p.item.result
+    end,
+    H.all('item/completed', function(p)
+      return p.item.type == 'toolCall'
+    end)
+  ))
+end
+
+H.case('the home folder asks once; the user may allow only the open files', function()
+  start()
+  H.choose('Only files that are open')
+  vim.cmd('AgentPrompt look')
+  H.equal(H.turn().status, 'completed')
+  H.equal(#H.asked, 1)
+  H.matches(H.asked[1].text, '^~ is your home folder, not a project')
+  H.equal(H.asked[1].items, { 'Only files that are open in Neovim', 'All of ~' })
+  H.matches(results(), 'open words')
+  H.equal(results():find('closed words', 1, true), nil)
+  vim.env.HOME = home
+end)
+
+H.case('all of the home folder is the workspace if the user wants that', function()
+  start()
+  H.choose('All of ~')
+  vim.cmd('AgentPrompt look')
+  H.equal(H.turn().status, 'completed')
+  H.equal(#H.asked, 1)
+  H.matches(results(), 'closed words')
+  vim.env.HOME = home
+end)
+
+H.case('a question that the user leaves starts nothing, and the next command asks again', function()
+  start()
+  H.choose(false)
+  vim.cmd('AgentPrompt look')
+  H.wait('the message', function()
+    return vim.iter(H.notices):any(function(n)
+      return n.text:find('no workspace was chosen', 1, true)
+    end)
+  end)
+  H.equal(#vim.lsp.get_clients({ name = 'agent_lsp' }), 0)
+  H.choose('All of ~')
+  vim.cmd('AgentPrompt look')
+  H.equal(H.turn().status, 'completed')
+  vim.env.HOME = home
+end)
+
+H.case('a project in the home folder asks nothing; the folders above it do', function()
+  local wide = require('agent_lsp.wide')
+  vim.env.HOME = '/some/where'
+  for _, root in ipairs({ '/', '/some', '/some/where' }) do
+    H.equal(wide.is(root), true, root)
+  end
+  for _, root in ipairs({ '/some/where/x', '/som' }) do
+    H.equal(wide.is(root), false, root)
+  end
+  vim.env.HOME = home
+end)
+
+H.run()
