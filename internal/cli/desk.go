@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,8 +113,8 @@ func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.
 			}
 			keys, byKey[k.key] = keys+k.key, o.OptionID
 			question += " " + k.label
-			if o.Pattern != "" && k.key == "a" {
-				question += " " + o.Pattern
+			if o.Pattern != "" && (k.key == "a" || k.key == "s" && !hasAlways(p.Options)) {
+				question += " " + config.Visible(o.Pattern)
 			}
 		}
 	}
@@ -130,6 +131,13 @@ func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.
 		return res
 	}
 	return wire.RequestPermissionResult{Cancelled: true}
+}
+
+// hasAlways reports whether the pattern is shown with the option that lasts.
+func hasAlways(options []wire.PermissionOption) bool {
+	return slices.ContainsFunc(options, func(o wire.PermissionOption) bool {
+		return o.Kind == "allow_always"
+	})
 }
 
 func reasonOf(p wire.RequestPermissionParams) string {

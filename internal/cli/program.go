@@ -80,7 +80,8 @@ func Run(
 	stdin io.Reader,
 	stdout, stderr io.Writer,
 ) int {
-	p := &program{version: version, env: env, stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &program{version: version, env: env, stdin: stdin}
+	p.stdout, p.stderr = onScreen(stdout), onScreen(stderr)
 	if len(args) > 0 && args[0] == "--version" {
 		return runVersion(ctx, p, args[1:])
 	}

@@ -32,6 +32,9 @@ func newView(out io.Writer, env []string) *view {
 
 // isTerminal says whether a stream is one that a person sits at.
 func isTerminal(stream any) bool {
+	if s, ok := stream.(screen); ok {
+		stream = s.out
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
@@ -79,7 +80,7 @@ type Reply struct {
 func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest, v verdict) (*tool.Decision, error) {
 	opts := e.options(req, v)
 	p := newPending(ctx, req, Question{
-		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: v.reason,
+		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: visible(v.reason),
 		Subject: *req.Subject, Sandbox: v.place, Options: opts,
 	})
 	if len(v.secrets) > 0 {
@@ -93,7 +94,24 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest, v verdict) 
 	return e.asks.await(p, e.family(req.SessionID))
 }
 
+// title is what the user reads. A command is in it whole, as the label of its call is not.
 func title(req *tool.ApprovalRequest) string {
+	if s := req.Subject; s.Kind == tool.SubjectCommand && s.Command != "" {
+		return "Run " + visible(s.Command)
+	}
+	return visible(label(req))
+}
+
+// visible escapes what the user would not see, line by line.
+func visible(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = config.Visible(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func label(req *tool.ApprovalRequest) string {
 	if req.Subject.Title != "" {
 		return req.Subject.Title
 	}

@@ -137,12 +137,9 @@ func foldedMessage(questions []policy.Question) (text string, titles []string) {
 // eachTitle is the button of a folded message by which each question is asked by itself.
 const eachTitle = "Allow one by one"
 
-// permissionText holds the exact command.
+// permissionText is the whole question. Its title has the exact command.
 func permissionText(q policy.Question) string {
 	lines := []string{q.Title}
-	if c := q.Subject.Command; c != "" && !strings.Contains(q.Title, c) {
-		lines = append(lines, c)
-	}
 	if q.Subject.Command == "" {
 		lines = append(lines, q.Subject.Paths...)
 	}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+// TestNothingControlsTheTerminal writes what a model or a provider may send. The terminal gets the
+// view's own colours, and everything else as escapes.
+func TestNothingControlsTheTerminal(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain äö 語\n\tx\r\n":                "plain äö 語\n\tx\r\n",
+		"\x1b]52;c;cm0gLXJmIC8=\x07":         `\x1b]52;c;cm0gLXJmIC8=\x07`,
+		"\x1b[8mhidden\x1b[0m":               "\\x1b[8mhidden\x1b[0m",
+		"\x1b[1mtitle\x1b[0m \x1b[31m✗":      "\x1b[1mtitle\x1b[0m \x1b[31m✗",
+		"a\rb\b\x7f":                         `a\x0db\x08\x7f`,
+		"\u009b2J\u202e\u200b":               `\x9b2J\u202e\u200b`,
+		"\x1b[31;8m\x1b[2J\x1bP\x1b\\\x1b[m": `\x1b[31;8m\x1b[2J\x1bP\x1b\\x1b[m`,
+	} {
+		var b bytes.Buffer
+		n, err := screen{&b}.Write([]byte(text))
+		if err != nil || n != len(text) || b.String() != want {
+			t.Errorf("%q: %d %v %q, want %q", text, n, err, b.String(), want)
+		}
+	}
+	var b bytes.Buffer
+	if onScreen(&b) != &b {
+		t.Error("a file or pipe is changed too")
+	}
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer terminal.Close()
+	w := onScreen(terminal)
+	if _, ok := w.(screen); !ok || !isTerminal(w) {
+		t.Errorf("a terminal gets what is written as it is: %T", w)
+	}
+}
