@@ -181,7 +181,9 @@ scene('permission-select', {
   script = { { text = 'I clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } } },
   settings = {},
   ':AgentPrompt clean up the build folder<CR>:AgentToggle<CR>',
-  { see = 'Allow' },
+  { see = ':AgentAnswer opens' },
+  ':AgentAnswer<CR>',
+  { see = 'Allow once' },
 })
 scene('question', {
   script = {

@@ -143,7 +143,7 @@ function M.diff(d)
     table.insert(lines, ('… %d more %s'):format(cut, cut == 1 and 'line' or 'lines'))
   end
   for i, line in ipairs(lines) do
-    colours[i] = groups[line:sub(1, 1)]
+    colours[i] = groups[line:sub(1, 1)] or 'Normal' -- not the colour of code in Markdown
   end
   return lines, colours
 end

@@ -61,4 +61,13 @@ H.case('an edit that is rejected as a whole says so', function()
   H.equal(H.panel_text():find('applied 0', 1, true), nil)
 end)
 
+H.case('the lines around a change have the colour of text', function()
+  H.start({})
+  local cards = require('agent_lsp.cards')
+  local diff = '@@ -1,2 +1,2 @@\n a\n-b\n+c\n'
+  cards.learn({ diff = diff, proposal = { proposalId = 'p', stat = { files = 1 } } })
+  local _, colours = cards.diff({ proposalId = 'p' })
+  H.equal(colours, { 'AgentLspMeta', 'Normal', 'AgentLspRemoved', 'AgentLspAdded' })
+end)
+
 H.run()
