@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
@@ -28,30 +27,12 @@ type callRun struct {
 
 	prepared *tool.Prepared // nil: early is set
 
-	index  int        // among the calls of its message
-	edit   *editCall  // nil: not in a group of edits
-	moment *moment    // nil: started alone
-	ahead  *foresight // nil: no question about it comes before its turn
-	// Of its turn: a call before it did not go well; it was not allowed.
-	faltered, refused bool
-	begun             atomic.Bool
-	asked             atomic.Bool   // a person was
-	unlock            func()        // releases the locks; nil before it has them
-	expire            chan struct{} // closed when the tool has outstayed its timeout and the grace
-
-	mu       sync.Mutex
-	item     Item
-	shown    bool
-	children []Item          // open items of a sub-agent below this call
-	clock    *toolcall.Clock // of the tool itself; nil before it began
-	result   *tool.Result    // set once; the call reports nothing afterwards
-}
-
-// tell emits an event with a copy of the item; the caller holds mu or owns the call.
-func (c *callRun) tell(ev func(Item) Event) {
-	if c.shown {
-		c.s.em.emit(ev(copyItem(c.item)))
-	}
+	index    int // among the calls of its message
+	slot     *toolcall.Slot
+	question question
+	report   *report
+	unlock   func()        // releases the locks; nil before it has them
+	expire   chan struct{} // closed when the tool has outstayed its timeout and the grace
 }
 
 // execute runs the stages in a goroutine of their own and waits: for a result, or until
@@ -93,23 +74,40 @@ func awaitGrace(done chan struct{}) bool {
 
 func (c *callRun) abandon() {
 	if c.t.ctx.Err() != nil {
-		c.finish(toolcall.Errorf("%s It did not stop in time and was left behind: what it did is unknown.", toolcall.CancelledText), StatusCancelled)
+		c.finish(
+			toolcall.Errorf(
+				"%s It did not stop in time and was left behind: what it did is unknown.",
+				toolcall.CancelledText,
+			),
+			StatusCancelled,
+		)
 		return
 	}
-	c.finish(toolcall.Errorf("tool execution timed out after %s; it did not stop and was left behind: what it did is unknown.", c.timeout()), StatusFailed)
+	c.finish(
+		toolcall.Errorf(
+			"tool execution timed out after %s; it did not stop and was left behind: what it did is unknown.",
+			c.timeout(),
+		),
+		StatusFailed,
+	)
 }
 
 // stages takes the call through everything that may stop it before it runs, and runs it.
 func (c *callRun) stages() (*tool.Result, ItemStatus) {
 	done, err := c.s.tools.Allow(c.reg.Spec.Name)
 	if err != nil {
-		return toolcall.Errorf("tool %q is disabled for %s after %d failures in a row: do something else", c.name(), toolcall.BreakerPause, toolcall.BreakerFailures), StatusFailed
+		return toolcall.Errorf(
+			"tool %q is disabled for %s after %d failures in a row: do something else",
+			c.name(),
+			toolcall.BreakerPause,
+			toolcall.BreakerFailures,
+		), StatusFailed
 	}
 	counted := toolcall.ErrNotCounted
 	defer func() { done(counted) }()
 	call := c.newRun()
 	r := c.gate(call)
-	c.moment.arrive(c)
+	c.slot.Arrive()
 	if r == nil {
 		r = c.runLocked(call)
 		if counted = nil; r.IsError && !r.Denied {
@@ -135,15 +133,15 @@ func statusOfResult(r *tool.Result) ItemStatus {
 
 func (c *callRun) newRun() *tool.Call {
 	return &tool.Call{
-		ID: c.call.ID, ItemID: c.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
+		ID: c.call.ID, ItemID: c.report.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
 		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
-		Output: c.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.clock.Pause() }, Nested: c.nested, Spent: c.spent, History: c.s.Messages,
+		Output: c.report.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.report.clock.Pause() }, Nested: c.report.nested, Spent: c.spent, History: c.s.Messages,
 	}
 }
 
 // runLocked runs the tool under its resources' locks, and caps and offers its result.
 func (c *callRun) runLocked(call *tool.Call) *tool.Result {
-	c.edit.awaitEarlier(c.t.ctx)
+	c.slot.AwaitEarlier(c.t.ctx)
 	release, err := c.s.locks.Acquire(c.t.ctx, c.prepared.Locks)
 	if err != nil {
 		return c.stopped(err, false)
@@ -153,8 +151,10 @@ func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 	if err := c.recordStart(); err != nil {
 		return toolcall.Errorf("not run: %v", err)
 	}
-	c.change(func(it *Item) { it.Status, c.clock = StatusRunning, toolcall.NewClock(c.timeout()) })
-	r := toolcall.Run(c.t.ctx, c.prepared, call, c.clock, func() { close(c.expire) })
+	c.report.change(
+		func(it *Item) { it.Status, c.report.clock = StatusRunning, toolcall.NewClock(c.timeout()) },
+	)
+	r := toolcall.Run(c.t.ctx, c.prepared, call, c.report.clock, func() { close(c.expire) })
 	toolcall.Limit(r, c.reg.Spec.MaxResult, c.step.MaxResult, c.spill())
 	return c.offer(call, r)
 }
@@ -162,7 +162,7 @@ func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 // recordStart stores that the tool runs from now on. Before one that may have an effect the reply that asked for it is
 // on the disk; of one that only reads, a power cut hides nothing.
 func (c *callRun) recordStart() error {
-	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.item.ID})
+	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.report.item.ID})
 	if err != nil {
 		return fmt.Errorf("recording the start of %s: %w", c.name(), err)
 	}
@@ -209,76 +209,28 @@ func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 
 // finish sets the result, once, and completes the item.
 func (c *callRun) finish(r *tool.Result, status ItemStatus) {
-	defer c.moment.arrive(c)
-	if c.ahead != nil {
-		defer c.ahead.cancel(nil)
+	defer c.slot.Arrive()
+	if c.question.ahead != nil {
+		defer c.question.ahead.cancel(nil)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.result != nil {
-		return
-	}
-	own := *r
-	own.Text = message.ValidUTF8(own.Text)
-	if len(own.Details) > 0 && !json.Valid(own.Details) {
-		own.Details = nil
-	}
-	c.result = &own
-	c.closeChildren()
-	c.item.Status = status
-	call := c.item.Call
-	if c.clock != nil {
-		call.Duration = c.clock.Elapsed()
-	}
-	call.Result, call.Content, call.IsError = own.Text, own.Content, own.IsError
-	if own.Details != nil {
-		call.Details = own.Details
-	}
-	if own.Locations != nil {
-		call.Locations = own.Locations
-	}
-	c.tell(func(it Item) Event { return ItemCompleted{TurnID: c.t.id, Item: it} })
+	c.report.complete(r, status)
 }
 
 // endsTurn reports whether the turn ends with this call's result, as the result or the settings say.
 func (c *callRun) endsTurn() bool {
-	return c.outcome().EndTurn || c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)
-}
-
-// outcome returns the result, nil while there is none.
-func (c *callRun) outcome() *tool.Result {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.result
-}
-
-// change edits the item and tells of it, unless the call is over.
-func (c *callRun) change(f func(*Item)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.result != nil {
-		return
-	}
-	f(&c.item)
-	c.tell(func(it Item) Event { return ItemUpdated{TurnID: c.t.id, Item: it} })
-}
-
-func (c *callRun) output(text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.result == nil && c.shown {
-		c.s.em.emit(ItemDelta{TurnID: c.t.id, ItemID: c.item.ID, Kind: DeltaToolOutput, Text: message.ValidUTF8(text)})
-	}
+	return c.report.outcome().EndTurn ||
+		c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)
 }
 
 func (c *callRun) update(u tool.Update) {
-	if u.Plan != nil && c.outcome() == nil {
+	if u.Plan != nil && c.report.outcome() == nil {
 		c.t.plan.set(c.s, c.t.id, u.Plan)
 	}
-	if u.Status == "" && u.Label == "" && u.ProposalID == "" && u.Locations == nil && u.Details == nil {
+	if u.Status == "" && u.Label == "" && u.ProposalID == "" && u.Locations == nil &&
+		u.Details == nil {
 		return
 	}
-	c.change(func(it *Item) {
+	c.report.change(func(it *Item) {
 		if u.Status != "" {
 			it.Status = ItemStatus(u.Status)
 		}
@@ -305,8 +257,8 @@ func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &wait{cancel: cancel}
-	resume := c.clock.Pause()
+	resume := c.report.clock.Pause()
 	c.s.beginWait(c.t, w)
-	c.edit.waits()
+	c.slot.Waits()
 	return ctx, func() { c.s.endWait(c.t, w); resume() }
 }

@@ -43,7 +43,7 @@ func (c *chaos) verify() {
 		}
 	}
 	waiting := map[string]bool{}
-	for _, e := range c.s.notes {
+	for _, e := range c.s.inbox.notes {
 		waiting[e.msg.ID] = true
 	}
 	for id := range c.accepted {
@@ -52,12 +52,15 @@ func (c *chaos) verify() {
 		}
 	}
 	for _, id := range c.s.State().Pinned {
-		if !slices.ContainsFunc(c.s.view.msgs, func(m *message.Message) bool { return m.ID == id && slices.Contains(c.s.history, m) }) {
+		if !slices.ContainsFunc(
+			c.s.conv.view.msgs,
+			func(m *message.Message) bool { return m.ID == id && slices.Contains(c.s.conv.messages, m) },
+		) {
 			c.t.Errorf("message %s is pinned, and the model does not see it whole", id)
 		}
 	}
-	if !history.Paired(c.s.view.msgs) {
-		c.t.Errorf("what the model sees is not paired at the end:\n%s", texts(c.s.view.msgs))
+	if !history.Paired(c.s.conv.view.msgs) {
+		c.t.Errorf("what the model sees is not paired at the end:\n%s", texts(c.s.conv.view.msgs))
 	}
 	if !history.Paired(c.s.Messages()) {
 		c.t.Errorf("not paired at the end:\n%s", texts(c.s.Messages()))
@@ -130,7 +133,10 @@ func (k *checker) toolStarts(callID string, e tool.Effect) {
 		k.t.Errorf("the tool of call %s runs before its message is stored", callID)
 	}
 	if e != tool.ReadOnly && !k.synced[callID] {
-		k.t.Errorf("the tool of call %s has an effect and runs before its message is on the disk", callID)
+		k.t.Errorf(
+			"the tool of call %s has an effect and runs before its message is on the disk",
+			callID,
+		)
 	}
 }
 

@@ -95,11 +95,11 @@ func (c ContextConfig) budget(m Model, learned int) budget {
 // fit reduces the history before a call that would, by estimate, come too close to the window.
 func (s *Session) fit(t *turn) error {
 	s.mu.Lock()
-	b := s.view.budget(t.step.Context, t.step.Models[0])
-	s.view.window = b.window
-	s.view.meter.SetOverhead(t.step.overhead(s.active))
-	used := s.view.meter.Used()
-	tired := s.fruitless >= MaxFruitless
+	b := s.conv.view.budget(t.step.Context, t.step.Models[0])
+	s.conv.view.window = b.window
+	s.conv.view.meter.SetOverhead(t.step.overhead(s.conv.active))
+	used := s.conv.view.meter.Used()
+	tired := s.compaction.fruitless >= MaxFruitless
 	s.mu.Unlock()
 	if b.window == 0 || used <= b.trigger || tired && used <= b.limit {
 		return nil
@@ -112,9 +112,9 @@ func (s *Session) fit(t *turn) error {
 func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	s.mu.Lock()
 	used := s.learnWindow(t.step, refused, n)
-	b := s.view.budget(t.step.Context, t.step.Models[0])
-	s.view.window = b.window
-	before := len(s.view.msgs)
+	b := s.conv.view.budget(t.step.Context, t.step.Models[0])
+	s.conv.view.window = b.window
+	before := len(s.conv.view.msgs)
 	s.mu.Unlock()
 	b.target = int(float64(used) * RecoveryShare)
 	if b.window > 0 {
@@ -126,8 +126,8 @@ func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch overhead := s.view.meter.Overhead(); {
-	case len(s.view.msgs) != before || s.view.meter.Used() < used:
+	switch overhead := s.conv.view.meter.Overhead(); {
+	case len(s.conv.view.msgs) != before || s.conv.view.meter.Used() < used:
 		return nil
 	case b.window > 0 && overhead >= b.limit:
 		return tooLargeAlone(overhead, b.window)
@@ -143,23 +143,23 @@ func tooLargeAlone(overhead, window int) error {
 // refused, else half of it where a reduction did not help. It returns the tokens of the refused
 // call. Caller holds mu.
 func (s *Session) learnWindow(step *Step, refused *retry.Error, n int) (used int) {
-	m, meter := step.Models[0], &s.view.meter
+	m, meter := step.Models[0], &s.conv.view.meter
 	if refused.Window > 0 {
-		s.view.learn(m, refused.Window)
+		s.conv.view.learn(m, refused.Window)
 		meter.Refused(refused.Window)
 		return meter.Used()
 	}
 	if n == 1 {
-		meter.Refused(s.view.budget(step.Context, m).window)
+		meter.Refused(s.conv.view.budget(step.Context, m).window)
 	}
 	used = meter.Used()
 	if used-meter.Overhead() < minLearned {
 		return used
 	}
 	if n > 1 {
-		s.view.learn(m, used/2)
+		s.conv.view.learn(m, used/2)
 	} else {
-		s.view.learn(m, used)
+		s.conv.view.learn(m, used)
 	}
 	return used
 }
@@ -195,7 +195,7 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		ladder, _ = history.Ladder()
 	}
 	s.mu.Lock()
-	msgs, meter, unsummed, pinned := slices.Clip(s.view.msgs), s.view.meter, s.unsummed, maps.Clone(s.pins.changed)
+	msgs, meter, unsummed, pinned := slices.Clip(s.conv.view.msgs), s.conv.view.meter, s.compaction.unsummed, maps.Clone(s.conv.pins.changed)
 	s.mu.Unlock()
 	in := history.Input{
 		Messages: msgs, Instructions: instructions, Spill: s.opts.Spill, NewID: s.opts.NewID, Now: time.Now(),
@@ -257,18 +257,18 @@ func perRatio(tokens int, m history.Meter) int { return int(float64(tokens) / m.
 func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev Compacted, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if float64(res.Before-res.After) < minProgress*float64(res.Before) || len(s.history) == 0 {
-		s.fruitless++
+	if float64(res.Before-res.After) < minProgress*float64(res.Before) || len(s.conv.messages) == 0 {
+		s.compaction.fruitless++
 		return ev, false
 	}
-	s.fruitless, s.lastStrategy = 0, res.Strategy
-	s.commits++
-	n := len(s.view.msgs)
+	s.compaction.fruitless, s.compaction.strategy = 0, res.Strategy
+	s.compaction.commits++
+	n := len(s.conv.view.msgs)
 	s.replaceViewLocked(s.withPinnedLocked(res.Messages), res.Strategy)
 	s.activateLocked([]string{recallName})
 	ev = Compacted{
-		Strategy: res.Strategy, TokensBefore: before, TokensAfter: s.view.meter.Used(),
-		MessagesBefore: n, MessagesAfter: len(s.view.msgs),
+		Strategy: res.Strategy, TokensBefore: before, TokensAfter: s.conv.view.meter.Used(),
+		MessagesBefore: n, MessagesAfter: len(s.conv.view.msgs),
 	}
 	if t != nil {
 		ev.TurnID = t.id
@@ -280,10 +280,10 @@ func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev C
 
 // replaceViewLocked commits what the model sees of the history so far from now on.
 func (s *Session) replaceViewLocked(msgs []*message.Message, strategy string) {
-	c := &Commit{Through: s.history[len(s.history)-1].ID, Replacement: msgs, Strategy: strategy}
+	c := &Commit{Through: s.conv.messages[len(s.conv.messages)-1].ID, Replacement: msgs, Strategy: strategy}
 	s.journal.add(Record{Type: RecordCompaction, Commit: s.referring(c), Sync: true})
-	s.view.msgs, s.view.paired = slices.Clone(msgs), 0
-	s.view.meter.Reset(s.view.msgs)
+	s.conv.view.msgs, s.conv.view.paired = slices.Clone(msgs), 0
+	s.conv.view.meter.Reset(s.conv.view.msgs)
 }
 
 // referring returns a commit in which messages of the log are told by their id alone.
@@ -292,7 +292,7 @@ func (s *Session) referring(c *Commit) *Commit {
 	for _, m := range c.Replacement {
 		logged[m] = false
 	}
-	for _, m := range s.history {
+	for _, m := range s.conv.messages {
 		if _, ok := logged[m]; ok {
 			logged[m] = true
 		}
@@ -313,9 +313,9 @@ func (s *Session) summarizer(t *turn, step *Step) history.Summarizer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err != nil {
-			s.unsummed++
+			s.compaction.unsummed++
 		} else {
-			s.unsummed = 0
+			s.compaction.unsummed = 0
 		}
 		return text, err
 	}
@@ -367,10 +367,10 @@ func (s *Session) spend(t *turn, m *message.Message) {
 // countedLocked tells the meter what the provider counted for the reply m.
 func (s *Session) countedLocked(m *message.Message) {
 	estimate := 0
-	if n := len(s.view.msgs); n > 0 && s.view.msgs[n-1] == m {
+	if n := len(s.conv.view.msgs); n > 0 && s.conv.view.msgs[n-1] == m {
 		estimate = history.Tokens(m)
 	}
-	s.view.meter.Counted(m.Usage.Input, m.Usage.Output, estimate)
+	s.conv.view.meter.Counted(m.Usage.Input, m.Usage.Output, estimate)
 }
 
 // Compaction is what Compact did.
@@ -390,22 +390,22 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 		s.mu.Unlock()
 		return Compaction{}, err
 	}
-	s.compacting = cancel
-	s.unsummed = 0 // the user asked: try again
+	s.compaction.cancel = cancel
+	s.compaction.unsummed = 0 // the user asked: try again
 	s.changedLocked()
-	before := s.view.meter.Used()
+	before := s.conv.view.meter.Used()
 	s.wg.Add(1)
 	s.mu.Unlock()
 	defer s.wg.Done()
 	c := Compaction{TokensBefore: before, Strategy: history.StrategyNone}
 	err := panics.Catch(func() error { return s.compact(ctx, instructions, &c) })
 	s.mu.Lock()
-	s.compacting = nil
-	c.TokensAfter = s.view.meter.Used()
-	waits := (len(s.queue) > 0 || hasWake(s.notes)) && !s.closed && err == nil
+	s.compaction.cancel = nil
+	c.TokensAfter = s.conv.view.meter.Used()
+	waits := (len(s.inbox.queue) > 0 || hasWake(s.inbox.notes)) && !s.closed && err == nil
 	switch {
-	case waits && !s.paused:
-		s.launchLocked(s.takeLocked(&s.queue, QueueOneAtATime)...)
+	case waits && !s.pause.on:
+		s.launchLocked(s.takeLocked(&s.inbox.queue, QueueOneAtATime)...)
 	case s.resumedLocked() && ctx.Err() == nil:
 		s.goOnLocked()
 	default:
@@ -434,10 +434,10 @@ func (s *Session) compact(ctx context.Context, instructions string, c *Compactio
 		return err
 	}
 	s.mu.Lock()
-	b := s.view.budget(step.Context, step.Models[0])
-	s.view.window = b.window
-	s.view.meter.SetOverhead(step.overhead(s.active))
-	used, commits := s.view.meter.Used(), s.commits
+	b := s.conv.view.budget(step.Context, step.Models[0])
+	s.conv.view.window = b.window
+	s.conv.view.meter.SetOverhead(step.overhead(s.conv.active))
+	used, commits := s.conv.view.meter.Used(), s.compaction.commits
 	s.mu.Unlock()
 	b.target = used / 4
 	b.limit = max(b.limit, used)
@@ -446,8 +446,8 @@ func (s *Session) compact(ctx context.Context, instructions string, c *Compactio
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.commits > commits {
-		c.Strategy = s.lastStrategy
+	if s.compaction.commits > commits {
+		c.Strategy = s.compaction.strategy
 	}
 	return nil
 }

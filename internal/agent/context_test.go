@@ -46,13 +46,20 @@ func (m *strict) count(req *Request) int {
 }
 
 func (m *strict) Generate(ctx context.Context, req *Request, on func(Delta)) (*Reply, error) {
-	if !history.Paired(req.Messages) || len(req.Messages) == 0 || req.Messages[0].Role != message.RoleUser {
-		return nil, &retry.Error{Kind: retry.Client, Message: "bad history:\n" + texts(req.Messages)}
+	if !history.Paired(req.Messages) || len(req.Messages) == 0 ||
+		req.Messages[0].Role != message.RoleUser {
+		return nil, &retry.Error{
+			Kind:    retry.Client,
+			Message: "bad history:\n" + texts(req.Messages),
+		}
 	}
 	used := m.count(req)
 	if used > m.window {
 		m.refused++
-		e := &retry.Error{Kind: retry.ContextOverflow, Message: fmt.Sprintf("%d tokens are more than %d", used, m.window)}
+		e := &retry.Error{
+			Kind:    retry.ContextOverflow,
+			Message: fmt.Sprintf("%d tokens are more than %d", used, m.window),
+		}
 		if m.names {
 			e.Window = m.window
 		}
@@ -125,13 +132,26 @@ func TestLongSessionFits(t *testing.T) {
 				}
 			}
 			if m.refused > 0 || len(commits) == 0 || len(commits) > 40 || m.most > 17000 {
-				t.Errorf("%v: refused %d, %d commits, most %d tokens", list, m.refused, len(commits), m.most)
+				t.Errorf(
+					"%v: refused %d, %d commits, most %d tokens",
+					list,
+					m.refused,
+					len(commits),
+					m.most,
+				)
 			}
 			if len(stored) != len(r.s.Messages()) {
 				t.Errorf("%d stored, %d in the history", len(stored), len(r.s.Messages()))
 			}
-			again := NewSession(Options{ID: "s", Restored: Restored{Messages: stored, Commits: commits}})
-			eq(t, "the view after a restart", texts(again.view.msgs), texts(r.s.view.msgs))
+			again := NewSession(
+				Options{ID: "s", Restored: Restored{Messages: stored, Commits: commits}},
+			)
+			eq(
+				t,
+				"the view after a restart",
+				texts(again.conv.view.msgs),
+				texts(r.s.conv.view.msgs),
+			)
 		})
 	}
 }
@@ -185,8 +205,8 @@ func TestWindowFarTooLarge(t *testing.T) {
 			if m.refused > c.others {
 				t.Errorf("named %v: refused %d times", c.names, m.refused)
 			}
-			if c.names && r.s.view.window != 4096 {
-				t.Errorf("the session shows a window of %d", r.s.view.window)
+			if c.names && r.s.conv.view.window != 4096 {
+				t.Errorf("the session shows a window of %d", r.s.conv.view.window)
 			}
 			turn := r.run(strings.Repeat("word ", 20000))
 			if turn.Status != TurnStatusFailed || turn.Error.Kind != string(retry.ContextOverflow) {
@@ -207,7 +227,8 @@ func TestContextBadInput(t *testing.T) {
 		defer r.close()
 		huge := strings.Repeat("word ", 20000)
 		turn := r.run(huge)
-		if turn.Status != TurnStatusFailed || turn.Error.Kind != string(retry.ContextOverflow) || m.refused > 0 {
+		if turn.Status != TurnStatusFailed || turn.Error.Kind != string(retry.ContextOverflow) ||
+			m.refused > 0 {
 			t.Errorf("one message larger than the window: %+v %v", turn, turn.Error)
 		}
 		if turn := r.run("shorter"); turn.Status != TurnStatusCompleted {
@@ -218,7 +239,8 @@ func TestContextBadInput(t *testing.T) {
 		}
 		r.env.System = []SystemBlock{{Text: huge}}
 		turn = r.run("again")
-		if turn.Status != TurnStatusFailed || !strings.Contains(turn.Error.Message, "system prompt") {
+		if turn.Status != TurnStatusFailed ||
+			!strings.Contains(turn.Error.Message, "system prompt") {
 			t.Errorf("a window smaller than the system prompt: %+v %v", turn, turn.Error)
 		}
 		r.env.System = nil
@@ -238,7 +260,12 @@ func TestSummaryThatFailsInASession(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(20000)
 			m.reply, m.summary = bigCalls(30), f
-			r := strictRig(t, m, nil, bigTool(1500)) // too small to be masked: the summary's turn comes
+			r := strictRig(
+				t,
+				m,
+				nil,
+				bigTool(1500),
+			) // too small to be masked: the summary's turn comes
 			defer r.close()
 			for i := range 8 {
 				if turn := r.run(fmt.Sprint("turn ", i)); turn.Status != TurnStatusCompleted {
@@ -321,22 +348,42 @@ func TestSoak(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(60000)
 		m.reply = bigCalls(rounds)
-		small := fake("big", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
-			return &tool.Result{Text: "result of " + c.ID}, nil
-		})
-		check := &checker{t: t, open: map[string]string{}, ended: map[string]bool{}, texts: map[string]string{}, stored: map[string]bool{}}
+		small := fake(
+			"big",
+			tool.ReadOnly,
+			func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+				return &tool.Result{Text: "result of " + c.ID}, nil
+			},
+		)
+		check := &checker{
+			t:      t,
+			open:   map[string]string{},
+			ended:  map[string]bool{},
+			texts:  map[string]string{},
+			stored: map[string]bool{},
+		}
 		reg, err := tool.NewRegistry(small)
 		if err != nil {
 			t.Fatal(err)
 		}
 		env := Step{Models: []Model{m}, Tools: reg, Limits: Limits{MaxModelCalls: -1}}
-		s := NewSession(Options{ID: "s", Sink: check, Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) { return env, nil }), Bug: t.Errorf})
+		s := NewSession(
+			Options{
+				ID:   "s",
+				Sink: check,
+				Environment: EnvironmentFunc(
+					func(context.Context, TurnInfo) (Step, error) { return env, nil },
+				),
+				Bug: t.Errorf,
+			},
+		)
 		for i := range turns {
 			acc, err := s.Prompt(Prompt{Content: text(fmt.Sprint("turn ", i))})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if turn, err := s.Wait(t.Context(), acc.TurnID, ""); err != nil || turn.Status != TurnStatusCompleted {
+			if turn, err := s.Wait(t.Context(), acc.TurnID, ""); err != nil ||
+				turn.Status != TurnStatusCompleted {
 				t.Fatalf("turn %d: %+v %v %v", i, turn, turn.Error, err)
 			}
 			check.texts = map[string]string{}
@@ -345,7 +392,14 @@ func TestSoak(t *testing.T) {
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		msgs := s.Messages()
-		t.Logf("%d messages, heap %d MiB, %d model calls, most %d tokens, refused %d", len(msgs), mem.HeapAlloc>>20, m.n, m.most, m.refused)
+		t.Logf(
+			"%d messages, heap %d MiB, %d model calls, most %d tokens, refused %d",
+			len(msgs),
+			mem.HeapAlloc>>20,
+			m.n,
+			m.most,
+			m.refused,
+		)
 		if !history.Paired(msgs) || m.refused > 0 {
 			t.Errorf("paired %v, refused %d", history.Paired(msgs), m.refused)
 		}
@@ -434,17 +488,19 @@ func TestHundredSessionsAtOnce(t *testing.T) {
 		var got []*int
 		gate := make(chan bool)
 		for range sessions {
-			m := script(step{do: func(ctx context.Context, _ *Request, on func(Delta)) (*Reply, error) {
-				var b strings.Builder
-				for range pieces {
-					on(Delta{Kind: DeltaText, Text: "a word "})
-					b.WriteString("a word ")
-				}
-				<-gate
-				m := message.NewText(message.RoleAssistant, b.String())
-				m.Stop = message.StopEnd
-				return &Reply{Message: m}, ctx.Err()
-			}})
+			m := script(
+				step{do: func(ctx context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+					var b strings.Builder
+					for range pieces {
+						on(Delta{Kind: DeltaText, Text: "a word "})
+						b.WriteString("a word ")
+					}
+					<-gate
+					m := message.NewText(message.RoleAssistant, b.String())
+					m.Stop = message.StopEnd
+					return &Reply{Message: m}, ctx.Err()
+				}},
+			)
 			streamed := 0
 			sink := SinkFunc(func(_ string, e Event) {
 				if d, ok := e.(ItemDelta); ok {

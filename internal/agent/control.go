@@ -129,14 +129,14 @@ func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
 	if s.closed {
 		return Accepted{}, nil, ErrClosed
 	}
-	if acc, ok := s.clients[p.ClientMessageID]; ok && p.ClientMessageID != "" {
+	if acc, ok := s.inbox.clients[p.ClientMessageID]; ok && p.ClientMessageID != "" {
 		return acc, nil, nil
 	}
-	starts := s.idleLocked() && !s.paused && p.Delivery != DeliverQueue
+	starts := s.idleLocked() && !s.pause.on && p.Delivery != DeliverQueue
 	acc := Accepted{Disposition: DispositionStarted}
 	if !starts {
 		acc.Disposition = DispositionQueued
-		if len(s.queue)+len(s.steers) >= s.queueLimitLocked() {
+		if len(s.inbox.queue)+len(s.inbox.steers) >= s.queueLimitLocked() {
 			return Accepted{}, nil, ErrOverloaded
 		}
 	}
@@ -147,11 +147,11 @@ func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
 	if starts {
 		acc.TurnID = s.launchLocked(&entry{msg: m})
 	} else {
-		e = &entry{msg: m, delivery: DeliverFollowUp, held: s.turn == nil && s.paused}
+		e = &entry{msg: m, delivery: DeliverFollowUp, held: s.turn == nil && s.pause.on}
 		s.enqueueLocked(e)
 	}
 	if p.ClientMessageID != "" {
-		s.clients[p.ClientMessageID] = acc
+		s.inbox.clients[p.ClientMessageID] = acc
 	}
 	return acc, e, nil
 }
@@ -237,7 +237,7 @@ func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 		return SteerOutcome{}, nil, ErrTurnMismatch
 	case s.idleLocked() && r.IfIdle == IdleError:
 		return SteerOutcome{}, nil, fmt.Errorf("steering: no turn is running: %w", ErrTurnMismatch)
-	case len(s.queue)+len(s.steers)+len(s.oneShots) >= s.queueLimitLocked():
+	case len(s.inbox.queue)+len(s.inbox.steers)+len(s.conv.oneShots) >= s.queueLimitLocked():
 		return SteerOutcome{}, nil, ErrOverloaded
 	}
 	if s.turn != nil || r.IfIdle != "" && r.IfIdle != IdleStartTurn {
@@ -255,8 +255,8 @@ func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	case s.turn != nil:
 		s.injectLocked(e)
 		return SteerOutcome{Outcome: SteerInjected, MessageID: m.ID, TurnID: s.turn.id}, e, nil
-	case s.paused || s.compacting != nil || r.IfIdle == IdleQueue:
-		e.held = s.paused
+	case s.pause.on || s.compaction.cancel != nil || r.IfIdle == IdleQueue:
+		e.held = s.pause.on
 		s.enqueueLocked(e)
 		return SteerOutcome{Outcome: SteerQueued, MessageID: m.ID}, e, nil
 	}
@@ -273,24 +273,24 @@ func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcom
 	switch {
 	case s.turn != nil:
 		out.TurnID = s.turn.id
-	case s.paused || s.compacting != nil || r.IfIdle == IdleQueue:
+	case s.pause.on || s.compaction.cancel != nil || r.IfIdle == IdleQueue:
 		s.noOptionsLocked(&r)
 		out.Outcome = SteerQueued
 	default:
-		if m.Role == message.RoleSystem && len(s.history) == 0 {
+		if m.Role == message.RoleSystem && len(s.conv.messages) == 0 {
 			return SteerOutcome{}, nil, ErrNothingToDo
 		}
-		s.oneShots, s.unsaid = append(s.oneShots, m), r.Options
+		s.conv.oneShots, s.pause.unsaid = append(s.conv.oneShots, m), r.Options
 		out.Outcome, out.TurnID = SteerStartedTurn, s.launchLocked()
 		return out, nil, nil
 	}
-	s.oneShots = append(s.oneShots, m)
+	s.conv.oneShots = append(s.conv.oneShots, m)
 	return out, nil, nil
 }
 
 // injectLocked queues a steer for the running turn and ends every wait for a person.
 func (s *Session) injectLocked(e *entry) {
-	s.steers = append(s.steers, e)
+	s.inbox.steers = append(s.inbox.steers, e)
 	s.board.delivered(e.msg.ID, s.turn.id)
 	for w := range s.turn.waits {
 		w.cancel(&tool.SteerError{Text: e.msg.TextContent()})
@@ -308,11 +308,16 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 		return
 	}
 	s.stamp(m)
-	e := &entry{msg: m, delivery: DeliverNote, wake: wake, held: s.turn == nil && s.paused && wake}
-	if s.idleLocked() && wake && !s.paused {
+	e := &entry{
+		msg:      m,
+		delivery: DeliverNote,
+		wake:     wake,
+		held:     s.turn == nil && s.pause.on && wake,
+	}
+	if s.idleLocked() && wake && !s.pause.on {
 		s.launchLocked(e)
 	} else {
-		s.notes = append(s.notes, e)
+		s.inbox.notes = append(s.inbox.notes, e)
 		s.board.queued(m.ID)
 		s.recordQueueLocked()
 	}
@@ -337,8 +342,8 @@ func (s *Session) Abort(r AbortRequest) (state string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.turn == nil && s.compacting != nil && r.TurnID == "":
-		s.compacting(ErrAborted)
+	case s.turn == nil && s.compaction.cancel != nil && r.TurnID == "":
+		s.compaction.cancel(ErrAborted)
 		return AbortAborting, nil
 	case s.turn == nil:
 		return AbortIdle, nil
@@ -375,8 +380,8 @@ func (s *Session) Continue() (turnID string, err error) {
 }
 
 func (s *Session) continueLocked() (string, error) {
-	if t := s.resumed; t != nil && !s.closed && !s.paused {
-		s.resumed = nil
+	if t := s.pause.resumed; t != nil && !s.closed && !s.pause.on {
+		s.pause.resumed = nil
 		return t.id, nil
 	}
 	switch {
@@ -384,13 +389,13 @@ func (s *Session) continueLocked() (string, error) {
 		return "", ErrClosed
 	case !s.idleLocked():
 		return "", ErrNotIdle
-	case s.paused:
+	case s.pause.on:
 		return "", ErrPaused
-	case len(s.queue) > 0:
-		return s.launchLocked(s.takeLocked(&s.queue, QueueOneAtATime)...), nil
-	case len(s.history) == 0 && len(s.notes) == 0:
+	case len(s.inbox.queue) > 0:
+		return s.launchLocked(s.takeLocked(&s.inbox.queue, QueueOneAtATime)...), nil
+	case len(s.conv.messages) == 0 && len(s.inbox.notes) == 0:
 		return "", ErrNothingToDo
-	case s.answeredLocked() && len(s.notes) == 0:
+	case s.answeredLocked() && len(s.inbox.notes) == 0:
 		return "", ErrNothingToDo
 	}
 	return s.launchLocked(), nil
@@ -399,12 +404,13 @@ func (s *Session) continueLocked() (string, error) {
 // answeredLocked reports whether the history ends with a whole answer.
 func (s *Session) answeredLocked() bool {
 	tail := s.tailLocked()
-	return tail == nil || tail.Role == message.RoleAssistant && (tail.Stop == message.StopEnd || tail.Stop == "")
+	return tail == nil ||
+		tail.Role == message.RoleAssistant && (tail.Stop == message.StopEnd || tail.Stop == "")
 }
 
 // tailLocked is the last message that the model sees.
 func (s *Session) tailLocked() *message.Message {
-	for _, m := range slices.Backward(s.view.msgs) {
+	for _, m := range slices.Backward(s.conv.view.msgs) {
 		if forModel(m) {
 			return m
 		}
@@ -425,10 +431,10 @@ func (s *Session) setPaused(on bool) error {
 	if s.closed {
 		return ErrClosed
 	}
-	if s.paused == on {
+	if s.pause.on == on {
 		return nil
 	}
-	s.paused = on
+	s.pause.on = on
 	if on {
 		s.unholdLocked()
 	}
@@ -441,17 +447,21 @@ func (s *Session) setPaused(on bool) error {
 }
 
 // resumedLocked reports whether a pause is over and what it held back still waits, because the session was busy then.
-func (s *Session) resumedLocked() bool { return s.heldLocked() && !s.paused && !s.closed }
+func (s *Session) resumedLocked() bool { return s.heldLocked() && !s.pause.on && !s.closed }
 
 // heldLocked reports whether a pause holds anything back. A message that is taken out is not held any more.
 func (s *Session) heldLocked() bool {
-	return s.held || slices.ContainsFunc(slices.Concat(s.queue, s.notes), func(e *entry) bool { return e.held })
+	return s.pause.held ||
+		slices.ContainsFunc(
+			slices.Concat(s.inbox.queue, s.inbox.notes),
+			func(e *entry) bool { return e.held },
+		)
 }
 
 // unholdLocked forgets what was held back: it has begun, or a new pause begins.
 func (s *Session) unholdLocked() {
-	s.held = false
-	for _, e := range slices.Concat(s.queue, s.notes) {
+	s.pause.held = false
+	for _, e := range slices.Concat(s.inbox.queue, s.inbox.notes) {
 		e.held = false
 	}
 }
@@ -465,12 +475,12 @@ func (s *Session) goOnLocked() {
 		return
 	}
 	if s.turn != nil && s.turn.id == id {
-		s.resumed = s.turn
+		s.pause.resumed = s.turn
 	}
 }
 
 // idleLocked reports whether a turn may start.
-func (s *Session) idleLocked() bool { return s.turn == nil && s.compacting == nil }
+func (s *Session) idleLocked() bool { return s.turn == nil && s.compaction.cancel == nil }
 
 // Wait returns a turn once it has ended: the one named, the one that the message went to,
 // or without either the running one, else the last. When ctx ends first, the turn's

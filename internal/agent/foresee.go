@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
@@ -16,6 +17,15 @@ type foresight struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}  // closed when answered or given up
 	answer *tool.Decision // the user's answer, once done is closed; nil: the user was not asked
+}
+
+// question is what the user is asked about a call.
+type question struct {
+	ahead    *foresight // nil: nothing is asked before the call's turn
+	begun    atomic.Bool
+	asked    atomic.Bool // the user was
+	faltered bool        // set at the call's turn: a call before it did not go well
+	refused  bool        // the call was not allowed
 }
 
 // foreseeable says whether the question about the call is known before the calls ahead of it have
@@ -32,27 +42,26 @@ func (c *callRun) foreseeable() bool {
 	return true
 }
 
-// foreseen are the calls, of those that come later, about which a person can be asked now.
-func (b *batch) foreseen(later []*callRun) (out []*callRun) {
-	if _, ok := b.s.opts.Approver.(toolcall.Foreseer); !ok {
-		return nil
+// foreseen says whether the user can be asked now about call i, whose turn comes later.
+func (b *batch) foreseen(i int) bool {
+	_, ok := b.s.opts.Approver.(toolcall.Foreseer)
+	c := b.calls[i]
+	if !ok || !c.foreseeable() {
+		return false
 	}
-	for _, c := range later {
-		if c.foreseeable() {
-			c.ahead = &foresight{about: c.prepared, cancel: func(error) {}, done: make(chan struct{})}
-			out = append(out, c)
-		}
+	c.question.ahead = &foresight{
+		about: c.prepared, cancel: func(error) {}, done: make(chan struct{}),
 	}
-	return out
+	return true
 }
 
 // foresee asks about the foreseen calls, each in a goroutine that ends with its answer, its call or its turn.
 func (b *batch) foresee() (wait func()) {
 	var asking sync.WaitGroup
 	for _, c := range b.calls {
-		if c.ahead != nil {
+		if c.question.ahead != nil {
 			var ctx context.Context
-			ctx, c.ahead.cancel = context.WithCancelCause(b.t.ctx)
+			ctx, c.question.ahead.cancel = context.WithCancelCause(b.t.ctx)
 			asking.Go(func() { c.askAhead(ctx) })
 		}
 	}
@@ -60,35 +69,37 @@ func (b *batch) foresee() (wait func()) {
 }
 
 func (c *callRun) askAhead(ctx context.Context) {
-	a := c.ahead
+	a := c.question.ahead
 	defer close(a.done)
-	defer c.moment.arrive(c)
+	defer c.slot.Arrive()
 	w := &wait{cancel: a.cancel}
 	defer c.s.endWait(c.t, w)
 	req := c.request(w)
 	// After a panic nobody was asked: Approve decides, and shows it.
-	_ = panics.Catch(func() error { a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx, req); return nil })
-	if !c.begun.Load() {
-		c.change(func(it *Item) { it.Status = StatusPending })
+	_ = panics.Catch(
+		func() error { a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx, req); return nil },
+	)
+	if !c.question.begun.Load() {
+		c.report.change(func(it *Item) { it.Status = StatusPending })
 	}
 }
 
 // answered is what a person has said ahead about this very call, which it waits for. It is void, and
 // again says why, where what was to come before the call did not go as the person could expect.
 func (c *callRun) answered() (d *tool.Decision, again string) {
-	a := c.ahead
+	a := c.question.ahead
 	if a == nil {
 		return nil, ""
 	}
 	same := c.prepared == a.about
-	if !same || c.faltered {
+	if !same || c.question.faltered {
 		a.cancel(nil)
 	}
 	<-a.done
 	switch {
 	case !same:
 		return nil, ""
-	case c.faltered && c.asked.Load() && (a.answer == nil || a.answer.Allow):
+	case c.question.faltered && c.question.asked.Load() && (a.answer == nil || a.answer.Allow):
 		return nil, FalteredText
 	}
 	return a.answer, ""
@@ -98,12 +109,12 @@ func (c *callRun) answered() (d *tool.Decision, again string) {
 // person who was asked ahead could not know that.
 func (b *batch) falters(i int) bool {
 	for _, c := range b.calls[:i] {
-		r := c.outcome()
+		r := c.report.outcome()
 		if r == nil { // it still runs, next to this one
 			continue
 		}
 		failed := r.IsError || r.Denied || r.Missed
-		if failed && c.early == nil && c.effect() != tool.ReadOnly && !c.refused {
+		if failed && c.early == nil && c.effect() != tool.ReadOnly && !c.question.refused {
 			return true
 		}
 	}

@@ -34,7 +34,12 @@ func (c *callRun) askHooks(call *tool.Call) *tool.Result {
 		}
 		if out.Args != nil {
 			if problem := c.rewrite(call, out.Args); problem != nil {
-				return toolcall.Errorf("hook %s replaced the arguments of %s:\n%s", h.HookName(), c.name(), problem.Text)
+				return toolcall.Errorf(
+					"hook %s replaced the arguments of %s:\n%s",
+					h.HookName(),
+					c.name(),
+					problem.Text,
+				)
 			}
 		}
 	}
@@ -48,7 +53,7 @@ func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 		return problem
 	}
 	call.Args = c.args
-	c.change(func(it *Item) { it.Call.Args, it.Call.Label = c.args, c.prepared.Label })
+	c.report.change(func(it *Item) { it.Call.Args, it.Call.Label = c.args, c.prepared.Label })
 	return nil
 }
 
@@ -73,7 +78,7 @@ func (c *callRun) askApprover(call *tool.Call) *tool.Result {
 	req.Foreseen, req.Again = c.answered()
 	d, err := c.s.opts.Approver.Approve(ctx, req)
 	if err != nil || !d.Allow {
-		c.refused = true
+		c.question.refused = true
 		return c.denied(d, err)
 	}
 	call.Unboxed, call.Secrets = d.Unboxed, d.Secrets
@@ -83,14 +88,14 @@ func (c *callRun) askApprover(call *tool.Call) *tool.Result {
 // request is what the approver is asked about the call; w is how a steer ends the asking.
 func (c *callRun) request(w *wait) tool.ApprovalRequest {
 	return tool.ApprovalRequest{
-		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.item.ID, CallID: c.call.ID, Tool: c.reg.Spec,
+		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.report.item.ID, CallID: c.call.ID, Tool: c.reg.Spec,
 		Effect: c.effect(), Args: c.args, Cwd: c.s.opts.Cwd, Subject: c.prepared.Subject,
-		Gathered: c.moment.gathered(), Index: c.index,
+		Gathered: c.slot.Gathered(), Index: c.index,
 		Waiting: sync.OnceFunc(func() {
-			c.asked.Store(true)
-			c.change(func(it *Item) { it.Status = StatusAwaitingPermission })
+			c.question.asked.Store(true)
+			c.report.change(func(it *Item) { it.Status = StatusAwaitingPermission })
 			c.s.beginWait(c.t, w)
-			c.moment.arrive(c)
+			c.slot.Arrive()
 		}),
 	}
 }

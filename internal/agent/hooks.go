@@ -70,7 +70,11 @@ func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context)
 	if t, ok := h.(TimeoutHook); ok && t.HookTimeout() > 0 {
 		bound = t.HookTimeout()
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithValue(ctx, sessionKey{}, s.info()), bound, fmt.Errorf("it did not end within %v", bound))
+	ctx, cancel := context.WithTimeoutCause(
+		context.WithValue(ctx, sessionKey{}, s.info()),
+		bound,
+		fmt.Errorf("it did not end within %v", bound),
+	)
 	done := make(chan error, 1)
 	s.wg.Go(func() {
 		defer cancel()
@@ -107,7 +111,7 @@ type hookAs[H any] struct {
 // hooksOf yields the hooks of the last step that implement H. The caller does not hold the session's lock.
 func hooksOf[H any](s *Session) iter.Seq[hookAs[H]] {
 	s.mu.Lock()
-	hooks := s.hooks
+	hooks := s.hooks.list
 	s.mu.Unlock()
 	return func(yield func(hookAs[H]) bool) {
 		for _, h := range hooks {

@@ -24,7 +24,7 @@ func (s *Session) infer(t *turn) (*Reply, *stream, error) {
 		s.putBack(oneShots)
 		return nil, nil, err
 	}
-	t.nudge = nil
+	t.replies.nudge = nil
 	return reply, st, nil
 }
 
@@ -46,14 +46,25 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 	}
 	for h := range hooksOf[ModelEndHook](s) {
 		seen := &Reply{Message: reply.Message.Clone(), Finish: reply.Finish, Notices: reply.Notices}
-		s.tolerate(t, s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterModel(ctx, req, seen) }))
+		s.tolerate(
+			t,
+			s.guard(
+				t.ctx,
+				h.Hook,
+				func(ctx context.Context) error { return h.As.AfterModel(ctx, req, seen) },
+			),
+		)
 	}
 	return reply, st, nil
 }
 
 // callReduced answers a provider's refusal of the context: the history is reduced and sent again, until it is accepted
 // or nothing more can be taken away.
-func (s *Session) callReduced(t *turn, oneShots []*message.Message, refused *retry.Error) (*Reply, *stream, error) {
+func (s *Session) callReduced(
+	t *turn,
+	oneShots []*message.Message,
+	refused *retry.Error,
+) (*Reply, *stream, error) {
 	for n := 1; ; n++ {
 		if err := s.fitForced(t, refused, n); err != nil {
 			return nil, nil, err
@@ -63,7 +74,8 @@ func (s *Session) callReduced(t *turn, oneShots []*message.Message, refused *ret
 			return nil, nil, err
 		}
 		reply, st, err := s.callModels(t, req)
-		if refused = retry.As(err); refused == nil || refused.Kind != retry.ContextOverflow || n == MaxRefusals {
+		if refused = retry.As(err); refused == nil || refused.Kind != retry.ContextOverflow ||
+			n == MaxRefusals {
 			return reply, st, err
 		}
 	}
@@ -79,8 +91,8 @@ func (s *Session) tolerate(t *turn, err error) {
 func (s *Session) takeOneShots() []*message.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.oneShots
-	s.oneShots = nil
+	taken := s.conv.oneShots
+	s.conv.oneShots = nil
 	return taken
 }
 
@@ -88,15 +100,15 @@ func (s *Session) takeOneShots() []*message.Message {
 func (s *Session) putBack(oneShots []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.oneShots = append(oneShots, s.oneShots...)
+	s.conv.oneShots = append(oneShots, s.conv.oneShots...)
 }
 
 // request builds what is sent: the view of the history, as the model gets it, and what belongs to this
 // call only.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
-	msgs, mended := s.view.sendable()
-	tools := toolSpecs(t.step.Tools.Active(s.active))
+	msgs, mended := s.conv.view.sendable()
+	tools := toolSpecs(t.step.Tools.Active(s.conv.active))
 	s.mu.Unlock()
 	if mended {
 		s.bug("session %s: the history was not paired before a model call", s.opts.ID)
@@ -115,8 +127,8 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 			req.Messages = append(slices.Clip(req.Messages), m)
 		}
 	}
-	if t.nudge != nil {
-		req.Messages = append(slices.Clip(req.Messages), t.nudge)
+	if t.replies.nudge != nil {
+		req.Messages = append(slices.Clip(req.Messages), t.replies.nudge)
 	}
 	return s.rewritten(t, req)
 }
@@ -127,7 +139,13 @@ func (s *Session) rewritten(t *turn, req *Request) (*Request, error) {
 	if len(hooks) == 0 {
 		return req, nil
 	}
-	req.System, req.Messages, req.Tools = slices.Clone(req.System), slices.Clone(req.Messages), slices.Clone(req.Tools)
+	req.System, req.Messages, req.Tools = slices.Clone(
+		req.System,
+	), slices.Clone(
+		req.Messages,
+	), slices.Clone(
+		req.Tools,
+	)
 	for _, h := range hooks {
 		if err := s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.BeforeModel(ctx, req) }); err != nil {
 			return nil, err
@@ -163,10 +181,10 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 func (s *Session) tellFallback(t *turn, why error, to string) {
 	text := fmt.Sprintf("%v; trying %s", why, to)
 	if errors.Is(why, retry.ErrSkipped) {
-		if slices.Contains(t.skips, text) {
+		if slices.Contains(t.replies.skips, text) {
 			return
 		}
-		t.skips = append(t.skips, text)
+		t.replies.skips = append(t.replies.skips, text)
 	}
 	s.Notice("warning", text)
 }
@@ -181,11 +199,11 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 			return reply, st, nil
 		}
 		if t.ctx.Err() != nil {
-			t.partial = st.close(StatusAborted)
+			t.replies.partial = st.close(StatusAborted)
 			return nil, nil, context.Cause(t.ctx)
 		}
 		if errors.Is(err, retry.ErrReplyTooLong) {
-			t.partial = st.close(StatusAborted)
+			t.replies.partial = st.close(StatusAborted)
 			return nil, nil, err
 		}
 		st.close(StatusRetracted)
@@ -194,7 +212,16 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 			return nil, nil, err
 		}
 		e := retry.As(err)
-		s.em.emit(Retrying{TurnID: t.id, Attempt: attempt, MaxRetries: policy.MaxRetries, Delay: delay, Kind: string(e.Kind), Message: e.Message})
+		s.em.emit(
+			Retrying{
+				TurnID:     t.id,
+				Attempt:    attempt,
+				MaxRetries: policy.MaxRetries,
+				Delay:      delay,
+				Kind:       string(e.Kind),
+				Message:    e.Message,
+			},
+		)
 		if err := pause.For(t.ctx, delay); err != nil {
 			return nil, nil, err
 		}
@@ -216,7 +243,12 @@ func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, e
 }
 
 // generate makes one call. A model that does not end with its context is left behind.
-func (s *Session) generate(ctx context.Context, m Model, req *Request, on func(Delta)) (*Reply, error) {
+func (s *Session) generate(
+	ctx context.Context,
+	m Model,
+	req *Request,
+	on func(Delta),
+) (*Reply, error) {
 	type answer struct {
 		reply *Reply
 		err   error
@@ -249,7 +281,10 @@ func (s *Session) generate(ctx context.Context, m Model, req *Request, on func(D
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case a.err == nil && (a.reply == nil || a.reply.Message == nil):
-		return nil, &retry.Error{Kind: retry.Client, Message: "the model gave no reply and no error"}
+		return nil, &retry.Error{
+			Kind:    retry.Client,
+			Message: "the model gave no reply and no error",
+		}
 	}
 	return a.reply, a.err
 }

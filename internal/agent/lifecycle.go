@@ -31,7 +31,11 @@ type (
 	// PromptHook sees each message of a person's, before the model does. What it returns is
 	// told the model beside it; an error keeps the message from the model for good and ends the turn.
 	PromptHook interface {
-		BeforePrompt(ctx context.Context, turnID string, m *message.Message) (tell string, err error)
+		BeforePrompt(
+			ctx context.Context,
+			turnID string,
+			m *message.Message,
+		) (tell string, err error)
 	}
 	// CompactHook sees that the context is about to be reduced and may say what a summary should
 	// keep. An error keeps the reduction from happening where the context still fits without.
@@ -64,27 +68,42 @@ func SessionOf(ctx context.Context) SessionInfo {
 }
 
 func (s *Session) info() SessionInfo {
-	return SessionInfo{ID: s.opts.ID, Cwd: s.opts.Cwd, Parent: s.opts.Parent, Restored: s.restored}
+	return SessionInfo{
+		ID:       s.opts.ID,
+		Cwd:      s.opts.Cwd,
+		Parent:   s.opts.Parent,
+		Restored: s.hooks.restored,
+	}
 }
 
 // sessionStarts asks the hooks of the session's start, once.
 func (s *Session) sessionStarts(t *turn) {
 	s.mu.Lock()
-	first := !s.started
-	s.started = true
+	first := !s.hooks.started
+	s.hooks.started = true
 	s.mu.Unlock()
 	if !first {
 		return
 	}
 	for h := range hooksOf[SessionHook](s) {
-		tell, err := ask(s, t.ctx, h.Hook, func(ctx context.Context) (string, error) { return h.As.SessionStarts(ctx, s.info()) })
+		tell, err := ask(
+			s,
+			t.ctx,
+			h.Hook,
+			func(ctx context.Context) (string, error) { return h.As.SessionStarts(ctx, s.info()) },
+		)
 		s.tolerate(t, err)
 		s.tell(t, tell)
 	}
 }
 
 // ask is guard for a hook that answers. What an abandoned hook answers later is nobody's.
-func ask[T any](s *Session, ctx context.Context, h Hook, f func(ctx context.Context) (T, error)) (T, error) {
+func ask[T any](
+	s *Session,
+	ctx context.Context,
+	h Hook,
+	f func(ctx context.Context) (T, error),
+) (T, error) {
 	answer := make(chan T, 1)
 	err := s.guard(ctx, h, func(ctx context.Context) error {
 		a, err := f(ctx)
@@ -112,8 +131,8 @@ func (s *Session) tell(t *turn, text string) {
 // sessionEnds asks the hooks of the session's end, if those of its start were.
 func (s *Session) sessionEnds(ctx context.Context) {
 	s.mu.Lock()
-	due := s.started
-	s.started = false
+	due := s.hooks.started
+	s.hooks.started = false
 	s.mu.Unlock()
 	hooks := slices.Collect(hooksOf[SessionEndHook](s))
 	if !due || len(hooks) == 0 {
@@ -152,7 +171,12 @@ func (s *Session) beforePrompts(t *turn) error {
 
 func (s *Session) beforePrompt(t *turn, m *message.Message) error {
 	for h := range hooksOf[PromptHook](s) {
-		tell, err := ask(s, t.ctx, h.Hook, func(ctx context.Context) (string, error) { return h.As.BeforePrompt(ctx, t.id, m.Clone()) })
+		tell, err := ask(
+			s,
+			t.ctx,
+			h.Hook,
+			func(ctx context.Context) (string, error) { return h.As.BeforePrompt(ctx, t.id, m.Clone()) },
+		)
 		if err != nil {
 			return err
 		}
@@ -175,36 +199,46 @@ const withheld = "withheld"
 func (s *Session) withhold(m *message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.view.msgs, m)
+	i := slices.Index(s.conv.view.msgs, m)
 	if i < 0 {
 		return
 	}
-	s.replaceViewLocked(slices.Delete(slices.Clone(s.view.msgs), i, i+1), withheld)
+	s.replaceViewLocked(slices.Delete(slices.Clone(s.conv.view.msgs), i, i+1), withheld)
 	s.withholdPinLocked(m)
 }
 
 // beforeCompact asks the hooks before a reduction: for more instructions, or not to do it.
-func (s *Session) beforeCompact(ctx context.Context, t *turn, b budget, instructions string) (more string, skip bool, err error) {
+func (s *Session) beforeCompact(
+	ctx context.Context,
+	t *turn,
+	b budget,
+	instructions string,
+) (more string, skip bool, err error) {
 	hooks := slices.Collect(hooksOf[CompactHook](s))
 	if len(hooks) == 0 {
 		return instructions, false, nil
 	}
 	s.mu.Lock()
-	c := CompactInfo{Tokens: s.view.meter.Used(), Window: b.window}
+	c := CompactInfo{Tokens: s.conv.view.meter.Used(), Window: b.window}
 	s.mu.Unlock()
 	c.Must = c.Tokens > b.limit
 	if t != nil {
 		c.TurnID = t.id
 	}
 	for _, h := range hooks {
-		text, err := ask(s, ctx, h.Hook, func(ctx context.Context) (string, error) { return h.As.BeforeCompact(ctx, c) })
+		text, err := ask(
+			s,
+			ctx,
+			h.Hook,
+			func(ctx context.Context) (string, error) { return h.As.BeforeCompact(ctx, c) },
+		)
 		switch {
 		case err != nil && t == nil:
 			return "", true, err
 		case err != nil && !c.Must:
 			s.Notice("warning", err.Error())
 			s.mu.Lock()
-			s.fruitless++
+			s.compaction.fruitless++
 			s.mu.Unlock()
 			return "", true, nil
 		case err != nil:
@@ -225,7 +259,8 @@ func joinLines(a, b string) string {
 
 func (s *Session) afterCompact(ctx context.Context, c Compacted) {
 	for h := range hooksOf[CompactEndHook](s) {
-		if err := s.guard(ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterCompact(ctx, c) }); err != nil && ctx.Err() == nil {
+		if err := s.guard(ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterCompact(ctx, c) }); err != nil &&
+			ctx.Err() == nil {
 			s.Notice("warning", err.Error())
 		}
 	}

@@ -83,8 +83,8 @@ func (s *Session) SetPins(pin, unpin []string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pins.apply(c)
-	s.pins.recount(s.history)
+	s.conv.pins.apply(c)
+	s.conv.pins.recount(s.conv.messages)
 	s.showPinnedLocked()
 	s.changedLocked()
 	return nil
@@ -94,8 +94,8 @@ func (s *Session) checkPinsLocked(c PinChange) error {
 	if s.closed {
 		return ErrClosed
 	}
-	mine := make(map[string]bool, len(s.history))
-	for _, m := range s.history {
+	mine := make(map[string]bool, len(s.conv.messages))
+	for _, m := range s.conv.messages {
 		mine[m.ID] = m.Role == message.RoleUser && !m.Hidden && m.App == ""
 	}
 	for _, id := range slices.Concat(c.Pin, c.Unpin) {
@@ -107,7 +107,7 @@ func (s *Session) checkPinsLocked(c PinChange) error {
 		if slices.Contains(c.Unpin, id) {
 			return fmt.Errorf("item %q is named in pin and in unpin: %w", id, ErrNotPinnable)
 		}
-		if s.pins.withheld[id] {
+		if s.conv.pins.withheld[id] {
 			return fmt.Errorf("item %q was kept from the model by a hook: %w", id, ErrNotPinnable)
 		}
 	}
@@ -117,9 +117,9 @@ func (s *Session) checkPinsLocked(c PinChange) error {
 // restorePins takes over what was stored.
 func (s *Session) restorePins(changes []PinChange) {
 	for _, c := range changes {
-		s.pins.apply(c)
+		s.conv.pins.apply(c)
 	}
-	s.pins.recount(s.history)
+	s.conv.pins.recount(s.conv.messages)
 	s.showPinnedLocked()
 }
 
@@ -127,39 +127,42 @@ func (s *Session) restorePins(changes []PinChange) {
 func (s *Session) withholdPinLocked(m *message.Message) {
 	c := PinChange{Withheld: []string{m.ID}}
 	s.journal.add(Record{Type: RecordPin, Pin: &c})
-	s.pins.apply(c)
-	s.pins.recount(s.history)
+	s.conv.pins.apply(c)
+	s.conv.pins.recount(s.conv.messages)
 }
 
 // showPinnedLocked puts into the view what was pinned after a reduction had taken it out. No
 // commit is needed: whoever restores the session does the same.
 func (s *Session) showPinnedLocked() {
-	if msgs := s.withPinnedLocked(s.view.msgs); !slices.Equal(msgs, s.view.msgs) {
-		s.view.msgs, s.view.paired = msgs, 0
-		s.view.meter.Reset(msgs)
+	if msgs := s.withPinnedLocked(s.conv.view.msgs); !slices.Equal(msgs, s.conv.view.msgs) {
+		s.conv.view.msgs, s.conv.view.paired = msgs, 0
+		s.conv.view.meter.Reset(msgs)
 	}
 }
 
 // withPinnedLocked returns msgs, a view, with every message that the user pinned, whole and where it
 // stood in the history. Those that were born pinned are never missing.
 func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
-	if !slices.Contains(slices.Collect(maps.Values(s.pins.changed)), true) {
+	if !slices.Contains(slices.Collect(maps.Values(s.conv.pins.changed)), true) {
 		return msgs
 	}
-	place := make(map[string]int, len(s.history))
-	for i, m := range s.history {
+	place := make(map[string]int, len(s.conv.messages))
+	for i, m := range s.conv.messages {
 		place[m.ID] = i
 	}
 	out := slices.Clone(msgs)
-	for i, m := range s.history {
-		if !s.pins.changed[m.ID] || slices.Contains(out, m) {
+	for i, m := range s.conv.messages {
+		if !s.conv.pins.changed[m.ID] || slices.Contains(out, m) {
 			continue
 		}
 		if at := slices.IndexFunc(out, func(o *message.Message) bool { return o.ID == m.ID }); at >= 0 {
 			out[at] = m // it had been shortened
 			continue
 		}
-		at := slices.IndexFunc(out, func(o *message.Message) bool { p, ok := place[o.ID]; return ok && p > i })
+		at := slices.IndexFunc(
+			out,
+			func(o *message.Message) bool { p, ok := place[o.ID]; return ok && p > i },
+		)
 		if at < 0 {
 			at = len(out)
 		}

@@ -11,22 +11,36 @@ import (
 
 // newCall prepares a call; it runs nothing.
 func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream) *callRun {
-	c := &callRun{s: s, t: t, step: t.step, call: call, index: index, args: call.Args, expire: make(chan struct{})}
+	c := &callRun{
+		s: s, t: t, step: t.step, call: call, index: index, args: call.Args,
+		report: &report{em: s.em, turnID: t.id}, expire: make(chan struct{}),
+	}
 	c.reg = t.step.Tools.Lookup(call.Name)
 	c.prepare()
 	it, shown := st.claim(call, index)
 	started := it.ID != ""
 	if !started {
-		it = Item{ID: s.opts.NewID("item_"), Type: ItemToolCall, CreatedAt: time.Now(), MessageID: st.messageID}
+		it = Item{
+			ID:        s.opts.NewID("item_"),
+			Type:      ItemToolCall,
+			CreatedAt: time.Now(),
+			MessageID: st.messageID,
+		}
 		shown = c.reg == nil || !c.reg.Spec.Hidden
 	}
-	c.item, c.shown = it, shown
-	c.item.Status = StatusPending
-	c.item.Call = &CallItem{CallID: call.ID, Name: c.name(), Label: c.label(), Args: c.args, Locations: c.locations()}
+	c.report.item, c.report.shown = it, shown
+	c.report.item.Status = StatusPending
+	c.report.item.Call = &CallItem{
+		CallID:    call.ID,
+		Name:      c.name(),
+		Label:     c.label(),
+		Args:      c.args,
+		Locations: c.locations(),
+	}
 	if started {
-		c.tell(func(it Item) Event { return ItemUpdated{TurnID: t.id, Item: it} })
+		c.report.tell(func(it Item) Event { return ItemUpdated{TurnID: t.id, Item: it} })
 	} else {
-		c.tell(func(it Item) Event { return ItemStarted{TurnID: t.id, Item: it} })
+		c.report.tell(func(it Item) Event { return ItemStarted{TurnID: t.id, Item: it} })
 	}
 	return c
 }
@@ -65,7 +79,7 @@ func (c *callRun) read(raw json.RawMessage) *tool.Result {
 		return problem
 	}
 	c.args, c.prepared = call.Args, p
-	c.edit.locks(c.prepared.Locks)
+	c.slot.Relock(c.prepared.Locks)
 	return nil
 }
 

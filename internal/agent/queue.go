@@ -14,11 +14,11 @@ func (s *Session) Queue() []QueueEntry {
 }
 
 func (s *Session) queueLocked() []QueueEntry {
-	out := make([]QueueEntry, 0, len(s.steers)+len(s.queue))
-	for _, e := range s.steers {
+	out := make([]QueueEntry, 0, len(s.inbox.steers)+len(s.inbox.queue))
+	for _, e := range s.inbox.steers {
 		out = append(out, e.export())
 	}
-	for _, e := range s.queue {
+	for _, e := range s.inbox.queue {
 		out = append(out, e.export())
 	}
 	return out
@@ -35,12 +35,12 @@ func (e *entry) export() QueueEntry {
 func (s *Session) SetQueueLimit(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.maxQueue = n
+	s.inbox.limit = n
 }
 
 func (s *Session) queueLimitLocked() int {
-	if s.maxQueue > 0 {
-		return s.maxQueue
+	if s.inbox.limit > 0 {
+		return s.inbox.limit
 	}
 	return DefaultQueueLimit
 }
@@ -60,11 +60,11 @@ func (s *Session) Unqueue(messageID string) ([]QueueEntry, error) {
 // ClearQueue takes every waiting message out.
 func (s *Session) ClearQueue() error {
 	s.mu.Lock()
-	for _, e := range slices.Concat(s.steers, s.queue) {
+	for _, e := range slices.Concat(s.inbox.steers, s.inbox.queue) {
 		s.board.removed(e.msg.ID)
 	}
-	if len(s.steers)+len(s.queue) > 0 {
-		s.steers, s.queue = nil, nil
+	if len(s.inbox.steers)+len(s.inbox.queue) > 0 {
+		s.inbox.steers, s.inbox.queue = nil, nil
 		s.queueChangedLocked()
 	}
 	s.mu.Unlock()
@@ -72,11 +72,11 @@ func (s *Session) ClearQueue() error {
 }
 
 func (s *Session) dropLocked(messageID string) bool {
-	n := len(s.steers) + len(s.queue)
+	n := len(s.inbox.steers) + len(s.inbox.queue)
 	byID := func(e *entry) bool { return e.msg.ID == messageID }
-	s.steers = slices.DeleteFunc(s.steers, byID)
-	s.queue = slices.DeleteFunc(s.queue, byID)
-	if len(s.steers)+len(s.queue) == n {
+	s.inbox.steers = slices.DeleteFunc(s.inbox.steers, byID)
+	s.inbox.queue = slices.DeleteFunc(s.inbox.queue, byID)
+	if len(s.inbox.steers)+len(s.inbox.queue) == n {
 		return false
 	}
 	s.board.removed(messageID)
@@ -88,16 +88,16 @@ func (s *Session) dropLocked(messageID string) bool {
 func (s *Session) takeBack(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, acc := range s.clients {
+	for id, acc := range s.inbox.clients {
 		if acc.MessageID == e.msg.ID {
-			delete(s.clients, id)
+			delete(s.inbox.clients, id)
 		}
 	}
 	return s.dropLocked(e.msg.ID)
 }
 
 func (s *Session) enqueueLocked(e *entry) {
-	s.queue = append(s.queue, e)
+	s.inbox.queue = append(s.inbox.queue, e)
 	s.board.queued(e.msg.ID)
 	s.queueChangedLocked()
 }
@@ -113,7 +113,7 @@ func (s *Session) recordQueueLocked() {
 		return
 	}
 	q := s.queueLocked()
-	for _, e := range s.notes {
+	for _, e := range s.inbox.notes {
 		q = append(q, e.export())
 	}
 	s.journal.add(Record{Type: RecordQueue, Queue: q, Sync: true})
@@ -156,8 +156,11 @@ func (s *Session) commitUserLocked(m *message.Message) {
 	s.turn.fresh = append(s.turn.fresh, m)
 	it := Item{
 		ID: m.ID, Type: ItemUser, CreatedAt: m.Time, Text: m.ShownText(), Source: m.Source,
-		Content:   slices.DeleteFunc(slices.Clone(m.Content), func(b message.Block) bool { return b.Type == message.Text }),
-		MessageID: m.ID, Pinned: s.pins.has(m),
+		Content: slices.DeleteFunc(
+			slices.Clone(m.Content),
+			func(b message.Block) bool { return b.Type == message.Text },
+		),
+		MessageID: m.ID, Pinned: s.conv.pins.has(m),
 	}
 	s.em.emit(ItemStarted{TurnID: m.TurnID, Item: it})
 	s.em.emit(ItemCompleted{TurnID: m.TurnID, Item: it})

@@ -12,7 +12,9 @@ import (
 // resultMessage makes a tool's result the message that answers a call.
 func resultMessage(s *Session, t *turn, c *message.ToolCall, r *tool.Result) *message.Message {
 	m := &message.Message{
-		ID: s.opts.NewID("msg_"), Role: message.RoleTool, CallID: c.ID, Name: c.Name, IsError: r.IsError,
+		ID: s.opts.NewID(
+			"msg_",
+		), Role: message.RoleTool, CallID: c.ID, Name: c.Name, IsError: r.IsError,
 		Details: r.Details, Time: time.Now(), TurnID: t.id, Author: "tools",
 		Content: append([]message.Block{{Type: message.Text, Text: r.Text}}, r.Content...),
 	}
@@ -62,6 +64,6 @@ func openCalls(msgs []*message.Message) []*message.ToolCall {
 
 func (s *Session) activateLocked(names []string) {
 	for _, n := range names {
-		s.active[strings.ToLower(n)] = true
+		s.conv.active[strings.ToLower(n)] = true
 	}
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -33,7 +32,7 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	b.commitReady()
 	t.sum.ToolCalls += len(b.calls)
 	for _, c := range b.calls {
-		if c.outcome().IsError {
+		if c.report.outcome().IsError {
 			t.sum.ToolErrors++
 		} else {
 			t.ends = t.ends || c.endsTurn()
@@ -44,30 +43,53 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	}
 }
 
-// execute runs consecutive read-only calls together, lets consecutive edits of different files wait
-// for the user together, and runs every other call alone, in call order. The returned function waits
+// execute runs the calls, and asks ahead about those that have to wait. The returned function waits
 // for the end of what was asked ahead, once each call has its result.
 func (b *batch) execute() (asked func()) {
-	b.markMoments()
-	asked = b.foresee()
-	for from := 0; from < len(b.calls); {
-		to := b.editsEnd(from)
-		if to > from {
-			b.runEdits(from, to)
-		} else {
-			to = b.groupEnd(from)
-			b.runTogether(from, to)
-		}
-		from = to
+	calls := make([]toolcall.Scheduled, len(b.calls))
+	for i, c := range b.calls {
+		calls[i] = &scheduled{b, c, i}
 	}
+	order := toolcall.NewSchedule(calls, b.parallel())
+	for i, c := range b.calls {
+		c.slot = order.Slot(i)
+	}
+	order.Gather(b.foreseen)
+	asked = b.foresee()
+	order.Run()
 	return asked
+}
+
+// scheduled is a call as its schedule sees it.
+type scheduled struct {
+	b *batch
+	c *callRun
+	i int
+}
+
+var _ toolcall.Scheduled = (*scheduled)(nil)
+
+func (s *scheduled) Run()            { s.b.run(s.i) }
+func (s *scheduled) Locks() []string { return s.c.prepared.Locks }
+
+// Class implements [toolcall.Scheduled].
+func (s *scheduled) Class() toolcall.Class {
+	switch c := s.c; {
+	case c.early != nil:
+		return toolcall.Known
+	case c.effect() == tool.ReadOnly:
+		return toolcall.Reads
+	case c.effect() == tool.Mutates && len(c.prepared.Locks) > 0:
+		return toolcall.Edits
+	}
+	return toolcall.Alone
 }
 
 // run runs call i, or gives it the result that it has without running.
 func (b *batch) run(i int) {
 	c := b.calls[i]
-	c.edit.awaitEarlier(b.t.ctx)
-	c.begun.Store(true)
+	c.slot.AwaitEarlier(b.t.ctx)
+	c.question.begun.Store(true)
 	switch {
 	case b.t.ctx.Err() != nil:
 		c.finish(&tool.Result{Text: toolcall.CancelledText, IsError: true}, StatusCancelled)
@@ -76,7 +98,7 @@ func (b *batch) run(i int) {
 	case c.early != nil:
 		c.finish(c.early, StatusFailed)
 	default:
-		c.faltered = b.falters(i)
+		c.question.faltered = b.falters(i)
 		c.execute()
 	}
 	b.commitReady()
@@ -88,7 +110,7 @@ func (b *batch) commitReady() {
 	defer b.mu.Unlock()
 	for ; b.committed < len(b.calls); b.committed++ {
 		c := b.calls[b.committed]
-		r := c.outcome()
+		r := c.report.outcome()
 		if r == nil {
 			return
 		}
@@ -106,35 +128,4 @@ func (b *batch) parallel() int {
 		return n
 	}
 	return MaxParallelCalls
-}
-
-// groupEnd is where the calls end that run together with call from.
-func (b *batch) groupEnd(from int) int {
-	to := from + 1
-	for b.calls[from].joins() && to < len(b.calls) && b.calls[to].joins() {
-		to++
-	}
-	return to
-}
-
-// joins says whether the call may run together with its neighbours. One that has its result already only reports it.
-func (c *callRun) joins() bool { return c.early != nil || c.effect() == tool.ReadOnly }
-
-// runTogether runs the calls from up to to, at most so many at once, started in order.
-func (b *batch) runTogether(from, to int) {
-	if to-from == 1 {
-		b.run(from)
-		return
-	}
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	next.Store(int64(from))
-	for range min(b.parallel(), to-from) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(to); i = next.Add(1) - 1 {
-				b.run(int(i))
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -39,36 +39,64 @@ type Session struct {
 
 	mu       sync.Mutex
 	closed   bool
-	paused   bool
-	held     bool               // the pause held a turn back: Resume goes on, as with entries that are held
-	resumed  *turn              // the turn that Resume started, until Continue asked for it
-	turn     *turn              // the running one
-	fresh    []*message.Message // that no hook has seen when the last turn ended
-	history  []*message.Message
+	turn     *turn // the running one
+	conv     conversation
+	inbox    inbox
+	pause    pausing
+	hooks    hookState
+	notified map[string]bool // notices that are shown once
+	usage    message.Usage
+	awaiting int // calls that wait for the user
+
+	compaction compactions
+}
+
+// conversation is what the model is sent of, and what clients see of the session's past. Guarded by
+// the session's lock.
+type conversation struct {
+	messages []*message.Message
 	view     view
 	pins     pins
 	callIDs  map[string]bool
-	started  bool     // the hooks of the session's start were asked
-	restored bool     // it was stored before
-	steers   []*entry // to be delivered in the running turn
-	queue    []*entry // each starts a turn, or joins one
-	notes    []*entry // to be delivered at the next boundary
 	oneShots []*message.Message
-	notified map[string]bool     // notices that are shown once
-	unsaid   *TurnOptions        // of the next turn, if it begins without a message
-	hooks    []Hook              // of the last step
-	maxQueue int                 // how many messages may wait; 0: DefaultQueueLimit
-	clients  map[string]Accepted // by ClientMessageID
-	active   map[string]bool     // deferred tools that were loaded, lower case
+	active   map[string]bool // deferred tools that were loaded, lower case
 	title    string
-	usage    message.Usage
-	awaiting int // calls that wait for a person
+}
 
-	compacting   context.CancelCauseFunc // ends the Compact that runs; nil: none does
-	commits      int                     // compactions since the session was made
-	lastStrategy string                  // of the last one
-	fruitless    int                     // reductions in a row that gained nothing
-	unsummed     int                     // summaries in a row that failed
+// inbox is what waits to become a part of the conversation. Guarded by the session's lock.
+type inbox struct {
+	steers  []*entry            // to be delivered in the running turn
+	queue   []*entry            // each starts a turn, or joins one
+	notes   []*entry            // to be delivered at the next boundary
+	unseen  []*message.Message  // that no hook has seen when the last turn ended
+	limit   int                 // how many messages may wait; 0: DefaultQueueLimit
+	clients map[string]Accepted // by ClientMessageID
+}
+
+// pausing is what a pause stopped, and what goes on after it. Guarded by the session's lock.
+type pausing struct {
+	on      bool
+	held    bool         // the pause held a turn back: Resume goes on, as with entries that are held
+	resumed *turn        // the turn that Resume started, until Continue asked for it
+	unsaid  *TurnOptions // of the next turn, if it begins without a message
+}
+
+// hookState is which hooks there are, and which of the session's were asked. Guarded by the
+// session's lock.
+type hookState struct {
+	list     []Hook // of the last step
+	started  bool   // those of the session's start were asked
+	restored bool   // the session was stored before
+}
+
+// compactions is what the engine knows of its reductions of the conversation. Guarded by the
+// session's lock.
+type compactions struct {
+	cancel    context.CancelCauseFunc // ends the Compact that runs; nil: none does
+	commits   int                     // since the session was made
+	strategy  string                  // of the last one
+	fruitless int                     // in a row that gained nothing
+	unsummed  int                     // summaries in a row that failed
 }
 
 // entry is a message that waits to be delivered.
@@ -87,8 +115,9 @@ func NewSession(opts Options) *Session {
 	}
 	s := &Session{
 		opts: opts, em: &emitter{id: opts.ID, sink: opts.Sink}, journal: &journal{store: opts.Store},
-		locks: opts.Locks, board: newBoard(), maxQueue: opts.QueueLimit, callIDs: map[string]bool{},
-		clients: map[string]Accepted{}, active: map[string]bool{},
+		locks: opts.Locks, board: newBoard(),
+		conv:  conversation{callIDs: map[string]bool{}, active: map[string]bool{}},
+		inbox: inbox{limit: opts.QueueLimit, clients: map[string]Accepted{}},
 	}
 	if s.locks == nil {
 		s.locks = &keylock.Locks{}
@@ -110,9 +139,11 @@ func (s *Session) State() State {
 
 func (s *Session) stateLocked() State {
 	st := State{
-		Status: s.statusLocked(), Title: s.title, Usage: s.usage, Queue: s.queueLocked(),
-		Messages: len(s.history), ContextTokens: s.view.meter.Used(), ContextWindow: s.view.window,
-		Pinned: s.pins.list,
+		Status: s.statusLocked(), Title: s.conv.title, Usage: s.usage, Queue: s.queueLocked(),
+		Messages: len(
+			s.conv.messages,
+		), ContextTokens: s.conv.view.meter.Used(), ContextWindow: s.conv.view.window,
+		Pinned: s.conv.pins.list,
 	}
 	if s.turn != nil {
 		st.TurnID = s.turn.id
@@ -124,9 +155,9 @@ func (s *Session) statusLocked() Status {
 	switch {
 	case s.turn != nil && s.awaiting > 0:
 		return SessionAwaiting
-	case s.turn != nil || s.compacting != nil:
+	case s.turn != nil || s.compaction.cancel != nil:
 		return SessionRunning
-	case s.paused:
+	case s.pause.on:
 		return SessionPaused
 	}
 	return SessionIdle
@@ -139,14 +170,14 @@ func (s *Session) changedLocked() { s.em.emit(StateChanged{State: s.stateLocked(
 func (s *Session) Messages() []*message.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clip(s.history)
+	return slices.Clip(s.conv.messages)
 }
 
 // SetTitle names the session.
 func (s *Session) SetTitle(title string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.title = title
+	s.conv.title = title
 	s.changedLocked()
 }
 
@@ -162,7 +193,13 @@ func (s *Session) noticeLocked(level, text string) {
 	if s.turn != nil {
 		turnID = s.turn.id
 	}
-	it := Item{ID: s.opts.NewID("item_"), Type: ItemNotice, CreatedAt: time.Now(), Level: level, Text: text}
+	it := Item{
+		ID:        s.opts.NewID("item_"),
+		Type:      ItemNotice,
+		CreatedAt: time.Now(),
+		Level:     level,
+		Text:      text,
+	}
 	s.em.emit(ItemStarted{TurnID: turnID, Item: it})
 	s.em.emit(ItemCompleted{TurnID: turnID, Item: it})
 }
@@ -175,8 +212,8 @@ func (s *Session) Close(ctx context.Context) error {
 	if s.turn != nil {
 		s.abortLocked(true, closing{ErrClosed})
 	}
-	if s.compacting != nil {
-		s.compacting(ErrClosed)
+	if s.compaction.cancel != nil {
+		s.compaction.cancel(ErrClosed)
 	}
 	s.mu.Unlock()
 	s.sessionEnds(ctx)
@@ -197,9 +234,9 @@ func (s *Session) Close(ctx context.Context) error {
 
 // commitLocked makes a message history: from here on it is never changed.
 func (s *Session) commitLocked(m *message.Message, sync bool) {
-	s.history = append(s.history, m)
-	s.view.append(m)
-	s.pins.add(m)
+	s.conv.messages = append(s.conv.messages, m)
+	s.conv.view.append(m)
+	s.conv.pins.add(m)
 	s.journal.add(Record{Type: RecordMessage, Message: m, Sync: sync})
 }
 
@@ -218,12 +255,12 @@ func (s *Session) restore(r Restored) {
 		s.journal.add(Record{Type: RecordMessage, Message: res})
 		return res
 	}
-	s.history = slices.Clone(history.Pair(r.Messages, missing))
-	s.view.restore(s.history, r.Commits)
+	s.conv.messages = slices.Clone(history.Pair(r.Messages, missing))
+	s.conv.view.restore(s.conv.messages, r.Commits)
 	s.restorePins(r.Pins)
-	for _, m := range s.history {
+	for _, m := range s.conv.messages {
 		for _, c := range m.ToolCalls() {
-			s.callIDs[c.ID] = true
+			s.conv.callIDs[c.ID] = true
 		}
 		s.rememberClient(m, m.TurnID)
 		s.activateLocked(Activated(m))
@@ -232,14 +269,14 @@ func (s *Session) restore(r Restored) {
 	if len(r.Commits) > 0 {
 		s.activateLocked([]string{recallName})
 	}
-	s.restored = len(r.Messages) > 0
-	s.title, s.usage, s.paused = r.Title, r.Usage, r.Paused
-	s.board.restore(r.Turns, s.history)
+	s.hooks.restored = len(r.Messages) > 0
+	s.conv.title, s.usage, s.pause.on = r.Title, r.Usage, r.Paused
+	s.board.restore(r.Turns, s.conv.messages)
 	for _, q := range r.Queue {
 		s.restoreEntry(q)
 	}
-	if s.held = s.paused && s.interrupted(r.Turns); s.held {
-		s.unsaid = s.stoppedOptions(r.Turns)
+	if s.pause.held = s.pause.on && s.interrupted(r.Turns); s.pause.held {
+		s.pause.unsaid = s.stoppedOptions(r.Turns)
 	}
 }
 
@@ -270,16 +307,16 @@ func (s *Session) restoreEntry(q QueueEntry) {
 		Hidden: q.Hidden, Author: q.Author, Meta: q.Meta, Time: time.Now(),
 	}
 	e := &entry{msg: m, delivery: q.Delivery, wake: q.Wake, held: q.Held}
-	if slices.ContainsFunc(s.history, func(h *message.Message) bool { return h.ID == m.ID }) {
+	if slices.ContainsFunc(s.conv.messages, func(h *message.Message) bool { return h.ID == m.ID }) {
 		return // delivered just before the process ended
 	}
 	s.rememberClient(m, "")
 	s.board.queued(m.ID)
 	if q.Delivery == DeliverNote {
-		s.notes = append(s.notes, e)
+		s.inbox.notes = append(s.inbox.notes, e)
 		return
 	}
-	s.queue = append(s.queue, e)
+	s.inbox.queue = append(s.inbox.queue, e)
 }
 
 // clientKey is the key of message.Message.Meta under which a prompt's client id is stored.
@@ -299,7 +336,7 @@ func (s *Session) rememberClient(m *message.Message, turnID string) {
 	if c.Disposition == DispositionQueued {
 		turnID = ""
 	}
-	s.clients[c.ID] = Accepted{MessageID: m.ID, TurnID: turnID, Disposition: c.Disposition}
+	s.inbox.clients[c.ID] = Accepted{MessageID: m.ID, TurnID: turnID, Disposition: c.Disposition}
 }
 
 // titleOf makes a title of the first line of a prompt.

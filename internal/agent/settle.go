@@ -60,7 +60,7 @@ func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 		st.close(StatusRetracted)
 	}
 	if v.nudge != "" {
-		t.nudge = nudgeMessage(t, v.nudge)
+		t.replies.nudge = nudgeMessage(t, v.nudge)
 		return outcome{}, false
 	}
 	if v.end.reason == EndStop {
@@ -70,9 +70,9 @@ func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 }
 
 func (t *turn) resetCounts() {
-	t.budget.Reset()
-	t.rephrased = 0
-	t.afterTools = true
+	t.replies.budget.Reset()
+	t.replies.rephrased = 0
+	t.replies.afterTools = true
 }
 
 // adopt makes the reply's message fit for the history: ids that are unique, arguments
@@ -83,7 +83,8 @@ func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 	s.stampAssistant(t, m)
 	sanitize(m)
 	m.Content = slices.DeleteFunc(m.Content, func(b message.Block) bool {
-		return b.Type == message.ToolUse && (b.Call == nil || m.Stop == message.StopLength && b.Call.Problem != "")
+		return b.Type == message.ToolUse &&
+			(b.Call == nil || m.Stop == message.StopLength && b.Call.Problem != "")
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 	o.Taken = func(id string) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.callIDs[id]
+		return s.conv.callIDs[id]
 	}
 	m := reply.Message
 	err := panics.Catch(func() error {
@@ -119,10 +120,10 @@ func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	if strings.TrimSpace(c.Name) == "" {
 		c.Name = toolcall.Unnamed
 	}
-	if c.ID == "" || s.callIDs[c.ID] {
+	if c.ID == "" || s.conv.callIDs[c.ID] {
 		c.ID = s.opts.NewID("call_")
 	}
-	s.callIDs[c.ID] = true
+	s.conv.callIDs[c.ID] = true
 	if trimmed := bytes.TrimSpace(c.Args); len(trimmed) == 0 {
 		c.Args = json.RawMessage("{}")
 	} else if trimmed[0] != '{' || !json.Valid(trimmed) {
@@ -145,7 +146,7 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 		st.release()
 	}
 	s.account(t, m)
-	t.previous, t.afterTools = m, false
+	t.replies.previous, t.replies.afterTools = m, false
 	return err
 }
 
@@ -191,10 +192,14 @@ func (s *Session) judge(t *turn, m *message.Message) judgement {
 }
 
 func (t *turn) judgeFiltered() judgement {
-	if t.rephrased++; t.rephrased <= MaxRephrase {
+	if t.replies.rephrased++; t.replies.rephrased <= MaxRephrase {
 		return judgement{nudge: repair.NudgeFilter, drop: true}
 	}
-	out := failure(retry.ContentFilter, "the provider's content filter stopped the reply, also when asked to rephrase", false)
+	out := failure(
+		retry.ContentFilter,
+		"the provider's content filter stopped the reply, also when asked to rephrase",
+		false,
+	)
 	out.reason = EndContentFilter
 	return judgement{end: out, drop: true}
 }
@@ -202,7 +207,7 @@ func (t *turn) judgeFiltered() judgement {
 // judgeCut asks a reply that was cut to go on. Where the provider merely gave no reason
 // for its end, the answer stands after that.
 func (t *turn) judgeCut(m *message.Message, blank bool) judgement {
-	if t.budget.Continue() {
+	if t.replies.budget.Continue() {
 		return judgement{nudge: repair.NudgeLength, drop: blank}
 	}
 	end := EndLength
@@ -214,13 +219,15 @@ func (t *turn) judgeCut(m *message.Message, blank bool) judgement {
 
 // validate asks the repair package about an answer.
 func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
-	a := repair.Answer{Message: m, AfterTools: t.afterTools}
-	if t.previous != nil {
-		a.Previous = t.previous.TextContent()
+	a := repair.Answer{Message: m, AfterTools: t.replies.afterTools}
+	if t.replies.previous != nil {
+		a.Previous = t.replies.previous.TextContent()
 	}
 	var verdict repair.Verdict
 	var nudge string
-	err := panics.Catch(func() error { verdict, nudge = repair.Validate(a, &t.budget, t.step.Repair); return nil })
+	err := panics.Catch(
+		func() error { verdict, nudge = repair.Validate(a, &t.replies.budget, t.step.Repair); return nil },
+	)
 	if err != nil {
 		s.bug("judging a reply: %v", err)
 	}
@@ -228,7 +235,10 @@ func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
 	case verdict == repair.Accept:
 		return judgement{end: outcome{reason: EndStop}, drop: len(m.Content) == 0}
 	case nudge == "":
-		return judgement{end: failure(retry.Blank, "the model gave blank replies in a row", true), drop: true}
+		return judgement{
+			end:  failure(retry.Blank, "the model gave blank replies in a row", true),
+			drop: true,
+		}
 	}
 	return judgement{nudge: nudge, drop: blank}
 }
@@ -257,8 +267,15 @@ func (s *Session) askToStop(t *turn, m *message.Message) (outcome, bool) {
 		if veto == "" {
 			continue
 		}
-		if t.vetoes++; t.vetoes > MaxVetoes {
-			s.Notice("warning", fmt.Sprintf("hook %s vetoed the end %d times: the turn ends anyway", h.HookName(), MaxVetoes))
+		if t.replies.vetoes++; t.replies.vetoes > MaxVetoes {
+			s.Notice(
+				"warning",
+				fmt.Sprintf(
+					"hook %s vetoed the end %d times: the turn ends anyway",
+					h.HookName(),
+					MaxVetoes,
+				),
+			)
 			break
 		}
 		n := nudgeMessage(t, veto)

@@ -237,7 +237,7 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 			t.Errorf("tools after: %v", ts)
 		}
 		again := NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages()}})
-		if !again.active["late"] {
+		if !again.conv.active["late"] {
 			t.Error("the deferred tool is not loaded after a restart")
 		}
 		res := m.request(1).Messages[2]

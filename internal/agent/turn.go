@@ -26,18 +26,11 @@ type turn struct {
 	extra   []*message.Message // of the step, not yet in the history
 	sum     Turn
 
-	begun      bool             // the hooks before the run were asked
-	started    func()           // lets the next turn start; may be called again
-	partial    string           // the text of a reply that was aborted, or stopped for its length
-	phase      string           // what an abort would interrupt: inference or tool_execution
-	nudge      *message.Message // sent with the next call only
-	skips      []string         // notices about skipped providers
-	previous   *message.Message // the assistant message before, of this turn
-	afterTools bool             // tool results were the last thing that happened
-	budget     repair.Budget    // since tools last ran, like the counts below
-	rephrased  int
-	vetoes     int
-	ends       bool // a tool's result ends the turn
+	begun   bool   // the hooks before the run were asked
+	started func() // lets the next turn start; may be called again
+	phase   string // what an abort would interrupt: inference or tool_execution
+	replies replies
+	ends    bool // a tool's result ends the turn
 
 	// Guarded by the session's lock.
 	fresh           []*message.Message // user messages that no hook has seen
@@ -45,6 +38,18 @@ type turn struct {
 	waits           map[*wait]struct{}
 
 	plan planItem
+}
+
+// replies is what a turn knows of the model's replies so far, to decide about the next one.
+type replies struct {
+	partial    string           // the text of a reply that was aborted, or stopped for its length
+	nudge      *message.Message // sent with the next call only
+	skips      []string         // notices about skipped providers
+	previous   *message.Message // the assistant message before, of this turn
+	afterTools bool             // tool results were the last thing that happened
+	budget     repair.Budget    // since tools last ran, like the counts below
+	rephrased  int
+	vetoes     int
 }
 
 // The phases of a turn that an abort can interrupt.
@@ -68,29 +73,37 @@ func (s *Session) launchLocked(entries ...*entry) string {
 }
 
 func (s *Session) beginLocked(entries []*entry) *turn {
-	t := &turn{step: &Step{}, id: s.opts.NewID("turn_"), phase: PhaseInference, waits: map[*wait]struct{}{}, fresh: s.fresh}
+	t := &turn{
+		step:  &Step{},
+		id:    s.opts.NewID("turn_"),
+		phase: PhaseInference,
+		waits: map[*wait]struct{}{},
+		fresh: s.inbox.unseen,
+	}
 	t.options = s.optionsFor(entries)
-	s.fresh = nil
+	s.inbox.unseen = nil
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
-	s.turn, s.resumed = t, nil
+	s.turn, s.pause.resumed = t, nil
 	s.unholdLocked()
 	s.board.started(t.id)
-	s.journal.add(Record{Type: RecordTurnStart, Turn: &Turn{TurnID: t.id, Status: TurnStatusRunning}})
+	s.journal.add(
+		Record{Type: RecordTurnStart, Turn: &Turn{TurnID: t.id, Status: TurnStatusRunning}},
+	)
 	var ids []string
 	for _, e := range entries {
-		if ids = append(ids, e.msg.ID); s.title == "" && !e.msg.Hidden {
-			s.title = s.titleOf(e.msg)
+		if ids = append(ids, e.msg.ID); s.conv.title == "" && !e.msg.Hidden {
+			s.conv.title = s.titleOf(e.msg)
 		}
 	}
 	s.changedLocked()
 	s.em.emit(TurnStarted{TurnID: t.id, MessageIDs: ids})
-	for _, e := range append(s.takeLocked(&s.notes, QueueAll), entries...) {
+	for _, e := range append(s.takeLocked(&s.inbox.notes, QueueAll), entries...) {
 		s.commitUserLocked(e.msg)
 	}
 	s.recordQueueLocked()
 	if tail := s.tailLocked(); tail != nil && tail.Role == message.RoleAssistant {
-		t.nudge = nudgeMessage(t, nudgeResume)
+		t.replies.nudge = nudgeMessage(t, nudgeResume)
 	}
 	return t
 }
@@ -116,7 +129,10 @@ func (s *Session) play(t *turn) (out outcome) {
 }
 
 func failure(kind retry.Kind, text string, retryable bool) outcome {
-	return outcome{reason: EndError, err: &TurnError{Kind: string(kind), Message: text, Retryable: retryable}}
+	return outcome{
+		reason: EndError,
+		err:    &TurnError{Kind: string(kind), Message: text, Retryable: retryable},
+	}
 }
 
 // failed makes an outcome of an error; a turn whose context ended was aborted.
@@ -206,7 +222,7 @@ func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, err
 		err = ErrNoProvider
 	}
 	s.mu.Lock()
-	s.hooks = step.Hooks
+	s.hooks.list = step.Hooks
 	s.mu.Unlock()
 	return step, err
 }
@@ -251,7 +267,9 @@ func (s *Session) arriveLocked(t *turn) {
 	if mode == "" {
 		mode = QueueAll
 	}
-	waiting := append(s.takeLocked(&s.notes, QueueAll), s.takeLocked(&s.steers, mode)...)
+	waiting := append(
+		s.takeLocked(&s.inbox.notes, QueueAll),
+		s.takeLocked(&s.inbox.steers, mode)...)
 	s.deliverLocked(waiting)
 }
 
@@ -260,7 +278,7 @@ func (s *Session) limitsLocked(t *turn) (outcome, bool) {
 	switch calls := l.maxModelCalls(); {
 	case t.ctx.Err() != nil:
 		return outcome{reason: EndAborted}, true
-	case s.paused:
+	case s.pause.on:
 		return outcome{reason: EndAborted, paused: true}, true
 	case calls > 0 && t.sum.ModelCalls >= calls:
 		return outcome{reason: EndMaxModelCalls}, true
@@ -273,14 +291,14 @@ func (s *Session) limitsLocked(t *turn) (outcome, bool) {
 func (s *Session) steered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.steers) > 0
+	return len(s.inbox.steers) > 0
 }
 
 // finish ends a turn and returns the next one, if the queue may go on by itself. A steer
 // that came after the last boundary of a clean turn takes the turn up again.
 func (s *Session) finish(t *turn, out outcome) *turn {
 	s.mu.Lock()
-	if out.reason == EndStop && len(s.steers) > 0 && !s.paused && t.ctx.Err() == nil {
+	if out.reason == EndStop && len(s.inbox.steers) > 0 && !s.pause.on && t.ctx.Err() == nil {
 		s.mu.Unlock()
 		return t
 	}
@@ -308,7 +326,7 @@ func (s *Session) concludeLocked(t *turn, out outcome) {
 	case out.reason == EndAborted && !out.paused:
 		t.sum.AbortPhase = t.phase
 		s.markAbortLocked(t)
-	case out.reason == EndError && t.partial != "":
+	case out.reason == EndError && t.replies.partial != "":
 		s.keepPartialLocked(t)
 	}
 	sum := t.sum
@@ -319,20 +337,20 @@ func (s *Session) concludeLocked(t *turn, out outcome) {
 // last that is told of it. It returns the next turn, nil if none starts by itself.
 func (s *Session) endLocked(t *turn, out outcome) *turn {
 	if out.paused {
-		s.held, s.unsaid = true, t.options
+		s.pause.held, s.pause.unsaid = true, t.options
 	}
-	if len(s.steers) > 0 {
-		for _, e := range s.steers {
+	if len(s.inbox.steers) > 0 {
+		for _, e := range s.inbox.steers {
 			s.board.undelivered(e.msg.ID)
 		}
-		s.queue = append(s.steers, s.queue...)
-		s.steers = nil
+		s.inbox.queue = append(s.inbox.steers, s.inbox.queue...)
+		s.inbox.steers = nil
 		s.recordQueueLocked()
 	}
 	for w := range t.waits {
 		w.cancel(context.Canceled)
 	}
-	s.turn, s.awaiting, s.fresh = nil, 0, t.fresh
+	s.turn, s.awaiting, s.inbox.unseen = nil, 0, t.fresh
 	t.plan.close(s, t.id)
 	s.em.emit(TurnCompleted{Turn: t.sum})
 	next := s.nextLocked(t)
@@ -358,7 +376,7 @@ func statusOf(out outcome) string {
 
 // pairTailLocked gives calls at the history's end that have no result one that says so.
 func (s *Session) pairTailLocked(t *turn) {
-	for _, c := range openCalls(s.history) {
+	for _, c := range openCalls(s.conv.messages) {
 		s.commitLocked(resultMessage(s, t, c, &tool.Result{Text: toolcall.CancelledText,
 			IsError: true}),
 			false)
@@ -375,8 +393,8 @@ func (s *Session) markAbortLocked(t *turn) {
 		text = AbortedToolsText
 	}
 	m := message.NewText(message.RoleAssistant, text)
-	if t.partial != "" {
-		m.Content = []message.Block{{Type: message.Text, Text: t.partial + "\n\n" + text}}
+	if t.replies.partial != "" {
+		m.Content = []message.Block{{Type: message.Text, Text: t.replies.partial + "\n\n" + text}}
 	}
 	m.Stop, m.AbortPhase = message.StopAborted, t.phase
 	s.stampAssistant(t, m)
@@ -389,7 +407,7 @@ const maxPartial = 64 << 10
 // keepPartialLocked stores the beginning of a reply that was stopped for its length. The history
 // holds no more of it, because most of such a reply repeats itself.
 func (s *Session) keepPartialLocked(t *turn) {
-	text := t.partial
+	text := t.replies.partial
 	if len(text) > maxPartial {
 		text = strings.ToValidUTF8(text[:maxPartial], "")
 	}
@@ -412,7 +430,7 @@ func (s *Session) nextLocked(t *turn) *turn {
 	if t.sum.Status != TurnStatusCompleted || t.aborted || s.closed {
 		return nil
 	}
-	if s.paused {
+	if s.pause.on {
 		s.holdBackLocked()
 		return nil
 	}
@@ -421,17 +439,20 @@ func (s *Session) nextLocked(t *turn) *turn {
 		mode = QueueOneAtATime
 	}
 	switch {
-	case len(s.queue) > 0:
+	case len(s.inbox.queue) > 0:
 		return s.beginLocked(s.takeTurnLocked(mode))
-	case hasWake(s.notes):
-		return s.beginLocked(s.takeLocked(&s.notes, QueueAll))
+	case hasWake(s.inbox.notes):
+		return s.beginLocked(s.takeLocked(&s.inbox.notes, QueueAll))
 	}
 	return nil
 }
 
 // holdBackLocked notes that only the pause keeps what waits from starting: a resume goes on with it, after a restart too.
 func (s *Session) holdBackLocked() {
-	first := slices.Concat(s.queue, slices.DeleteFunc(slices.Clone(s.notes), func(e *entry) bool { return !e.wake }))
+	first := slices.Concat(
+		s.inbox.queue,
+		slices.DeleteFunc(slices.Clone(s.inbox.notes), func(e *entry) bool { return !e.wake }),
+	)
 	if len(first) == 0 {
 		return
 	}
@@ -451,7 +472,11 @@ func hasWake(notes []*entry) bool {
 func (s *Session) afterRun(sum Turn) {
 	for h := range hooksOf[RunEndHook](s) {
 		s.wg.Go(func() {
-			err := s.guard(s.ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterRun(ctx, sum) })
+			err := s.guard(
+				s.ctx,
+				h.Hook,
+				func(ctx context.Context) error { return h.As.AfterRun(ctx, sum) },
+			)
 			if err != nil && s.ctx.Err() == nil {
 				s.Notice("warning", err.Error())
 			}

@@ -46,8 +46,8 @@ func optionsOf(m *message.Message) *TurnOptions {
 // optionsFor returns the options of a turn that the entries start. Without entries they are those
 // of the turn that a pause stopped, or of a message that is not stored.
 func (s *Session) optionsFor(entries []*entry) *TurnOptions {
-	o := s.unsaid
-	s.unsaid = nil
+	o := s.pause.unsaid
+	s.pause.unsaid = nil
 	if len(entries) > 0 {
 		o = optionsOf(entries[0].msg)
 	}
@@ -57,15 +57,15 @@ func (s *Session) optionsFor(entries []*entry) *TurnOptions {
 // takeTurnLocked takes the messages that start the next turn. Messages that ask for different
 // options do not share a turn.
 func (s *Session) takeTurnLocked(mode QueueMode) []*entry {
-	if mode == QueueOneAtATime || len(s.queue) == 0 {
-		return s.takeLocked(&s.queue, mode)
+	if mode == QueueOneAtATime || len(s.inbox.queue) == 0 {
+		return s.takeLocked(&s.inbox.queue, mode)
 	}
-	first, n := optionsOf(s.queue[0].msg), 1
-	for n < len(s.queue) && reflect.DeepEqual(optionsOf(s.queue[n].msg), first) {
+	first, n := optionsOf(s.inbox.queue[0].msg), 1
+	for n < len(s.inbox.queue) && reflect.DeepEqual(optionsOf(s.inbox.queue[n].msg), first) {
 		n++
 	}
-	taken := s.queue[:n:n]
-	s.queue = append([]*entry(nil), s.queue[n:]...)
+	taken := s.inbox.queue[:n:n]
+	s.inbox.queue = append([]*entry(nil), s.inbox.queue[n:]...)
 	return taken
 }
 
@@ -73,7 +73,7 @@ func (s *Session) takeTurnLocked(mode QueueMode) []*entry {
 // stored.
 func (s *Session) stoppedOptions(turns []Turn) *TurnOptions {
 	last := turns[len(turns)-1].TurnID
-	for _, m := range s.history {
+	for _, m := range s.conv.messages {
 		if m.TurnID == last && m.Role == message.RoleUser {
 			if o := optionsOf(m); o != nil {
 				return o

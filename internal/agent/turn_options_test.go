@@ -113,7 +113,7 @@ func TestOptionsOverPauseAndRestart(t *testing.T) {
 		queue := r.s.Queue()
 		r.close()
 		again := NewSession(Options{ID: "s1", Restored: Restored{Queue: queue}})
-		eq(t, "options", optionsOf(again.queue[0].msg).Model, "q")
+		eq(t, "options", optionsOf(again.inbox.queue[0].msg).Model, "q")
 		_ = again.Close(t.Context())
 
 		m := message.NewText(message.RoleUser, "go")
@@ -123,7 +123,7 @@ func TestOptionsOverPauseAndRestart(t *testing.T) {
 			Messages: []*message.Message{m}, Paused: true,
 			Turns: []Turn{{TurnID: "t1", Status: TurnStatusAborted, EndReason: EndAborted}},
 		}})
-		eq(t, "held options", held.unsaid.Model, "held")
+		eq(t, "held options", held.pause.unsaid.Model, "held")
 		_ = held.Close(t.Context())
 	})
 }

@@ -21,8 +21,8 @@ func (s *Session) beginWait(t *turn, w *wait) {
 		return
 	}
 	t.waits[w] = struct{}{}
-	if len(s.steers) > 0 {
-		w.cancel(&tool.SteerError{Text: s.steers[0].msg.TextContent()})
+	if len(s.inbox.steers) > 0 {
+		w.cancel(&tool.SteerError{Text: s.inbox.steers[0].msg.TextContent()})
 	}
 	s.awaitingLocked(1)
 }

@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
+)
+
+// report is what clients see of a call: its item, the items of a sub-agent below it, and, once, its
+// result. It reports nothing after the result. Its methods are safe for concurrent use.
+type report struct {
+	em     *emitter
+	turnID string
+
+	mu       sync.Mutex
+	item     Item
+	shown    bool
+	children []Item          // open items of a sub-agent below this call
+	clock    *toolcall.Clock // of the tool itself; nil before it began
+	result   *tool.Result    // set once
+}
+
+// tell emits an event with a copy of the item; the caller holds mu or owns the call.
+func (r *report) tell(ev func(Item) Event) {
+	if r.shown {
+		r.em.emit(ev(copyItem(r.item)))
+	}
+}
+
+// complete sets the result, once, and completes the item.
+func (r *report) complete(res *tool.Result, status ItemStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.result != nil {
+		return
+	}
+	own := *res
+	own.Text = message.ValidUTF8(own.Text)
+	if len(own.Details) > 0 && !json.Valid(own.Details) {
+		own.Details = nil
+	}
+	r.result = &own
+	r.closeChildren()
+	r.item.Status = status
+	call := r.item.Call
+	if r.clock != nil {
+		call.Duration = r.clock.Elapsed()
+	}
+	call.Result, call.Content, call.IsError = own.Text, own.Content, own.IsError
+	if own.Details != nil {
+		call.Details = own.Details
+	}
+	if own.Locations != nil {
+		call.Locations = own.Locations
+	}
+	r.tell(func(it Item) Event { return ItemCompleted{TurnID: r.turnID, Item: it} })
+}
+
+// outcome returns the result, nil while there is none.
+func (r *report) outcome() *tool.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result
+}
+
+// change edits the item and tells of it, unless the call is over.
+func (r *report) change(f func(*Item)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.result != nil {
+		return
+	}
+	f(&r.item)
+	r.tell(func(it Item) Event { return ItemUpdated{TurnID: r.turnID, Item: it} })
+}
+
+func (r *report) output(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.result == nil && r.shown {
+		r.em.emit(
+			ItemDelta{
+				TurnID: r.turnID,
+				ItemID: r.item.ID,
+				Kind:   DeltaToolOutput,
+				Text:   message.ValidUTF8(text),
+			},
+		)
+	}
+}
+
+// nested passes a sub-agent's item on as one of this turn, below this call. What comes after the
+// call's result is dropped: nothing of a turn may follow its end.
+func (r *report) nested(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.result != nil || !r.shown {
+		return
+	}
+	switch e := e.(type) {
+	case ItemStarted:
+		it := r.below(e.Item)
+		r.children = append(r.children, it)
+		r.em.emit(ItemStarted{TurnID: r.turnID, Item: it})
+	case ItemUpdated:
+		r.em.emit(ItemUpdated{TurnID: r.turnID, Item: r.below(e.Item)})
+	case ItemCompleted:
+		r.children = slices.DeleteFunc(r.children, func(it Item) bool { return it.ID == e.Item.ID })
+		r.em.emit(ItemCompleted{TurnID: r.turnID, Item: r.below(e.Item)})
+	case ItemDelta:
+		e.TurnID = r.turnID
+		r.childDelta(e)
+		r.em.emit(e)
+	}
+}
+
+// childDelta keeps the text of an open item below this call, for closeChildren.
+func (r *report) childDelta(e ItemDelta) {
+	for i := range r.children {
+		if r.children[i].ID == e.ItemID && (e.Kind == DeltaText || e.Kind == DeltaReasoning) {
+			r.children[i].Text += e.Text
+		}
+	}
+}
+
+// closeChildren completes the items that a sub-agent left open when its call was over.
+// The caller holds mu.
+func (r *report) closeChildren() {
+	for _, it := range r.children {
+		it = copyItem(it)
+		if it.Status = StatusAborted; it.Type == ItemToolCall {
+			it.Status = StatusCancelled
+		}
+		r.em.emit(ItemCompleted{TurnID: r.turnID, Item: it})
+	}
+	r.children = nil
+}
+
+// below puts an item under this call; one that already lies under a call of the sub-agent stays there.
+func (r *report) below(it Item) Item {
+	if it.ParentID == "" {
+		it.ParentID = r.item.ID
+	}
+	it.MessageID = "" // it shows a message of the sub-agent's history, not of this one
+	return it
+}

@@ -1,0 +1,206 @@
+package toolcall
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Class is what a Schedule has to know of a call.
+type Class uint8
+
+const (
+	// Alone is a call that runs when those before it have ended, and that those behind it wait for.
+	Alone Class = iota
+	// Reads is a call that changes nothing. It runs together with its neighbours.
+	Reads
+	// Edits is a call that changes nothing but the files that it locks.
+	Edits
+	// Known is a call that has its result without running. It divides no group.
+	Known
+)
+
+// Scheduled is one call of a reply.
+type Scheduled interface {
+	// Class is asked before the call's turn. It must not change during a Run of the schedule.
+	Class() Class
+	// Locks are the files of an edit.
+	Locks() []string
+	// Run runs the call and returns when it has its result. It is called once, in a goroutine of
+	// the schedule. It calls the methods of its Slot where they say so.
+	Run()
+}
+
+// Schedule decides when the calls of one reply run: consecutive calls that only read run together;
+// consecutive edits wait for the user together, those of one file after each other (protocol
+// section 16); every other call runs alone. Calls start in their order.
+type Schedule struct {
+	calls    []Scheduled
+	slots    []*Slot
+	parallel int
+}
+
+// Slot is the position of a call in its schedule. The call reports by it where it has got to. Its
+// methods are safe for concurrent use and allow a nil Slot, which is in no schedule.
+type Slot struct {
+	edit   *edit   // nil: not in a group of edits
+	moment *moment // nil: started alone
+}
+
+// NewSchedule returns the schedule of a reply's calls, of which at most parallel read at a time.
+func NewSchedule(calls []Scheduled, parallel int) *Schedule {
+	s := &Schedule{calls: calls, parallel: parallel}
+	for range calls {
+		s.slots = append(s.slots, &Slot{})
+	}
+	return s
+}
+
+// Slot returns the position of call i.
+func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
+
+// Gather gives the calls that start at the same time one moment, before Run. isAsked is called for
+// each call behind the first ones. It says whether the user is asked about the call before its turn,
+// together with the first ones. Of a group longer than parallel, the last calls start when others
+// end, each alone.
+func (s *Schedule) Gather(isAsked func(i int) bool) {
+	for from := 0; from < len(s.calls); {
+		to := s.readsEnd(from)
+		first := min(to, from+s.parallel)
+		together := s.slots[from:first:first]
+		for i := first; from == 0 && i < len(s.slots); i++ {
+			if isAsked(i) {
+				together = append(together, s.slots[i])
+			}
+		}
+		begin(together)
+		from = to
+	}
+}
+
+// Run runs the calls and returns when each has its result.
+func (s *Schedule) Run() {
+	for from := 0; from < len(s.calls); {
+		to := s.editsEnd(from)
+		if to > from {
+			s.runEdits(from, to)
+		} else {
+			to = s.readsEnd(from)
+			s.runReads(from, to)
+		}
+		from = to
+	}
+}
+
+// readsEnd is where the calls end that run together with call from.
+func (s *Schedule) readsEnd(from int) int {
+	to := from + 1
+	for s.joins(from) && to < len(s.calls) && s.joins(to) {
+		to++
+	}
+	return to
+}
+
+func (s *Schedule) joins(i int) bool {
+	c := s.calls[i].Class()
+	return c == Reads || c == Known
+}
+
+// editsEnd is where the group of edits ends that begins with call from; from if that is no edit.
+func (s *Schedule) editsEnd(from int) int {
+	to := from
+	if s.calls[from].Class() != Edits {
+		return to
+	}
+	for to < len(s.calls) {
+		if c := s.calls[to].Class(); c != Edits && c != Known {
+			break
+		}
+		to++
+	}
+	return to
+}
+
+// runReads runs the calls from up to to, at most so many at a time, started in order.
+func (s *Schedule) runReads(from, to int) {
+	if to-from == 1 {
+		s.calls[from].Run()
+		return
+	}
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	next.Store(int64(from))
+	for range min(s.parallel, to-from) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(to); i = next.Add(1) - 1 {
+				s.calls[i].Run()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// runEdits starts the edits from up to to one after the other: each when the one before it waits or
+// has ended. Their proposals come in call order, and an edit that does not wait ends before the next
+// one begins.
+func (s *Schedule) runEdits(from, to int) {
+	var group []*edit
+	for i := from; i < to; i++ {
+		e := newEdit(group)
+		if s.calls[i].Class() == Edits {
+			e.files = s.calls[i].Locks()
+		}
+		group = append(group[:len(group):len(group)], e)
+		s.slots[i].edit = e
+	}
+	var running sync.WaitGroup
+	for i, e := range group {
+		running.Go(func() {
+			defer close(e.ended)
+			s.calls[from+i].Run()
+		})
+		select {
+		case <-e.blocked:
+		case <-e.ended:
+		}
+	}
+	running.Wait()
+}
+
+// AwaitEarlier returns when the earlier edits of the same files have ended, or ctx has. An edit calls
+// it before it begins, and again when it knows its files better.
+func (s *Slot) AwaitEarlier(ctx context.Context) {
+	if s != nil && s.edit != nil {
+		s.edit.awaitEarlier(ctx)
+	}
+}
+
+// Waits lets the next edit start, because this one waits for the user.
+func (s *Slot) Waits() {
+	if s != nil && s.edit != nil {
+		s.edit.block()
+	}
+}
+
+// Relock replaces the files of an edit whose arguments were replaced.
+func (s *Slot) Relock(names []string) {
+	if s != nil && s.edit != nil {
+		s.edit.lock(names)
+	}
+}
+
+// Arrive says that the call asks the user now, or will not. Calling it again has no effect.
+func (s *Slot) Arrive() {
+	if s != nil && s.moment != nil {
+		s.moment.arrive(s)
+	}
+}
+
+// Gathered returns a channel that is closed when every call of the same moment has arrived; nil for
+// a call that started alone.
+func (s *Slot) Gathered() <-chan struct{} {
+	if s == nil || s.moment == nil {
+		return nil
+	}
+	return s.moment.all
+}

@@ -1,0 +1,133 @@
+package toolcall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fakeCall takes a second. One that waits for the user first says so and takes ten.
+type fakeCall struct {
+	name  string
+	class Class
+	locks []string
+	waits bool
+	slot  *Slot
+	log   *callLog
+}
+
+type callLog struct {
+	mu    sync.Mutex
+	begun time.Time
+	lines []string
+}
+
+func (l *callLog) add(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := time.Since(l.begun).Round(time.Second)
+	l.lines = append(l.lines, fmt.Sprintf("%s: ", at)+fmt.Sprintf(format, args...))
+}
+
+func (c *fakeCall) Class() Class    { return c.class }
+func (c *fakeCall) Locks() []string { return c.locks }
+
+func (c *fakeCall) Run() {
+	c.slot.AwaitEarlier(context.Background())
+	c.log.add("%s begins", c.name)
+	if c.waits {
+		c.slot.Waits()
+		time.Sleep(10 * time.Second)
+	} else {
+		time.Sleep(time.Second)
+	}
+	c.slot.Arrive()
+	c.log.add("%s ends", c.name)
+}
+
+// play runs calls and returns when each began and ended.
+func play(t *testing.T, parallel int, calls ...*fakeCall) (lines string) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		log := &callLog{begun: time.Now()}
+		list := make([]Scheduled, len(calls))
+		for i, c := range calls {
+			c.log, list[i] = log, c
+		}
+		s := NewSchedule(list, parallel)
+		for i, c := range calls {
+			c.slot = s.Slot(i)
+		}
+		s.Run()
+		lines = strings.Join(log.lines, "\n")
+	})
+	return lines
+}
+
+func TestReadsRunTogetherAndOthersAlone(t *testing.T) {
+	got := play(t, 2,
+		&fakeCall{name: "a", class: Alone}, &fakeCall{name: "r1", class: Reads},
+		&fakeCall{name: "k", class: Known}, &fakeCall{name: "b", class: Alone})
+	for _, want := range []string{"1s: a ends", "2s: r1 ends", "2s: k ends", "2s: b begins"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+}
+
+func TestAtMostSoManyReadsAtATime(t *testing.T) {
+	calls := make([]*fakeCall, 5)
+	for i := range calls {
+		calls[i] = &fakeCall{name: fmt.Sprint("r", i), class: Reads}
+	}
+	got := play(t, 2, calls...)
+	if !strings.Contains(got, "2s: r4 begins") || strings.Contains(got, "0s: r2 begins") {
+		t.Errorf("two at a time:\n%s", got)
+	}
+}
+
+func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
+	got := play(t, 8,
+		&fakeCall{name: "e1", class: Edits, locks: []string{"x"}, waits: true},
+		&fakeCall{name: "e2", class: Edits, locks: []string{"y"}, waits: true},
+		&fakeCall{name: "e3", class: Edits, locks: []string{"x", "z"}},
+		&fakeCall{name: "e4", class: Edits, locks: []string{"w"}},
+		&fakeCall{name: "r", class: Reads})
+	want := []string{
+		"0s: e1 begins", "0s: e2 begins", // both wait for the user
+		"0s: e4 begins", // another file, while e3 waits for e1
+		"1s: e4 ends",
+		"10s: e3 begins", "11s: e3 ends", "11s: r begins",
+	}
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("%s is missing in\n%s", w, got)
+		}
+	}
+}
+
+func TestCallsOfAMomentArriveTogether(t *testing.T) {
+	calls := []Scheduled{
+		&fakeCall{class: Reads}, &fakeCall{class: Reads}, &fakeCall{class: Alone},
+		&fakeCall{class: Alone},
+	}
+	s := NewSchedule(calls, 8)
+	s.Gather(func(i int) bool { return i == 3 })
+	if s.Slot(2).Gathered() != nil {
+		t.Error("a call that starts alone has a moment")
+	}
+	for _, i := range []int{0, 3, 0} {
+		s.Slot(i).Arrive()
+		select {
+		case <-s.Slot(1).Gathered():
+			t.Fatal("the moment is over before its last call has arrived")
+		default:
+		}
+	}
+	s.Slot(1).Arrive()
+	<-s.Slot(0).Gathered()
+}
