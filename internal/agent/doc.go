@@ -10,4 +10,6 @@
 // gate.go; the stages themselves are in package toolcall) until finish. What a user can do to
 // it is in control.go and queue.go; how its context is kept within a window, in context.go and
 // package history.
+//
+//house:large one state machine under one lock; what can be read alone is in packages below
 package agent

@@ -54,7 +54,6 @@ type daemon struct {
 	policy    *policy.Engine
 	providers *providers
 	tools     *tools.Set
-	memory    *memory.Store
 	project   *project.Project
 	shared    shared
 }
@@ -66,6 +65,7 @@ type shared struct {
 	jobs      *tools.Jobs
 	scratch   *sandbox.Scratch // temporary folders of the sessions' commands
 	proxy     *proxy.Proxy
+	memory    *memory.Store
 	subagents *subagent.Tool
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
 }
@@ -155,7 +155,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 		Runner: runner, Roots: d.rootURIs, Notice: d.notices.send, Elicit: d.questions.elicit,
 		Changed: d.weighServers,
 	})
-	d.memory, d.project = d.openMemory(), d.openProject()
+	d.shared.memory, d.project = d.openMemory(), d.openProject()
 	d.shared.subagents = d.newSubagents()
 	d.cleanup = &cleanup{
 		log: d.log, folders: d.folders, workspace: d.workspace, config: get,
@@ -249,7 +249,7 @@ func (d *daemon) core() *agentapi.Core {
 			return d.providers.status(d.settings.config()), d.policy.Describe("")
 		},
 		Files:  d.searchFiles,
-		Memory: memories{d.memory}, Grants: grants{d.policy}, Jobs: d.jobsOf(), Agents: agents{d.shared.subagents},
+		Memory: memories{d.shared.memory}, Grants: grants{d.policy}, Jobs: d.jobsOf(), Agents: agents{d.shared.subagents},
 		Close: d.close,
 	}
 }
@@ -274,7 +274,7 @@ func (d *daemon) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("shutting down: %w", context.Cause(ctx))
 	}
-	err := errors.Join(d.policy.Flush(), d.memory.Close(), d.cleanup.library.Close())
+	err := errors.Join(d.policy.Flush(), d.shared.memory.Close(), d.cleanup.library.Close())
 	return errors.Join(err, d.shared.scratch.Close(), d.folders.dropOwn())
 }
 

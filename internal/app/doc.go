@@ -4,4 +4,6 @@
 //
 // Start at newCore in core.go, which builds the parts, and at Next in session_env.go, which the
 // engine calls once before each model call. Only package cli imports app.
+//
+//house:large it builds every part of the program from the settings, one file for each part
 package app

@@ -22,7 +22,15 @@ type memories struct{ store *memory.Store }
 var _ agentapi.Memory = memories{}
 
 func (d *daemon) openMemory() *memory.Store {
-	return memory.Open(memory.Options{Path: d.folders.file("memory.db"), Root: d.folders.root, Redact: d.redact.Bytes, Log: d.log, Embedder: d.embedder})
+	return memory.Open(
+		memory.Options{
+			Path:     d.folders.file("memory.db"),
+			Root:     d.folders.root,
+			Redact:   d.redact.Bytes,
+			Log:      d.log,
+			Embedder: d.embedder,
+		},
+	)
 }
 
 // embedder is what the settings say of embeddings; nil: they name no model.
@@ -56,14 +64,22 @@ const (
 func (p *sessionParts) HookName() string { return "memory" }
 
 // BeforePrompt tells the model the memories that fit what a person said, as many as memory.inject wants.
-func (p *sessionParts) BeforePrompt(ctx context.Context, _ string, m *message.Message) (string, error) {
+func (p *sessionParts) BeforePrompt(
+	ctx context.Context,
+	_ string,
+	m *message.Message,
+) (string, error) {
 	c := p.info.Config()
-	if !memoryOn(&c) || c.Memory == nil || c.Memory.Inject <= 0 || strings.TrimSpace(m.TextContent()) == "" {
+	if !memoryOn(&c) || c.Memory == nil || c.Memory.Inject <= 0 ||
+		strings.TrimSpace(m.TextContent()) == "" {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, injectTime)
 	defer cancel()
-	found, err := p.d.memory.Search(ctx, memory.Query{Text: m.TextContent(), TopK: c.Memory.Inject})
+	found, err := p.d.shared.memory.Search(
+		ctx,
+		memory.Query{Text: m.TextContent(), TopK: c.Memory.Inject},
+	)
 	if err != nil {
 		p.d.log.Warn("searching the memories for a prompt", "error", err)
 		return "", nil
@@ -109,7 +125,10 @@ func memoryOn(c *config.Config) bool {
 }
 
 func (m memories) Save(ctx context.Context, p wire.MemorySaveParams) error {
-	_, err := m.store.Save(ctx, memory.Memory{Key: p.Key, Content: p.Content, Tags: p.Tags, Scope: p.Scope, Author: "user"})
+	_, err := m.store.Save(
+		ctx,
+		memory.Memory{Key: p.Key, Content: p.Content, Tags: p.Tags, Scope: p.Scope, Author: "user"},
+	)
 	return err
 }
 
@@ -118,8 +137,14 @@ func (m memories) Get(ctx context.Context, key, scope string) (wire.MemoryEntry,
 	return memoryTo(got), memoryError(err)
 }
 
-func (m memories) Search(ctx context.Context, p wire.MemorySearchParams) ([]wire.MemoryEntry, error) {
-	list, err := m.store.Search(ctx, memory.Query{Text: p.Query, TopK: p.TopK, Tags: p.TagsInclude, Scope: p.Scope})
+func (m memories) Search(
+	ctx context.Context,
+	p wire.MemorySearchParams,
+) ([]wire.MemoryEntry, error) {
+	list, err := m.store.Search(
+		ctx,
+		memory.Query{Text: p.Query, TopK: p.TopK, Tags: p.TagsInclude, Scope: p.Scope},
+	)
 	out := make([]wire.MemoryEntry, len(list))
 	for i := range list {
 		out[i] = memoryTo(list[i])
@@ -143,5 +168,13 @@ func memoryTo(m memory.Memory) wire.MemoryEntry {
 	if tags == nil {
 		tags = []string{}
 	}
-	return wire.MemoryEntry{Key: m.Key, Content: m.Content, Tags: tags, Scope: m.Scope, Score: m.Score, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt}
+	return wire.MemoryEntry{
+		Key:       m.Key,
+		Content:   m.Content,
+		Tags:      tags,
+		Scope:     m.Scope,
+		Score:     m.Score,
+		CreatedAt: m.CreatedAt,
+		UpdatedAt: m.UpdatedAt,
+	}
 }

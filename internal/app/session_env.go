@@ -86,7 +86,7 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 		WebSearch: func() tools.WebSearchOptions { c := info.Config(); return webSearchOptions(&c, d.processes.env) },
 	}
 	language := d.language.tools(d.tools, sess)
-	p.remember = memory.Tools(d.memory)
+	p.remember = memory.Tools(d.shared.memory)
 	sess.More, sess.Servers = p.more(language), p.servers()
 	p.builtin = append(d.tools.For(sess), language...)
 	return p

@@ -8,6 +8,8 @@ import "encoding/json"
 // and of the JSON Schema.
 //
 // Config holds no secret: keys stand in environment variables or come from a command.
+//
+//house:wire
 type Config struct {
 	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
 	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers."`

@@ -127,6 +127,8 @@ var wrappers = map[string]func(*command) agent.Hook{
 }
 
 // Input is what a hook reads.
+//
+//house:wire
 type Input struct {
 	Point     string          `json:"point"`
 	SessionID string          `json:"sessionId,omitzero"`

@@ -42,9 +42,9 @@ func (h *Host) Emit(sessionID string, e agent.Event) {
 }
 
 func (h *Host) feed(sessionID string) *feed {
-	h.feedMu.RLock()
-	defer h.feedMu.RUnlock()
-	return h.feeds[sessionID]
+	h.feeds.mu.RLock()
+	defer h.feeds.mu.RUnlock()
+	return h.feeds.byID[sessionID]
 }
 
 func (h *Host) openFeed(store *session.Session) *feed {
@@ -52,17 +52,17 @@ func (h *Host) openFeed(store *session.Session) *feed {
 		host: h, id: store.ID(), store: store,
 		open: map[string]*openItem{}, proposals: map[string]int64{},
 	}
-	h.feedMu.Lock()
-	defer h.feedMu.Unlock()
-	h.feeds[f.id] = f
+	h.feeds.mu.Lock()
+	defer h.feeds.mu.Unlock()
+	h.feeds.byID[f.id] = f
 	return f
 }
 
 func (h *Host) closeFeed(f *feed) {
-	h.feedMu.Lock()
-	defer h.feedMu.Unlock()
-	if h.feeds[f.id] == f {
-		delete(h.feeds, f.id)
+	h.feeds.mu.Lock()
+	defer h.feeds.mu.Unlock()
+	if h.feeds.byID[f.id] == f {
+		delete(h.feeds.byID, f.id)
 	}
 }
 
@@ -117,7 +117,7 @@ func (f *feed) next() int64 {
 
 // tell notifies the subscribers and returns the number, 0 where there is none.
 func (f *feed) tell(event any) int64 {
-	subscribers := *f.host.subscribers.Load()
+	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 0 {
 		return 0
 	}
@@ -153,7 +153,7 @@ func (f *feed) deliver(e agent.Event) {
 	default:
 		f.tell(e)
 	}
-	for _, watch := range *f.host.watchers.Load() {
+	for _, watch := range *f.host.clients.watchers.Load() {
 		(*watch)(f.id, e)
 	}
 }
@@ -189,7 +189,7 @@ func (f *feed) delta(d agent.ItemDelta) {
 	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {
 		o.text.WriteString(d.Text)
 	}
-	subscribers := *f.host.subscribers.Load()
+	subscribers := *f.host.clients.subscribers.Load()
 	switch len(subscribers) {
 	case 0:
 		return
@@ -206,7 +206,7 @@ func (f *feed) delta(d agent.ItemDelta) {
 
 // changed reports the whole state of the session; one that has not been sent yet is replaced.
 func (f *feed) changed(e agent.StateChanged) {
-	subscribers := *f.host.subscribers.Load()
+	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 1 && subscribers[0].Replace(f.id, f.last, e.State) {
 		return
 	}
@@ -232,7 +232,7 @@ func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
 	if f := h.feed(e.Proposal.SessionID); f != nil {
 		f.proposal(e)
 	}
-	for _, watch := range *h.proposals.Load() {
+	for _, watch := range *h.clients.proposals.Load() {
 		(*watch)(e)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -65,17 +63,11 @@ type Settings interface {
 type Host struct {
 	opts Options
 
-	subscribers atomic.Pointer[[]Subscriber]
-	watchers    atomic.Pointer[[]*Watcher]
-	proposals   atomic.Pointer[[]*func(workspace.ProposalEvent)]
-	lists       sync.Mutex // one change of these at a time
-
-	feedMu sync.RWMutex
-	feeds  map[string]*feed
+	clients *Clients
+	feeds   feedTable
 
 	mu      sync.Mutex
 	closed  bool
-	joined  int // connections
 	byID    map[string]*Session
 	loading map[string]chan struct{} // closed when a load is over
 
@@ -88,7 +80,6 @@ var _ agent.Sink = (*Host)(nil)
 func New(o Options) *Host {
 	h := &Host{
 		opts:    o,
-		feeds:   map[string]*feed{},
 		byID:    map[string]*Session{},
 		loading: map[string]chan struct{}{},
 	}
@@ -96,9 +87,8 @@ func New(o Options) *Host {
 		h.opts.Questions = NewQuestions()
 	}
 	h.opts.Questions.host = h
-	h.subscribers.Store(&[]Subscriber{})
-	h.watchers.Store(&[]*Watcher{})
-	h.proposals.Store(&[]*func(workspace.ProposalEvent){})
+	h.feeds.byID = map[string]*feed{}
+	h.clients = newClients(&h.feeds)
 	return h
 }
 
@@ -145,75 +135,5 @@ type QuestionClosed struct{ RequestID string }
 // Questions returns what is asked of the user.
 func (h *Host) Questions() *Questions { return h.opts.Questions }
 
-// Subscribe begins to tell s what happens in all sessions.
-func (h *Host) Subscribe(s Subscriber) {
-	h.lists.Lock()
-	defer h.lists.Unlock()
-	list := append(slices.Clone(*h.subscribers.Load()), s)
-	h.subscribers.Store(&list)
-}
-
-// Unsubscribe ends that. When it returns, s is no longer called.
-func (h *Host) Unsubscribe(s Subscriber) {
-	h.lists.Lock()
-	isSame := func(o Subscriber) bool { return o == s }
-	list := slices.DeleteFunc(slices.Clone(*h.subscribers.Load()), isSame)
-	h.subscribers.Store(&list)
-	h.lists.Unlock()
-	h.feedMu.RLock()
-	defer h.feedMu.RUnlock()
-	for _, f := range h.feeds {
-		f.barrier()
-	}
-}
-
-// Subscribed says whether there is a subscriber.
-func (h *Host) Subscribed() bool { return len(*h.subscribers.Load()) > 0 }
-
-// Watch begins to call w, until stop is called.
-func (h *Host) Watch(w Watcher) (stop func()) { return add(&h.lists, &h.watchers, w) }
-
-// WatchProposals begins to call w for each change of a proposal, after the subscribers, until stop
-// is called. It must not block.
-func (h *Host) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) {
-	return add(&h.lists, &h.proposals, w)
-}
-
-// add puts a function into a list; remove takes it out again.
-func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func()) {
-	mu.Lock()
-	defer mu.Unlock()
-	longer := append(slices.Clone(*list.Load()), &f)
-	list.Store(&longer)
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		shorter := slices.DeleteFunc(slices.Clone(*list.Load()), func(o *F) bool { return o == &f })
-		list.Store(&shorter)
-	}
-}
-
-// Join counts a connection that uses the host. It reports whether it is the first one, which
-// prepares what all share.
-func (h *Host) Join() (first bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.joined++
-	return h.joined == 1
-}
-
-// Leave ends what Join began. It reports whether no connection is left: the last one closes the
-// host.
-func (h *Host) Leave() (last bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.joined--
-	return h.joined == 0
-}
-
-// Shared says whether several connections use the host.
-func (h *Host) Shared() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.joined > 1
-}
+// Clients returns the connections that use the host.
+func (h *Host) Clients() *Clients { return h.clients }

@@ -102,8 +102,8 @@ func aTurn(h *Host, id string) {
 func TestTwoSubscribers(t *testing.T) {
 	h, s := oneSession(t)
 	one, two := &recorder{}, &recorder{}
-	h.Subscribe(one)
-	h.Subscribe(two)
+	h.Clients().Subscribe(one)
+	h.Clients().Subscribe(two)
 	aTurn(h, s.ID)
 	if got := two.all(); !slices.Equal(one.all(), got) || len(got) != 9 || one.merges != 0 {
 		t.Errorf("one got %q\ntwo got %q, %d merges", one.all(), got, one.merges)
@@ -113,7 +113,7 @@ func TestTwoSubscribers(t *testing.T) {
 			t.Fatalf("the numbers are %v", one.seqs)
 		}
 	}
-	h.Unsubscribe(two)
+	h.Clients().Unsubscribe(two)
 	h.Emit(s.ID, agent.TurnStarted{TurnID: "late"})
 	h.Emit(s.ID, agent.ItemDelta{TurnID: "late", ItemID: "i", Kind: agent.DeltaText, Text: "d"})
 	if one.merges != 1 || len(one.all()) != 10 || len(two.all()) != 9 {
@@ -125,8 +125,8 @@ func TestTwoSubscribers(t *testing.T) {
 func TestHoldFor(t *testing.T) {
 	h, s := oneSession(t)
 	one, two := &recorder{}, &recorder{}
-	h.Subscribe(one)
-	h.Subscribe(two)
+	h.Clients().Subscribe(one)
+	h.Clients().Subscribe(two)
 	var answered []func()
 	ctx := WithAnswer(t.Context(), func(f func()) { answered = append(answered, f) })
 	h.HoldFor(ctx, s.ID)
@@ -155,12 +155,12 @@ func TestHoldFor(t *testing.T) {
 func TestReplay(t *testing.T) {
 	h, s := oneSession(t)
 	one, late := &recorder{}, &recorder{}
-	h.Subscribe(one)
+	h.Clients().Subscribe(one)
 	aTurn(h, s.ID)
 	open := agent.Item{ID: "o", Type: agent.ItemAssistant}
 	h.Emit(s.ID, agent.ItemStarted{TurnID: "t", Item: open})
 	before := len(one.all())
-	h.Subscribe(late)
+	h.Clients().Subscribe(late)
 	items, err := s.Store.Items(0)
 	if err != nil {
 		t.Fatal(err)

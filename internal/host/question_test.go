@@ -62,7 +62,7 @@ func ask(ctx context.Context, q *Questions, question Question) chan Answer {
 // closedIn records the ids of the questions that subscribers hear to be closed.
 func closedIn(h *Host) *closings {
 	c := &closings{}
-	h.Subscribe(c)
+	h.Clients().Subscribe(c)
 	return c
 }
 
@@ -173,7 +173,7 @@ func TestNoClientCanAsk(t *testing.T) {
 	for _, attach := range []bool{false, true} {
 		h, s := oneSession(t)
 		notices := make(chan string, 1)
-		h.Watch(func(_ string, e agent.Event) {
+		h.Clients().Watch(func(_ string, e agent.Event) {
 			if e, ok := e.(agent.ItemCompleted); ok && e.Item.Type == agent.ItemNotice {
 				notices <- e.Item.Text
 			}

@@ -6,4 +6,6 @@
 // or get an answer to is not allowed.
 //
 // Start at Engine.Approve; Classify is how a command is read, ParseRule what a rule means.
+//
+//house:large every kind of subject has rules here, and a single function asks for all
 package policy

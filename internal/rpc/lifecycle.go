@@ -43,7 +43,7 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 // join makes the connection one of the host's clients. The first one decides about the folders and
 // the encoding of positions, which all share.
 func (s *server) join(core *agentapi.Core) {
-	if core.Host.Join() {
+	if core.Host.Clients().Join() {
 		core.Workspace.SetEncoding(workspace.UTF16)
 		if s.link.Client.UTF8 {
 			core.Workspace.SetEncoding(workspace.UTF8)
@@ -119,7 +119,7 @@ func (s *server) workspaceCapabilities() map[string]any {
 // exit comes, or at the end of input.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.life.phase.Store(ending)
-	if h := s.api.Host(); !h.Shared() {
+	if h := s.api.Host(); !h.Clients().Shared() {
 		h.AbortAll()
 	}
 	return nil, nil

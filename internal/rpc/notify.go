@@ -24,7 +24,7 @@ var _ host.Subscriber = (*notifier)(nil)
 func (s *server) subscribe() {
 	s.notifier.begin.Do(func() {
 		s.link.Attached.Store(true)
-		s.api.Host().Subscribe(s.notifier)
+		s.api.Host().Clients().Subscribe(s.notifier)
 	})
 }
 
@@ -34,7 +34,7 @@ func (s *server) unsubscribe() {
 	s.notifier.begin.Do(func() {})
 	s.link.Attached.Store(false)
 	if h := s.api.Host(); h != nil {
-		h.Unsubscribe(s.notifier)
+		h.Clients().Unsubscribe(s.notifier)
 	}
 }
 

@@ -39,7 +39,7 @@ func oneSession(t testing.TB, out *jsonrpc.Outbox) (h *host.Host, sessionID stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Subscribe(&notifier{out: out})
+	h.Clients().Subscribe(&notifier{out: out})
 	return h, l.ID
 }
 

@@ -15,7 +15,7 @@ import (
 func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	h, id, _, sent := slowClient(t)
 	delivered := 0
-	h.Watch(func(string, agent.Event) { delivered++ })
+	h.Clients().Watch(func(string, agent.Event) { delivered++ })
 	var all conn.Requests
 	r := &agentapi.Request{}
 	all.Add(jsonrpc2.NewNumberID(1), &conn.Request{Answered: r.Answered})

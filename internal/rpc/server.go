@@ -124,7 +124,7 @@ func (s *server) shutdown() {
 	closing, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()
 	h := s.api.Host()
-	isLast := h != nil && h.Leave()
+	isLast := h != nil && h.Clients().Leave()
 	if isLast {
 		if err := h.Close(closing); err != nil {
 			s.log.Warn("closing sessions", "error", err)

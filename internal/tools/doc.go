@@ -5,4 +5,6 @@
 // and runs commands only through the shell package. It never asks for permission: the
 // engine's approver does, before Run. It knows nothing of the client or the wire. Every
 // result that is cut says so and what to do next. Start at New and Set.For.
+//
+//house:large one file for each built-in tool; what needs more than a file is in packages below
 package tools

@@ -36,7 +36,7 @@ type restarts interface{ Restarts() bool }
 // error. A cause that Restarts leaves an Ask proposal pending, for after the restart.
 func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, error) {
 	w.mu.Lock()
-	p := w.proposals[proposalID]
+	p := w.proposals.byID[proposalID]
 	w.mu.Unlock()
 	if p == nil {
 		return Outcome{}, fmt.Errorf("waiting for %s: %w", proposalID, ErrUnknownProposal)
@@ -127,7 +127,7 @@ func (w *Workspace) open(sessionID string) []*proposal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*proposal
-	for _, p := range w.order {
+	for _, p := range w.proposals.order {
 		if p.session == sessionID && !p.closed() {
 			out = append(out, p)
 		}
@@ -173,7 +173,7 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 	w.mu.Lock()
 	var out []string
 	var told []*proposal
-	for _, p := range w.order {
+	for _, p := range w.proposals.order {
 		if p.session != sessionID || p.policy == Collect && !prompt {
 			continue
 		}

@@ -97,7 +97,7 @@ func BenchmarkProposeOneMegabyte(b *testing.B) {
 					p, err := be.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{ch}})
 					must(b, err)
 					b.StopTimer()
-					be.withdraw(be.proposals[p.ID], "", proposalWithdrawn)
+					be.withdraw(be.proposals.byID[p.ID], "", proposalWithdrawn)
 					b.StartTimer()
 				}
 			})

@@ -37,7 +37,7 @@ func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal,
 func (w *Workspace) collecting(sessionID string) *proposal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range slices.Backward(w.order) {
+	for _, p := range slices.Backward(w.proposals.order) {
 		if p.session == sessionID && p.policy == Collect && !p.closed() {
 			return p
 		}
@@ -210,7 +210,7 @@ func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range w.order {
+	for _, p := range w.proposals.order {
 		if p.session != sessionID || p.policy != Collect || p.closed() {
 			continue
 		}

@@ -68,7 +68,7 @@ type decision struct {
 func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult, error) {
 	w.canonicalizeDocs()
 	w.mu.Lock()
-	p := w.proposals[req.ProposalID]
+	p := w.proposals.byID[req.ProposalID]
 	w.mu.Unlock()
 	if p == nil {
 		return DecideResult{}, fmt.Errorf("deciding on %s: %w", req.ProposalID, ErrUnknownProposal)
@@ -416,12 +416,12 @@ func apart(hunks []*hunk, size int) bool {
 // trim forgets the oldest closed proposals of a session. Caller holds mu.
 func (w *Workspace) trim(session string) {
 	closed := 0
-	for _, p := range w.order {
+	for _, p := range w.proposals.order {
 		if p.session == session && p.closed() {
 			closed++
 		}
 	}
-	w.order = slices.DeleteFunc(w.order, func(p *proposal) bool {
+	w.proposals.remove(func(p *proposal) bool {
 		if p.session != session || !p.closed() || closed <= maxClosed || p.untold() {
 			return false
 		}
@@ -429,7 +429,6 @@ func (w *Workspace) trim(session string) {
 		for _, c := range p.changes {
 			w.untrack(c)
 		}
-		delete(w.proposals, p.id)
 		return true
 	})
 }

@@ -25,4 +25,6 @@
 //
 // Before all of them come the semaphore of a proposal, which the one decision under way holds, and
 // the locks of files in keylock.Locks, in the order of their keys.
+//
+//house:large documents and proposals change under one lock, because hunks follow every keystroke
 package workspace

@@ -198,7 +198,7 @@ func (w *Workspace) rewrite(ctx context.Context, p *proposal, ref Ref, text []by
 	if err != nil {
 		return err
 	}
-	sub := &proposal{id: p.id, title: p.title, kind: partProposal}
+	sub := &proposal{origin: origin{id: p.id, title: p.title, kind: partProposal}}
 	c, err := w.newModify(ctx, sub, Change{Op: Modify, Ref: f.Ref, Data: text, Hunks: edit.Hunks(f.Text.Data, text)}, f)
 	if err != nil || c == nil {
 		return err

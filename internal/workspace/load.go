@@ -21,7 +21,9 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	if w.opt.StateDir == "" {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // what a file holds is known in the end: a hunk is not lost because nobody waits
+	ctx = context.WithoutCancel(
+		ctx,
+	) // what a file holds is known in the end: a hunk is not lost because nobody waits
 	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
 	if err != nil {
 		return err
@@ -39,7 +41,7 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 			continue
 		}
 		w.mu.Lock()
-		known := w.proposals[s.ID] != nil
+		known := w.proposals.byID[s.ID] != nil
 		w.mu.Unlock()
 		if !known {
 			loaded = append(loaded, w.fromStored(ctx, &s))
@@ -79,8 +81,11 @@ type fileState struct {
 
 func (w *Workspace) fromStored(ctx context.Context, s *storedProposal) *proposal {
 	p := &proposal{
-		id: s.ID, session: s.Session, reader: s.Session, turn: s.Turn, item: s.Item, message: s.Message, title: s.Title, policy: s.Policy,
-		created: s.Created, revision: s.Revision, phase: storedProposalPhase(s.State, s.Closed), decided: s.Decided, comment: s.Comment,
+		origin: origin{
+			id: s.ID, session: s.Session, reader: s.Session, turn: s.Turn, item: s.Item,
+			message: s.Message, title: s.Title, policy: s.Policy, created: s.Created,
+		},
+		revision: s.Revision, phase: storedProposalPhase(s.State, s.Closed), decided: s.Decided, comment: s.Comment,
 		notes: s.Notes, told: s.Told, diff: s.Diff, sem: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if p.closed() {
@@ -111,7 +116,10 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 	for _, h := range s.Hunks {
 		c.hunks = append(c.hunks, &hunk{
 			id: h.ID, tier: h.Tier, start: h.Start, end: h.End, old: h.Old, new: h.New,
-			phase: storedPhase(h.State, h.Missing), byUser: h.userText(), comment: h.Comment, reason: h.Reason,
+			phase: storedPhase(
+				h.State,
+				h.Missing,
+			), byUser: h.userText(), comment: h.Comment, reason: h.Reason,
 		})
 	}
 	now, err := w.resolveStored(ctx, c, s)
@@ -129,7 +137,11 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 }
 
 // resolveStored finds the files again and reads what they hold now.
-func (w *Workspace) resolveStored(ctx context.Context, c *change, s *storedChange) (now fileState, err error) {
+func (w *Workspace) resolveStored(
+	ctx context.Context,
+	c *change,
+	s *storedChange,
+) (now fileState, err error) {
 	at := func(path, uri string) (Ref, error) {
 		if path == "" {
 			path = uri
@@ -157,7 +169,10 @@ func (w *Workspace) resolveStored(ctx context.Context, c *change, s *storedChang
 	case err != nil:
 		return now, err
 	case f.Source == FromDisk:
-		c.rawSHA, c.enc, c.mode = f.SHA256, edit.Text{BOM: f.Text.BOM, Encoding: f.Text.Encoding}, f.Mode
+		c.rawSHA, c.enc, c.mode = f.SHA256, edit.Text{
+			BOM:      f.Text.BOM,
+			Encoding: f.Text.Encoding,
+		}, f.Mode
 	}
 	return fileState{text: f.Text.Data}, nil
 }
@@ -268,15 +283,15 @@ func (w *Workspace) movedOnly(ctx context.Context, c *change, text []byte) bool 
 	from, to := c.renaming()
 	was := c.hunks[0].basis(c.applied)
 	f, err := w.Read(ctx, to)
-	return err == nil && !files.Exists(from) && !bytes.Equal(was, text) && bytes.Equal(f.Text.Data, was)
+	return err == nil && !files.Exists(from) && !bytes.Equal(was, text) &&
+		bytes.Equal(f.Text.Data, was)
 }
 
 // adopt registers a loaded proposal and closes it if nothing is left to decide.
 func (w *Workspace) adopt(p *proposal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.proposals[p.id] = p
-	w.order = append(w.order, p)
+	w.proposals.add(p)
 	for _, c := range p.changes {
 		if d := w.byKey(c.ref.Key); d != nil && c.ref.Key != "" {
 			c.rebase(d.text)

@@ -109,7 +109,7 @@ func (w *Workspace) store(p *proposal) error {
 	p.stored.Lock()
 	defer p.stored.Unlock()
 	w.mu.Lock()
-	p.kept = w.proposals[p.id] == p && (!p.closed() || p.decided && p.report() != p.told)
+	p.kept = w.proposals.byID[p.id] == p && (!p.closed() || p.decided && p.report() != p.told)
 	if !p.kept {
 		w.mu.Unlock()
 		return files.RemoveState(w.storedPath(p))
@@ -220,12 +220,7 @@ func (w *Workspace) StoredPending(sessionID, itemID string) string {
 // forgetSession removes a deleted session's proposals and checkpoints.
 func (w *Workspace) forgetSession(sessionID string) {
 	w.mu.Lock()
-	w.order = slices.DeleteFunc(w.order, func(p *proposal) bool {
-		if p.session == sessionID {
-			delete(w.proposals, p.id)
-		}
-		return p.session == sessionID
-	})
+	w.proposals.remove(func(p *proposal) bool { return p.session == sessionID })
 	w.mu.Unlock()
 	w.checkpoints.DropSession(sessionID)
 	if w.opt.StateDir != "" {

@@ -132,14 +132,10 @@ type Hunk struct {
 
 // proposal is guarded by Workspace.mu, except what never changes after Propose.
 type proposal struct {
-	id, session, turn, item, message, title string
-	reader                                  string // whose stamps follow what it leaves
-	policy                                  Policy
-	kind                                    proposalKind
-	created                                 time.Time
-	sem                                     chan struct{} // held by the one decision under way
-	seen                                    any           // what Options.Before has seen; under sem
-	done                                    chan struct{} // closed after the closing event went out
+	origin
+	sem  chan struct{} // held by the one decision under way
+	seen any           // what Options.Before has seen; under sem
+	done chan struct{} // closed after the closing event went out
 
 	stored   sync.Mutex // orders writes of the stored form
 	intent   []intended // what is being carried out; under stored
@@ -154,6 +150,37 @@ type proposal struct {
 	diff     string    // as last shown
 	told     string    // outcome that the model knows
 	refused  []refusal // of a restore: files that cannot be changed; the others are all the same
+}
+
+// origin is what a proposal was made of. It does not change once the proposal is registered.
+type origin struct {
+	id, session, turn, item, message, title string
+	reader                                  string // whose stamps follow what it leaves
+	policy                                  Policy
+	kind                                    proposalKind
+	created                                 time.Time
+}
+
+// proposalTable has the proposals of all sessions. It is guarded by Workspace.mu.
+type proposalTable struct {
+	byID  map[string]*proposal
+	order []*proposal // by creation
+}
+
+func (t *proposalTable) add(p *proposal) {
+	t.byID[p.id] = p
+	t.order = append(t.order, p)
+}
+
+// remove takes out the proposals for which isGone returns true.
+func (t *proposalTable) remove(isGone func(*proposal) bool) {
+	t.order = slices.DeleteFunc(t.order, func(p *proposal) bool {
+		gone := isGone(p)
+		if gone {
+			delete(t.byID, p.id)
+		}
+		return gone
+	})
 }
 
 // change is one file of a proposal. Its offsets refer to the text of doc, or to text while
@@ -288,7 +315,7 @@ func (w *Workspace) list(sessionID, uri string, wanted func(*proposal) bool) []P
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Proposal
-	for _, p := range w.order {
+	for _, p := range w.proposals.order {
 		if (sessionID == "" || p.session == sessionID) && (key == "" || p.touches(key)) && wanted(p) {
 			out = append(out, w.view(p))
 		}
@@ -314,7 +341,7 @@ func (p *proposal) touches(lexical string) bool {
 func (w *Workspace) ProposalSession(proposalID string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p := w.proposals[proposalID]; p != nil {
+	if p := w.proposals.byID[proposalID]; p != nil {
 		return p.session
 	}
 	return ""
@@ -324,7 +351,7 @@ func (w *Workspace) ProposalSession(proposalID string) string {
 func (w *Workspace) Get(proposalID string) (Proposal, string, error) {
 	w.canonicalizeDocs()
 	w.mu.Lock()
-	p := w.proposals[proposalID]
+	p := w.proposals.byID[proposalID]
 	if p == nil {
 		w.mu.Unlock()
 		return Proposal{}, "", fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)

@@ -80,7 +80,11 @@ func checkRequest(req ProposeRequest) error {
 				continue
 			}
 			if seen[r.Key] {
-				return fmt.Errorf("proposing %s: %s is changed twice in one call; make it one change", req.Title, r)
+				return fmt.Errorf(
+					"proposing %s: %s is changed twice in one call; make it one change",
+					req.Title,
+					r,
+				)
 			}
 			seen[r.Key] = true
 			if path.IsNotebook(r.Rel) {
@@ -100,9 +104,13 @@ func (r *ProposeRequest) reader() string {
 
 func newProposal(req ProposeRequest, w *Workspace) *proposal {
 	return &proposal{
-		id: newID("p"), session: req.SessionID, reader: req.reader(), turn: req.TurnID, item: req.ItemID, message: req.MessageID,
-		title: req.Title, policy: req.Policy, created: w.opt.Now(), revision: 1,
-		sem: make(chan struct{}, 1), done: make(chan struct{}),
+		origin: origin{
+			id: newID("p"), session: req.SessionID, reader: req.reader(), turn: req.TurnID,
+			item: req.ItemID, message: req.MessageID, title: req.Title, policy: req.Policy,
+			created: w.opt.Now(),
+		},
+		revision: 1,
+		sem:      make(chan struct{}, 1), done: make(chan struct{}),
 		teller: firstTeller(req.Policy),
 	}
 }
@@ -165,8 +173,7 @@ func (w *Workspace) register(p *proposal) bool {
 	if p.kind == restoreProposal {
 		return true
 	}
-	w.proposals[p.id] = p
-	w.order = append(w.order, p)
+	w.proposals.add(p)
 	if p.policy != Auto && p.policy != Review {
 		w.emit(p, Created)
 	}
@@ -218,7 +225,12 @@ func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*cha
 	return nil, fmt.Errorf("proposing a change of %s: unknown operation %q", ch.Ref, ch.Op)
 }
 
-func (w *Workspace) newModify(ctx context.Context, p *proposal, ch Change, f *File) (*change, error) {
+func (w *Workspace) newModify(
+	ctx context.Context,
+	p *proposal,
+	ch Change,
+	f *File,
+) (*change, error) {
 	if err := checkBase(ch, f); err != nil {
 		return nil, err
 	}
@@ -280,7 +292,10 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 		ch.Op = Modify
 		return w.newModify(ctx, p, ch, f)
 	case err == nil:
-		return nil, fmt.Errorf("creating %s: it exists already; edit it, or read it and write it whole", ch.Ref)
+		return nil, fmt.Errorf(
+			"creating %s: it exists already; edit it, or read it and write it whole",
+			ch.Ref,
+		)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !ch.Ref.IsFile():
@@ -330,7 +345,12 @@ func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
 }
 
 // format runs the user's formatter over a new text, so that a format on save undoes nothing.
-func (w *Workspace) format(ctx context.Context, p *proposal, ref Ref, text []byte) (out []byte, changed bool) {
+func (w *Workspace) format(
+	ctx context.Context,
+	p *proposal,
+	ref Ref,
+	text []byte,
+) (out []byte, changed bool) {
 	if w.opt.Format == nil || ref.Path == "" || p.kind.final() {
 		return text, false
 	}
@@ -419,8 +439,7 @@ func (p *proposal) targets(pick func(*change, *hunk) (want, bool)) []*target {
 // forget removes a proposal that could not even begin.
 func (w *Workspace) forget(p *proposal, err error) error {
 	w.mu.Lock()
-	delete(w.proposals, p.id)
-	w.order = slices.DeleteFunc(w.order, func(o *proposal) bool { return o == p })
+	w.proposals.remove(func(o *proposal) bool { return o == p })
 	for _, c := range p.changes {
 		w.untrack(c)
 	}

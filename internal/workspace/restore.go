@@ -151,7 +151,6 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 	for _, c := range p.changes {
 		w.untrack(c)
 	}
-	delete(w.proposals, p.id)
 	w.mu.Unlock()
 	w.deliver() // what it did to other proposals
 	return err

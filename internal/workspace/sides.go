@@ -16,7 +16,7 @@ func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err er
 	key, _ := path.LexicalKey(uri)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.proposals[proposalID]
+	p := w.proposals.byID[proposalID]
 	if p == nil {
 		return nil, nil, fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
 	}

@@ -92,6 +92,8 @@ type Options struct {
 
 // Workspace holds the documents, roots, proposals and checkpoints of one editor
 // connection. All methods are safe for concurrent use.
+//
+//house:large reading, proposing, deciding and undoing are one contract that callers share
 type Workspace struct {
 	opt    Options
 	locks  keylock.Locks
@@ -112,8 +114,7 @@ type Workspace struct {
 	docs      map[string]*document // by lexical key
 	touches   uint64
 	tracked   map[string][]*change // by canonical key: what has hunks that follow typing
-	proposals map[string]*proposal
-	order     []*proposal // by creation
+	proposals proposalTable
 	commands  map[*Command]bool
 	renames   []*rename // that the pending changes have not followed yet
 	// confirming are the files on disk that an editor shows for confirmation, with the proposals
@@ -136,7 +137,9 @@ func New(opt Options) *Workspace {
 		opt: opt, ctx: ctx, cancel: cancel,
 		roots: path.NewRoots(opt.WorkingDir, opt.Home), reads: readset.New(),
 		docs: map[string]*document{}, tracked: map[string][]*change{},
-		proposals: map[string]*proposal{}, confirming: map[string][]*proposal{},
+		proposals: proposalTable{
+			byID: map[string]*proposal{},
+		}, confirming: map[string][]*proposal{},
 		commands: map[*Command]bool{},
 	}
 	w.checkpoints = checkpoint.NewLog(checkpoint.Options{

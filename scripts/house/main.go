@@ -1,6 +1,6 @@
-// Command house checks the structure of the code: that what only tests use is gone, and that what a
-// struct of options offers is set by the program itself. It also prints, as a reminder and never as
-// a failure, what has grown large.
+// Command house checks the structure of the code: that what only tests use is gone, that what a
+// struct of options offers is set by the program itself, and that what has grown large has a reason
+// next to it. At most ten parts may have one.
 //
 //	go run ./scripts/house          checks and report
 //	go run ./scripts/house -report  the report alone
@@ -32,9 +32,17 @@ func main() {
 		failed = check("fields", func() ([]string, error) { return unsetFields(pkgs), nil }) ||
 			failed
 	}
-	for _, line := range report(pkgs) {
-		fmt.Println(line)
+	found, unused := report(pkgs)
+	for _, l := range found {
+		if l.reason != "" {
+			fmt.Printf("large: %s (%s)\n", l.text, l.reason)
+		}
 	}
+	failed = check(
+		"large",
+		func() ([]string, error) { return append(failures(found), unused...), nil },
+	) ||
+		failed
 	if failed {
 		os.Exit(1)
 	}

@@ -20,26 +20,138 @@ const (
 	guards          = 2
 )
 
+// maxExceptions is how many parts of the code may be large, each with its reason.
+const maxExceptions = 10
+
+// large is one finding of the report.
+type large struct {
+	text   string
+	reason string // of an exception, from the directive next to it; "": none
+}
+
+// A directive in the comment of a package, type or function says why it may be large:
+//
+//	//house:large a reason
+//
+// One of wireDirective says the same of a struct that mirrors JSON. Its reason is wireReason, and
+// all such structs are one exception.
+const (
+	largeDirective = "//house:large"
+	wireDirective  = "//house:wire"
+	wireReason     = "the contract, or the format of the settings or of hooks, fixes the fields"
+)
+
+// reporter collects what is large.
+type reporter struct {
+	found []large
+	used  map[*ast.Comment]bool // directives that a finding needs
+}
+
 // report lists what has grown large. Methods that embedding promotes count.
-func report(pkgs []*packages.Package) (lines []string) {
-	say := func(format string, args ...any) { lines = append(lines, "large: "+fmt.Sprintf(format, args...)) }
+func report(pkgs []*packages.Package) (found []large, unused []string) {
+	r := &reporter{used: map[*ast.Comment]bool{}}
 	for _, p := range pkgs {
 		total := 0
+		var doc *ast.CommentGroup
 		for _, file := range p.Syntax {
 			f := p.Fset.File(file.Pos())
 			total += f.LineCount()
-			if f.LineCount() > fileLines {
-				say("%s: %d lines", short(f.Name()), f.LineCount())
+			if directive(file.Doc) != nil {
+				doc = file.Doc
 			}
-			largeFunctions(p.Fset, file, say)
+			if f.LineCount() > fileLines {
+				r.add(nil, "%s: %d lines", short(f.Name()), f.LineCount())
+			}
+			r.functions(p.Fset, file)
 		}
 		name := strings.TrimPrefix(p.PkgPath, module+"/")
 		if total > packageLines {
-			say("package %s: %d lines", name, total)
+			r.add(doc, "package %s: %d lines", name, total)
 		}
+		comments := typeComments(p.Syntax)
 		for _, n := range p.Types.Scope().Names() {
-			largeType(name, p.Types.Scope().Lookup(n), say)
+			r.types(name, p.Types.Scope().Lookup(n), comments[n])
 		}
+	}
+	eachFile(pkgs, func(p *packages.Package, file *ast.File) {
+		for _, g := range file.Comments {
+			if c := directive(g); c != nil && !r.used[c] {
+				unused = append(
+					unused,
+					fmt.Sprintf("%s: nothing here is large: delete the directive",
+						p.Fset.Position(c.Pos())),
+				)
+			}
+		}
+	})
+	return r.found, unused
+}
+
+func (r *reporter) add(doc *ast.CommentGroup, format string, args ...any) {
+	l := large{text: fmt.Sprintf(format, args...)}
+	if c := directive(doc); c != nil {
+		r.used[c] = true
+		if l.reason = strings.TrimSpace(strings.TrimPrefix(c.Text, largeDirective)); strings.HasPrefix(
+			c.Text,
+			wireDirective,
+		) {
+			l.reason = wireReason
+		}
+	}
+	r.found = append(r.found, l)
+}
+
+// directive returns the directive in a comment, nil if there is none.
+func directive(doc *ast.CommentGroup) *ast.Comment {
+	if doc == nil {
+		return nil
+	}
+	for _, c := range doc.List {
+		if strings.HasPrefix(c.Text, largeDirective) || strings.HasPrefix(c.Text, wireDirective) {
+			return c
+		}
+	}
+	return nil
+}
+
+// typeComments returns the comments of the types of a package.
+func typeComments(files []*ast.File) map[string]*ast.CommentGroup {
+	out := map[string]*ast.CommentGroup{}
+	for _, file := range files {
+		for _, d := range file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range g.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok {
+					if out[t.Name.Name] = t.Doc; t.Doc == nil && len(g.Specs) == 1 {
+						out[t.Name.Name] = g.Doc
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// failures are the findings without a reason, and one more if there are too many with one. What has
+// the same reason is one exception.
+func failures(found []large) (lines []string) {
+	reasons := map[string]bool{}
+	for _, l := range found {
+		if l.reason == "" {
+			lines = append(
+				lines,
+				l.text+": split it, or say why not with "+largeDirective+" REASON",
+			)
+		}
+		reasons[l.reason] = true
+	}
+	delete(reasons, "")
+	if len(reasons) > maxExceptions {
+		lines = append(lines, fmt.Sprintf("%d exceptions, of which %d are allowed", len(reasons),
+			maxExceptions))
 	}
 	return lines
 }
@@ -53,7 +165,7 @@ func short(path string) string {
 	return path
 }
 
-func largeFunctions(fset *token.FileSet, file *ast.File, say func(string, ...any)) {
+func (r *reporter) functions(fset *token.FileSet, file *ast.File) {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Body == nil {
@@ -61,22 +173,29 @@ func largeFunctions(fset *token.FileSet, file *ast.File, say func(string, ...any
 		}
 		if n := fset.Position(f.End()).Line - fset.Position(f.Pos()).Line + 1; n > functionLines {
 			at := fset.Position(f.Pos())
-			say("%s:%d: function %s: %d lines", short(at.Filename), at.Line, f.Name.Name, n)
+			r.add(
+				f.Doc,
+				"%s:%d: function %s: %d lines",
+				short(at.Filename),
+				at.Line,
+				f.Name.Name,
+				n,
+			)
 		}
 	}
 }
 
-func largeType(pkg string, o types.Object, say func(string, ...any)) {
+func (r *reporter) types(pkg string, o types.Object, doc *ast.CommentGroup) {
 	t, ok := o.(*types.TypeName)
 	if !ok || t.IsAlias() {
 		return
 	}
 	if s := structOf(o); s != nil {
 		if s.NumFields() > structFields {
-			say("struct %s.%s: %d fields", pkg, t.Name(), s.NumFields())
+			r.add(doc, "struct %s.%s: %d fields", pkg, t.Name(), s.NumFields())
 		}
 		if n := countGuards(s); n > guards {
-			say("struct %s.%s: %d guards", pkg, t.Name(), n)
+			r.add(doc, "struct %s.%s: %d guards", pkg, t.Name(), n)
 		}
 	}
 	set := types.NewMethodSet(types.NewPointer(t.Type()))
@@ -90,7 +209,7 @@ func largeType(pkg string, o types.Object, say func(string, ...any)) {
 		}
 	}
 	if exported > exportedMethods {
-		say("type %s.%s: %d exported methods", pkg, t.Name(), exported)
+		r.add(doc, "type %s.%s: %d exported methods", pkg, t.Name(), exported)
 	}
 }
 

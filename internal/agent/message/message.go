@@ -173,6 +173,11 @@ type Message struct {
 	App    string                     `json:"app,omitempty"`    // kind of an app-level message; never sent to the model
 	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
 
+	derived derived
+}
+
+// derived is what is computed of a message at most once.
+type derived struct {
 	mu       sync.Mutex
 	encoded  []encoding   // one for each format asked for, seldom more than one
 	measured atomic.Int64 // one more than the measure; 0: not measured
@@ -256,29 +261,29 @@ func (m *Message) Clone() *Message {
 // kept with the message, so that a history is not encoded again for each model call.
 // A key names the format and everything that changes it. Safe for concurrent use.
 func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range m.encoded {
-		if m.encoded[i].key == key {
-			return m.encoded[i].bytes, nil
+	m.derived.mu.Lock()
+	defer m.derived.mu.Unlock()
+	for i := range m.derived.encoded {
+		if m.derived.encoded[i].key == key {
+			return m.derived.encoded[i].bytes, nil
 		}
 	}
 	b, err := encode(m)
 	if err != nil {
 		return nil, err
 	}
-	m.encoded = append(m.encoded, encoding{key, b})
+	m.derived.encoded = append(m.derived.encoded, encoding{key, b})
 	return b, nil
 }
 
 // Measured returns the message's size in tokens, estimated by measure on first use and
 // kept with the message. There is one measure for all. Safe for concurrent use.
 func (m *Message) Measured(measure func(*Message) int) int {
-	if n := m.measured.Load(); n > 0 {
+	if n := m.derived.measured.Load(); n > 0 {
 		return int(n - 1)
 	}
 	n := measure(m)
-	m.measured.Store(int64(n) + 1)
+	m.derived.measured.Store(int64(n) + 1)
 	return n
 }
 

@@ -19,7 +19,7 @@ const maxLine = 64 << 20
 // indexIfDue writes the index beside the log when what a list shows was changed by hand, and soon after
 // when a turn has ended or much was written since: nobody who waits for the turn's end waits for it.
 func (s *Session) indexIfDue(records []agent.Record) {
-	soon := s.size-s.indexed > indexEvery
+	soon := s.size-s.index.size > indexEvery
 	for i := range records {
 		switch records[i].Type {
 		case RecordTitle, RecordArchive, RecordBranch, RecordHeader, RecordConfig, RecordPaused:
@@ -29,8 +29,8 @@ func (s *Session) indexIfDue(records []agent.Record) {
 			soon = true
 		}
 	}
-	if soon && !s.indexing {
-		s.indexing = true
+	if soon && !s.index.writing {
+		s.index.writing = true
 		go s.indexLater()
 	}
 }
@@ -39,7 +39,7 @@ func (s *Session) indexIfDue(records []agent.Record) {
 func (s *Session) indexLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.indexing = false
+	s.index.writing = false
 	if !s.closed {
 		s.writeIndex()
 	}
@@ -51,7 +51,7 @@ func (s *Session) writeIndex() {
 	e := s.log.entry
 	e.Bytes = s.size
 	if s.lib.writeIndex(e) == nil {
-		s.indexed = s.size
+		s.index.size = s.size
 	}
 }
 

@@ -91,7 +91,7 @@ func (l *Library) stored(id string) (*Loaded, error) {
 		return nil, err
 	}
 	s := &Session{lib: l, id: id, log: r.log, size: r.size, seen: r.seen, newline: r.newline}
-	s.indexed = s.size
+	s.index.size = s.size
 	s.repairs = r.repairs
 	s.seq.Store(r.out.LastSeq)
 	s.reserved.Store(r.log.entry.LastSeq)

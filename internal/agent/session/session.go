@@ -28,7 +28,9 @@ const (
 
 var (
 	// ErrLocked says that another process writes the session (wire code 1009).
-	ErrLocked = errors.New("another agent-lsp writes this session: close it there, fork it or start a new one")
+	ErrLocked = errors.New(
+		"another agent-lsp writes this session: close it there, fork it or start a new one",
+	)
 	// ErrChanged says that another process has written the session since it was loaded: load it again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
 	// ErrFull says that the log has reached MaxBytes.
@@ -52,23 +54,33 @@ type Session struct {
 	entry    atomic.Pointer[Entry]
 	writer   atomic.Bool // locked, for who must not wait for the disk
 
-	mu       sync.Mutex
-	file     *os.File
-	log      logState
-	size     int64 // bytes that are whole
-	seen     int64 // size of the file when it was read
-	indexed  int64 // bytes that the index beside the log stands for
-	indexing bool  // indexLater is under way
-	newline  bool  // the last line lacks its newline
-	locked   bool
-	closed   bool
-	repairs  []agent.Record // what Load mended and the next write stores
-	recent   recent
-	buf      bytes.Buffer
-	durable  durable
+	mu      sync.Mutex
+	file    *os.File
+	log     logState
+	size    int64 // bytes that are whole
+	seen    int64 // size of the file when it was read
+	index   indexState
+	newline bool // the last line lacks its newline
+	locked  bool
+	closed  bool
+	repairs []agent.Record // what Load mended and the next write stores
+	recent  recent
+	buf     bytes.Buffer
+	durable durable
 
-	heldMu sync.Mutex
-	held   []Item // completed, to be stored along with the messages that they show
+	held heldItems
+}
+
+// indexState is about the index next to the log. It is guarded by the session's lock.
+type indexState struct {
+	size    int64 // bytes of the log that the index covers
+	writing bool  // indexLater is under way
+}
+
+// heldItems are completed items, to be stored along with the messages that they show.
+type heldItems struct {
+	mu    sync.Mutex
+	items []Item
 }
 
 // ID returns the session's id.
@@ -149,7 +161,12 @@ func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err
 	for i := range records {
 		start := s.buf.Len()
 		if err := encode(&s.buf, &records[i]); err != nil {
-			return nil, false, fmt.Errorf("encoding a %s record of session %s: %w", records[i].Type, s.id, err)
+			return nil, false, fmt.Errorf(
+				"encoding a %s record of session %s: %w",
+				records[i].Type,
+				s.id,
+				err,
+			)
 		}
 		line := s.buf.Bytes()[start:]
 		if out := redacted(line, s.lib.opts.Redact); !bytes.Equal(out, line) {
@@ -234,14 +251,17 @@ func (s *Session) reserve(n uint64) {
 // that stores what it shows, and by the end of its turn at the latest. Text that a message
 // holds is not stored again. The item must not be changed afterwards.
 func (s *Session) AddItem(it Item) {
-	s.heldMu.Lock()
-	defer s.heldMu.Unlock()
-	s.held = append(s.held, it)
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	s.held.items = append(s.held.items, it)
 }
 
 // withItems adds the waiting items that can be stored now, each behind the message that it
 // shows. It returns those that go on waiting.
-func (s *Session) withItems(records []agent.Record, wait []Item) (with []agent.Record, left []Item) {
+func (s *Session) withItems(
+	records []agent.Record,
+	wait []Item,
+) (with []agent.Record, left []Item) {
 	if len(wait) == 0 {
 		return records, nil
 	}
@@ -262,7 +282,12 @@ func (s *Session) withItems(records []agent.Record, wait []Item) (with []agent.R
 }
 
 // ripe adds the items whose messages are known, or all of them.
-func (s *Session) ripe(with []agent.Record, wait []Item, known recent, all bool) ([]agent.Record, []Item) {
+func (s *Session) ripe(
+	with []agent.Record,
+	wait []Item,
+	known recent,
+	all bool,
+) ([]agent.Record, []Item) {
 	var left []Item
 	for _, it := range wait {
 		d, found := storeItem(it, known)
@@ -278,23 +303,23 @@ func (s *Session) ripe(with []agent.Record, wait []Item, known recent, all bool)
 }
 
 func (s *Session) waiting() []Item {
-	s.heldMu.Lock()
-	defer s.heldMu.Unlock()
-	return slices.Clone(s.held)
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	return slices.Clone(s.held.items)
 }
 
 // flushItems stores every waiting item as it is.
 func (s *Session) flushItems() error {
 	with, _ := s.ripe(nil, s.waiting(), s.recent, true)
 	n := len(with)
-	s.heldMu.Lock()
-	kept := s.held
-	s.held = nil
-	s.heldMu.Unlock()
+	s.held.mu.Lock()
+	kept := s.held.items
+	s.held.items = nil
+	s.held.mu.Unlock()
 	if err := s.append(with); err != nil {
-		s.heldMu.Lock()
-		s.held = append(kept, s.held...)
-		s.heldMu.Unlock()
+		s.held.mu.Lock()
+		s.held.items = append(kept, s.held.items...)
+		s.held.mu.Unlock()
 		return fmt.Errorf("storing %d items: %w", n, err)
 	}
 	return nil
@@ -302,9 +327,9 @@ func (s *Session) flushItems() error {
 
 // release forgets the items that are stored now; wait are those that go on waiting.
 func (s *Session) release(before int, wait []Item) {
-	s.heldMu.Lock()
-	defer s.heldMu.Unlock()
-	s.held = append(wait, s.held[before:]...)
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	s.held.items = append(wait, s.held.items[before:]...)
 }
 
 // SetConfig stores the session's own configuration, whole.

@@ -33,7 +33,7 @@ type Scheduled interface {
 
 // Schedule decides when the calls of one reply run: consecutive calls that only read run together;
 // consecutive edits wait for the user together, those of one file after each other (protocol
-// section 16); every other call runs alone. Calls start in their order.
+// 6.2); every other call runs alone. Calls start in their order.
 type Schedule struct {
 	calls    []Scheduled
 	slots    []*Slot

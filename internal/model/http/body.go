@@ -73,7 +73,7 @@ func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Co
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, network, addr)
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			return gatherConn{tcp}, err
+			return gatherConn{tcp, tcp}, err
 		}
 		return conn, err
 	}
@@ -81,19 +81,22 @@ func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Co
 
 // gatherConn writes what is left of a body by writev, without a copy of it. net/http hands a body over as it was
 // given, within the limit of its length; what comes otherwise, or through TLS, is copied as ever.
-type gatherConn struct{ *net.TCPConn }
+type gatherConn struct {
+	net.Conn // tcp, of which net/http needs no more than this
+	tcp      *net.TCPConn
+}
 
 // ReadFrom implements io.ReaderFrom.
 func (c gatherConn) ReadFrom(r io.Reader) (int64, error) {
 	limited, ok := r.(*io.LimitedReader)
 	if !ok {
-		return c.TCPConn.ReadFrom(r)
+		return c.tcp.ReadFrom(r)
 	}
 	body, ok := limited.R.(*bodyReader)
 	if !ok {
-		return c.TCPConn.ReadFrom(r)
+		return c.tcp.ReadFrom(r)
 	}
-	n, err := body.rest.WriteTo(c.TCPConn)
+	n, err := body.rest.WriteTo(c.tcp)
 	limited.N -= n
 	return n, err
 }

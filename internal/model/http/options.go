@@ -31,6 +31,8 @@ type KeyFunc func(ctx context.Context) (string, error)
 type KeyRefused func(key string) bool
 
 // Options are what the adapters of all APIs can be configured with.
+//
+//house:large what a provider can be set to; each field is a setting that an adapter may ignore
 type Options struct {
 	BaseURL    string
 	Model      string

@@ -206,23 +206,8 @@ func (r *messagesRequest) check() error {
 	case r.Choice.Type != "" && len(r.Tools) == 0:
 		return invalid("tool_choice may only be specified while providing tools")
 	}
-	marks, deferred := 0, map[string]bool{}
-	for _, t := range r.Tools {
-		if marks += set(t.Cache); !isObject(string(t.Schema)) || !toolName().MatchString(t.Name) {
-			return invalid("tools: %q has no name or schema that is allowed", t.Name)
-		}
-		if deferred[t.Name] = t.Defer; t.Defer && len(t.Cache) > 0 {
-			return invalid(
-				"tools: %q cannot have both defer_loading=true and cache_control set",
-				t.Name,
-			)
-		}
-	}
-	if len(r.Tools) > 0 &&
-		!slices.ContainsFunc(r.Tools, func(t messageTool) bool { return !t.Defer }) {
-		return invalid("At least one tool must have defer_loading=false.")
-	}
-	if err := r.checkReferences(deferred); err != nil {
+	marks, err := r.checkTools()
+	if err != nil {
 		return err
 	}
 	for _, b := range r.System {
@@ -246,6 +231,27 @@ func (r *messagesRequest) check() error {
 		)
 	}
 	return r.checkThinkingTurn()
+}
+
+// checkTools refuses tools that the service refuses, and counts their cache marks.
+func (r *messagesRequest) checkTools() (marks int, err error) {
+	deferred := map[string]bool{}
+	for _, t := range r.Tools {
+		if marks += set(t.Cache); !isObject(string(t.Schema)) || !toolName().MatchString(t.Name) {
+			return 0, invalid("tools: %q has no name or schema that is allowed", t.Name)
+		}
+		if deferred[t.Name] = t.Defer; t.Defer && len(t.Cache) > 0 {
+			return 0, invalid(
+				"tools: %q cannot have both defer_loading=true and cache_control set",
+				t.Name,
+			)
+		}
+	}
+	if len(r.Tools) > 0 &&
+		!slices.ContainsFunc(r.Tools, func(t messageTool) bool { return !t.Defer }) {
+		return 0, invalid("At least one tool must have defer_loading=false.")
+	}
+	return marks, r.checkReferences(deferred)
 }
 
 // checkReferences refuses a result that names a tool that the request does not defer, or that mixes

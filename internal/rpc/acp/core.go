@@ -204,12 +204,12 @@ func (c *core) open(mcp map[string]config.MCP) error {
 	if err != nil {
 		return agentapi.WireError(fmt.Errorf("starting: %w", err))
 	}
-	built.Host.Join()
+	built.Host.Clients().Join()
 	built.Workspace.SetEncoding(workspace.UTF8)
 	built.Workspace.SetRoots(init.Roots)
 	c.api.Open(built)
 	built.Host.Questions().Attach(c)
-	built.Host.Subscribe(c)
+	built.Host.Clients().Subscribe(c)
 	return nil
 }
 
@@ -228,7 +228,7 @@ func (c *core) end() {
 	await(&c.calls, answerGrace)
 	c.cancel(agentapi.ErrGone)
 	await(&c.calls, flushGrace)
-	built.Host.Unsubscribe(c)
+	built.Host.Clients().Unsubscribe(c)
 	if err := built.Host.CloseStores(); err != nil {
 		c.a.log.Warn("closing the stored sessions", "error", err)
 	}

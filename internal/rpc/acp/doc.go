@@ -13,4 +13,6 @@
 // Lock order: core.lane, then any lock of agentapi or the host. Session.mu and core.mu are held for
 // assignments only; the host calls core under a session's feed, so neither is held while the host
 // is called.
+//
+//house:large one file for each method of the protocol and each kind of update
 package acp

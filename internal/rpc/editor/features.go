@@ -48,16 +48,16 @@ func New(
 func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 	s.core = core
 	detach = append(detach, core.Host.Questions().Attach(s.peer))
-	detach = append(detach, core.Host.WatchProposals(func(e workspace.ProposalEvent) {
+	detach = append(detach, core.Host.Clients().WatchProposals(func(e workspace.ProposalEvent) {
 		s.hints.proposalChanged(e.Proposal)
 		s.views.changed(e.Proposal.ID)
 	}))
 	switch client := &s.link.Client; {
 	case !client.Claimed:
 		s.hints.enabled, s.hints.refresh = true, client.Lenses
-		detach = append(detach, core.Host.Watch(s.watchPlain))
+		detach = append(detach, core.Host.Clients().Watch(s.watchPlain))
 	case client.Claims.Editor.Reveal:
-		detach = append(detach, core.Host.Watch((&follower{s: s}).watch))
+		detach = append(detach, core.Host.Clients().Watch((&follower{s: s}).watch))
 	}
 	return detach
 }

@@ -32,7 +32,7 @@ func (e *Editor) applyReaction(m *Message) func() {
 		Edit workspaceEdit `json:"edit"`
 	}
 	if err := json.Unmarshal(m.Params, &p); err != nil {
-		return func() { _ = e.ReplyError(m, -32602, err.Error()) }
+		return func() { _ = e.replyError(m, -32602, err.Error()) }
 	}
 	yes := func() { _ = e.Reply(m, json.RawMessage(`{"applied":true}`)) }
 	apply := func() { e.applyAndAnswer(m, p.Edit) }

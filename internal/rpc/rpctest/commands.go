@@ -242,7 +242,7 @@ func cmdNotify(r *runner, rest string) error {
 	return r.ed.Notify(method, params)
 }
 
-// raw "bytes" writes bytes to the daemon as they are.
+// Raw "bytes" writes bytes to the daemon as they are.
 func cmdRaw(r *runner, rest string) error {
 	text, err := strconv.Unquote(rest)
 	if err != nil {
@@ -276,7 +276,7 @@ func cmdReplyError(r *runner, rest string) error {
 	if err != nil {
 		return err
 	}
-	return r.ed.ReplyError(r.last, n, text)
+	return r.ed.replyError(r.last, n, text)
 }
 
 // auto METHOD JSON answers every such request from now on; once METHOD JSON the next one.

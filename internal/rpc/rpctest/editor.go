@@ -40,18 +40,23 @@ type Editor struct {
 	nextID    int
 	nextProbe int
 
-	buffers map[string]*Buffer
-	auto    map[string]json.RawMessage
-	once    map[string][]json.RawMessage
-	behave  string // how workspace/applyEdit is answered; see Behave
-	held    []func()
+	buffers  map[string]*Buffer
+	auto     map[string]json.RawMessage
+	once     map[string][]json.RawMessage
+	behave   string // how workspace/applyEdit is answered; see Behave
+	held     []func()
+	activity activity
+	utf8     bool
+	grease   bool
+}
+
+// activity is what the daemon is known to be doing. It is guarded by the editor's lock.
+type activity struct {
 	turns   map[string]bool          // turns that were begun and not yet completed
 	queued  bool                     // the last session/updated showed a queue
 	status  map[string]string        // of sessions, by id
 	working map[string]bool          // items that are at work: neither ended nor waiting for the client
 	probes  map[string]chan struct{} // probes that were sent and not yet answered
-	utf8    bool
-	grease  bool
 }
 
 // NewEditor starts an editor that reads the daemon's stdout from r and writes its stdin to w.
@@ -59,8 +64,11 @@ func NewEditor(r io.Reader, w io.WriteCloser) *Editor {
 	e := &Editor{
 		conn: conn{w: w}, in: w, answers: map[string]*Message{}, calls: map[string]string{}, pending: map[string]*Message{},
 		buffers: map[string]*Buffer{}, auto: map[string]json.RawMessage{}, once: map[string][]json.RawMessage{},
-		turns: map[string]bool{}, status: map[string]string{}, working: map[string]bool{},
-		probes: map[string]chan struct{}{}, grease: true,
+		activity: activity{
+			turns: map[string]bool{}, status: map[string]string{}, working: map[string]bool{},
+			probes: map[string]chan struct{}{},
+		},
+		grease: true,
 	}
 	e.changed = sync.NewCond(&e.mu)
 	go e.read(bufio.NewReader(r))
@@ -129,26 +137,26 @@ func (e *Editor) follow(m *Message) {
 		if e.calls[string(m.ID)] == "agent/turn/wait" || json.Unmarshal(m.Result, &p) != nil || p.TurnID == "" {
 			return
 		}
-		if _, seen := e.turns[p.TurnID]; !seen {
-			e.turns[p.TurnID] = true
+		if _, seen := e.activity.turns[p.TurnID]; !seen {
+			e.activity.turns[p.TurnID] = true
 		}
 	case m.Method == "agent/turn/started" && json.Unmarshal(m.Params, &p) == nil:
-		e.turns[p.TurnID] = true
+		e.activity.turns[p.TurnID] = true
 	case m.Method == "agent/turn/completed" && json.Unmarshal(m.Params, &p) == nil:
-		e.turns[p.TurnID] = false
+		e.activity.turns[p.TurnID] = false
 	case m.Method == "agent/session/updated" && json.Unmarshal(m.Params, &p) == nil && p.Queue != nil:
-		e.queued = len(p.Queue) > 0
+		e.activity.queued = len(p.Queue) > 0
 	}
 }
 
 // quiet says whether nothing is under way that could still send a turn's messages.
 func (e *Editor) quiet() bool {
-	for _, running := range e.turns {
+	for _, running := range e.activity.turns {
 		if running {
 			return false
 		}
 	}
-	return len(e.calls) == 0 && !e.queued
+	return len(e.calls) == 0 && !e.activity.queued
 }
 
 func (e *Editor) cancelled(m *Message) {
@@ -241,8 +249,8 @@ func (e *Editor) Reply(m *Message, result json.RawMessage) error {
 	return e.conn.write(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": e.greased(result)})
 }
 
-// ReplyError answers a server request with an error.
-func (e *Editor) ReplyError(m *Message, code int, text string) error {
+// replyError answers a server request with an error.
+func (e *Editor) replyError(m *Message, code int, text string) error {
 	e.mu.Lock()
 	delete(e.pending, string(m.ID))
 	e.mu.Unlock()
@@ -282,8 +290,8 @@ func (e *Editor) greased(params any) any {
 	return json.RawMessage(append([]byte(`{"xGrease":{"a":[null]},`), b[1:]...))
 }
 
-// Grease sends what no server knows: a notification, and a request that wants -32601.
-func (e *Editor) Grease() error {
+// sendGrease sends what no server knows: a notification, and a request that wants -32601.
+func (e *Editor) sendGrease() error {
 	if err := e.Notify("$/grease", map[string]any{"a": 1}); err != nil {
 		return err
 	}
@@ -364,7 +372,7 @@ func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message,
 		return ""
 	}
 	if err := e.wait(scan, hopeless); err != nil {
-		return nil, from, fmt.Errorf("waiting for %s %s: %w; the nearest differs: %s\nreceived since:\n%s", method, pattern, err, last, e.Transcript(from))
+		return nil, from, fmt.Errorf("waiting for %s %s: %w; the nearest differs: %s\nreceived since:\n%s", method, pattern, err, last, e.transcript(from))
 	}
 	return found, at, nil
 }
@@ -386,8 +394,8 @@ func (e *Editor) Log(from int) []*Message {
 	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
 }
 
-// Transcript shows the log from index from on, a line a message, cut where it is long.
-func (e *Editor) Transcript(from int) string {
+// transcript shows the log from index from on, a line a message, cut where it is long.
+func (e *Editor) transcript(from int) string {
 	var b strings.Builder
 	for _, m := range e.Log(from) {
 		line := m.String()
@@ -410,8 +418,8 @@ func (e *Editor) Unanswered() []*Message {
 	return out
 }
 
-// Withdrawn waits until the daemon has taken back what nobody answered, and returns what it leaves open.
-func (e *Editor) Withdrawn() []*Message {
+// withdrawn waits until the daemon has taken back what nobody answered, and returns what it leaves open.
+func (e *Editor) withdrawn() []*Message {
 	_ = e.wait(func() bool { return len(e.pending) == 0 }, nil)
 	return e.Unanswered()
 }

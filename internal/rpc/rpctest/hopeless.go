@@ -77,7 +77,7 @@ func (e *Editor) ask() bool {
 	e.mu.Lock()
 	e.nextProbe++
 	id := strconv.Quote("probe" + strconv.Itoa(e.nextProbe))
-	e.probes[id] = answered
+	e.activity.probes[id] = answered
 	e.mu.Unlock()
 	err := e.conn.write(map[string]any{
 		"jsonrpc": "2.0", "id": json.RawMessage(id), "method": "agent/greaseRequest",
@@ -95,11 +95,11 @@ func (e *Editor) ask() bool {
 
 // probed takes the answer to a probe, which belongs to no script. It is called under the lock.
 func (e *Editor) probed(m *Message) bool {
-	answered, ok := e.probes[string(m.ID)]
+	answered, ok := e.activity.probes[string(m.ID)]
 	if !ok || !m.isAnswer() {
 		return false
 	}
-	delete(e.probes, string(m.ID))
+	delete(e.activity.probes, string(m.ID))
 	close(answered)
 	return true
 }
@@ -120,11 +120,11 @@ func (e *Editor) followItem(m *Message) {
 	}
 	switch {
 	case item && m.Method != "agent/item/completed" && p.Item.Status == "running":
-		e.working[p.Item.ItemID] = true
+		e.activity.working[p.Item.ItemID] = true
 	case item:
-		delete(e.working, p.Item.ItemID)
+		delete(e.activity.working, p.Item.ItemID)
 	case p.Status != "":
-		e.status[p.SessionID] = p.Status
+		e.activity.status[p.SessionID] = p.Status
 	}
 }
 
@@ -132,11 +132,11 @@ func (e *Editor) followItem(m *Message) {
 // request of the client is open. It is called under the lock.
 func (e *Editor) stalled() bool {
 	awaiting := false
-	for _, s := range e.status {
+	for _, s := range e.activity.status {
 		if s == "running" {
 			return false
 		}
 		awaiting = awaiting || s == "awaiting"
 	}
-	return awaiting && len(e.working) == 0 && len(e.calls) == 0
+	return awaiting && len(e.activity.working) == 0 && len(e.calls) == 0
 }

@@ -258,7 +258,7 @@ func (r *runner) initialize() error {
 	if err := r.ed.Notify("initialized", map[string]any{}); err != nil {
 		return err
 	}
-	return r.ed.Grease()
+	return r.ed.sendGrease()
 }
 
 // initializeSection lays the params of the script's own initialize over ours; null takes one away.
@@ -287,7 +287,7 @@ func (r *runner) finish(update bool) {
 
 func (r *runner) finishSeat() {
 	if !r.dead {
-		if left := r.ed.Withdrawn(); len(left) > 0 && r.ed.behaving() == "" {
+		if left := r.ed.withdrawn(); len(left) > 0 && r.ed.behaving() == "" {
 			r.t.Errorf("%s: the daemon waits for an answer that the script does not give: %s", r.script.Path, left[0])
 		}
 		r.shutdown()

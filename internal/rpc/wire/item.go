@@ -6,6 +6,8 @@ import (
 )
 
 // Item is one thing of a turn that a client shows. Type says which fields are set.
+//
+//house:wire
 type Item struct {
 	ItemID       string    `json:"itemId"`
 	Type         string    `json:"type" enum:"userMessage,assistantMessage,reasoning,toolCall,plan,notice"`

@@ -248,8 +248,8 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 	if err := json.Unmarshal(params, &c); err != nil {
 		return nil, fmt.Errorf("reading the command of %q: %w", act.Title, err)
 	}
-	s.acting.Lock()
-	defer s.acting.Unlock()
+	s.actions.mu.Lock()
+	defer s.actions.mu.Unlock()
 	taken := make(chan json.RawMessage, 1)
 	s.take(taken)
 	defer s.take(nil)
@@ -268,7 +268,7 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 func (s *server) take(edits chan json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted = edits
+	s.actions.wanted = edits
 }
 
 // applyEdit answers workspace/applyEdit.
@@ -276,9 +276,9 @@ func (s *server) applyEdit(params json.RawMessage) map[string]any {
 	var p struct{ Edit json.RawMessage }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.wanted != nil && json.Unmarshal(params, &p) == nil {
+	if s.actions.wanted != nil && json.Unmarshal(params, &p) == nil {
 		select {
-		case s.wanted <- p.Edit:
+		case s.actions.wanted <- p.Edit:
 			return map[string]any{"applied": true}
 		default:
 		}

@@ -68,10 +68,10 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	s.mu.Lock()
-	if s.told == nil {
-		s.told = s.counts()
+	if s.problems.told == nil {
+		s.problems.told = s.counts()
 	}
-	before := s.told
+	before := s.problems.told
 	s.mu.Unlock()
 	if s.sync(ctx, files...) != nil || s.changedOnDisk(paths) != nil {
 		return fmt.Sprintf("diagnostics: %s hangs; what this edit broke is not known", s.conf.Name)
@@ -91,7 +91,7 @@ func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fres
 		all[string(uri.File(path))] = p.items
 	}
 	now := s.counts()
-	s.told = now
+	s.problems.told = now
 	gone := s.err
 	s.mu.Unlock()
 	if gone != nil {

@@ -59,7 +59,7 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *works
 		return nil, err
 	}
 	s.mu.Lock()
-	p, gone, busy, doc := s.last(path), s.err, s.busy(), s.docs[path]
+	p, gone, busy, doc := s.last(path), s.err, s.busy(), s.open.docs[path]
 	version := int32(0)
 	if doc != nil {
 		version = doc.version
@@ -175,11 +175,11 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	if _, pulls := s.pullsNow(); pulls {
 		s.asked(wait, s.withOthers(nil, true)...)
 	} else {
-		s.await(wait, func() bool { return s.seq > 0 && len(s.work) == 0 })
+		s.await(wait, func() bool { return s.problems.seq > 0 && len(s.work) == 0 })
 		s.calm(wait)
 	}
 	s.mu.Lock()
-	gone, busy, spoke := s.err, s.busy(), s.seq > 0
+	gone, busy, spoke := s.err, s.busy(), s.problems.seq > 0
 	all := map[string][]diagnostic{}
 	for path, p := range s.spokenOf() {
 		all[string(uri.File(path))] = p.items
@@ -237,7 +237,7 @@ func (s *server) spares(files []*workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range files {
-		if p := s.diags[f.Ref.Path]; p == nil || p.version != nil || len(p.items) > 0 {
+		if p := s.problems.diags[f.Ref.Path]; p == nil || p.version != nil || len(p.items) > 0 {
 			return false
 		}
 	}
@@ -255,10 +255,10 @@ func (s *server) gone() error {
 func (s *server) calm(ctx context.Context) {
 	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()
-		seq := s.seq
+		seq := s.problems.seq
 		s.mu.Unlock()
 		moment, stop := context.WithTimeout(ctx, s.hub.opt.quiet/2)
-		if s.await(moment, func() bool { return s.seq != seq }) {
+		if s.await(moment, func() bool { return s.problems.seq != seq }) {
 			silent = -1
 		}
 		stop()

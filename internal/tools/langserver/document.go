@@ -99,19 +99,23 @@ func (s *server) publish(params json.RawMessage) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.diags[path] == nil && len(s.diags) >= maxDiagnosedFiles {
+	if s.problems.diags[path] == nil && len(s.problems.diags) >= maxDiagnosedFiles {
 		return
 	}
-	s.seq++
-	s.diags[path] = &published{version: p.Version, seq: s.seq, items: p.Diagnostics}
+	s.problems.seq++
+	s.problems.diags[path] = &published{
+		version: p.Version,
+		seq:     s.problems.seq,
+		items:   p.Diagnostics,
+	}
 	s.wake()
 }
 
 // fresh reports whether the server has spoken about the newest text of a file. Caller holds mu.
 func (s *server) fresh(path string) bool {
-	d, p := s.docs[path], s.diags[path]
+	d, p := s.open.docs[path], s.problems.diags[path]
 	if _, pulls := s.pulls(); pulls {
-		p = s.pulled[path]
+		p = s.problems.pulled[path]
 	}
 	switch {
 	case d == nil || p == nil:
@@ -125,8 +129,8 @@ func (s *server) fresh(path string) bool {
 // sync makes the server's texts those of the workspace: the editor's documents, the files that
 // were asked about before, and these. It returns what could not be sent.
 func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
-	s.sending.Lock()
-	defer s.sending.Unlock()
+	s.open.sending.Lock()
+	defer s.open.sending.Unlock()
 	open := map[string]bool{}
 	for _, d := range s.hub.opt.Workspace.Documents() {
 		if d.Ref.IsFile() && s.covers(d.Ref.Path) {
@@ -146,20 +150,26 @@ func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
 }
 
 func (s *server) covers(path string) bool {
-	return s.conf.Languages[strings.ToLower(filepath.Ext(path))] != "" && within(s.root, filepath.Dir(path))
+	return s.conf.Languages[strings.ToLower(filepath.Ext(path))] != "" &&
+		within(s.root, filepath.Dir(path))
 }
 
 // put opens or changes one document. Caller holds sending.
 func (s *server) put(path, language string, text []byte, pin bool) error {
-	if id := s.conf.Languages[strings.ToLower(filepath.Ext(path))]; id != "" && (language == "" || language == "plaintext") {
+	if id := s.conf.Languages[strings.ToLower(filepath.Ext(path))]; id != "" &&
+		(language == "" || language == "plaintext") {
 		language = id
 	}
-	hash, name, now := workspace.HashOf(text), string(uri.File(path)), s.hub.tick() // before mu: the hub's lock comes first
+	hash, name, now := workspace.HashOf(
+		text,
+	), string(
+		uri.File(path),
+	), s.hub.tick() // before mu: the hub's lock comes first
 	s.mu.Lock()
-	d, known := s.docs[path], s.docs[path] != nil
+	d, known := s.open.docs[path], s.open.docs[path] != nil
 	if !known {
 		d = &document{}
-		s.docs[path] = d
+		s.open.docs[path] = d
 	}
 	if d.used = 0; pin {
 		d.used = now
@@ -167,7 +177,7 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 	same := known && d.hash == hash
 	if !same {
 		d.version++
-		d.hash, d.since = hash, s.seq
+		d.hash, d.since = hash, s.problems.seq
 	}
 	version := d.version
 	s.mu.Unlock()
@@ -181,7 +191,12 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 			"contentChanges": []map[string]string{{"text": string(text)}}})
 	default:
 		err = s.c.notify(protocol.MethodTextDocumentDidOpen, map[string]any{
-			"textDocument": map[string]any{"uri": name, "languageId": language, "version": version, "text": string(text)}})
+			"textDocument": map[string]any{
+				"uri":        name,
+				"languageId": language,
+				"version":    version,
+				"text":       string(text),
+			}})
 	}
 	if err != nil {
 		s.unsent(path, known)
@@ -194,10 +209,10 @@ func (s *server) unsent(path string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known {
-		s.docs[path].hash = ""
+		s.open.docs[path].hash = ""
 		return
 	}
-	delete(s.docs, path)
+	delete(s.open.docs, path)
 }
 
 // refresh brings the files that no editor has open up to date and closes those that are gone or
@@ -215,9 +230,9 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 			}
 		}
 		s.mu.Lock()
-		delete(s.docs, path)
-		if s.diags[path] != nil { // what it publishes goes on to count, what it answered does not
-			delete(s.pulled, path)
+		delete(s.open.docs, path)
+		if s.problems.diags[path] != nil { // what it publishes goes on to count, what it answered does not
+			delete(s.problems.pulled, path)
 		}
 		s.mu.Unlock()
 		if err := s.c.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]string{"uri": string(uri.File(path))}}); err != nil {
@@ -232,10 +247,10 @@ func (s *server) others(done map[string]bool) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]bool{}
-	for path, d := range s.docs {
+	for path, d := range s.open.docs {
 		if !done[path] {
 			newer := 0
-			for _, o := range s.docs {
+			for _, o := range s.open.docs {
 				if o.used > d.used {
 					newer++
 				}
@@ -260,7 +275,10 @@ func (s *server) changedOnDisk(paths []string) error {
 			events = append(events, map[string]any{"uri": string(uri.File(p)), "type": created})
 		}
 	}
-	return s.c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": events})
+	return s.c.notify(
+		protocol.MethodWorkspaceDidChangeWatchedFiles,
+		map[string]any{"changes": events},
+	)
 }
 
 // FilesChanged tells the servers that run of files that a command or somebody else changed. It never blocks.

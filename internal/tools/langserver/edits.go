@@ -125,7 +125,7 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 func (s *server) knows(f *workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	doc := s.docs[f.Ref.Path]
+	doc := s.open.docs[f.Ref.Path]
 	return doc == nil || doc.hash == workspace.HashOf(f.Text.Data)
 }
 

@@ -18,7 +18,7 @@ import (
 // unstarted is a server that is asked nothing: what is sent to it waits in its connection.
 func (h *harness) unstarted() *server {
 	s := &server{hub: h.hub, conf: Config{Name: "fake", Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
-		docs: map[string]*document{}, diags: map[string]*published{}, pulled: map[string]*published{}, work: map[string]string{}, news: make(chan struct{})}
+		open: openDocuments{docs: map[string]*document{}}, problems: problems{diags: map[string]*published{}, pulled: map[string]*published{}}, work: map[string]string{}, news: make(chan struct{})}
 	s.c = newConn(s.handle, floodCount)
 	return s
 }

@@ -147,5 +147,5 @@ func TestGoplsPull(t *testing.T) {
 func pulledOf(s *server, path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pulled[path] != nil
+	return s.problems.pulled[path] != nil
 }

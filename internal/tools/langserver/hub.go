@@ -133,9 +133,16 @@ func (h *Hub) configFor(path string) (Config, error) {
 		}
 	}
 	if len(missing) == 0 {
-		return Config{}, fmt.Errorf("no data: no language server is known for %q files; use grep and read, or name one in the setting languageServers", ext)
+		return Config{}, fmt.Errorf(
+			"no data: no language server is known for %q files; use grep and read, or name one in the setting languageServers",
+			ext,
+		)
 	}
-	return Config{}, fmt.Errorf("no data: there is no language server for %q files: %s; use grep and read", ext, strings.Join(missing, ", "))
+	return Config{}, fmt.Errorf(
+		"no data: there is no language server for %q files: %s; use grep and read",
+		ext,
+		strings.Join(missing, ", "),
+	)
 }
 
 // serverFor is the server for a file, started if need be and if start says so; nil without error
@@ -147,7 +154,10 @@ func (h *Hub) serverFor(path string, start bool) (*server, error) {
 	}
 	top, ok := h.topOf(path)
 	if !ok {
-		return nil, fmt.Errorf("%s lies outside the workspace folders; no language server is started there", path)
+		return nil, fmt.Errorf(
+			"%s lies outside the workspace folders; no language server is started there",
+			path,
+		)
 	}
 	return h.server(c, c.rootFor(path, top), start || c.Asked)
 }
@@ -182,7 +192,13 @@ func (h *Hub) server(c Config, root string, start bool) (*server, error) {
 		case err == nil:
 			return s, nil
 		case s.starts >= maxStarts:
-			return nil, fmt.Errorf("the language server %s (%s) failed %d times and is not started again: %w; use grep and read", c.Name, root, s.starts, err)
+			return nil, fmt.Errorf(
+				"the language server %s (%s) failed %d times and is not started again: %w; use grep and read",
+				c.Name,
+				root,
+				s.starts,
+				err,
+			)
 		default:
 			starts = s.starts
 		}
@@ -193,8 +209,14 @@ func (h *Hub) server(c Config, root string, start bool) (*server, error) {
 	if h.closed {
 		return nil, errors.New("the daemon is shutting down")
 	}
-	s = &server{hub: h, conf: c, root: root, starts: starts + 1, ready: make(chan struct{}), docs: map[string]*document{}, diags: map[string]*published{}, pulled: map[string]*published{},
-		work: map[string]string{}, news: make(chan struct{})}
+	s = &server{
+		hub: h, conf: c, root: root, starts: starts + 1, ready: make(chan struct{}),
+		open: openDocuments{docs: map[string]*document{}},
+		problems: problems{
+			diags: map[string]*published{}, pulled: map[string]*published{},
+		},
+		work: map[string]string{}, news: make(chan struct{}),
+	}
 	s.c = newConn(s.handle, h.opt.flood)
 	ctx, cancel := context.WithCancel(h.ctx)
 	s.cancel = cancel
@@ -215,7 +237,10 @@ func (h *Hub) running() []*server {
 		}
 		s.mu.Unlock()
 	}
-	slices.SortFunc(out, func(a, b *server) int { return strings.Compare(a.conf.Name+a.root, b.conf.Name+b.root) })
+	slices.SortFunc(
+		out,
+		func(a, b *server) int { return strings.Compare(a.conf.Name+a.root, b.conf.Name+b.root) },
+	)
 	return out
 }
 
@@ -223,7 +248,10 @@ func (h *Hub) running() []*server {
 func (h *Hub) forRoots() []*server {
 	for _, root := range h.opt.Workspace.Roots("") {
 		for _, c := range h.opt.Servers() {
-			marked := slices.ContainsFunc(c.RootMarkers, func(m string) bool { return exists(filepath.Join(root, m)) })
+			marked := slices.ContainsFunc(
+				c.RootMarkers,
+				func(m string) bool { return exists(filepath.Join(root, m)) },
+			)
 			if marked && !c.Disabled && onPath(c.Command, c.Env) {
 				_, _ = h.server(c, root, true)
 			}

@@ -458,12 +458,12 @@ func TestOutdatedPublicationsDoNotCount(t *testing.T) {
 		"nothing beside the answer": {nil, &document{version: 3}, "answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{docs: map[string]*document{}, diags: map[string]*published{}, pulled: map[string]*published{"f": {version: at(3), items: said("answer")}}}
+			s := &server{open: openDocuments{docs: map[string]*document{}}, problems: problems{diags: map[string]*published{}, pulled: map[string]*published{"f": {version: at(3), items: said("answer")}}}}
 			if c.open != nil {
-				s.docs["f"] = c.open
+				s.open.docs["f"] = c.open
 			}
 			if c.push != nil {
-				s.diags["f"] = c.push
+				s.problems.diags["f"] = c.push
 			}
 			var got []string
 			for _, d := range s.last("f").items {

@@ -61,11 +61,11 @@ func (s *server) asked(ctx context.Context, paths ...string) bool {
 func (s *server) mayPublish() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.diags) > 0 {
+	if len(s.problems.diags) > 0 {
 		return true
 	}
-	s.unheard++
-	return s.unheard <= maxUnheard
+	s.problems.unheard++
+	return s.problems.unheard <= maxUnheard
 }
 
 // withOthers are these open files and, if so, all others behind them.
@@ -74,7 +74,7 @@ func (s *server) withOthers(paths []string, others bool) []string {
 		return paths
 	}
 	s.mu.Lock()
-	open := slices.Sorted(maps.Keys(s.docs))
+	open := slices.Sorted(maps.Keys(s.open.docs))
 	s.mu.Unlock()
 	out := slices.Clone(paths)
 	for _, path := range open {
@@ -87,7 +87,7 @@ func (s *server) withOthers(paths []string, others bool) []string {
 
 func (s *server) pullOne(ctx context.Context, path, identifier string) bool {
 	s.mu.Lock()
-	d := s.docs[path]
+	d := s.open.docs[path]
 	if d == nil {
 		s.mu.Unlock()
 		return false
@@ -132,20 +132,20 @@ func (s *server) takeReport(path string, version int32, raw json.RawMessage) boo
 
 // keep keeps pulled diagnostics of a file. Caller holds mu.
 func (s *server) keep(path string, version *int32, items []diagnostic) {
-	if s.pulled[path] == nil && len(s.pulled) >= maxDiagnosedFiles {
+	if s.problems.pulled[path] == nil && len(s.problems.pulled) >= maxDiagnosedFiles {
 		return
 	}
-	if old := s.pulled[path]; version == nil && old != nil {
+	if old := s.problems.pulled[path]; version == nil && old != nil {
 		version = old.version
 	}
-	s.seq++
-	s.pulled[path] = &published{version: version, seq: s.seq, items: items[:min(len(items), maxPerFile)]}
+	s.problems.seq++
+	s.problems.pulled[path] = &published{version: version, seq: s.problems.seq, items: items[:min(len(items), maxPerFile)]}
 }
 
 // last is what the server said last of a file: what it was asked for and what it published beside, if that is not of an older
 // text, each diagnostic once; nil if nothing. Caller holds mu.
 func (s *server) last(path string) *published {
-	push, pull := s.diags[path], s.pulled[path]
+	push, pull := s.problems.diags[path], s.problems.pulled[path]
 	switch {
 	case pull == nil:
 		return push
@@ -163,7 +163,7 @@ func (s *server) last(path string) *published {
 
 // outdated says whether a publication is of an older text of an open file than it has now. Caller holds mu.
 func (s *server) outdated(path string, p *published) bool {
-	d := s.docs[path]
+	d := s.open.docs[path]
 	switch {
 	case d == nil:
 		return false
@@ -181,10 +181,10 @@ func (d *diagnostic) is(o diagnostic) bool {
 // spokenOf are the files that the server said anything of. Caller holds mu.
 func (s *server) spokenOf() map[string]*published {
 	out := map[string]*published{}
-	for path := range s.diags {
+	for path := range s.problems.diags {
 		out[path] = s.last(path)
 	}
-	for path := range s.pulled {
+	for path := range s.problems.pulled {
 		out[path] = s.last(path)
 	}
 	return out

@@ -42,24 +42,39 @@ type server struct {
 	ready  chan struct{} // closed when it is initialized or has failed
 	c      *conn
 
-	sending sync.Mutex // orders what is said about documents
 	editing sync.Mutex // one edit at a time is looked at
-	acting  sync.Mutex // one command of a code action at a time
+	open    openDocuments
+	actions commandActions
 
-	mu      sync.Mutex // guards what follows
-	settled bool
-	err     error // why it is gone
-	enc     workspace.Encoding
-	caps    map[string]json.RawMessage
-	docs    map[string]*document  // by path
+	mu       sync.Mutex // guards what follows, and the fields of other parts where they say so
+	settled  bool
+	err      error // why it is gone
+	enc      workspace.Encoding
+	caps     map[string]json.RawMessage
+	problems problems
+	work     map[string]string // titles of the work under way, by token
+	news     chan struct{}     // closed at the next change of what is above
+}
+
+// openDocuments is what the server was sent of documents.
+type openDocuments struct {
+	sending sync.Mutex           // orders what is sent; taken before the server's lock
+	docs    map[string]*document // by path; guarded by the server's lock
+}
+
+// commandActions run the commands of code actions, one at a time.
+type commandActions struct {
+	mu     sync.Mutex
+	wanted chan json.RawMessage // takes the edit that a command makes; guarded by the server's lock
+}
+
+// problems are the diagnostics that a server has reported. They are guarded by the server's lock.
+type problems struct {
 	diags   map[string]*published // what it published, by path
 	pulled  map[string]*published // what it answered
 	unheard int                   // times that it was asked and has published nothing yet
 	told    map[string]int        // errors and warnings that the model may know, counted
 	seq     int                   // publications so far
-	work    map[string]string     // titles of the work under way, by token
-	wanted  chan json.RawMessage  // takes the edit that a command of a code action makes
-	news    chan struct{}         // closed at the next change of what is above
 }
 
 // run starts the server and serves it until it ends.

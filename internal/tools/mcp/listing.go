@@ -52,12 +52,12 @@ func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools [
 func (s *server) changed(in connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes++
-	s.changing = in
-	if s.listing != nil {
+	s.relisting.changes++
+	s.relisting.at = in
+	if s.relisting.done != nil {
 		return
 	}
-	s.listing = make(chan struct{})
+	s.relisting.done = make(chan struct{})
 	s.hub.wg.Add(1)
 	go func() {
 		defer s.hub.wg.Done()
@@ -70,7 +70,7 @@ func (s *server) changed(in connection) {
 // relist lists the tools of the newest session once and returns the change that it has seen.
 func (s *server) relist() (seen int) {
 	s.mu.Lock()
-	seen, in := s.changes, s.changing
+	seen, in := s.relisting.changes, s.relisting.at
 	s.mu.Unlock()
 	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
 	defer stop()
@@ -85,11 +85,11 @@ func (s *server) relist() (seen int) {
 func (s *server) upToDate(seen int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.changes != seen {
+	if s.relisting.changes != seen {
 		return false
 	}
-	close(s.listing)
-	s.listing = nil
+	close(s.relisting.done)
+	s.relisting.done = nil
 	return true
 }
 
@@ -100,7 +100,7 @@ const relistWait = time.Second
 // relisted waits until the tools are listed anew if they are being.
 func (s *server) relisted(ctx context.Context) {
 	s.mu.Lock()
-	listing := s.listing
+	listing := s.relisting.done
 	s.mu.Unlock()
 	if listing == nil {
 		return

@@ -31,22 +31,26 @@ type server struct {
 	settled      chan struct{}   // closed when it was ready or failed for the first time
 	once         sync.Once
 
-	mu       sync.Mutex // guards what follows
-	launched time.Time  // when it first began to start; zero: it waits for its turn
-	session  *sdk.ClientSession
-	roots    roots
-	tools    []tool.Tool // all that it has
-	offered  []tool.Tool // those that the settings allow
-	allowed  func(tool string) bool
-	err      error
-	over     bool                    // it is not started again
-	news     chan struct{}           // closed at the next change of session, err or over
-	progress map[string]func(string) // by progress token
-	calls    []*running              // calls under way, the newest last
-	// closed when the tools are listed anew; nil if they are not being listed
-	listing  chan struct{}
-	changes  int        // how often the server said that its tools changed
-	changing connection // where it last did
+	mu        sync.Mutex // guards what follows
+	launched  time.Time  // when it first began to start; zero: it waits for its turn
+	session   *sdk.ClientSession
+	roots     roots
+	tools     []tool.Tool // all that it has
+	offered   []tool.Tool // those that the settings allow
+	allowed   func(tool string) bool
+	err       error
+	over      bool                    // it is not started again
+	news      chan struct{}           // closed at the next change of session, err or over
+	progress  map[string]func(string) // by progress token
+	calls     []*running              // calls under way, the newest last
+	relisting relisting
+}
+
+// relisting is what a server said of changes to its tools. It is guarded by the server's lock.
+type relisting struct {
+	done    chan struct{} // closed when the tools are listed again; nil if they are not being listed
+	changes int           // how often the server said that its tools changed
+	at      connection    // where it last did
 }
 
 // connection is a session of the server's; its ctx ends with it.
@@ -63,20 +67,32 @@ type running struct {
 
 func (s *server) stop() { s.cancel() }
 
-func (s *server) toolName(tool string) string { return toolName(s.conf.Name, tool, s.conf.rivals...) }
+func (s *server) toolName(
+	tool string,
+) string {
+	return toolName(s.conf.Name, tool, s.conf.rivals...)
+}
 
 // same says whether a configuration would start the same server.
 func (s *server) same(c Config) bool {
 	a := s.conf
 	return a.Command == c.Command && a.URL == c.URL && a.Dir == c.Dir && a.Timeout == c.Timeout &&
-		slices.Equal(a.Args, c.Args) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers) && slices.Equal(a.rivals, c.rivals)
+		slices.Equal(
+			a.Args,
+			c.Args,
+		) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers) && slices.Equal(a.rivals, c.rivals)
 }
 
 // keep runs the server until ctx ends, starting it again with growing pauses when it ends. One that
 // never stays up is given up after maxStarts.
 func (s *server) keep(ctx context.Context) {
 	defer s.settle()
-	again := &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2, RandomizationFactor: 0.1}
+	again := &backoff.ExponentialBackOff{
+		InitialInterval:     firstBackoff,
+		MaxInterval:         maxBackoff,
+		Multiplier:          2,
+		RandomizationFactor: 0.1,
+	}
 	again.Reset()
 	for starts := 1; ; starts++ {
 		if !s.hub.gate.enter(ctx) {
@@ -190,14 +206,24 @@ func (s *server) serve(ctx context.Context, started func()) error {
 // was reached.
 func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
 	if s.unauthorized.Load() {
-		return &hopeless{fmt.Sprintf(`it answers 401 (not authorized): set mcpServers.%s.headers to what it wants, such as {"Authorization": "Bearer ..."}`, s.conf.Name)}
+		return &hopeless{
+			fmt.Sprintf(
+				`it answers 401 (not authorized): set mcpServers.%s.headers to what it wants, such as {"Authorization": "Bearer ..."}`,
+				s.conf.Name,
+			),
+		}
 	}
 	var unreached *url.Error
 	switch {
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		err = fmt.Errorf("no answer within %v", s.hub.opts.listTimeout)
 	case errors.As(err, &unreached):
-		err = fmt.Errorf("%s cannot be reached: %w; is it running, and mcpServers.%s.url right?", unreached.URL, unreached.Err, s.conf.Name)
+		err = fmt.Errorf(
+			"%s cannot be reached: %w; is it running, and mcpServers.%s.url right?",
+			unreached.URL,
+			unreached.Err,
+			s.conf.Name,
+		)
 	}
 	if proc == nil {
 		return err
@@ -227,7 +253,11 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	if r.Params.URL != "" {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	q := Elicitation{Server: s.conf.Name, Message: r.Params.Message, Schema: r.Params.RequestedSchema}
+	q := Elicitation{
+		Server:  s.conf.Name,
+		Message: r.Params.Message,
+		Schema:  r.Params.RequestedSchema,
+	}
 	if c := s.newest(); c != nil {
 		q.SessionID = c.call.SessionID
 		var stop context.CancelFunc
@@ -272,7 +302,11 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 		c := *base
 		s.unauthorized.Store(false)
 		c.Transport = withHeaders{s.conf.URL, s.conf.Headers, &s.unauthorized, c.Transport}
-		return &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: &c, MaxEventSize: maxLine}, nil, nil
+		return &sdk.StreamableClientTransport{
+			Endpoint:     s.conf.URL,
+			HTTPClient:   &c,
+			MaxEventSize: maxLine,
+		}, nil, nil
 	}
 	if why := s.conf.Hopeless(); why != "" {
 		return nil, nil, &hopeless{why}
@@ -282,7 +316,11 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return &sdk.IOTransport{Reader: newLines(proc.Stdout), Writer: proc.Stdin, MaxLineLength: -1}, proc, nil
+	return &sdk.IOTransport{
+		Reader:        newLines(proc.Stdout),
+		Writer:        proc.Stdin,
+		MaxLineLength: -1,
+	}, proc, nil
 }
 
 // withHeaders adds a server's configured headers to each request to it; they hold its token as a
@@ -296,7 +334,8 @@ type withHeaders struct {
 
 func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	if own, err := url.Parse(w.server); err == nil && r.URL.Host == own.Host && (r.URL.Scheme == own.Scheme || r.URL.Scheme == "https") {
+	if own, err := url.Parse(w.server); err == nil && r.URL.Host == own.Host &&
+		(r.URL.Scheme == own.Scheme || r.URL.Scheme == "https") {
 		for k, v := range w.headers {
 			r.Header.Set(k, v)
 		}
@@ -340,7 +379,11 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 		case session != nil:
 			return session, nil
 		case over:
-			return nil, fmt.Errorf("the MCP server %s is down and not started again: %w; continue without it", s.conf.Name, err)
+			return nil, fmt.Errorf(
+				"the MCP server %s is down and not started again: %w; continue without it",
+				s.conf.Name,
+				err,
+			)
 		}
 		select {
 		case <-news:
@@ -348,9 +391,16 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 			return nil, fmt.Errorf("the MCP server %s was ended: its settings changed", s.conf.Name)
 		case <-ctx.Done():
 			if err == nil {
-				return nil, fmt.Errorf("the MCP server %s is still starting; try again", s.conf.Name)
+				return nil, fmt.Errorf(
+					"the MCP server %s is still starting; try again",
+					s.conf.Name,
+				)
 			}
-			return nil, fmt.Errorf("the MCP server %s is down: %w; it is started again, so try later or continue without it", s.conf.Name, err)
+			return nil, fmt.Errorf(
+				"the MCP server %s is down: %w; it is started again, so try later or continue without it",
+				s.conf.Name,
+				err,
+			)
 		}
 	}
 }

@@ -10,4 +10,6 @@
 //
 // Start with Match (match.go), then ParsePatch and MatchPatch (patch.go),
 // Hunks (hunk.go) and Decode (text.go). docs/reference/edits.md shows each tier.
+//
+//house:large the tiers and the formats that use them are pure functions with one test table
 package edit

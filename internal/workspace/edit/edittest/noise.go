@@ -18,14 +18,19 @@ type Noise struct {
 	Stale     bool // one line that is shown differs from the file's
 	Gap       bool // a line in the middle of what is shown is omitted
 
-	Offset      int  // is added to the line numbers of headers
-	WrongCounts bool // the counts of headers are wrong
-	NoRange     bool // headers of hunks have no line numbers
-	NoEOLMark   bool // "\ No newline at end of file" is omitted
-	NoEscape    bool // lines that look like markers are not escaped
-	Decorated   int  // how the name of a file is decorated: an index of decorations
-	NameOnce    bool // only the first block has the name of the file
-	EndMark     bool // a hunk at the end of the file has "*** End of File"
+	Header    Header
+	NoEOLMark bool // "\ No newline at end of file" is omitted
+	NoEscape  bool // lines that look like markers are not escaped
+	Decorated int  // how the name of a file is decorated: an index of decorations
+	NameOnce  bool // only the first block has the name of the file
+	EndMark   bool // a hunk at the end of the file has "*** End of File"
+}
+
+// Header is what is wrong with the headers of hunks.
+type Header struct {
+	Offset      int  // is added to the line numbers
+	WrongCounts bool // the counts are wrong
+	NoRange     bool // there are no line numbers
 }
 
 // Doomed reports whether the noise makes the text of the call differ from the file in words, so
@@ -68,11 +73,11 @@ func (n *Noise) draw(choose Choose) {
 		n.Stale = choose(2) == 0
 		n.Gap = !n.Stale
 	case 14:
-		n.Offset = choose(21) - 10
+		n.Header.Offset = choose(21) - 10
 	case 15:
-		n.WrongCounts = true
+		n.Header.WrongCounts = true
 	case 16:
-		n.NoRange = true
+		n.Header.NoRange = true
 	case 17:
 		n.NoEOLMark, n.NoEscape = choose(2) == 0, choose(2) == 0
 	case 18:

@@ -114,7 +114,7 @@ func (in Intent) regions(f Format, n Noise) []shown {
 			next = changes[i+1].From
 		}
 		lo, hi := max(end, c.From-n.Context), min(next, c.To+n.Context)
-		anchored := f == Begin || f == Unified && n.NoRange || f != Unified
+		anchored := f == Begin || f == Unified && n.Header.NoRange || f != Unified
 		if lo == hi && anchored {
 			if lo > end {
 				lo--
@@ -134,7 +134,7 @@ func (in Intent) regions(f Format, n Noise) []shown {
 		}
 		s.write(n, f, in.Lines[lo:hi])
 		s.elsewhere = s.elsewhere || s.means(n, in.Lines, lo, hi)
-		s.wrongLine = n.Offset != 0 && contains(in.Lines, s.oldSide(), lo+n.Offset)
+		s.wrongLine = n.Header.Offset != 0 && contains(in.Lines, s.oldSide(), lo+n.Header.Offset)
 		out, end = append(out, s), hi
 	}
 	return out
@@ -319,7 +319,7 @@ func (w *writer) blocks(f Format) string {
 		}
 		b.WriteString(search + "\n")
 		if f == Roo {
-			fmt.Fprintf(&b, ":start_line:%d\n-------\n", max(1, s.line+w.n.Offset))
+			fmt.Fprintf(&b, ":start_line:%d\n-------\n", max(1, s.line+w.n.Header.Offset))
 		}
 		b.WriteString(
 			w.blockText(
@@ -430,17 +430,17 @@ func (w *writer) unified() string {
 	drift := 0
 	for _, s := range w.regions {
 		old, new := len(s.oldSide()), len(s.newSide())
-		if w.n.NoRange {
+		if w.n.Header.NoRange {
 			b.WriteString("@@\n")
 		} else {
 			wrong := 0
-			if w.n.WrongCounts {
+			if w.n.Header.WrongCounts {
 				wrong = 2
 			}
-			from := max(0, s.line+w.n.Offset)
+			from := max(0, s.line+w.n.Header.Offset)
 			if old == 0 {
 				from = max(0, from-1)
-				w.hidden = w.hidden || w.n.Offset != 0
+				w.hidden = w.hidden || w.n.Header.Offset != 0
 			}
 			fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", from, old+wrong, from+drift, new+wrong)
 		}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// Clients are the connections that use a host: how many there are, and who is informed of what
+// happens. Its methods may be called from any goroutine and do not block.
+type Clients struct {
+	feeds *feedTable
+
+	subscribers atomic.Pointer[[]Subscriber]
+	watchers    atomic.Pointer[[]*Watcher]
+	proposals   atomic.Pointer[[]*func(workspace.ProposalEvent)]
+	lists       sync.Mutex // one change of these at a time
+
+	mu     sync.Mutex
+	joined int // connections
+}
+
+func newClients(feeds *feedTable) *Clients {
+	c := &Clients{feeds: feeds}
+	c.subscribers.Store(&[]Subscriber{})
+	c.watchers.Store(&[]*Watcher{})
+	c.proposals.Store(&[]*func(workspace.ProposalEvent){})
+	return c
+}
+
+// Subscribe begins to tell s what happens in all sessions.
+func (c *Clients) Subscribe(s Subscriber) {
+	c.lists.Lock()
+	defer c.lists.Unlock()
+	list := append(slices.Clone(*c.subscribers.Load()), s)
+	c.subscribers.Store(&list)
+}
+
+// Unsubscribe ends that. When it returns, s is no longer called.
+func (c *Clients) Unsubscribe(s Subscriber) {
+	c.lists.Lock()
+	isSame := func(o Subscriber) bool { return o == s }
+	list := slices.DeleteFunc(slices.Clone(*c.subscribers.Load()), isSame)
+	c.subscribers.Store(&list)
+	c.lists.Unlock()
+	c.feeds.mu.RLock()
+	defer c.feeds.mu.RUnlock()
+	for _, f := range c.feeds.byID {
+		f.barrier()
+	}
+}
+
+// Subscribed says whether there is a subscriber.
+func (c *Clients) Subscribed() bool { return len(*c.subscribers.Load()) > 0 }
+
+// Watch begins to call w, until stop is called.
+func (c *Clients) Watch(w Watcher) (stop func()) { return add(&c.lists, &c.watchers, w) }
+
+// WatchProposals begins to call w for each change of a proposal, after the subscribers, until stop
+// is called. It must not block.
+func (c *Clients) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) {
+	return add(&c.lists, &c.proposals, w)
+}
+
+// add puts a function into a list; remove takes it out again.
+func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	longer := append(slices.Clone(*list.Load()), &f)
+	list.Store(&longer)
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		shorter := slices.DeleteFunc(slices.Clone(*list.Load()), func(o *F) bool { return o == &f })
+		list.Store(&shorter)
+	}
+}
+
+// Join counts a connection that uses the host. It reports whether it is the first one, which
+// prepares what all share.
+func (c *Clients) Join() (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined++
+	return c.joined == 1
+}
+
+// Leave ends what Join began. It reports whether no connection is left: the last one closes the
+// host.
+func (c *Clients) Leave() (last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined--
+	return c.joined == 0
+}
+
+// Shared says whether several connections use the host.
+func (c *Clients) Shared() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.joined > 1
+}
+
+// feedTable has the feed of each session.
+type feedTable struct {
+	mu   sync.RWMutex
+	byID map[string]*feed
+}
