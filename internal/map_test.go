@@ -49,3 +49,27 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 
 // packageComment matches a comment that stands directly above its package clause.
 var packageComment = regexp.MustCompile(`(?m)(^//.*|\*/)\r?\npackage `)
+
+// The walks name a file and a function for each step. Both exist.
+func TestWalksNameFunctions(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "walks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\|[^|]*\\| `(internal/[^`]+\\.go)` \\| `(\\w+)` \\|$")
+	rows := row.FindAllSubmatch(page, -1)
+	if len(rows) < 15 {
+		t.Errorf("%d steps", len(rows))
+	}
+	for _, r := range rows {
+		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(string(r[1]))))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		declared := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + string(r[2]) + `[\[(]`)
+		if !declared.Match(text) {
+			t.Errorf("%s does not declare %s", r[1], r[2])
+		}
+	}
+}
