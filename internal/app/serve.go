@@ -127,10 +127,22 @@ func (r redacting) Write(b []byte) (int, error) {
 // from a menu runs in the home folder or in the file system's root, and starts its agents there.
 func launchFolder(env []string) string {
 	dir, err := os.Getwd()
-	if err != nil || dir == filepath.Dir(dir) || sameFolder(dir, Lookup(env, "HOME")) {
+	if err != nil || TooLarge(dir, env) != "" {
 		return ""
 	}
 	return dir
+}
+
+// TooLarge says what a folder is if it is hardly meant as a workspace: the home folder or the root
+// of the file system. It returns "" for any other folder.
+func TooLarge(dir string, env []string) string {
+	switch {
+	case dir == filepath.Dir(dir):
+		return "the root of the file system"
+	case sameFolder(dir, Lookup(env, "HOME")):
+		return "your home folder"
+	}
+	return ""
 }
 
 func sameFolder(a, b string) bool {

@@ -47,6 +47,10 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	fmt.Fprintf(w, "agent-lsp %s, %s/%s\n", p.version, runtime.GOOS, runtime.GOARCH)
 	fmt.Fprintf(w, "settings: %s\n", present(app.UserFile(p.env)))
 	fmt.Fprintf(w, "workspace: %s (%s)\n", root, present(root+"/"+config.WorkspaceName))
+	if what := app.TooLarge(root, p.env); what != "" {
+		fmt.Fprintf(w, "notice: the workspace is %s: the agent can read and search all of it; "+
+			"start it in the folder of a project\n", what)
+	}
 	fmt.Fprintf(w, "state: %s\n", state)
 	if err := app.CheckState(state); err != nil {
 		fmt.Fprintf(w, "notice: %s cannot be written (%v): what a run stores is lost when it ends; make it writable, or set XDG_STATE_HOME\n", state, err)

@@ -172,6 +172,25 @@ func TestDoctorOfLockedState(t *testing.T) {
 	has(t, "doctor", out+errs, "notice: "+filepath.Join(dir, "agent-lsp")+" cannot be written", "set XDG_STATE_HOME")
 }
 
+// The home folder and the root of the file system are hardly meant as a workspace.
+func TestDoctorOfAWholeHome(t *testing.T) {
+	home := t.TempDir()
+	for dir, want := range map[string]string{
+		home: "your home folder", "/": "the root of the file system", t.TempDir(): "",
+	} {
+		t.Chdir(dir)
+		env := []string{
+			"HOME=" + home, "XDG_STATE_HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"),
+			"AGENT_LSP_PROVIDER_PROBE=false",
+		}
+		out, _, _ := play(t, env, "doctor")
+		if want == "" && strings.Contains(out, "the workspace is") ||
+			want != "" && !strings.Contains(out, "notice: the workspace is "+want) {
+			t.Errorf("%s: %s", dir, out)
+		}
+	}
+}
+
 // A session that is not there is answered with where to look.
 func TestUnknownSession(t *testing.T) {
 	t.Chdir(t.TempDir())

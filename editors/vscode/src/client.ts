@@ -29,6 +29,8 @@ export interface Surroundings {
   /** Environment of the daemon beyond the extension host's own. */
   environment: () => Record<string, string>;
   answers: Answers;
+  /** Throws if the user does not want the daemon to have the folders of this window. */
+  mayStart: () => Promise<void>;
 }
 
 export const notificationMethods: (keyof Notifications)[] = [
@@ -122,6 +124,7 @@ export class Daemon implements vscode.Disposable {
   private async start(): Promise<LanguageClient> {
     this.become('starting');
     this.runs = 0;
+    if (!this.demo) await this.around.mayStart();
     this.find(); // says what is wrong in one sentence, before the client would in twenty
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());

@@ -9,6 +9,7 @@ import { commandTable, type Parts } from './commands';
 import { Surroundings } from './context';
 import { Demo } from './demo';
 import * as editor from './editor';
+import { askAboutFolders } from './folders';
 import { Panel } from './panel';
 import { connectPanel } from './panelbridge';
 import { Pickers } from './pickers';
@@ -40,6 +41,7 @@ export function activate(context: vscode.ExtensionContext): void {
     settings: () => settingsForDaemon(context.extension.packageJSON as never),
     environment: () =>
       vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {}),
+    mayStart: () => askAboutFolders(context.workspaceState),
     answers: {
       'agent/requestPermission': (params, token) => asks.permission(params, token),
       'agent/ask': (params, token) => asks.ask(params, token),

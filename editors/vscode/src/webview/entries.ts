@@ -4,7 +4,7 @@ import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';
 import { renderMarkdown } from './markdown';
 import { splitStable, type Conversation, type Entry } from './model';
-import { errorParts } from '../text';
+import { errorParts, firstLine } from '../text';
 import { drawTool } from './tool';
 
 /** What drawing needs from the panel. */
@@ -67,7 +67,7 @@ function drawStream(entry: Entry, into: HTMLElement): void {
   }
   const open = text.slice(state.stable);
   if (open.length > 4_000) growText(state.tail, open);
-  else state.tail.replaceChildren(renderMarkdown(open));
+  else state.tail.replaceChildren(renderMarkdown(open, true));
   state.length = text.length;
   into.classList.toggle('streaming', !entry.done);
   if (entry.item?.status === 'retracted') into.classList.add('retracted');
@@ -191,7 +191,7 @@ function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
 
 /** Kept while it streams: a click on its title must not meet another title. */
 function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void {
-  const title = entry.done ? 'Thought' : 'Thinking…';
+  const title = entry.done ? thoughtTitle(entry.text) : 'Thinking…';
   const known = into.firstElementChild;
   if (!(known instanceof HTMLDetailsElement))
     return into.replaceChildren(
@@ -200,6 +200,12 @@ function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void 
   const [summary, body] = known.children;
   if (summary && summary.textContent !== title) summary.textContent = title;
   if (body) growText(body as HTMLElement, entry.text);
+}
+
+/** A folded thought says how it begins. */
+function thoughtTitle(text: string): string {
+  const begin = firstLine(text.replace(/[*`#]/g, ''));
+  return begin ? `Thought: ${begin}` : 'Thought';
 }
 
 /** A fold whose body is built when it is opened. */

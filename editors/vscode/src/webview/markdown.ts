@@ -1,6 +1,7 @@
 // Markdown of the model to safe HTML. Nothing that the model writes becomes a script, a command or a request.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
+import { coloured } from './colours';
 import { reachable } from './dom';
 
 /** Characters of one block beyond which it is shown as plain text: parsing and laying out would stall the panel. */
@@ -12,8 +13,36 @@ const marked = new Marked({ gfm: true, breaks: false, async: false });
 
 const allowed = {
   ALLOWED_TAGS: [
-    'p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'em', 'strong', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'table', 'thead',
-    'tbody', 'tr', 'th', 'td', 'a', 'input', 'span', 'sub', 'sup', 'kbd',
+    'p',
+    'br',
+    'hr',
+    'h1',
+    'h2',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'em',
+    'strong',
+    'del',
+    'code',
+    'pre',
+    'blockquote',
+    'ul',
+    'ol',
+    'li',
+    'table',
+    'thead',
+    'tbody',
+    'tr',
+    'th',
+    'td',
+    'a',
+    'input',
+    'span',
+    'sub',
+    'sup',
+    'kbd',
   ],
   ALLOWED_ATTR: ['href', 'title', 'align', 'start', 'type', 'checked', 'disabled', 'class'],
   /** Pages, mail, and paths of files with a line and column after them; the extension decides what each may open. */
@@ -23,23 +52,38 @@ const allowed = {
   RETURN_DOM_FRAGMENT: true as const,
 };
 
+/** The language of a code block, and the parts of code that have a colour. */
+const ownClass = /^(language-[\w+#.-]{1,40}|hljs-[\w-]+( [\w-]+)*)$/;
+
 DOMPurify.addHook('afterSanitizeAttributes', (node) => {
   if (node.tagName === 'INPUT' && node.getAttribute('type') !== 'checkbox') node.remove();
   if (node.tagName === 'INPUT') node.setAttribute('disabled', '');
-  if (node.hasAttribute('class') && !/^language-[\w+#.-]{1,40}$/.test(node.getAttribute('class') ?? '')) node.removeAttribute('class');
+  if (!ownClass.test(node.getAttribute('class') ?? '')) node.removeAttribute('class');
 });
 
-/** Renders a finished piece of Markdown. */
-export function renderMarkdown(text: string): DocumentFragment {
+/** Renders a finished piece of Markdown. What still grows has no colours: it is drawn again with each word. */
+export function renderMarkdown(text: string, isOpen = false): DocumentFragment {
   if (text.length > plainFrom || hasLongLine(text)) return plain(text);
   const fragment = DOMPurify.sanitize(marked.parse(text) as string, allowed);
+  if (!isOpen) for (const code of fragment.querySelectorAll('pre > code')) addColours(code);
   for (const pre of fragment.querySelectorAll('pre')) addCodeBar(reachable(pre));
   for (const table of fragment.querySelectorAll('table')) reachable(table);
   return fragment;
 }
 
+function addColours(code: Element): void {
+  const language = code.className.replace('language-', '');
+  const html = language && coloured(code.textContent ?? '', language);
+  const spans = {
+    ALLOWED_TAGS: ['span'],
+    ALLOWED_ATTR: ['class'],
+    RETURN_DOM_FRAGMENT: true as const,
+  };
+  if (html) code.replaceChildren(DOMPurify.sanitize(html, spans));
+}
+
 function hasLongLine(text: string): boolean {
-  for (let at = 0; at + longLine < text.length; ) {
+  for (let at = 0; at + longLine < text.length;) {
     const end = text.indexOf('\n', at);
     if ((end < 0 ? text.length : end) - at > longLine) return true;
     if (end < 0) return false;
@@ -87,7 +131,11 @@ function addCodeBar(pre: HTMLPreElement): void {
   bar.className = 'code-bar';
   const language = document.createElement('span');
   language.textContent = (code?.className ?? '').replace('language-', '');
-  bar.append(language, codeButton('copy', 'Copy', text), codeButton('insertText', 'Insert at cursor', text));
+  bar.append(
+    language,
+    codeButton('copy', 'Copy', text),
+    codeButton('insertText', 'Insert at cursor', text),
+  );
   pre.replaceWith(wrap);
   wrap.append(bar, pre);
 }

@@ -104,10 +104,14 @@ async function mentions(d) {
 async function codeBlocks(d) {
   await openCalc(d);
   await d.goto(1);
-  await d.play({ text: 'Put this in:\n\n```js\nconst put = 1;\n```\n\nand a [file](' + d.at('calc.js') + ':9).' });
+  await d.play({ reasoning: '**A constant** will do.\nIt is enough.', text: 'Put this in:\n\n```js\nconst put = 1;\n```\n\nand a [file](' + d.at('calc.js') + ':9).' });
   await d.prompt('code please');
   const code = d.entry('assistantMessage').locator('.code');
   await d.idle();
+  await code.locator('.hljs-keyword', { hasText: 'const' }).waitFor();
+  const colour = (what) => code.locator(what).evaluate((node) => getComputedStyle(node).color);
+  assert.notEqual(await colour('.hljs-keyword'), await colour('pre'), 'a keyword has a colour of its own');
+  await d.entry('reasoning').locator('summary', { hasText: /^Thought: A constant will do\.$/ }).waitFor();
   await d.click(code.getByRole('button', { name: 'Copy' }));
   await until('it is copied', async () => (await d.page.evaluate(() => navigator.clipboard.readText())).trim() === 'const put = 1;');
   await d.click(code.getByRole('button', { name: 'Insert at cursor' }));

@@ -76,4 +76,25 @@ async function withoutTheProgram(d) {
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
 }
 
-export const withoutBinarySteps = [['without a binary', withoutTheProgram]];
+/** The home folder as the workspace: nothing is started before the user has agreed, once. */
+async function wholeHome(d) {
+  await d.configure('agentLsp.server.path', program);
+  const old = d.daemons();
+  await d.open({ folder: home(d.dir) });
+  const dialog = d.page.locator('.monaco-dialog-box', { hasText: 'your home folder' });
+  const shown = d.agent('Ask the Agent');
+  await dialog.waitFor();
+  await d.shot('home-folder');
+  await d.click(dialog.locator('.monaco-button', { hasText: 'Cancel' }));
+  await shown;
+  await problem(d, 'The folder of this window is your home folder.').waitFor();
+  assert.deepEqual(d.daemons().filter((pid) => !old.includes(pid)), [], 'nothing was started');
+  await restart(d);
+  await d.click(dialog.locator('.monaco-button', { hasText: 'Use the Whole Folder' }));
+  await until('the daemon runs there', () => d.daemons().some((pid) => !old.includes(pid) && fs.readlinkSync(`/proc/${pid}/cwd`) === fs.realpathSync(home(d.dir))));
+  await problem(d, 'home folder').waitFor({ state: 'hidden' });
+  await d.command('agentLsp.restartServer'); // asks no more
+  await d.newSession();
+}
+
+export const withoutBinarySteps = [['without a binary', withoutTheProgram], ['the home folder as workspace', wholeHome]];

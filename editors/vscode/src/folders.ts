@@ -1,0 +1,38 @@
+// Folders that are hardly meant as a workspace: everything in them could be read and searched.
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+
+const agreed = 'agentLsp.wholeFolder';
+const use = 'Use the Whole Folder';
+const open = 'Open a Folder…';
+
+/** What a folder is if it is too large, or nothing. */
+export function tooLarge(folder: string, home: string): string | undefined {
+  if (path.dirname(folder) === folder) return 'the root of the file system';
+  return real(folder) === real(home) ? 'your home folder' : undefined;
+}
+
+function real(folder: string): string {
+  try {
+    return fs.realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
+/**
+ * Asks once for each window's folder before the daemon gets it. Throws if the user does not agree.
+ */
+export async function askAboutFolders(state: vscode.Memento): Promise<void> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);
+  if (!large || state.get(agreed, false)) return;
+  const text = `The folder of this window is ${large}.`;
+  const detail = 'The agent could read, search and propose changes to everything in it.';
+  const choice = await vscode.window.showWarningMessage(text, { modal: true, detail }, use, open);
+  if (choice === use) return state.update(agreed, true);
+  if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
+  throw new Error(`${text} Open the folder of a project, or press Restart to be asked again.`);
+}
