@@ -99,8 +99,10 @@ func (p *providers) listOne(
 		return nil, err
 	}
 	out := make([]wire.Model, 0, len(infos))
+	asks := mayReport(e) && p.script == nil
 	for _, m := range infos {
 		if config.Converses(m.ID) {
+			asks = asks && len(out) < maxReports && p.reported(ctx, e, &m)
 			w := listedModel(e, c, m)
 			if !home {
 				w.ID = name + "/" + m.ID
@@ -213,4 +215,30 @@ func (p *providers) offline(c *config.Config) (*config.Endpoint, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return p.resolver.Resolve(ctx, c, config.Reference{Provider: c.DefaultProvider()})
+}
+
+// maxReports is how many models of one server are asked about one by one.
+const maxReports = 32
+
+// reported adds what a local server reports about a listed model. False means that it reports
+// nothing.
+func (p *providers) reported(ctx context.Context, e *config.Endpoint, m *agent.ModelInfo) bool {
+	said, recent := p.reports.get(e.BaseURL, m.ID)
+	if !recent {
+		said = p.ask(ctx, e, serverKind(e), m.ID)
+		p.reports.put(e.BaseURL, m.ID, said)
+	}
+	said.apply(m)
+	return said != serverReport{}
+}
+
+// mayReport reports whether a server says more than its list of models does: llama-server and
+// Ollama, and one on this machine that may be either. A server that was found on its usual port and
+// is not configured is asked for nothing but the list.
+func mayReport(e *config.Endpoint) bool {
+	if e.Local || e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini {
+		return false
+	}
+	kind := serverKind(e)
+	return kind == "" && unpriced(e) || kind == "llama-server" || kind == "ollama"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -33,6 +34,8 @@ type providers struct {
 	script   *script.Server // plays instead of any provider, nil: none
 
 	circuits  circuits
+	reports   reports
+	plain     *http.Client // for questions to local servers
 	mu        sync.Mutex
 	models    map[string]endpointModel
 	embedders map[string]*openai.Model // of other endpoints
@@ -53,6 +56,9 @@ func newProviders(resolver *config.Resolver, scriptFile string) (*providers, err
 		models:    map[string]endpointModel{},
 		embedders: map[string]*openai.Model{},
 		endpoints: map[string]*config.Endpoint{},
+		plain: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the key is for this address alone
+		}},
 	}
 	go catalog.Load() // the first prompt needs it
 	if scriptFile == "" {
@@ -175,6 +181,7 @@ func (p *providers) chain(ctx context.Context, c *config.Config) ([]agent.Model,
 			return nil, err
 		}
 	}
+	p.learn(ctx, first.at, first.id)
 	guarded := []*guardedModel{p.guarded(c, first)}
 	out := []agent.Model{guarded[0]}
 	for _, ref := range c.FallbackModels {
@@ -183,6 +190,7 @@ func (p *providers) chain(ctx context.Context, c *config.Config) ([]agent.Model,
 			out = append(out, unusable{ref, err})
 			continue
 		}
+		p.learn(ctx, r.at, r.id)
 		m := p.guarded(c, r)
 		for _, before := range guarded {
 			before.otherwise = before.otherwise || before.circuit != m.circuit
@@ -320,8 +328,9 @@ func idsOf[M any](list []M, id func(M) string) (ids []string) {
 
 // model returns the model of that id at that endpoint.
 func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpointModel {
+	said, _ := p.reports.get(e.BaseURL, id)
 	key := e.BaseURL + "\x00" + id + "\x00" + fingerprint(
-		[]any{e.ID, e.Provider, c.Prices, c.Windows, window(c)},
+		[]any{e.ID, e.Provider, c.Prices, c.Windows, window(c), said},
 	)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -329,6 +338,10 @@ func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpo
 	if m == nil {
 		o := modelOptions(e, c, id)
 		o.Scripted = p.script != nil
+		if o.ContextWindow == 0 {
+			o.ContextWindow = said.Window
+		}
+		o.Vision, o.Tools = said.Vision, said.Tools
 		m = newAdapter(o)
 		p.models[key] = m
 	}

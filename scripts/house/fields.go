@@ -16,8 +16,6 @@ import (
 var unset = map[string]string{
 	"internal/model/http.Options.ExtraBody": undecided,
 	"internal/model/http.Options.MaxOutput": undecided,
-	"internal/model/http.Options.Vision":    undecided,
-	"internal/model/http.Options.Tools":     undecided,
 	"internal/model/http.Options.ExtraCAs":  undecided,
 }
 

@@ -1,0 +1,267 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+)
+
+const (
+	// reportTimeout bounds the questions to a local server about one model.
+	reportTimeout = time.Second
+	// reportLifetime is how long an answer is used: servers load models with other windows.
+	reportLifetime = time.Minute
+	// maxReport bounds an answer in bytes.
+	maxReport = 4 << 20
+)
+
+// serverReport is what a local server reports about a model beyond the list of models; zero is
+// unknown.
+type serverReport struct {
+	Window        int // tokens
+	Vision, Tools *bool
+	Thinks        bool
+}
+
+// reports keeps what local servers said. Safe for concurrent use.
+type reports struct {
+	mu   sync.Mutex
+	kept map[string]keptReport // by base URL and model
+}
+
+type keptReport struct {
+	serverReport
+	at time.Time
+}
+
+// get returns what is known of a model, and whether that is recent.
+func (r *reports) get(baseURL, id string) (serverReport, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, ok := r.kept[baseURL+"\x00"+id]
+	return k.serverReport, ok && time.Since(k.at) < reportLifetime
+}
+
+func (r *reports) put(baseURL, id string, s serverReport) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == nil {
+		r.kept = map[string]keptReport{}
+	}
+	r.kept[baseURL+"\x00"+id] = keptReport{s, time.Now()}
+}
+
+// apply lays what the server said over what is known of a model.
+func (s serverReport) apply(m *agent.ModelInfo) {
+	if s.Window > 0 {
+		m.ContextWindow, m.Reported = s.Window, true
+	}
+	if s.Vision != nil {
+		m.Vision, m.Reported = s.Vision, true
+	}
+	if s.Tools != nil {
+		m.Tools, m.Reported = s.Tools, true
+	}
+	if s.Thinks && m.Thinking == nil {
+		m.Thinking = []string{"off", "low", "medium", "high"}
+	}
+}
+
+// localPorts are the usual ports of local servers that report windows.
+var localPorts = map[string]string{"8080": "llama-server", "11434": "ollama", "8000": "vllm"}
+
+// serverKind returns which local server an endpoint is, by the name of the built-in provider or by
+// its usual port, "" if that is unknown.
+func serverKind(e *config.Endpoint) string {
+	switch {
+	case e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini:
+		return ""
+	case e.ID == "llama-server" || e.ID == "ollama" || e.ID == "vllm":
+		return e.ID
+	case !unpriced(e):
+		return ""
+	}
+	u, err := url.Parse(e.BaseURL)
+	if err != nil {
+		return ""
+	}
+	return localPorts[u.Port()]
+}
+
+// learn asks a local server for the window and the abilities of a model, unless it was asked within
+// the last minute. A prompt waits for the answer for at most reportTimeout.
+func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
+	kind := serverKind(e)
+	if kind == "" || id == "" || p.script != nil {
+		return
+	}
+	if _, recent := p.reports.get(e.BaseURL, id); !recent {
+		p.reports.put(e.BaseURL, id, p.ask(ctx, e, kind, id))
+	}
+}
+
+// ask asks a server of a kind; "" tries those that have a request of their own.
+func (p *providers) ask(ctx context.Context, e *config.Endpoint, kind, id string) serverReport {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	var r serverReport
+	if kind == "llama-server" || kind == "" {
+		r = p.askLlamaServer(ctx, e)
+	}
+	if kind == "ollama" || kind == "" && r == (serverReport{}) {
+		r = p.askOllama(ctx, e, id)
+	}
+	if kind == "vllm" {
+		r = p.askVLLM(ctx, e, id)
+	}
+	return r
+}
+
+// askLlamaServer reads /props: the window of a slot, and what the model and its template can do.
+func (p *providers) askLlamaServer(ctx context.Context, e *config.Endpoint) (r serverReport) {
+	var props struct {
+		Generation struct {
+			Window int `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+		Modalities *struct {
+			Vision bool `json:"vision"`
+		} `json:"modalities"`
+		Template *struct {
+			Tools *bool `json:"supports_tool_calls"`
+		} `json:"chat_template_caps"`
+	}
+	if p.read(ctx, e, http.MethodGet, root(e)+"/props", nil, &props) != nil {
+		return r
+	}
+	r.Window = max(props.Generation.Window, 0)
+	if props.Modalities != nil {
+		r.Vision = &props.Modalities.Vision
+	}
+	if props.Template != nil {
+		r.Tools = props.Template.Tools
+	}
+	return r
+}
+
+// askOllama reads /api/show, and /api/ps for the window of a model that is loaded: Ollama cuts
+// prompts to that one, which is usually smaller than the window of the model.
+func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string) (r serverReport) {
+	var show struct {
+		Parameters   string         `json:"parameters"`
+		Info         map[string]any `json:"model_info"`
+		Capabilities []string       `json:"capabilities"`
+	}
+	body, err := json.Marshal(map[string]string{"model": id})
+	if err != nil || p.read(ctx, e, http.MethodPost, root(e)+"/api/show", body, &show) != nil {
+		return r
+	}
+	if len(show.Info) == 0 {
+		return r // another server that answers everything
+	}
+	for key, v := range show.Info {
+		if n, ok := v.(float64); ok && strings.HasSuffix(key, ".context_length") {
+			r.Window = int(n)
+		}
+	}
+	for line := range strings.Lines(show.Parameters) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "num_ctx" {
+			if n, err := strconv.Atoi(f[1]); err == nil && n > 0 {
+				r.Window = n
+			}
+		}
+	}
+	if n := p.loadedWindow(ctx, e, id); n > 0 {
+		r.Window = n
+	}
+	if len(show.Capabilities) > 0 {
+		can := func(what string) *bool {
+			found := strings.Contains(" "+strings.Join(show.Capabilities, " ")+" ", " "+what+" ")
+			return &found
+		}
+		r.Vision, r.Tools, r.Thinks = can("vision"), can("tools"), *can("thinking")
+	}
+	return r
+}
+
+// loadedWindow is the window with which Ollama has loaded a model, 0 if it has not.
+func (p *providers) loadedWindow(ctx context.Context, e *config.Endpoint, id string) int {
+	var ps struct {
+		Models []struct {
+			Name   string `json:"name"`
+			Window int    `json:"context_length"`
+		} `json:"models"`
+	}
+	if p.read(ctx, e, http.MethodGet, root(e)+"/api/ps", nil, &ps) != nil {
+		return 0
+	}
+	for _, m := range ps.Models {
+		if m.Name == id || m.Name == id+":latest" {
+			return m.Window
+		}
+	}
+	return 0
+}
+
+// askVLLM reads max_model_len of the list of models.
+func (p *providers) askVLLM(ctx context.Context, e *config.Endpoint, id string) (r serverReport) {
+	var list struct {
+		Data []struct {
+			ID     string `json:"id"`
+			Window int    `json:"max_model_len"`
+		} `json:"data"`
+	}
+	if p.read(ctx, e, http.MethodGet, e.BaseURL+"/models", nil, &list) != nil {
+		return r
+	}
+	for _, m := range list.Data {
+		if m.ID == id {
+			r.Window = max(m.Window, 0)
+		}
+	}
+	return r
+}
+
+// root is the address of a server, without the version that base URLs end in.
+func root(e *config.Endpoint) string {
+	return strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
+}
+
+// read makes a request and decodes its answer, with the key and the headers of the endpoint.
+func (p *providers) read(
+	ctx context.Context, e *config.Endpoint, method, address string, body []byte, into any,
+) error {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	key, err := e.Key(ctx)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	for k, v := range e.Provider.Headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := p.plain.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return json.NewDecoder(io.LimitReader(resp.Body, maxReport)).Decode(into)
+}

@@ -1,0 +1,126 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+)
+
+// localServer answers like a local server: each path has its answer, others are not found.
+func localServer(t *testing.T, answers map[string]string) string {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := answers[r.Method+" "+r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL + "/v1"
+}
+
+// The window that a local server reports wins over the catalogue, and settings win over both, in
+// the list of models and for a session. gpt-oss-20b has 131,072 tokens in the catalogue.
+func TestServersReportWindows(t *testing.T) {
+	const list = `{"data":[{"id":"gpt-oss-20b"%s}]}`
+	plain := fmt.Sprintf(list, "")
+	for _, c := range []struct {
+		name, provider string
+		answers        map[string]string
+		windows        map[string]int
+		want           string // window, vision, tools and source of the list
+		session        int
+	}{
+		{"llama-server", "llama-server", map[string]string{
+			"GET /v1/models": fmt.Sprintf(list, `,"meta":{"n_ctx_train":131072}`),
+			"GET /props": `{"default_generation_settings":{"n_ctx":16384},
+				"modalities":{"vision":true},"chat_template_caps":{"supports_tool_calls":true}}`,
+		}, nil, "16384 true true server", 16384},
+		{"Ollama", "ollama", map[string]string{
+			"GET /v1/models": plain,
+			"POST /api/show": `{"parameters":"temperature 1\nnum_ctx                8192\n",
+				"model_info":{"gptoss.context_length":131072},
+				"capabilities":["completion","tools"]}`,
+		}, nil, "8192 false true server", 8192},
+		{"Ollama with the model loaded", "ollama", map[string]string{
+			"GET /v1/models": plain,
+			"POST /api/show": `{"model_info":{"gptoss.context_length":131072}}`,
+			"GET /api/ps":    `{"models":[{"name":"gpt-oss-20b:latest","context_length":4096}]}`,
+		}, nil, "4096 false ? server", 4096},
+		{"vLLM", "vllm", map[string]string{
+			"GET /v1/models": fmt.Sprintf(list, `,"max_model_len":32768`),
+		}, nil, "32768 false ? server", 32768},
+		{"a server that reports nothing", "vllm",
+			map[string]string{"GET /v1/models": plain}, nil,
+			"131072 false ? catalog", 131072},
+		{"a setting", "llama-server", map[string]string{
+			"GET /v1/models": plain,
+			"GET /props":     `{"default_generation_settings":{"n_ctx":16384}}`,
+		}, map[string]int{"gpt-oss*": 1000}, "1000 false ? settings", 1000},
+		{"a setting below an empty answer", "llama-server", map[string]string{
+			"GET /v1/models": plain, "GET /props": `not JSON`,
+		}, map[string]int{"gpt-oss*": 1000}, "1000 false ? settings", 1000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := testProviders(t)
+			set := &config.Config{Model: c.provider + "/gpt-oss-20b", Windows: c.windows,
+				Providers: map[string]config.Provider{
+					c.provider: {BaseURL: localServer(t, c.answers)},
+				}}
+			models, err := p.listOf(t.Context(), set, c.provider)
+			if err != nil || len(models) != 1 {
+				t.Fatalf("%+v, %v", models, err)
+			}
+			m := models[0]
+			known := func(b *bool) string {
+				if b == nil {
+					return "?"
+				}
+				return fmt.Sprint(*b)
+			}
+			got := fmt.Sprintf("%d %s %s %s",
+				m.ContextWindow, known(m.Vision), known(m.Tools), m.Source)
+			if got != c.want || m.Cost != nil {
+				t.Errorf("the list has %s and the price %v, want %s", got, m.Cost, c.want)
+			}
+			fresh := testProviders(t)
+			chain, err := fresh.chain(t.Context(), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := chain[0].Info().ContextWindow; n != c.session {
+				t.Errorf("a session has %d tokens, want %d", n, c.session)
+			}
+		})
+	}
+}
+
+// A server on this machine without a name is asked too when its models are listed, and only while
+// it answers. What the list has said is used by the next prompt.
+func TestUnnamedServersReportWindows(t *testing.T) {
+	p := testProviders(t)
+	set := &config.Config{Model: "m", Provider: &config.Provider{}}
+	set.Provider.BaseURL = localServer(t, map[string]string{
+		"GET /v1/models": `{"data":[{"id":"m"},{"id":"n"}]}`,
+		"GET /props":     `{"default_generation_settings":{"n_ctx":2048}}`,
+	})
+	list, err := p.list(t.Context(), set)
+	if err != nil || len(list) != 2 || list[0].ContextWindow != 2048 || list[1].Source != "server" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	chain, err := p.chain(t.Context(), set)
+	if err != nil || chain[0].Info().ContextWindow != 2048 {
+		t.Errorf("%+v, %v", chain, err)
+	}
+	silent := newEndpoint(t)
+	silent.lists(`{"data":[{"id":"a"},{"id":"b"},{"id":"c"}]}`)
+	set.Provider.BaseURL = silent.URL + "/v1"
+	_, err = p.list(t.Context(), set)
+	if asked := silent.requests(); err != nil || len(asked) != 3 {
+		t.Errorf("a silent server was asked %q, %v", asked, err)
+	}
+}
