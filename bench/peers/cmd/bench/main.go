@@ -21,7 +21,9 @@ import (
 )
 
 type options struct {
-	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts, turns, long, pairs, crowds int
+	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts int
+	turns, long, pairs, crowds, cached                                       int
+	cachedOnly                                                               bool
 }
 
 type bench struct {
@@ -56,6 +58,8 @@ func main() {
 	flag.IntVar(&o.long, "long", 1000, "turns of the very long conversation, of our own daemon and the floor only")
 	flag.IntVar(&o.pairs, "pairs", 0, "where just two programs are measured, let them take turns in so many pairs of processes, for all rows of time")
 	flag.IntVar(&o.crowds, "crowds", 1, "crowds of 10 and of 100 sessions at once, where a process serves several; as many in each pair of processes")
+	flag.IntVar(&o.cached, "cached", 50, "tool calls of the conversations over the Messages API")
+	flag.BoolVar(&o.cachedOnly, "cached-only", false, "measure only that conversation")
 	wait := flag.Duration("quiet", time.Minute, "wait at most this long, before each peer, for a machine less than 10% busy")
 	flag.Parse()
 	if *out == "" {
@@ -97,7 +101,7 @@ func main() {
 		must(os.WriteFile(filepath.Join(*out, "results.json"), append(b, '\n'), 0o644))
 		must(os.WriteFile(filepath.Join(*out, "results.md"), []byte(markdown(doc.When, doc.Machine, doc.Options, doc.Peers)), 0o644))
 	}
-	if len(want) == 0 || want["direct"] {
+	if !o.cachedOnly && (len(want) == 0 || want["direct"]) {
 		quiet(*wait)
 		doc.Peers = append(doc.Peers, direct(env, o))
 	}
@@ -120,7 +124,12 @@ func main() {
 		t := time.Now()
 		b.res.BackgroundBusy = quiet(*wait)
 		c1 := cpuTimes()
-		b.all()
+		if !o.cachedOnly {
+			b.all()
+		}
+		if o.cached > 0 {
+			b.cached(o.cached)
+		}
 		measured = append(measured, b)
 		_, b.res.Steal = cpuTimes().since(c1)
 		log.Printf("%s: done in %.0fs, %d errors", p.Name(), time.Since(t).Seconds(), len(b.res.Errors))

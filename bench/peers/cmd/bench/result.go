@@ -20,6 +20,10 @@ type Record struct {
 	Gone     int64  `json:"gone"`
 	Sent     int    `json:"sent"`
 	LastTool string `json:"last_tool"`
+
+	Input     int `json:"input"`
+	Write     int `json:"write"`
+	CacheRead int `json:"cache_read"`
 }
 
 // Stat summarises a sample.
@@ -98,6 +102,11 @@ type Result struct {
 
 	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn told
 	AbortGone *Stat `json:"abort_gone_ms,omitempty"` // abort sent -> the model server sees the hang-up
+
+	// Conversations over the Messages API: with the same results for all programs, and with the
+	// program's own tool for files.
+	CachedShow *Cached `json:"cached_show,omitempty"`
+	CachedRead *Cached `json:"cached_read,omitempty"`
 
 	Growth      []GrowthRow `json:"growth,omitempty"`
 	GrowthTurns int         `json:"growth_turns,omitempty"`

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Cached is what a tool conversation over the Messages API costs. Tokens are those of requests 3 to
+// the last.
+type Cached struct {
+	Requests int     `json:"requests"` // of the whole turn
+	Input    int     `json:"input"`    // all input
+	Read     int     `json:"read"`     // of it, from the cache
+	Write    int     `json:"write"`
+	Share    float64 `json:"share_pct"` // read of input
+	// Billed is the whole turn in tokens of plain input: a write costs 1.25 of them, a read 0.1.
+	Billed int `json:"billed"`
+}
+
+// cached plays the conversations of the Messages API. In one the files are shown by a command, so
+// that each program gets the same results; in the other by its own tool for files, whose results
+// have the program's own form.
+func (b *bench) cached(rounds int) {
+	if _, ok := b.p.(anthropicPeer); !ok || b.p.Name() == "refdaemon" {
+		return
+	}
+	b.env.Anthropic = true
+	defer func() { b.env.Anthropic = false }()
+	b.res.CachedShow = b.conversationOf("show", rounds)
+	b.res.CachedRead = b.conversationOf("read", rounds)
+}
+
+// conversationOf plays one turn with so many tool calls of a kind, each for another file. It
+// returns nil if it fails.
+func (b *bench) conversationOf(kind string, rounds int) *Cached {
+	b.env.reset()
+	home := b.home()
+	if err := os.RemoveAll(home); err != nil {
+		b.fail("home", err)
+		return nil
+	}
+	os.MkdirAll(home, 0o755)
+	for i := range rounds {
+		line := fmt.Sprintf("line of file %d\n", i)
+		text := fmt.Sprintf("MAGIC-%d\n", i) + strings.Repeat(line, 100)
+		must(writeFile(fmt.Sprintf("%s/f%d.txt", b.env.WS, i), text))
+	}
+	c, _, _, err := b.open(home)
+	if err != nil {
+		b.fail("cached share", err)
+		return nil
+	}
+	defer c.Stop()
+	script := fmt.Sprintf("TOOL %s path=%s/f{n}.txt rounds=%d", kind, b.env.WS, rounds)
+	t, _, err := b.turn(c, script, 5*time.Minute, 0)
+	if err != nil {
+		b.fail("cached share", err)
+		return nil
+	}
+	r := &Cached{Requests: len(t.Recs)}
+	for i, rec := range t.Recs {
+		r.Billed += rec.Input + rec.Write*5/4 + rec.CacheRead/10
+		if i > 0 && !strings.Contains(rec.LastTool, fmt.Sprintf("MAGIC-%d", i-1)) {
+			b.fail("cached share", fmt.Errorf("request %d has the result %q", i+1, rec.LastTool))
+			return nil
+		}
+		if i >= 2 {
+			r.Input += rec.Input + rec.Write + rec.CacheRead
+			r.Read += rec.CacheRead
+			r.Write += rec.Write
+		}
+	}
+	if r.Input > 0 {
+		r.Share = round(100 * float64(r.Read) / float64(r.Input))
+	}
+	return r
+}
+
+// anthropicPeer is a program with an adapter of the Messages API, which Prepare chooses if
+// Env.Anthropic is set.
+type anthropicPeer interface{ anthropic() }
+
+func (*pi) anthropic()       {}
+func (*agentlsp) anthropic() {}
+
+// acpAnthropic is an ACP peer that has one.
+type acpAnthropic struct{ *acp }
+
+func (acpAnthropic) anthropic() {}
