@@ -65,7 +65,7 @@ isolated() {
 
 failed=()
 specs=("$@")
-[ ${#specs[@]} -gt 0 ] || mapfile -t specs < <(cd "$here/spec" && ls ./*_spec.lua | sed 's,^\./,,; s,_spec\.lua$,,' && echo picture)
+[ ${#specs[@]} -gt 0 ] || mapfile -t specs < <(cd "$here/spec" && ls ./*_spec.lua | sed 's,^\./,,; s,_spec\.lua$,,' && echo picture && echo movie)
 for suite in trixie forky; do
   nvim=$("$here/get-nvim.sh" "$suite" "$cache/nvim-$suite")
   echo "== $("$nvim" --version | head -n1)"
@@ -77,6 +77,14 @@ for suite in trixie forky; do
         [ -z "${PICTURES:-}" ] || [ "$suite" != forky ] || png=$repo/docs/images/neovim-$background.png
         isolated "$tmp/$suite-picture-$background" "$here/picture.sh" "$nvim" "$background" "$png" </dev/null || failed+=("$suite/picture-$background")
       done
+      continue
+    fi
+    if [ "$spec" = movie ]; then
+      [ "$suite" = forky ] || continue
+      film=()
+      [ -z "${PICTURES:-}" ] || film=("$repo/docs/images/review.gif" "$tmp/join")
+      [ -z "${PICTURES:-}" ] || (cd "$repo" && go build -o "$tmp/join" ./scripts/movie)
+      isolated "$tmp/movie" "$here/movie.sh" "$nvim" "${film[@]}" </dev/null || failed+=(movie)
       continue
     fi
     if [ "$spec" = screens ]; then
