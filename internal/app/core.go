@@ -190,7 +190,7 @@ func (d *daemon) openLibrary() *session.Library {
 	root := firstOf(d.folders.root, cwd)
 	return session.OpenWith(session.Dir(d.folders.sessions, root), session.Options{
 		Redact: d.redact.Bytes, PendingProposal: d.workspace.StoredPending, Log: d.log,
-		ImportConfig: config.Harmless, Spare: session.Dir(d.folders.state, root),
+		Cwd: root, Spare: session.Dir(d.folders.state, root),
 	})
 }
 

@@ -9,13 +9,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/project"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
 // openProject returns the reader of what the repository and the user bring along.
 func (d *daemon) openProject() *project.Project {
-	return project.New(project.Options{Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env))})
+	return project.New(project.Options{
+		Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env)),
+		Secret: policy.Secret,
+	})
 }
 
 // instructions are the project's, for the system prompt of a session.
@@ -57,9 +61,10 @@ func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	return expanded, err == nil
 }
 
-// fileAgents are the agents that Markdown files define. A file cannot widen what an agent may do: it has
-// at most its parent's permissions.
-func (d *daemon) fileAgents(info host.SessionInfo) []subagent.Agent {
+// fileAgents are the agents that Markdown files define. A file cannot widen what an agent may do:
+// it has at most its parent's permissions. An agent of the workspace has at most its parent's
+// number of model calls.
+func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agent {
 	files, _ := d.project.Agents()
 	var out []subagent.Agent
 	for _, f := range files {
@@ -68,6 +73,9 @@ func (d *daemon) fileAgents(info host.SessionInfo) []subagent.Agent {
 		if err != nil {
 			d.notices.once(info, []string{"agent file " + f.Path + ": " + err.Error()})
 			continue
+		}
+		if !filepath.IsAbs(f.Path) && a.MaxCalls != 0 && maxCalls > 0 && (a.MaxCalls < 0 || a.MaxCalls > maxCalls) {
+			a.MaxCalls = 0 // the parent's
 		}
 		out = append(out, a)
 	}

@@ -32,7 +32,7 @@ func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 // agentList are the agents of a session's settings and of the workspace's files; the settings' win.
 func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.Agent {
 	byName := map[string]subagent.Agent{}
-	for _, a := range d.fileAgents(info) {
+	for _, a := range d.fileAgents(info, c.MaxModelCalls) {
 		byName[strings.ToLower(a.Name)] = a
 	}
 	for _, a := range c.Agents {

@@ -8,11 +8,44 @@ import (
 	"strings"
 )
 
-// privileged keys start programs, reach the network, say where keys go, or prompt by
-// themselves: only the user may set them, unless the workspace is trusted.
+// Every setting is in exactly one of the following tables. TestEverySettingIsClassified fails for a
+// setting without a class.
+
+// privileged keys start programs, reach the network, say where keys go, cost money without a bound,
+// change what of a reply counts, or prompt on their own: only the user may set them, unless the
+// workspace is trusted. A key stands for everything below it.
 var privileged = []string{
-	"provider", "providers", "mcpServers", "languageServers", "hooks", "check", "formatters", "shell", "environment", "network", "webSearch", "fetch",
-	"memory.embeddings", "sandboxPaths", "mode", "aiComments",
+	"provider", "providers", "prices", "mcpServers", "languageServers", "hooks", "check",
+	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings", "sandboxPaths",
+	"mode", "aiComments", "repair",
+}
+
+// bounds are limits, budgets and retention, which a workspace may only lower. The value says which
+// numbers mean that there is no limit.
+var bounds = map[string]unlimited{
+	"maxModelCalls": notPositive, "budget.tokens": notPositive, "budget.cost": notPositive,
+	"toolTimeoutMs": never, "maxToolResultBytes": never, "retry.maxRetries": never,
+	"maxQueue": never, "tools.maxParallel": never, "project.maxBytes": never,
+	"memory.inject":      never,
+	"subagents.maxDepth": never, "subagents.maxTasks": never, "subagents.concurrency": never,
+	"sessions.maxAgeDays": notPositive, "sessions.maxBytes": notPositive,
+	"checkpoints.maxAgeDays": notPositive, "checkpoints.maxBytes": notPositive,
+}
+
+// switches are what a workspace may only turn off.
+var switches = []string{"memory.enabled"}
+
+// filtered keys have a function of their own that leaves a part of the value.
+var filtered = []string{
+	"permissions.rules", "modes", "agents", "project.instructions", "tools.enable", "tools.disable",
+}
+
+// conversation keys only shape the conversation. A workspace may set them.
+var conversation = []string{
+	"model", "fallbackModels", "windows", "sampling", "thinking", "thinkingBudgets", "toolChoice",
+	"cacheKey", "systemPrompt", "instructions", "tools.deferBytes", "tools.stopAfter",
+	"retry.initialDelayMs", "retry.maxDelayMs", "steeringMode", "followUpMode", "context",
+	"diagnostics", "follow",
 }
 
 // untilTrusted is what the user can do about a value that is ignored.
@@ -39,7 +72,7 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 			held = append(held, Claimed{path, v})
 		}
 	}
-	for _, path := range []string{"editPolicy", "permissions.profile", "sandbox"} {
+	for _, path := range slices.Sorted(maps.Keys(ranks)) {
 		v, ok := lookup(tree, path)
 		was, _ := lookup(base, path)
 		if ok && rank(path, v) > rank(path, was) {
@@ -48,8 +81,13 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 			held = append(held, Claimed{path, v})
 		}
 	}
-	held = append(append(held, c.restrictRules(tree, base)...), c.restrictModes(tree)...)
-	return append(held, c.restrictAgents(tree, base)...)
+	held = append(held, c.restrictBounds(tree, base)...)
+	for _, restrict := range []func(tree, base map[string]any) []Claimed{
+		c.restrictRules, c.restrictModes, c.restrictAgents, c.restrictTools, c.restrictInstructions,
+	} {
+		held = append(held, restrict(tree, base)...)
+	}
+	return held
 }
 
 // restrictAgents leaves agents everything but a looser profile and rules that allow. It replaces
@@ -62,6 +100,15 @@ func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
 	list = slices.Clone(list)
 	for i, v := range list {
 		agent, _ := v.(map[string]any)
+		calls, ok := agent["maxModelCalls"]
+		if ok && bounds["maxModelCalls"].raises("maxModelCalls", calls, base) {
+			path := fmt.Sprintf("agents[%d].maxModelCalls", i)
+			c.note(path, raised, calls)
+			held = append(held, Claimed{path, calls})
+			agent = maps.Clone(agent)
+			delete(agent, "maxModelCalls")
+			list[i] = agent
+		}
 		permissions, _ := agent["permissions"].(map[string]any)
 		if kept, looser := tightening(permissions, base); looser {
 			path := fmt.Sprintf("agents[%d].permissions", i)
@@ -128,7 +175,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 }
 
 // restrictModes leaves modes their model, tools and prompt.
-func (c *checker) restrictModes(tree map[string]any) (held []Claimed) {
+func (c *checker) restrictModes(tree, _ map[string]any) (held []Claimed) {
 	modes, _ := tree["modes"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		mode, _ := modes[name].(map[string]any)

@@ -208,20 +208,3 @@ func dropNull(tree map[string]any) {
 		}
 	}
 }
-
-// Harmless returns a config without what only the user may set, for one that comes from
-// somebody else (an imported session).
-func Harmless(raw json.RawMessage) json.RawMessage {
-	tree, err := parse(raw)
-	if err != nil {
-		return nil
-	}
-	c := checker{layer: "import"}
-	clean := c.object(tree, configType, "")
-	c.restrict(clean, builtin())
-	b, err := json.Marshal(clean)
-	if err != nil {
-		return nil
-	}
-	return b
-}

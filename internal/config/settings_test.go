@@ -182,13 +182,6 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-func TestHarmless(t *testing.T) {
-	got := Harmless(json.RawMessage(`{"model":"a","editPolicy":"auto","provider":{"baseUrl":"http://evil"},"hooks":{"beforeRun":[]},"permissions":{"profile":"trust"}}`))
-	if string(got) != `{"model":"a","permissions":{}}` {
-		t.Errorf("harmless: %s", got)
-	}
-}
-
 func TestExplain(t *testing.T) {
 	src := files(t, `{"model":"u","provider":{"headers":{"Authorization":"Bearer secret","X":"${NAME}"}}}`, `{"model":"w","editPolicy":"auto"}`)
 	var b strings.Builder

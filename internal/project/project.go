@@ -8,6 +8,7 @@
 package project
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -34,6 +35,8 @@ const (
 type Options struct {
 	Root    string // workspace root, "" : none
 	UserDir string // folder of the user's own AGENTS.md, commands and agents, "" : none
+	// Secret reports whether a file of the workspace is one that must not be sent; nil: none is.
+	Secret func(path string) bool
 }
 
 // Rules say which instructions are read. The zero value is the default.
@@ -229,12 +232,15 @@ func (p *Project) read(base, name string) (File, error) {
 	if !info.Mode().IsRegular() {
 		return File{}, fmt.Errorf("reading %s: not a regular file", shown)
 	}
+	if err := p.refuse(base, name, info); err != nil {
+		return File{}, fmt.Errorf("reading %s: %w", shown, err)
+	}
 	key := base + "\x00" + name
 	p.mu.Lock()
 	c, ok := p.cache[key]
 	p.mu.Unlock()
 	if !ok || c.size != info.Size() || !c.time.Equal(info.ModTime()) {
-		text, err := content(root, filepath.FromSlash(name))
+		text, err := content(root, filepath.FromSlash(name), info)
 		if err != nil {
 			return File{}, fmt.Errorf("reading %s: %w", shown, err)
 		}
@@ -246,12 +252,44 @@ func (p *Project) read(base, name string) (File, error) {
 	return File{Path: shown, Text: c.text}, nil
 }
 
-func content(root *os.Root, name string) (string, error) {
+// refuse returns why a file of the workspace is not read: the model gets its text, so it must not
+// be a secret one, nor lead to one by a link. A Markdown file leads to a Markdown file only.
+func (p *Project) refuse(base, name string, info fs.FileInfo) error {
+	if base != p.opts.Root {
+		return nil
+	}
+	full := filepath.Join(base, filepath.FromSlash(name))
+	target, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return err
+	}
+	if now, err := os.Lstat(target); err != nil || !os.SameFile(now, info) {
+		return errors.New("it changes while it is read")
+	}
+	switch {
+	case p.opts.Secret != nil && (p.opts.Secret(full) || p.opts.Secret(target)):
+		return errors.New("it is a secret file, whose text is not sent")
+	case isMarkdown(full) && !isMarkdown(target):
+		return fmt.Errorf("it is a link to %s, which is not a Markdown file", filepath.Base(target))
+	}
+	return nil
+}
+
+func isMarkdown(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".md" || ext == ".markdown"
+}
+
+// content reads a file, if it still is the one that info describes.
+func content(root *os.Root, name string, info fs.FileInfo) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(now, info) {
+		return "", errors.New("it changes while it is read")
+	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxFile))
 	if err != nil {
 		return "", err

@@ -168,3 +168,33 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// Neither the name of an instruction file nor a link sends the text of a secret file, or of one
+// that is not Markdown.
+func TestInstructionsAreNeverSecret(t *testing.T) {
+	secret := func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".env") }
+	root := tree(t, map[string]string{
+		".env": "K=1", ".env.md": "K=2", "c.yaml": "x: 1", "r.md": "fine",
+	})
+	p := New(Options{Root: root, Secret: secret})
+	for name, target := range map[string]string{
+		"a.md": ".env", "b.md": ".env.md", "c.md": "c.yaml", "d.md": "a.md", "e.md": "r.md",
+		".agent-lsp/commands/x.md": "../../.env", ".agent-lsp/agents/y.md": "../../.env",
+	} {
+		write(t, filepath.Join(root, filepath.Dir(name), ".keep"), "")
+		if err := os.Symlink(target, filepath.Join(root, filepath.FromSlash(name))); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, name := range []string{".env", ".env.md", "a.md", "b.md", "c.md", "d.md"} {
+		files, notices := p.Instructions(root, Rules{Names: []string{name}})
+		if len(files) != 0 || len(notices) != 1 {
+			t.Errorf("%s: files %v, notices %q", name, files, notices)
+		}
+	}
+	commands, _ := p.Commands()
+	if agents, _ := p.Agents(); len(commands)+len(agents) > 0 {
+		t.Errorf("commands %v, agents %v", commands, agents)
+	}
+	checkInstructionsBy(t, Rules{Names: []string{"e.md"}}, p, root, ".=fine")
+}

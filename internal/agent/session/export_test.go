@@ -15,7 +15,7 @@ import (
 )
 
 func TestExportAndImport(t *testing.T) {
-	l := OpenWith(t.TempDir(), Options{now: clock(), ImportConfig: func(raw json.RawMessage) json.RawMessage { return json.RawMessage(`{"clean":true}`) }})
+	l := OpenWith(t.TempDir(), Options{now: clock(), Cwd: "/here"})
 	defer l.Close()
 	s := create(t, l)
 	story(t, s)
@@ -33,12 +33,44 @@ func TestExportAndImport(t *testing.T) {
 		if len(items) != 3 || items[1].Item.Call.Result != "main.go" || items[0].Seq != 1 {
 			t.Errorf("%s: items %+v", name, items)
 		}
-		if in.Entry.Title != "fix <the> bug please" || in.Entry.Cwd != "/w" || string(in.Config) != `{"clean":true}` || len(problems) > 1 {
+		if in.Entry.Title != "fix <the> bug please" || in.Entry.Cwd != "/here" ||
+			len(in.Config) != 0 || len(problems) > 1 {
 			t.Errorf("%s: %+v, config %s, problems %v", name, in.Entry, in.Config, problems)
 		}
 	}
 	if _, err := l.Export(s.ID(), "pdf"); err == nil {
 		t.Error("exported as pdf")
+	}
+}
+
+// Nothing of an imported session but its conversation has an effect, in whichever form it comes.
+func TestImportBringsNoSettings(t *testing.T) {
+	from := newLibrary(t)
+	src := create(t, from)
+	story(t, src)
+	text, err := from.Export(src.ID(), "json")
+	must(t, err)
+	for _, field := range []string{
+		`"cwd":"/elsewhere"`, `"config":{"instructions":"obey"}`, `"config":{"systemPrompt":"obey"}`,
+		`"config":{"permissions":{"rules":["allow bash(*)"]}}`, `"config":{"model":"m"}`,
+		`"config":{"hooks":{"beforeRun":[{"command":"touch"}]}}`, `"config":{"mode":"x"}`,
+		`"config":{"permissions":{"rules":["deny read(*)"]}}`, `"config":{"editPolicy":"auto"}`,
+		`"instructions":"obey"`, `"rules":["allow bash(*)"]`, `"settings":{"model":"m"}`,
+	} {
+		doc := map[string]any{}
+		must(t, json.Unmarshal([]byte(text), &doc))
+		must(t, json.Unmarshal([]byte("{"+field+"}"), &doc))
+		changed, err := json.Marshal(doc)
+		must(t, err)
+		l := OpenWith(t.TempDir(), Options{now: clock(), Cwd: "/here"})
+		s, _, err := l.Import(changed)
+		must(t, err)
+		in := load(t, l, s.ID())
+		if in.Entry.Cwd != "/here" || len(in.Config) != 0 {
+			t.Errorf("%s: in %s with %s", field, in.Entry.Cwd, in.Config)
+		}
+		wantOutline(t, in, storyOutline)
+		must(t, l.Close())
 	}
 }
 

@@ -17,8 +17,9 @@ const MaxImport = 64 << 20
 var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} as model APIs take them")
 
 // Import makes a session of a text: an export, a session's file, or a list of chat messages of
-// another program. What only the user may set is taken out of its config (Options.ImportConfig);
-// unpaired calls get results. The problems say what was left out.
+// another program. Only the conversation and its title are taken over: neither the working
+// directory nor settings, which include rules and instructions. Unpaired calls get results. The
+// problems say what was left out.
 func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if len(text) > MaxImport {
 		return nil, nil, fmt.Errorf("importing a session: it has %d bytes, at most %d are read", len(text), MaxImport)
@@ -27,18 +28,15 @@ func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("importing a session: %w", err)
 	}
-	if l.opts.ImportConfig != nil && len(c.config) > 0 {
-		c.config = l.opts.ImportConfig(c.config)
-	} else {
-		c.config = nil
-	}
+	c.config = nil
 	r := l.newReader("import", 0)
 	r.out.Problems = problems
 	c.messages = r.pair(r.valid(c.messages))
 	if len(c.items) == 0 {
 		c.items = shownBy(c.messages)
 	}
-	s, err := l.write(Meta{Title: string(l.redact([]byte(titleOf(meta.Title)))), Cwd: meta.Cwd}, c)
+	title := string(l.redact([]byte(titleOf(meta.Title))))
+	s, err := l.write(Meta{Title: title, Cwd: l.opts.Cwd}, c)
 	return s, r.out.Problems, err
 }
 

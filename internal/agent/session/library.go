@@ -6,7 +6,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,9 +32,8 @@ var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 type Options struct {
 	// Redact removes secrets from each line before it is written. nil: nothing is removed.
 	Redact func([]byte) []byte
-	// ImportConfig takes out of an imported session's config what only the user may set. nil: the
-	// config of an import is not taken over.
-	ImportConfig func(json.RawMessage) json.RawMessage
+	// Cwd is the working directory of imported sessions.
+	Cwd string
 	// PendingProposal names the proposal of a call's item that outlived the process, "" where there
 	// is none. nil: none did.
 	PendingProposal func(sessionID, itemID string) string

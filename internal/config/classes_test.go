@@ -1,0 +1,193 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leaves calls do for each setting that has no settings below it.
+func leaves(do func(path string, f field)) {
+	visit(configType, "", func(path string, f field) {
+		if f.typ.Kind() != reflect.Struct {
+			do(path, f)
+		}
+	})
+}
+
+// classOf names the tables of privilege.go that a setting is in.
+func classOf(path string) (classes []string) {
+	below := func(list []string) bool {
+		return slices.ContainsFunc(list, func(key string) bool {
+			return path == key || strings.HasPrefix(path, key+".")
+		})
+	}
+	for name, is := range map[string]bool{
+		"privileged": below(privileged), "rank": ranks[path] != nil, "bound": bounds[path] != nil,
+		"switch": below(switches), "filtered": below(filtered), "conversation": below(conversation),
+	} {
+		if is {
+			classes = append(classes, name)
+		}
+	}
+	return classes
+}
+
+// Each setting has one class, and each table names settings that exist. A new setting without a
+// class fails here: decide what an untrusted workspace may do with it.
+func TestEverySettingIsClassified(t *testing.T) {
+	known := map[string]bool{}
+	visit(configType, "", func(path string, _ field) { known[path] = true })
+	leaves(func(path string, _ field) {
+		if classes := classOf(path); len(classes) != 1 {
+			t.Errorf("%s has the classes %q, want one: see privilege.go", path, classes)
+		}
+	})
+	names := slices.Concat(privileged, switches, filtered, conversation)
+	for path := range bounds {
+		names = append(names, path)
+	}
+	for path := range ranks {
+		names = append(names, path)
+	}
+	for _, name := range names {
+		if !known[name] {
+			t.Errorf("%s is not a setting", name)
+		}
+	}
+}
+
+// sample is a value of a setting's type; another one than the default.
+func sample(f field) string {
+	switch {
+	case len(f.enum) > 0:
+		for _, e := range f.enum {
+			if fmt.Sprintf("%q", e) != f.def {
+				return fmt.Sprintf("%q", e)
+			}
+		}
+	case f.typ == rawType:
+		return `{"a":1}`
+	}
+	switch f.typ.Kind() {
+	case reflect.Bool:
+		return map[bool]string{true: "false", false: "true"}[f.def == "true"]
+	case reflect.Int, reflect.Int64:
+		return "7"
+	case reflect.Float64:
+		return "0.5"
+	case reflect.Slice:
+		if f.typ.Elem().Kind() == reflect.String {
+			return `["evil"]`
+		}
+		return `[{}]`
+	case reflect.Map:
+		switch f.typ.Elem().Kind() {
+		case reflect.Int:
+			return `{"evil":7}`
+		case reflect.String:
+			return `{"evil":"x"}`
+		case reflect.Slice:
+			return `{"beforeRun":[{}]}`
+		}
+		return `{"evil":{}}`
+	}
+	return `"evil"`
+}
+
+// in writes a value at a path as a file of settings.
+func in(t *testing.T, path, value string) string {
+	t.Helper()
+	tree := map[string]any{}
+	put(tree, path, json.RawMessage(value))
+	b, err := json.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// All settings, one at a time, in an untrusted workspace: those that would loosen are ignored with
+// a notice and asked about, and the others take effect.
+func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
+	before := Load(Sources{})
+	ignored := func(path, user, value string) {
+		t.Helper()
+		s := Load(files(t, user, in(t, path, value)))
+		was, _ := lookup(Load(files(t, user, "")).tree, path)
+		now, _ := lookup(s.tree, path)
+		if !reflect.DeepEqual(was, now) {
+			t.Errorf("%s: %s makes %v of %v", path, value, now, was)
+		}
+		if len(s.Notices()) != 1 || len(s.NeedsTrust()) != 1 {
+			t.Errorf("%s: %s: notices %v, asks about %v", path, value, s.Notices(), s.NeedsTrust())
+		}
+	}
+	applied := func(path, user, value string) {
+		t.Helper()
+		s := Load(files(t, user, in(t, path, value)))
+		now, _ := lookup(s.tree, path)
+		if b, _ := json.Marshal(now); string(b) != value {
+			t.Errorf("%s: %s became %s", path, value, b)
+		}
+		if len(s.NeedsTrust()) > 0 {
+			t.Errorf("%s: %s asks about %v", path, value, s.NeedsTrust())
+		}
+	}
+	leaves(func(path string, f field) {
+		was, _ := lookup(before.tree, path)
+		switch classOf(path)[0] {
+		case "privileged":
+			ignored(path, "", sample(f))
+		case "conversation":
+			applied(path, "", sample(f))
+		case "rank":
+			list := ranks[path]
+			for i, values := range list {
+				for value := range strings.SplitSeq(values, ",") {
+					loosest, _, _ := strings.Cut(list[len(list)-1], ",")
+					strictest, _, _ := strings.Cut(list[0], ",")
+					value := fmt.Sprintf("%q", value)
+					applied(path, in(t, path, fmt.Sprintf("%q", loosest)), value)
+					if i > 0 {
+						ignored(path, in(t, path, fmt.Sprintf("%q", strictest)), value)
+					}
+				}
+			}
+		case "bound":
+			applied(path, in(t, path, "5000"), "4999")
+			applied(path, in(t, path, "5000"), "5000")
+			ignored(path, in(t, path, "5000"), "5001")
+			if bounds[path](0) {
+				ignored(path, in(t, path, "5000"), "0")
+				applied(path, in(t, path, "0"), "5000")
+			}
+			if n, ok := was.(float64); ok {
+				ignored(path, "", fmt.Sprint(int64(n)+1))
+			}
+		case "switch":
+			applied(path, in(t, path, "true"), "false")
+			ignored(path, in(t, path, "false"), "true")
+		}
+	})
+	ignored("maxModelCalls", "", "-1")
+	ignored("project.instructions", "", `[".env"]`)
+	ignored("project.instructions", "", `["../x.md"]`)
+	ignored("project.instructions", "", `["/etc/x.md"]`)
+	applied("project.instructions", "", `["docs/AI.md","CLAUDE.md"]`)
+	applied("project.instructions", `{"project": {"instructions": ["RULES"]}}`, `["RULES"]`)
+	ignored("tools.enable", `{"tools": {"enable": ["read"]}}`, `["read","bash"]`)
+	applied("tools.enable", `{"tools": {"enable": ["read","grep"]}}`, `["read"]`)
+	s := Load(files(t, `{"tools": {"disable": ["bash"]}}`, `{"tools": {"disable": ["write"]}}`))
+	if c := s.Config(); !slices.Equal(c.Tools.Disable, []string{"bash", "write"}) {
+		t.Errorf("tools.disable %q", c.Tools.Disable)
+	}
+	s = Load(files(t, "", `{"agents": [{"maxModelCalls": -1}, {"maxModelCalls": 5}]}`))
+	list := s.Config().Agents
+	if len(list) != 2 || list[0].MaxModelCalls != 0 || list[1].MaxModelCalls != 5 {
+		t.Errorf("agents %+v", list)
+	}
+}
