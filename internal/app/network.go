@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/config"
@@ -43,8 +44,8 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	var args struct{ Background bool }
 	if json.Unmarshal(call.Args, &args) == nil && args.Background {
-		job := *call // it outlives the call, whose item and time limit end first
-		job.Update, job.Pause = nil, nil
+		job := *call // it outlives the call and its turn
+		job.Update, job.Pause, job.TurnID, job.ItemID = nil, nil, "", ""
 		call = &job
 	}
 	return func() (*sandbox.Proxy, error) {
@@ -63,6 +64,31 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 		}
 		return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(), Run: run}, nil
 	}
+}
+
+// DescribeHosts returns lines for the user: which hosts the settings allow and deny, and what that
+// means in a sandbox.
+func DescribeHosts(c *config.Config) []string {
+	var allow, deny []string
+	if c.Network != nil {
+		allow, deny = c.Network.Allow, c.Network.Deny
+	}
+	list := func(hosts []string) string {
+		if len(hosts) == 0 {
+			return "none"
+		}
+		return strings.Join(hosts, ", ")
+	}
+	lines := []string{
+		"hosts allowed without a question (network.allow): " + list(allow),
+		"hosts denied (network.deny): " + list(deny),
+	}
+	box := sandbox.Detect()
+	if sandbox.Setting(c.Sandbox) != sandbox.Off && box.Available() && !box.Proxies() {
+		lines = append(lines, "notice: commands in this sandbox reach no host, also none of "+
+			"network.allow: a command that needs one asks to run outside the sandbox")
+	}
+	return lines
 }
 
 // networkLists are the hosts that settings allow and deny, and what of them cannot be read.

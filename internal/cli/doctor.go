@@ -64,6 +64,9 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	for _, line := range app.DescribeSandbox(set.Config()) {
 		fmt.Fprintln(w, line)
 	}
+	for _, line := range app.DescribeHosts(set.Config()) {
+		fmt.Fprintln(w, line)
+	}
 	if lack := app.ShellLacks(); lack != "" {
 		fmt.Fprintf(w, "notice: %s\n", lack)
 	}

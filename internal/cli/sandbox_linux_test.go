@@ -72,6 +72,29 @@ func TestDoctorNamesTheSandbox(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesTheHosts(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(t.TempDir())
+	env := []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_CONFIG=" + home + "/config.json",
+	}
+	check := func(want ...string) {
+		t.Helper()
+		out, _, _ := play(t, env, "doctor")
+		for _, line := range want {
+			if !strings.Contains(out, line+"\n") {
+				t.Errorf("the line %q is missing in\n%s", line, out)
+			}
+		}
+	}
+	check("hosts allowed without a question (network.allow): none", "hosts denied (network.deny): none")
+	put(t, home+"/config.json",
+		`{"network": {"allow": ["*.example.org", "10.0.0.0/8"], "deny": ["x.example.org"]}}`)
+	check("hosts allowed without a question (network.allow): *.example.org, 10.0.0.0/8",
+		"hosts denied (network.deny): x.example.org")
+}
+
 // TestWhatCommandsInherit runs a command that only reads and one that may do more, with the sandbox
 // and without one.
 func TestWhatCommandsInherit(t *testing.T) {

@@ -1,15 +1,20 @@
 package sandbox
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+)
 
 // keptInRun are places under /run that hold programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
 
 // bwrapPrefix is the bubblewrap command line. The root is read-only, /run and /tmp (where
 // the sockets of other programs live) are replaced, then what may be seen and written is
-// bound over. bubblewrap itself keeps the folder that it was started in.
-func bwrapPrefix(bwrap string, s Spec) []string {
-	args := []string{bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
+// bound over. bubblewrap itself keeps the folder that it was started in. With a proxy, this binary
+// offers it a listener before it becomes the command.
+func bwrapPrefix(box Support, s Spec) []string {
+	args := []string{box.Bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"}
 	args = append(args, capArgs()...)
 	if s.Network {
@@ -30,8 +35,15 @@ func bwrapPrefix(bwrap string, s Spec) []string {
 	for _, p := range sorted(s.Protected) {
 		args = append(args, "--ro-bind-try", p, p)
 	}
-	return append(args, "--")
+	if s.Proxy == nil || !box.Proxies() {
+		return append(args, "--")
+	}
+	args = append(args, "--ro-bind", box.Exe, offerExe, "--")
+	return append(args, launcher.OfferPrefix(offerExe)...)
 }
+
+// offerExe is the path of this binary in the sandbox, where its own folder may be hidden.
+const offerExe = "/run/agent-lsp"
 
 // capArgs drops every capability. To root bubblewrap leaves all of them otherwise, and with
 // them the power to remount.

@@ -66,7 +66,8 @@ func probeOwn() (Support, string) {
 
 func probeBubblewrap() (Support, string) {
 	path, version, why := probeBwrap()
-	return Support{Bwrap: path, Version: version, ABI: landlockABI()}, why
+	exe, _ := os.Executable() // without it there is no proxy
+	return Support{Bwrap: path, Version: version, Exe: exe, ABI: landlockABI()}, why
 }
 
 func probeNamespaces() (Support, string) {
@@ -119,7 +120,7 @@ func probeBwrap() (path, version, why string) {
 		return "", "", "bubblewrap does not run"
 	}
 	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "bubblewrap ")
-	args := append(bwrapPrefix(path, Spec{}), "/bin/true")
+	args := append(bwrapPrefix(Support{Bwrap: path}, Spec{}), "/bin/true")
 	msg, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
 	if err != nil {
 		return "", "", "bubblewrap is not allowed here: " + firstLine(string(msg), err)

@@ -66,6 +66,16 @@ func (p *Plan) Enter() error {
 	return p.restrict()
 }
 
+// Dial connects to the proxy for a sandbox that cannot do it itself. The command's process inherits
+// the connection as descriptor launcher.OfferFD; the caller closes it when the command has ended.
+// -1: there is nothing to connect to.
+func (p *Plan) Dial() (int, error) {
+	if p == nil || p.Kind != Bubblewrap || p.Proxy == nil {
+		return -1, nil
+	}
+	return launcher.DialProxy(p.Proxy.Socket)
+}
+
 // offerProxy gives the proxy a listener in this network namespace. The connection to the proxy ends
 // with this process, which serves one command.
 func (p *Plan) offerProxy() error {

@@ -13,4 +13,7 @@ func (p *Plan) CommandAttr(*syscall.SysProcAttr) {}
 // Enter walls the calling thread in: nothing here, sandbox-exec works by its prefix.
 func (p *Plan) Enter() error { return nil }
 
+// Dial connects to nothing.
+func (p *Plan) Dial() (int, error) { return -1, nil }
+
 func filtersSockets() bool { return false }

@@ -26,7 +26,11 @@ type Traffic interface {
 }
 
 // Proxies reports whether commands in the sandbox can reach the proxy.
-func (s Support) Proxies() bool { return s.Kind == Own || s.Kind == Namespace }
+// They need a network namespace: Landlock restricts TCP to a port, and not to an address, so a
+// command that reached the proxy would reach the same port of every host.
+func (s Support) Proxies() bool {
+	return s.Kind == Own || s.Kind == Namespace || s.Kind == Bubblewrap && s.Exe != ""
+}
 
 // proxyEnv names the proxy to programs. Loopback inside the sandbox needs none.
 func proxyEnv() []string {

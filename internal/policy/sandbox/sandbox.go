@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
 // Setting is the user's wish (the setting sandbox).
@@ -34,7 +36,7 @@ const (
 // Support is what this machine gives.
 type Support struct {
 	Kind    Kind
-	Exe     string // path of this binary, for Own
+	Exe     string // path of this binary, for Own and for the proxy in Bubblewrap
 	Bwrap   string // path of bubblewrap
 	Version string // of bubblewrap
 	ABI     int    // of Landlock, 0 if the kernel has none
@@ -118,7 +120,10 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 	}
 	switch s.Kind {
 	case Bubblewrap:
-		p.Prefix = bwrapPrefix(s.Bwrap, spec)
+		if p.Proxy != nil {
+			p.Env = append(p.Env, launcher.TokenVar+"="+p.Proxy.Token)
+		}
+		p.Prefix = bwrapPrefix(s, spec)
 	case SandboxExec:
 		p.Prefix = seatbeltPrefix(spec)
 	default:
@@ -204,7 +209,7 @@ func (s Support) covers() string {
 	case Own:
 		return "agent-lsp's own: writes only in the workspace and in private folders; network only through the proxy, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
 	case Bubblewrap:
-		return "bubblewrap " + s.Version + ": " + write + "; own network, process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
+		return "bubblewrap " + s.Version + ": " + write + "; " + s.networkWords() + ", own process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
 	case Namespace:
 		return fmt.Sprintf(
 			"network namespace and Landlock ABI %d: %s; network only through the proxy; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)",
@@ -229,6 +234,14 @@ func (s Support) covers() string {
 		return "sandbox-exec: " + write + "; no network; does not cover: reading files, processes that leave their group"
 	}
 	return "none: commands run without a sandbox (" + s.Why + ")"
+}
+
+// networkWords describes the network of a sandbox with a namespace for it.
+func (s Support) networkWords() string {
+	if s.Proxies() {
+		return "network only through the proxy"
+	}
+	return "no network"
 }
 
 func tcpWords(abi int) string {

@@ -26,7 +26,9 @@ type internet struct {
 	t     testing.TB
 	proxy *proxy.Proxy
 	port  string
-	hits  atomic.Int32 // connections
+	hits  atomic.Int32      // connections
+	files map[string][]byte // by path; others get a greeting
+	real  bool              // names are looked up as outside of tests
 
 	mu    sync.Mutex
 	asked []string
@@ -46,6 +48,10 @@ func newInternet(t testing.TB, allow, deny string) *internet {
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
+			if data, ok := i.files[r.URL.Path]; ok {
+				_, _ = w.Write(data)
+				return
+			}
 			if r.URL.Path == "/away" {
 				http.Redirect(w, r, "http://other.test:"+i.port+"/", http.StatusFound)
 				return
@@ -67,7 +73,10 @@ func newInternet(t testing.TB, allow, deny string) *internet {
 	i.proxy = proxy.New(proxy.Options{
 		Socket: func() (string, error) { return dir + "/s", nil },
 		Log:    slog.New(slog.DiscardHandler),
-		Lookup: func(context.Context, string) ([]netip.Addr, error) {
+		Lookup: func(ctx context.Context, name string) ([]netip.Addr, error) {
+			if i.real {
+				return hosts.Lookup(ctx, name)
+			}
 			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 		},
 	})
@@ -125,7 +134,7 @@ func proxied(t testing.TB) []sandbox.Support {
 			out = append(out, s)
 		}
 	}
-	if len(out) != 2 {
+	if len(out) != 3 {
 		t.Fatalf("%d sandboxes reach the proxy", len(out))
 	}
 	return out

@@ -99,6 +99,7 @@ type supervisor struct {
 	ended  int
 	ending bool
 	main   int         // the command's process
+	proxy  int         // connection to the proxy that the supervisor holds, 0 without
 	timer  *time.Timer // of escalate, nil before there is one
 }
 
@@ -220,6 +221,7 @@ func (s *supervisor) over(end report) {
 	if s.box != nil {
 		s.box.Release()
 	}
+	s.closeProxy()
 	if !end.Ready {
 		exit(0)
 	}

@@ -177,13 +177,29 @@ func (s *supervisor) fork() (int, error) {
 	if err := o.Sandbox.Enter(); err != nil {
 		return 0, err
 	}
+	files := s.stdio()
+	proxy, err := o.Sandbox.Dial()
+	if err != nil {
+		return 0, err
+	}
+	if proxy >= 0 {
+		s.proxy, files = proxy, append(files, uintptr(proxy))
+	}
 	attr := &syscall.SysProcAttr{Setsid: true}
 	o.Sandbox.CommandAttr(attr)
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: s.stdio(), Sys: attr})
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: attr})
 	if err != nil {
 		return 0, fmt.Errorf("starting %s: %w", path, err)
 	}
 	return pid, nil
+}
+
+// closeProxy ends the connection to the proxy, which thereby sees that the command has ended.
+func (s *supervisor) closeProxy() {
+	if s.proxy > 0 {
+		unix.Close(s.proxy)
+	}
+	s.proxy = 0
 }
 
 func lookPath(name string, env []string) (string, error) {

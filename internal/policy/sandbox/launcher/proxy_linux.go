@@ -1,9 +1,13 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +53,45 @@ func OfferProxy(conn int, token string) error {
 		return fmt.Errorf("offering the proxy a listener: %w", err)
 	}
 	return nil
+}
+
+func init() { maybeOffer() }
+
+// maybeOffer offers the proxy a listener and becomes the command, if the process was started by
+// OfferPrefix.
+func maybeOffer() {
+	if len(os.Args) < 4 || os.Args[1] != offerArg || os.Args[2] != "--" {
+		return
+	}
+	env, token := takeToken(os.Environ())
+	if err := OfferProxy(OfferFD, token); err != nil {
+		fmt.Fprintln(os.Stderr, "agent-lsp: making the sandbox:", err)
+		syscall.Exit(exitFailed)
+	}
+	unix.CloseOnExec(OfferFD) // the supervisor keeps the connection
+	path, err := lookPath(os.Args[3], env)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent-lsp: starting", os.Args[3], "in the sandbox:", err)
+		syscall.Exit(exitNotFound)
+	}
+	err = syscall.Exec(path, os.Args[3:], env)
+	fmt.Fprintln(os.Stderr, "agent-lsp: starting", path, "in the sandbox:", err)
+	syscall.Exit(exitNotRunning)
+}
+
+// lookPath finds a program by the PATH of an environment.
+func lookPath(name string, env []string) (string, error) {
+	os.Unsetenv("PATH")
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			os.Setenv("PATH", v)
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", errors.New("no such program on PATH")
+	}
+	return path, nil
 }
 
 // takeToken returns an environment without the token of the command, and the token.

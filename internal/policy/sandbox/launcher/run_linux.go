@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -157,21 +155,6 @@ func (b *sandbox) run(c Start) int {
 	}
 	releaseStdio()
 	return reap(b.forker.broker, pid, b.report)
-}
-
-// lookPath finds a program by the PATH of an environment.
-func lookPath(name string, env []string) (string, error) {
-	os.Unsetenv("PATH")
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			os.Setenv("PATH", v)
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return "", errors.New("no such program on PATH")
-	}
-	return path, nil
 }
 
 // connectProxy returns a connection to the proxy, which ends with this process; -1 without a proxy.
