@@ -2,12 +2,14 @@ package shell
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,11 +156,17 @@ func (x experiment) report(bad []string, output string) string {
 // folder (in the profile workspace: outside the workspace), connects to nothing and shows no secret
 // and no other file of the home.
 func FuzzUnasked(f *testing.F) {
+	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
+		for fd := 3; fd < 6; fd++ { // pipes of a fuzzing worker, which ends once they close
+			syscall.CloseOnExec(fd)
+		}
+	}
 	l := newLaboratory(f)
 	for i := range 20 {
 		f.Add(randomBytes(rand.New(rand.NewPCG(7, uint64(i)))))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		l.t, l.model.t = t, t // the target's own f must not be used in here
 		x := l.experiment(data)
 		if bad, output := l.try(x); len(bad) > 0 {
 			t.Error(x.report(bad, output))
