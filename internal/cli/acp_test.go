@@ -225,6 +225,10 @@ func TestACPFolders(t *testing.T) {
 func TestACPModels(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/models" { // what a local server says about a model
+			http.NotFound(w, r)
+			return
+		}
 		if asked.Add(1) == 1 {
 			http.Error(w, `{"error":{"message":"not yours"}}`, http.StatusForbidden)
 			return

@@ -232,7 +232,7 @@ func (a askPolicy) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.
 	}
 	req.Waiting()
 	replies := a.c.server.api.Host().Questions().Ask(ctx, []policy.Question{{
-		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run it", Reason: "it is a command",
+		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run make test", Reason: "it is a command",
 		Subject: *req.Subject, Options: []policy.Option{
 			{
 				ID:   "yes",
