@@ -181,6 +181,15 @@ func (s *Session) SetTitle(title string) {
 	s.changedLocked()
 }
 
+// UpdateTitle names the session with what title returns. The lock of the session is held meanwhile,
+// so that a title which another caller sets at the same time is not replaced by an older one.
+func (s *Session) UpdateTitle(title func() string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conv.title = title()
+	s.changedLocked()
+}
+
 // Notice shows the user a line; level is info, warning or error.
 func (s *Session) Notice(level, text string) {
 	s.mu.Lock()

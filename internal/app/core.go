@@ -67,6 +67,7 @@ type shared struct {
 	proxy     *proxy.Proxy
 	memory    *memory.Store
 	subagents *subagent.Tool
+	titles    *titles
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
 }
 
@@ -165,6 +166,8 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live,
 		Questions: d.questions.Questions, Prepare: d.prepare, Closed: d.closed,
 	})
+	d.shared.titles = newTitles(d)
+	d.host.Clients().Watch(d.shared.titles.watch)
 	return nil
 }
 
@@ -259,6 +262,7 @@ func (d *daemon) close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		d.shared.titles.close()
 		d.cleanup.close()
 		d.mcp.hub.Close()
 		d.language.hub.Close()

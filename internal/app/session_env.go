@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -40,6 +41,8 @@ type sessionParts struct {
 	wanted   map[string]config.MCP // of the settings, at the last model call
 	recalled map[string]bool       // memories that the model was told
 	options  *agent.TurnOptions    // of the turn, at the last model call
+
+	titleDue atomic.Bool // the session has had no turn
 }
 
 // prepare makes the engine's options for a session.
@@ -47,6 +50,7 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 	set := info.Config
 	info.Config = func() config.Config { return inMode(set()) }
 	p := d.parts(info, parentage{})
+	p.titleDue.Store(info.Loaded == nil || len(info.Loaded.Messages) == 0)
 	d.sessions.add(p)
 	c := info.Config()
 	d.notices.once(info, d.configurePolicy(info.ID, "", &c))

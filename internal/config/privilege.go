@@ -42,7 +42,8 @@ var filtered = []string{
 
 // conversation keys only shape the conversation. A workspace may set them.
 var conversation = []string{
-	"model", "fallbackModels", "windows", "sampling", "thinking", "thinkingBudgets", "toolChoice",
+	"model", "titleModel", "fallbackModels", "windows", "sampling", "thinking", "thinkingBudgets",
+	"toolChoice",
 	"cacheKey", "systemPrompt", "instructions", "tools.deferBytes", "tools.stopAfter",
 	"retry.initialDelayMs", "retry.maxDelayMs", "steeringMode", "followUpMode", "context",
 	"diagnostics", "follow",

@@ -183,6 +183,8 @@ export interface Config {
   model?: string;
   /** Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers. */
   fallbackModels?: Array<string>;
+  /** Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt. */
+  titleModel?: string;
   /** Model endpoint for models whose id has no provider name. */
   provider?: Provider;
   /** More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them. */

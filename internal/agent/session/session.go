@@ -340,6 +340,21 @@ func (s *Session) SetConfig(config json.RawMessage) error {
 // SetTitle renames the session.
 func (s *Session) SetTitle(title string) error { return s.store(RecordTitle, titleData{title}) }
 
+// SuggestTitle names the session unless the user has named it. It reports whether it did.
+func (s *Session) SuggestTitle(title string) (bool, error) {
+	r, err := newRecord(RecordTitle, s.lib.now(), titleData{title})
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.log.entry.Titled {
+		return false, nil
+	}
+	err = s.append([]agent.Record{r})
+	return err == nil, err
+}
+
 // SetArchived hides the session from lists, or shows it again.
 func (s *Session) SetArchived(archived bool) error {
 	return s.store(RecordArchive, archiveData{archived})

@@ -139,6 +139,7 @@
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
+---@field titleModel? string Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
 ---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
 ---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the server and the catalogue of models.

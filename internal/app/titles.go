@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/agent/session"
+	"github.com/agent-lsp/agent-lsp/internal/clip"
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+const (
+	// titleTimeout bounds the request for a title.
+	titleTimeout = time.Minute
+	// titleSource is how many bytes of the prompt and of the answer the model gets.
+	titleSource = 4000
+	// titlePrompt is the system prompt of the request.
+	titlePrompt = "Write a title for the conversation below, in its language: at most six words, " +
+		"without quotation marks and without a full stop. Reply with the title only. Do not answer " +
+		"the conversation."
+)
+
+// titles asks the setting titleModel for the titles of sessions, in the background. A failure is
+// only logged. Safe for concurrent use.
+type titles struct {
+	d    *daemon
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+func newTitles(d *daemon) *titles {
+	t := &titles{d: d}
+	t.ctx, t.stop = context.WithCancel(context.Background())
+	return t
+}
+
+// watch starts the request after the first turn of a session. It runs while the end of the turn is
+// delivered and must not block.
+func (t *titles) watch(id string, e agent.Event) {
+	if _, ended := e.(agent.TurnCompleted); !ended {
+		return
+	}
+	p := t.d.sessions.get(id)
+	if p == nil || p.user != "" || !p.titleDue.CompareAndSwap(true, false) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.running.Go(func() { t.name(p) })
+	}
+}
+
+// close ends the requests and waits for them.
+func (t *titles) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.stop()
+	t.running.Wait()
+}
+
+// name gives a session its title, unless the user has named it.
+func (t *titles) name(p *sessionParts) {
+	c := p.info.Config()
+	if c.TitleModel == "" || p.info.Store.Entry().Titled {
+		return
+	}
+	s := t.d.host.Loaded(p.info.ID)
+	if s == nil {
+		return
+	}
+	title, err := t.ask(p, s.Engine.Messages())
+	if err == nil {
+		var named bool
+		if named, err = p.info.Store.SuggestTitle(title); named {
+			s.Engine.UpdateTitle(func() string { return p.info.Store.Entry().Title })
+		}
+	}
+	if err != nil && t.ctx.Err() == nil {
+		t.d.log.Warn("the title of a session: " + t.d.redact.Text(err.Error()))
+	}
+}
+
+// ask requests a title, without tools. The circuit breaker of the provider does not count it.
+func (t *titles) ask(p *sessionParts, history []*message.Message) (string, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
+	defer cancel()
+	c := p.info.Config()
+	c = c.WithModel(c.TitleModel)
+	r, err := t.d.providers.refer(ctx, &c, c.Model)
+	if err != nil {
+		return "", err
+	}
+	source := titleText(history)
+	if source == "" {
+		return "", errors.New("the conversation has no text")
+	}
+	reply, err := t.d.providers.model(r.at, &c, r.id).Generate(ctx, &agent.Request{
+		System:   []agent.SystemBlock{{Text: titlePrompt}},
+		Messages: []*message.Message{message.NewText(message.RoleUser, source)},
+		Thinking: agent.Thinking{Level: "off"},
+	}, func(agent.Delta) {})
+	if err != nil {
+		return "", err
+	}
+	title := cleanTitle(t.d.redact.Text(reply.Message.TextContent()))
+	if title == "" {
+		return "", errors.New(c.Model + " replied with no title")
+	}
+	return title, nil
+}
+
+// titleText is the beginning of the first prompt and of the last answer.
+func titleText(history []*message.Message) string {
+	var prompt, answer string
+	for _, m := range history {
+		switch {
+		case m.Role == message.RoleUser && prompt == "" && !m.Hidden && m.App == "":
+			prompt = m.ShownText()
+		case m.Role == message.RoleAssistant && m.TextContent() != "":
+			answer = m.TextContent()
+		}
+	}
+	if prompt = strings.TrimSpace(prompt); prompt == "" {
+		return ""
+	}
+	text := "User: " + clip.Bytes(prompt, titleSource)
+	if answer != "" {
+		text += "\n\nAssistant: " + clip.Bytes(answer, titleSource)
+	}
+	return text
+}
+
+var (
+	// thought matches the thinking that some local models write into their reply.
+	thought = lazyregexp.New(`(?s)<think>.*?(</think>|$)`)
+	// titleLabel matches what models write before a title.
+	titleLabel = lazyregexp.New(`(?i)^\W*title\W*:\s*`)
+)
+
+// cleanTitle is the first line of a reply without decoration, bounded.
+func cleanTitle(reply string) string {
+	reply = strings.TrimSpace(thought().ReplaceAllString(reply, ""))
+	line, _, _ := strings.Cut(reply, "\n")
+	line = titleLabel().ReplaceAllString(line, "")
+	line = strings.Trim(strings.Join(strings.Fields(line), " "), "\"'`*#“”„«» ")
+	return session.ShortTitle(strings.TrimSuffix(line, "."))
+}
