@@ -16,15 +16,10 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/config"
-	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
-	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
 // maxKey bounds what is read as a key.
 const maxKey = 64 << 10
-
-// newName is the form of a provider's name. It may be one that only an editor's settings have.
-var newName = lazyregexp.New(`^[a-z0-9][a-z0-9-]*$`)
 
 // runLogin stores the key of a provider. A running daemon uses it from its next call on.
 func runLogin(ctx context.Context, p *program, args []string) int {
@@ -46,7 +41,7 @@ func runLogin(ctx context.Context, p *program, args []string) int {
 			return p.fail("login", err)
 		}
 	}
-	if !newName().MatchString(name) {
+	if !slices.Contains(names, name) {
 		return p.noneOf("login", name, names)
 	}
 	key, err := p.newKey(ctx, name, *fromInput)
@@ -58,10 +53,6 @@ func runLogin(ctx context.Context, p *program, args []string) int {
 		return p.fail("login", err)
 	}
 	fmt.Fprintf(p.stdout, "The key of %s is stored in %s.\n", name, where)
-	if !slices.Contains(names, name) {
-		fmt.Fprintf(p.stdout, "Note: no settings mention %s yet%s. Add it to \"providers\", or name it "+
-			"in your editor.\n", name, near.Suggestion("", name, names))
-	}
 	if v := p.overriding(name); v != "" {
 		fmt.Fprintf(p.stdout, "Note: %s is set and is used instead.\n", v)
 	}

@@ -72,12 +72,9 @@ func TestLogin(t *testing.T) {
 	if code != exitUsage || !strings.Contains(errs, `"nobody"`) {
 		t.Errorf("an unknown name ended with %d: %s", code, errs)
 	}
-	out, errs, code := playWith(t, env, "k\n", "login", "other-url", "--stdin")
-	if code != exitOK || !strings.Contains(out, "no settings mention other-url yet") {
-		t.Errorf("a name that no settings have ended with %d: %s%s", code, out, errs)
-	}
-	if _, _, code = playWith(t, env, "", "logout", "other-url"); code != exitOK {
-		t.Errorf("its logout ended with %d", code)
+	_, errs, code = playWith(t, env, "k\n", "login", "other-url", "--stdin")
+	if code != exitUsage || !strings.Contains(errs, `"other-url"`) {
+		t.Errorf("a name that no settings have ended with %d: %s", code, errs)
 	}
 	_, errs, code = playWith(t, env, "\n", "login", "own", "--stdin")
 	if code != exitFailed || !strings.Contains(errs, "empty") {
@@ -97,7 +94,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the provider got %q; printed %s%s", srv.last(), out, errs)
 		}
 	}
-	out, _, _ = playWith(t, env, "", "doctor")
+	out, _, _ := playWith(t, env, "", "doctor")
 	if !strings.Contains(out, "own from "+filepath.Join(home, "state", "keys.json")) {
 		t.Errorf("doctor says\n%s", out)
 	}
