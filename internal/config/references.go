@@ -218,7 +218,9 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 			entries, _ := fs.ReadDir(base.FS(), name)
 			for _, e := range entries[:min(len(entries), maxBound)] {
 				file := path.Join(name, e.Name())
-				out[file] = out[file]
+				if _, listed := out[file]; !listed {
+					out[file] = false
+				}
 			}
 		}
 	}
