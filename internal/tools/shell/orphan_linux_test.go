@@ -142,7 +142,7 @@ func TestNoOrphansAfterTheEnd(t *testing.T) {
 // daemon starts this binary as a daemon that runs the script, and waits until that is ready.
 func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
-	cmd, stop = daemonWith(t, daemonScript+"="+script)
+	cmd, stop = daemonWith(t, "", daemonScript+"="+script)
 	if there(m) == 0 {
 		t.Fatal("the processes were never there: the test tests nothing")
 	}
@@ -156,12 +156,18 @@ func daemonIn(t *testing.T, b *box) (cmd *exec.Cmd, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return daemonWith(t, daemonScript+"=echo ready", daemonPlan+"="+string(plan))
+	return daemonWith(t, b.work, daemonScript+"=echo ready", daemonPlan+"="+string(plan))
 }
 
-func daemonWith(t *testing.T, env ...string) (cmd *exec.Cmd, stop func()) {
+// daemonWith starts the daemon in a folder, "" for that of the test.
+func daemonWith(t *testing.T, dir string, env ...string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0])
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(program)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
