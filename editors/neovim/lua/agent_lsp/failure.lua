@@ -32,6 +32,9 @@ function M.text(err)
   local opening, message = openings[err.kind], err.message
   if err.kind == 'auth' then
     message = message:gsub('%s*%(check the API key.-%)', '') -- it names variables of a shell
+    if message:find('^the API key of .+ is invalid') or message:find('^%S+ needs an API key') then
+      return message:sub(1, 1):upper() .. message:sub(2)
+    end
     if vim.startswith(message, 'getting the API key') or message:find('is not set', 1, true) then
       opening = 'There is no API key'
     end

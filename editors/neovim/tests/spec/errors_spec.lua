@@ -19,9 +19,9 @@ local function press(key)
   vim.api.nvim_feedkeys(key, 'xt', false)
 end
 
-H.case('an authentication error says first that the key is not valid; K enters another', function()
+H.case('an authentication error says first what is wrong with the key; K enters another', function()
   failing({ status = 401, message = 'Incorrect API key provided' })
-  shown('✗ `The API key is not valid: Incorrect API key provided`')
+  shown('✗ `Script needs an API key: Incorrect API key provided`')
   H.equal(H.panel_text():find('OPENAI_API_KEY', 1, true), nil, 'variables of a shell')
   shown(' K  enter another API key')
   shown(' M  choose another model (:AgentModel)')
@@ -50,6 +50,8 @@ end)
 
 H.case('a key that is missing is not called invalid', function()
   local text = require('agent_lsp.failure').text
+  local invalid = 'the API key of openai is invalid: no (check the API key: X)'
+  H.equal(text({ kind = 'auth', message = invalid }), 'The API key of openai is invalid: no')
   local missing = { 'getting the API key: no command', 'the key of a is not set: set A' }
   for _, message in ipairs(missing) do
     H.equal(text({ kind = 'auth', message = message }), 'There is no API key: ' .. message)

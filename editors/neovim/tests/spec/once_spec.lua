@@ -59,33 +59,12 @@ H.case('sessions are searched, counted, and hidden while they have no answer', f
   local some = list('AgentSessions', 1)
   H.matches(table.concat(some.items, '|'), '%d+:%d+  tell me of apples  %(2 messages%)')
   H.equal(table.concat(some.items, '|'):find('  hi  ', 1, true), nil)
-  H.matches(some.text, '%(1 without an answer: :AgentSessions!%)')
+  H.matches(some.text, '%(1 of agent%-lsp run or without an answer: :AgentSessions!%)')
   H.matches(table.concat(list('AgentSessions!', 2).items, '|'), '  hi  %(1 message%)')
   local found = list('AgentSessions apples', 3)
   H.equal({ #found.items, found.text }, { 1, 'Session to resume' })
   vim.cmd('AgentSessions rename pears')
   told('no sessions with pears')
-end)
-
-H.case('all retries of a call are one line, and an error says what helps', function()
-  H.start({
-    settings = { retry = { maxRetries = 3, baseDelayMs = 1 } },
-    script = {
-      { error = { status = 529, message = 'busy', retryAfter = 0 } },
-      { error = { status = 529, message = 'busy', retryAfter = 0 } },
-      { error = { status = 401, message = 'bad key' } },
-    },
-  })
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'failed')
-  H.wait('the error', function()
-    return H.panel_text():find('does not accept the API key', 1, true)
-  end)
-  H.equal(#H.all('retry'), 2)
-  local text = H.panel_text()
-  H.equal(select(2, text:gsub('trying again', '')), 1, text)
-  H.matches(text, '%(2 of 3%)')
-  H.matches(text, '✗ `The provider does not accept the API key: [^\n]*bad key`\n  `:AgentSetup enters')
 end)
 
 H.case('a folded thought shows its first words', function()
