@@ -21,7 +21,20 @@ async function providerServer(key) {
 }
 
 const toast = (d, text) => d.page.locator('.notification-toast', { hasText: text });
-const rows = (d) => d.page.locator('.quick-input-list .monaco-list-row .label-name').allTextContents().then((all) => all.map((text) => text.trim()));
+/** The rows of the open list: a list that was closed keeps its own. */
+const rows = (d) => d.page.locator('.quick-input-list .monaco-list-row .label-name')
+  .evaluateAll((all) => all.filter((row) => row.checkVisibility()).map((row) => row.textContent.trim()));
+
+/** Waits for a notification. The editor hides its toast when a list is closed at that moment, and keeps it in the centre. */
+async function notified(d, text) {
+  const said = d.page.locator('.notification-list-item', { hasText: text });
+  await until(`the notification '${text}'`, async () => {
+    if (await said.first().isVisible()) return true;
+    await d.page.locator('.statusbar-item[id="status.notifications"]').click({ timeout: 5000 });
+    return said.first().isVisible();
+  });
+  await d.run('Notifications: Clear All Notifications');
+}
 
 /** The texts of the files below the test's folder that have a text in them. */
 function filesWith(dir, text) {
@@ -61,7 +74,7 @@ async function setUpProvider(d) {
     await until('the models that can chat are listed, and they alone', async () => (await rows(d)).join() === `${model},Another model…`);
     await d.shot('setup-4-models');
     await d.choose(model);
-    await toast(d, 'answered after').waitFor();
+    await notified(d, 'answered after');
     await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor();
     await problem.waitFor({ state: 'hidden' });
     await d.panel.locator('.welcome', { hasText: 'Ask for a change' }).waitFor();
@@ -94,7 +107,7 @@ async function keyKeepsPending(d) {
   await d.answer(key);
   await d.choose('Another model…');
   await d.answer('script');
-  await toast(d, 'openai/script answered').waitFor();
+  await notified(d, 'openai/script answered');
   assert.deepEqual(d.daemons(), [daemon], 'nothing was restarted');
   await pendingHunks(d, 1);
   assert.notEqual(await d.session(), mine);
