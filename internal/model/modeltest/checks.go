@@ -124,7 +124,7 @@ type Histories struct {
 	Tools   [][]agent.ToolSpec
 	Lines   []string        // of a script whose replies' blocks are among the history's
 	Own     []message.Block // more blocks of the history's replies
-	Runs    int             // 0: 1500
+	Runs    int             // 0: 500
 	Vary    func(*rand.Rand, *agent.Request)
 }
 
@@ -143,7 +143,7 @@ func CheckAnyHistory(t *testing.T, a *API, h *Histories) {
 	for range h.Lines {
 		own = append(own, Ask(t, first, User("hi")).Content...)
 	}
-	runs := cmp.Or(h.Runs, 1500)
+	runs := cmp.Or(h.Runs, 500)
 	m, sent := play(strings.Repeat(`{"text":"ok"}`+"\n", runs))
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 7))

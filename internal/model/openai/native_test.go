@@ -262,7 +262,7 @@ func TestAnyHistoryIsValid(t *testing.T) {
 			items := 0
 			modeltest.CheckAnyHistory(t, a, &modeltest.Histories{
 				Model:   "gpt-5.4",
-				Runs:    500,
+				Runs:    200,
 				Authors: []string{"gpt-5.4", "claude-opus-4-7", "script"},
 				Models:  []string{"", "gpt-5.1", "other"},
 				Tools:   [][]agent.ToolSpec{nil, someTools[:1], someTools[:2], someTools},
