@@ -7,18 +7,18 @@ NICE    ?=
 FACES   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-oracle test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 build: ## build the binary into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/agent-lsp
+	$(if $(BUILT),@: it is there,CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/agent-lsp)
 
 setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
 	scripts/setup.sh
 
-test: setup check test-race test-heavy test-oracle chaos-ci test-neovim test-vscode test-acp test-plain site bench-smoke ## run every test there is
+test: setup check test-race test-heavy test-oracle chaos-ci test-editors bench-smoke ## run every test there is
 	@echo "all tests passed"
 
 check: ## formatting, vet, staticcheck, unused code and options, style of texts, all systems' types
@@ -48,6 +48,13 @@ test-heavy: ## each attack in each sandbox, and each endless stream; the other s
 
 test-oracle: ## the model adapters against the services' own SDKs (a module of its own)
 	cd testdata/oracle && $(GO) vet . && $(GO) test -count=1 -timeout 2m .
+
+# VS Code waits most of its time, so the other editors are tested meanwhile.
+test-editors: build ## all editors, clients of ACP, and the documentation site
+	@$(MAKE) --no-print-directory -j2 --output-sync=line BUILT=1 test-vscode test-others
+
+test-others:
+	@$(MAKE) --no-print-directory -j1 BUILT=1 test-neovim test-acp test-plain site
 
 test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
 	editors/neovim/tests/run.sh
