@@ -114,6 +114,7 @@ async function keyKeepsPending(d) {
   await d.agent('Accept All Changes');
   await d.bufferHas('a + b');
   for (const name of ['server.env', 'model']) await d.configure(`agentLsp.${name}`, null);
+  for (const stored of filesWith(d.dir, key)) fs.rmSync(stored); // with a key of OpenAI no local model is looked for
 }
 
 export const setupSteps = [
