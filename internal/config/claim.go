@@ -43,7 +43,10 @@ func (c *Claim) complete(root string, files *fileDigests) {
 	if !ok {
 		return
 	}
-	c.Files, c.watch = files.of(root, names)
+	c.Files, c.watch, ok = files.of(root, names)
+	if !ok {
+		return
+	}
 	h := sha256.New()
 	for _, s := range c.Settings {
 		fmt.Fprintf(h, "%q=%s\n", s.Path, jsonText(s.Value))

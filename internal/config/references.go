@@ -182,25 +182,32 @@ type fileDigest struct {
 }
 
 // of returns the files among names and in the folders among them, and all names that a change could
-// turn into files.
-func (d *fileDigests) of(root string, names map[string]bool) (files []ClaimedFile, watch []string) {
+// turn into files. ok is false if there are too many: a digest that leaves some out would let them
+// change unnoticed.
+func (d *fileDigests) of(
+	root string, names map[string]bool,
+) (files []ClaimedFile, watch []string, ok bool) {
 	base, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, slices.Sorted(maps.Keys(names))
+		return nil, slices.Sorted(maps.Keys(names)), true
 	}
 	defer base.Close()
 	all := expand(base, names)
+	if len(all) > maxReferences+maxBound {
+		return nil, nil, false
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		watch = append(watch, name)
 		if digest := d.digest(base, root, name, all[name]); digest != "" {
 			files = append(files, ClaimedFile{Name: name, Digest: digest})
 		}
 	}
-	return files, watch
+	return files, watch, true
 }
 
 // expand adds the files of folders to names: all of boundFolders, and the direct ones of a folder
-// whose name has a slash. Without a slash it is more likely a word than a folder.
+// whose name has a slash. Without a slash it is more likely a word than a folder. It stops when
+// there are too many.
 func expand(base *os.Root, names map[string]bool) map[string]bool {
 	out := maps.Clone(names)
 	for name := range names {
@@ -208,15 +215,10 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 		switch {
 		case err != nil || !info.IsDir():
 		case slices.Contains(boundFolders, name):
-			_ = fs.WalkDir(base.FS(), name, func(p string, _ fs.DirEntry, err error) error {
-				if err == nil && len(out) < maxReferences+maxBound {
-					out[p] = true
-				}
-				return nil
-			})
+			addAll(base, name, out)
 		case strings.Contains(name, "/"):
 			entries, _ := fs.ReadDir(base.FS(), name)
-			for _, e := range entries[:min(len(entries), maxBound)] {
+			for _, e := range entries[:min(len(entries), maxReferences+maxBound+1)] {
 				file := path.Join(name, e.Name())
 				if _, listed := out[file]; !listed {
 					out[file] = false
@@ -225,6 +227,26 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 		}
 	}
 	return out
+}
+
+// addAll adds everything in a folder, also in folders that links lead to: agents, commands and
+// skills are read through links too. In a circle of links the system refuses a path with too many.
+func addAll(base *os.Root, folder string, out map[string]bool) {
+	_ = fs.WalkDir(base.FS(), folder, func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // of one entry; the rest counts all the same
+		}
+		if len(out) > maxReferences+maxBound {
+			return fs.SkipAll
+		}
+		out[p] = true
+		if p != folder && e.Type()&fs.ModeSymlink != 0 {
+			if info, err := base.Stat(filepath.FromSlash(p)); err == nil && info.IsDir() {
+				addAll(base, p, out)
+			}
+		}
+		return nil
+	})
 }
 
 // digest returns the digest of a file's text, or of where a link out of the root leads. It returns

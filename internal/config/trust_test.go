@@ -359,6 +359,46 @@ func TestTrustFollowsLinks(t *testing.T) {
 	}
 }
 
+// Agents are read through a link to a folder, so the files of that folder belong to the claim. A
+// circle of links ends.
+func TestTrustFollowsLinkedFolders(t *testing.T) {
+	src := files(t, "", scriptHook)
+	create(t, src.Root, "shared/deep/a.md", "1")
+	create(t, src.Root, ".agent-lsp/x", "1")
+	for link, to := range map[string]string{
+		".agent-lsp/agents": "../shared", "shared/deep/round": "../../shared",
+	} {
+		if err := os.Symlink(to, filepath.Join(src.Root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
+	l := NewLive(src, nil)
+	if err := src.Trust.Allow(src.Root, l.Set().Untrusted()); err != nil {
+		t.Fatal(err)
+	}
+	if open := l.Set().NeedsTrust(); len(open) > 0 {
+		t.Fatalf("the user's answer does not cover %v", open)
+	}
+	create(t, src.Root, "shared/deep/a.md", "2")
+	checkEnded(t, l, src)
+}
+
+// A claim that would leave out files cannot be trusted: they could change unnoticed.
+func TestTrustLeavesOutNoFile(t *testing.T) {
+	src := files(t, "", scriptHook)
+	for i := range maxReferences + maxBound + 1 {
+		create(t, src.Root, fmt.Sprintf(".agent-lsp/skills/%d.md", i), "")
+	}
+	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
+	if err := src.Trust.Allow(src.Root, Load(src).Untrusted()); err != nil {
+		t.Fatal(err)
+	}
+	if len(Load(src).NeedsTrust()) == 0 {
+		t.Error("the claim is trusted")
+	}
+}
+
 // The answer applies to what was shown, even if the file has changed while the question was open.
 func TestTrustIsForWhatWasShown(t *testing.T) {
 	src := files(t, "", `{"hooks": {"beforeRun": [{"command": "shown"}]}}`)
