@@ -210,20 +210,28 @@ func byMakeTest(t *testing.T) map[string]bool {
 	t.Helper()
 	makefile := read(t, "Makefile")
 	run := map[string]bool{}
-	targets := regexp.MustCompile(`(?m)^test: ([^#\n]*)`).FindStringSubmatch(makefile)
-	if targets == nil {
-		t.Fatal("the Makefile has no target test")
-	}
-	for _, target := range strings.Fields(targets[1]) {
-		recipe := regexp.MustCompile(`(?m)^` + target + `:.*\n((?:\t.*\n)*)`).FindStringSubmatch(makefile)
-		if recipe == nil {
+	var visit func(target string)
+	visit = func(target string) {
+		rule := regexp.MustCompile(`(?m)^` + target + `:([^#\n]*).*\n((?:\t.*\n)*)`).FindStringSubmatch(makefile)
+		if rule == nil {
 			t.Fatalf("the Makefile has no target %s", target)
 		}
-		for _, name := range scriptName.FindAllString(recipe[1], -1) {
+		for _, before := range strings.Fields(rule[1]) {
+			visit(before)
+		}
+		for _, line := range regexp.MustCompile(`(?m)\$\(MAKE\) (.*)$`).FindAllStringSubmatch(rule[2], -1) {
+			for _, word := range strings.Fields(line[1]) {
+				if regexp.MustCompile(`^[a-z-]+$`).MatchString(word) && !strings.HasPrefix(word, "-") {
+					visit(word)
+				}
+			}
+		}
+		for _, name := range scriptName.FindAllString(rule[2], -1) {
 			follow(t, run, path.Clean(name))
 		}
-		run["go test ./..."] = run["go test ./..."] || regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`).MatchString(recipe[1])
+		run["go test ./..."] = run["go test ./..."] || regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`).MatchString(rule[2])
 	}
+	visit("test")
 	return run
 }
 
