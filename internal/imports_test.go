@@ -70,7 +70,7 @@ var bans = []struct {
 		"what a call may do is decided by the engine", nil},
 	{"internal/model", module + "internal/config", "adapters are configured by Options", nil},
 	{"internal/config", module + "internal",
-		"settings are at the bottom: nothing of the program below them", []string{"internal/filelock", "internal/lazyregexp", "internal/near"}},
+		"settings are at the bottom: nothing of the program below them", []string{"internal/filelock", "internal/lazyregexp", "internal/near", "internal/visible"}},
 	{"internal/model/http", module + "internal/model",
 		"what all adapters share knows no API", []string{"internal/model/catalog"}},
 	{"internal/model/catalog", module + "internal/model", "the table of models is data only", nil},
@@ -103,7 +103,7 @@ var bans = []struct {
 	{"internal/cli", module + "internal",
 		"the command line speaks the wire to the daemon that package app builds", []string{
 			"internal/app", "internal/rpc/wire", "internal/rpc/schema", "internal/rpc/textedit", "internal/config",
-			"internal/agent/session", "internal/workspace", "internal/near", "internal/lazyregexp"}},
+			"internal/agent/session", "internal/workspace", "internal/near", "internal/lazyregexp", "internal/visible"}},
 	{"internal", "os/exec", "processes are started in one place, under the supervisor", []string{
 		"internal/tools/shell", "internal/tools/mcp", "internal/tools/langserver",
 		"internal/policy/sandbox", "internal/rpc/rpctest", "internal/cli"}},

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // desk is where a person at a terminal answers. A question ends with a line, with the end of input, or
@@ -101,7 +101,7 @@ func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.
 	d.view.note(strings.TrimSpace(p.Title + reasonOf(p)))
 	if p.Preview != "" {
 		for line := range strings.Lines(p.Preview) {
-			d.view.line(config.Visible(strings.TrimSuffix(line, "\n")))
+			d.view.line(visible.Text(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	keys, question := "", "allow?"
@@ -114,7 +114,7 @@ func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.
 			keys, byKey[k.key] = keys+k.key, o.OptionID
 			question += " " + k.label
 			if o.Pattern != "" && (k.key == "a" || k.key == "s" && !hasAlways(p.Options)) {
-				question += " " + config.Visible(o.Pattern)
+				question += " " + visible.Text(o.Pattern)
 			}
 		}
 	}

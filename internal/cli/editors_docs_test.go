@@ -203,6 +203,10 @@ func TestProfilesNameTheirSource(t *testing.T) {
 var (
 	comments   = regexp.MustCompile(`(?m)^\s*(#|//).*$`)
 	scriptName = regexp.MustCompile(`[\w./-]+\.(?:sh|mjs|js|lua)`)
+
+	calledTargets = regexp.MustCompile(`(?m)\$\(MAKE\) (.*)$`)
+	targetName    = regexp.MustCompile(`^[a-z][a-z-]*$`)
+	allPackages   = regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`)
 )
 
 // byMakeTest is what make test runs: the scripts in the recipes of its targets, and those that they start in turn.
@@ -212,16 +216,17 @@ func byMakeTest(t *testing.T) map[string]bool {
 	run := map[string]bool{}
 	var visit func(target string)
 	visit = func(target string) {
-		rule := regexp.MustCompile(`(?m)^` + target + `:([^#\n]*).*\n((?:\t.*\n)*)`).FindStringSubmatch(makefile)
+		ruleOf := regexp.MustCompile(`(?m)^` + target + `:([^#\n]*).*\n((?:\t.*\n)*)`)
+		rule := ruleOf.FindStringSubmatch(makefile)
 		if rule == nil {
 			t.Fatalf("the Makefile has no target %s", target)
 		}
 		for _, before := range strings.Fields(rule[1]) {
 			visit(before)
 		}
-		for _, line := range regexp.MustCompile(`(?m)\$\(MAKE\) (.*)$`).FindAllStringSubmatch(rule[2], -1) {
-			for _, word := range strings.Fields(line[1]) {
-				if regexp.MustCompile(`^[a-z-]+$`).MatchString(word) && !strings.HasPrefix(word, "-") {
+		for _, call := range calledTargets.FindAllStringSubmatch(rule[2], -1) {
+			for _, word := range strings.Fields(call[1]) {
+				if targetName.MatchString(word) {
 					visit(word)
 				}
 			}
@@ -229,7 +234,7 @@ func byMakeTest(t *testing.T) map[string]bool {
 		for _, name := range scriptName.FindAllString(rule[2], -1) {
 			follow(t, run, path.Clean(name))
 		}
-		run["go test ./..."] = run["go test ./..."] || regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`).MatchString(rule[2])
+		run["go test ./..."] = run["go test ./..."] || allPackages.MatchString(rule[2])
 	}
 	visit("test")
 	return run

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"io"
-	"regexp"
 	"strings"
 
-	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // screen writes to a terminal. What a model, a tool, a provider or a session's title contains must
@@ -22,17 +22,17 @@ func onScreen(w io.Writer) io.Writer {
 }
 
 // kept is what a screen does not escape: line ends, tabs and the colours that paint uses.
-var kept = regexp.MustCompile("\r?\n|\t|\x1b\\[(?:0|1|2|31|32|33|36)m")
+var kept = lazyregexp.New("\r?\n|\t|\x1b\\[(?:0|1|2|31|32|33|36)m")
 
 func (s screen) Write(p []byte) (int, error) {
 	var b strings.Builder
 	rest := p
 	for len(rest) > 0 {
-		at := kept.FindIndex(rest)
+		at := kept().FindIndex(rest)
 		if at == nil {
 			at = []int{len(rest), len(rest)}
 		}
-		b.WriteString(config.Visible(string(rest[:at[0]])))
+		b.WriteString(visible.Text(string(rest[:at[0]])))
 		b.Write(rest[at[0]:at[1]])
 		rest = rest[at[1]:]
 	}

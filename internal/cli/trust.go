@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agent-lsp/agent-lsp/internal/app"
 	"os"
 	"path/filepath"
 
+	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // runTrust shows or changes whether the settings in a workspace's own file may loosen what the agent does.
@@ -39,7 +40,7 @@ func runTrust(_ context.Context, p *program, args []string) int {
 	}
 	set := p.settings(root)
 	words := trustWords(file.Answer(root), set.Untrusted())
-	fmt.Fprintf(p.stdout, "%s: %s\n", config.Visible(root), words)
+	fmt.Fprintf(p.stdout, "%s: %s\n", visible.Text(root), words)
 	for _, c := range set.Claims() {
 		err = errors.Join(err, c.Write(p.stdout))
 	}

@@ -9,7 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // Claim is what a layer that is not the user's own sets in addition once the user trusts the
@@ -72,13 +73,13 @@ func (c *Claim) Write(w io.Writer) error {
 		from = c.Source
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s sets:\n", Visible(from))
+	fmt.Fprintf(&b, "%s sets:\n", visible.Text(from))
 	for _, s := range c.Settings {
-		fmt.Fprintf(&b, "  %s = %s\n", Visible(s.Path), Visible(jsonText(s.Value)))
+		fmt.Fprintf(&b, "  %s = %s\n", visible.Text(s.Path), visible.Text(jsonText(s.Value)))
 	}
 	for _, f := range c.Files {
 		digest := f.Digest[:min(len(f.Digest), shownDigest)]
-		fmt.Fprintf(&b, "  with the file %s (%s)\n", Visible(f.Name), digest)
+		fmt.Fprintf(&b, "  with the file %s (%s)\n", visible.Text(f.Name), digest)
 	}
 	if c.Digest == "" {
 		b.WriteString("  These settings name too many files, so they cannot be trusted.\n")
@@ -99,33 +100,6 @@ func jsonText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// Visible returns s with control, bidirectional and zero-width characters as escapes such as \x1b
-// and \u202e, so that the text on the screen is the text that counts.
-func Visible(s string) string {
-	if !strings.ContainsFunc(s, hidden) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
-
-func hidden(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) ||
-		r != ' ' && unicode.Is(unicode.Zs, r)
 }
 
 // Claims returns what the layers that are not the user's own claim, trusted or not, with the files

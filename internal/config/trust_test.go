@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 func TestTrustFile(t *testing.T) {
@@ -465,7 +467,7 @@ func TestAClaimIsShownInFull(t *testing.T) {
 			t.Errorf("the question lacks %.80q", want)
 		}
 	}
-	if strings.ContainsFunc(strings.ReplaceAll(b.String(), "\n", ""), hidden) {
+	if strings.ContainsFunc(strings.ReplaceAll(b.String(), "\n", ""), visible.Hidden) {
 		t.Errorf("the question has characters that are not seen: %q", b.String())
 	}
 }

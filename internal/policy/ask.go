@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
-	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // Asker shows questions to a person. The questions of one call belong to one session and came
@@ -80,7 +80,7 @@ type Reply struct {
 func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest, v verdict) (*tool.Decision, error) {
 	opts := e.options(req, v)
 	p := newPending(ctx, req, Question{
-		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: visible(v.reason),
+		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: visibleLines(v.reason),
 		Subject: *req.Subject, Sandbox: v.place, Options: opts,
 	})
 	if len(v.secrets) > 0 {
@@ -97,16 +97,16 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest, v verdict) 
 // title is what the user reads. A command is in it whole, as the label of its call is not.
 func title(req *tool.ApprovalRequest) string {
 	if s := req.Subject; s.Kind == tool.SubjectCommand && s.Command != "" {
-		return "Run " + visible(s.Command)
+		return "Run " + visibleLines(s.Command)
 	}
-	return visible(label(req))
+	return visibleLines(label(req))
 }
 
-// visible escapes what the user would not see, line by line.
-func visible(text string) string {
+// visibleLines escapes what the user would not see, line by line.
+func visibleLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = config.Visible(line)
+		lines[i] = visible.Text(line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // Class is what running a command can do.
@@ -163,7 +165,7 @@ func unreadableRunes(text string) string {
 		switch {
 		case unicode.IsControl(r) && r != '\n' && r != '\t':
 			return "it contains a control character"
-		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co), r != ' ' && unicode.Is(unicode.Zs, r), isBlank(r):
+		case r != '\n' && r != '\t' && visible.Hidden(r), r >= 0xFE00 && r <= 0xFE0F: // variation selectors
 			return "it contains an invisible character"
 		case r == '(' || r == '{':
 			open++
@@ -175,15 +177,6 @@ func unreadableRunes(text string) string {
 		}
 	}
 	return ""
-}
-
-// isBlank: letters and marks that show as nothing.
-func isBlank(r rune) bool {
-	switch r {
-	case 0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5:
-		return true
-	}
-	return r >= 0xFE00 && r <= 0xFE0F
 }
 
 // source is a node as it was written.

@@ -1,0 +1,43 @@
+// Package visible shows characters that a reader would not see.
+package visible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Text returns s with hidden characters as escapes such as \x1b and \u202e, so that the text on
+// the screen is the text that counts. Line ends and tabs are hidden too.
+func Text(s string) string {
+	if !strings.ContainsFunc(s, Hidden) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !Hidden(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+// Hidden reports whether a reader would not see r, or see it as an ordinary space: control,
+// bidirectional and zero-width characters, other spaces, and letters that show as nothing.
+func Hidden(r rune) bool {
+	switch r {
+	case ' ':
+		return false
+	case 0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5:
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Zs,
+		unicode.Co, unicode.Cs)
+}

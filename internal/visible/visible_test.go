@@ -1,0 +1,19 @@
+package visible
+
+import "testing"
+
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain text, é, 日本": "plain text, é, 日本",
+		"a\x1b[2Jb":         `a\x1b[2Jb`,
+		"a\tb\n":            `a\x09b\x0a`,
+		"a\u202eb\u200bc":   `a\u202eb\u200bc`,
+		"no\u00a0break":     `no\xa0break`,
+		"a\u3164b":          `a\u3164b`,
+		"\U000e0041":        `\U000e0041`,
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
