@@ -25,7 +25,8 @@ func setUp(t *testing.T, heading, kind string, n int) string {
 	return ""
 }
 
-// tomlTables reads the little of TOML that a set-up needs: tables, arrays of tables, and values that JSON writes alike.
+// tomlTables reads the little of TOML that a set-up needs: tables, arrays of tables, and values
+// that JSON writes alike.
 func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	t.Helper()
 	tables, name := map[string]map[string]any{}, ""

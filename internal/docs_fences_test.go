@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fenced says who runs or loads each fenced block of the pages: Go tests by their names, the editors' tests by their
-// files. What nobody can run has a reason instead.
+// fenced says who runs or loads each fenced block of the pages: Go tests by their names, the
+// editors' tests by their files. What nobody can run has a reason instead.
 var fenced = []struct{ page, kind, by, unrun string }{
 	{"*", "sh", "TestCommandsInDocs", ""},
 	{"*", "json", "TestJSONInDocs", ""},

@@ -29,7 +29,8 @@ func protocolBlocks(t *testing.T) []block {
 	return nil
 }
 
-// What the first session shows is sent to the program as it stands there, and what is shown to come comes, in this order.
+// What the first session shows is sent to the program as it stands there, and what is shown to come
+// comes, in this order.
 func TestFirstSessionOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	editor := startProgram(t)
@@ -83,7 +84,8 @@ func startProgram(t *testing.T) *rpctest.Editor {
 	return rpctest.NewEditor(out, in)
 }
 
-// elided turns a message as the page shows it, with … for what is left out, into a pattern of rpctest.
+// elided turns a message as the page shows it, with … for what is left out, into a pattern of
+// rpctest.
 func elided(shown string) string {
 	s := regexp.MustCompile(`"(\w*)…"`).ReplaceAllString(shown, `"~^$1"`)
 	return strings.NewReplacer(",…", "", "…,", "", "…", "").Replace(s)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The tool that CONTRIBUTING.md adds is built into a copy of the tools' package that exists for the compiler alone, and
-// its test is run there.
+// The tool that CONTRIBUTING.md adds is built into a copy of the tools' package that exists for the
+// compiler alone, and its test is run there.
 func TestHowToOfATool(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "CONTRIBUTING.md"))
 	if err != nil {

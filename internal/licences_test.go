@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Every module that go.mod requires stands in docs/contribute/licences.md, with its version and a licence that was read.
+// Every module that go.mod requires stands in docs/contribute/licences.md, with its version and a
+// licence that was read.
 func TestLicencesAreListed(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
 	if err != nil {
@@ -57,7 +58,8 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 	return lock
 }
 
-// Every npm package that the VS Code extension bundles, by its sources' imports and theirs, stands there too.
+// Every npm package that the VS Code extension bundles, by its sources' imports and theirs, stands
+// there too.
 func TestLicencesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
 	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
@@ -86,9 +88,9 @@ func TestLicencesOfBundledPackages(t *testing.T) {
 	}
 }
 
-// What npm writes on one system serves on all: a lock file holds each package that another one in it names, those too that
-// are made for another system, which an install beside an old node_modules drops. What is installed on every system it holds
-// by its hash, and nothing by its address.
+// What npm writes on one system serves on all: a lock file holds each package that another one in
+// it names, those too that are made for another system, which an install beside an old node_modules
+// drops. What is installed on every system it holds by its hash, and nothing by its address.
 func TestLockfilesAreWhole(t *testing.T) {
 	for _, editor := range []string{"acp", "vscode"} {
 		lock := readLockfile(t, editor)
@@ -107,7 +109,8 @@ func TestLockfilesAreWhole(t *testing.T) {
 	}
 }
 
-// finds says whether a package finds another one by its name: below itself, or below what it lies in.
+// finds says whether a package finds another one by its name: below itself, or below what it lies
+// in.
 func (l lockfile) finds(at, name string) bool {
 	for {
 		if _, ok := l.Packages[strings.TrimPrefix(at+"/node_modules/"+name, "/")]; ok || at == "" {

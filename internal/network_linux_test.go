@@ -14,9 +14,9 @@ import (
 // connected matches an attempt to connect to an Internet address, as strace writes it.
 var connected = regexp.MustCompile(`connect\(\d+, \{sa_family=(AF_INET6?), (.*?)\}, \d+`)
 
-// TestNoConnectionButLoopback traces a full run - a session, model calls, tools, an edit, undo - and
-// finds no attempt to connect to anything but loopback: no telemetry, no look for a newer version.
-// It counts attempts, so a machine without a network proves as much as one with.
+// TestNoConnectionButLoopback traces a full run - a session, model calls, tools, an edit, undo -
+// and finds no attempt to connect to anything but loopback: no telemetry, no look for a newer
+// version. It counts attempts, so a machine without a network proves as much as one with.
 func TestNoConnectionButLoopback(t *testing.T) {
 	t.Parallel()
 	out := traced(t, "demo")
@@ -39,7 +39,8 @@ func TestTheTraceSeesConnections(t *testing.T) {
 	}
 }
 
-// traced runs the program under strace in a network namespace that has loopback only, and returns the trace.
+// traced runs the program under strace in a network namespace that has loopback only, and returns
+// the trace.
 func traced(t *testing.T, args ...string) string {
 	t.Helper()
 	for _, need := range []string{"strace", "unshare", "ip"} {

@@ -15,8 +15,9 @@ type facePair struct {
 	pairs    []float64 // how many times the LSP face's figure the ACP face's is, in each pair of one after the other
 }
 
-// inPairs are the rows that are made of few large samples, such as whole crowds. What the machine does meanwhile is more
-// than what the faces differ by, and lasts longer than one sample: so each is compared with the one beside it.
+// inPairs are the rows that are made of few large samples, such as whole crowds. What the machine
+// does meanwhile is more than what the faces differ by, and lasts longer than one sample: so each
+// is compared with the one beside it.
 var inPairs = map[string]func(p *peer) []float64{
 	"added latency per delta, p99":     func(p *peer) []float64 { return p.DeltaP99s },
 	"10 sessions at once: delta, p99":  func(p *peer) []float64 { return p.crowdP99s(10) },
@@ -45,7 +46,8 @@ func (p *facePair) pair(r *row, lsp, acp *peer) {
 	}
 }
 
-// facesOf collects a row's figures over all runs. A run that lacks one of the two counts for neither.
+// facesOf collects a row's figures over all runs. A run that lacks one of the two counts for
+// neither.
 func facesOf(r *row, runs []*results) (p facePair) {
 	for _, run := range runs {
 		var lsp, other *peer
@@ -66,8 +68,9 @@ func facesOf(r *row, runs []*results) (p facePair) {
 	return p
 }
 
-// costs are how many times the LSP face's figure the ACP face's is, in each run, sorted; where more is better, the other
-// way round. Both sides of one come from one run, because runs differ more than the faces do.
+// costs are how many times the LSP face's figure the ACP face's is, in each run, sorted; where more
+// is better, the other way round. Both sides of one come from one run, because runs differ more
+// than the faces do.
 func (p facePair) costs(r *row) []float64 {
 	list := make([]float64, len(p.lsp))
 	for i := range list {

@@ -1,5 +1,6 @@
-// Command perfdoc writes docs/contribute/performance.md from what the bench of peers measured: one table with a target and a
-// ratio for each figure, bars, and by name what fell short. It computes nothing that was not measured.
+// Command perfdoc writes docs/contribute/performance.md from what the bench of peers measured: one
+// table with a target and a ratio for each figure, bars, and by name what fell short. It computes
+// nothing that was not measured.
 //
 //	go run ./bench/perfdoc RESULTS.json [FACES.json ...] > docs/contribute/performance.md
 //
@@ -133,7 +134,8 @@ func (p *peer) crowd(n int) *crowd {
 func crowdP50(c *crowd) float64    { return c.Latency.P50 }
 func crowdMemory(c *crowd) float64 { return mib(c.Memory) }
 
-// crowdP99 is the median over the crowds of that size, as with streams: one that the machine held up is one of them.
+// crowdP99 is the median over the crowds of that size, as with streams: one that the machine held
+// up is one of them.
 func crowdP99(c *crowd) float64 {
 	if len(c.P99s) > 0 {
 		return median(c.P99s)

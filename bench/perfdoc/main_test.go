@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestDocument writes the page of two columns: the ratio, the target that was missed, and the noise.
+// TestDocument writes the page of two columns: the ratio, the target that was missed, and the
+// noise.
 func TestDocument(t *testing.T) {
 	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000}, Idle: &memory{RSS: 10 << 10}}
 	rival := peer{Name: "codex", ColdInit: &stat{60}, Throughput: &stat{25000}, Idle: &memory{RSS: 100 << 10}, Busy: 50}

@@ -261,8 +261,8 @@ func (t timedTool) Spec() tool.Spec {
 	return s
 }
 
-// Of a tool's own limit and the general one the smaller counts; waiting for a person counts for neither, nor for the
-// duration that is shown.
+// Of a tool's own limit and the general one the smaller counts; waiting for a person counts for
+// neither, nor for the duration that is shown.
 func TestSmallerTimeLimitCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		hang := func(name string, limit time.Duration) tool.Tool {

@@ -84,8 +84,9 @@ func (b *board) end(t Turn) {
 	})
 }
 
-// wait returns the turn once it has ended. Without ids it is the running turn, else the last. The turn of a message is
-// looked up at each change: a steer that its turn did not get to goes to another one.
+// wait returns the turn once it has ended. Without ids it is the running turn, else the last. The
+// turn of a message is looked up at each change: a steer that its turn did not get to goes to
+// another one.
 func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	for {
 		t, id, changed, err := b.look(turnID, messageID)

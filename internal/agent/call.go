@@ -159,8 +159,8 @@ func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 	return c.offer(call, r)
 }
 
-// recordStart stores that the tool runs from now on. Before one that may have an effect the reply that asked for it is
-// on the disk; of one that only reads, a power cut hides nothing.
+// recordStart stores that the tool runs from now on. Before one that may have an effect the reply
+// that asked for it is on the disk; of one that only reads, a power cut hides nothing.
 func (c *callRun) recordStart() error {
 	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.report.item.ID})
 	if err != nil {
@@ -216,7 +216,8 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	c.report.complete(r, status)
 }
 
-// endsTurn reports whether the turn ends with this call's result, as the result or the settings say.
+// endsTurn reports whether the turn ends with this call's result, as the result or the settings
+// say.
 func (c *callRun) endsTurn() bool {
 	return c.report.outcome().EndTurn ||
 		c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)
@@ -249,8 +250,8 @@ func (c *callRun) update(u tool.Update) {
 	})
 }
 
-// wait is Call.Wait. It releases the call's locks: another session must be able to use the same files while the user
-// thinks.
+// wait is Call.Wait. It releases the call's locks: another session must be able to use the same
+// files while the user thinks.
 func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.unlock != nil {
 		c.unlock()

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // chaosRuns is how many random runs a campaign makes at least, however slow the machine is.
 const chaosRuns = 1000
 
-// chaosBudget is how long the random runs take at least: AGENT_LSP_CHAOS, a duration, which also asks for
-// chaosRuns; without it a short look.
+// chaosBudget is how long the random runs take at least: AGENT_LSP_CHAOS, a duration, which also
+// asks for chaosRuns; without it a short look.
 func chaosBudget(t *testing.T) (time.Duration, int) {
 	s := os.Getenv("AGENT_LSP_CHAOS")
 	if s == "" {

@@ -107,8 +107,8 @@ func (s *Session) Prompt(p Prompt) (Accepted, error) {
 	return acc, nil
 }
 
-// keep returns when what was accepted is on the disk. e is what waits in a queue, nil where a turn started, which reports
-// a store that fails by itself.
+// keep returns when what was accepted is on the disk. e is what waits in a queue, nil where a turn
+// started, which reports a store that fails by itself.
 func (s *Session) keep(e *entry) error {
 	stored := s.journal.flush()
 	err := stored
@@ -446,10 +446,12 @@ func (s *Session) setPaused(on bool) error {
 	return nil
 }
 
-// resumedLocked reports whether a pause is over and what it held back still waits, because the session was busy then.
+// resumedLocked reports whether a pause is over and what it held back still waits, because the
+// session was busy then.
 func (s *Session) resumedLocked() bool { return s.heldLocked() && !s.pause.on && !s.closed }
 
-// heldLocked reports whether a pause holds anything back. A message that is taken out is not held any more.
+// heldLocked reports whether a pause holds anything back. A message that is taken out is not held
+// any more.
 func (s *Session) heldLocked() bool {
 	return s.pause.held ||
 		slices.ContainsFunc(

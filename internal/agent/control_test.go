@@ -111,7 +111,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// Who waits for a steer that its turn did not get to waits for the turn that takes it from the queue.
+// Who waits for a steer that its turn did not get to waits for the turn that takes it from the
+// queue.
 func TestWaitForASteerThatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, _ := gateTool("gate")

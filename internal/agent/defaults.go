@@ -4,7 +4,8 @@ import "time"
 
 // The engine's defaults and limits. docs/reference/features.md is checked against them.
 const (
-	// DefaultMaxModelCalls bounds the model calls of one turn; calls answered in parallel count as one.
+	// DefaultMaxModelCalls bounds the model calls of one turn; calls answered in parallel count as
+	// one.
 	DefaultMaxModelCalls = 200
 	// DefaultQueueLimit bounds the messages that wait in a session.
 	DefaultQueueLimit = 100

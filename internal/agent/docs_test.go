@@ -143,7 +143,8 @@ func TestDocumentedDefaults(t *testing.T) {
 	checkDoc(t, "contribute/engine.md", "<!-- numbers of mending", "<!-- end numbers -->", "| what | number |\n|---|---|\n"+want)
 }
 
-// Each constant of these packages that is a number stands in a table, or here with the reason why it does not.
+// Each constant of these packages that is a number stands in a table, or here with the reason why
+// it does not.
 func TestEveryNumberIsDocumented(t *testing.T) {
 	untold := map[string]string{
 		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction", "maxRatio": "bounds of the estimate's correction",
@@ -207,7 +208,8 @@ func TestDocumentedContextNumbers(t *testing.T) {
 	checkDoc(t, "reference/context.md", "<!-- numbers of the code", "<!-- end numbers -->", "| number | value |\n|---|---|\n"+want)
 }
 
-// Each row of docs/reference/features.md names tests and session scripts that exist, and says how a user reaches it.
+// Each row of docs/reference/features.md names tests and session scripts that exist, and says how a
+// user reaches it.
 func TestDocumentedTestsExist(t *testing.T) {
 	have := declaredTests(t)
 	named := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)\\w+|[a-z]+/[a-z-]+)`")

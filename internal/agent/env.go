@@ -56,12 +56,13 @@ type Restored struct {
 	ResultFor func(call *message.ToolCall) string
 }
 
-// Environment is the engine's only source of what lies outside it: models, tools, settings and hooks.
-// An implementation serves one session.
+// Environment is the engine's only source of what lies outside it: models, tools, settings and
+// hooks. An implementation serves one session.
 type Environment interface {
-	// Next returns what the next step of a turn uses. The engine calls it before each model call, from the
-	// turn's goroutine, and once for a compaction that the user requests. Next may block, for example on a
-	// question to the user, until ctx ends. An error ends the turn; ErrNoProvider says that no model can be called.
+	// Next returns what the next step of a turn uses. The engine calls it before each model call,
+	// from the turn's goroutine, and once for a compaction that the user requests. Next may block,
+	// for example on a question to the user, until ctx ends. An error ends the turn; ErrNoProvider
+	// says that no model can be called.
 	Next(ctx context.Context, turn TurnInfo) (Step, error)
 }
 
@@ -79,10 +80,11 @@ type TurnInfo struct {
 	Options *TurnOptions
 }
 
-// Step is what one step of a turn uses: a model call and the tool calls of its reply. The engine never
-// changes it; a later step may have different values.
+// Step is what one step of a turn uses: a model call and the tool calls of its reply. The engine
+// never changes it; a later step may have different values.
 type Step struct {
-	// Messages are added to the history before the model call. They are hidden from the user as a rule.
+	// Messages are added to the history before the model call. They are hidden from the user as a
+	// rule.
 	Messages []*message.Message
 	// Hooks are called, in order, until the next step replaces them.
 	Hooks []Hook

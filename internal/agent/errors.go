@@ -31,6 +31,6 @@ var (
 // closing is the cause of the context of a turn that ends because the session is closed.
 type closing struct{ error }
 
-// Restarts lets packages that do not know this one tell the end of the daemon from the user's abort: what waits
-// for a decision may wait on.
+// Restarts lets packages that do not know this one tell the end of the daemon from the user's
+// abort: what waits for a decision may wait on.
 func (closing) Restarts() bool { return true }

@@ -200,15 +200,17 @@ type TurnError struct {
 	Retryable bool   `json:"retryable"`
 }
 
-// Store keeps a session. Append returns when the records are handed to the system in order: a crash of the process
-// loses none of them. The engine calls it before it acts on what the records say. Safe for concurrent use.
+// Store keeps a session. Append returns when the records are handed to the system in order: a crash
+// of the process loses none of them. The engine calls it before it acts on what the records say.
+// Safe for concurrent use.
 type Store interface {
 	Append(records ...Record) error
 }
 
-// SyncStore is a Store that brings records with Sync set to the disk beside what runs, where a crash of the machine
-// loses none of them. Sync returns when all that were appended before are there. The engine calls it before a tool
-// runs that may have an effect, and before it answers who gave it something to do.
+// SyncStore is a Store that brings records with Sync set to the disk beside what runs, where a
+// crash of the machine loses none of them. Sync returns when all that were appended before are
+// there. The engine calls it before a tool runs that may have an effect, and before it answers who
+// gave it something to do.
 type SyncStore interface {
 	Store
 	Sync() error
@@ -230,8 +232,8 @@ type Record struct {
 // RecordType names a kind of record.
 type RecordType string
 
-// The record types of the engine. Others (item, config, title, proposal, outcome, seq, clientMessage, branch …)
-// belong to rpc and the store.
+// The record types of the engine. Others (item, config, title, proposal, outcome, seq,
+// clientMessage, branch …) belong to rpc and the store.
 const (
 	RecordMessage    RecordType = "message"
 	RecordQueue      RecordType = "queue" // the whole queue as it stands now

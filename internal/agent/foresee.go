@@ -55,7 +55,8 @@ func (b *batch) foreseen(i int) bool {
 	return true
 }
 
-// foresee asks about the foreseen calls, each in a goroutine that ends with its answer, its call or its turn.
+// foresee asks about the foreseen calls, each in a goroutine that ends with its answer, its call or
+// its turn.
 func (b *batch) foresee() (wait func()) {
 	var asking sync.WaitGroup
 	for _, c := range b.calls {
@@ -84,8 +85,8 @@ func (c *callRun) askAhead(ctx context.Context) {
 	}
 }
 
-// answered is what a person has said ahead about this very call, which it waits for. It is void, and
-// again says why, where what was to come before the call did not go as the person could expect.
+// answered is what a person has said ahead about this very call, which it waits for. It is void,
+// and again says why, where what was to come before the call did not go as the person could expect.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead
 	if a == nil {
@@ -105,8 +106,8 @@ func (c *callRun) answered() (d *tool.Decision, again string) {
 	return a.answer, ""
 }
 
-// falters says whether a call before this one, of the same message, changed less than it was to, and a
-// person who was asked ahead could not know that.
+// falters says whether a call before this one, of the same message, changed less than it was to,
+// and a person who was asked ahead could not know that.
 func (b *batch) falters(i int) bool {
 	for _, c := range b.calls[:i] {
 		r := c.report.outcome()

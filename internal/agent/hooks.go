@@ -108,7 +108,8 @@ type hookAs[H any] struct {
 	As H
 }
 
-// hooksOf yields the hooks of the last step that implement H. The caller does not hold the session's lock.
+// hooksOf yields the hooks of the last step that implement H. The caller does not hold the
+// session's lock.
 func hooksOf[H any](s *Session) iter.Seq[hookAs[H]] {
 	s.mu.Lock()
 	hooks := s.hooks.list

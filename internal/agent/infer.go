@@ -58,8 +58,8 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 	return reply, st, nil
 }
 
-// callReduced answers a provider's refusal of the context: the history is reduced and sent again, until it is accepted
-// or nothing more can be taken away.
+// callReduced answers a provider's refusal of the context: the history is reduced and sent again,
+// until it is accepted or nothing more can be taken away.
 func (s *Session) callReduced(
 	t *turn,
 	oneShots []*message.Message,
@@ -103,8 +103,8 @@ func (s *Session) putBack(oneShots []*message.Message) {
 	s.conv.oneShots = append(oneShots, s.conv.oneShots...)
 }
 
-// request builds what is sent: the view of the history, as the model gets it, and what belongs to this
-// call only.
+// request builds what is sent: the view of the history, as the model gets it, and what belongs to
+// this call only.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, mended := s.conv.view.sendable()
@@ -228,8 +228,9 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 	}
 }
 
-// attempt makes one call whose deltas become items. What the model says is shown once the prompt that it answers is
-// on the disk, as far as that goes: seldom a wait, since it was on its way there before the model was asked.
+// attempt makes one call whose deltas become items. What the model says is shown once the prompt
+// that it answers is on the disk, as far as that goes: seldom a wait, since it was on its way there
+// before the model was asked.
 func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
 	waited := false
 	return s.generate(t.ctx, m, req, func(d Delta) {

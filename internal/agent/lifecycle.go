@@ -28,8 +28,8 @@ type (
 	SessionEndHook interface {
 		SessionEnds(ctx context.Context, in SessionInfo) error
 	}
-	// PromptHook sees each message of a person's, before the model does. What it returns is
-	// told the model beside it; an error keeps the message from the model for good and ends the turn.
+	// PromptHook sees each message of a person's, before the model does. What it returns is told
+	// the model beside it; an error keeps the message from the model for good and ends the turn.
 	PromptHook interface {
 		BeforePrompt(
 			ctx context.Context,

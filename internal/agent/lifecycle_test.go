@@ -131,7 +131,8 @@ func TestRefusedPromptIsWithheld(t *testing.T) {
 	})
 }
 
-// Hooks around a compaction: more instructions, a refusal where there is still room, none where there is not.
+// Hooks around a compaction: more instructions, a refusal where there is still room, none where
+// there is not.
 func TestCompactionHooks(t *testing.T) {
 	play := func(t *testing.T, deny error) (*lifeHook, *strict, *rig) {
 		h := &lifeHook{deny: deny}
@@ -315,7 +316,8 @@ func (h *slowHook) BeforePrompt(ctx context.Context, turn string, m *message.Mes
 	return h.lifeHook.BeforePrompt(ctx, turn, m)
 }
 
-// An abort while a hook looks at a prompt is no refusal: the prompt stays, and the next turn's hooks look at it first.
+// An abort while a hook looks at a prompt is no refusal: the prompt stays, and the next turn's
+// hooks look at it first.
 func TestAbortWhileAHookLooksAtThePrompt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &slowHook{entered: make(chan struct{})}

@@ -52,7 +52,8 @@ func TestRetryRetractsWhatWasShown(t *testing.T) {
 	})
 }
 
-// A reply that was stopped for its length keeps what was shown, is not asked for again, and the session goes on.
+// A reply that was stopped for its length keeps what was shown, is not asked for again, and the
+// session goes on.
 func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("on and on ", 2*maxPartial/10)

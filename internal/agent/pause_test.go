@@ -146,8 +146,8 @@ func storedBy(l *log) (r Restored) {
 	return r
 }
 
-// A pause outlives a restart, and so does what it held back: resumed, the session goes on with it. What was
-// parked before the pause stays parked.
+// A pause outlives a restart, and so does what it held back: resumed, the session goes on with it.
+// What was parked before the pause stays parked.
 func TestPauseSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -243,8 +243,8 @@ func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 	})
 }
 
-// A turn that ends by itself while the session is paused, or a reduction of the context, would have been followed by the
-// queue: the resume goes on with that, also after a restart.
+// A turn that ends by itself while the session is paused, or a reduction of the context, would have
+// been followed by the queue: the resume goes on with that, also after a restart.
 func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		for _, restarts := range []bool{false, true} {
@@ -304,8 +304,8 @@ func (g compactGate) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// A resume that comes while the session is busy, with a reduction of the context or with the paused turn's very end, goes
-// on with that turn all the same.
+// A resume that comes while the session is busy, with a reduction of the context or with the paused
+// turn's very end, goes on with that turn all the same.
 func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -358,7 +358,8 @@ func (h *heldStore) Append(recs ...Record) error {
 	return h.log.Append(recs...)
 }
 
-// What the pause held back and the user took out again is not there to go on with: a turn that was aborted before stays so.
+// What the pause held back and the user took out again is not there to go on with: a turn that was
+// aborted before stays so.
 func TestResumeForgetsWhatWasTakenOut(t *testing.T) {
 	for _, clears := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

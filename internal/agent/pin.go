@@ -62,8 +62,9 @@ func (p *pins) recount(all []*message.Message) {
 	}
 }
 
-// SetPins pins messages of the user's, or gives them back to the reductions of the context. One that a
-// reduction took out already is in the model's view again. It returns once the change is stored.
+// SetPins pins messages of the user's, or gives them back to the reductions of the context. One
+// that a reduction took out already is in the model's view again. It returns once the change is
+// stored.
 func (s *Session) SetPins(pin, unpin []string) error {
 	c := PinChange{Pin: pin, Unpin: unpin}
 	s.mu.Lock()
@@ -140,8 +141,8 @@ func (s *Session) showPinnedLocked() {
 	}
 }
 
-// withPinnedLocked returns msgs, a view, with every message that the user pinned, whole and where it
-// stood in the history. Those that were born pinned are never missing.
+// withPinnedLocked returns msgs, a view, with every message that the user pinned, whole and where
+// it stood in the history. Those that were born pinned are never missing.
 func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
 	if !slices.Contains(slices.Collect(maps.Values(s.conv.pins.changed)), true) {
 		return msgs

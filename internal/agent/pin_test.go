@@ -49,7 +49,8 @@ func (p *pinRig) seesRule(want bool) {
 	}
 }
 
-// Issue 10: what was pinned can be unpinned, and what was said long ago pinned; each outlives a restart.
+// Issue 10: what was pinned can be unpinned, and what was said long ago pinned; each outlives a
+// restart.
 func TestPinAndUnpin(t *testing.T) {
 	for _, reducers := range [][]string{{history.StrategySlidingWindow}, {history.Summary, history.DropTurns}} {
 		bubble(t, func(t *testing.T) {

@@ -39,8 +39,8 @@ const recallSchema = `{"type":"object","properties":{` +
 	`"number":{"type":"integer","description":"show the message of this number whole"},` +
 	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},"additionalProperties":false}`
 
-// RecallTool returns the tool recall: what a summary lost can be looked up again in the stored history of the session
-// that calls it, which a compaction leaves whole.
+// RecallTool returns the tool recall: what a summary lost can be looked up again in the stored
+// history of the session that calls it, which a compaction leaves whole.
 func RecallTool() tool.Tool { return recallTool{} }
 
 type recallTool struct{}

@@ -22,8 +22,8 @@ func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// Issue 10: a reduction that gains nothing is not committed, and after three of them no more are tried as long as the call
-// fits; a summary that fails three times is asked for no more.
+// Issue 10: a reduction that gains nothing is not committed, and after three of them no more are
+// tried as long as the call fits; a summary that fails three times is asked for no more.
 func TestFruitlessReductionsStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &reductions{}
@@ -64,7 +64,8 @@ func TestFailedSummariesStop(t *testing.T) {
 	})
 }
 
-// Issue 10: between two reductions each call begins with what the one before was sent, so that providers' caches hit.
+// Issue 10: between two reductions each call begins with what the one before was sent, so that
+// providers' caches hit.
 func TestPrefixIsStable(t *testing.T) {
 	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow}, {history.StrategyHybrid}} {
 		bubble(t, func(t *testing.T) {

@@ -140,7 +140,8 @@ func (r *report) closeChildren() {
 	r.children = nil
 }
 
-// below puts an item under this call; one that already lies under a call of the sub-agent stays there.
+// below puts an item under this call; one that already lies under a call of the sub-agent stays
+// there.
 func (r *report) below(it Item) Item {
 	if it.ParentID == "" {
 		it.ParentID = r.item.ID

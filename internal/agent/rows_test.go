@@ -94,8 +94,9 @@ func TestTurnJSON(t *testing.T) {
 	}
 }
 
-// Issue 3, Numbers: a hundred sessions that stream at once are served alike. Each model speaks every 10 ms; whatever a
-// session says comes out at that moment, and none is ahead of another by more than the one piece.
+// Issue 3, Numbers: a hundred sessions that stream at once are served alike. Each model speaks
+// every 10 ms; whatever a session says comes out at that moment, and none is ahead of another by
+// more than the one piece.
 func TestStreamsAreFair(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sessions, pieces = 100, 50
@@ -183,8 +184,8 @@ func TestSummaryThatLies(t *testing.T) {
 	})
 }
 
-// Retry-aware tools: a read-only call is tried again after a temporary error, with pauses that grow; a permanent
-// error, a call that changes something and an abort end it.
+// Retry-aware tools: a read-only call is tried again after a temporary error, with pauses that
+// grow; a permanent error, a call that changes something and an abort end it.
 func TestRetryAwareTools(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -289,7 +289,8 @@ func (s *Session) restore(r Restored) {
 	}
 }
 
-// interrupted reports whether the last turn stopped with something left to answer, as one does that a pause stopped.
+// interrupted reports whether the last turn stopped with something left to answer, as one does that
+// a pause stopped.
 func (s *Session) interrupted(turns []Turn) bool {
 	if len(turns) == 0 || s.answeredLocked() {
 		return false

@@ -135,7 +135,8 @@ func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	c.Raw, c.Problem = message.ValidUTF8(c.Raw), message.ValidUTF8(c.Problem)
 }
 
-// commitReply makes m history and completes its items. It returns when m is stored: no tool starts before.
+// commitReply makes m history and completes its items. It returns when m is stored: no tool starts
+// before.
 func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls bool) error {
 	s.mu.Lock()
 	s.commitLocked(m, t.mustLast(m))
@@ -150,8 +151,8 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 	return err
 }
 
-// mustLast says whether a reply must be brought to the disk, not only to the system, before its calls run: where one
-// may have an effect. See recordStart, which waits for it.
+// mustLast says whether a reply must be brought to the disk, not only to the system, before its
+// calls run: where one may have an effect. See recordStart, which waits for it.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {
 		if reg := t.step.Tools.Lookup(c.Name); reg != nil && reg.Spec.Effect != tool.ReadOnly {

@@ -36,7 +36,8 @@ func TestStarts(t *testing.T) {
 	})
 }
 
-// Turns that start together do so one after the other, and none waits for more than the first word of another.
+// Turns that start together do so one after the other, and none waits for more than the first word
+// of another.
 func TestTurnsStartOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, starts := time.Now(), NewStarts(1)

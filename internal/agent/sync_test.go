@@ -32,7 +32,8 @@ func (r *rig) promptBeside(answered func()) {
 	answered()
 }
 
-// The model is asked while the prompt is on its way to the disk; who prompted is answered when it is there.
+// The model is asked while the prompt is on its way to the disk; who prompted is answered when it
+// is there.
 func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		there := make(chan struct{})

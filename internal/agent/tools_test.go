@@ -362,7 +362,8 @@ func TestVetoesAreBounded(t *testing.T) {
 	})
 }
 
-// foreseer answers ahead what its map says of a command, and remembers what it was handed at the turn.
+// foreseer answers ahead what its map says of a command, and remembers what it was handed at the
+// turn.
 type foreseer struct {
 	mu     sync.Mutex
 	said   map[string]bool
@@ -389,8 +390,8 @@ func (f *foreseer) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Deci
 	return tool.Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
 }
 
-// Calls behind the first group are asked about ahead; the answer is handed over at the call's turn, unless a
-// call before it has gone wrong meanwhile. One with a hook before it waits for its turn.
+// Calls behind the first group are asked about ahead; the answer is handed over at the call's turn,
+// unless a call before it has gone wrong meanwhile. One with a hook before it waits for its turn.
 func TestAskedAhead(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -208,7 +208,8 @@ func (s *Session) nextStep(t *turn) error {
 	return err
 }
 
-// askEnvironment never returns a nil step. A step that comes with an error may still bring messages and hooks.
+// askEnvironment never returns a nil step. A step that comes with an error may still bring messages
+// and hooks.
 func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, error) {
 	step := &Step{}
 	if s.opts.Environment == nil {
@@ -447,7 +448,8 @@ func (s *Session) nextLocked(t *turn) *turn {
 	return nil
 }
 
-// holdBackLocked notes that only the pause keeps what waits from starting: a resume goes on with it, after a restart too.
+// holdBackLocked notes that only the pause keeps what waits from starting: a resume goes on with
+// it, after a restart too.
 func (s *Session) holdBackLocked() {
 	first := slices.Concat(
 		s.inbox.queue,

@@ -148,8 +148,8 @@ func notFound(err error) error {
 	return err
 }
 
-// Start runs a sub-agent in the background as a job of its user's session. What it writes is also kept in a file that the
-// model's tools can read.
+// Start runs a sub-agent in the background as a job of its user's session. What it writes is also
+// kept in a file that the model's tools can read.
 func (j jobs) Start(sessionID, title string, work func(ctx context.Context, out io.Writer) (string, error)) (string, string, error) {
 	session, _ := j.sessions.owner(sessionID, "")
 	file, err := j.outputFile(session)

@@ -46,8 +46,9 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 	return age, size
 }
 
-// sweep removes sessions and checkpoints that are older or larger than the settings allow, beside what the daemon
-// does: with the first model call, and when the settings were read anew. A daemon that is not used removes nothing.
+// sweep removes sessions and checkpoints that are older or larger than the settings allow, beside
+// what the daemon does: with the first model call, and when the settings were read anew. A daemon
+// that is not used removes nothing.
 func (c *cleanup) sweep() {
 	now := c.config()
 	c.mu.Lock()
@@ -80,7 +81,8 @@ func (c *cleanup) sweep() {
 	})
 }
 
-// spillAge is how long outputs that were too long for the model are kept after the last one of their session.
+// spillAge is how long outputs that were too long for the model are kept after the last one of
+// their session.
 const spillAge = 14 * 24 * time.Hour
 
 // removeOlder removes what in a folder nobody has written to for that long.

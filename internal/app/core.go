@@ -84,7 +84,8 @@ type coreOptions struct {
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options
 }
 
-// newCore builds what answers, when initialize comes. It opens no file that it does not need at once.
+// newCore builds what answers, when initialize comes. It opens no file that it does not need at
+// once.
 func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	warn := newNotices(o.log, o.redact, init.Editor.Notice)
 	d := &daemon{

@@ -23,9 +23,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// What is built for a folder before anybody has asked for anything there (the ACP face starts ahead) shows nowhere:
-// no provider, server or program that the folder names is reached, trusted or not, nothing is stored and nothing
-// removed, not even what the settings would not keep.
+// What is built for a folder before anybody has asked for anything there (the ACP face starts
+// ahead) shows nowhere: no provider, server or program that the folder names is reached, trusted or
+// not, nothing is stored and nothing removed, not even what the settings would not keep.
 func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	var reached atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))

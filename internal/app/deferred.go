@@ -31,7 +31,8 @@ func (p *sessionParts) pending() func(context.Context) bool {
 	return p.d.mcp.hub.Pending(searchWait)
 }
 
-// missing names the session's MCP servers that have not answered yet or have failed, for tool_search.
+// missing names the session's MCP servers that have not answered yet or have failed, for
+// tool_search.
 func (p *sessionParts) missing() string {
 	c := p.info.Config()
 	var out []string
@@ -48,8 +49,9 @@ func (p *sessionParts) missing() string {
 	return strings.Join(out, ", ")
 }
 
-// catalog lists the session's deferred tools for tool_search, and those of MCP servers that are sent whole by now: the
-// model may look for them because they were not there when it was last asked.
+// catalog lists the session's deferred tools for tool_search, and those of MCP servers that are
+// sent whole by now: the model may look for them because they were not there when it was last
+// asked.
 func (p *sessionParts) catalog() []tool.Spec {
 	c := p.info.Config()
 	reg, err := p.tools(&c)

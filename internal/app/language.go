@@ -18,7 +18,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// diagnosticsWait is how long the result of an edit waits for diagnostics unless the settings say otherwise.
+// diagnosticsWait is how long the result of an edit waits for diagnostics unless the settings say
+// otherwise.
 const diagnosticsWait = 3 * time.Second
 
 // languageServers asks the editor's own language servers, or those that the daemon starts.
@@ -41,7 +42,8 @@ func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool 
 	})
 }
 
-// editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are asked.
+// editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are
+// asked.
 func (l *languageServers) editorQuery(ctx context.Context, ask langserver.Question) (json.RawMessage, error) {
 	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query, Position: ask.Position}
 	if s := ask.Settle; s != nil {
@@ -117,7 +119,8 @@ func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
 	return l.hub.BeforeEdit(ctx)
 }
 
-// afterEdit is what the model is told of an applied edit: what it broke, and the settings' own check.
+// afterEdit is what the model is told of an applied edit: what it broke, and the settings' own
+// check.
 func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
 	before, _ := seen.(langserver.Shown)
 	broken := l.hub.AfterEdit(ctx, paths, before)

@@ -33,16 +33,17 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later makes start run once nobody is in a hurry: a session's first prompt comes with it, and its request goes
-// before anything that has to do with servers.
+// later makes start run once nobody is in a hurry: a session's first prompt comes with it, and its
+// request goes before anything that has to do with servers.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {
 		m.hub.Later(m.start)
 	}
 }
 
-// start makes the running MCP servers those of the settings and of the sessions that are loaded. They start in the
-// background. Where two sessions name different servers alike, the newer session's runs.
+// start makes the running MCP servers those of the settings and of the sessions that are loaded.
+// They start in the background. Where two sessions name different servers alike, the newer
+// session's runs.
 func (m *mcpServers) start() {
 	m.due.Store(false) // a session that comes from here on asks again
 	m.definitions.Merge(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
@@ -80,8 +81,9 @@ func (m *mcpServers) starts(name string, def config.MCP) error {
 	return errUntrusted
 }
 
-// serversChanged says whether a session's settings name other MCP servers than at its last model call. Nothing else
-// changes them but a session that comes or goes, so that most model calls need not look at all sessions'.
+// serversChanged says whether a session's settings name other MCP servers than at its last model
+// call. Nothing else changes them but a session that comes or goes, so that most model calls need
+// not look at all sessions'.
 func (p *sessionParts) serversChanged(c *config.Config) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,8 +150,8 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 	return false
 }
 
-// holdServers keeps MCP servers from starting until the session's next request has been on its way for a moment: they
-// would take the time that the user waits for.
+// holdServers keeps MCP servers from starting until the session's next request has been on its way
+// for a moment: they would take the time that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.hub.Hold()
 	p.letServers() // of a prompt that led to no request
@@ -180,7 +182,8 @@ func (p *sessionParts) letServers() {
 	}
 }
 
-// beforeServers makes the next request of a session's models the end of holdServers; the requests after it are as they were.
+// beforeServers makes the next request of a session's models the end of holdServers; the requests
+// after it are as they were.
 func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
 	if len(models) == 0 {
 		p.letServers()

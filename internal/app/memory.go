@@ -54,7 +54,8 @@ func (d *daemon) embedder() (string, memory.Embed) {
 }
 
 const (
-	// injectTime bounds the search for memories that go with a prompt: a prompt does not wait for them longer.
+	// injectTime bounds the search for memories that go with a prompt: a prompt does not wait for
+	// them longer.
 	injectTime = 3 * time.Second
 	// maxInjected bounds one of them in bytes.
 	maxInjected = 2000
@@ -63,7 +64,8 @@ const (
 // HookName implements agent.Hook: the session is a hook of the engine for its memories.
 func (p *sessionParts) HookName() string { return "memory" }
 
-// BeforePrompt tells the model the memories that fit what a person said, as many as memory.inject wants.
+// BeforePrompt tells the model the memories that fit what a person said, as many as memory.inject
+// wants.
 func (p *sessionParts) BeforePrompt(
 	ctx context.Context,
 	_ string,

@@ -52,8 +52,8 @@ func commandOf(call *tool.Call) string {
 }
 
 // commandEnv is the environment of one command. One that only reads gets a home without the user's
-// settings, which can start programs. Our own sandbox empties the home itself, and its path stays, so
-// that caches of packages are found.
+// settings, which can start programs. Our own sandbox empties the home itself, and its path stays,
+// so that caches of packages are found.
 func (d *daemon) commandEnv(call *tool.Call) []string {
 	e := d.processes.environment()
 	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {
@@ -131,7 +131,8 @@ func expandAll(m map[string]string, env []string) map[string]string {
 	return out
 }
 
-// withEnv lays own variables over an environment. Each name stands once: of two, programs differ in which they read.
+// withEnv lays own variables over an environment. Each name stands once: of two, programs differ in
+// which they read.
 func withEnv(env []string, own map[string]string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

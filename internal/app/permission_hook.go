@@ -48,8 +48,8 @@ func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []pol
 	return replies
 }
 
-// byHooks asks the session's hooks in order; the first that decides counts. One that fails leaves the person to decide,
-// and trust, of a workspace or a plan, is a person's alone.
+// byHooks asks the session's hooks in order; the first that decides counts. One that fails leaves
+// the person to decide, and trust, of a workspace or a plan, is a person's alone.
 func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
 	p := a.sessions.get(q.SessionID)
 	if p == nil || q.Subject.Kind == tool.SubjectTrust {

@@ -17,8 +17,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// processRunner starts the commands that the settings name: formatters, checks, key commands. It also
-// builds the environment of all child processes. Safe for concurrent use.
+// processRunner starts the commands that the settings name: formatters, checks, key commands. It
+// also builds the environment of all child processes. Safe for concurrent use.
 type processRunner struct {
 	env    []string        // the daemon's own, with secrets
 	root   string          // the working directory of checks and hooks
@@ -142,8 +142,8 @@ const keyCommandTimeout = 20 * time.Second
 // maxKey bounds what a key command may print, bytes.
 const maxKey = 64 << 10
 
-// runKeyCommand runs provider.apiKeyCommand. What it prints on stdout is a secret from then on; what
-// it says on stderr belongs to the error alone.
+// runKeyCommand runs provider.apiKeyCommand. What it prints on stdout is a secret from then on;
+// what it says on stderr belongs to the error alone.
 func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (string, error) {
 	if p.config != nil && !namesKeyCommand(p.config(), argv) {
 		return "", errUntrusted

@@ -27,8 +27,8 @@ import (
 // resolveTimeout bounds the search for a provider and the question for its models.
 const resolveTimeout = 5 * time.Second
 
-// providers makes models of settings and keeps them, so that connections, certificates and encodings
-// outlive a call. Safe for concurrent use.
+// providers makes models of settings and keeps them, so that connections, certificates and
+// encodings outlive a call. Safe for concurrent use.
 type providers struct {
 	resolver *config.Resolver
 	script   *script.Server // plays instead of any provider, nil: none
@@ -244,7 +244,8 @@ func (p *providers) named(ctx context.Context, c *config.Config, ref string) (ag
 	return p.guarded(c, r), nil
 }
 
-// embeddings returns the model that embeds texts: the provider's, or that of another endpoint, which gets key alone.
+// embeddings returns the model that embeds texts: the provider's, or that of another endpoint,
+// which gets key alone.
 func (p *providers) embeddings(
 	ctx context.Context,
 	c *config.Config,
@@ -310,7 +311,8 @@ func (p *providers) firstModel(
 	return found.Model, nil
 }
 
-// parted is what an error of the provider says is wrong, and what to do: otherwise, where it does not say that.
+// parted is what an error of the provider says is wrong, and what to do: otherwise, where it does
+// not say that.
 func parted(err error, otherwise string) (problem, hint string) {
 	if e := retry.As(err); e != nil && e.Hint != "" {
 		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint

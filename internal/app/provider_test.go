@@ -55,7 +55,8 @@ func keysEnv(text string) []string {
 	return env
 }
 
-// requestOf loads settings as the user's file, as the daemon does, and returns the first request that they lead to.
+// requestOf loads settings as the user's file, as the daemon does, and returns the first request
+// that they lead to.
 func requestOf(t *testing.T, text string) asked {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.json")
@@ -95,8 +96,8 @@ func requestOf(t *testing.T, text string) asked {
 	return a
 }
 
-// TestProviderSettings sends a request with the lines for each provider that the documentation gives: to the provider's
-// own address, with its key where it looks for it, and with the model.
+// TestProviderSettings sends a request with the lines for each provider that the documentation
+// gives: to the provider's own address, with its key where it looks for it, and with the model.
 func TestProviderSettings(t *testing.T) {
 	providers := map[string]struct{ url, header, key string }{
 		"Several providers": {"https://api.anthropic.com/v1/messages", "X-Api-Key", "k-anthropic"},
@@ -173,7 +174,8 @@ var (
 	snippet       = regexp.MustCompile("(?s)```jsonc?\n(.*?)```")
 )
 
-// documentedProviders are the settings for each provider in the README, docs/use/models.md and docs/reference/configuration.md.
+// documentedProviders are the settings for each provider in the README, docs/use/models.md and
+// docs/reference/configuration.md.
 func documentedProviders(t *testing.T) map[string][]string {
 	t.Helper()
 	read := func(name string) string {

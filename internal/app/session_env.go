@@ -163,8 +163,9 @@ func (p *sessionParts) ready(model string) error {
 	return err
 }
 
-// Next implements agent.Environment. A change of the settings takes effect at the next step. At the start of a
-// turn Next first asks the user about workspace settings that need trust, so that their hooks see the start too.
+// Next implements agent.Environment. A change of the settings takes effect at the next step. At the
+// start of a turn Next first asks the user about workspace settings that need trust, so that their
+// hooks see the start too.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
@@ -291,7 +292,8 @@ func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *conf
 	return key.String()
 }
 
-// enabled leaves out the tools that the settings, the mode or the sub-agent's definition switch off.
+// enabled leaves out the tools that the settings, the mode or the sub-agent's definition switch
+// off.
 func (p *sessionParts) enabled(list []tool.Tool, c *config.Config) []tool.Tool {
 	mode := modeOf(c)
 	out := list[:0:0]
@@ -325,7 +327,8 @@ func allowedBy(t *config.Tools, name string) bool {
 	return len(t.Enable) == 0
 }
 
-// boundaryMessages report to the model what became of its proposals, and which tools it can load since its last call.
+// boundaryMessages report to the model what became of its proposals, and which tools it can load
+// since its last call.
 func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 	var out []*message.Message
 	for _, text := range p.d.workspace.Outcomes(p.info.ID, begins && p.depth == 0) {

@@ -19,7 +19,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// configurePolicy makes a session's permissions those of its settings, and says what is wrong with those.
+// configurePolicy makes a session's permissions those of its settings, and says what is wrong with
+// those.
 func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	s, faults := policySettings(c, d.rootPaths())
 	s.Parent = parent
@@ -43,8 +44,9 @@ func unnamed(c *config.Config) (faults []string) {
 	return faults
 }
 
-// policySettings reads the permissions of settings. What cannot be read is left out and named; as it may have been
-// what holds something back, nothing then runs without asking that the profile alone would let run.
+// policySettings reads the permissions of settings. What cannot be read is left out and named; as
+// it may have been what holds something back, nothing then runs without asking that the profile
+// alone would let run.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
 	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths, Unreadable: !shell.ShellReadable(shellProgram(c))}
 	var unread []error
@@ -90,8 +92,8 @@ func modeOf(c *config.Config) policy.Mode {
 	return out
 }
 
-// inMode gives the settings as they are in the mode that they name: what the mode says of model, thinking, edits and
-// permissions goes before the rest; its rules are added to the others.
+// inMode gives the settings as they are in the mode that they name: what the mode says of model,
+// thinking, edits and permissions goes before the rest; its rules are added to the others.
 func inMode(c config.Config) config.Config {
 	m := c.Modes[c.Mode]
 	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking), firstOf(m.EditPolicy, c.EditPolicy)

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// writableState returns the state directory, or, where nothing can be written there, a folder of this run's own and why.
-// It makes nothing that is not needed: where there is no such folder yet, what it would stand in is looked at.
+// writableState returns the state directory, or, where nothing can be written there, a folder of
+// this run's own and why. It makes nothing that is not needed: where there is no such folder yet,
+// what it would stand in is looked at.
 func writableState(dir string) (string, error) {
 	err := tryWriting(standing(dir))
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {

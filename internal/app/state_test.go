@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Looking whether the state directory can be written leaves nothing behind, and makes nothing; the session script
-// sessions/read-only shows what happens where it cannot.
+// Looking whether the state directory can be written leaves nothing behind, and makes nothing; the
+// session script sessions/read-only shows what happens where it cannot.
 func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{home, filepath.Join(home, "not", "yet"), filepath.Join(home, "file", "below")} {

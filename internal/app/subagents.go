@@ -52,8 +52,8 @@ func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.A
 	return out
 }
 
-// childOptions derives a sub-agent's session from its parent's: same model unless named otherwise, the
-// parent's tools or fewer, and a policy that the parent's bounds.
+// childOptions derives a sub-agent's session from its parent's: same model unless named otherwise,
+// the parent's tools or fewer, and a policy that the parent's bounds.
 func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Options, error) {
 	parent := d.sessions.get(s.Parent)
 	if parent == nil {

@@ -21,7 +21,8 @@ const defaultPrompt = `You are a coding agent in the user's editor. You see the 
 - A command may be refused; then find another way or say what you need.
 - When you are done say in a few sentences what changed and what you could not verify. No filler.`
 
-// systemBlocks is the system prompt of a session: what never changes first, so that the provider's cache holds.
+// systemBlocks is the system prompt of a session: what never changes first, so that the provider's
+// cache holds.
 func systemBlocks(c *config.Config, cwd, project, mode string, started time.Time) []agent.SystemBlock {
 	base := c.SystemPrompt
 	if base == "" {
@@ -37,7 +38,8 @@ func systemBlocks(c *config.Config, cwd, project, mode string, started time.Time
 	return blocks
 }
 
-// environmentText says where the agent works. The date is the session's start, so that it does not change within one.
+// environmentText says where the agent works. The date is the session's start, so that it does not
+// change within one.
 func environmentText(cwd string, started time.Time) string {
 	return "Working directory: " + cwd + "\nSystem: " + runtime.GOOS + "/" + runtime.GOARCH + "\nDate: " + started.Format("2006-01-02")
 }

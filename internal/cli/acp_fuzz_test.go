@@ -38,8 +38,9 @@ var acpSeeds = []string{
 	session/new {"cwd":"relative"}`,
 }
 
-// Whatever an ACP client asks: each request is answered, and the program ends with its input, by itself and without a
-// panic. A line is a method, by its first byte, and params, in which $S is a session and $D its folder.
+// Whatever an ACP client asks: each request is answered, and the program ends with its input, by
+// itself and without a panic. A line is a method, by its first byte, and params, in which $S is a
+// session and $D its folder.
 func FuzzACP(f *testing.F) {
 	for i := range acpMethods {
 		line := string(rune(' ' + i))

@@ -191,7 +191,8 @@ func (c *acpClient) answers(count map[float64]int) {
 	}
 }
 
-// A session's folder is checked by every method that takes one, and is its wall, whatever other sessions have.
+// A session's folder is checked by every method that takes one, and is its wall, whatever other
+// sessions have.
 func TestACPFolders(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	script, secret := filepath.Join(t.TempDir(), "script.jsonl"), filepath.Join(two, "secret.txt")
@@ -220,8 +221,8 @@ func TestACPFolders(t *testing.T) {
 	}
 }
 
-// The provider is asked for its models once for the sessions of about the same time, and again by the next session
-// where it did not answer.
+// The provider is asked for its models once for the sessions of about the same time, and again by
+// the next session where it did not answer.
 func TestACPModels(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -112,8 +112,8 @@ func variables(env []string) string {
 	return strings.Join(names, "")
 }
 
-// sessions lists the stored sessions of every workspace without their titles and the workspaces' names, which are
-// the user's words.
+// sessions lists the stored sessions of every workspace without their titles and the workspaces'
+// names, which are the user's words.
 func (b *bundle) sessions() string {
 	dirs, err := os.ReadDir(filepath.Join(app.StateDir(b.p.env), "sessions"))
 	if err != nil {
@@ -148,7 +148,8 @@ func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived
 	}
 }
 
-// addLog adds the end of the daemon's log. It is cut when the secrets are out: half a secret is not known as one.
+// addLog adds the end of the daemon's log. It is cut when the secrets are out: half a secret is not
+// known as one.
 func (b *bundle) addLog(path string) error {
 	if path == "" {
 		return nil

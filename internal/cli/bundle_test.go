@@ -81,7 +81,8 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// A secret that stands where the log is cut is not cut in two, after which nothing would know it as one.
+// A secret that stands where the log is cut is not cut in two, after which nothing would know it as
+// one.
 func TestBundleCutsNoSecret(t *testing.T) {
 	home, env := homeWithSecrets(t)
 	log := filepath.Join(home, "log")

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// script is the model's side of some turns: each edits lines that no other step edits, so that every
-// accepted and every refused change can be told from the text alone.
+// script is the model's side of some turns: each edits lines that no other step edits, so that
+// every accepted and every refused change can be told from the text alone.
 func (w *world) script(turns int) (lines []string) {
 	for range turns {
 		for range 1 + w.rng.IntN(3) {
@@ -293,8 +293,9 @@ func (w *world) typeLine() {
 	}
 }
 
-// change lets another program append to the file that is not open. Where the daemon itself may write at the
-// same moment, one of two appends between a comparison and a rename could be lost by either's fault.
+// change lets another program append to the file that is not open. Where the daemon itself may
+// write at the same moment, one of two appends between a comparison and a rename could be lost by
+// either's fault.
 func (w *world) change() {
 	if w.policy == "auto" || w.policy == "review" {
 		return
@@ -339,7 +340,8 @@ func (w *world) revoke() {
 	}
 }
 
-// restore goes back to before a turn. From then on nobody knows which accepted changes stand; what the user typed must.
+// restore goes back to before a turn. From then on nobody knows which accepted changes stand; what
+// the user typed must.
 func (w *world) restore() {
 	var list struct {
 		Checkpoints []struct{ CheckpointID string }
@@ -352,7 +354,8 @@ func (w *world) restore() {
 	w.note("restored %s: %v", id, err)
 	w.tally.add("restored")
 	for old := range w.edited { // an end that has not been read yet counts too
-		// Under review a refused text stood in the file until it was refused, so one may go back to that too.
+		// Under review a refused text stood in the file until it was refused, so one may go back to
+		// that too.
 		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" || w.policy == "review" {
 			w.fate[line] = "restored"
 		}
@@ -361,8 +364,8 @@ func (w *world) restore() {
 
 var knownLine = regexp.MustCompile(`^line (\d\d) of ([a-z]\.txt), version [01]$`)
 
-// check looks at what is there: no file torn, nothing of the user's lost, what was accepted stands, what was
-// refused does not.
+// check looks at what is there: no file torn, nothing of the user's lost, what was accepted stands,
+// what was refused does not.
 func (w *world) check() error {
 	all := ""
 	for f := range chaosFiles {

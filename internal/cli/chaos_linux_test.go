@@ -53,7 +53,8 @@ func (w *world) ballast() string {
 	return ""
 }
 
-// seenFromOutside is where a folder of the daemon that bears a mark is seen from here; "" if it has gone.
+// seenFromOutside is where a folder of the daemon that bears a mark is seen from here; "" if it has
+// gone.
 func seenFromOutside(mark, dir string) string {
 	for _, p := range marked(mark) {
 		if pid := firstField(p); pid != "" {

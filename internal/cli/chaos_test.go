@@ -19,15 +19,17 @@ const (
 	envAtOnce = "AGENT_LSP_CHAOS_AT_ONCE"
 	// chaosBrief is enough to keep the driver itself alive in the inner loop.
 	chaosBrief = 2 * time.Second
-	// chaosAtOnce is the number of worlds unless envAtOnce says another, chaosLeast how many runs a real campaign makes
-	// for each of its minutes at least, however long a slow machine takes for them.
+	// chaosAtOnce is the number of worlds unless envAtOnce says another, chaosLeast how many runs a
+	// real campaign makes for each of its minutes at least, however long a slow machine takes for
+	// them.
 	chaosAtOnce = 4
 	chaosLeast  = 34
 )
 
-// TestOutsideChaos plays random turns against the real program while the daemon, the editor, commands and
-// MCP servers are killed, the disk fills, permissions are revoked, files are changed by others and the
-// user types, steers and aborts. What must hold is checked from the outside, with no code of the daemon's.
+// TestOutsideChaos plays random turns against the real program while the daemon, the editor,
+// commands and MCP servers are killed, the disk fills, permissions are revoked, files are changed
+// by others and the user types, steers and aborts. What must hold is checked from the outside, with
+// no code of the daemon's.
 func TestOutsideChaos(t *testing.T) {
 	budget, campaign := chaosBudget(t)
 	seeds := chaosSeeds(t)
@@ -72,7 +74,8 @@ func atOnce(t *testing.T) int {
 	return n
 }
 
-// chaosSeeds gives each run a seed of its own. A run is repeated by its seed, as far as timing allows.
+// chaosSeeds gives each run a seed of its own. A run is repeated by its seed, as far as timing
+// allows.
 func chaosSeeds(t *testing.T) func() uint64 {
 	var next atomic.Uint64
 	next.Store(uint64(time.Now().UnixNano()))

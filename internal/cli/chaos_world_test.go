@@ -230,7 +230,8 @@ func (w *world) start(script []string) error {
 	return w.load()
 }
 
-// load resumes the session. Its answer tells of all up to its number, also of what the last connection ended before.
+// load resumes the session. Its answer tells of all up to its number, also of what the last
+// connection ended before.
 func (w *world) load() error {
 	var loaded struct{ LastSeq int64 }
 	if err := w.ed.Call("agent/session/load", map[string]any{"sessionId": w.session}, &loaded); err != nil {

@@ -20,7 +20,8 @@ import (
 type client struct {
 	version string // of the program
 	conn    jsonrpc2.Conn
-	// notify takes each notification, in order, on the reading goroutine. It must not call the daemon.
+	// notify takes each notification, in order, on the reading goroutine. It must not call the
+	// daemon.
 	notify func(method string, params json.RawMessage)
 	// request answers a server request; each runs in a goroutine of its own.
 	request func(ctx context.Context, method string, params json.RawMessage) (any, error)
@@ -72,8 +73,8 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	return nil
 }
 
-// initialize does the handshake for one folder. capabilities.experimental.agentLsp is claimed with what the
-// caller answers.
+// initialize does the handshake for one folder. capabilities.experimental.agentLsp is claimed with
+// what the caller answers.
 func (c *client) initialize(ctx context.Context, folder string, options any, permission, ask bool) error {
 	uri := workspace.URIOfPath(folder)
 	params := map[string]any{
@@ -102,8 +103,8 @@ func (c *client) shutdown(ctx context.Context) error {
 	return c.conn.Notify(ctx, "exit", nil)
 }
 
-// prompt prompts a session, a new one where session is empty, and returns its id. A new one whose first prompt is refused
-// is deleted: nothing was said in it.
+// prompt prompts a session, a new one where session is empty, and returns its id. A new one whose
+// first prompt is refused is deleted: nothing was said in it.
 func (c *client) prompt(ctx context.Context, session, text string) (string, error) {
 	id := session
 	if id == "" {

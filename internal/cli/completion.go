@@ -31,7 +31,8 @@ var usageFlag = lazyregexp.New(`(?m)^  -([\w-]+)(?: (\w+))?[ \t]*(?:\n|\t)[ \t]*
 // flagHelp is a flag as its command describes it.
 type flagHelp struct{ name, value, usage string }
 
-// flagsOf asks a command for its flags, so that help and completions cannot differ from what it parses.
+// flagsOf asks a command for its flags, so that help and completions cannot differ from what it
+// parses.
 func flagsOf(c command) []flagHelp {
 	if c.name == "help" {
 		return nil // it takes none, and parses none
@@ -143,7 +144,8 @@ complete -o default -F _agent_lsp agent-lsp
 `)
 }
 
-// The file is both: what `source` reads, and a function of fpath, which zsh calls for the first completion already.
+// The file is both: what `source` reads, and a function of fpath, which zsh calls for the first
+// completion already.
 func zshCompletion(w io.Writer) {
 	fmt.Fprint(w, `#compdef agent-lsp
 # zsh completion of agent-lsp, in a folder of fpath: agent-lsp completion zsh > "${fpath[1]}/_agent-lsp"

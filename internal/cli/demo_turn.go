@@ -132,8 +132,8 @@ func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 	return d.resolve(ctx, p, decisions)
 }
 
-// decideAlone refuses what the turn waits for where nobody can decide. What the collect policy gathers
-// holds nothing up: it stays for whoever opens the session next.
+// decideAlone refuses what the turn waits for where nobody can decide. What the collect policy
+// gathers holds nothing up: it stays for whoever opens the session next.
 func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 	if d.policy == "collect" {
 		d.waits++

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// desk is where a person at a terminal answers. A question ends with a line, with the end of input, or
-// with its context: an interrupt, or the daemon that withdraws it.
+// desk is where a person at a terminal answers. A question ends with a line, with the end of input,
+// or with its context: an interrupt, or the daemon that withdraws it.
 type desk struct{ lines <-chan string }
 
 // newDesk reads lines for as long as the process lives: a read of a terminal cannot be taken back.

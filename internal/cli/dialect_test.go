@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// listener is a provider that has a tool called first in each conversation, and keeps what it was sent.
+// listener is a provider that has a tool called first in each conversation, and keeps what it was
+// sent.
 type listener struct {
 	mu     sync.Mutex
 	bodies []map[string]any
@@ -32,7 +33,8 @@ func (r *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":`+delta+`}]}`+"\n\ndata: [DONE]\n\n")
 }
 
-// sentBy runs the program once with settings against a provider's own address, which a proxy brings here.
+// sentBy runs the program once with settings against a provider's own address, which a proxy brings
+// here.
 func sentBy(t *testing.T, base, config string) []map[string]any {
 	t.Helper()
 	r := &listener{}

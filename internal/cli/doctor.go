@@ -118,7 +118,8 @@ func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *config.Con
 	return exitOK
 }
 
-// writeModels says which model is used and whether the provider has it; some answer for more than they list.
+// writeModels says which model is used and whether the provider has it; some answer for more than
+// they list.
 func writeModels(w io.Writer, ids []string, using string) {
 	using = cmp.Or(using, config.ChatModel(ids), "none")
 	fmt.Fprintf(w, "models: %d, using %s", len(ids), using)

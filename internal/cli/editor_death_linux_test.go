@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// envEditor is the variable under which this test binary plays an editor: it starts the daemon, lets it work, and waits.
+// envEditor is the variable under which this test binary plays an editor: it starts the daemon,
+// lets it work, and waits.
 const envEditor = "AGENT_LSP_TEST_EDITOR"
 
 // deathOf is what an editor that is killed leaves behind.
@@ -26,7 +27,8 @@ type deathOf struct {
 
 func init() { playEditor = maybeEditor }
 
-// maybeEditor starts the daemon that the variable describes, sends initialize and a prompt, and stays until it is killed.
+// maybeEditor starts the daemon that the variable describes, sends initialize and a prompt, and
+// stays until it is killed.
 func maybeEditor() {
 	var d deathOf
 	if json.Unmarshal([]byte(os.Getenv(envEditor)), &d) != nil {
@@ -71,8 +73,8 @@ func (d *deathOf) play() error {
 	return err
 }
 
-// The editor is killed by SIGKILL while a command, an MCP server and what escaped from both run: the daemon's stdin
-// ends, or only its parent does, and nothing of them all is left.
+// The editor is killed by SIGKILL while a command, an MCP server and what escaped from both run:
+// the daemon's stdin ends, or only its parent does, and nothing of them all is left.
 func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 	t.Parallel()
 	escape := "setsid nohup sleep NUMBER >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM HUP; (sleep NUMBER &); sleep NUMBER' &); sleep 0.2; touch ready; sleep NUMBER"

@@ -176,7 +176,8 @@ func TestTestsOfEditorsRun(t *testing.T) {
 	}
 }
 
-// Each profile replays the whole job, is in the list, and names the version and the source that it is taken from.
+// Each profile replays the whole job, is in the list, and names the version and the source that it
+// is taken from.
 func TestProfilesNameTheirSource(t *testing.T) {
 	l := readEditors(t)
 	files, err := filepath.Glob(repository + "testdata/session/profile/*.txtar")
@@ -209,7 +210,8 @@ var (
 	allPackages   = regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`)
 )
 
-// byMakeTest is what make test runs: the scripts in the recipes of its targets, and those that they start in turn.
+// byMakeTest is what make test runs: the scripts in the recipes of its targets, and those that they
+// start in turn.
 func byMakeTest(t *testing.T) map[string]bool {
 	t.Helper()
 	makefile := read(t, "Makefile")

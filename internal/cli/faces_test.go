@@ -211,11 +211,13 @@ func newModel(b *testing.B, deltas int, hang bool) *model {
 	return m
 }
 
-// facesBlock is how many turns in a row one face has, so that the processor's time of a turn is its own.
+// facesBlock is how many turns in a row one face has, so that the processor's time of a turn is its
+// own.
 const facesBlock = 10
 
-// The agent's protocol beside ours, by turns in one run: the same turns may take 10 % longer by it. The processor's time, of
-// the program with the model beside it, tells the faces apart where the clock cannot.
+// The agent's protocol beside ours, by turns in one run: the same turns may take 10 % longer by it.
+// The processor's time, of the program with the model beside it, tells the faces apart where the
+// clock cannot.
 func BenchmarkACPFace(b *testing.B) {
 	for _, c := range []struct {
 		name   string

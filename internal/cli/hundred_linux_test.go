@@ -28,10 +28,11 @@ const (
 	piecePause = 10 * time.Millisecond
 )
 
-// BenchmarkHundredSessions has the program itself stream to a hundred sessions of one connection at once: each reply begins when
-// all have asked. It reports what a session takes of the daemon's memory at most (KiB/session; the contract: under 1 MiB), when
-// the fastest and the slowest turn ended, the longest silence in any session (a reply itself pauses for 10 ms), and how much of
-// all deltas the session got that had least when the first one ended (1: all were served alike).
+// BenchmarkHundredSessions has the program itself stream to a hundred sessions of one connection at
+// once: each reply begins when all have asked. It reports what a session takes of the daemon's
+// memory at most (KiB/session; the contract: under 1 MiB), when the fastest and the slowest turn
+// ended, the longest silence in any session (a reply itself pauses for 10 ms), and how much of all
+// deltas the session got that had least when the first one ended (1: all were served alike).
 func BenchmarkHundredSessions(b *testing.B) {
 	bin := rpctest.Program(b)
 	for b.Loop() {
@@ -79,7 +80,8 @@ func newHundred(b *testing.B, bin string) *hundred {
 	return h
 }
 
-// answer streams a reply in pieces, one that begins with "warm" at once, the others when all have asked.
+// answer streams a reply in pieces, one that begins with "warm" at once, the others when all have
+// asked.
 func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -16,15 +16,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// envKills is how many daemons TestDaemonsKilledAtRandom kills; `make test` sets it to at least 100.
+// envKills is how many daemons TestDaemonsKilledAtRandom kills; `make test` sets it to at least
+// 100.
 const envKills = "AGENT_LSP_KILLS"
 
-// killedSteps is how many commands the scripted model asks for, one after another: more than any daemon lives to run.
+// killedSteps is how many commands the scripted model asks for, one after another: more than any
+// daemon lives to run.
 const killedSteps = 300
 
-// A daemon is killed at a random point of a scripted run. Its session loads; its history is that of the uninterrupted
-// run up to the call that was running, whose result says so; no command ran twice, none ran that the history says did
-// not; and another daemon goes on with it.
+// A daemon is killed at a random point of a scripted run. Its session loads; its history is that of
+// the uninterrupted run up to the call that was running, whose result says so; no command ran
+// twice, none ran that the history says did not; and another daemon goes on with it.
 func TestDaemonsKilledAtRandom(t *testing.T) {
 	kills := 8
 	if s := os.Getenv(envKills); s != "" {

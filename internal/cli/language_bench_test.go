@@ -15,8 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// BenchmarkEditorQuery is a turn of questions that an editor answers at once, over the wire: ms/question is the call's time, ms/step
-// also what the model's reply and the events took (the contract: a question under 5 ms over the editor's own time).
+// BenchmarkEditorQuery is a turn of questions that an editor answers at once, over the wire:
+// ms/question is the call's time, ms/step also what the model's reply and the events took (the
+// contract: a question under 5 ms over the editor's own time).
 func BenchmarkEditorQuery(b *testing.B) {
 	const questions = 20
 	var step atomic.Int64

@@ -37,7 +37,8 @@ func dialled(t *testing.T) (addr string, conns chan net.Conn) {
 	return l.Addr().String(), conns
 }
 
-// Servers start when the first request has been sent, not while it is made: a hook before it waits for us.
+// Servers start when the first request has been sent, not while it is made: a hook before it waits
+// for us.
 func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	hookAt, hook := dialled(t)
 	serversAt, started := dialled(t)
@@ -66,7 +67,8 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
 }
 
-// A result of 50 MB lies in its file to the last byte, while the request that it leads to stays small.
+// A result of 50 MB lies in its file to the last byte, while the request that it leads to stays
+// small.
 func TestBigResultOfAServer(t *testing.T) {
 	size := testspeed.Size(50_000_000)
 	config := servers(1, "plain")

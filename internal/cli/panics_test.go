@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// servePanics is the program with sub-agents that panic when their task says so, for session scripts: its name stands in
-// their section args instead of serve. The rest is the program's own.
+// servePanics is the program with sub-agents that panic when their task says so, for session
+// scripts: its name stands in their section args instead of serve. The rest is the program's own.
 const servePanics = "serve-panics"
 
 // runTested is run, and servePanics.

@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// forward is a proxy that takes every host for one server. It keeps the first lines of what it was asked.
+// forward is a proxy that takes every host for one server. It keeps the first lines of what it was
+// asked.
 type forward struct {
 	url   string
 	to    string // host and port
@@ -94,8 +95,9 @@ func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// The usual variables lead the program itself to its provider: through a proxy with and without TLS and a password, past
-// it where NO_PROXY says so, and to a server whose authority only SSL_CERT_FILE names. What fails says which it was.
+// The usual variables lead the program itself to its provider: through a proxy with and without TLS
+// and a password, past it where NO_PROXY says so, and to a server whose authority only
+// SSL_CERT_FILE names. What fails says which it was.
 func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system's own store of authorities counts here, and 0.0.0.0 is no address to call")

@@ -60,7 +60,8 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	return r
 }
 
-// replyTo is a call of eight sub-agents, or one, where the prompt says so and none was made; else "ok".
+// replyTo is a call of eight sub-agents, or one, where the prompt says so and none was made; else
+// "ok".
 func replyTo(body []byte) string {
 	n := 0
 	switch {
@@ -101,9 +102,9 @@ func (r *reach) turn(prompt string) (took time.Duration) {
 	return took
 }
 
-// BenchmarkSubagents is a turn that hands out one task, and one that hands out eight, four at once, to a model that answers at
-// once, in turns, so that a machine's load falls on both (the contract: eight take at most three times as long as one; eight/one
-// compares the medians).
+// BenchmarkSubagents is a turn that hands out one task, and one that hands out eight, four at once,
+// to a model that answers at once, in turns, so that a machine's load falls on both (the contract:
+// eight take at most three times as long as one; eight/one compares the medians).
 func BenchmarkSubagents(b *testing.B) {
 	r := newReach(b, map[string]any{})
 	var one, eight []time.Duration
@@ -188,8 +189,9 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}
 }
 
-// Ten servers that take for ever to start add nothing to the first prompt: until its request is there, the same is told, the
-// same is stored and the same is sent as without them. tool_search names them to the model.
+// Ten servers that take for ever to start add nothing to the first prompt: until its request is
+// there, the same is told, the same is stored and the same is sent as without them. tool_search
+// names them to the model.
 func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	for _, how := range []string{"agent/session/new", "agent/prompt"} { // what makes the session
 		t.Run(filepath.Base(how), func(t *testing.T) {
@@ -211,8 +213,8 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	}
 }
 
-// moment is what there is when a first request has come: the notifications, the session's records, and the request's messages
-// and tools, each without what differs from run to run.
+// moment is what there is when a first request has come: the notifications, the session's records,
+// and the request's messages and tools, each without what differs from run to run.
 type moment struct{ told, stored, sent, search string }
 
 func firstPrompt(t *testing.T, how string, n int) (m moment) {
@@ -276,8 +278,9 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 	return m
 }
 
-// The MCP server and the agent in docs/reference/tools.md work as written, in at most ten lines each. The package is the one that
-// scripts/setup.sh installed, in place of the one that npx would fetch.
+// The MCP server and the agent in docs/reference/tools.md work as written, in at most ten lines
+// each. The package is the one that scripts/setup.sh installed, in place of the one that npx would
+// fetch.
 func TestDocumentedServerAndAgent(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
@@ -344,9 +347,10 @@ func installed(t testing.TB, path ...string) string {
 	return file
 }
 
-// BenchmarkFirstPrompt is the time from a prompt to the provider's request, with and without ten servers that start, by turns in
-// one run, in a session that was made before and in one that the prompt makes (the contract: they add nothing; with/without
-// compares the medians of the time and of the processors' time).
+// BenchmarkFirstPrompt is the time from a prompt to the provider's request, with and without ten
+// servers that start, by turns in one run, in a session that was made before and in one that the
+// prompt makes (the contract: they add nothing; with/without compares the medians of the time and
+// of the processors' time).
 func BenchmarkFirstPrompt(b *testing.B) {
 	for _, direct := range []bool{false, true} {
 		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {
@@ -369,8 +373,8 @@ func BenchmarkFirstPrompt(b *testing.B) {
 	}
 }
 
-// firstTime prompts, in a session that was made before or in one that the prompt makes, and returns how long the request took to
-// come, and how much processor time.
+// firstTime prompts, in a session that was made before or in one that the prompt makes, and returns
+// how long the request took to come, and how much processor time.
 func (r *reach) firstTime(direct bool) (wall, processors time.Duration) {
 	r.t.Helper()
 	var s struct{ SessionID string }

@@ -123,7 +123,8 @@ func touched(loaded *session.Loaded, root string) (paths []string) {
 	return paths
 }
 
-// named are the paths in a call's arguments, under the names that models use for them, and in patches.
+// named are the paths in a call's arguments, under the names that models use for them, and in
+// patches.
 func named(args json.RawMessage) (names []string) {
 	var fields map[string]any
 	_ = json.Unmarshal(args, &fields)

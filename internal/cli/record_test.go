@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// A session that read and edited files becomes a test by one command: the recording holds the files as they were, and
-// plays green wherever it is put.
+// A session that read and edited files becomes a test by one command: the recording holds the files
+// as they were, and plays green wherever it is put.
 func TestARecordedSessionIsATest(t *testing.T) {
 	home, ws := t.TempDir(), t.TempDir()
 	if real, err := filepath.EvalSymlinks(ws); err == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// runSessions lists, shows, exports and records the stored sessions of the working directory's workspace.
+// runSessions lists, shows, exports and records the stored sessions of the working directory's
+// workspace.
 func runSessions(_ context.Context, p *program, args []string) int {
 	if len(args) == 0 {
 		args = []string{"list"}

@@ -68,8 +68,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// TestSessions plays each session script against the program in this process and as a process of its own; the inner loop
-// plays each once.
+// TestSessions plays each session script against the program in this process and as a process of
+// its own; the inner loop plays each once.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "testdata", "session")
@@ -101,7 +101,8 @@ func TestSessions(t *testing.T) {
 // patient are the scripts that wait for seconds.
 var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall", "reach/mcp-hangs"}
 
-// TestSessionsThatWait is TestSessions for the patient scripts, all of them at once beside the others: they need no processor.
+// TestSessionsThatWait is TestSessions for the patient scripts, all of them at once beside the
+// others: they need no processor.
 func TestSessionsThatWait(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
@@ -186,7 +187,8 @@ func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 
 var marks atomic.Int64
 
-// startProcess runs the program as an editor does. When it has ended, no process below it may be left.
+// startProcess runs the program as an editor does. When it has ended, no process below it may be
+// left.
 func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 	var disk string
 	for _, e := range env {
@@ -202,8 +204,8 @@ func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 	return d
 }
 
-// startMarked is startProcess; it also returns the mark that all processes of the program bear. On a small
-// disk, the folder that envSmallDisk names is a file system of the program's own.
+// startMarked is startProcess; it also returns the mark that all processes of the program bear. On
+// a small disk, the folder that envSmallDisk names is a file system of the program's own.
 func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daemon, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -250,8 +252,8 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// wantNoneLeft fails if a process that bears the mark outlives its daemon by more than its supervisor
-// may take to end it.
+// wantNoneLeft fails if a process that bears the mark outlives its daemon by more than its
+// supervisor may take to end it.
 func wantNoneLeft(t testing.TB, mark string) {
 	t.Helper()
 	var left []string
@@ -276,7 +278,8 @@ func marked(mark string) (found []string) {
 	return found
 }
 
-// processes are the ids of all processes, where the system lists them. (A glob would read the folder of each.)
+// processes are the ids of all processes, where the system lists them. (A glob would read the
+// folder of each.)
 func processes() (pids []string) {
 	proc, err := os.Open("/proc")
 	if err != nil {

@@ -33,8 +33,8 @@ func (r *reach) session(config map[string]any) string {
 	return s.SessionID
 }
 
-// A mode's model, thinking and instructions reach the provider as long as the mode is in force; what it says of edits and
-// permissions is shown by the session script policy/mode-sets.
+// A mode's model, thinking and instructions reach the provider as long as the mode is in force;
+// what it says of edits and permissions is shown by the session script policy/mode-sets.
 func TestModeReachesTheProvider(t *testing.T) {
 	r := newReach(t, map[string]any{"model": "usual", "thinking": "low", "modes": map[string]any{
 		"deep": map[string]any{"model": "o3", "thinking": "high", "instructions": "Think twice."}}})
@@ -48,7 +48,8 @@ func TestModeReachesTheProvider(t *testing.T) {
 	}
 }
 
-// embeddings is an endpoint at which only texts about animals are alike; it keeps the keys that it is sent.
+// embeddings is an endpoint at which only texts about animals are alike; it keeps the keys that it
+// is sent.
 func embeddings(t *testing.T) (url string, keys chan string) {
 	t.Helper()
 	keys = make(chan string, 100)
@@ -66,8 +67,9 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 	return s.URL, keys
 }
 
-// A memory is found by its meaning where the settings name a model for embeddings, and goes with a prompt that it fits where
-// they say how many may; the endpoint gets its own key or none, never the provider's.
+// A memory is found by its meaning where the settings name a model for embeddings, and goes with a
+// prompt that it fits where they say how many may; the endpoint gets its own key or none, never the
+// provider's.
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {
 		url, keys := embeddings(t)

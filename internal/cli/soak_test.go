@@ -33,8 +33,9 @@ const (
 	soakChunks = 200
 )
 
-// TestSoak keeps 20 sessions at full speed and samples what the daemon holds: memory, goroutines and open files
-// end as they were after the first third. The daemon runs in this process, so that its goroutines can be counted.
+// TestSoak keeps 20 sessions at full speed and samples what the daemon holds: memory, goroutines
+// and open files end as they were after the first third. The daemon runs in this process, so that
+// its goroutines can be counted.
 func TestSoak(t *testing.T) {
 	budget := soakBrief
 	if text := os.Getenv(envSoak); text != "" {
@@ -76,8 +77,8 @@ func TestSoak(t *testing.T) {
 // soakSample is what the process holds at one moment.
 type soakSample struct{ heap, goroutines, files float64 }
 
-// sample looks again and again for the budget, once there have been as many turns as sessions work at once: what grows before
-// has not begun yet.
+// sample looks again and again for the budget, once there have been as many turns as sessions work
+// at once: what grows before has not begun yet.
 func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 	tick := time.NewTicker(budget / soakSamples)
 	defer tick.Stop()

@@ -45,8 +45,8 @@ func TestOwnStateGoesWithTheRun(t *testing.T) {
 	}
 }
 
-// What is kept counts as it is set now: a session that does not fit any more goes with the next model call, and the
-// one that is open stays.
+// What is kept counts as it is set now: a session that does not fit any more goes with the next
+// model call, and the one that is open stays.
 func TestRetentionCountsAtOnce(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// `agent-lsp sessions` lists, shows and exports what is stored for a workspace and for no other, and says what it cannot find.
+// `agent-lsp sessions` lists, shows and exports what is stored for a workspace and for no other,
+// and says what it cannot find.
 func TestSessionsCommand(t *testing.T) {
 	home, one, two := t.TempDir(), t.TempDir(), t.TempDir()
 	model := filepath.Join(home, "model.jsonl")

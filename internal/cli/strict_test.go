@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Every session script runs against the strict provider: none switches off what real providers refuse.
+// Every session script runs against the strict provider: none switches off what real providers
+// refuse.
 func TestSessionScriptsAreStrict(t *testing.T) {
 	for _, path := range sessionScripts(t, filepath.Join("..", "..", "testdata", "session")) {
 		text, err := os.ReadFile(path)

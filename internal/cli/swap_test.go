@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A session that is told of another provider and model asks there from the next call on, with its whole history; back again it
-// asks the first. A key goes to its own provider alone.
+// A session that is told of another provider and model asks there from the next call on, with its
+// whole history; back again it asks the first. A key goes to its own provider alone.
 func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	type seen struct {
 		key  string

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// runTrust shows or changes whether the settings in a workspace's own file may loosen what the agent does.
+// runTrust shows or changes whether the settings in a workspace's own file may loosen what the
+// agent does.
 func runTrust(_ context.Context, p *program, args []string) int {
 	flags := p.flags("trust")
 	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")

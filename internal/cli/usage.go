@@ -17,7 +17,8 @@ func (p *program) flags(name string) *flag.FlagSet {
 	return f
 }
 
-// parse parses a command's flags and says on stderr what is wrong with them; asked for help it lists them there.
+// parse parses a command's flags and says on stderr what is wrong with them; asked for help it
+// lists them there.
 func (p *program) parse(f *flag.FlagSet, args []string) error {
 	f.SetOutput(io.Discard)
 	err := f.Parse(args)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// What is mistyped is answered with what was probably meant, in the form in which it is typed, and with exit code 2.
+// What is mistyped is answered with what was probably meant, in the form in which it is typed, and
+// with exit code 2.
 func TestMistyped(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -16,7 +16,8 @@ import (
 // view writes what happens to a terminal, in colour where it is one.
 //
 // Its rules: a title opens a step; what the model says stands as it comes; calls, questions and
-// results are indented by two; no line of the view's own ends with a colon unless something follows.
+// results are indented by two; no line of the view's own ends with a colon unless something
+// follows.
 type view struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -90,7 +91,8 @@ func (v *view) endLine() {
 func (v *view) title(s string) { v.line("\n" + v.paint(bold, s)) }
 func (v *view) note(s string)  { v.line("  " + v.paint(dim, s)) }
 
-// aside is a note that belongs to nothing that is shown: it waits until the line that streams has ended.
+// aside is a note that belongs to nothing that is shown: it waits until the line that streams has
+// ended.
 func (v *view) aside(s string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -6,13 +6,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// noChat matches ids of models that hold no conversation. Servers list them beside the others, and often first.
+// noChat matches ids of models that hold no conversation. Servers list them beside the others, and
+// often first.
 var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 
 // usual is taken where it is listed: providers list old models first.
 const usual = "gpt-5"
 
-// ChatModel is the model to use of those that a provider lists where no setting names one, "" if it lists none.
+// ChatModel is the model to use of those that a provider lists where no setting names one, "" if it
+// lists none.
 func ChatModel(ids []string) string {
 	if slices.Contains(ids, usual) {
 		return usual

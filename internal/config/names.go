@@ -52,8 +52,8 @@ func builtinName(api string) string {
 	return "openai"
 }
 
-// UnnamedBuiltin is the built-in provider that the provider without a name equals as long as its base
-// URL is not set: both have the same base URL and key.
+// UnnamedBuiltin is the built-in provider that the provider without a name equals as long as its
+// base URL is not set: both have the same base URL and key.
 func (c *Config) UnnamedBuiltin() string {
 	api := ""
 	if c.Provider != nil {

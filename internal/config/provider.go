@@ -25,7 +25,8 @@ const (
 	maxModelList = 1 << 20
 )
 
-// localServers are the usual loopback addresses of OpenAI-compatible servers, in order of preference.
+// localServers are the usual loopback addresses of OpenAI-compatible servers, in order of
+// preference.
 var localServers = []struct{ name, baseURL string }{
 	{"llama-server", "http://127.0.0.1:8080/v1"},
 	{"Ollama", "http://127.0.0.1:11434/v1"},
@@ -198,8 +199,8 @@ func (r *Resolver) expanded(p Provider) Provider {
 	return p
 }
 
-// probe asks the local servers, all at once, and takes the first in order that answers. It asks none
-// if ctx has ended.
+// probe asks the local servers, all at once, and takes the first in order that answers. It asks
+// none if ctx has ended.
 func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -449,9 +450,9 @@ func (c *keyCache) put(key string) {
 	c.key, c.at, c.uses = key, time.Now(), 1
 }
 
-// Refused tells that the provider refused a key (401). One that a command printed is forgotten, so that the
-// next call asks anew; true says that asking at once may help, because the command was not asked for
-// this call.
+// Refused tells that the provider refused a key (401). One that a command printed is forgotten, so
+// that the next call asks anew; true says that asking at once may help, because the command was not
+// asked for this call.
 func (e *Endpoint) Refused(key string) bool {
 	if e.key.command == nil || e.key.cache == nil || key == "" {
 		return false

@@ -143,8 +143,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestRefusedKey: a key that a command printed for an earlier call is asked for anew after a refusal, one that was asked
-// for this very call with the next, and a variable is what it is.
+// TestRefusedKey: a key that a command printed for an earlier call is asked for anew after a
+// refusal, one that was asked for this very call with the next, and a variable is what it is.
 func TestRefusedKey(t *testing.T) {
 	asked := 0
 	r := &Resolver{

@@ -106,7 +106,8 @@ func Points() []string {
 	return out
 }
 
-// wrappers give each point a type of its own, because the engine calls a hook at every point that its type has.
+// wrappers give each point a type of its own, because the engine calls a hook at every point that
+// its type has.
 var wrappers = map[string]func(*command) agent.Hook{
 	BeforeRun:   func(c *command) agent.Hook { return beforeRun{c} },
 	AfterRun:    func(c *command) agent.Hook { return afterRun{c} },

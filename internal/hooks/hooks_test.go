@@ -115,7 +115,8 @@ func TestHookUnknownPoint(t *testing.T) {
 	}
 }
 
-// decide runs a hook's script at a point of a session's life and returns what it told or why it denied.
+// decide runs a hook's script at a point of a session's life and returns what it told or why it
+// denied.
 func decide(t *testing.T, point, script string) (string, error) {
 	t.Helper()
 	h, ctx := hook(t, point, script), t.Context()

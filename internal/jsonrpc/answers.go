@@ -9,11 +9,12 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Lenient lets through what peers really send: invalid UTF-8 (which becomes U+FFFD) and members that occur twice.
-// Unknown members are ignored anyway.
+// Lenient lets through what peers really send: invalid UTF-8 (which becomes U+FFFD) and members
+// that occur twice. Unknown members are ignored anyway.
 var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// AnsweredIDs returns the ids that a body answers, a message or a batch; none for requests and notifications.
+// AnsweredIDs returns the ids that a body answers, a message or a batch; none for requests and
+// notifications.
 func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	if isBatch(body) {
 		var ids []jsonrpc2.ID
@@ -29,7 +30,8 @@ func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	return []jsonrpc2.ID{IDFrom(view.IDRaw)}
 }
 
-// Without returns a body without the message, or without those of a batch, that drop names; nil where nothing is left.
+// Without returns a body without the message, or without those of a batch, that drop names; nil
+// where nothing is left.
 func Without(body []byte, drop func(message []byte) bool) []byte {
 	if !isBatch(body) {
 		if drop(body) {
@@ -49,7 +51,8 @@ func Without(body []byte, drop func(message []byte) bool) []byte {
 	return out
 }
 
-// IDFrom reads the id member of a message; one that is neither a number nor a string is the zero ID.
+// IDFrom reads the id member of a message; one that is neither a number nor a string is the zero
+// ID.
 func IDFrom(raw []byte) jsonrpc2.ID {
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return jsonrpc2.NewNumberID(n)

@@ -6,8 +6,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Codec is what a connection encodes and decodes with: what is encoded already goes through as it is, all else by the
-// rules of the face. It is safe for concurrent use if its functions are.
+// Codec is what a connection encodes and decodes with: what is encoded already goes through as it
+// is, all else by the rules of the face. It is safe for concurrent use if its functions are.
 type Codec struct {
 	Encode func(v any) ([]byte, error)
 	Decode func(data []byte, v any) error

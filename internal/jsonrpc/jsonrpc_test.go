@@ -296,7 +296,8 @@ func TestStatesReplaceEachOther(t *testing.T) {
 	}
 }
 
-// A request's answer precedes the state that the request causes, also where an older state still waits before the answer.
+// A request's answer precedes the state that the request causes, also where an older state still
+// waits before the answer.
 func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	g := newGate()
 	o := NewOutbox(g)

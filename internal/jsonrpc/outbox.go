@@ -102,7 +102,8 @@ func start(o *Outbox) *Outbox {
 	return o
 }
 
-// Put queues body, which it keeps. It may be an answer: no state that comes later takes the place of one before it.
+// Put queues body, which it keeps. It may be an answer: no state that comes later takes the place
+// of one before it.
 func (o *Outbox) Put(body []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,8 +163,8 @@ func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	return true
 }
 
-// Merge adds text to the waiting delta of key and reports whether it did: a text for which there is no room is a
-// notification of its own, so that its number is missing.
+// Merge adds text to the waiting delta of key and reports whether it did: a text for which there is
+// no room is a notification of its own, so that its number is missing.
 func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -188,8 +189,8 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	return true
 }
 
-// PutDelta queues a delta to which later ones of key may be added. prefix is the frame
-// up to the opening quote of its text, which ends it; both are kept. It reports false where it was dropped
+// PutDelta queues a delta to which later ones of key may be added. prefix is the frame up to the
+// opening quote of its text, which ends it; both are kept. It reports false where it was dropped
 // because too much waits.
 func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string, output bool) bool {
 	o.mu.Lock()
@@ -278,8 +279,8 @@ func (o *Outbox) Close() {
 	}
 }
 
-// Lost is closed when the client is given up: writing failed, or it does not read. The writer may still be in a Write that
-// does not end.
+// Lost is closed when the client is given up: writing failed, or it does not read. The writer may
+// still be in a Write that does not end.
 func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
 // Done is closed when the writer has ended: after Close, or when writing failed.

@@ -40,7 +40,8 @@ type Stream struct {
 	pending [][]byte
 	lines   bool // one message a line, without headers
 
-	// Filter, where set, gets each body that jsonrpc2 writes and returns what is to be written of it; nil: nothing.
+	// Filter, where set, gets each body that jsonrpc2 writes and returns what is to be written of
+	// it; nil: nothing.
 	Filter func(body []byte) []byte
 	// Sent, where set, is called with each body that jsonrpc2 wrote, after it was queued.
 	Sent func(body []byte)

@@ -3,8 +3,9 @@ package near
 
 import "strings"
 
-// Of returns the one of the words that the misspelt word was probably meant to be, "" where none is near: the only
-// one that begins with it, or the one that differs least, by at most a third of its letters. Case does not count.
+// Of returns the one of the words that the misspelt word was probably meant to be, "" where none is
+// near: the only one that begins with it, or the one that differs least, by at most a third of its
+// letters. Case does not count.
 func Of(misspelt string, words []string) string {
 	low := strings.ToLower(misspelt)
 	begins, count := "", 0

@@ -61,7 +61,8 @@ type Question struct {
 	Answered                  func(Reply)     // takes the answer before those to the other questions are there; nil: no need
 }
 
-// Answer hands over the answer as soon as it is known. The one that Ask returns does not count then.
+// Answer hands over the answer as soon as it is known. The one that Ask returns does not count
+// then.
 func (q Question) Answer(r Reply) {
 	if q.Answered != nil {
 		q.Answered(r)

@@ -20,7 +20,8 @@ type asks struct {
 	queue map[string][]*pending
 }
 
-// gatherTime bounds how long a question waits for the others of its moment, which hooks or previews may hold up.
+// gatherTime bounds how long a question waits for the others of its moment, which hooks or previews
+// may hold up.
 const gatherTime = time.Second
 
 // pending is a question that has no answer yet.
@@ -183,9 +184,9 @@ func (a *asks) showBatch(open []*pending) {
 	}
 }
 
-// await asks and waits for the decision, nil for one that a grant made meanwhile, or the end of the call.
-// The item says that it waits before the question is shown; the last of a moment lets them go by saying
-// so, and so must be queued before.
+// await asks and waits for the decision, nil for one that a grant made meanwhile, or the end of the
+// call. The item says that it waits before the question is shown; the last of a moment lets them go
+// by saying so, and so must be queued before.
 func (a *asks) await(p *pending, queue string) (*tool.Decision, error) {
 	defer p.end()
 	if a.separately() {

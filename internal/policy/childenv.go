@@ -43,8 +43,8 @@ type Environment struct {
 	Roots []string // of the workspace: programs in them are not found by their name alone
 }
 
-// Child is the environment of commands that do more than read, and of MCP servers, hooks and language
-// servers.
+// Child is the environment of commands that do more than read, and of MCP servers, hooks and
+// language servers.
 func (e Environment) Child() []string {
 	return e.filter(func(name string) bool {
 		return forAll[name] || ofUser[name] || ofToolchains[name] ||

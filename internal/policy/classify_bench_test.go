@@ -15,8 +15,8 @@ func BenchmarkClassify10KB(b *testing.B) {
 	}
 }
 
-// Reading a script costs in proportion to its length, whatever the machine is busy with: four times the
-// text, about four times the allocations. The time is the benchmark's.
+// Reading a script costs in proportion to its length, whatever the machine is busy with: four times
+// the text, about four times the allocations. The time is the benchmark's.
 func TestClassifyIsLinear(t *testing.T) {
 	cost := func(repeats int) float64 {
 		script := strings.Repeat("git log --oneline | grep -v \"$x\" && ls *.go; ", repeats) + "true"

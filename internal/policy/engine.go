@@ -181,7 +181,8 @@ func (e *Engine) machine(s Settings) machine {
 	return machine{readable: !s.Unreadable}
 }
 
-// holds reports whether a grant is good for a session: its own, or its parents', or its workspace's.
+// holds reports whether a grant is good for a session: its own, or its parents', or its
+// workspace's.
 func (e *Engine) holds(g Grant, session string, s Settings) bool {
 	if g.Scope == ScopeAlways {
 		return g.Root == rootOf(s)
@@ -268,8 +269,8 @@ func (e *Engine) Revoke(id string) (bool, error) {
 	return true, e.Flush()
 }
 
-// Flush writes the grants of scope always with their counts, if there is anything new in them. Call it when the
-// daemon ends.
+// Flush writes the grants of scope always with their counts, if there is anything new in them. Call
+// it when the daemon ends.
 func (e *Engine) Flush() error {
 	if e.opts.Store == nil || e.loadErr != nil { // never overwrite what could not be read
 		return nil
@@ -290,8 +291,9 @@ func (e *Engine) Flush() error {
 	return err
 }
 
-// adopt takes over what other daemons have stored and taken back since the store was last looked at, for what one
-// of them grants or revokes must not come undone when another one ends. It returns what is to be stored now.
+// adopt takes over what other daemons have stored and taken back since the store was last looked
+// at, for what one of them grants or revokes must not come undone when another one ends. It returns
+// what is to be stored now.
 func (e *Engine) adopt(disk []Grant) []Grant {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -337,7 +339,8 @@ func (e *Engine) remember(g Grant) error {
 // exists; our own sandbox protects the whole list of the protocol.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky", ".envrc"}
 
-// Folders are where a session's commands write, apart from the workspace. Both are made when needed.
+// Folders are where a session's commands write, apart from the workspace. Both are made when
+// needed.
 type Folders struct {
 	Tmp   string // for temporary files
 	Layer string // for private layers over package caches, where the sandbox has them

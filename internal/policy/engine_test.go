@@ -348,8 +348,8 @@ func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
-// Two daemons have one store: what one grants or takes back stays so when the other, which has read it before, ends.
-// One that has nothing new writes nothing.
+// Two daemons have one store: what one grants or takes back stays so when the other, which has read
+// it before, ends. One that has nothing new writes nothing.
 func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
 	p := &person{answer: always(Reply{OptionID: "allow_always"})}
@@ -445,8 +445,8 @@ func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
 	}
 }
 
-// Calls that started together are shown together, in their order, whichever comes first and however late the last;
-// one that never comes holds the others up for a bounded time.
+// Calls that started together are shown together, in their order, whichever comes first and however
+// late the last; one that never comes holds the others up for a bounded time.
 func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 	p := &person{answer: always(Reply{OptionID: "allow_once"})}
 	e := newEngine(t, p, boxed, nil)

@@ -231,7 +231,8 @@ func (s Settings) commandByProfile(
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
 
-// unenforced is why a command needs a question: what it can do, or that nothing keeps it to reading.
+// unenforced is why a command needs a question: what it can do, or that nothing keeps it to
+// reading.
 func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
 		return strings.Join(c.Reasons, "; ")

@@ -24,7 +24,8 @@ type Scrubber struct {
 	Values []string // known keys, taken out under whatever name
 }
 
-// ScrubEnv takes the usual provider keys out of an environment for a command, an MCP server or a hook.
+// ScrubEnv takes the usual provider keys out of an environment for a command, an MCP server or a
+// hook.
 func ScrubEnv(env []string) []string { return Scrubber{}.Env(env) }
 
 // Env gives the environment without keys. The argument is not changed.
@@ -94,8 +95,8 @@ func (r *Redactor) Add(values ...string) {
 	}
 }
 
-// forms are the ways in which a value stands in text: as it is, within JSON, within JSON that is quoted in JSON,
-// and in a URL.
+// forms are the ways in which a value stands in text: as it is, within JSON, within JSON that is
+// quoted in JSON, and in a URL.
 func forms(v string) []string {
 	inJSON := quoted(v)
 	return []string{v, inJSON, quoted(inJSON), url.QueryEscape(v)}

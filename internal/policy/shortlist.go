@@ -151,8 +151,8 @@ func whole(expression, text string) bool {
 	return regexp.MustCompile(`^(?:` + expression + `)$`).MatchString(text)
 }
 
-// accepts reports whether a path is a file inside the roots, or a folder where that is allowed, that
-// is not secret. A file with several names may be a secret one under another name.
+// accepts reports whether a path is a file inside the roots, or a folder where that is allowed,
+// that is not secret. A file with several names may be a secret one under another name.
 func (in shortPlace) accepts(path string, folder bool) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.cwd, path)

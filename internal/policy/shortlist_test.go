@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// shortWorkspace is a folder with what the tests of the short list name, and another one outside it.
+// shortWorkspace is a folder with what the tests of the short list name, and another one outside
+// it.
 func shortWorkspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	base := t.TempDir()

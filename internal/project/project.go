@@ -201,8 +201,9 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	return files, notices
 }
 
-// missing says at the least cost that there is nothing of that name, as is usual; each model call asks. It may
-// look where a link leads out of base, which tells nobody anything: what is there is opened by base's root.
+// missing says at the least cost that there is nothing of that name, as is usual; each model call
+// asks. It may look where a link leads out of base, which tells nobody anything: what is there is
+// opened by base's root.
 func missing(base, name string) bool {
 	_, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
 	return os.IsNotExist(err)

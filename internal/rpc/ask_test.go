@@ -16,7 +16,8 @@ func heldBack(h *host.Host, id string) (release func()) {
 	return release
 }
 
-// A question comes after the answer of the request that began its turn and after what was told before.
+// A question comes after the answer of the request that began its turn and after what was told
+// before.
 func TestAQuestionOvertakesNothing(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	var made wire.SessionNewResult

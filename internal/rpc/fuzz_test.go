@@ -20,8 +20,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// fuzzed are the methods that FuzzRequests speaks of, in a fixed order: all that are known but those that end the
-// connection.
+// fuzzed are the methods that FuzzRequests speaks of, in a fixed order: all that are known but
+// those that end the connection.
 func fuzzed() []string {
 	all := append(slices.Collect(maps.Keys(routes)), slices.Collect(maps.Keys(notices))...)
 	slices.Sort(all)
@@ -56,9 +56,10 @@ func (l *errorLog) String() string {
 	return l.text.String()
 }
 
-// Whatever a client asks, in whatever state: each request is answered once, none by an internal error, and the server
-// ends with its input. A line is a method, by its first byte, and params, in which $S is a session with a turn that
-// waits for a decision, $T its turn, $P its proposal and $U the document.
+// Whatever a client asks, in whatever state: each request is answered once, none by an internal
+// error, and the server ends with its input. A line is a method, by its first byte, and params, in
+// which $S is a session with a turn that waits for a decision, $T its turn, $P its proposal and $U
+// the document.
 func FuzzRequests(f *testing.F) {
 	methods := fuzzed()
 	line := func(method, params string) string {

@@ -225,7 +225,8 @@ func (c *testClient) build(h harnessOptions, in agentapi.Init) (*agentapi.Core, 
 	return c.core, nil
 }
 
-// close ends the input and waits for the server's end and its last word; the second time it does nothing.
+// close ends the input and waits for the server's end and its last word; the second time it does
+// nothing.
 func (c *testClient) close() { c.closing.Do(c.end) }
 
 func (c *testClient) end() {

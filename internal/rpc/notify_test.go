@@ -108,7 +108,8 @@ func TestMergedFramesTakeOneNumber(t *testing.T) {
 	}
 }
 
-// TestADroppedDeltaLeavesAGap has text of an item come when no more may wait for a client that reads nothing.
+// TestADroppedDeltaLeavesAGap has text of an item come when no more may wait for a client that
+// reads nothing.
 func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	h, id, out, sent := slowClient(t)
 	delta := func(text string) {

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// What a request causes is told after its answer, and only then is it settled, which the answer to a wait comes after.
+// What a request causes is told after its answer, and only then is it settled, which the answer to
+// a wait comes after.
 func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	h, id, _, sent := slowClient(t)
 	delivered := 0

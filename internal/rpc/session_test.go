@@ -73,7 +73,8 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	}
 }
 
-// The text blocks of one message are told apart from each other where the user sees them, and sent to the model as they came.
+// The text blocks of one message are told apart from each other where the user sees them, and sent
+// to the model as they came.
 func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	var sent []string
@@ -411,8 +412,8 @@ func TestProgressOfPlainClients(t *testing.T) {
 	)
 }
 
-// A client that deletes a session and leaves has heard all that the session had to tell, also what waited for an answer
-// that had only just gone out.
+// A client that deletes a session and leaves has heard all that the session had to tell, also what
+// waited for an answer that had only just gone out.
 func TestDeletingASessionLosesNoNews(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()
@@ -445,7 +446,8 @@ func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	d.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// A job may end while its session is being loaded: what it has to say reaches the session once that is there.
+// A job may end while its session is being loaded: what it has to say reaches the session once that
+// is there.
 func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
 		prepare := core.Prepare
@@ -485,7 +487,8 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// A session is of use after it was read anew, also where the request for that was cancelled or could not be met.
+// A session is of use after it was read anew, also where the request for that was cancelled or
+// could not be met.
 func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	fails := false
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
@@ -514,7 +517,8 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	c.turnEnd(c.prompt(id, "third").TurnID)
 }
 
-// A session that is made, loaded or read anew while the connection ends is closed as the others are: nobody would end it later.
+// A session that is made, loaded or read anew while the connection ends is closed as the others
+// are: nobody would end it later.
 func TestASessionThatIsMadeAsTheConnectionEndsIsClosed(t *testing.T) {
 	for _, how := range []string{"made", "loaded", "read anew"} {
 		t.Run(how, func(t *testing.T) { madeAtTheEnd(t, how) })
@@ -690,7 +694,8 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	}
 }
 
-// A restore of files and conversation is answered before what it causes, and the numbers go on one by one.
+// A restore of files and conversation is answered before what it causes, and the numbers go on one
+// by one.
 func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {

@@ -23,8 +23,8 @@ func Unblocked(f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
-// UnblockedInput is Unblocked for what is read, a terminal included: its bytes come through a pipe. The goroutine that
-// passes them on ends with the terminal or with the process.
+// UnblockedInput is Unblocked for what is read, a terminal included: its bytes come through a pipe.
+// The goroutine that passes them on ends with the terminal or with the process.
 func UnblockedInput(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -18,9 +18,10 @@ const (
 	noexec = 0x8
 )
 
-// InMemory has temporary folders made in memory, where the system has room for them: a disk takes longer to make and remove
-// thousands of small files than the tests take. A TMPDIR that is set is kept, as `make test-race` does to be on the disk.
-// The function that is returned removes what is left.
+// InMemory has temporary folders made in memory, where the system has room for them: a disk takes
+// longer to make and remove thousands of small files than the tests take. A TMPDIR that is set is
+// kept, as `make test-race` does to be on the disk. The function that is returned removes what is
+// left.
 func InMemory() (remove func()) {
 	var fs syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(shared, &fs) != nil || fs.Flags&noexec != 0 || fs.Bavail*uint64(fs.Bsize) < room {

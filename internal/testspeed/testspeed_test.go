@@ -20,8 +20,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// A folder in memory goes at the end, whatever lies in it, and a TMPDIR of the user's is kept. Where there is no memory for
-// one, nothing is set and nothing removed.
+// A folder in memory goes at the end, whatever lies in it, and a TMPDIR of the user's is kept.
+// Where there is no memory for one, nothing is set and nothing removed.
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", "/somewhere")
 	InMemory()()

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// What no tool may ever show: the content of a file outside, and the name of one that no attack names.
+// What no tool may ever show: the content of a file outside, and the name of one that no attack
+// names.
 const (
 	loot     = "loot-of-the-test"
 	treasure = "unnamed-treasure"
@@ -68,7 +69,8 @@ func pathAttacks(root, outside string) []string {
 	return attacks
 }
 
-// Each file tool is attacked with each path. None shows or changes anything outside, and none hangs.
+// Each file tool is attacked with each path. None shows or changes anything outside, and none
+// hangs.
 func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 	h, outside := trapped(t)
 	before := treeOf(t, outside) + treeOf(t, h.root+"-evil")

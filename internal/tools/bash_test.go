@@ -299,7 +299,8 @@ func TestJobsEndWithSession(t *testing.T) {
 	}
 }
 
-// A job that starts another one while it is being ended leaves nothing behind: what is no longer listed runs no more.
+// A job that starts another one while it is being ended leaves nothing behind: what is no longer
+// listed runs no more.
 func TestJobStartedByOneThatEnds(t *testing.T) {
 	j := NewJobs(nil)
 	late, done := make(chan struct{}), make(chan struct{})
@@ -365,7 +366,8 @@ func TestJobOutputIsBounded(t *testing.T) {
 }
 
 // BenchmarkBashTrue tells how much longer a command takes through the tool than when it is started
-// directly, turn by turn in one run: the medians, and the least of each, which a busy machine changes less.
+// directly, turn by turn in one run: the medians, and the least of each, which a busy machine
+// changes less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
 	h.run("bash", args{"command": "true"}) // the first one starts the supervisor that waits for the next

@@ -159,7 +159,8 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", good), "applied 1/1")
 }
 
-// What cannot be edited is named with the way out, and the other file of the same call stays as it is.
+// What cannot be edited is named with the way out, and the other file of the same call stays as it
+// is.
 func TestUneditableFiles(t *testing.T) {
 	h := newHarness(t).files("ok.txt: one\n", "bin: a\x00b", "odd: \xff\xfe\xfd", "locked: two\n")
 	bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
@@ -321,8 +322,8 @@ func TestEditTellsBeforeItRuns(t *testing.T) {
 	}
 }
 
-// TestRefusalsFromBelow checks that the refusals of edits name files as the model sees them from its cwd, and say that
-// nothing was changed.
+// TestRefusalsFromBelow checks that the refusals of edits name files as the model sees them from
+// its cwd, and say that nothing was changed.
 func TestRefusalsFromBelow(t *testing.T) {
 	const rename = "*** Begin Patch\n*** Update File: a.go\n*** Move to: b.go\n*** End Patch\n"
 	for _, c := range []struct {

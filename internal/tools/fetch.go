@@ -50,8 +50,8 @@ func (e *sessionEnv) fetchTool() tool.Tool {
 	})
 }
 
-// networkSubject names the host that is asked and nothing else of an address, for the rules are about hosts: what is
-// left of the path or a port would match them, or not, at the writer's choice.
+// networkSubject names the host that is asked and nothing else of an address, for the rules are
+// about hosts: what is left of the path or a port would match them, or not, at the writer's choice.
 func networkSubject(title, address string) *tool.Subject {
 	host := address
 	if u, err := parseAddress(address); err == nil && u.Hostname() != "" {
@@ -60,7 +60,8 @@ func networkSubject(title, address string) *tool.Subject {
 	return &tool.Subject{Kind: tool.SubjectNetwork, Title: oneLine(title, 200), Name: host}
 }
 
-// parseAddress reads an address as the model writes it: with spaces around it, or without its scheme.
+// parseAddress reads an address as the model writes it: with spaces around it, or without its
+// scheme.
 func parseAddress(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)

@@ -96,7 +96,8 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named, a g
 	return res, nil
 }
 
-// dropSecrets takes out of what was found below a folder the files that reading asks for first, and counts them.
+// dropSecrets takes out of what was found below a folder the files that reading asks for first, and
+// counts them.
 func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
 	if e.Secret == nil {
 		return 0

@@ -261,8 +261,8 @@ func (j *Jobs) find(jobID string) *job {
 	return nil
 }
 
-// EndSession ends a deleted session's jobs, waits for them and forgets them: also those that one of them, such as a
-// sub-agent, starts while it ends.
+// EndSession ends a deleted session's jobs, waits for them and forgets them: also those that one of
+// them, such as a sub-agent, starts while it ends.
 func (j *Jobs) EndSession(sessionID string) {
 	for {
 		for _, b := range j.silence(sessionID) {

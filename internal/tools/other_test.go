@@ -281,7 +281,8 @@ func TestWebSearch(t *testing.T) {
 	want(t, h.run("web_search", args{"query": "a b"}), "ERROR: searching the web: the endpoint answered 403")
 }
 
-// TestFetchSubjectIsTheHost: rules name hosts, so however an address is written its subject is the host that is asked.
+// TestFetchSubjectIsTheHost: rules name hosts, so however an address is written its subject is the
+// host that is asked.
 func TestFetchSubjectIsTheHost(t *testing.T) {
 	h := newHarness(t).fetching(FetchOptions{})
 	for address, host := range map[string]string{

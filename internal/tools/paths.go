@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// named is a path of a call's arguments with the file that it names. It is resolved once, when the call
-// is prepared: the file that the user is asked about is the one that is read or changed.
+// named is a path of a call's arguments with the file that it names. It is resolved once, when the
+// call is prepared: the file that the user is asked about is the one that is read or changed.
 type named struct {
 	path string // as the model wrote it
 	ref  workspace.Ref

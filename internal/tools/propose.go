@@ -17,7 +17,8 @@ import (
 // maxEditFailures is after how many failed edits of a file it must be read again.
 const maxEditFailures = 2
 
-// promptOf is the message that the call's turn began with, for the checkpoint; "" where it is not known.
+// promptOf is the message that the call's turn began with, for the checkpoint; "" where it is not
+// known.
 func promptOf(call *tool.Call) (id string) {
 	if call.History == nil {
 		return ""

@@ -20,7 +20,8 @@ const (
 	readLines = 2000     // of a file
 	readBytes = 48 << 10 // of a result
 	readFiles = 20       // at once
-	// readWhole is the largest file on disk that is read whole; of larger ones only what is asked for.
+	// readWhole is the largest file on disk that is read whole; of larger ones only what is asked
+	// for.
 	readWhole = 1 << 20
 )
 
@@ -169,7 +170,8 @@ func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a re
 	return nil, err
 }
 
-// readRaw shows an image as one, text in an unknown encoding as well as it can, and refuses the rest.
+// readRaw shows an image as one, text in an unknown encoding as well as it can, and refuses the
+// rest.
 func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a readArgs, room int) (*tool.Result, error) {
 	name := e.shown(call, ref.Path)
 	if kind := sniffImage(raw); kind != "" {

@@ -28,8 +28,9 @@ type Deps struct {
 	// AskHost asks whether a running call may connect to one more host. The error says why not.
 	// nil: it may not.
 	AskHost func(ctx context.Context, call *tool.Call, host, title string) error
-	// SaveDirty sees to it that documents are saved before a command runs; it returns those
-	// that are still unsaved, or why the command must not run. nil: nothing is saved and the model is told.
+	// SaveDirty sees to it that documents are saved before a command runs; it returns those that
+	// are still unsaved, or why the command must not run. nil: nothing is saved and the model is
+	// told.
 	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string, err error)
 	// Env is the environment of commands; nil: the daemon's, which then must hold no secret.
 	Env func(call *tool.Call) []string

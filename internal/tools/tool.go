@@ -43,7 +43,8 @@ func description(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// schemas are those that were made, by the type of the arguments: each session makes its tools anew.
+// schemas are those that were made, by the type of the arguments: each session makes its tools
+// anew.
 var schemas sync.Map
 
 // schemaOf is the schema of A as short as a model needs it: no null beside a type, and

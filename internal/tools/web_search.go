@@ -110,8 +110,9 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string, canFetch
 	return searchResult(query, resultList(answer), canFetch), nil
 }
 
-// keepingHeaders is the client, which takes the configured headers, a key as a rule, to no host but the endpoint's: of
-// its own accord it keeps back only those of which it knows that they are secret.
+// keepingHeaders is the client, which takes the configured headers, a key as a rule, to no host but
+// the endpoint's: of its own accord it keeps back only those of which it knows that they are
+// secret.
 func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
 	client := *opt.Client
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {

@@ -1,8 +1,10 @@
-// Command notices prints the licences of all that is linked into the program, as their texts ask of whoever passes it on.
+// Command notices prints the licences of all that is linked into the program, as their texts ask of
+// whoever passes it on.
 //
 //	GOOS=linux GOARCH=amd64 go run ./scripts/notices PACKAGE
 //
-// Go's own licence comes first, then those of each module, the files of its folders that are linked in included.
+// Go's own licence comes first, then those of each module, the files of its folders that are linked
+// in included.
 package main
 
 import (
@@ -56,7 +58,8 @@ func notices(w io.Writer, pkg string) error {
 	return nil
 }
 
-// linked lists Go and the modules of other people that the package is linked with, in the order of their names.
+// linked lists Go and the modules of other people that the package is linked with, in the order of
+// their names.
 func linked(pkg string) ([]part, error) {
 	out, err := tool("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", pkg)
 	if err != nil {
@@ -94,7 +97,8 @@ func tool(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// licences are the files, by their path in the module, of its root and of every folder on the way to one that is linked in.
+// licences are the files, by their path in the module, of its root and of every folder on the way
+// to one that is linked in.
 func (p part) licences() (files []string) {
 	dirs := []string{"."}
 	for _, f := range p.folders {

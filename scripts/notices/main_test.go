@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// What is written is Go's licence and those of the very modules that docs/contribute/licences.md tells to be built in.
+// What is written is Go's licence and those of the very modules that docs/contribute/licences.md
+// tells to be built in.
 func TestNoticesOfTheProgram(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("GOOS", "linux")
@@ -40,7 +41,8 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 }
 
-// A module's licence files are those of its root and of the folders that are linked in, and nothing else.
+// A module's licence files are those of its root and of the folders that are linked in, and nothing
+// else.
 func TestLicences(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README", "a/b/COPYING", "other/LICENSE"} {

@@ -2,7 +2,8 @@
 //
 //	go run ./scripts/pack OUT FOLDER
 //
-// Names are sorted, owners left out, and times are SOURCE_DATE_EPOCH (or 1980, the first year of zip).
+// Names are sorted, owners left out, and times are SOURCE_DATE_EPOCH (or 1980, the first year of
+// zip).
 package main
 
 import (

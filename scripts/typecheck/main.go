@@ -1,6 +1,6 @@
-// Command typecheck checks the types of all packages of the module, tests left out, for every system that a release is made
-// for. It reads all from source and makes no code, and so takes a fraction of what six cold builds would; the release builds
-// all of them.
+// Command typecheck checks the types of all packages of the module, tests left out, for every
+// system that a release is made for. It reads all from source and makes no code, and so takes a
+// fraction of what six cold builds would; the release builds all of them.
 package main
 
 import (

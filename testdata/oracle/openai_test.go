@@ -105,7 +105,8 @@ func chatReads(t *testing.T, w *wire, params openai.ChatCompletionNewParams) *op
 	return &acc.ChatCompletion
 }
 
-// TestChat: the stream is read alike, and the conversation that goes on from it is an equal request.
+// TestChat: the stream is read alike, and the conversation that goes on from it is an equal
+// request.
 func TestChat(t *testing.T) {
 	first := generate(t, chatAPI.New(options(gpt, stream(chatStream))), modeltest.User("Weather?"))
 	params := openai.ChatCompletionNewParams{
@@ -215,8 +216,8 @@ func TestOpenAIRequests(t *testing.T) {
 	histories(t, responsesAPI, gpt, responsesStream, responsesSurvives)
 }
 
-// responsesSurvives looks at each item on its own: the SDK's union of items does not decode a message
-// without a type, which the API allows.
+// responsesSurvives looks at each item on its own: the SDK's union of items does not decode a
+// message without a type, which the API allows.
 func responsesSurvives(body []byte) error {
 	var m map[string]any
 	if err := json.Unmarshal(body, &m); err != nil {

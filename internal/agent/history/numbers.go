@@ -6,7 +6,8 @@ type Number struct {
 	Value float64
 }
 
-// Numbers lists the thresholds of estimate and reducers, for docs/reference/context.md, in the order of the ladder.
+// Numbers lists the thresholds of estimate and reducers, for docs/reference/context.md, in the
+// order of the ladder.
 func Numbers() []Number {
 	return []Number{
 		{"estimate: bytes of a token of plain text", bytesPerToken},

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Whatever order reducers are named in, the cheapest runs first, and one that is not named does not run.
+// Whatever order reducers are named in, the cheapest runs first, and one that is not named does not
+// run.
 func TestCheapestFirst(t *testing.T) {
 	ladder, err := Ladder(Emergency, Summary, Dedupe, Mask)
 	if err != nil {
@@ -29,8 +30,8 @@ func TestCheapestFirst(t *testing.T) {
 	}
 }
 
-// What repeats is told by what tools say of their results, whatever they are called: ten outputs of a command stay, five
-// versions of a file, and one of each content.
+// What repeats is told by what tools say of their results, whatever they are called: ten outputs of
+// a command stay, five versions of a file, and one of each content.
 func TestDedupeByMetadata(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -62,7 +63,8 @@ func TestDedupeByMetadata(t *testing.T) {
 	}
 }
 
-// A result that is cut says in which file the whole stands; one that stands in a file already is not written again.
+// A result that is cut says in which file the whole stands; one that stands in a file already is
+// not written again.
 func TestTruncateNamesTheFile(t *testing.T) {
 	k := &maker{}
 	msgs := []*message.Message{k.msg(message.RoleUser, "go")}
@@ -90,7 +92,8 @@ func TestTruncateNamesTheFile(t *testing.T) {
 	}
 }
 
-// Only a turn that ended with an answer becomes a line; one that was aborted, failed or still runs stays.
+// Only a turn that ended with an answer becomes a line; one that was aborted, failed or still runs
+// stays.
 func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	for stop, clean := range map[message.StopReason]bool{
 		message.StopEnd: true, message.StopAborted: false, message.StopError: false, message.StopToolUse: false,
@@ -109,7 +112,8 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	}
 }
 
-// What a summary is to hold, and in how much detail, is asked of the model; what the user wants of it too.
+// What a summary is to hold, and in how much detail, is asked of the model; what the user wants of
+// it too.
 func TestSummaryForm(t *testing.T) {
 	var asked SummaryRequest
 	in := Input{Messages: talk(&maker{}, 20, 4800), Target: 5000, Instructions: "keep the numbers", Summarize: func(_ context.Context, r SummaryRequest) (string, error) {

@@ -114,8 +114,8 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 	c.counted, c.atCounted = input+output, c.estimate
 }
 
-// Refused takes it that a provider refused a call as longer than its window. A call that is far too short for that
-// shows that the window is smaller, not that the estimate is wrong.
+// Refused takes it that a provider refused a call as longer than its window. A call that is far too
+// short for that shows that the window is smaller, not that the estimate is wrong.
 func (c *Meter) Refused(window int) {
 	est := c.overhead + c.estimate
 	if window <= 0 || est <= 0 || c.Used() > window || float64(window) > maxRatio*float64(est) {

@@ -369,8 +369,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// The sketches lose nothing that a search would show: the best of many vectors, of which most lie on one side of
-// nought and many are near each other, are those of an exact comparison.
+// The sketches lose nothing that a search would show: the best of many vectors, of which most lie
+// on one side of nought and many are near each other, are those of an exact comparison.
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40
@@ -493,7 +493,8 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestOverwrittenKeyKeepsItsOtherName: two keys said the same; when one says something else, the other goes on as it was.
+// TestOverwrittenKeyKeepsItsOtherName: two keys said the same; when one says something else, the
+// other goes on as it was.
 func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	s := newStore(t, nil)
 	save(t, s, Memory{Key: "build", Content: "use make"})
@@ -510,7 +511,8 @@ func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	check(t, s, Query{Text: "use"}, "build")
 }
 
-// TestSavedAtOnce: of memories that mean the same and are saved at the same moment one is kept, under all their keys.
+// TestSavedAtOnce: of memories that mean the same and are saved at the same moment one is kept,
+// under all their keys.
 func TestSavedAtOnce(t *testing.T) {
 	const rounds, writers = 30, 8
 	round, arrived := 0, new(sync.WaitGroup)
@@ -545,8 +547,9 @@ func TestSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwinThatChanges: between the moment when a memory was found to mean the same and the moment when it gets the other
-// name, somebody else makes it say something else, or deletes it. What was to be saved is saved.
+// TestTwinThatChanges: between the moment when a memory was found to mean the same and the moment
+// when it gets the other name, somebody else makes it say something else, or deletes it. What was
+// to be saved is saved.
 func TestTwinThatChanges(t *testing.T) {
 	for name, change := range map[string]func(*Store) error{
 		"overwritten": func(s *Store) error {

@@ -71,8 +71,9 @@ type Embed func(ctx context.Context, texts []string) ([][]float32, error)
 type Options struct {
 	Path string // the database file; its folder is made when it is needed
 	Root string // workspace root: memories of scope workspace belong to it
-	// Embedder is asked before each use, since settings change, for what turns texts into vectors and the name of
-	// its model: vectors of another model are not compared. nil, or a nil embed: full text only.
+	// Embedder is asked before each use, since settings change, for what turns texts into vectors
+	// and the name of its model: vectors of another model are not compared. nil, or a nil embed:
+	// full text only.
 	Embedder func() (model string, embed Embed)
 	Redact   func([]byte) []byte // removes secrets before anything is stored; nil: nothing
 	Log      *slog.Logger        // nil: nowhere
@@ -259,7 +260,8 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	return s.store(ctx, db, owner, m, vector, s.twin(ctx, db, owner, m.Key, vector))
 }
 
-// store keeps a memory that was cleaned; twin is one that means the same by what was known a moment ago.
+// store keeps a memory that was cleaned; twin is one that means the same by what was known a moment
+// ago.
 func (s *Store) store(ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64) (Saved, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -372,8 +374,8 @@ func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e 
 	return Saved{Key: m.Key}, index(ctx, tx, id, m)
 }
 
-// leaveToAlias leaves what a key said to its other name, where it has one and is about to say something else: who saved
-// that under the other name did not change it.
+// leaveToAlias leaves what a key said to its other name, where it has one and is about to say
+// something else: who saved that under the other name did not change it.
 func leaveToAlias(ctx context.Context, tx *sql.Tx, owner, key, print string) error {
 	var shared bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM memories m JOIN aliases a ON a.id = m.id

@@ -79,8 +79,8 @@ func cosine(a, b []byte) float64 {
 	return float64(sum) * scale(a) * scale(b)
 }
 
-// dot is the sum of the products of two vectors of signed bytes: 127 * 127 * 100,000 dimensions fit. Eight at a time take
-// half the time of one at a time.
+// dot is the sum of the products of two vectors of signed bytes: 127 * 127 * 100,000 dimensions
+// fit. Eight at a time take half the time of one at a time.
 func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {
@@ -166,8 +166,8 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 	return 0
 }
 
-// stillTwin is a memory that meant the same a moment ago, 0 where it does no longer: somebody else may have changed or
-// deleted it, and its number be another's by now.
+// stillTwin is a memory that meant the same a moment ago, 0 where it does no longer: somebody else
+// may have changed or deleted it, and its number be another's by now.
 func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string, e embedding) (int64, error) {
 	var packed []byte
 	err := tx.QueryRowContext(ctx, "SELECT vector FROM memories WHERE id = ? AND owner = ? AND key <> ? AND model = ?", twin, owner, key, e.model).Scan(&packed)
@@ -213,7 +213,8 @@ type likeness struct {
 	cos float64
 }
 
-// nearest compares the wanted ones of the vectors at some places (nil: of all) with a query, and says how many it compared.
+// nearest compares the wanted ones of the vectors at some places (nil: of all) with a query, and
+// says how many it compared.
 func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness, compared int) {
 	compare := func(v *vector) {
 		if !wanted(v) {

@@ -200,8 +200,8 @@ func (m *Message) TextContent() string {
 	return b.String()
 }
 
-// ShownText returns a user's message as people see it: TextContent, but with a blank line between blocks that would
-// run together, for they were sent as several.
+// ShownText returns a user's message as people see it: TextContent, but with a blank line between
+// blocks that would run together, for they were sent as several.
 func (m *Message) ShownText() string {
 	var b strings.Builder
 	ended := true // what follows begins a line

@@ -27,7 +27,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// Blocks that were sent as several are shown as several, however their lines end; nothing else changes.
+// Blocks that were sent as several are shown as several, however their lines end; nothing else
+// changes.
 func TestShownText(t *testing.T) {
 	for _, tc := range []struct {
 		want   string

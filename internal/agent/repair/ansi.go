@@ -54,7 +54,8 @@ func escapeLen(s string, clear int) int {
 	return 1
 }
 
-// maxParams bounds the parameters of a control sequence, which else could swallow an answer of digits.
+// maxParams bounds the parameters of a control sequence, which else could swallow an answer of
+// digits.
 const maxParams = 256
 
 // csiLen is the length of a control sequence's parameters and final byte.

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// processorTime is what this process has used of the processors: the time that others take does not count.
+// processorTime is what this process has used of the processors: the time that others take does not
+// count.
 func processorTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -21,8 +22,9 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestMegabyte holds 1 MB of each hostile text to some milliseconds of processor time. Issue 4 asks for 50;
-// the bound here leaves room for slow machines; under the race detector times mean nothing. The best of up to three runs counts.
+// TestMegabyte holds 1 MB of each hostile text to some milliseconds of processor time. Issue 4 asks
+// for 50; the bound here leaves room for slow machines; under the race detector times mean nothing.
+// The best of up to three runs counts.
 func TestMegabyte(t *testing.T) {
 	const wanted, bound = 50 * time.Millisecond, 500 * time.Millisecond
 	parts := map[string]func(string){

@@ -59,7 +59,8 @@ func (s *scanner) mayBegin(i int) bool {
 	return rest != "" && (rest[0] == '"' || rest[0] == '\'' || rest[0] == '{' || rest[0] == '}' || isWord(rest[0]))
 }
 
-// jsonAt takes the JSON at text[start:end] for a call, or for the arguments of the tool that is named before it.
+// jsonAt takes the JSON at text[start:end] for a call, or for the arguments of the tool that is
+// named before it.
 func (s *scanner) jsonAt(start, end int) {
 	raw := s.text[start:end]
 	if namesCall(raw) {

@@ -21,7 +21,8 @@ const (
 	ReasoningOnly Verdict = CheckReasoningOnly
 )
 
-// How often an answer is sent back, by check, before it is taken as it is (a blank one: before it is an error).
+// How often an answer is sent back, by check, before it is taken as it is (a blank one: before it
+// is an error).
 const (
 	MaxBlankNudges     = 1
 	MaxReasoningNudges = 1
@@ -126,7 +127,8 @@ func isBlank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
 }
 
-// LooksTruncated says whether a text ends as if it went on: an open code fence, dots, a comma or a dash.
+// LooksTruncated says whether a text ends as if it went on: an open code fence, dots, a comma or a
+// dash.
 func LooksTruncated(text string) bool {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if text == "" {

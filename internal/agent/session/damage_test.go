@@ -239,7 +239,8 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// Records of kinds that this version does not know stay in the file, byte by byte, whatever is done with the session.
+// Records of kinds that this version does not know stay in the file, byte by byte, whatever is done
+// with the session.
 func TestUnknownRecordsStay(t *testing.T) {
 	const future = `{"type":"fromTheFuture","data":{"keep":"me","n":1e400},"beside":[1,{"two":null}],"time":"2030-01-01T00:00:00Z"}` + "\n"
 	lines := strings.SplitAfter(string(stored(t)), "\n")
@@ -262,7 +263,8 @@ func TestUnknownRecordsStay(t *testing.T) {
 	}
 }
 
-// A log of a gigabyte that is no longer loaded says why and what to do; it costs the other sessions nothing.
+// A log of a gigabyte that is no longer loaded says why and what to do; it costs the other sessions
+// nothing.
 func TestAGigabyte(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -282,8 +284,8 @@ func TestAGigabyte(t *testing.T) {
 	}
 }
 
-// While the library's folder cannot be written, new sessions are made in the spare one, and are listed, forked and found
-// as all others; their place is told. What is stored is read.
+// While the library's folder cannot be written, new sessions are made in the spare one, and are
+// listed, forked and found as all others; their place is told. What is stored is read.
 func TestSpareFolder(t *testing.T) {
 	l := newLibrary(t)
 	old := create(t, l)

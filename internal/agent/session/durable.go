@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Sync returns when what Append took with Sync set is on the disk, or why that cannot be: it is tried again by each call.
+// Sync returns when what Append took with Sync set is on the disk, or why that cannot be: it is
+// tried again by each call.
 func (s *Session) Sync() error {
 	if err := s.durable.wait(); err != nil {
 		return fmt.Errorf("saving session %s: %w", s.id, err)
@@ -15,8 +16,8 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// durable brings to the disk what was written, beside the writing and beside whoever waits for neither. The zero
-// value has nothing to do. Safe for concurrent use.
+// durable brings to the disk what was written, beside the writing and beside whoever waits for
+// neither. The zero value has nothing to do. Safe for concurrent use.
 type durable struct {
 	sync func(*os.File) error // nil: the file's own; for tests of a disk that fails
 
@@ -30,8 +31,8 @@ type durable struct {
 	failed bool   // the last time
 }
 
-// span is a piece of the file. What a failed sync leaves of it nobody knows (the system may take it for clean), so
-// it is kept to be written again.
+// span is a piece of the file. What a failed sync leaves of it nobody knows (the system may take it
+// for clean), so it is kept to be written again.
 type span struct {
 	at   int64
 	data []byte
@@ -53,7 +54,8 @@ func (d *durable) request(file *os.File, at int64, data []byte) {
 	}
 }
 
-// work syncs until everything is on the disk or the disk fails; what is left then is tried again by wait.
+// work syncs until everything is on the disk or the disk fails; what is left then is tried again by
+// wait.
 func (d *durable) work() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +65,8 @@ func (d *durable) work() {
 	d.change.Broadcast()
 }
 
-// wait returns when all that was asked for before is on the disk, or why it cannot be brought there.
+// wait returns when all that was asked for before is on the disk, or why it cannot be brought
+// there.
 func (d *durable) wait() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +86,8 @@ func (d *durable) wait() error {
 	return nil
 }
 
-// tryLocked syncs once, without the lock while it does, and where that failed before writes anew first.
+// tryLocked syncs once, without the lock while it does, and where that failed before writes anew
+// first.
 func (d *durable) tryLocked() error {
 	file, spans, again := d.file, d.spans, d.failed
 	d.mu.Unlock()

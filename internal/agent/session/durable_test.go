@@ -15,7 +15,8 @@ func lasting(id string) agent.Record {
 	return agent.Record{Type: agent.RecordMessage, Message: msg(id, message.RoleUser, "text of "+id), Sync: true}
 }
 
-// A write does not wait for the disk, Sync does, and one pass of the disk serves what came meanwhile.
+// A write does not wait for the disk, Sync does, and one pass of the disk serves what came
+// meanwhile.
 func TestSyncIsBesideTheWriting(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -44,7 +45,8 @@ func TestSyncIsBesideTheWriting(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What a failed sync may have lost is written again, by each who asks for it; what a reader finds is whole.
+// What a failed sync may have lost is written again, by each who asks for it; what a reader finds
+// is whole.
 func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

@@ -190,7 +190,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestLoadedWhileCopied: a session that is loaded while an export or a fork reads it stays open when that is done.
+// TestLoadedWhileCopied: a session that is loaded while an export or a fork reads it stays open
+// when that is done.
 func TestLoadedWhileCopied(t *testing.T) {
 	export := func(l *Library, id string) error { _, err := l.Export(id, "json"); return err }
 	fork := func(l *Library, id string) error { _, err := l.Fork(id, "", false); return err }

@@ -40,7 +40,8 @@ func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	})
 }
 
-// borrow reads a session to copy it. It opens none: whoever loads it meanwhile has it, and keeps it, for himself.
+// borrow reads a session to copy it. It opens none: whoever loads it meanwhile has it, and keeps
+// it, for himself.
 func (l *Library) borrow(id string) (*Loaded, error) {
 	if s := l.opened(id); s != nil {
 		return s.reload()

@@ -17,10 +17,12 @@ type Retention struct {
 // EmptyAge is how long a session stays in which nothing was said.
 const EmptyAge = 24 * time.Hour
 
-// makingTime is how long a log may lack its header: whoever creates it has not come to write it yet.
+// makingTime is how long a log may lack its header: whoever creates it has not come to write it
+// yet.
 const makingTime = time.Minute
 
-// beingMade reports whether somebody, here or in another process, is about to write the log's first line.
+// beingMade reports whether somebody, here or in another process, is about to write the log's first
+// line.
 func (l *Library) beingMade(e Entry) bool {
 	if !e.CreatedAt.IsZero() {
 		return false
@@ -29,9 +31,10 @@ func (l *Library) beingMade(e Entry) bool {
 	return err != nil || time.Since(info.ModTime()) < makingTime
 }
 
-// GC deletes sessions that are older than the retention allows, or empty and older than
-// EmptyAge, then the oldest until the rest fits. Sessions that are to be kept, are open here or written by another
-// process stay. It returns the ids of those deleted; errors of single sessions do not stop it.
+// GC deletes sessions that are older than the retention allows, or empty and older than EmptyAge,
+// then the oldest until the rest fits. Sessions that are to be kept, are open here or written by
+// another process stay. It returns the ids of those deleted; errors of single sessions do not stop
+// it.
 func (l *Library) GC(r Retention) ([]string, error) {
 	all, err := l.entries()
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 // maxLine bounds one line of a log; a longer one counts as damaged.
 const maxLine = 64 << 20
 
-// indexIfDue writes the index beside the log when what a list shows was changed by hand, and soon after
-// when a turn has ended or much was written since: nobody who waits for the turn's end waits for it.
+// indexIfDue writes the index beside the log when what a list shows was changed by hand, and soon
+// after when a turn has ended or much was written since: nobody who waits for the turn's end waits
+// for it.
 func (s *Session) indexIfDue(records []agent.Record) {
 	soon := s.size-s.index.size > indexEvery
 	for i := range records {
@@ -35,7 +36,8 @@ func (s *Session) indexIfDue(records []agent.Record) {
 	}
 }
 
-// indexLater writes the index as it then is, unless the session was closed, and perhaps deleted, before.
+// indexLater writes the index as it then is, unless the session was closed, and perhaps deleted,
+// before.
 func (s *Session) indexLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

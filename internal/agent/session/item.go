@@ -154,7 +154,8 @@ func (d itemData) item(in messages) Item {
 	return Item{Seq: d.Seq, TurnID: d.TurnID, Item: it}
 }
 
-// text returns the stretch; a message that became shorter (a secret was taken out) gives what is left.
+// text returns the stretch; a message that became shorter (a secret was taken out) gives what is
+// left.
 func (r *textRef) text(typ agent.ItemType, m *message.Message) string {
 	if m == nil {
 		return ""

@@ -37,7 +37,8 @@ type Options struct {
 	// PendingProposal names the proposal of a call's item that outlived the process, "" where there
 	// is none. nil: none did.
 	PendingProposal func(sessionID, itemID string) string
-	// Spare is the folder for new sessions while the library's own cannot be written; "": there is none.
+	// Spare is the folder for new sessions while the library's own cannot be written; "": there is
+	// none.
 	Spare string
 	// Log gets what could not be done and does not matter much. nil: nowhere.
 	Log *slog.Logger

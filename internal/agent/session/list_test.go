@@ -129,8 +129,8 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestGCLeavesBeginning collects while sessions are created: one whose header is not written yet, here or in
-// another process, is new and not old.
+// TestGCLeavesBeginning collects while sessions are created: one whose header is not written yet,
+// here or in another process, is new and not old.
 func TestGCLeavesBeginning(t *testing.T) {
 	dir := t.TempDir()
 	l := OpenWith(dir, Options{})

@@ -8,8 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// Lock takes the writer's lock, if it is not held yet, without storing anything: ErrLocked says that
-// another process has it, ErrChanged that one had it since the session was loaded. Once held it never waits.
+// Lock takes the writer's lock, if it is not held yet, without storing anything: ErrLocked says
+// that another process has it, ErrChanged that one had it since the session was loaded. Once held
+// it never waits.
 func (s *Session) Lock() error {
 	if s.writer.Load() {
 		return nil

@@ -37,7 +37,8 @@ type Entry struct {
 // maxEntryConfig bounds the configuration that a list entry bears.
 const maxEntryConfig = 16 << 10
 
-// Empty says that nothing was said in the session yet: it was made, and perhaps configured, no more.
+// Empty says that nothing was said in the session yet: it was made, and perhaps configured, no
+// more.
 func (e *Entry) Empty() bool {
 	return e.Messages == 0 && e.Title == "" && e.ForkOf == "" && e.Damaged == 0
 }

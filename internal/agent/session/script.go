@@ -102,8 +102,8 @@ func prompts(in *Loaded) string {
 	return story.String()
 }
 
-// addFiles adds the workspace's files. Those that the format cannot hold to the byte, and those that are named like
-// a section, are written by lines of the script, which are returned.
+// addFiles adds the workspace's files. Those that the format cannot hold to the byte, and those
+// that are named like a section, are written by lines of the script, which are returned.
 func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 	names := slices.Sorted(maps.Keys(r.Files))
 	for _, name := range names {

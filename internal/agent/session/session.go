@@ -31,7 +31,8 @@ var (
 	ErrLocked = errors.New(
 		"another agent-lsp writes this session: close it there, fork it or start a new one",
 	)
-	// ErrChanged says that another process has written the session since it was loaded: load it again.
+	// ErrChanged says that another process has written the session since it was loaded: load it
+	// again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
 	// ErrFull says that the log has reached MaxBytes.
 	ErrFull = errors.New("the session has reached its largest size: start a new one or fork it")
@@ -93,8 +94,8 @@ func (s *Session) Entry() Entry {
 	return e
 }
 
-// Append stores records in order with one write. On an error nothing of them counts as stored. Those with Sync set
-// are on their way to the disk when it returns.
+// Append stores records in order with one write. On an error nothing of them counts as stored.
+// Those with Sync set are on their way to the disk when it returns.
 func (s *Session) Append(records ...agent.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +181,8 @@ func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err
 	return ends, wantSync, nil
 }
 
-// write puts s.buf at the end of what is whole; what a failed write left is overwritten by the next.
+// write puts s.buf at the end of what is whole; what a failed write left is overwritten by the
+// next.
 func (s *Session) write() error {
 	if s.size+int64(s.buf.Len()) > s.lib.maxBytes() {
 		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
@@ -412,7 +414,8 @@ func (s *Session) Close() error {
 	s.lib.forget(s)
 	s.durable.idle()
 	if s.file != nil {
-		// Given back by name: a child that is just being started holds the file, and with it the lock, a moment longer.
+		// Given back by name: a child that is just being started holds the file, and with it the
+		// lock, a moment longer.
 		if s.locked {
 			err = errors.Join(err, filelock.Unlock(s.file))
 		}

@@ -224,7 +224,8 @@ func TestCrashAfterPrompt(t *testing.T) {
 	}
 }
 
-// TestCrashWithPendingProposal asks who keeps the proposals about those that nobody told the session of.
+// TestCrashWithPendingProposal asks who keeps the proposals about those that nobody told the
+// session of.
 func TestCrashWithPendingProposal(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(), PendingProposal: func(_, item string) string { return strings.Replace(item, "item", "p", 1) }})
 	s := create(t, l)

@@ -93,7 +93,8 @@ func itemKey(it agent.Item) string {
 	return string(it.Type) + " " + it.MessageID
 }
 
-// itemsOf are the items that show a message: its text, its reasoning, and the calls that have a result.
+// itemsOf are the items that show a message: its text, its reasoning, and the calls that have a
+// result.
 func itemsOf(m *message.Message, results map[string]*message.Message) (items []agent.Item) {
 	text := func(typ agent.ItemType, id string) {
 		if s := shownText(typ, m); s != "" {

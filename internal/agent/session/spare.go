@@ -16,7 +16,8 @@ func (l *Library) dirOf(id string) string {
 	return l.dir
 }
 
-// newLog makes a session's empty file: in the library's folder, or in the spare one where that cannot be written.
+// newLog makes a session's empty file: in the library's folder, or in the spare one where that
+// cannot be written.
 func (l *Library) newLog(id string) (*os.File, error) {
 	f, err := newFile(l.dir, id)
 	if err == nil || l.opts.Spare == "" || l.opts.Spare == l.dir || errors.Is(err, os.ErrExist) {
@@ -53,8 +54,8 @@ func (l *Library) spareFiles() []os.DirEntry {
 	return files
 }
 
-// Elsewhere says in which file the session is stored, and why, where that is not the library's own folder: no later
-// run lists it.
+// Elsewhere says in which file the session is stored, and why, where that is not the library's own
+// folder: no later run lists it.
 func (s *Session) Elsewhere() (path string, why error) {
 	s.lib.mu.Lock()
 	why = s.lib.spare[s.id]

@@ -226,7 +226,8 @@ func (t *Tool) abortable(do job) job {
 	}
 }
 
-// running knows the calls that are at work and the sub-agents that run for them, by the item of the call.
+// running knows the calls that are at work and the sub-agents that run for them, by the item of the
+// call.
 type running struct {
 	mu       sync.Mutex
 	calls    map[string]*work

@@ -89,7 +89,8 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Tool is the sub-agent tool at one depth. The agents that it knows are those that there were when it was made.
+// Tool is the sub-agent tool at one depth. The agents that it knows are those that there were when
+// it was made.
 type Tool struct {
 	opts    Options
 	depth   int
@@ -107,7 +108,8 @@ func New(o Options) *Tool {
 	return t
 }
 
-// At returns the tool for a session of that depth with limits and agents of its own; nil where it may call none.
+// At returns the tool for a session of that depth with limits and agents of its own; nil where it
+// may call none.
 func (t *Tool) At(depth int, l Limits, agents func() []Agent) *Tool {
 	l = l.orDefaults()
 	if depth >= l.MaxDepth {

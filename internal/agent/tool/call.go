@@ -8,8 +8,8 @@ import (
 )
 
 // Call is one run of a tool. The engine makes it, and the tool may use it until Prepared.Run
-// returns. The functions are nil in a call that is only prepared, and in tests. They may be called from any
-// goroutine.
+// returns. The functions are nil in a call that is only prepared, and in tests. They may be called
+// from any goroutine.
 type Call struct {
 	ID        string // the model's call id
 	ItemID    string

@@ -14,11 +14,13 @@ type Result struct {
 	IsError bool            // Text says what was wrong
 	CutOff  bool            // Text already says that the call was interrupted
 	Denied  bool            // by the user or the policy: the breaker ignores it
-	// Missed: it ended without the wanted outcome, as a command that fails or a hunk that is rejected.
+	// Missed: it ended without the wanted outcome, as a command that fails or a hunk that is
+	// rejected.
 	Missed   bool
 	Meta     Meta
 	Activate []string // deferred tools to load from the next model call on
-	// EndTurn ends the turn with this result, unless a hook vetoes it, a steer waits or IsError is set.
+	// EndTurn ends the turn with this result, unless a hook vetoes it, a steer waits or IsError is
+	// set.
 	EndTurn   bool
 	Locations []Location
 }

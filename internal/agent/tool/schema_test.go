@@ -64,7 +64,8 @@ func TestLibraryHasTheLastWord(t *testing.T) {
 	}
 }
 
-// Whatever a model sends as arguments: no panic, and what passes is an object that passes again unchanged.
+// Whatever a model sends as arguments: no panic, and what passes is an object that passes again
+// unchanged.
 func FuzzArguments(f *testing.F) {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"integer","minimum":0},
 		"deep":{"type":"array","items":{"type":"object","properties":{"x":{"type":["number",

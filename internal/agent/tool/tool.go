@@ -54,8 +54,8 @@ type Spec struct {
 	Deferred  bool   // the model gets only its name until it is loaded
 	// Timeout is its own limit if above zero. The smaller one of it and Step.ToolTimeout applies.
 	Timeout time.Duration
-	// MaxResult limits the bytes of a result that the model gets. 0: the engine's default; negative:
-	// the tool limits its results.
+	// MaxResult limits the bytes of a result that the model gets. 0: the engine's default;
+	// negative: the tool limits its results.
 	MaxResult int
 	Hidden    bool // its calls are not shown as items
 }

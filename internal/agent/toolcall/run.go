@@ -46,9 +46,9 @@ func Timeout(spec *tool.Spec, general time.Duration) time.Duration {
 }
 
 // Run runs a prepared call until its tool returns, and returns a result of its own. The tool's
-// context ends with ctx, or when the clock reaches its limit. outstayed is called once if the tool is
-// still running after the grace that follows the limit. The caller may then abandon the call: Run
-// continues to wait. Run starts and stops the clock.
+// context ends with ctx, or when the clock reaches its limit. outstayed is called once if the tool
+// is still running after the grace that follows the limit. The caller may then abandon the call:
+// Run continues to wait. Run starts and stops the clock.
 func Run(
 	ctx context.Context,
 	p *tool.Prepared,

@@ -60,9 +60,9 @@ func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
 // Gather gives the calls that start at the same time one moment, before Run. isAsked is called for
-// each call behind the first ones. It says whether the user is asked about the call before its turn,
-// together with the first ones. Of a group longer than parallel, the last calls start when others
-// end, each alone.
+// each call behind the first ones. It says whether the user is asked about the call before its
+// turn, together with the first ones. Of a group longer than parallel, the last calls start when
+// others end, each alone.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
 		to := s.readsEnd(from)
@@ -141,8 +141,8 @@ func (s *Schedule) runReads(from, to int) {
 }
 
 // runEdits starts the edits from up to to one after the other: each when the one before it waits or
-// has ended. Their proposals come in call order, and an edit that does not wait ends before the next
-// one begins.
+// has ended. Their proposals come in call order, and an edit that does not wait ends before the
+// next one begins.
 func (s *Schedule) runEdits(from, to int) {
 	var group []*edit
 	for i := from; i < to; i++ {
@@ -167,8 +167,8 @@ func (s *Schedule) runEdits(from, to int) {
 	running.Wait()
 }
 
-// AwaitEarlier returns when the earlier edits of the same files have ended, or ctx has. An edit calls
-// it before it begins, and again when it knows its files better.
+// AwaitEarlier returns when the earlier edits of the same files have ended, or ctx has. An edit
+// calls it before it begins, and again when it knows its files better.
 func (s *Slot) AwaitEarlier(ctx context.Context) {
 	if s != nil && s.edit != nil {
 		s.edit.awaitEarlier(ctx)

@@ -7,27 +7,30 @@ import (
 	"slices"
 )
 
-// Body is a request's body in pieces. Long encodings that are kept from request to request stand in it as they
-// are: a request costs what is new in it, and its sending, however long the history is. Once made it is read-only.
+// Body is a request's body in pieces. Long encodings that are kept from request to request stand in
+// it as they are: a request costs what is new in it, and its sending, however long the history is.
+// Once made it is read-only.
 type Body struct {
 	parts net.Buffers
 	size  int64
 }
 
-// kept is what is left of such an encoding: it stands between the bytes that were written before it and those after.
+// kept is what is left of such an encoding: it stands between the bytes that were written before it
+// and those after.
 type kept struct {
 	at   int // how many bytes were written before it
 	rest []byte
 }
 
-// leastKept is how long an encoding is that is not copied, bytes: a piece of its own costs some time too.
+// leastKept is how long an encoding is that is not copied, bytes: a piece of its own costs some
+// time too.
 const leastKept = 512
 
 // BodyBuilder keeps long encodings while a body is written, so that they need not be copied.
 type BodyBuilder struct{ kept []kept }
 
-// Put appends an encoding that is kept beyond the request to b. Its first byte is written, so that what looks at what
-// was written before it sees that something was.
+// Put appends an encoding that is kept beyond the request to b. Its first byte is written, so that
+// what looks at what was written before it sees that something was.
 func (c *BodyBuilder) Put(b, encoding []byte) []byte {
 	if len(encoding) < leastKept {
 		return append(b, encoding...)
@@ -79,8 +82,9 @@ func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Co
 	}
 }
 
-// gatherConn writes what is left of a body by writev, without a copy of it. net/http hands a body over as it was
-// given, within the limit of its length; what comes otherwise, or through TLS, is copied as ever.
+// gatherConn writes what is left of a body by writev, without a copy of it. net/http hands a body
+// over as it was given, within the limit of its length; what comes otherwise, or through TLS, is
+// copied as ever.
 type gatherConn struct {
 	net.Conn // tcp, of which net/http needs no more than this
 	tcp      *net.TCPConn

@@ -12,7 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// someBody makes a body of short and long encodings with written bytes between, and says what it is as a whole.
+// someBody makes a body of short and long encodings with written bytes between, and says what it is
+// as a whole.
 func someBody(r *rand.Rand) (*Body, []byte) {
 	c := &BodyBuilder{}
 	var written, whole []byte
@@ -96,7 +97,8 @@ func (c spyConn) ReadFrom(r io.Reader) (int64, error) {
 	return c.gatherConn.ReadFrom(r)
 }
 
-// net/http hands a long body over as it was given: else it would be copied again, and nobody would see it.
+// net/http hands a long body over as it was given: else it would be copied again, and nobody would
+// see it.
 func TestBodyIsNotCopied(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer s.Close()

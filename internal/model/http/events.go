@@ -52,7 +52,8 @@ type span struct {
 // readSize is how much is asked of the connection at once.
 const readSize = 32 << 10
 
-// readBuffers are what a connection is read into; nothing of them is kept beyond the parsing of one read.
+// readBuffers are what a connection is read into; nothing of them is kept beyond the parsing of one
+// read.
 var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 // NewEvents returns a reader of the events in src, of at most max bytes each. It fails if for

@@ -99,7 +99,8 @@ func (l *Joiner) flushHigh(out []byte) []byte {
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape appends what the escape sequence at the start of in means; it returns the sequence's length.
+// escape appends what the escape sequence at the start of in means; it returns the sequence's
+// length.
 func (l *Joiner) escape(out, in []byte) ([]byte, int) {
 	if len(in) < 2 {
 		return l.flushHigh(out), len(in)

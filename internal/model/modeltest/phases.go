@@ -32,9 +32,9 @@ type phase struct {
 
 var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1}, {"retried after a tool", 1, 1}}
 
-// CheckPhases checks that each fault, in each phase of a turn, streamed or not, ends the turn as its
-// kind within bounded time, or is overcome by a retry, and that the next prompt works. All calls but
-// the faulty one are answered by the strict scripted endpoint.
+// CheckPhases checks that each fault, in each phase of a turn, streamed or not, ends the turn as
+// its kind within bounded time, or is overcome by a retry, and that the next prompt works. All
+// calls but the faulty one are answered by the strict scripted endpoint.
 func CheckPhases(t *testing.T, a *API) {
 	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {

@@ -259,14 +259,15 @@ func (d *chatDecoder) begin(f *chatCall, n int) *gathered {
 	return g
 }
 
-// whole reports whether the call has all of its arguments: one object that is not empty. An empty one is what some
-// providers begin with.
+// whole reports whether the call has all of its arguments: one object that is not empty. An empty
+// one is what some providers begin with.
 func (g *gathered) whole() bool {
 	text := bytes.TrimSpace(g.args.Text)
 	return len(text) > 2 && text[len(text)-1] == '}' && text[0] == '{' && json.Valid(text)
 }
 
-// opensObject reports whether a fragment of arguments begins an object. Behind a whole one that is another call's.
+// opensObject reports whether a fragment of arguments begins an object. Behind a whole one that is
+// another call's.
 func opensObject(a jsontext.Value) bool {
 	if !modelhttp.Present(a) {
 		return false
@@ -326,7 +327,8 @@ func (d *chatDecoder) Reply() (*agent.Reply, error) {
 	return d.c.Reply(msg, d.finish), nil
 }
 
-// message puts together what was gathered: blocks in the order in which they came, then the calls by index.
+// message puts together what was gathered: blocks in the order in which they came, then the calls
+// by index.
 func (d *chatDecoder) message() *message.Message {
 	d.blocks.End()
 	msg := &message.Message{Content: d.blocks.List}

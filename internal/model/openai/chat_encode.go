@@ -15,8 +15,8 @@ import (
 // because strict providers want a user's word there.
 const continueText = "Continue."
 
-// encodeChat writes the body of a chat request. Each message's encoding is kept with the message, and stands in the
-// body without a copy where it is long.
+// encodeChat writes the body of a chat request. Each message's encoding is kept with the message,
+// and stands in the body without a copy where it is long.
 func (c *call) encodeChat() ([]byte, error) {
 	k, err := c.can()
 	if err != nil {

@@ -43,8 +43,9 @@ const (
 	twoTool    = `{"type":"function","defer_loading":true,"strict":false,"name":"two","description":"Second.","parameters":{"type":"object"}}`
 )
 
-// TestDeferLoading covers issue 11: what a search loaded stands with its result, once, where the provider knows
-// defer_loading; what was loaded otherwise is sent with the tools; what a search said beside its tools is not lost.
+// TestDeferLoading covers issue 11: what a search loaded stands with its result, once, where the
+// provider knows defer_loading; what was loaded otherwise is sent with the tools; what a search
+// said beside its tools is not lost.
 func TestDeferLoading(t *testing.T) {
 	on, off := true, false
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.4", BaseURL: "https://api.openai.com/v1"}, API: openai.APIResponses}, searched())
@@ -77,7 +78,8 @@ func TestDeferLoading(t *testing.T) {
 	modeltest.Has(t, "switched on", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
 }
 
-// TestToolSearchCall: the client's own search comes as a call of tool_search; the provider's is none of ours.
+// TestToolSearchCall: the client's own search comes as a call of tool_search; the provider's is
+// none of ours.
 func TestToolSearchCall(t *testing.T) {
 	reply := answer(t, openai.Options{API: openai.APIResponses}, events(
 		`{"type":"response.output_item.added","output_index":0,"item":{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","status":"in_progress","arguments":{}}}`,

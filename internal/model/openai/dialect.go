@@ -57,7 +57,8 @@ func (d Dialect) samplers() bool {
 	return false
 }
 
-// streamUsage says whether stream_options may be sent; Mistral sends usage anyway and refuses the field.
+// streamUsage says whether stream_options may be sent; Mistral sends usage anyway and refuses the
+// field.
 func (d Dialect) streamUsage() bool { return d != Mistral }
 
 // derivesLimit says whether a limit on the output is sent that nobody set: Anthropic wants

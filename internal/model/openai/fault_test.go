@@ -31,7 +31,8 @@ const (
 	whole    = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello world"},"finish_reason":"stop"}]}`
 )
 
-// reorderedCalls is a reply with two calls, of which the pieces of the second come before those of the first.
+// reorderedCalls is a reply with two calls, of which the pieces of the second come before those of
+// the first.
 var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello world"}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
@@ -226,7 +227,8 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 	}
 }
 
-// TestConnectionIsUsedAgain: the rest of a stream after its end mark is read in the background, without holding up the reply.
+// TestConnectionIsUsedAgain: the rest of a stream after its end mark is read in the background,
+// without holding up the reply.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	var opened atomic.Int32
 	end := make(chan struct{})

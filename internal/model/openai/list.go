@@ -80,9 +80,9 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 	return list, nil
 }
 
-// readWhole reads the answer of a request that is no stream; err is what go-openai made of it. go-openai reads the
-// stream form that Do makes of the answer and fails on it; what it was is kept in the answer, with the fields that
-// go-openai's own type has not.
+// readWhole reads the answer of a request that is no stream; err is what go-openai made of it.
+// go-openai reads the stream form that Do makes of the answer and fails on it; what it was is kept
+// in the answer, with the fields that go-openai's own type has not.
 func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	whole := c.Whole()
 	switch {

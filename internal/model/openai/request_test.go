@@ -57,7 +57,8 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 	return body, reply
 }
 
-// TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and behaviour 2.13.
+// TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and
+// behaviour 2.13.
 func TestSamplingAndThinking(t *testing.T) {
 	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
 	const openAI, azure, gemini, anthropic = "https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1", "https://generativelanguage.googleapis.com/v1beta/openai", "https://api.anthropic.com/v1"
@@ -356,8 +357,8 @@ func BenchmarkStreamDecode(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "deltas/s")
 }
 
-// TestReasoningGoesRound: what the responses API sent of its reasoning goes back word by word, before the
-// call that it led to, also after the session was stored and read again.
+// TestReasoningGoesRound: what the responses API sent of its reasoning goes back word by word,
+// before the call that it led to, also after the session was stored and read again.
 func TestReasoningGoesRound(t *testing.T) {
 	const item = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"b64=="}`
 	w := &wire{answer: events(

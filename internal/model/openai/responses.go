@@ -198,8 +198,8 @@ func (d *responsesDecoder) item(i int, v jsontext.Value, done bool) {
 	}
 }
 
-// search takes a call of the tool search, which bears no name and whose arguments come whole at its end. One that
-// the provider executes itself is none of ours.
+// search takes a call of the tool search, which bears no name and whose arguments come whole at its
+// end. One that the provider executes itself is none of ours.
 func (d *responsesDecoder) search(i int, w *responsesItem, done bool) {
 	if w.Execution != "client" || !done {
 		return

@@ -50,8 +50,8 @@ func TestResponsesPhases(t *testing.T) {
 // TestResponsesAbort covers protocol 3.3 for the responses API.
 func TestResponsesAbort(t *testing.T) { modeltest.CheckAbort(t, responsesAPI) }
 
-// TestReasoningThatIsNotEncrypted: with nothing stored, OpenAI knows no reasoning item by its name alone; local servers
-// take the thought itself.
+// TestReasoningThatIsNotEncrypted: with nothing stored, OpenAI knows no reasoning item by its name
+// alone; local servers take the thought itself.
 func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	history := func() *agent.Request {
 		m := &message.Message{Role: message.RoleAssistant, Model: "m", Content: []message.Block{
@@ -87,8 +87,8 @@ func TestMistralHasNoLevels(t *testing.T) {
 	}
 }
 
-// TestEffortOfUnknownModels: a deployment with a name of its own gets the level that the user set; a
-// model that is known to take none does not, and the user is told.
+// TestEffortOfUnknownModels: a deployment with a name of its own gets the level that the user set;
+// a model that is known to take none does not, and the user is told.
 func TestEffortOfUnknownModels(t *testing.T) {
 	for _, c := range []struct {
 		model, level, chat, responses string

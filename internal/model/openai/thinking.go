@@ -54,8 +54,9 @@ func (c *call) chatThinking(b []byte) []byte {
 	return modelhttp.AppendField(b, "reasoning_effort", c.effort())
 }
 
-// takesEffort says whether a level is sent to OpenAI's API: to the models that are known to take one, and, unless it
-// is off, to those that nothing is known of, such as a deployment with a name of its own.
+// takesEffort says whether a level is sent to OpenAI's API: to the models that are known to take
+// one, and, unless it is off, to those that nothing is known of, such as a deployment with a name
+// of its own.
 func (c *call) takesEffort(level string) bool {
 	reasons := c.reasons()
 	found := reasons || c.Client.Known(c.Model).Found

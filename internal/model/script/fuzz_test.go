@@ -33,7 +33,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// playOne asks for one reply. A recorder's connection cannot be dropped, so that this panics as net/http asks for.
+// playOne asks for one reply. A recorder's connection cannot be dropped, so that this panics as
+// net/http asks for.
 func playOne(ctx context.Context, v *Server, path, body string) {
 	defer func() {
 		if r := recover(); r != nil && r != http.ErrAbortHandler {

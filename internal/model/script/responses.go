@@ -241,7 +241,8 @@ func (p *itemPlayer) message() map[string]any {
 		"content": []any{map[string]any{"type": "output_text", "text": p.step.Text, "annotations": []any{}}}}
 }
 
-// item is a call as an item: a search of a client that told of it has its own type, and comes whole.
+// item is a call as an item: a search of a client that told of it has its own type, and comes
+// whole.
 func (p *itemPlayer) item(c call) (item map[string]any, search bool) {
 	if c.Name == searchTool && p.req.searches() && isObject(c.args) {
 		return map[string]any{"type": "tool_search_call", "id": p.itemID("tsc"), "call_id": c.ID, "execution": "client", "status": "completed", "arguments": json.RawMessage(c.args)}, true

@@ -238,8 +238,8 @@ type mismatch struct{ text string }
 
 func (e *mismatch) Error() string { return e.text }
 
-// take returns the next reply if it fits the request, and marks it as played: the first one with a when that fits, else
-// the next of the others.
+// take returns the next reply if it fits the request, and marks it as played: the first one with a
+// when that fits, else the next of the others.
 func (s *Script) take(v *view) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// both returns the ways to ask for a script's replies, each with a script of its own: over either API.
+// both returns the ways to ask for a script's replies, each with a script of its own: over either
+// API.
 func both(t *testing.T, lines ...string) map[string]agent.Model {
 	t.Helper()
 	load := func() *script.Script {
@@ -236,7 +237,8 @@ func TestStrictNames(t *testing.T) {
 	}
 }
 
-// What the client makes of each kind of reply. Only the provider's own word for the end differs between the APIs.
+// What the client makes of each kind of reply. Only the provider's own word for the end differs
+// between the APIs.
 func TestReplies(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`:      "reasoning h;reasoning m;text wö;text r;text ld;stop|reasoning hm|text wörld|5 tokens",

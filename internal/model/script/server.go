@@ -196,7 +196,8 @@ func (e *failure) text() string {
 	return strings.TrimSpace("the script's error " + e.Code)
 }
 
-// code is the error's code, or its status where it has none: in a stream there is no other place for it.
+// code is the error's code, or its status where it has none: in a stream there is no other place
+// for it.
 func (e *failure) code() string {
 	if e.Code == "" && e.Status != 0 {
 		return strconv.Itoa(e.Status)
@@ -360,7 +361,8 @@ func (p *player) whole() {
 	p.document(answer)
 }
 
-// errorLast waits the step's delay and answers with an error that a stream would send after its text.
+// errorLast waits the step's delay and answers with an error that a stream would send after its
+// text.
 func (p *player) errorLast() bool {
 	p.pause()
 	e := p.step.Error

@@ -24,7 +24,8 @@ var archs = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUD
 func filtersSockets() bool { return archs[runtime.GOARCH] != 0 }
 
 // noSockets forbids this thread and its children every socket but those of this machine. Landlock
-// alone knows TCP only, and not even MPTCP. io_uring is refused too: it opens sockets past the filter.
+// alone knows TCP only, and not even MPTCP. io_uring is refused too: it opens sockets past the
+// filter.
 func noSockets() error {
 	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 	jump := func(code uint16, k uint32, yes, no uint8) unix.SockFilter {

@@ -262,7 +262,8 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 	})
 }
 
-// What found no room while a client did not read is told when its message is complete, and nothing out of its order.
+// What found no room while a client did not read is told when its message is complete, and nothing
+// out of its order.
 func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	r, w := io.Pipe()
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(w, deltaEnd)}
@@ -298,7 +299,8 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	}
 }
 
-// Who loads a session while another load of it is answered holds back what is told as long as it needs.
+// Who loads a session while another load of it is answered holds back what is told as long as it
+// needs.
 func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	s := &session{a: &adapter{ctx: t.Context()}}
 	var told []string
@@ -324,7 +326,8 @@ func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	}
 }
 
-// A delta that comes while what was told before it is held back comes after that, and before what is told later.
+// A delta that comes while what was told before it is held back comes after that, and before what
+// is told later.
 func TestDeltasKeepTheirPlace(t *testing.T) {
 	var wrote bytes.Buffer
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(&wrote, deltaEnd)}

@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// refusing are settings that refuse every session, so that what asks for one is seen to be asked, and no more is needed.
+// refusing are settings that refuse every session, so that what asks for one is seen to be asked,
+// and no more is needed.
 type refusing struct{ root string }
 
 func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {
@@ -110,7 +111,8 @@ func (l *launched) initialize() {
 	l.ask("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{"fs": map[string]any{"readTextFile": true, "writeTextFile": true}}})
 }
 
-// end closes the input and returns the roots of the servers that were started after those that were seen, and of those that were ended.
+// end closes the input and returns the roots of the servers that were started after those that were
+// seen, and of those that were ended.
 func (l *launched) end() (started, closed []string) {
 	l.t.Helper()
 	l.in.Close()
@@ -128,8 +130,9 @@ func (l *launched) end() (started, closed []string) {
 	return started, closed
 }
 
-// The server of the folder that the client has started us in is there before the first session, knows what the client
-// can do, and is the session's if that is for this folder and nothing else. Otherwise it ends as soon as another is asked for.
+// The server of the folder that the client has started us in is there before the first session,
+// knows what the client can do, and is the session's if that is for this folder and nothing else.
+// Otherwise it ends as soon as another is asked for.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()
 	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"), filepath.Join(base, "link")
@@ -180,7 +183,8 @@ func TestAServerStartsAhead(t *testing.T) {
 	}
 }
 
-// A client that asks for nothing, or goes at once, leaves nothing: what was started ahead ends with it.
+// A client that asks for nothing, or goes at once, leaves nothing: what was started ahead ends with
+// it.
 func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 50 {
@@ -197,7 +201,8 @@ func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// No server starts ahead where no folder is named or it is none, and not before the client is known.
+// No server starts ahead where no folder is named or it is none, and not before the client is
+// known.
 func TestNoServerStartsAhead(t *testing.T) {
 	for _, ahead := range []string{"", "relative", filepath.Join(t.TempDir(), "missing")} {
 		l := launchAhead(t, ahead)

@@ -14,7 +14,8 @@ import (
 // compactCommand shortens the conversation, for which the protocol has no method.
 const compactCommand = "compact"
 
-// commands are the session's slash commands. One of the user's own goes before ours of the same name.
+// commands are the session's slash commands. One of the user's own goes before ours of the same
+// name.
 func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 	r, err := ask(ctx, s.core, agentapi.Catalog.Commands, wire.Empty{})
 	if err != nil {

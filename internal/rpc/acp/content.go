@@ -82,7 +82,8 @@ func onTheWeb(uri string) bool {
 	return strings.HasPrefix(uri, "http:") || strings.HasPrefix(uri, "https:")
 }
 
-// lines is how clients name lines of a file, from 1: file:///a.go#L10, #L10:20, #L10-L20, and ?symbol=Name#L10:20.
+// lines is how clients name lines of a file, from 1: file:///a.go#L10, #L10:20, #L10-L20, and
+// ?symbol=Name#L10:20.
 var lines = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(file:[^#?]*)(?:\?symbol=[^#]*)?#L(\d+)(?:[:-]L?(\d+))?$`)
 })

@@ -65,14 +65,14 @@ func (a *adapter) coreFor(ctx context.Context, cwd string, more []string, server
 	}
 }
 
-// coreKey says which sessions share a server. What the folders are called counts, not what they are: sessions are
-// stored, and files named, by what the client says.
+// coreKey says which sessions share a server. What the folders are called counts, not what they
+// are: sessions are stored, and files named, by what the client says.
 func coreKey(roots []string, mcp map[string]config.MCP) string {
 	return string(encode([]any{roots, mcp}))
 }
 
-// claim returns the server of that key for somebody who needs it, nil when the connection ends. The first who comes
-// decides about the one that was started ahead: it is that server, or it goes.
+// claim returns the server of that key for somebody who needs it, nil when the connection ends. The
+// first who comes decides about the one that was started ahead: it is that server, or it goes.
 func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *core {
 	a.mu.Lock()
 	defer a.mu.Unlock()

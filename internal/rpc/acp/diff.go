@@ -17,8 +17,8 @@ const (
 	maxWhole = 128 << 10
 )
 
-// picture is a proposal with the texts that its hunks were made for: what its diffs are drawn from, also when the
-// files have been changed.
+// picture is a proposal with the texts that its hunks were made for: what its diffs are drawn from,
+// also when the files have been changed.
 type picture struct {
 	p     *wire.Proposal
 	texts []*string // of each file; nil: not to be shown as a whole
@@ -91,9 +91,10 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string, in 
 	return out, err == nil
 }
 
-// diffs shows what the hunks that are in do: one diff a file, of its whole text before and after, which is what the
-// ACP calls a diff. Clients draw it with its lines and their numbers, and some of them draw only the first diff of a
-// call. Where the whole cannot be shown, each hunk is a diff of its own.
+// diffs shows what the hunks that are in do: one diff a file, of its whole text before and after,
+// which is what the ACP calls a diff. Clients draw it with its lines and their numbers, and some of
+// them draw only the first diff of a call. Where the whole cannot be shown, each hunk is a diff of
+// its own.
 func (pic picture) diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	var out []acp.ToolCallContent
 	size := 0

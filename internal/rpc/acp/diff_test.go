@@ -34,8 +34,8 @@ func drawn(content []acp.ToolCallContent) string {
 	return strings.Join(out, "|")
 }
 
-// A file is one diff of its whole text, made of the hunks that are asked for; where the text is not the one that the
-// hunks were made for, or is too long, each hunk is one.
+// A file is one diff of its whole text, made of the hunks that are asked for; where the text is not
+// the one that the hunks were made for, or is too long, each hunk is one.
 func TestDiffsAreOfWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	uri := func(name string) string { return workspace.URIOfPath(filepath.Join(dir, name)) }
@@ -108,8 +108,8 @@ func TestDiffsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever option a client takes that has one button a kind, and takes the first or the last of a kind, nothing is
-// accepted that may not have been shown.
+// Whatever option a client takes that has one button a kind, and takes the first or the last of a
+// kind, nothing is accepted that may not have been shown.
 func TestOptionsForClientsWithOneButtonAKind(t *testing.T) {
 	p := &wire.Proposal{Title: "Edit", Files: []wire.ProposalFile{
 		{URI: "file:///a", Hunks: []wire.Hunk{hunk("a1", 0, "", "x"), hunk("a2", 4, "", "x")}}, {URI: "file:///b", Hunks: []wire.Hunk{hunk("b1", 9, "", "x")}}}}

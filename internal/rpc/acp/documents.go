@@ -24,8 +24,8 @@ import (
 // fsTimeout bounds fs/* requests, which no person answers.
 const fsTimeout = 5 * time.Second
 
-// missingFor is how long a file that neither the disk nor the client has is not asked for again: to make a new file
-// looks for it more than once.
+// missingFor is how long a file that neither the disk nor the client has is not asked for again: to
+// make a new file looks for it more than once.
 const missingFor = 2 * time.Second
 
 // documents are the files that the client reads and writes for us. The ACP tells of no
@@ -77,8 +77,9 @@ func (d *documents) refresh(ctx context.Context, uri string) error {
 	return err
 }
 
-// sync reads a file by the client. nil: the client does not have it, or the disk is the truth. Whatever else than
-// "not found" the client answers for a file that is on the disk is a refusal, and an error here.
+// sync reads a file by the client. nil: the client does not have it, or the disk is the truth.
+// Whatever else than "not found" the client answers for a file that is on the disk is a refusal,
+// and an error here.
 func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	doc, path := d.open[uri], pathOf(uri)
 	if path == "" {
@@ -129,8 +130,8 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	return doc, nil
 }
 
-// notFound reports whether a client's error says that it has no such file. Clients that have no code for that say it in
-// words; that a method is not found is another matter.
+// notFound reports whether a client's error says that it has no such file. Clients that have no
+// code for that say it in words; that a method is not found is another matter.
 func notFound(err error) bool {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) || e.Code == codeMethodNotFound {
@@ -265,8 +266,8 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 	return ""
 }
 
-// create has the client write a new file. Its text is looked at only if the disk does not have it then: the client may
-// hold it in a buffer.
+// create has the client write a new file. Its text is looked at only if the disk does not have it
+// then: the client may hold it in a buffer.
 func (d *documents) create(ctx context.Context, uri, text string) string {
 	err := d.write(ctx, pathOf(uri), text)
 	d.none = missing{}

@@ -49,7 +49,8 @@ func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) m
 	}
 }
 
-// initialize answers at once. The server that the first session will most likely want starts meanwhile.
+// initialize answers at once. The server that the first session will most likely want starts
+// meanwhile.
 func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, error) {
 	var p acp.InitializeRequest
 	if err := decode(params, &p); err != nil {

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// modelsPause is how long the question for the provider's models waits for a prompt that comes with its session.
+	// modelsPause is how long the question for the provider's models waits for a prompt that comes
+	// with its session.
 	modelsPause = 50 * time.Millisecond
 	// modelsFresh is how long the answer is good for further sessions.
 	modelsFresh = time.Minute
 )
 
-// listing is what a provider offers, asked for once for all sessions that come about the same time. Its models
-// may be read once done is closed.
+// listing is what a provider offers, asked for once for all sessions that come about the same time.
+// Its models may be read once done is closed.
 type listing struct {
 	provider string // whose models, as its settings are encoded
 	until    time.Time
@@ -27,7 +28,8 @@ type listing struct {
 	models   []string
 }
 
-// offered returns the listing for a session with that configuration, and asks the provider where there is none.
+// offered returns the listing for a session with that configuration, and asks the provider where
+// there is none.
 func (c *core) offered(effective *config.Config) *listing {
 	provider := string(
 		encodeWire([]any{effective.Provider, effective.Providers, effective.DefaultProvider()}),

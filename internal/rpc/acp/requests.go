@@ -25,8 +25,8 @@ func inboundFrom(ctx context.Context) *inbound {
 	return r
 }
 
-// requests are those of the client's that have no answer in the queue. They have a lock of their own: what
-// sessions tell waits for none of them.
+// requests are those of the client's that have no answer in the queue. They have a lock of their
+// own: what sessions tell waits for none of them.
 type requests struct {
 	open sync.WaitGroup
 	mu   sync.Mutex
@@ -79,7 +79,8 @@ func (q *requests) cancel(id jsonrpc2.ID) {
 	}
 }
 
-// answerNow queues the answer of a request whose handler still waits, and is to return answeredBefore.
+// answerNow queues the answer of a request whose handler still waits, and is to return
+// answeredBefore.
 func (q *requests) answerNow(out *jsonrpc.Outbox, r *inbound, result []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +93,8 @@ func (q *requests) answerNow(out *jsonrpc.Outbox, r *inbound, result []byte) {
 	q.answeredLocked(r.id)
 }
 
-// answeredBefore is the result of a handler whose request was answered by answerNow. It is not written.
+// answeredBefore is the result of a handler whose request was answered by answerNow. It is not
+// written.
 var answeredBefore = jsonrpc2.RawMessage(`"answered before"`)
 
 var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)

@@ -22,8 +22,8 @@ const (
 	eachHunk     = "each_hunk" // ask about each hunk of the file alone
 )
 
-// proposed shows a proposal's diffs with its tool call. It looks at no disk, which may hang: whoever tells of
-// proposals holds a lock.
+// proposed shows a proposal's diffs with its tool call. It looks at no disk, which may hang:
+// whoever tells of proposals holds a lock.
 func (s *session) proposed(p *wire.Proposal) {
 	pic := takePicture(p, s.core.docs.known)
 	s.mu.Lock()
@@ -60,8 +60,8 @@ func placesOf(p *wire.Proposal) []acp.ToolCallLocation {
 	return out
 }
 
-// decided ends the question about a proposal that needs no answer any more. What its call shows at its end is what
-// was made, or what was refused.
+// decided ends the question about a proposal that needs no answer any more. What its call shows at
+// its end is what was made, or what was refused.
 func (s *session) decided(p *wire.Proposal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *session) reviewPending(ctx context.Context) {
 	}
 }
 
-// soleReview withdraws what is asked about such proposals already: a client may have dropped a question that came
-// outside of a prompt. It returns when that is over.
+// soleReview withdraws what is asked about such proposals already: a client may have dropped a
+// question that came outside of a prompt. It returns when that is over.
 func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -143,7 +143,8 @@ func (s *session) reviewFor(turn *prompting) {
 	s.reviewPending(ctx)
 }
 
-// review asks until no hunk is pending: about all, or about each file or hunk once the user wants that.
+// review asks until no hunk is pending: about all, or about each file or hunk once the user wants
+// that.
 func (s *session) review(ctx context.Context, proposalID string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -256,8 +257,8 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	return err == nil && len(res.Conflicts) == 0
 }
 
-// look takes the picture that a question is drawn from, and shows it where less of it was known when the proposal
-// was made.
+// look takes the picture that a question is drawn from, and shows it where less of it was known
+// when the proposal was made.
 func (s *session) look(p *wire.Proposal) picture {
 	pic := takePicture(p, s.core.docs.looked)
 	s.mu.Lock()
@@ -280,10 +281,11 @@ func (s *session) cancelling() bool {
 	return s.turn != nil && s.turn.done
 }
 
-// reviewOptions are to accept, to reject, and to be asked about less. Many clients have one button a kind, and of
-// several options of a kind take the first, or the last: whichever it is must be what the user saw. Of several files
-// they may have shown the first only, so that the last that allows asks about each file; and the hunks of a file are
-// all in its diff, so that it is a kind that these clients do not have by which each is asked about.
+// reviewOptions are to accept, to reject, and to be asked about less. Many clients have one button
+// a kind, and of several options of a kind take the first, or the last: whichever it is must be
+// what the user saw. Of several files they may have shown the first only, so that the last that
+// allows asks about each file; and the hunks of a file are all in its diff, so that it is a kind
+// that these clients do not have by which each is asked about.
 func reviewOptions(q question) []acp.PermissionOption {
 	accept, reject := "Accept", "Reject"
 	if n := len(q.hunks); n > 1 {

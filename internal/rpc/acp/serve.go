@@ -42,9 +42,9 @@ type Options struct {
 	Out     io.Writer
 	Log     *slog.Logger // nil: nowhere
 	Version string
-	// Ahead is the folder whose server starts as soon as the client is known, because its first session
-	// will most likely be there; "": none does. What it starts must do nothing that shows before it is
-	// asked for something.
+	// Ahead is the folder whose server starts as soon as the client is known, because its first
+	// session will most likely be there; "": none does. What it starts must do nothing that shows
+	// before it is asked for something.
 	Ahead string
 	// Start builds what answers the sessions of one set of folders and MCP servers. Commands may
 	// run in the client's terminals.

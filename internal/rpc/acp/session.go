@@ -153,7 +153,8 @@ func (s *session) forgetTold() {
 	s.planned, s.usage = "", usage{}
 }
 
-// moves lets a session go from where it is, if c has it too: with other further folders or MCP servers. s may be nil.
+// moves lets a session go from where it is, if c has it too: with other further folders or MCP
+// servers. s may be nil.
 func (s *session) moves(ctx context.Context, c *core) error {
 	if s == nil || s.core.roots[0] != c.roots[0] {
 		return nil
@@ -164,8 +165,8 @@ func (s *session) moves(ctx context.Context, c *core) error {
 	return s.core.release(ctx, s.id)
 }
 
-// introduce tells what takes a moment to find out: commands, and models, for which the provider is asked. A prompt that
-// comes with its session is asked before.
+// introduce tells what takes a moment to find out: commands, and models, for which the provider is
+// asked. A prompt that comes with its session is asked before.
 func (s *session) introduce(ctx context.Context) {
 	if commands, err := s.commands(ctx); err == nil {
 		list := make([]acp.AvailableCommand, 0, len(commands))

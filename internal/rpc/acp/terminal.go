@@ -37,14 +37,15 @@ type Exit struct {
 type Terminal interface {
 	// Offered says that the client has terminals.
 	Offered() bool
-	// Run runs a command until it ends or ctx does, which kills it; it is released in any case.
-	// The error is of a terminal that was not made: nothing has run then, unless it is ErrNoTerminalYet. It is ErrNoTerminals
-	// where the client has none after all; any other is its refusal.
+	// Run runs a command until it ends or ctx does, which kills it; it is released in any case. The
+	// error is of a terminal that was not made: nothing has run then, unless it is
+	// ErrNoTerminalYet. It is ErrNoTerminals where the client has none after all; any other is its
+	// refusal.
 	Run(ctx context.Context, cmd Command) (Exit, error)
 }
 
-// ErrNoTerminalYet says that the client has not answered whether it makes a terminal. It may still make one, whose
-// command is killed then; what it did by that time is not known.
+// ErrNoTerminalYet says that the client has not answered whether it makes a terminal. It may still
+// make one, whose command is killed then; what it did by that time is not known.
 var ErrNoTerminalYet = errors.New("the editor did not say in time whether it made a terminal")
 
 // ErrNoTerminals says that the client, which offered terminals, knows no request for one.
@@ -71,8 +72,9 @@ func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	return a.follow(ctx, create.SessionId, terminal), nil
 }
 
-// notMade says why a client made no terminal. Clients ask their user, or a policy of their own, about a terminal and
-// answer a refusal with an error of any code; only one says that they could not be asked.
+// notMade says why a client made no terminal. Clients ask their user, or a policy of their own,
+// about a terminal and answer a refusal with an error of any code; only one says that they could
+// not be asked.
 func notMade(err error) error {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) {
@@ -88,8 +90,8 @@ func notMade(err error) error {
 	return errors.New(e.Message)
 }
 
-// createTerminal asks for a terminal. One that comes when nobody waits for it any more is killed: its command would
-// run unseen, perhaps beside another try of the same.
+// createTerminal asks for a terminal. One that comes when nobody waits for it any more is killed:
+// its command would run unseen, perhaps beside another try of the same.
 func (a *adapter) createTerminal(ctx context.Context, create acp.CreateTerminalRequest) (id string, err error) {
 	type answer struct {
 		made acp.CreateTerminalResponse

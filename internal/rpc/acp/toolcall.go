@@ -47,8 +47,8 @@ func statusOf(status string) acp.ToolCallStatus {
 
 func titleOf(w *wire.Item) string { return orDefault(w.Label, orDefault(w.Name, "Tool")) }
 
-// rawInput is what the model sent, where it is JSON and not too long to show. While the arguments still come there is
-// an empty object, which clients would show.
+// rawInput is what the model sent, where it is JSON and not too long to show. While the arguments
+// still come there is an empty object, which clients would show.
 func rawInput(args json.RawMessage) any {
 	if len(args) <= len("{}") || len(args) > maxRaw || !json.Valid(args) {
 		return nil
@@ -98,8 +98,8 @@ func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args), Meta: metaOf(w)}
 }
 
-// endedCall tells a call's result: its diffs, else the text that the model got, and its images. The text comes with
-// diffs too where not all went as they show.
+// endedCall tells a call's result: its diffs, else the text that the model got, and its images. The
+// text comes with diffs too where not all went as they show.
 func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 	u := changedCall(w)
 	u.Content = it.content

@@ -118,7 +118,8 @@ func (s *session) resume(context.Context) {
 	}
 }
 
-// takeLater returns what resume is to tell, nil when it is done: all is told, or to be held back again.
+// takeLater returns what resume is to tell, nil when it is done: all is told, or to be held back
+// again.
 func (s *session) takeLater() []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +187,8 @@ func (s *session) itemTold(method string, e *wire.ItemEvent) {
 	}
 }
 
-// delta is the hot path: encoded by hand, merged where one of the item still waits. late: it was held back.
+// delta is the hot path: encoded by hand, merged where one of the item still waits. late: it was
+// held back.
 func (s *session) delta(d *agent.ItemDelta, late bool) {
 	s.mu.Lock()
 	if s.held != nil && !late {
@@ -218,10 +220,12 @@ func (s *session) delta(d *agent.ItemDelta, late bool) {
 	}
 }
 
-// lateDelta is a delta for later. It is made here, so that one that is told at once is not copied for it.
+// lateDelta is a delta for later. It is made here, so that one that is told at once is not copied
+// for it.
 func (s *session) lateDelta(d agent.ItemDelta) func() { return func() { s.delta(&d, true) } }
 
-// piece sends a piece of a message. What a client that does not read misses of it, it gets at the end.
+// piece sends a piece of a message. What a client that does not read misses of it, it gets at the
+// end.
 func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 	if s.chunk(kind, d.ItemID, d.Text) {
 		return

@@ -30,11 +30,12 @@ type Core struct {
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
-	// Ready is called before a message may start a turn in an idle session. Its error refuses the message.
-	// It must be quick. model is the reference that the message asks for, "" that of the settings.
-	// nil: always ready.
+	// Ready is called before a message may start a turn in an idle session. Its error refuses the
+	// message. It must be quick. model is the reference that the message asks for, "" that of the
+	// settings. nil: always ready.
 	Ready func(sessionID, model string) error
-	// FoldersChanged is called after the workspace folders have changed. It must not block. nil: no call.
+	// FoldersChanged is called after the workspace folders have changed. It must not block. nil: no
+	// call.
 	FoldersChanged func()
 
 	// Models lists the models of the provider with a name, or of all that can be used for "".

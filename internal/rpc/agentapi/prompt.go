@@ -212,7 +212,8 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 	return wire.SteerResult{Outcome: out.Outcome, MessageID: out.MessageID, TurnID: out.TurnID}, nil
 }
 
-// ready returns why no turn can start in an idle session: no model provider is configured, as a rule.
+// ready returns why no turn can start in an idle session: no model provider is configured, as a
+// rule.
 func (a *API) ready(l *host.Session, o *agent.TurnOptions) error {
 	if a.Core().Ready == nil || l.Engine.State().TurnID != "" {
 		return nil

@@ -295,8 +295,9 @@ func (a Sessions) Delete(ctx context.Context, p *wire.SessionParams) (wire.Empty
 	if l.Busy() {
 		return wire.Empty{}, agent.ErrNotIdle
 	}
-	// What the session had to tell comes first, or a client that leaves after the answer would never hear it. What
-	// waits for this request's own answer, because it loaded the session, is let go before.
+	// What the session had to tell comes first, or a client that leaves after the answer would
+	// never hear it. What waits for this request's own answer, because it loaded the session, is
+	// let go before.
 	host.LetGo(ctx)
 	select {
 	case <-l.Settled():

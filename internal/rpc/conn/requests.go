@@ -17,8 +17,8 @@ type Request struct {
 	Cancel context.CancelCauseFunc
 }
 
-// Requests is the registry of the requests that have not been answered, by id. A client may use an id
-// twice; then they are answered in order.
+// Requests is the registry of the requests that have not been answered, by id. A client may use an
+// id twice; then they are answered in order.
 type Requests struct {
 	mu      sync.Mutex
 	byID    map[jsonrpc2.ID][]*Request
@@ -54,7 +54,8 @@ func (q *Requests) Sent(body []byte) (answers bool) {
 	return answers
 }
 
-// settle ends the first request with this id and lets go what waited for its answer. It says whether there was one.
+// settle ends the first request with this id and lets go what waited for its answer. It says
+// whether there was one.
 func (q *Requests) settle(id jsonrpc2.ID) bool {
 	r := q.take(id)
 	if r == nil {
@@ -65,7 +66,8 @@ func (q *Requests) settle(id jsonrpc2.ID) bool {
 	return true
 }
 
-// take removes the first request with this id, nil if there is none. It is settle's alone: done must follow.
+// take removes the first request with this id, nil if there is none. It is settle's alone: done
+// must follow.
 func (q *Requests) take(id jsonrpc2.ID) *Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,10 +95,12 @@ func (q *Requests) done() {
 	}
 }
 
-// none says that every request is answered and nothing waits for that any more. The caller holds mu.
+// none says that every request is answered and nothing waits for that any more. The caller holds
+// mu.
 func (q *Requests) none() bool { return len(q.byID) == 0 && q.letting == 0 }
 
-// Wait returns a channel that is closed when every request is answered, and what waited for the answers has been told.
+// Wait returns a channel that is closed when every request is answered, and what waited for the
+// answers has been told.
 func (q *Requests) Wait() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

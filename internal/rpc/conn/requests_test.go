@@ -6,8 +6,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Requests are done with when what waited for their answers has been told: who waits for them, as the end of the
-// connection does, would else cut it off.
+// Requests are done with when what waited for their answers has been told: who waits for them, as
+// the end of the connection does, would else cut it off.
 func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	var all Requests
 	held, told := make(chan struct{}), make(chan struct{})

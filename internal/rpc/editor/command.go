@@ -354,8 +354,8 @@ func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 	)
 }
 
-// undoable is the newest checkpoint that can be taken back, "" if there is none. One without files only names what
-// commands changed.
+// undoable is the newest checkpoint that can be taken back, "" if there is none. One without files
+// only names what commands changed.
 func (s *Features) undoable(id string) string {
 	for _, c := range s.core.Workspace.Checkpoints(id) {
 		if !c.Undone && !c.Restore && len(c.Files) > 0 {

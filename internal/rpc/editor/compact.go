@@ -9,8 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// asksToCompact says whether a plain client's prompt is /compact, and with which instructions: there is no command for
-// it, and with every other client it is typed. One of the user's own that bears the name goes before it.
+// asksToCompact says whether a plain client's prompt is /compact, and with which instructions:
+// there is no command for it, and with every other client it is typed. One of the user's own that
+// bears the name goes before it.
 func (s *Features) asksToCompact(ctx context.Context, text string) (instructions string, ok bool) {
 	words := strings.Fields(text)
 	if len(words) == 0 || words[0] != "/compact" {

@@ -224,7 +224,8 @@ func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) 
 	return out, err
 }
 
-// openDiff has the editor's plugin open its own view, where there is one, else shows the unified diff.
+// openDiff has the editor's plugin open its own view, where there is one, else shows the unified
+// diff.
 func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
 	if len(p.Files) > 0 {
 		opened, err := s.peer.showDiff(

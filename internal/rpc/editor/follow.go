@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// follower has an editor that claims agent/editor/reveal show the places that tools look at, where the session's
-// settings ask for that. An editor that is slow is shown the newest place only.
+// follower has an editor that claims agent/editor/reveal show the places that tools look at, where
+// the session's settings ask for that. An editor that is slow is shown the newest place only.
 type follower struct {
 	s *Features
 

@@ -234,7 +234,8 @@ func (p *Peer) Open(ctx context.Context, uri string) error {
 // Notice implements host.Editor.
 func (p *Peer) Notice(level, text string) {
 	if l := p.api.Loaded(p.api.Current()); l != nil {
-		// A notice may come from within an event of the session; the engine must not be called then.
+		// A notice may come from within an event of the session; the engine must not be called
+		// then.
 		p.link.Go("showing a notice", func() { l.Engine.Notice(level, text) })
 		return
 	}

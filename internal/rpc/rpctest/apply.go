@@ -78,8 +78,8 @@ func (e *Editor) applyAndAnswer(m *Message, edit workspaceEdit) {
 	_ = e.Reply(m, json.RawMessage(`{"applied":true}`))
 }
 
-// apply changes buffers and files. A document with a version that is not the buffer's is refused before
-// anything changes, as LSP asks.
+// apply changes buffers and files. A document with a version that is not the buffer's is refused
+// before anything changes, as LSP asks.
 func (e *Editor) apply(edit workspaceEdit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

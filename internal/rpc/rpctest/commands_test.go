@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryCommandIsDocumented holds the table of the scripts' README against the commands there are.
+// TestEveryCommandIsDocumented holds the table of the scripts' README against the commands there
+// are.
 func TestEveryCommandIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../testdata/session/README.md")
 	if err != nil {

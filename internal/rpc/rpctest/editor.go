@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of the fake editor. It is an upper bound for a machine under
-// load, never a time that a passing test takes; AGENT_LSP_TEST_PATIENCE shortens it for whoever writes a script.
+// Patience bounds every wait of the fake editor. It is an upper bound for a machine under load,
+// never a time that a passing test takes; AGENT_LSP_TEST_PATIENCE shortens it for whoever writes a
+// script.
 var Patience = patience()
 
 func patience() time.Duration {
@@ -200,9 +201,9 @@ func configurationAnswer(m *Message) json.RawMessage {
 
 // Behave sets how workspace/applyEdit is treated: "" as it should be, "skip" (says applied, does
 // nothing), "late" (answers first, changes afterwards), "refuse" (applied:false), "other" (applies
-// with an extra space at the end of the document), "silent" (never answers, never applies),
-// "deaf" (applies, never answers), "null" (applies and replies null), "first" (applies only the first document), "hold" (keeps the
-// request until Release).
+// with an extra space at the end of the document), "silent" (never answers, never applies), "deaf"
+// (applies, never answers), "null" (applies and replies null), "first" (applies only the first
+// document), "hold" (keeps the request until Release).
 func (e *Editor) Behave(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -418,7 +419,8 @@ func (e *Editor) Unanswered() []*Message {
 	return out
 }
 
-// withdrawn waits until the daemon has taken back what nobody answered, and returns what it leaves open.
+// withdrawn waits until the daemon has taken back what nobody answered, and returns what it leaves
+// open.
 func (e *Editor) withdrawn() []*Message {
 	_ = e.wait(func() bool { return len(e.pending) == 0 }, nil)
 	return e.Unanswered()

@@ -58,8 +58,8 @@ func (r *runner) await() error {
 // It fails at once when the message can no longer come.
 func cmdExpect(r *runner, rest string) error { return r.expect(rest, false) }
 
-// also METHOD [pattern] waits for a message that may stand anywhere since the last mark, for what has no
-// place in the order of the others.
+// also METHOD [pattern] waits for a message that may stand anywhere since the last mark, for what
+// has no place in the order of the others.
 func cmdAlso(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -102,7 +102,8 @@ func cmdMark(r *runner, _ string) error {
 	return nil
 }
 
-// capture NAME PATH keeps a value of the last expected message or answer: capture hunk proposal.files.0.hunks.1.hunkId
+// capture NAME PATH keeps a value of the last expected message or answer: capture hunk
+// proposal.files.0.hunks.1.hunkId
 func cmdCapture(r *runner, rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
 	src := r.last

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// CheckOrder returns what a daemon's messages, in the order of their arrival, do against the rules of
-// protocol 1.3: numbers without gaps, nothing of an item before its start or after its end,
+// CheckOrder returns what a daemon's messages, in the order of their arrival, do against the rules
+// of protocol 1.3: numbers without gaps, nothing of an item before its start or after its end,
 // nothing of a turn after its end, deltas that make up the text, answers before what they cause.
-// last holds each session's last number from an earlier connection, negative where that was killed (then numbers go
-// on with a gap), and is brought up to date.
+// last holds each session's last number from an earlier connection, negative where that was killed
+// (then numbers go on with a gap), and is brought up to date.
 func CheckOrder(log []*Message, last map[string]int64) []string {
 	c := &orderCheck{last: last, items: map[string]*itemState{}, ended: map[string]bool{}, begun: map[string]bool{}, answered: map[string]bool{}, proposals: map[string]string{}}
 	for _, m := range log {

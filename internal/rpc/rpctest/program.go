@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Program is the program itself, built as somebody who installs it does. It lies below bin/ of the checkout, in a folder
-// of the package that is tested, so that a second run need not link it again.
+// Program is the program itself, built as somebody who installs it does. It lies below bin/ of the
+// checkout, in a folder of the package that is tested, so that a second run need not link it again.
 func Program(t testing.TB) string {
 	t.Helper()
 	bin, err := program()

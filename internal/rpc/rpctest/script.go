@@ -68,7 +68,8 @@ const (
 	wantPrefix        = "want/" // compared by cmp and cmpbuf, not part of the workspace
 )
 
-// modelWindow is the window, in tokens, that the scripted model of every script enforces unless the script names another.
+// modelWindow is the window, in tokens, that the scripted model of every script enforces unless the
+// script names another.
 const modelWindow = 128000
 
 func (s *Script) special(name string) bool {
@@ -82,7 +83,8 @@ func (s *Script) special(name string) bool {
 // NeedsKill says whether the script kills its daemon, which only a process can suffer.
 func (s *Script) NeedsKill() bool { return s.uses("kill") }
 
-// NeedsDisk says whether the script does something to its daemon's disk, which only a process with one of its own can suffer.
+// NeedsDisk says whether the script does something to its daemon's disk, which only a process with
+// one of its own can suffer.
 func (s *Script) NeedsDisk() bool { return s.uses("fill") || s.uses("readonly") }
 
 // uses says whether the script has a command.

@@ -1,6 +1,7 @@
 package rpctest
 
-// seat is an editor with its daemon. A script has one, and with the command other a second one at the same home.
+// seat is an editor with its daemon. A script has one, and with the command other a second one at
+// the same home.
 type seat struct {
 	daemon Daemon
 	ed     *Editor

@@ -1,5 +1,5 @@
-// Package textedit makes the text edits of workspace/applyEdit for the clients within this program, which hold
-// texts as strings and always agree on UTF-8 positions: the ACP face, `run` and `demo`.
+// Package textedit makes the text edits of workspace/applyEdit for the clients within this program,
+// which hold texts as strings and always agree on UTF-8 positions: the ACP face, `run` and `demo`.
 package textedit
 
 import (
@@ -17,8 +17,8 @@ type Edit struct {
 	NewText string
 }
 
-// Change is the edits of one document; Version is the one that they were made for, nil for any. With the kind "create"
-// it is a new file instead, whose text is the next change of the same URI.
+// Change is the edits of one document; Version is the one that they were made for, nil for any.
+// With the kind "create" it is a new file instead, whose text is the next change of the same URI.
 type Change struct {
 	Kind, URI    string
 	TextDocument struct {

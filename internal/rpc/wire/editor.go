@@ -6,12 +6,13 @@ type EditorQueryParams struct {
 	URI       string    `json:"uri,omitzero"`
 	Position  *Position `json:"position,omitzero"`
 	Query     string    `json:"query,omitzero"`
-	// Settle asks to wait with diagnostics. The answer may then say whether that was in vain: "settled" beside the URIs, or, for
-	// one URI, {items, settled}.
+	// Settle asks to wait with diagnostics. The answer may then say whether that was in vain:
+	// "settled" beside the URIs, or, for one URI, {items, settled}.
 	Settle *EditorSettle `json:"settle,omitzero"`
 }
 
-// EditorSettle names documents of whose present text the editor's language servers shall have spoken.
+// EditorSettle names documents of whose present text the editor's language servers shall have
+// spoken.
 type EditorSettle struct {
 	URIs      []string `json:"uris"`
 	TimeoutMs int      `json:"timeoutMs"` // at the latest the answer comes; 0: at once

@@ -75,7 +75,8 @@ type SessionLoadResult struct {
 	LastSeq int64   `json:"lastSeq"`
 }
 
-// SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by their itemId.
+// SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by
+// their itemId.
 type SessionUpdateParams struct {
 	SessionID string   `json:"sessionId"`
 	Title     *string  `json:"title,omitzero"`

@@ -28,8 +28,8 @@ type action struct {
 	raw      json.RawMessage
 }
 
-// codeActions lists what a server offers to do at a place. The contract has no way to ask the editor for
-// that, so a server of the daemon's own is asked always.
+// codeActions lists what a server offers to do at a place. The contract has no way to ask the
+// editor for that, so a server of the daemon's own is asked always.
 func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render, a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, call, r, a)
 	if err != nil {
@@ -59,7 +59,8 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render, a arg
 	return r.result("%s", b.String()), nil
 }
 
-// actionsAt asks the server of a place, after it has spoken about the text: a fix belongs to a diagnostic.
+// actionsAt asks the server of a place, after it has spoken about the text: a fix belongs to a
+// diagnostic.
 func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render, a args) (*server, place, []action, error) {
 	at, err := h.place(ctx, call, r, a)
 	if err != nil {
@@ -88,7 +89,8 @@ func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render, a args)
 	return s, at, decodeActions(raw), nil
 }
 
-// actionRange is the place, up to the end of its line or of end_line where no column or symbol is named.
+// actionRange is the place, up to the end of its line or of end_line where no column or symbol is
+// named.
 func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, error) {
 	start := at.position(enc)
 	if a.Column > 0 || a.Symbol != "" || a.Line == 0 {
@@ -185,8 +187,8 @@ func pick(list []action, title string) (*action, error) {
 	return nil, fmt.Errorf("no one action is titled %q. There are:\n- %s", title, strings.Join(titles[:min(len(titles), maxActions)], "\n- "))
 }
 
-// editOf is the edit of an action: its own, or what the server adds when it is asked, or what the server
-// would have applied when its command ran.
+// editOf is the edit of an action: its own, or what the server adds when it is asked, or what the
+// server would have applied when its command ran.
 func (s *server) editOf(ctx context.Context, act *action) (json.RawMessage, error) {
 	if act.Disabled != nil {
 		return nil, fmt.Errorf("%s refuses this here: %s", s.conf.Name, act.Disabled.Reason)
@@ -264,7 +266,8 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 	}
 }
 
-// take makes the next edit that the server wants applied go to a channel with room for it; nil: it is refused.
+// take makes the next edit that the server wants applied go to a channel with room for it; nil: it
+// is refused.
 func (s *server) take(edits chan json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

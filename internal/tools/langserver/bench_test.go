@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// BenchmarkThroughEditor is a question that the editor answers at once: what the tool adds to the editor's own time (the
-// contract: under 5 ms), the way over the wire left out.
+// BenchmarkThroughEditor is a question that the editor answers at once: what the tool adds to the
+// editor's own time (the contract: under 5 ms), the way over the wire left out.
 func BenchmarkThroughEditor(b *testing.B) {
 	var h *harness
 	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {

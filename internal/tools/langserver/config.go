@@ -60,7 +60,8 @@ func (c *Config) same(o *Config) bool {
 		string(c.InitializationOptions) == string(o.InitializationOptions) && string(c.Settings) == string(o.Settings)
 }
 
-// sectionOf finds a section of settings; settings written without their section's name count as that section.
+// sectionOf finds a section of settings; settings written without their section's name count as
+// that section.
 func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	at, found := any(nested(settings)), true
 	for part := range strings.SplitSeq(section, ".") {
@@ -77,8 +78,8 @@ func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	return b
 }
 
-// nested reads settings in which a dotted key at the top stands for a nested one, as in an editor's. Further in a key is a
-// name, which may have dots of its own.
+// nested reads settings in which a dotted key at the top stands for a nested one, as in an
+// editor's. Further in a key is a name, which may have dots of its own.
 func nested(settings json.RawMessage) map[string]any {
 	var flat map[string]any
 	d := json.NewDecoder(bytes.NewReader(settings))

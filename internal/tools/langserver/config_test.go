@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSection: a server finds its section whether the settings are nested, dotted as an editor's are, or without its name.
+// TestSection: a server finds its section whether the settings are nested, dotted as an editor's
+// are, or without its name.
 func TestSection(t *testing.T) {
 	for _, tc := range []struct{ settings, section, want string }{
 		{"", "a", "null"},

@@ -103,8 +103,8 @@ func (c *conn) ended(err error) error {
 
 type cancelKey struct{}
 
-// sendContext is the context of one send. A send that the outbox refuses ends it: jsonrpc2 takes any other
-// error of a write for the end of the connection, but a server that hangs may read again.
+// sendContext is the context of one send. A send that the outbox refuses ends it: jsonrpc2 takes
+// any other error of a write for the end of the connection, but a server that hangs may read again.
 func sendContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	return context.WithValue(ctx, cancelKey{}, cancel), cancel
@@ -124,8 +124,8 @@ type stream struct {
 	done chan struct{} // closed when err is set
 }
 
-// ReadFrame returns the next message. A message that JSON-RPC does not allow is made valid or skipped:
-// jsonrpc2 would give up the connection.
+// ReadFrame returns the next message. A message that JSON-RPC does not allow is made valid or
+// skipped: jsonrpc2 would give up the connection.
 func (s *stream) ReadFrame(context.Context) ([]byte, int64, error) {
 	for {
 		body, err := readFrame(s.in)
@@ -157,8 +157,8 @@ func (s *stream) checkFlood() error {
 	return nil
 }
 
-// validMessage is body as a message that jsonrpc2 accepts; nil where it cannot be one. Servers leave
-// out "jsonrpc", and send a null result along with an error.
+// validMessage is body as a message that jsonrpc2 accepts; nil where it cannot be one. Servers
+// leave out "jsonrpc", and send a null result along with an error.
 func validMessage(body []byte) []byte {
 	if _, err := jsonrpc2.DecodeMessage(body); err == nil {
 		return body

@@ -21,7 +21,8 @@ const (
 	diagnosticsWait = 3 * time.Second
 	// quiet is how long a server must have said nothing to be taken for done with other files.
 	quiet = 100 * time.Millisecond
-	// sparing is how long a server that does not repeat that a file is clean must have been silent about it.
+	// sparing is how long a server that does not repeat that a file is clean must have been silent
+	// about it.
 	sparing = time.Second
 )
 
@@ -196,9 +197,9 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	return r.ofFiles(all, s.encoding(), s.conf.Name)
 }
 
-// spoken waits until the server has spoken about the newest text of all these files; false if it did not in time.
-// A server that sends no versions may also not repeat that a file is clean: it has spoken if it then has answered a
-// question about the file and has been silent for sparing.
+// spoken waits until the server has spoken about the newest text of all these files; false if it
+// did not in time. A server that sends no versions may also not repeat that a file is clean: it has
+// spoken if it then has answered a question about the file and has been silent for sparing.
 func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
 	all := func() bool {
 		for _, f := range files {
@@ -250,8 +251,8 @@ func (s *server) gone() error {
 	return s.err
 }
 
-// calm waits until the server has said nothing for a moment, in two halves: where this process was not let run meanwhile, one
-// may be over before what has come is read.
+// calm waits until the server has said nothing for a moment, in two halves: where this process was
+// not let run meanwhile, one may be over before what has come is read.
 func (s *server) calm(ctx context.Context) {
 	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()

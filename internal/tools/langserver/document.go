@@ -204,7 +204,8 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 	return err
 }
 
-// unsent notes that the server has not got a text, so that the next sync sends it: one that hung may read again.
+// unsent notes that the server has not got a text, so that the next sync sends it: one that hung
+// may read again.
 func (s *server) unsent(path string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +282,8 @@ func (s *server) changedOnDisk(paths []string) error {
 	)
 }
 
-// FilesChanged tells the servers that run of files that a command or somebody else changed. It never blocks.
+// FilesChanged tells the servers that run of files that a command or somebody else changed. It
+// never blocks.
 func (h *Hub) FilesChanged(paths []string) {
 	for _, s := range h.running() {
 		s.mu.Lock()

@@ -13,17 +13,19 @@ import (
 
 // Waits for an editor.
 const (
-	// beforeShare is the part of Options.AfterEdit for which an edit is held up by the question what the editor shows.
+	// beforeShare is the part of Options.AfterEdit for which an edit is held up by the question
+	// what the editor shows.
 	beforeShare = 6
 	// answerTime is what an editor that waits for its servers is given beyond that wait, to answer.
 	answerTime = 300 * time.Millisecond
 )
 
-// editorPauses are those after which an editor that cannot say of which text its diagnostics are is asked again, until they
-// differ.
+// editorPauses are those after which an editor that cannot say of which text its diagnostics are is
+// asked again, until they differ.
 var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
 
-// spoken says whether an editor's servers have spoken of the text as it is: by its own word, if it can tell.
+// spoken says whether an editor's servers have spoken of the text as it is: by its own word, if it
+// can tell.
 type spoken int
 
 const (
@@ -42,7 +44,8 @@ func spokenOf(word *bool) spoken {
 	return unsettled
 }
 
-// editorFile asks the editor for the diagnostics of one file, once its servers have spoken of its text.
+// editorFile asks the editor for the diagnostics of one file, once its servers have spoken of its
+// text.
 func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, URI: uri, Settle: &Settle{[]string{uri}, diagnosticsWait}})
 	if err != nil {
@@ -58,7 +61,8 @@ func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer,
 	return report.Items, a, spokenOf(report.Settled), nil
 }
 
-// editorAll asks the editor for all that it shows, once its servers have spoken of documents; without any at once.
+// editorAll asks the editor for all that it shows, once its servers have spoken of documents;
+// without any at once.
 func (h *Hub) editorAll(ctx context.Context, settle Settle) (map[string][]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, Settle: &settle})
 	if err != nil {
@@ -69,7 +73,8 @@ func (h *Hub) editorAll(ctx context.Context, settle Settle) (map[string][]diagno
 	return decodeAll(a.raw), a, spokenOf(word.Settled), nil
 }
 
-// decodeAll reads {uri: Diagnostic[]}; what is no list is passed over, and Lua's empty table is one.
+// decodeAll reads {uri: Diagnostic[]}; what is no list is passed over, and Lua's empty table is
+// one.
 func decodeAll(raw json.RawMessage) map[string][]diagnostic {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &m)
@@ -143,8 +148,9 @@ func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown, wai
 	return strings.TrimRight(text, "\n")
 }
 
-// pollEditor looks a few times at what an editor shows that cannot tell of which text that is. A question about the edited
-// file comes first: where no server of the editor answers it there is nothing to wait for, and else the server has the text.
+// pollEditor looks a few times at what an editor shows that cannot tell of which text that is. A
+// question about the edited file comes first: where no server of the editor answers it there is
+// nothing to wait for, and else the server has the text.
 func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int) string {
 	if _, err := h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: uri}); err != nil {
 		return ""

@@ -121,7 +121,8 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	return out, ref, nil
 }
 
-// knows says whether a text is the one that the server was last sent, or one that it reads from the disk.
+// knows says whether a text is the one that the server was last sent, or one that it reads from the
+// disk.
 func (s *server) knows(f *workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

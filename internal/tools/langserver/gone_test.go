@@ -50,8 +50,8 @@ func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestTextThatCouldNotBeSentIsSentAgain: a server that reads nothing for a while must have the present
-// texts once it reads again.
+// TestTextThatCouldNotBeSentIsSentAgain: a server that reads nothing for a while must have the
+// present texts once it reads again.
 func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	h := newHarness(t, Options{}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
@@ -83,8 +83,8 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestReopenedFileIsNotFreshByItsOldVersion: versions begin anew when a file is opened again, and what was
-// published for a high one before says nothing of the new text.
+// TestReopenedFileIsNotFreshByItsOldVersion: versions begin anew when a file is opened again, and
+// what was published for a high one before says nothing of the new text.
 func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
@@ -114,8 +114,8 @@ func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	}
 }
 
-// TestModifiedContentIsNotAskedForInALoop: a server that goes on to say that its content changed, as some do while they
-// load, is given time between two questions.
+// TestModifiedContentIsNotAskedForInALoop: a server that goes on to say that its content changed,
+// as some do while they load, is given time between two questions.
 func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
 	h := newHarness(t, Options{QueryTimeout: 4 * againAfter})
 	s := h.unstarted()

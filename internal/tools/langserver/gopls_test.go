@@ -112,8 +112,9 @@ func TestGoplsAction(t *testing.T) {
 	check(t, string(text), "import \"path/filepath\"")
 }
 
-// TestGoplsPull asks gopls with its setting pullDiagnostics: it answers textDocument/diagnostic, for open files, and publishes
-// all the same, for the others too. What it says both ways is told once.
+// TestGoplsPull asks gopls with its setting pullDiagnostics: it answers textDocument/diagnostic,
+// for open files, and publishes all the same, for the others too. What it says both ways is told
+// once.
 func TestGoplsPull(t *testing.T) {
 	t.Parallel()
 	o := realGopls(t)

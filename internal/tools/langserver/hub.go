@@ -29,7 +29,8 @@ type Options struct {
 	Runner    *shell.Runner
 	// Query asks the editor's own servers; nil: there is no such editor.
 	Query func(ctx context.Context, q Question) (json.RawMessage, error)
-	// Servers lists the servers that may be started, those of the settings first. Called at each use.
+	// Servers lists the servers that may be started, those of the settings first. Called at each
+	// use.
 	Servers func() []Config
 	// AfterEdit says whether to look after an edit, and how long at most. Called at each edit.
 	AfterEdit func() (on bool, wait time.Duration)
@@ -244,7 +245,8 @@ func (h *Hub) running() []*server {
 	return out
 }
 
-// forRoots starts the servers whose root markers lie in the workspace folders, and lists all that run.
+// forRoots starts the servers whose root markers lie in the workspace folders, and lists all that
+// run.
 func (h *Hub) forRoots() []*server {
 	for _, root := range h.opt.Workspace.Roots("") {
 		for _, c := range h.opt.Servers() {

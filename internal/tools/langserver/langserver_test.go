@@ -271,7 +271,8 @@ func TestAfterEdit(t *testing.T) {
 	check(t, h.edit("a.fk", "call other\n"), "!diagnostics")
 }
 
-// TestPulledDiagnostics asks a server that publishes nothing: of the edited file, and of others that it broke.
+// TestPulledDiagnostics asks a server that publishes nothing: of the edited file, and of others
+// that it broke.
 func TestPulledDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "pulls"), sample...)
@@ -284,7 +285,8 @@ func TestPulledDiagnostics(t *testing.T) {
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
 }
 
-// TestPulledAndPublishedDiagnostics asks a server that publishes the same afterwards: each is told once, and of the text as it is.
+// TestPulledAndPublishedDiagnostics asks a server that publishes the same afterwards: each is told
+// once, and of the text as it is.
 func TestPulledAndPublishedDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "both"), sample...)
@@ -325,8 +327,8 @@ func TestRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"path": "a.fk", "symbol": "two"}), "ERROR: no new_name")
 }
 
-// TestCodeActions lists actions and does them: an own edit, one that must be resolved and makes, renames and deletes
-// files, and one whose command asks for the edit.
+// TestCodeActions lists actions and does them: an own edit, one that must be resolved and makes,
+// renames and deletes files, and one whose command asks for the edit.
 func TestCodeActions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// realNode is a server that scripts/setup.sh installs from npm, as the built-in table has it but for the command.
+// realNode is a server that scripts/setup.sh installs from npm, as the built-in table has it but
+// for the command.
 func realNode(t testing.TB, name string, script ...string) Options {
 	t.Helper()
 	if !testspeed.Full() {
@@ -50,7 +51,8 @@ func (h *harness) told(path string) (answer string) {
 	return answer
 }
 
-// TestTypeScriptServer asks the real typescript-language-server everything. One server does all, for it takes seconds to start.
+// TestTypeScriptServer asks the real typescript-language-server everything. One server does all,
+// for it takes seconds to start.
 func TestTypeScriptServer(t *testing.T) {
 	t.Parallel() // it mostly waits
 	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib", "cli.mjs"), patience

@@ -30,8 +30,8 @@ func (s *server) pullsNow() (pullOptions, bool) {
 	return s.pulls()
 }
 
-// pull asks for the diagnostics of files, and of all other open ones where they depend on each other; false if ctx ends
-// first or the server refuses.
+// pull asks for the diagnostics of files, and of all other open ones where they depend on each
+// other; false if ctx ends first or the server refuses.
 func (s *server) pull(ctx context.Context, paths ...string) bool {
 	o, offered := s.pullsNow()
 	if !offered {
@@ -44,11 +44,12 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// maxUnheard is how often a server that is asked is also listened to in vain before it counts as one that publishes nothing.
+// maxUnheard is how often a server that is asked is also listened to in vain before it counts as
+// one that publishes nothing.
 const maxUnheard = 5
 
-// asked is pull, and waits behind it for what a server says by itself that also publishes: of files that are not open,
-// and of those whose text it was asked for.
+// asked is pull, and waits behind it for what a server says by itself that also publishes: of files
+// that are not open, and of those whose text it was asked for.
 func (s *server) asked(ctx context.Context, paths ...string) bool {
 	ok := s.pull(ctx, paths...)
 	if ok && s.mayPublish() {
@@ -57,7 +58,8 @@ func (s *server) asked(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// mayPublish says whether a server that is asked publishes too, as far as it is known: its first publication may come late.
+// mayPublish says whether a server that is asked publishes too, as far as it is known: its first
+// publication may come late.
 func (s *server) mayPublish() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +144,8 @@ func (s *server) keep(path string, version *int32, items []diagnostic) {
 	s.problems.pulled[path] = &published{version: version, seq: s.problems.seq, items: items[:min(len(items), maxPerFile)]}
 }
 
-// last is what the server said last of a file: what it was asked for and what it published beside, if that is not of an older
-// text, each diagnostic once; nil if nothing. Caller holds mu.
+// last is what the server said last of a file: what it was asked for and what it published beside,
+// if that is not of an older text, each diagnostic once; nil if nothing. Caller holds mu.
 func (s *server) last(path string) *published {
 	push, pull := s.problems.diags[path], s.problems.pulled[path]
 	switch {
@@ -161,7 +163,8 @@ func (s *server) last(path string) *published {
 	return out
 }
 
-// outdated says whether a publication is of an older text of an open file than it has now. Caller holds mu.
+// outdated says whether a publication is of an older text of an open file than it has now. Caller
+// holds mu.
 func (s *server) outdated(path string, p *published) bool {
 	d := s.open.docs[path]
 	switch {

@@ -128,7 +128,8 @@ func (s *server) wake() {
 	s.news = make(chan struct{})
 }
 
-// await waits until cond, which is called with mu held, is true; false if ctx ends first or the server did.
+// await waits until cond, which is called with mu held, is true; false if ctx ends first or the
+// server did.
 func (s *server) await(ctx context.Context, cond func() bool) bool {
 	for {
 		s.mu.Lock()
@@ -184,8 +185,9 @@ func (s *server) folders() []map[string]string {
 	return []map[string]string{{"uri": string(uri.File(s.root)), "name": filepath.Base(s.root)}}
 }
 
-// clientCapabilities are what a server is told: no dynamic registration (pyright then publishes; asked before it has loaded, it never answers). applyEdit is there for the commands of code actions;
-// any other is refused.
+// clientCapabilities are what a server is told: no dynamic registration (pyright then publishes;
+// asked before it has loaded, it never answers). applyEdit is there for the commands of code
+// actions; any other is refused.
 var clientCapabilities = json.RawMessage(`{
  "general":{"positionEncodings":["utf-8","utf-16"]},
  "window":{"workDoneProgress":true},
@@ -201,8 +203,8 @@ var clientCapabilities = json.RawMessage(`{
   "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["","quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},
    "resolveSupport":{"properties":["edit"]},"dataSupport":true,"isPreferredSupport":true,"disabledSupport":true},"rename":{"prepareSupport":false}}}`)
 
-// handle answers the server's requests and takes its notifications. It runs on the connection's reader and
-// keeps none of the request's bytes.
+// handle answers the server's requests and takes its notifications. It runs on the connection's
+// reader and keeps none of the request's bytes.
 func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	params := json.RawMessage(req.Params())
 	switch req.Method() {

@@ -42,8 +42,8 @@ func benchCall(b *testing.B, w *world, args string, size int) {
 	}
 }
 
-// BenchmarkMCPCall is a call of a tool that does nothing, over a process's pipes: what a call costs over the server's own
-// time, which counts too (the contract: under 1 ms).
+// BenchmarkMCPCall is a call of a tool that does nothing, over a process's pipes: what a call costs
+// over the server's own time, which counts too (the contract: under 1 ms).
 func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hello"}`, 5) }
 
 // BenchmarkMCPBigResult is a result of 50 MB.

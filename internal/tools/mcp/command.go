@@ -29,7 +29,8 @@ func (c Config) advice() string {
 	return "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
 }
 
-// installed says whether a server's command exists, looked for as its process will be: in its own environment's PATH.
+// installed says whether a server's command exists, looked for as its process will be: in its own
+// environment's PATH.
 func installed(c Config) bool {
 	if strings.ContainsAny(c.Command, `/\`) {
 		path := c.Command

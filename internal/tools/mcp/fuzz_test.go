@@ -16,7 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Of what a server prints, the lines that are JSON objects or lists come through, whole and in order; no other does.
+// Of what a server prints, the lines that are JSON objects or lists come through, whole and in
+// order; no other does.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("Welcome!\n{\"a\":1}\r\n\n  [2]\n{broken\n{\"b\":\"\\n\"}"), uint8(3))
 	f.Add([]byte("{}\n{}\n"), uint8(1))
@@ -72,8 +73,8 @@ func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var allowedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Whatever a server says of itself, of its tools and of a call: its tools are such that any model takes them, a call
-// ends, and so does the server.
+// Whatever a server says of itself, of its tools and of a call: its tools are such that any model
+// takes them, a call ends, and so does the server.
 func FuzzServer(f *testing.F) {
 	const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}`
 	f.Add(hello, `{"tools":[{"name":"a b","description":"x","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{}}]}`,

@@ -17,7 +17,8 @@ const (
 	// startPause is how long servers that are new wait for a prompt that comes with their session,
 	// whose request goes first, and how long that request is left alone for the answer's begin.
 	startPause = 50 * time.Millisecond
-	// pauseLimit bounds a pause that prompts go on beginning anew, as many busy sessions would for ever.
+	// pauseLimit bounds a pause that prompts go on beginning anew, as many busy sessions would for
+	// ever.
 	pauseLimit = time.Second
 	// holdLimit bounds Hold: what takes longer waits for somebody, and servers may start meanwhile.
 	holdLimit = 30 * time.Second
@@ -96,7 +97,8 @@ func (g *gate) calm() <-chan struct{} {
 	return c
 }
 
-// hold keeps servers from starting until release is called, or limit is over, and for a pause after it.
+// hold keeps servers from starting until release is called, or limit is over, and for a pause after
+// it.
 func (g *gate) hold(limit time.Duration) (release func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -194,7 +194,8 @@ func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	})
 }
 
-// No server starts while the hub is held, and all do afterwards, one that hangs being in nobody's way for long.
+// No server starts while the hub is held, and all do afterwards, one that hangs being in nobody's
+// way for long.
 func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w := start(t)
 	w.hub.opts.listTimeout = patience // those that hang are still starting at the end, however slow the machine is

@@ -27,7 +27,8 @@ const (
 	maxLine = 64 << 20
 	// maxDescription bounds what the model is told of one tool.
 	maxDescription = 2 << 10
-	// maxTools is how many tools a server may list: one that goes from page to page for ever would fill the memory.
+	// maxTools is how many tools a server may list: one that goes from page to page for ever would
+	// fill the memory.
 	maxTools = 5000
 )
 
@@ -106,7 +107,8 @@ func New(o Options) *Hub {
 }
 
 // Later runs f in the background once servers may start, startPause from now at the earliest: what
-// Configure is given is not even read while a prompt is in a hurry. A hub that is closed runs nothing.
+// Configure is given is not even read while a prompt is in a hurry. A hub that is closed runs
+// nothing.
 func (h *Hub) Later(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,13 +166,14 @@ func (h *Hub) launch(c Config) *server {
 	return s
 }
 
-// Hold keeps servers from starting until startPause after release was called, which may be done more
-// than once, or holdLimit is over: what starts takes time from whoever is in a hurry, such as a prompt
-// on its way to the model. Servers that have begun to start go on.
+// Hold keeps servers from starting until startPause after release was called, which may be done
+// more than once, or holdLimit is over: what starts takes time from whoever is in a hurry, such as
+// a prompt on its way to the model. Servers that have begun to start go on.
 func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
-// Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then by name.
-// A server that ended and is started again keeps its tools; they say why they fail until then.
+// Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then
+// by name. A server that ended and is started again keeps its tools; they say why they fail until
+// then.
 func (h *Hub) Tools() []tool.Tool {
 	var out []tool.Tool
 	for _, s := range h.sorted() {
@@ -190,9 +193,9 @@ func (h *Hub) sorted() []*server {
 	return out
 }
 
-// Pending returns a function that waits until one more server is ready or has failed, and says whether there may be
-// more tools now; nil if no server is starting that was not started longer than within ago. One that hangs holds
-// up nobody who finds what he looks for elsewhere.
+// Pending returns a function that waits until one more server is ready or has failed, and says
+// whether there may be more tools now; nil if no server is starting that was not started longer
+// than within ago. One that hangs holds up nobody who finds what he looks for elsewhere.
 func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
 	h.mu.Lock()
 	news := h.news

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// refresh lists the server's tools anew. What comes after the end of ctx is not taken: the session may be another.
+// refresh lists the server's tools anew. What comes after the end of ctx is not taken: the session
+// may be another.
 func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
 	var tools []tool.Tool
 	for t, err := range session.Tools(ctx, nil) {
@@ -93,8 +94,8 @@ func (s *server) upToDate(seen int) bool {
 	return true
 }
 
-// relistWait is how long a call's result waits for the tools that the call has changed, so that the next
-// model call has them.
+// relistWait is how long a call's result waits for the tools that the call has changed, so that the
+// next model call has them.
 const relistWait = time.Second
 
 // relisted waits until the tools are listed anew if they are being.

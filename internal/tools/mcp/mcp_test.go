@@ -214,7 +214,8 @@ func TestMCPRestart(t *testing.T) {
 	t.Error("the server did not come back")
 }
 
-// A server that does not answer initialize, or does not list its tools, is given up after the limit, by name; it is tried again.
+// A server that does not answer initialize, or does not list its tools, is given up after the
+// limit, by name; it is tried again.
 func TestMCPListTimeout(t *testing.T) {
 	for _, temper := range []string{"hang", "unlisted"} {
 		t.Run(temper, func(t *testing.T) {

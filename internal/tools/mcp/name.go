@@ -30,13 +30,15 @@ func toolName(server, tool string, rivals ...string) string {
 	return name[:min(len(name), maxName-len(tag))] + tag
 }
 
-// begins says whether a name may be that of a server's tool; tools are looked up without regard to case.
+// begins says whether a name may be that of a server's tool; tools are looked up without regard to
+// case.
 func begins(name, server string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(server)+"_")
 }
 
-// rivals are the other servers whose tools' names begin as the server's own may: a_b beside a. All that is known
-// of them is the settings', so that a name does not depend on which server is there first.
+// rivals are the other servers whose tools' names begin as the server's own may: a_b beside a. All
+// that is known of them is the settings', so that a name does not depend on which server is there
+// first.
 func rivals(server string, all []Config) (out []string) {
 	for _, c := range all {
 		if c.Name != server && begins(c.Name+"_", server) {

@@ -83,7 +83,8 @@ func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Resul
 	return res
 }
 
-// TestFilesystemServer reads and writes through the public server for files, which asks for our roots.
+// TestFilesystemServer reads and writes through the public server for files, which asks for our
+// roots.
 func TestFilesystemServer(t *testing.T) {
 	t.Parallel()
 	script := nodeServer(t, "server-filesystem")
@@ -186,8 +187,8 @@ func serveHTTP(t *testing.T, script string) (port string) {
 	return ""
 }
 
-// freePort is a port that nobody listens at, and none of those that the system gives to whoever asks for any or connects:
-// until the server listens there, others do both.
+// freePort is a port that nobody listens at, and none of those that the system gives to whoever
+// asks for any or connects: until the server listens there, others do both.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {

@@ -7,8 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// roots are the workspace folders that a server's client has, and whether somebody is telling them. Guarded by the
-// server's lock.
+// roots are the workspace folders that a server's client has, and whether somebody is telling them.
+// Guarded by the server's lock.
 type roots struct {
 	client  *sdk.Client // nil: none has connected yet
 	told    []string
@@ -17,7 +17,8 @@ type roots struct {
 	current chan struct{} // closed when they are up to date; nil: they are
 }
 
-// RootsChanged tells each server that the workspace folders are others now. It does not wait; calls that begin after it do.
+// RootsChanged tells each server that the workspace folders are others now. It does not wait; calls
+// that begin after it do.
 func (h *Hub) RootsChanged() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,8 +64,8 @@ func (s *server) connecting(client *sdk.Client) {
 	s.tellRoots()
 }
 
-// tellRoots brings the client's roots up to date; a server that has connected is notified of a change. Who comes while
-// another is at it leaves the work to that one.
+// tellRoots brings the client's roots up to date; a server that has connected is notified of a
+// change. Who comes while another is at it leaves the work to that one.
 func (s *server) tellRoots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// A call that begins after the folders changed finds the server with the folders of now, however long they take to tell.
+// A call that begins after the folders changed finds the server with the folders of now, however
+// long they take to tell.
 func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Bool

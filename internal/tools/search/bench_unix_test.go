@@ -23,8 +23,8 @@ func usedTime() time.Duration {
 func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 
 // BenchmarkGrep searches the Go source tree beside ripgrep, turn by turn in one run, where that is
-// installed. It tells the least processor time of each, which others on the machine do not change, and
-// how the two and their times by the clock compare.
+// installed. It tells the least processor time of each, which others on the machine do not change,
+// and how the two and their times by the clock compare.
 func BenchmarkGrep(b *testing.B) {
 	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf", `\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere", `^\s+return$`, `\w{40}`} {
 		b.Run(pattern, func(b *testing.B) {

@@ -16,11 +16,12 @@ const maxGlobLen = 1000
 // ErrGlobTooLong is returned for a glob beyond the limits.
 var ErrGlobTooLong = errors.New("the glob has too many alternatives or is too long: use a simpler one")
 
-// Glob is a list of patterns, separated by commas or spaces, over slash-separated relative paths. A pattern has the
-// syntax of doublestar, as the paths of permission rules have: *, ?, [set], {a,b} and ** for any folders. A pattern
-// without a slash matches the last element at any depth; a leading slash stands for the root; a final slash for all
-// that is below a folder. A pattern that begins with ! excludes what it matches and all that is below, wherever it is
-// in the list; a list of exclusions alone includes everything else. Matching takes polynomial time. A Glob is
+// Glob is a list of patterns, separated by commas or spaces, over slash-separated relative paths. A
+// pattern has the syntax of doublestar, as the paths of permission rules have: *, ?, [set], {a,b}
+// and ** for any folders. A pattern without a slash matches the last element at any depth; a
+// leading slash stands for the root; a final slash for all that is below a folder. A pattern that
+// begins with ! excludes what it matches and all that is below, wherever it is in the list; a list
+// of exclusions alone includes everything else. Matching takes polynomial time. A Glob is
 // immutable.
 type Glob struct {
 	include, exclude []pattern
@@ -132,8 +133,9 @@ func namesDot(text string) bool {
 	return false
 }
 
-// SplitGlobs splits a list of patterns at commas outside of braces and sets, and at spaces where they cannot belong to
-// a name: before a !, or between parts that all have a wildcard. A \ keeps the character behind it.
+// SplitGlobs splits a list of patterns at commas outside of braces and sets, and at spaces where
+// they cannot belong to a name: before a !, or between parts that all have a wildcard. A \ keeps
+// the character behind it.
 func SplitGlobs(list string) []string {
 	var out []string
 	for _, part := range splitOutside(list, ',') {

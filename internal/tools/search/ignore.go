@@ -95,8 +95,8 @@ func parseRule(line string) (r rule, ok bool) {
 	return r, true
 }
 
-// ignorePattern writes a pattern of an ignore file in doublestar's syntax: braces are no group there, and a ** at the
-// end stands for what is in the folder, not for the folder.
+// ignorePattern writes a pattern of an ignore file in doublestar's syntax: braces are no group
+// there, and a ** at the end stands for what is in the folder, not for the folder.
 func ignorePattern(line string) string {
 	line = braces.Replace(globs.CloseSets(line))
 	if strings.HasSuffix(line, "/**") {
@@ -120,7 +120,8 @@ func (r *rule) match(rel, name string) bool {
 	}
 }
 
-// decide applies the rules to the file abs with its last element name; the last rule that matches wins.
+// decide applies the rules to the file abs with its last element name; the last rule that matches
+// wins.
 func (rs *rules) decide(abs, name string, dir bool) verdict {
 	if rs == nil || len(abs) <= len(rs.base)+1 {
 		return undecided
@@ -158,7 +159,8 @@ func (ig *ignores) inRepo() bool {
 	return false
 }
 
-// decide says what the rules say about the file abs. A rule that re-includes a hidden file makes it wanted.
+// decide says what the rules say about the file abs. A rule that re-includes a hidden file makes it
+// wanted.
 func (ig *ignores) decide(abs, name string, dir bool) verdict {
 	if ig == nil {
 		return undecided

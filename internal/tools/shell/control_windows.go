@@ -2,7 +2,8 @@ package shell
 
 import "os"
 
-// handsOver: a pipe carries bytes only, so each command has a supervisor of its own, which inherits its output.
+// handsOver: a pipe carries bytes only, so each command has a supervisor of its own, which inherits
+// its output.
 const handsOver = false
 
 // pipeControl is the daemon's end of a pipe.

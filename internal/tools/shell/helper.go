@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// helper is a supervisor's process, seen from the daemon. It serves one command at a time, and most serve many: a
-// command then does not pay for the start of a process of this size.
+// helper is a supervisor's process, seen from the daemon. It serves one command at a time, and most
+// serve many: a command then does not pay for the start of a process of this size.
 type helper struct {
 	cmd     *exec.Cmd
 	control orderPipe
@@ -73,7 +73,8 @@ func (r *Runner) share(c Command, output *os.File) (*child, error) {
 	return k, nil
 }
 
-// replace starts another supervisor where the command walls its own in, so that it can serve no other.
+// replace starts another supervisor where the command walls its own in, so that it can serve no
+// other.
 func (r *Runner) replace(c *Command) {
 	if c.Sandbox.Enters() {
 		r.prepare()

@@ -47,7 +47,8 @@ func maybeDaemon() {
 	os.Exit(0)
 }
 
-// escapes are ways to survive, each with %s for a process that lives long; all say "ready" in the end.
+// escapes are ways to survive, each with %s for a process that lives long; all say "ready" in the
+// end.
 var escapes = map[string]string{
 	"plain":        `%s & %s & echo ready; wait`,
 	"setsid":       `setsid %s & sleep 0.1; echo ready; wait`,
@@ -80,7 +81,8 @@ func count(mark string) int {
 	return n
 }
 
-// there is count once there is one: a process that is just becoming another program has no command line.
+// there is count once there is one: a process that is just becoming another program has no command
+// line.
 func there(mark string) (n int) {
 	for end := time.Now().Add(time.Minute); n == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		n = count(mark)

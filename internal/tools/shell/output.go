@@ -138,7 +138,8 @@ func (k *capture) pump(r io.Reader, live func([]byte)) {
 	cut.flush()
 }
 
-// readAll reads until the end of r, an error, or a deadline; what lies in a pipe by then is read too.
+// readAll reads until the end of r, an error, or a deadline; what lies in a pipe by then is read
+// too.
 func readAll(r io.Reader, buf []byte, take func([]byte)) {
 	for {
 		n, err := r.Read(buf)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// BenchmarkOverhead measures in turns, so that the load of the machine is the same for all: what the helper adds to
-// /bin/true, and what each sandbox adds to that. It reports medians in
+// BenchmarkOverhead measures in turns, so that the load of the machine is the same for all: what
+// the helper adds to /bin/true, and what each sandbox adds to that. It reports medians in
 // milliseconds, and the least, which other programs of the machine disturbed the least.
 func BenchmarkOverhead(b *testing.B) {
 	r := newRunner(b)

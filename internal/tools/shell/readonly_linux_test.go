@@ -10,8 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestReadOnlyCommandsWriteNowhereElse gives a script that writes the sandbox of a command that only
-// reads, as if the classification had been wrong. Its temporary folder is all that it can change.
+// TestReadOnlyCommandsWriteNowhereElse gives a script that writes the sandbox of a command that
+// only reads, as if the classification had been wrong. Its temporary folder is all that it can
+// change.
 func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 	for _, s := range boxes(t) {
 		b := newBox(t, s)

@@ -11,8 +11,8 @@ import (
 // maxRest is more than what a pipe holds: one that fills it anew all the time has no end.
 const maxRest = 1 << 20
 
-// rest reads what lies in a pipe whose deadline has passed, and waits for nothing: the deadline ends
-// the wait for more, not the reading of what came before it.
+// rest reads what lies in a pipe whose deadline has passed, and waits for nothing: the deadline
+// ends the wait for more, not the reading of what came before it.
 func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
 	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {

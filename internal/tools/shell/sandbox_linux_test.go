@@ -201,8 +201,9 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	}
 	copied := filepath.Join(b.work, "probe") // the test binary may lie in /tmp, which the wall hides
 	if _, err := os.Stat(copied); err != nil {
-		// Nothing may fork meanwhile, as who has started a helper ahead does: a child that has not yet begun its own program
-		// keeps the copy open for writing, and what is open for writing cannot be run.
+		// Nothing may fork meanwhile, as who has started a helper ahead does: a child that has not
+		// yet begun its own program keeps the copy open for writing, and what is open for writing
+		// cannot be run.
 		syscall.ForkLock.RLock()
 		data, err := os.ReadFile(exe)
 		if err == nil {

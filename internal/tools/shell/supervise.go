@@ -18,8 +18,8 @@ const helperArg = "__supervise"
 // a pipeline to write its last line.
 const linger = 200 * time.Millisecond
 
-// order is what the daemon tells the supervisor: JSON, one line, on the control channel. Any byte while the command
-// runs, and the channel's end at any time, mean: end everything.
+// order is what the daemon tells the supervisor: JSON, one line, on the control channel. Any byte
+// while the command runs, and the channel's end at any time, mean: end everything.
 type order struct {
 	Argv    []string      `json:"argv"`
 	Dir     string        `json:"dir,omitempty"`
@@ -28,7 +28,8 @@ type order struct {
 	GraceMS int64         `json:"graceMs"`
 	// LingerMS is linger, but for tests that must not depend on how fast the machine is.
 	LingerMS int64 `json:"lingerMs"`
-	// Keep: the command's output came with the order, and the supervisor waits for another order afterwards.
+	// Keep: the command's output came with the order, and the supervisor waits for another order
+	// afterwards.
 	Keep bool `json:"keep,omitempty"`
 	// Prepare: there is no command yet, only the sandbox of the next one.
 	Prepare bool `json:"prepare,omitempty"`
@@ -52,11 +53,12 @@ type report struct {
 func init() { MaybeHelper() }
 
 // MaybeHelper turns the process into a supervisor, and never returns, if it was started as one.
-// This package does so by itself when it is initialised; a main that calls it says so to its readers.
+// This package does so by itself when it is initialised; a main that calls it says so to its
+// readers.
 func MaybeHelper() {
 	if len(os.Args) >= 2 && os.Args[1] == helperArg {
-		// Not on this goroutine: it is bound to its thread while packages are initialised, and each message to it would
-		// have to wake two threads.
+		// Not on this goroutine: it is bound to its thread while packages are initialised, and each
+		// message to it would have to wake two threads.
 		go supervise()
 		select {}
 	}
@@ -67,8 +69,8 @@ const ordersPerHelper = 200
 
 // post is the helper process: it takes one order after another and knows the command that runs.
 //
-// The goroutine that reads an order carries it out, waits for the command and tells its end; the next one reads on
-// meanwhile. So no command waits for one goroutine to wake another.
+// The goroutine that reads an order carries it out, waits for the command and tells its end; the
+// next one reads on meanwhile. So no command waits for one goroutine to wake another.
 type post struct {
 	orders orders // read by one goroutine at a time
 
@@ -171,8 +173,8 @@ func (p *post) discard() {
 	p.ahead = nil
 }
 
-// begin starts the ordered command. Whatever comes while one runs means its end; then there is nothing more to read.
-// more reports that the caller reads on.
+// begin starts the ordered command. Whatever comes while one runs means its end; then there is
+// nothing more to read. more reports that the caller reads on.
 func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +197,8 @@ func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	return s, false
 }
 
-// left tells that the command itself has ended while others that it started have not: they get linger.
+// left tells that the command itself has ended while others that it started have not: they get
+// linger.
 func (s *supervisor) left(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,8 +210,8 @@ func (s *supervisor) left(end report) {
 	}
 }
 
-// over tells that no process is left, with the command's own end where that was the last. The process ends with it
-// unless it may take another order.
+// over tells that no process is left, with the command's own end where that was the last. The
+// process ends with it unless it may take another order.
 func (s *supervisor) over(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,8 @@ func helperPipes() (control, status *os.File, err error) {
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	// Caught, not ignored: what is ignored stays ignored in the command, whose pipes would break oddly.
+	// Caught, not ignored: what is ignored stays ignored in the command, whose pipes would break
+	// oddly.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return end
 }
@@ -142,8 +143,8 @@ func (s *supervisor) stdio() []uintptr {
 }
 
 // forkApart forks on a thread that is not the process's first and is used for nothing else. What is
-// walled in may signal what lies within the same wall, and a process counts as lying where its first
-// thread does: a command could kill its supervisor.
+// walled in may signal what lies within the same wall, and a process counts as lying where its
+// first thread does: a command could kill its supervisor.
 func (s *supervisor) forkApart() (pid int, err error) {
 	forked := make(chan struct{})
 	go func() {
@@ -227,8 +228,8 @@ func freeStdio() {
 	}
 }
 
-// wait collects every process that ends below the supervisor, to the last. It alone may wait for any
-// child: this process starts no other.
+// wait collects every process that ends below the supervisor, to the last. It alone may wait for
+// any child: this process starts no other.
 func (s *supervisor) wait() {
 	if s.box != nil {
 		if code, ok := s.box.Wait(); ok {

@@ -42,9 +42,9 @@ func (l lineReader) next() (given, error) {
 	return given{line: line}, err
 }
 
-// start puts the supervisor itself in a Job Object, so that the command is born in it, and
-// starts the command. Caller holds mu. The job ends all its processes when its last handle goes, which is when
-// the supervisor ends, however it does.
+// start puts the supervisor itself in a Job Object, so that the command is born in it, and starts
+// the command. Caller holds mu. The job ends all its processes when its last handle goes, which is
+// when the supervisor ends, however it does.
 func (s *supervisor) start() error {
 	if err := enterJob(); err != nil {
 		return err

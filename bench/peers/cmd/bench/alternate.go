@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// alternate takes the rows of time of two programs, turn by turn in the one and the other, in pairs of fresh processes:
-// what the machine does meanwhile, and where it lets a process run, meets both alike. Crowds take turns as wholes.
+// alternate takes the rows of time of two programs, turn by turn in the one and the other, in pairs
+// of fresh processes: what the machine does meanwhile, and where it lets a process run, meets both
+// alike. Crowds take turns as wholes.
 func alternate(one, other *bench, pairs int) {
 	both := []*bench{one, other}
 	all := make([]samples, len(both))
@@ -35,20 +36,21 @@ func alternate(one, other *bench, pairs int) {
 	log.Printf("%s and %s: took turns in %d pairs of processes", one.p.Name(), other.p.Name(), pairs)
 }
 
-// kinds are the turns of one process. What gives one short figure a turn is played more often: the machine's own noise
-// on it is larger than what programs differ by.
+// kinds are the turns of one process. What gives one short figure a turn is played more often: the
+// machine's own noise on it is larger than what programs differ by.
 var kinds = strings.Fields(`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
 stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`)
 
-// pacedDeltas are those of a paced stream: the streams are shorter than where a program is measured alone, and more, so
-// that the programs follow each other closely. The row is the median of the streams' own figures.
+// pacedDeltas are those of a paced stream: the streams are shorter than where a program is measured
+// alone, and more, so that the programs follow each other closely. The row is the median of the
+// streams' own figures.
 const pacedDeltas = 500
 
 // starts are the processes of each program, in a pair, that are started for the rows of a start.
 const starts = 4
 
-// playPair starts both programs, all but the last time only for their start, and lets the last processes take turns; the
-// one that goes first changes with each pair, each start and each turn.
+// playPair starts both programs, all but the last time only for their start, and lets the last
+// processes take turns; the one that goes first changes with each pair, each start and each turn.
 func playPair(both []*bench, all []samples, pair int) error {
 	for start := range starts - 1 {
 		for n := range both {
@@ -115,7 +117,8 @@ func (b *bench) sample(c *Conn, kind string, s *samples) error {
 	return b.prompted(c, s)
 }
 
-// rounds plays a turn with tools and notes what lies between the model's answers and the next requests.
+// rounds plays a turn with tools and notes what lies between the model's answers and the next
+// requests.
 func (b *bench) rounds(c *Conn, tool string, gaps *[]float64) error {
 	t, _, err := b.turn(c, fmt.Sprintf("TOOL %s rounds=%d", tool, b.opt.rounds), 120*time.Second, 0)
 	if err != nil {

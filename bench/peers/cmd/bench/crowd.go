@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Crowd is what was measured with many sessions of one process under way at once, all with the same paced stream.
-// All crowds together ask for the same number of deltas a second, however many sessions share them.
+// Crowd is what was measured with many sessions of one process under way at once, all with the same
+// paced stream. All crowds together ask for the same number of deltas a second, however many
+// sessions share them.
 type Crowd struct {
 	Sessions int     `json:"sessions"`
 	Latency  *Stat   `json:"delta_latency_ms"`
@@ -78,7 +79,8 @@ func (b *bench) crowd(home string, n int, s *crowdSamples) error {
 	return nil
 }
 
-// gather opens the sessions and lets each answer once, so that what a session starts with is not measured.
+// gather opens the sessions and lets each answer once, so that what a session starts with is not
+// measured.
 func (b *bench) gather(c *Conn, n int) ([]*member, error) {
 	all := []*member{{id: c.session}}
 	for len(all) < n {
@@ -176,8 +178,8 @@ func (s *crowdSamples) stat(n int) Crowd {
 // crowdSizes are the crowds' numbers of sessions.
 var crowdSizes = []int{10, 100}
 
-// crowds measures many sessions at once where a process serves more than one: times crowds of each size of each
-// program, by turns.
+// crowds measures many sessions at once where a process serves more than one: times crowds of each
+// size of each program, by turns.
 func crowds(times int, all ...*bench) {
 	for _, n := range crowdSizes {
 		samples := make([]crowdSamples, len(all))

@@ -147,7 +147,8 @@ func main() {
 	fmt.Print(markdown(doc.When, doc.Machine, doc.Options, doc.Peers))
 }
 
-// quiet waits for the machine to have little else to do; it returns how busy it was in the last 2 s.
+// quiet waits for the machine to have little else to do; it returns how busy it was in the last 2
+// s.
 func quiet(limit time.Duration) float64 {
 	for end := time.Now().Add(limit); ; {
 		c := cpuTimes()

@@ -12,8 +12,8 @@ import (
 // home is the program's own, which all its processes share.
 func (b *bench) home() string { return filepath.Join(b.env.Work, "home", b.p.Name()) }
 
-// all takes every row of one program. It is long because the rows follow each other on one home folder and, most of
-// them, on one connection: each meets what those before it left.
+// all takes every row of one program. It is long because the rows follow each other on one home
+// folder and, most of them, on one connection: each meets what those before it left.
 func (b *bench) all() {
 	r, o := b.res, b.opt
 	b.env.reset()
@@ -197,7 +197,8 @@ func (b *bench) conversation() (*conversation, error) {
 	return &conversation{b: b, c: c, disk: diskUse(b.home())}, nil
 }
 
-// grow measures conversations of so many turns, times of them of each program, turn by turn in the one and the other.
+// grow measures conversations of so many turns, times of them of each program, turn by turn in the
+// one and the other.
 func grow(times, turns int, all ...*bench) {
 	talks := make([][]*conversation, len(all))
 	for range times {
@@ -265,7 +266,8 @@ func (g *conversation) stop() {
 	g.c.Stop()
 }
 
-// stretches are four stretches of conversations of the same length. The first turn is left out: it starts things up.
+// stretches are four stretches of conversations of the same length. The first turn is left out: it
+// starts things up.
 func stretches(talks []*conversation) (rows []GrowthRow) {
 	n := len(talks[0].requests)
 	for _, g := range talks {

@@ -1,5 +1,5 @@
-// Package langservertest is a language server in several tempers, for tests only: a test binary that finds Variable in its
-// environment is one.
+// Package langservertest is a language server in several tempers, for tests only: a test binary
+// that finds Variable in its environment is one.
 package langservertest
 
 import (
@@ -62,11 +62,12 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	return body, err
 }
 
-// fakeServer knows a language in which "func NAME" declares, "call NAME" uses, and a call of what no open file declares
-// is an error. The tempers: normal; plain (no workspace symbols); never (initialize is not answered); crashes (at the
-// first text); floods; silent (publishes nothing); loading (says that it indexes); old (publishes for an older version);
-// chatty (prints before its first message); hangs (answers no question);
-// pulls (is asked for diagnostics); both (is asked for them, names no kind as gopls does, and publishes them afterwards).
+// fakeServer knows a language in which "func NAME" declares, "call NAME" uses, and a call of what
+// no open file declares is an error. The tempers: normal; plain (no workspace symbols); never
+// (initialize is not answered); crashes (at the first text); floods; silent (publishes nothing);
+// loading (says that it indexes); old (publishes for an older version); chatty (prints before its
+// first message); hangs (answers no question); pulls (is asked for diagnostics); both (is asked for
+// them, names no kind as gopls does, and publishes them afterwards).
 type fakeServer struct {
 	mode  string
 	asked bool // for diagnostics
@@ -291,8 +292,8 @@ func (f *fakeServer) calls(m *message) {
 	f.reply(m, out)
 }
 
-// act offers to declare what an error misses: at once, by a new file (which must be resolved), by a command; and a
-// command of a kind that does more than edit.
+// act offers to declare what an error misses: at once, by a new file (which must be resolved), by a
+// command; and a command of a kind that does more than edit.
 func (f *fakeServer) act(m *message, uri string) {
 	var p struct {
 		Context struct {
