@@ -24,12 +24,14 @@ import (
 const patience = 10 * time.Minute
 
 // harmless are the commands that are really run: they change nothing outside an empty home.
-var harmless = map[string]bool{"version": true, "help": true, "schema": true, "doctor": true, "demo": true, "run": true, "completion": true, "bundle": true, "trust": true}
+var harmless = map[string]bool{"version": true, "help": true, "schema": true, "doctor": true,
+	"demo": true, "run": true, "completion": true, "bundle": true, "trust": true}
 
 // otherwise are the commands of other programs, by page, that a test of their own runs.
 var otherwise = map[string]map[string]string{
-	"docs/reference/hooks.md":  {"tail": "TestHooksAreDocumented", "go": "TestHooksAreDocumented"},
-	"editors/neovim/README.md": {"git": "docs_spec.lua", "mkdir": "docs_spec.lua", "ln": "docs_spec.lua"},
+	"docs/reference/hooks.md": {"tail": "TestHooksAreDocumented", "go": "TestHooksAreDocumented"},
+	"editors/neovim/README.md": {"git": "docs_spec.lua", "mkdir": "docs_spec.lua",
+		"ln": "docs_spec.lua"},
 }
 
 // builtins of a shell are no commands to look for.
@@ -79,7 +81,9 @@ func checkKnown(t *testing.T, from string, lines []string) {
 	for _, line := range lines {
 		for _, args := range calls(line) {
 			name := args[0]
-			ours := name == "agent-lsp" || name == "bin/agent-lsp" || name == "go" || name == "make" || strings.HasPrefix(name, "scripts/") || strings.HasPrefix(name, "editors/")
+			ours := name == "agent-lsp" || name == "bin/agent-lsp" || name == "go" ||
+				name == "make" || strings.HasPrefix(name, "scripts/") ||
+				strings.HasPrefix(name, "editors/")
 			if !ours && !builtins[name] && otherwise[from][name] == "" {
 				t.Errorf("%s: no test runs %s", from, strings.Join(args, " "))
 			}
@@ -147,7 +151,8 @@ func checkMake(t *testing.T, from string, args []string) {
 		args = args[2:]
 	}
 	for _, target := range args {
-		if !strings.Contains(target, "=") && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(target)+`:`).Match(makefile) {
+		if !strings.Contains(target, "=") &&
+			!regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(target)+`:`).Match(makefile) {
 			t.Errorf("%s: make has no target %s", from, target)
 		}
 	}
@@ -205,12 +210,14 @@ func checkProgram(t *testing.T, from string, args []string) {
 	help := runProgram(t, home, 0, "help", name)
 	for _, a := range args {
 		flag, _, _ := strings.Cut(a, "=")
-		if strings.HasPrefix(a, "-") && !strings.Contains(help, "  --"+strings.TrimLeft(flag, "-")+" ") {
+		if strings.HasPrefix(a, "-") &&
+			!strings.Contains(help, "  --"+strings.TrimLeft(flag, "-")+" ") {
 			t.Errorf("%s: agent-lsp %s has no flag %s", from, name, a)
 			return
 		}
 	}
-	if name == "run" && !slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }) {
+	if name == "run" && !slices.ContainsFunc(args,
+		func(a string) bool { return !strings.HasPrefix(a, "-") }) {
 		return // a prompt is to be added
 	}
 	if harmless[name] || name == "sessions" && (len(args) == 0 || args[0] == "list") {
@@ -230,7 +237,8 @@ func runProgram(t *testing.T, home string, want int, args ...string) string {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != want {
-		t.Errorf("agent-lsp %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, out.String())
+		t.Errorf("agent-lsp %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want,
+			out.String())
 	}
 	return out.String()
 }

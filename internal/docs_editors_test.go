@@ -81,7 +81,8 @@ func TestKateSetUp(t *testing.T) {
 	decodeSetUp(t, setUp(t, "Kate", "json", 0), &config)
 	for _, s := range config.Servers {
 		modes, err := regexp.Compile(s.HighlightingModeRegex)
-		if err != nil || !slices.Equal(s.Command, []string{"agent-lsp"}) || !modes.MatchString("Python") || modes.MatchString("Pythonic") {
+		if err != nil || !slices.Equal(s.Command, []string{"agent-lsp"}) ||
+			!modes.MatchString("Python") || modes.MatchString("Pythonic") {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -113,18 +114,21 @@ func TestSublimeSetUp(t *testing.T) {
 	}
 	entry := palette[0]
 	client, known := clients[entry.Args.Session]
-	if !known || !client.Enabled || !slices.Equal(client.Command, []string{"agent-lsp"}) || entry.Command != "lsp_execute" {
+	if !known || !client.Enabled || !slices.Equal(client.Command, []string{"agent-lsp"}) ||
+		entry.Command != "lsp_execute" {
 		t.Errorf("%+v does not start the program of %+v", entry, clients)
 	}
 	editor := startProgram(t)
-	if err := editor.Call("initialize", map[string]any{"capabilities": map[string]any{}}, nil); err != nil {
+	if err := editor.Call("initialize", map[string]any{"capabilities": map[string]any{}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := editor.Notify("initialized", map[string]any{}); err != nil {
 		t.Fatal(err)
 	}
 	arguments := []any{map[string]any{"text": entry.Args.Args[0].Text}}
-	if err := editor.Call("workspace/executeCommand", map[string]any{"command": entry.Args.Name, "arguments": arguments}, nil); err != nil {
+	if err := editor.Call("workspace/executeCommand",
+		map[string]any{"command": entry.Args.Name, "arguments": arguments}, nil); err != nil {
 		t.Error(err)
 	}
 	if err := editor.CloseStdin(); err != nil {

@@ -32,19 +32,22 @@ var fenced = []struct{ page, kind, by, unrun string }{
 	{"docs/reference/commands.md", "text", "TestCommandPage", ""},
 	{"docs/use/permissions.md", "rules", "TestTheDocumentedRulesDoWhatTheySay", ""},
 	{"docs/use/permissions.md", "classes", "TestTheDocumentedClassesAreTrue", ""},
-	{"docs/reference/protocol/README.md", "", "TestFirstSessionOfTheProtocol TestOrderOfTheProtocol", ""},
+	{"docs/reference/protocol/README.md", "",
+		"TestFirstSessionOfTheProtocol TestOrderOfTheProtocol", ""},
 	{"docs/use/models.md", "json", "TestProviderTable", ""},
 	{"docs/use/review.md", "", "TestReviewPage", ""},
 	{"docs/reference/script.md", "jsonl", "TestDocumentedScript", ""},
 	{"docs/reference/tools.md", "json", "TestDocumentedServerAndAgent", ""},
 	{"docs/reference/tools.md", "markdown", "TestDocumentedServerAndAgent", ""},
-	{"editors/neovim/README.md", "lua", "editors/neovim/tests/spec/docs_spec.lua editors/neovim/tests/spec/snippets_spec.lua", ""},
+	{"editors/neovim/README.md", "lua",
+		"editors/neovim/tests/spec/docs_spec.lua editors/neovim/tests/spec/snippets_spec.lua", ""},
 	{"editors/neovim/README.md", "vim", "editors/neovim/tests/spec/docs_spec.lua", ""},
 	{"editors/neovim/README.md", "sh", "editors/neovim/tests/spec/docs_spec.lua", ""},
 	{"CONTRIBUTING.md", "go", "TestHowToOfATool", ""},
 	{"ARCHITECTURE.md", "", "", "a drawing of who speaks to whom"},
 	{"docs/contribute/walks.md", "", "", "a drawing of the layers"},
-	{"docs/contribute/performance.md", "text", "", "a chart that make bench-peers writes from its measurements"},
+	{"docs/contribute/performance.md", "text", "",
+		"a chart that make bench-peers writes from its measurements"},
 }
 
 // Each fenced block of a page has somebody who runs it, who exists, or a reason why nobody can.
@@ -59,7 +62,8 @@ func TestEveryFenceIsRun(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("%s: no test is named here that runs its blocks of kind %q:\n%s", p.path, m[1], m[2])
+				t.Errorf("%s: no test is named here that runs its blocks of kind %q:\n%s", p.path,
+					m[1], m[2])
 			}
 		}
 	}
@@ -71,7 +75,8 @@ func TestEveryFenceIsRun(t *testing.T) {
 			t.Errorf("%s, %q: name who runs it, or why nobody does", f.page, f.kind)
 		}
 		for _, by := range strings.Fields(f.by) {
-			if _, err := os.Stat(filepath.Join(top, by)); !tests[by] && (err != nil || !strings.Contains(by, "/")) {
+			if _, err := os.Stat(filepath.Join(top, by)); !tests[by] &&
+				(err != nil || !strings.Contains(by, "/")) {
 				t.Errorf("%s, %q: there is no test %s", f.page, f.kind, by)
 			}
 		}

@@ -41,7 +41,8 @@ func TestFirstSessionOfTheProtocol(t *testing.T) {
 	for _, line := range lines {
 		switch said, isSent := strings.CutPrefix(line, "→ "); {
 		case isSent:
-			if err := editor.Raw([]byte("Content-Length: " + strconv.Itoa(len(said)) + "\r\n\r\n" + said)); err != nil {
+			if err := editor.Raw([]byte("Content-Length: " + strconv.Itoa(len(said)) + "\r\n\r\n" +
+				said)); err != nil {
 				t.Fatal(err)
 			}
 		case strings.HasPrefix(line, "← …"):

@@ -31,7 +31,8 @@ var (
 	heading    = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	testName   = regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`")
 	sourcePath = regexp.MustCompile("`((?:internal|cmd|docs|scripts|editors|testdata)/[\\w./-]+)`")
-	machine    = regexp.MustCompile(`(?:^|[\s"'(=` + "`" + `])(/(?:work|root|home|Users)/[^\s"')` + "`" + `]*)`)
+	machine    = regexp.MustCompile(`(?:^|[\s"'(=` + "`" + `])(/(?:work|root|home|Users)/[^\s"')` +
+		"`" + `]*)`)
 )
 
 // page is a Markdown file.
@@ -148,10 +149,12 @@ func TestNamesInDocs(t *testing.T) {
 			}
 		}
 		for _, m := range sourcePath.FindAllStringSubmatch(p.prose, -1) {
-			if strings.ContainsAny(filepath.Base(m[1]), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !strings.HasSuffix(m[1], "README.md") {
+			if strings.ContainsAny(filepath.Base(m[1]), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
+				!strings.HasSuffix(m[1], "README.md") {
 				continue // a name to be replaced, as NAME.go
 			}
-			_, beside := os.Stat(filepath.Join(top, filepath.Dir(p.path), m[1])) // a module of its own names its own files
+			// a module of its own names its own files
+			_, beside := os.Stat(filepath.Join(top, filepath.Dir(p.path), m[1]))
 			if _, err := os.Stat(filepath.Join(top, m[1])); err != nil && beside != nil {
 				t.Errorf("%s: there is no file %s", p.path, m[1])
 			}
@@ -166,7 +169,8 @@ func testFunctions(t *testing.T) map[string]bool {
 		if !strings.HasSuffix(path, "_test.go") {
 			return
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(top, path), nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(top, path), nil,
+			parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}

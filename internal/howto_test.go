@@ -32,7 +32,8 @@ func TestHowToOfATool(t *testing.T) {
 	}
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for name, text := range map[string]string{"count.go": blocks[0], "count.md": "Count the lines of a file.\n", "count_test.go": blocks[1], "set.go": with} {
+	for name, text := range map[string]string{"count.go": blocks[0],
+		"count.md": "Count the lines of a file.\n", "count_test.go": blocks[1], "set.go": with} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,8 @@ func TestHowToOfATool(t *testing.T) {
 	if err := os.WriteFile(overlay, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "test", "-overlay", overlay, "-run", "^TestCount$", "-v", "./tools").CombinedOutput()
+	out, err := exec.Command("go", "test", "-overlay", overlay, "-run", "^TestCount$", "-v",
+		"./tools").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestCount") {
 		t.Errorf("%v\n%s", err, out)
 	}

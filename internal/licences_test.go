@@ -21,7 +21,8 @@ func TestLicencesAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := regexp.MustCompile(`^(MIT|BSD-[23]-Clause|Apache-2\.0|MPL-2\.0|ISC)`)
-	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(mod), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(mod),
+		-1) {
 		_, rest, found := strings.Cut(string(doc), "| "+m[1]+" | "+m[2]+" | ")
 		if !found {
 			t.Errorf("docs/contribute/licences.md lacks %s %s", m[1], m[2])
@@ -96,9 +97,11 @@ func TestLockfilesAreWhole(t *testing.T) {
 		lock := readLockfile(t, editor)
 		for at, p := range lock.Packages {
 			if at != "" && p.Integrity == "" && !p.Optional || p.Resolved != "" {
-				t.Errorf("editors/%s: %s has the hash %q and the address %q", editor, at, p.Integrity, p.Resolved)
+				t.Errorf("editors/%s: %s has the hash %q and the address %q", editor, at,
+					p.Integrity, p.Resolved)
 			}
-			for _, names := range []map[string]string{p.Dependencies, p.DevDependencies, p.OptionalDependencies} {
+			for _, names := range []map[string]string{p.Dependencies, p.DevDependencies,
+				p.OptionalDependencies} {
 				for name := range names {
 					if !lock.finds(at, name) {
 						t.Errorf("editors/%s: %s is missing, which %s names", editor, name, at)

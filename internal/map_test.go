@@ -21,7 +21,8 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	packages, told := map[string]bool{}, map[string]bool{}
 	walkTree(func(file string) {
 		dir := path.Dir(file)
-		if strings.HasSuffix(file, "_test.go") || !strings.HasSuffix(file, ".go") || strings.Contains(file, "testdata/") || strings.Contains(file, "/sample/") {
+		if strings.HasSuffix(file, "_test.go") || !strings.HasSuffix(file, ".go") ||
+			strings.Contains(file, "testdata/") || strings.Contains(file, "/sample/") {
 			return
 		}
 		packages[dir] = true
@@ -36,7 +37,8 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 			t.Errorf("%s: no file says what the package is for", dir)
 		}
 		named := false
-		for _, name := range []string{dir, strings.TrimPrefix(dir, "internal/"), path.Base(dir), strings.SplitN(dir, "/", 2)[0]} {
+		for _, name := range []string{dir, strings.TrimPrefix(dir, "internal/"), path.Base(dir),
+			strings.SplitN(dir, "/", 2)[0]} {
 			named = named || strings.Contains(section, "`"+name+"`")
 		}
 		if !named {

@@ -34,7 +34,8 @@ func TestNoConnectionButLoopback(t *testing.T) {
 // TestTheTraceSeesConnections says that the test above can fail.
 func TestTheTraceSeesConnections(t *testing.T) {
 	const elsewhere = `connect(7, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH`
-	if m := connected.FindStringSubmatch(elsewhere); m == nil || !strings.Contains(m[2], "192.0.2.1") {
+	if m := connected.FindStringSubmatch(elsewhere); m == nil ||
+		!strings.Contains(m[2], "192.0.2.1") {
 		t.Errorf("%q is not seen as a connection", elsewhere)
 	}
 }
@@ -51,7 +52,9 @@ func traced(t *testing.T, args ...string) string {
 	bin := rpctest.Program(t)
 	home := t.TempDir()
 	trace := filepath.Join(home, "trace")
-	line := append([]string{"-rn", "sh", "-c", `ip link set lo up && exec strace -f --seccomp-bpf -qq -e trace=connect -o "$0" "$@"`, trace, bin}, args...)
+	line := append([]string{"-rn", "sh", "-c",
+		`ip link set lo up && exec strace -f --seccomp-bpf -qq -e trace=connect -o "$0" "$@"`,
+		trace, bin}, args...)
 	cmd := exec.Command("unshare", line...)
 	cmd.Dir, cmd.Env = home, homeEnv(t, home)
 	if out, err := cmd.CombinedOutput(); err != nil {

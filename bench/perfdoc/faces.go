@@ -12,7 +12,8 @@ const closeEnough = 1.10
 // facePair holds what each run measured of one row, both faces of one run side by side.
 type facePair struct {
 	lsp, acp []float64
-	pairs    []float64 // how many times the LSP face's figure the ACP face's is, in each pair of one after the other
+	// how many times the LSP face's figure the ACP face's is, in each pair of one after the other
+	pairs []float64
 }
 
 // inPairs are the rows that are made of few large samples, such as whole crowds. What the machine
@@ -101,7 +102,9 @@ func writeFaces(b *strings.Builder, runs []*results) {
 			slices.Sort(p.pairs)
 			cost, least, most = median(p.pairs), p.pairs[n/4], p.pairs[3*n/4]
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %.2f× (%.2f–%.2f) |\n", strings.TrimSuffix(r.name+", "+r.unit, ", "), number(median(p.lsp)), number(median(p.acp)), cost, least, most)
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f× (%.2f–%.2f) |\n",
+			strings.TrimSuffix(r.name+", "+r.unit, ", "), number(median(p.lsp)),
+			number(median(p.acp)), cost, least, most)
 		if cost > closeEnough {
 			beyond = append(beyond, fmt.Sprintf("%s (%.2f×)", r.name, cost))
 		}

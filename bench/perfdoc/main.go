@@ -186,16 +186,25 @@ func growth(at func(n int) int) func(*peer) float64 {
 }
 
 var rows = []row{
-	{"spawn → `initialize` answered", "ms", 12, false, func(p *peer) float64 { return p50(p.ColdInit) }},
-	{"spawn → first request at the model", "ms", 20, false, func(p *peer) float64 { return p50(p.SpawnToRequest) }},
-	{"prompt → request at the model", "ms", 2, false, func(p *peer) float64 { return p50(p.WarmRequest) }},
-	{"model done → turn completed", "ms", 1, false, func(p *peer) float64 { return p50(p.WarmTail) }},
-	{"added latency per delta, p50", "ms", 0.16, false, func(p *peer) float64 { return p50(p.Delta) }},
-	{"added latency per delta, p99", "ms", 1, false, func(p *peer) float64 { return median(p.DeltaP99s) }},
-	{"deltas per second, unpaced", "", 80000, true, func(p *peer) float64 { return p50(p.Throughput) }},
+	{"spawn → `initialize` answered", "ms", 12, false,
+		func(p *peer) float64 { return p50(p.ColdInit) }},
+	{"spawn → first request at the model", "ms", 20, false,
+		func(p *peer) float64 { return p50(p.SpawnToRequest) }},
+	{"prompt → request at the model", "ms", 2, false,
+		func(p *peer) float64 { return p50(p.WarmRequest) }},
+	{"model done → turn completed", "ms", 1, false,
+		func(p *peer) float64 { return p50(p.WarmTail) }},
+	{"added latency per delta, p50", "ms", 0.16, false,
+		func(p *peer) float64 { return p50(p.Delta) }},
+	{"added latency per delta, p99", "ms", 1, false,
+		func(p *peer) float64 { return median(p.DeltaP99s) }},
+	{"deltas per second, unpaced", "", 80000, true,
+		func(p *peer) float64 { return p50(p.Throughput) }},
 	{"memory idle", "MiB", 20, false, func(p *peer) float64 { return mib(p.Idle) }},
-	{"memory after 2,000 deltas", "MiB", 28, false, func(p *peer) float64 { return mib(p.AfterStream) }},
-	{"memory after the long conversation", "MiB", 40, false, func(p *peer) float64 { return mib(p.AfterTurns) }},
+	{"memory after 2,000 deltas", "MiB", 28, false,
+		func(p *peer) float64 { return mib(p.AfterStream) }},
+	{"memory after the long conversation", "MiB", 40, false,
+		func(p *peer) float64 { return mib(p.AfterTurns) }},
 	{"tool round: read a file", "ms", 1, false, func(p *peer) float64 { return p50(p.ToolRead) }},
 	{"tool round: shell `true`", "ms", 4, false, func(p *peer) float64 { return p50(p.ToolShell) }},
 	{"abort → turn completed", "ms", 1, false, func(p *peer) float64 { return p50(p.AbortDone) }},
@@ -207,7 +216,8 @@ var rows = []row{
 	{"100 sessions at once: delta, p99", "ms", 8, false, of(100, crowdP99)},
 	{"100 sessions at once: slowest turn over fastest", "", 1.2, false, of(100, unfair)},
 	{"memory with 100 sessions", "MiB", 80, false, of(100, crowdMemory)},
-	{"installed size", "MiB", 40, false, func(p *peer) float64 { return float64(p.Info.Size) / (1 << 20) }},
+	{"installed size", "MiB", 40, false,
+		func(p *peer) float64 { return float64(p.Info.Size) / (1 << 20) }},
 	{"first request, bytes", "", 8000, false, func(p *peer) float64 { return p.RequestBytes }},
 }
 
@@ -274,7 +284,8 @@ func writeTable(b *strings.Builder, own *peer, rivals, all []*peer) {
 	for _, p := range all {
 		b.WriteString(" " + strings.TrimSpace(p.Name+" "+version(p)) + " |")
 	}
-	b.WriteString(" target | ahead of the best rival |\n|---|" + strings.Repeat("---:|", len(all)+2) + "\n")
+	b.WriteString(" target | ahead of the best rival |\n|---|" +
+		strings.Repeat("---:|", len(all)+2) + "\n")
 	for _, r := range rows {
 		fmt.Fprintf(b, "| %s |", strings.TrimSuffix(r.name+", "+r.unit, ", "))
 		for _, p := range all {
@@ -324,7 +335,8 @@ func writeShort(b *strings.Builder, own *peer) {
 			fmt.Fprintf(b, "- %s: not measured in this run\n", r.name)
 			continue
 		}
-		fmt.Fprintf(b, "- %s: %s, the target is %s\n", r.name, strings.TrimSpace(number(v)+" "+r.unit), number(r.target))
+		fmt.Fprintf(b, "- %s: %s, the target is %s\n", r.name,
+			strings.TrimSpace(number(v)+" "+r.unit), number(r.target))
 	}
 	if n == 0 {
 		b.WriteString("Nothing in this run: each figure is within its target.\n")
@@ -373,7 +385,8 @@ func writeStretches(b *strings.Builder, name string, rows []stretch) {
 	}
 	var parts []string
 	for _, g := range rows {
-		parts = append(parts, fmt.Sprintf("turns %d–%d: %s (%d KB)", g.From, g.To, number(g.Request), g.Bytes/1000))
+		parts = append(parts, fmt.Sprintf("turns %d–%d: %s (%d KB)", g.From, g.To,
+			number(g.Request), g.Bytes/1000))
 	}
 	fmt.Fprintf(b, "- %s: %s\n", name, strings.Join(parts, "; "))
 }

@@ -8,13 +8,17 @@ import (
 // TestDocument writes the page of two columns: the ratio, the target that was missed, and the
 // noise.
 func TestDocument(t *testing.T) {
-	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000}, Idle: &memory{RSS: 10 << 10}}
-	rival := peer{Name: "codex", ColdInit: &stat{60}, Throughput: &stat{25000}, Idle: &memory{RSS: 100 << 10}, Busy: 50}
+	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000},
+		Idle: &memory{RSS: 10 << 10}}
+	rival := peer{Name: "codex", ColdInit: &stat{60}, Throughput: &stat{25000},
+		Idle: &memory{RSS: 100 << 10}, Busy: 50}
 	rival.Info.Version = "1.2.3"
-	own.Crowds = []crowd{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2}, Turn: &spread{Min: 10, Max: 11}}}
+	own.Crowds = []crowd{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2},
+		Turn: &spread{Min: 10, Max: 11}}}
 	own.Long = []stretch{{From: 981, To: 1000, Request: 5, Bytes: 4100000}}
 	model := peer{Name: direct, Throughput: &stat{200000}}
-	text, err := document(&results{When: "2026-01-02T03:04:05Z", Machine: "2 cores", Peers: []peer{own, rival, model}}, nil)
+	text, err := document(&results{When: "2026-01-02T03:04:05Z", Machine: "2 cores",
+		Peers: []peer{own, rival, model}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,21 +36,30 @@ func TestBadCalls(t *testing.T) {
 		calls []message.ToolCall
 		want  string // of the results, "…" stands for anything
 	}{
-		{"duplicate ids", []message.ToolCall{call("x", "echo", `{"path":"a"}`), call("x", "echo", `{"path":"b"}`)}, "x: a\ncall_…: b\n"},
+		{"duplicate ids", []message.ToolCall{call("x", "echo", `{"path":"a"}`),
+			call("x", "echo", `{"path":"b"}`)}, "x: a\ncall_…: b\n"},
 		{"no id", []message.ToolCall{call("", "echo", `{"path":"a"}`)}, "call_…: a\n"},
-		{"no name", []message.ToolCall{call("x", "", `{}`)}, "x: The call has no tool name. Send it again with the name of a tool. Known tools: echo\n"},
-		{"unknown tool", []message.ToolCall{call("x", "nope", `{}`)}, "x: unknown tool: nope. Known tools: echo\n"},
+		{"no name", []message.ToolCall{call("x", "", `{}`)},
+			"x: The call has no tool name. Send it again with the name of a tool. Known tools: echo\n"},
+		{"unknown tool", []message.ToolCall{call("x", "nope", `{}`)},
+			"x: unknown tool: nope. Known tools: echo\n"},
 		{"another case", []message.ToolCall{call("x", "ECHO", `{"path":"a"}`)}, "x: a\n"},
 		{"alias", []message.ToolCall{call("x", "Say", `{"path":"a"}`)}, "x: a\n"},
-		{"channel suffix", []message.ToolCall{call("x", "echo<|channel|>commentary", `{"path":"a"}`)}, "x: a\n"},
-		{"args an array", []message.ToolCall{call("x", "echo", `[1]`)}, "x: Failed to parse arguments of echo: the arguments are not a JSON object. You sent: [1]…"},
-		{"args empty", []message.ToolCall{call("x", "echo", ``)}, "x: Invalid arguments for echo:\n- \"path\": missing required parameter (string)\n"},
-		{"args broken", []message.ToolCall{call("x", "echo", `{"path`)}, "x: Failed to parse arguments of echo: …"},
-		{"all problems", []message.ToolCall{call("x", "echo", `{"n":"many","z":1}`)}, "x: Invalid arguments for echo:\n- \"path\": missing…\n- \"n\": must be integer, got string\n- \"z\": unknown parameter; known are n, path\n"},
+		{"channel suffix", []message.ToolCall{call("x", "echo<|channel|>commentary",
+			`{"path":"a"}`)}, "x: a\n"},
+		{"args an array", []message.ToolCall{call("x", "echo", `[1]`)},
+			"x: Failed to parse arguments of echo: the arguments are not a JSON object. You sent: [1]…"},
+		{"args empty", []message.ToolCall{call("x", "echo", ``)},
+			"x: Invalid arguments for echo:\n- \"path\": missing required parameter (string)\n"},
+		{"args broken", []message.ToolCall{call("x", "echo", `{"path`)},
+			"x: Failed to parse arguments of echo: …"},
+		{"all problems", []message.ToolCall{call("x", "echo", `{"n":"many","z":1}`)},
+			"x: Invalid arguments for echo:\n- \"path\": missing…\n- \"n\": must be integer, got string\n- \"z\": unknown parameter; known are n, path\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				echo := &funcTool{spec: tool.Spec{Name: "echo", Aliases: []string{"say"}, Effect: tool.ReadOnly, Schema: props}}
+				echo := &funcTool{spec: tool.Spec{Name: "echo", Aliases: []string{"say"},
+					Effect: tool.ReadOnly, Schema: props}}
 				echo.run = func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 					var a struct{ Path string }
 					err := json.Unmarshal(c.Args, &a)
@@ -107,7 +116,8 @@ func TestHugeArgument(t *testing.T) {
 			n = len(c.Args)
 			return &tool.Result{Text: string(c.Args)}, nil
 		})
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "take", `{"a":"`+big+`"}`)}}, step{text: "ok"}), nil, take)
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "take", `{"a":"`+big+`"}`)}},
+			step{text: "ok"}), nil, take)
 		defer r.close()
 		r.run("go")
 		if n < 10<<20 {
@@ -161,7 +171,8 @@ func TestOrphanResultsInRestoredHistory(t *testing.T) {
 		c := call("c1", "look", `{}`)
 		asked.Content = []message.Block{{Type: message.ToolUse, Call: &c}}
 		r := newRig(t, script(step{text: "ok"}), func(o *Options) {
-			o.Restored.Messages = []*message.Message{message.NewText(message.RoleUser, "old"), orphan, asked}
+			o.Restored.Messages = []*message.Message{message.NewText(message.RoleUser, "old"),
+				orphan, asked}
 		})
 		defer r.close()
 		r.run("go")
@@ -240,7 +251,8 @@ func TestToolTimeoutAndAbandonment(t *testing.T) {
 			<-release
 			return nil, nil
 		})
-		m := script(step{calls: []message.ToolCall{call("p", "polite", `{}`), call("d", "deaf", `{}`)}}, step{text: "ok"})
+		m := script(step{calls: []message.ToolCall{call("p", "polite", `{}`),
+			call("d", "deaf", `{}`)}}, step{text: "ok"})
 		r := newRig(t, m, nil, polite, deaf)
 		defer r.close()
 		r.run("go")
@@ -266,10 +278,11 @@ func (t timedTool) Spec() tool.Spec {
 func TestSmallerTimeLimitCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		hang := func(name string, limit time.Duration) tool.Tool {
-			return timedTool{fake(name, tool.Mutates, func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
-				<-ctx.Done()
-				return &tool.Result{Text: "half"}, ctx.Err()
-			}), limit}
+			return timedTool{fake(name, tool.Mutates,
+				func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
+					<-ctx.Done()
+					return &tool.Result{Text: "half"}, ctx.Err()
+				}), limit}
 		}
 		asks := fake("asks", tool.Mutates, func(ctx context.Context, call *tool.Call) (*tool.Result,
 			error) {
@@ -287,15 +300,18 @@ func TestSmallerTimeLimitCounts(t *testing.T) {
 			<-ctx.Done()
 			return &tool.Result{Text: "asked"}, ctx.Err()
 		})
-		m := script(step{calls: []message.ToolCall{call("g", "generous", `{}`), call("s", "short", `{}`), call("a", "asks", `{}`)}}, step{text: "ok"})
+		m := script(step{calls: []message.ToolCall{call("g", "generous", `{}`),
+			call("s", "short", `{}`), call("a", "asks", `{}`)}}, step{text: "ok"})
 		r := newRig(t, m, nil, hang("generous", time.Hour), hang("short", time.Second), asks)
 		r.env.ToolTimeout = 5 * time.Second
 		defer r.close()
 		r.run("go")
 		eq(t, "results", r.results(), "g: tool execution timed out after 5s\nhalf\ns: tool execution timed out after 1s\nhalf\na: tool execution timed out after 5s\nasked")
 		for _, e := range r.log.all() {
-			if e, ok := e.(ItemCompleted); ok && e.Item.Call != nil && e.Item.Call.Duration > 5*time.Second {
-				t.Errorf("%s took %s: the wait for a person is counted", e.Item.Call.Name, e.Item.Call.Duration)
+			if e, ok := e.(ItemCompleted); ok && e.Item.Call != nil &&
+				e.Item.Call.Duration > 5*time.Second {
+				t.Errorf("%s took %s: the wait for a person is counted", e.Item.Call.Name,
+					e.Item.Call.Duration)
 			}
 		}
 	})
@@ -303,7 +319,8 @@ func TestSmallerTimeLimitCounts(t *testing.T) {
 
 func TestPanicsAreResults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		bad := fake("bad", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) { panic("boom") })
+		bad := fake("bad", tool.Mutates,
+			func(context.Context, *tool.Call) (*tool.Result, error) { panic("boom") })
 		m := script(step{calls: []message.ToolCall{call("c", "bad", `{}`)}}, step{text: "ok"})
 		r := newRig(t, m, nil, bad)
 		defer r.close()
@@ -317,7 +334,10 @@ func TestPanicsAreResults(t *testing.T) {
 
 func TestPanicInModelFailsTheTurn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := script(step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) { panic("boom") }}, step{text: "fine again"})
+		m := script(step{do: func(context.Context, *Request, func(Delta)) (*Reply,
+			error) {
+			panic("boom")
+		}}, step{text: "fine again"})
 		r := newRig(t, m, nil)
 		defer r.close()
 		turn := r.run("go")
@@ -353,7 +373,10 @@ func (h badHook) act(ctx context.Context, at string) error {
 }
 func (h badHook) BeforeRun(ctx context.Context, _ string) error     { return h.act(ctx, "run") }
 func (h badHook) BeforeModel(ctx context.Context, _ *Request) error { return h.act(ctx, "model") }
-func (h badHook) AfterRun(ctx context.Context, _ Turn) error        { return h.act(ctx, "afterRun") }
+func (h badHook) AfterRun(ctx context.Context,
+	_ Turn) error {
+	return h.act(ctx, "afterRun")
+}
 func (h badHook) AfterModel(ctx context.Context, _ *Request, _ *Reply) error {
 	return h.act(ctx, "afterModel")
 }
@@ -379,7 +402,8 @@ func (h badHook) BeforeStop(ctx context.Context, _ Turn, _ string) (string, erro
 
 func TestHookThatPanicsHangsOrErrs(t *testing.T) {
 	for _, how := range []string{"panic", "hang", "error"} {
-		for _, at := range []string{"run", "model", "tool", "afterTool", "afterModel", "stop", "afterRun", "sessionStart", "sessionEnd", "prompt"} {
+		for _, at := range []string{"run", "model", "tool", "afterTool", "afterModel", "stop",
+			"afterRun", "sessionStart", "sessionEnd", "prompt"} {
 			t.Run(how+" "+at, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					ran := false
@@ -388,7 +412,8 @@ func TestHookThatPanicsHangsOrErrs(t *testing.T) {
 						ran = true
 						return &tool.Result{Text: "seen"}, nil
 					})
-					m := script(step{calls: []message.ToolCall{call("c", "look", `{}`)}}, step{text: "ok"})
+					m := script(step{calls: []message.ToolCall{call("c", "look", `{}`)}},
+						step{text: "ok"})
 					r := newRig(t, m, func(o *Options) { withHooks(o, badHook{how, at}) }, look)
 					defer r.close()
 					turn := r.run("go")

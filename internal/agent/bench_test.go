@@ -51,13 +51,19 @@ func BenchmarkRound(b *testing.B) {
 			const rounds = 50 // per session, so that n stays what it says
 			for done := 0; done < b.N; done += rounds {
 				b.StopTimer()
-				env := Step{Models: []Model{&endless{left: rounds}}, Tools: reg, Limits: Limits{MaxModelCalls: -1}}
+				env := Step{Models: []Model{&endless{left: rounds}}, Tools: reg,
+					Limits: Limits{MaxModelCalls: -1}}
 				s := NewSession(Options{
-					ID: "s", Sink: SinkFunc(func(string, Event) {}), Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) { return env, nil }),
+					ID: "s", Sink: SinkFunc(func(string, Event) {}),
+					Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step,
+						error) {
+						return env, nil
+					}),
 					Restored: Restored{Messages: old},
 				})
 				b.StartTimer()
-				acc, err := s.Prompt(Prompt{Content: []message.Block{{Type: message.Text, Text: "go"}}})
+				acc, err := s.Prompt(Prompt{Content: []message.Block{{Type: message.Text,
+					Text: "go"}}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -22,7 +22,8 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{live: map[string]bool{}, ended: map[string]Turn{}, turnOf: map[string]string{}, changed: make(chan struct{})}
+	return &board{live: map[string]bool{}, ended: map[string]Turn{}, turnOf: map[string]string{},
+		changed: make(chan struct{})}
 }
 
 func (b *board) restore(turns []Turn, msgs []*message.Message) {
@@ -105,7 +106,8 @@ func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error
 }
 
 // look finds the turn that is meant: ended, or its id ("" while the message is queued).
-func (b *board) look(turnID, messageID string) (t Turn, id string, changed chan struct{}, err error) {
+func (b *board) look(turnID, messageID string) (t Turn, id string, changed chan struct{},
+	err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	id = turnID

@@ -135,7 +135,9 @@ func (c *callRun) newRun() *tool.Call {
 	return &tool.Call{
 		ID: c.call.ID, ItemID: c.report.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
 		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
-		Output: c.report.output, Update: c.update, Wait: c.wait, Pause: func() func() { return c.report.clock.Pause() }, Nested: c.report.nested, Spent: c.spent, History: c.s.Messages,
+		Output: c.report.output, Update: c.update, Wait: c.wait,
+		Pause: func() func() { return c.report.clock.Pause() }, Nested: c.report.nested,
+		Spent: c.spent, History: c.s.Messages,
 	}
 }
 
@@ -152,7 +154,10 @@ func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 		return toolcall.Errorf("not run: %v", err)
 	}
 	c.report.change(
-		func(it *Item) { it.Status, c.report.clock = StatusRunning, toolcall.NewClock(c.timeout()) },
+		func(it *Item) {
+			it.Status, c.report.clock = StatusRunning,
+				toolcall.NewClock(c.timeout())
+		},
 	)
 	r := toolcall.Run(c.t.ctx, c.prepared, call, c.report.clock, func() { close(c.expire) })
 	toolcall.Limit(r, c.reg.Spec.MaxResult, c.step.MaxResult, c.spill())

@@ -54,7 +54,10 @@ func (c *chaos) verify() {
 	for _, id := range c.s.State().Pinned {
 		if !slices.ContainsFunc(
 			c.s.conv.view.msgs,
-			func(m *message.Message) bool { return m.ID == id && slices.Contains(c.s.conv.messages, m) },
+			func(m *message.Message) bool {
+				return m.ID == id &&
+					slices.Contains(c.s.conv.messages, m)
+			},
 		) {
 			c.t.Errorf("message %s is pinned, and the model does not see it whole", id)
 		}
@@ -152,7 +155,8 @@ func (k *checker) Emit(_ string, e Event) {
 		k.turn = e.TurnID
 	case TurnCompleted:
 		if len(k.open) > 0 || k.turn != e.Turn.TurnID {
-			k.t.Errorf("turn %s completes with open items %v, running %s", e.Turn.TurnID, k.open, k.turn)
+			k.t.Errorf("turn %s completes with open items %v, running %s", e.Turn.TurnID, k.open,
+				k.turn)
 		}
 		k.turn, k.ended[e.Turn.TurnID] = "", true
 	case ItemStarted:
@@ -168,7 +172,8 @@ func (k *checker) Emit(_ string, e Event) {
 	case ItemCompleted:
 		k.mustBeOpen(e.Item.ID, e)
 		delete(k.open, e.Item.ID)
-		if typ := e.Item.Type; (typ == ItemAssistant || typ == ItemReasoning) && k.texts[e.Item.ID] != e.Item.Text {
+		if typ := e.Item.Type; (typ == ItemAssistant || typ == ItemReasoning) &&
+			k.texts[e.Item.ID] != e.Item.Text {
 			k.t.Errorf("deltas %q make %q", k.texts[e.Item.ID], e.Item.Text)
 		}
 	case Retrying:

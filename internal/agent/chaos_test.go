@@ -84,7 +84,8 @@ type chaos struct {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), accepted: map[string]bool{}}
-	c.check = checker{t: t, open: map[string]string{}, ended: map[string]bool{}, texts: map[string]string{}, stored: map[string]bool{}, synced: map[string]bool{}}
+	c.check = checker{t: t, open: map[string]string{}, ended: map[string]bool{},
+		texts: map[string]string{}, stored: map[string]bool{}, synced: map[string]bool{}}
 	if c.n(4) == 0 {
 		c.check.fail = func() bool { return c.n(40) == 0 }
 	}
@@ -92,7 +93,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := Step{Models: []Model{c}, Tools: reg, Limits: Limits{MaxModelCalls: 12}, Repair: repair.Default()}
+	env := Step{Models: []Model{c}, Tools: reg, Limits: Limits{MaxModelCalls: 12},
+		Repair: repair.Default()}
 	if c.n(3) == 0 {
 		env.Models = append(env.Models, c)
 	}
@@ -159,7 +161,8 @@ func (c *chaos) Generate(ctx context.Context, req *Request, on func(Delta)) (*Re
 	case 2:
 		time.Sleep(5 * time.Second) // deaf
 	case 3, 4:
-		kinds := []retry.Kind{retry.Transient, retry.Auth, retry.RateLimit, retry.ContextOverflow, retry.Truncated}
+		kinds := []retry.Kind{retry.Transient, retry.Auth, retry.RateLimit, retry.ContextOverflow,
+			retry.Truncated}
 		return nil, &retry.Error{Kind: kinds[c.n(len(kinds))], Message: "no"}
 	case 5:
 		m.Stop = message.StopLength
@@ -176,7 +179,8 @@ func (c *chaos) Generate(ctx context.Context, req *Request, on func(Delta)) (*Re
 }
 
 func (c *chaos) addCalls(m *message.Message, on func(Delta)) {
-	names := []string{"read", "READ", "write", "write", "ask", "slow", "deaf", "panic", "err", "nothing", ""}
+	names := []string{"read", "READ", "write", "write", "ask", "slow", "deaf", "panic", "err",
+		"nothing", ""}
 	for i := range 1 + c.n(6) {
 		call := call(fmt.Sprint("id", c.n(30)), names[c.n(len(names))], `{"a":1}`)
 		switch c.n(10) {
@@ -185,7 +189,8 @@ func (c *chaos) addCalls(m *message.Message, on func(Delta)) {
 		case 1:
 			call.Args, call.Problem, call.Raw = []byte(`{}`), "cut off", `{"a`
 		}
-		on(Delta{Kind: DeltaToolInput, Index: i, CallID: call.ID, Name: call.Name, Text: string(call.Args)})
+		on(Delta{Kind: DeltaToolInput, Index: i, CallID: call.ID, Name: call.Name,
+			Text: string(call.Args)})
 		if c.n(8) > 0 {
 			m.Content = append(m.Content, message.Block{Type: message.ToolUse, Call: &call})
 		}
@@ -212,7 +217,8 @@ func (c *chaos) tools() []tool.Tool {
 		return nil, ctx.Err()
 	})
 	return []tool.Tool{
-		mk("read", tool.ReadOnly, ok).(*funcTool).asked(), mk("write", tool.Mutates, ok).(*funcTool).asked(), slow,
+		mk("read", tool.ReadOnly, ok).(*funcTool).asked(),
+		mk("write", tool.Mutates, ok).(*funcTool).asked(), slow,
 		mk("ask", tool.ReadOnly, func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			ctx, cancel := call.WaitContext(ctx)
 			defer cancel()
@@ -227,7 +233,10 @@ func (c *chaos) tools() []tool.Tool {
 			error) {
 			panic("tool")
 		}),
-		mk("err", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { return nil, errors.New("bad") }),
+		mk("err", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result,
+			error) {
+			return nil, errors.New("bad")
+		}),
 	}
 }
 
@@ -256,7 +265,8 @@ func (c *chaos) act() {
 		acc, err := c.s.Prompt(Prompt{Content: text("later"), Delivery: DeliverQueue})
 		c.expect(acc.MessageID, err)
 	case 4, 5, 6:
-		out, err := c.s.Steer(SteerRequest{Content: text("steer"), OneShot: c.n(4) == 0, IfIdle: []IfIdle{"", IdleQueue, IdleError}[c.n(3)]})
+		out, err := c.s.Steer(SteerRequest{Content: text("steer"), OneShot: c.n(4) == 0,
+			IfIdle: []IfIdle{"", IdleQueue, IdleError}[c.n(3)]})
 		if err == nil && out.MessageID != "" {
 			c.steered(out)
 		}

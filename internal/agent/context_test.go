@@ -109,7 +109,8 @@ func bigCalls(turns int) func(n int) step {
 // Issue 10: a long session stays within the window, by estimate, without a refusal; each
 // compaction is committed once; what the store gives back makes the same view.
 func TestLongSessionFits(t *testing.T) {
-	for _, list := range [][]string{nil, {history.StrategySlidingWindow}, {"importance"}, {history.StrategyHybrid}} {
+	for _, list := range [][]string{nil, {history.StrategySlidingWindow}, {"importance"},
+		{history.StrategyHybrid}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(20000)
 			m.reply = bigCalls(6)
@@ -195,7 +196,8 @@ func TestWindowFarTooLarge(t *testing.T) {
 			}
 			m.window = 4096
 			for i := range 12 {
-				if turn := r.run(fmt.Sprint("turn ", i, strings.Repeat(" more words", 200))); turn.Status != TurnStatusCompleted {
+				if turn := r.run(fmt.Sprint("turn ", i,
+					strings.Repeat(" more words", 200))); turn.Status != TurnStatusCompleted {
 					t.Fatalf("named %v: turn %d: %+v %v", c.names, i, turn, turn.Error)
 				}
 				if i == 0 && (m.refused == 0 || m.refused > c.first) {
@@ -519,7 +521,8 @@ func TestHundredSessionsAtOnce(t *testing.T) {
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		if per := (int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)) / sessions; per > 1<<20 {
+		if per := (int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+
+			before.StackInuse)) / sessions; per > 1<<20 {
 			t.Errorf("%d bytes a session", per)
 		} else {
 			t.Logf("%d KiB a session", per>>10)

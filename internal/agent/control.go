@@ -46,11 +46,12 @@ type SteerRequest struct {
 	Content        []message.Block
 	ExpectedTurnID string
 	IfIdle         IfIdle // "": IdleStartTurn
-	OneShot        bool   // sent with the next model call, never stored; skips nothing and ends no wait
-	Role           message.Role
-	Author         string
-	Pin            bool         // stays in the model's view, whatever is reduced; not with OneShot
-	Options        *TurnOptions // of the turn that it starts; ignored if it starts none
+	// sent with the next model call, never stored; skips nothing and ends no wait
+	OneShot bool
+	Role    message.Role
+	Author  string
+	Pin     bool         // stays in the model's view, whatever is reduced; not with OneShot
+	Options *TurnOptions // of the turn that it starts; ignored if it starts none
 }
 
 // IfIdle says what a steer does where no turn runs.

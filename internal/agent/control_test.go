@@ -38,7 +38,8 @@ func steps(n int) []step {
 func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
-		m := script(append([]step{{calls: []message.ToolCall{call("c", "gate", "")}}}, steps(3)...)...)
+		m := script(append([]step{{calls: []message.ToolCall{call("c", "gate", "")}}},
+			steps(3)...)...)
 		r := newRig(t, m, nil, gate)
 		defer r.close()
 		r.prompt("one")
@@ -52,7 +53,8 @@ func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 		if err != nil || turn.ModelCalls != 1 {
 			t.Fatal(turn, err)
 		}
-		eq(t, "history", texts(r.s.Messages()), "user \"one\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"A\"\nuser \"two\"\nassistant \"B\"\nuser \"three\"\nassistant \"C\"")
+		eq(t, "history", texts(r.s.Messages()),
+			"user \"one\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"A\"\nuser \"two\"\nassistant \"B\"\nuser \"three\"\nassistant \"C\"")
 	})
 }
 
@@ -75,7 +77,8 @@ func TestClientMessageID(t *testing.T) {
 		if n := len(m.reqs); n != 1 {
 			t.Fatalf("%d model calls", n)
 		}
-		s := NewSession(Options{ID: "s1", Restored: Restored{Messages: r.s.Messages(), Queue: r.s.Queue()}})
+		s := NewSession(Options{ID: "s1",
+			Restored: Restored{Messages: r.s.Messages(), Queue: r.s.Queue()}})
 		if d, err := s.Prompt(p); err != nil || d != a {
 			t.Errorf("after the restart %+v, before %+v: %v", d, a, err)
 		}
@@ -98,7 +101,8 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		turn, err := r.s.Wait(ctx, "", acc.MessageID)
-		if !errors.Is(err, context.DeadlineExceeded) || turn.Status != TurnStatusRunning || turn.TurnID != acc.TurnID {
+		if !errors.Is(err, context.DeadlineExceeded) || turn.Status != TurnStatusRunning ||
+			turn.TurnID != acc.TurnID {
 			t.Error(turn, err)
 		}
 		_, _ = r.s.Abort(AbortRequest{})
@@ -116,7 +120,8 @@ func TestWait(t *testing.T) {
 func TestWaitForASteerThatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, _ := gateTool("gate")
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "A"}), nil, gate)
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}},
+			step{text: "A"}), nil, gate)
 		defer r.close()
 		first := r.prompt("go")
 		<-started
@@ -134,7 +139,8 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 		r.wait(first.TurnID)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if turn, err := r.s.Wait(ctx, "", steer.MessageID); !errors.Is(err, context.DeadlineExceeded) || turn.TurnID != "" {
+		if turn, err := r.s.Wait(ctx, "", steer.MessageID); !errors.Is(err,
+			context.DeadlineExceeded) || turn.TurnID != "" {
 			t.Errorf("while the steer is queued: %+v, %v", turn, err)
 		}
 		next, err := r.s.Continue()
@@ -146,7 +152,8 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 				t.Errorf("the steer went to turn %s, the wait gave %+v", next, turn)
 			}
 		}
-		if turn, err := r.s.Wait(t.Context(), "", steer.MessageID); err != nil || turn.TurnID != next {
+		if turn, err := r.s.Wait(t.Context(), "", steer.MessageID); err != nil ||
+			turn.TurnID != next {
 			t.Errorf("afterwards: %+v, %v", turn, err)
 		}
 	})
@@ -156,7 +163,8 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 func TestNotify(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", ""), call("d", "gate", "")}}, step{text: "A"}, step{text: "B"}), nil, gate)
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", ""),
+			call("d", "gate", "")}}, step{text: "A"}, step{text: "B"}), nil, gate)
 		defer r.close()
 		acc := r.prompt("go")
 		<-started
@@ -173,7 +181,8 @@ func TestNotify(t *testing.T) {
 		}
 		r.s.Notify(message.NewText(message.RoleUser, "loud"), true)
 		r.wait("")
-		eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"\" gate(c) gate(d)\ntool \"done\" for c\ntool \"done\" for d\nuser \"job done\"\nassistant \"A\"\nuser \"quiet\"\nuser \"loud\"\nassistant \"B\"")
+		eq(t, "history", texts(r.s.Messages()),
+			"user \"go\"\nassistant \"\" gate(c) gate(d)\ntool \"done\" for c\ntool \"done\" for d\nuser \"job done\"\nassistant \"A\"\nuser \"quiet\"\nuser \"loud\"\nassistant \"B\"")
 	})
 }
 
@@ -200,7 +209,8 @@ func TestNestedItemsCloseWithTheirCall(t *testing.T) {
 		r.close()
 		checkDeltas(t, r.log.all())
 		lines := r.log.lines()
-		if !strings.Contains(lines, `completed assistantMessage aborted "half"`) || strings.Contains(lines, "late") {
+		if !strings.Contains(lines, `completed assistantMessage aborted "half"`) ||
+			strings.Contains(lines, "late") {
 			t.Error(lines)
 		}
 	})

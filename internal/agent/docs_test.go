@@ -112,7 +112,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"vetoes of a turn's end by hooks", MaxVetoes},
 		{"rephrased replies after a content filter", MaxRephrase},
 		{"retries of a model call (`retry.maxRetries`)", retry.DefaultMaxRetries},
-		{"pause before the first retry, doubled for each more (`retry.initialDelayMs`)", retry.DefaultInitialDelay},
+		{"pause before the first retry, doubled for each more (`retry.initialDelayMs`)",
+			retry.DefaultInitialDelay},
 		{"longest pause before a retry (`retry.maxDelayMs`)", retry.DefaultMaxDelay},
 		{"share by which a pause is spread at random", retry.DefaultJitter},
 		{"continuations of a reply that was cut or has no known end", repair.MaxContinuations},
@@ -128,8 +129,10 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"problems of a call's arguments that are listed", tool.MaxProblems},
 		{"bytes of bad input that a result quotes", tool.MaxQuote},
 		{"characters of a title that is made of the first prompt", maxTitle},
-		{"passages that `recall` shows of a session's past, at most", fmt.Sprintf("%d, %d", recallLimit, recallMax)},
-		{"bytes of such a passage, of a whole message", fmt.Sprintf("%d, %d", recallContext, recallWhole)},
+		{"passages that `recall` shows of a session's past, at most",
+			fmt.Sprintf("%d, %d", recallLimit, recallMax)},
+		{"bytes of such a passage, of a whole message",
+			fmt.Sprintf("%d, %d", recallContext, recallWhole)},
 		{"ended turns that are remembered", maxRemembered},
 		{"KiB of a reply stopped for its length that the history keeps", maxPartial >> 10},
 	} {
@@ -140,20 +143,26 @@ func TestDocumentedDefaults(t *testing.T) {
 	for _, n := range repair.Numbers() {
 		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
 	}
-	checkDoc(t, "contribute/engine.md", "<!-- numbers of mending", "<!-- end numbers -->", "| what | number |\n|---|---|\n"+want)
+	checkDoc(t, "contribute/engine.md", "<!-- numbers of mending", "<!-- end numbers -->",
+		"| what | number |\n|---|---|\n"+want)
 }
 
 // Each constant of these packages that is a number stands in a table, or here with the reason why
 // it does not.
 func TestEveryNumberIsDocumented(t *testing.T) {
 	untold := map[string]string{
-		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction", "maxRatio": "bounds of the estimate's correction",
-		"minCalibrated": "part of the estimate's correction", "markerTokens": "what a marker takes", "minSummarized": "what a summary is worth",
-		"minLearned": "what a refusal is worth", "recentShare": "of agent/compact alone", "maxMessage": "of a provider's error", "maxSeconds": "of a provider's Retry-After",
-		"minWindow": "what a number in an error can be", "maxWindow": "what a number in an error can be",
+		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction",
+		"maxRatio":      "bounds of the estimate's correction",
+		"minCalibrated": "part of the estimate's correction", "markerTokens": "what a marker takes",
+		"minSummarized": "what a summary is worth",
+		"minLearned":    "what a refusal is worth", "recentShare": "of agent/compact alone",
+		"maxMessage": "of a provider's error", "maxSeconds": "of a provider's Retry-After",
+		"minWindow": "what a number in an error can be",
+		"maxWindow": "what a number in an error can be",
 	}
 	number := regexp.MustCompile(`(?m)^(?:const |\t)([a-zA-Z]\w*) *= *([-0-9.][-0-9.e_<< ]*|[\d* ]*time\.\w+|\d+ \* time\.\w+)(?:\s|//|$)`)
-	for dir, tests := range map[string]string{".": "docs_test.go", "repair": "repair/numbers.go", "history": "history/numbers.go context.go docs_test.go", "retry": "docs_test.go"} {
+	for dir, tests := range map[string]string{".": "docs_test.go", "repair": "repair/numbers.go",
+		"history": "history/numbers.go context.go docs_test.go", "retry": "docs_test.go"} {
 		named := ""
 		for _, name := range append(strings.Fields(tests), "docs_test.go") {
 			b, err := os.ReadFile(name)
@@ -175,7 +184,8 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, m := range number.FindAllStringSubmatch(string(b), -1) {
-				if name := m[1]; untold[name] == "" && !regexp.MustCompile(`\b`+name+`\b`).MatchString(named) {
+				if name := m[1]; untold[name] == "" &&
+					!regexp.MustCompile(`\b`+name+`\b`).MatchString(named) {
 					t.Errorf("%s: %s stands in no table", file, name)
 				}
 			}
@@ -205,7 +215,8 @@ func TestDocumentedContextNumbers(t *testing.T) {
 	for _, n := range history.Numbers() {
 		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
 	}
-	checkDoc(t, "reference/context.md", "<!-- numbers of the code", "<!-- end numbers -->", "| number | value |\n|---|---|\n"+want)
+	checkDoc(t, "reference/context.md", "<!-- numbers of the code", "<!-- end numbers -->",
+		"| number | value |\n|---|---|\n"+want)
 }
 
 // Each row of docs/reference/features.md names tests and session scripts that exist, and says how a
@@ -216,7 +227,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(readDoc(t, "reference/features.md")) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) != 5 || strings.HasPrefix(cells[1], " **") || strings.HasPrefix(cells[1], "---") || cells[1] == " feature " {
+		if len(cells) != 5 || strings.HasPrefix(cells[1], " **") ||
+			strings.HasPrefix(cells[1], "---") || cells[1] == " feature " {
 			continue
 		}
 		rows++
@@ -226,7 +238,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 		}
 		for _, m := range tests {
 			if !have[m[1]] {
-				t.Errorf("docs/reference/features.md names %s, which does not exist:%s", m[1], cells[1])
+				t.Errorf("docs/reference/features.md names %s, which does not exist:%s", m[1],
+					cells[1])
 			}
 		}
 	}
@@ -264,25 +277,31 @@ func declaredTests(t *testing.T) map[string]bool {
 // Every method that controls a session has a session script.
 func TestEachControlMethodHasAScript(t *testing.T) {
 	var all strings.Builder
-	err := filepath.WalkDir("../../testdata/session", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".txtar") {
+	err := filepath.WalkDir("../../testdata/session",
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".txtar") {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			_, script, _ := strings.Cut(string(b), "-- script --")
+			all.WriteString(script)
 			return err
-		}
-		b, err := os.ReadFile(path)
-		_, script, _ := strings.Cut(string(b), "-- script --")
-		all.WriteString(script)
-		return err
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, use := range []string{
-		`(?m)^prompt "`, `"delivery": "queue"`, `"clientMessageId"`, `"pin": true`, `"pin": \["\$`, `"unpin": \["\$`,
-		`(?m)^steer "`, `"persist": false`, `"role": "system"`, `"expectedTurnId"`, `"ifIdle": "error"`, `"ifIdle": "queue"`, `"ifIdle": "startTurn"`,
+		`(?m)^prompt "`, `"delivery": "queue"`, `"clientMessageId"`, `"pin": true`, `"pin": \["\$`,
+		`"unpin": \["\$`,
+		`(?m)^steer "`, `"persist": false`, `"role": "system"`, `"expectedTurnId"`,
+		`"ifIdle": "error"`, `"ifIdle": "queue"`, `"ifIdle": "startTurn"`,
 		`"outcome": "injected"`, `"outcome": "startedTurn"`, `"outcome": "queued"`,
-		`(?m)^abort$`, `"silent": true`, `(?m)^abort \{"turnId"`, `"abortPhase": "inference"`, `"abortPhase": "tool_execution"`,
-		"agent/continue", "agent/session/pause", "agent/session/resume", "agent/queue/list", "agent/queue/remove", "agent/queue/clear",
-		"agent/turn/wait", "agent/compact", "agent/session/configure", `agent/session/new \{"messages"`,
+		`(?m)^abort$`, `"silent": true`, `(?m)^abort \{"turnId"`, `"abortPhase": "inference"`,
+		`"abortPhase": "tool_execution"`,
+		"agent/continue", "agent/session/pause", "agent/session/resume", "agent/queue/list",
+		"agent/queue/remove", "agent/queue/clear",
+		"agent/turn/wait", "agent/compact", "agent/session/configure",
+		`agent/session/new \{"messages"`,
 	} {
 		if !regexp.MustCompile(use).MatchString(all.String()) {
 			t.Errorf("no session script has %s", use)

@@ -37,7 +37,8 @@ type Options struct {
 	Starts   *Starts        // shared by the sessions of a process; nil: no limit
 	Restored Restored
 	NewID    func(prefix string) string // nil: random
-	Redact   func(text string) string   // takes secrets out of what is made of a prompt, its title; nil: nothing
+	// takes secrets out of what is made of a prompt, its title; nil: nothing
+	Redact func(text string) string
 }
 
 // Restored is what a store knows of a session.
@@ -70,7 +71,10 @@ type Environment interface {
 type EnvironmentFunc func(ctx context.Context, turn TurnInfo) (Step, error)
 
 // Next calls f.
-func (f EnvironmentFunc) Next(ctx context.Context, turn TurnInfo) (Step, error) { return f(ctx, turn) }
+func (f EnvironmentFunc) Next(ctx context.Context,
+	turn TurnInfo) (Step, error) {
+	return f(ctx, turn)
+}
 
 // TurnInfo says for which step Next is called.
 type TurnInfo struct {

@@ -138,9 +138,10 @@ type QueueEntry struct {
 	Content   []message.Block `json:"content"`
 	Source    message.Source  `json:"source,omitempty"`
 
-	Hidden bool                       `json:"hidden,omitempty"`
-	Wake   bool                       `json:"wake,omitempty"` // a note that may start a turn
-	Held   bool                       `json:"held,omitempty"` // came while the session was paused: a resume starts it
+	Hidden bool `json:"hidden,omitempty"`
+	Wake   bool `json:"wake,omitempty"` // a note that may start a turn
+	// came while the session was paused: a resume starts it
+	Held   bool                       `json:"held,omitempty"`
 	Author string                     `json:"author,omitempty"`
 	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
 }
@@ -224,9 +225,10 @@ type Record struct {
 	Turn    *Turn            `json:"turn,omitempty"`
 	Commit  *Commit          `json:"commit,omitempty"`
 	Pin     *PinChange       `json:"pin,omitempty"`
-	Data    json.RawMessage  `json:"data,omitempty"` // types that the engine does not read: item, config, title …
-	Time    time.Time        `json:"time"`
-	Sync    bool             `json:"-"` // see SyncStore
+	// types that the engine does not read: item, config, title …
+	Data json.RawMessage `json:"data,omitempty"`
+	Time time.Time       `json:"time"`
+	Sync bool            `json:"-"` // see SyncStore
 }
 
 // RecordType names a kind of record.
@@ -235,11 +237,12 @@ type RecordType string
 // The record types of the engine. Others (item, config, title, proposal, outcome, seq,
 // clientMessage, branch …) belong to rpc and the store.
 const (
-	RecordMessage    RecordType = "message"
-	RecordQueue      RecordType = "queue" // the whole queue as it stands now
-	RecordTurnStart  RecordType = "turnStart"
-	RecordTurnEnd    RecordType = "turnEnd"
-	RecordToolStart  RecordType = "toolStart" // Data: {"callId":…,"itemId":…}; a call without a result after this was running
+	RecordMessage   RecordType = "message"
+	RecordQueue     RecordType = "queue" // the whole queue as it stands now
+	RecordTurnStart RecordType = "turnStart"
+	RecordTurnEnd   RecordType = "turnEnd"
+	// Data: {"callId":…,"itemId":…}; a call without a result after this was running
+	RecordToolStart  RecordType = "toolStart"
 	RecordCompaction RecordType = "compaction"
 	RecordPin        RecordType = "pin"
 )

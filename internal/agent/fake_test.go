@@ -89,7 +89,8 @@ func (m *scripted) Generate(ctx context.Context, req *Request, on func(Delta)) (
 		msg.Content = nil
 	}
 	if st.reasoning != "" {
-		msg.Content = append([]message.Block{{Type: message.Reasoning, Text: st.reasoning}}, msg.Content...)
+		msg.Content = append([]message.Block{{Type: message.Reasoning, Text: st.reasoning}},
+			msg.Content...)
 	}
 	msg.Stop = st.stop
 	if msg.Stop == "" {
@@ -147,8 +148,10 @@ func (f *funcTool) saying(p tool.Prepared) *funcTool {
 	return f
 }
 
-func fake(name string, effect tool.Effect, run func(ctx context.Context, c *tool.Call) (*tool.Result, error)) *funcTool {
-	return &funcTool{spec: tool.Spec{Name: name, Effect: effect, Schema: json.RawMessage(`{"type":"object"}`)}, run: run}
+func fake(name string, effect tool.Effect,
+	run func(ctx context.Context, c *tool.Call) (*tool.Result, error)) *funcTool {
+	return &funcTool{spec: tool.Spec{Name: name, Effect: effect,
+		Schema: json.RawMessage(`{"type":"object"}`)}, run: run}
 }
 
 // log is a Sink and a Store that remembers everything.
@@ -264,13 +267,17 @@ func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...tool.Tool) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, log: &log{}, model: m, env: Step{Models: []Model{m}, Tools: reg, Repair: repair.Default()}}
+	r := &rig{t: t, log: &log{}, model: m,
+		env: Step{Models: []Model{m}, Tools: reg, Repair: repair.Default()}}
 	n := 0
 	var mu sync.Mutex
 	o := Options{
 		ID: "s1", Cwd: "/w", Sink: r.log, Store: r.log,
-		Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) { return r.env, nil }),
-		Bug:         func(f string, args ...any) { t.Errorf("bug: "+f, args...) },
+		Environment: EnvironmentFunc(func(context.Context, TurnInfo) (Step, error) {
+			return r.env,
+				nil
+		}),
+		Bug: func(f string, args ...any) { t.Errorf("bug: "+f, args...) },
 		NewID: func(p string) string {
 			mu.Lock()
 			defer mu.Unlock()

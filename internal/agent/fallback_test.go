@@ -17,7 +17,8 @@ func TestSkippedProviderIsToldOnceInATurn(t *testing.T) {
 		for range 9 {
 			first.steps = append(first.steps, step{err: skipped})
 		}
-		second := script(step{calls: look}, step{calls: look}, step{text: "done"}, step{text: "done"})
+		second := script(step{calls: look}, step{calls: look}, step{text: "done"},
+			step{text: "done"})
 		r := newRig(t, first, nil)
 		r.env.Models = []Model{first, second}
 		defer r.close()

@@ -78,7 +78,11 @@ func (c *callRun) askAhead(ctx context.Context) {
 	req := c.request(w)
 	// After a panic nobody was asked: Approve decides, and shows it.
 	_ = panics.Catch(
-		func() error { a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx, req); return nil },
+		func() error {
+			a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx,
+				req)
+			return nil
+		},
 	)
 	if !c.question.begun.Load() {
 		c.report.change(func(it *Item) { it.Status = StatusPending })

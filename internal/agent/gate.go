@@ -88,7 +88,8 @@ func (c *callRun) askApprover(call *tool.Call) *tool.Result {
 // request is what the approver is asked about the call; w is how a steer ends the asking.
 func (c *callRun) request(w *wait) tool.ApprovalRequest {
 	return tool.ApprovalRequest{
-		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.report.item.ID, CallID: c.call.ID, Tool: c.reg.Spec,
+		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.report.item.ID, CallID: c.call.ID,
+		Tool:   c.reg.Spec,
 		Effect: c.effect(), Args: c.args, Cwd: c.s.opts.Cwd, Subject: c.prepared.Subject,
 		Gathered: c.slot.Gathered(), Index: c.index,
 		Waiting: sync.OnceFunc(func() {

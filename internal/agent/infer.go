@@ -147,7 +147,8 @@ func (s *Session) rewritten(t *turn, req *Request) (*Request, error) {
 		req.Tools,
 	)
 	for _, h := range hooks {
-		if err := s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.BeforeModel(ctx, req) }); err != nil {
+		if err := s.guard(t.ctx, h.Hook,
+			func(ctx context.Context) error { return h.As.BeforeModel(ctx, req) }); err != nil {
 			return nil, err
 		}
 	}

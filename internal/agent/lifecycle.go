@@ -141,7 +141,11 @@ func (s *Session) sessionEnds(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sessionEndTime)
 	defer cancel()
 	for _, h := range hooks {
-		if err := s.guard(ctx, h.Hook, func(ctx context.Context) error { return h.As.SessionEnds(ctx, s.info()) }); err != nil {
+		if err := s.guard(ctx, h.Hook,
+			func(ctx context.Context) error {
+				return h.As.SessionEnds(ctx,
+					s.info())
+			}); err != nil {
 			s.Notice("warning", err.Error())
 		}
 	}
@@ -158,7 +162,8 @@ func (s *Session) beforePrompts(t *turn) error {
 		switch {
 		case err == nil:
 			continue
-		case t.ctx.Err() != nil && (errors.Is(err, context.Cause(t.ctx)) || errors.Is(err, context.Canceled)):
+		case t.ctx.Err() != nil && (errors.Is(err, context.Cause(t.ctx)) ||
+			errors.Is(err, context.Canceled)):
 			s.unseen(t, fresh[i:]) // an abort is no refusal: the next turn's hooks look at it
 		default:
 			s.withhold(m)
@@ -175,7 +180,10 @@ func (s *Session) beforePrompt(t *turn, m *message.Message) error {
 			s,
 			t.ctx,
 			h.Hook,
-			func(ctx context.Context) (string, error) { return h.As.BeforePrompt(ctx, t.id, m.Clone()) },
+			func(ctx context.Context) (string,
+				error) {
+				return h.As.BeforePrompt(ctx, t.id, m.Clone())
+			},
 		)
 		if err != nil {
 			return err
@@ -259,7 +267,8 @@ func joinLines(a, b string) string {
 
 func (s *Session) afterCompact(ctx context.Context, c Compacted) {
 	for h := range hooksOf[CompactEndHook](s) {
-		if err := s.guard(ctx, h.Hook, func(ctx context.Context) error { return h.As.AfterCompact(ctx, c) }); err != nil &&
+		if err := s.guard(ctx, h.Hook,
+			func(ctx context.Context) error { return h.As.AfterCompact(ctx, c) }); err != nil &&
 			ctx.Err() == nil {
 			s.Notice("warning", err.Error())
 		}

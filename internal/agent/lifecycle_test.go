@@ -37,7 +37,8 @@ func (h *lifeHook) log() string {
 }
 
 func (h *lifeHook) SessionStarts(ctx context.Context, in SessionInfo) (string, error) {
-	h.note("start %s in %s below %q, stored %v, %v", in.ID, in.Cwd, in.Parent, in.Restored, SessionOf(ctx) == in)
+	h.note("start %s in %s below %q, stored %v, %v", in.ID, in.Cwd, in.Parent, in.Restored,
+		SessionOf(ctx) == in)
 	return "The branch is main.", nil
 }
 
@@ -69,7 +70,8 @@ func TestLifecycleHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{}
 		gate, started, goOn := gateTool("gate")
-		m := script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "A"}, step{text: "B"})
+		m := script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "A"},
+			step{text: "B"})
 		r := newRig(t, m, func(o *Options) { withHooks(o, h); o.Parent = "p1" }, gate)
 		acc := r.prompt("one")
 		<-started
@@ -111,7 +113,8 @@ func TestRefusedPromptIsWithheld(t *testing.T) {
 		m := script(steps(3)...)
 		r := newRig(t, m, func(o *Options) { withHooks(o, h) })
 		turn := r.run("my secret is 42")
-		if turn.Status != TurnStatusFailed || !strings.Contains(turn.Error.Message, "not that") || turn.ModelCalls != 0 {
+		if turn.Status != TurnStatusFailed || !strings.Contains(turn.Error.Message, "not that") ||
+			turn.ModelCalls != 0 {
 			t.Errorf("%+v %v", turn, turn.Error)
 		}
 		r.run("hello")
@@ -150,7 +153,8 @@ func TestCompactionHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, m, r := play(t, nil)
 		defer r.close()
-		if got := h.log(); !strings.Contains(got, "compact must=false\ncompacted drop_turns true") || m.refused > 0 {
+		if got := h.log(); !strings.Contains(got,
+			"compact must=false\ncompacted drop_turns true") || m.refused > 0 {
 			t.Error(got)
 		}
 		r.env.Context.Reducers = nil
@@ -162,10 +166,12 @@ func TestCompactionHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, m, r := play(t, errors.New("not now"))
 		defer r.close()
-		if got := h.log(); !strings.Contains(got, "compact must=false") || !strings.Contains(got, "compact must=true\ncompacted") || m.refused > 0 {
+		if got := h.log(); !strings.Contains(got, "compact must=false") ||
+			!strings.Contains(got, "compact must=true\ncompacted") || m.refused > 0 {
 			t.Error(got)
 		}
-		if _, err := r.s.Compact(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "not now") {
+		if _, err := r.s.Compact(t.Context(), ""); err == nil ||
+			!strings.Contains(err.Error(), "not now") {
 			t.Error(err)
 		}
 	})
@@ -175,7 +181,8 @@ func TestCompactionHooks(t *testing.T) {
 func TestCompactionInstructions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asked := ""
-		notes := script(step{do: func(_ context.Context, req *Request, _ func(Delta)) (*Reply, error) {
+		notes := script(step{do: func(_ context.Context, req *Request, _ func(Delta)) (*Reply,
+			error) {
 			asked = texts(req.Messages)
 			return &Reply{Message: message.NewText(message.RoleAssistant, "notes")}, nil
 		}})
@@ -204,16 +211,22 @@ func TestStopAfterTool(t *testing.T) {
 		calls int
 	}{
 		{"neither", fake("done", tool.Mutates, nil), false, nil, 2},
-		{"the result", fake("done", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
-			return &tool.Result{Text: "x", EndTurn: true}, nil
-		}), false, nil, 1},
+		{"the result", fake("done", tool.Mutates,
+			func(context.Context, *tool.Call) (*tool.Result, error) {
+				return &tool.Result{Text: "x", EndTurn: true}, nil
+			}), false, nil, 1},
 		{"the settings", fake("done", tool.Mutates, nil), true, nil, 1},
-		{"an error", fake("done", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) { return nil, errors.New("no") }), true, nil, 2},
+		{"an error", fake("done", tool.Mutates,
+			func(context.Context, *tool.Call) (*tool.Result, error) {
+				return nil,
+					errors.New("no")
+			}), true, nil, 2},
 		{"a veto", fake("done", tool.Mutates, nil), true, []Hook{&goodHook{vetoes: 1}}, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				m := script(step{calls: []message.ToolCall{call("1", "done", ""), call("2", "done", "")}}, step{text: "end"}, step{text: "next"})
+				m := script(step{calls: []message.ToolCall{call("1", "done", ""),
+					call("2", "done", "")}}, step{text: "end"}, step{text: "next"})
 				r := newRig(t, m, func(o *Options) { withHooks(o, tc.hooks...) }, tc.tool)
 				if tc.ends {
 					r.env.EndsTurn = func(name string) bool { return name == "done" }
@@ -231,7 +244,8 @@ func TestStopAfterTool(t *testing.T) {
 	}
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
-		r := newRig(t, script(step{calls: []message.ToolCall{call("1", "gate", "")}}, step{text: "heard"}), nil, gate)
+		r := newRig(t, script(step{calls: []message.ToolCall{call("1", "gate", "")}},
+			step{text: "heard"}), nil, gate)
 		r.env.EndsTurn = func(string) bool { return true }
 		defer r.close()
 		acc := r.prompt("go")
@@ -248,7 +262,8 @@ func TestStopAfterTool(t *testing.T) {
 // Issue 10: what a person pins stays, word by word, whatever is reduced, and survives a restart.
 func TestPinnedMessagesStay(t *testing.T) {
 	const rule = "Never touch the generated files."
-	for _, strategy := range []string{history.StrategyAdaptive, history.StrategySlidingWindow, history.StrategyHybrid, "importance"} {
+	for _, strategy := range []string{history.StrategyAdaptive, history.StrategySlidingWindow,
+		history.StrategyHybrid, "importance"} {
 		bubble(t, func(t *testing.T) {
 			last := ""
 			m := newStrict(20000)
@@ -256,14 +271,16 @@ func TestPinnedMessagesStay(t *testing.T) {
 			r := strictRig(t, m, nil, bigTool(8000))
 			r.env.Context.Reducers = []string{strategy}
 			r.env.Hooks = []Hook{sentHook(func(msgs []*message.Message) { last = texts(msgs) })}
-			if _, err := r.s.Prompt(Prompt{Content: text(rule), Pin: true, ClientMessageID: "c1"}); err != nil {
+			if _, err := r.s.Prompt(Prompt{Content: text(rule), Pin: true,
+				ClientMessageID: "c1"}); err != nil {
 				t.Fatal(err)
 			}
 			r.wait("")
 			for i := range 10 {
 				r.run(fmt.Sprint("turn ", i))
 			}
-			_, _ = r.s.Steer(SteerRequest{Content: text("And be brief."), Pin: true, IfIdle: IdleQueue})
+			_, _ = r.s.Steer(SteerRequest{Content: text("And be brief."), Pin: true,
+				IfIdle: IdleQueue})
 			stored := storedBy(r.log)
 			r.close()
 			two := strictRig(t, m, func(o *Options) { o.Restored = stored }, bigTool(8000))
@@ -276,7 +293,8 @@ func TestPinnedMessagesStay(t *testing.T) {
 			for i := range 10 {
 				two.run(fmt.Sprint("turn ", i))
 			}
-			if !strings.Contains(last, "user \""+rule+"\"") || !strings.Contains(last, "user \"And be brief.\"") {
+			if !strings.Contains(last, "user \""+rule+"\"") ||
+				!strings.Contains(last, "user \"And be brief.\"") {
 				t.Errorf("%s: %.2000s", strategy, last)
 			}
 			if !strings.Contains(two.log.lines(), "compacted") {
@@ -303,7 +321,8 @@ type slowHook struct {
 	once    sync.Once
 }
 
-func (h *slowHook) BeforePrompt(ctx context.Context, turn string, m *message.Message) (string, error) {
+func (h *slowHook) BeforePrompt(ctx context.Context, turn string,
+	m *message.Message) (string, error) {
 	var err error
 	h.once.Do(func() {
 		close(h.entered)
@@ -331,7 +350,8 @@ func TestAbortWhileAHookLooksAtThePrompt(t *testing.T) {
 			t.Errorf("%+v", turn)
 		}
 		r.run("two")
-		if got := texts(m.request(0).Messages); !strings.HasPrefix(got, "user \"one\"\n") || !strings.Contains(got, "Seen: one") || !strings.Contains(got, "Seen: two") {
+		if got := texts(m.request(0).Messages); !strings.HasPrefix(got, "user \"one\"\n") ||
+			!strings.Contains(got, "Seen: one") || !strings.Contains(got, "Seen: two") {
 			t.Error(got)
 		}
 		h.refuse = "three"

@@ -13,7 +13,8 @@ import (
 func TestLoopModelToolsModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(
-			step{reasoning: "hm", text: "I look.", calls: []message.ToolCall{call("c1", "look", `{}`)}},
+			step{reasoning: "hm", text: "I look.",
+				calls: []message.ToolCall{call("c1", "look", `{}`)}},
 			step{chunks: []string{"It ", "works."}},
 		)
 		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
@@ -101,7 +102,8 @@ func TestAbortInference(t *testing.T) {
 		if turn.Status != TurnStatusAborted || turn.AbortPhase != PhaseInference {
 			t.Errorf("turn %+v", turn)
 		}
-		eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"Let me\\n\\n[Request interrupted by user]\"")
+		eq(t, "history", texts(r.s.Messages()),
+			"user \"go\"\nassistant \"Let me\\n\\n[Request interrupted by user]\"")
 		if state, _ := r.s.Abort(AbortRequest{TurnID: acc.TurnID}); state != AbortIdle {
 			t.Error("a second abort answered", state)
 		}

@@ -20,11 +20,17 @@ func failed(k retry.Kind) error { return &retry.Error{Kind: k, Message: string(k
 func TestRetryRetractsWhatWasShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		runs := 0
-		look := fake("look", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { runs++; return &tool.Result{Text: "x"}, nil })
+		look := fake("look", tool.ReadOnly,
+			func(context.Context, *tool.Call) (*tool.Result,
+				error) {
+				runs++
+				return &tool.Result{Text: "x"}, nil
+			})
 		m := script(
 			step{calls: []message.ToolCall{call("c", "look", "")}},
 			step{text: "half", err: failed(retry.Truncated)},
-			step{err: &retry.Error{Kind: retry.RateLimit, Message: "slow down", RetryAfter: 7 * time.Second}},
+			step{err: &retry.Error{Kind: retry.RateLimit, Message: "slow down",
+				RetryAfter: 7 * time.Second}},
 			step{text: "whole"},
 		)
 		r := newRig(t, m, nil, look)
@@ -58,23 +64,29 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("on and on ", 2*maxPartial/10)
 		m := script(
-			step{text: long, err: &retry.Error{Kind: retry.Client, Message: "too long", Err: retry.ErrReplyTooLong}},
+			step{text: long, err: &retry.Error{Kind: retry.Client, Message: "too long",
+				Err: retry.ErrReplyTooLong}},
 			step{text: "short"},
 		)
 		r := newRig(t, m, nil)
 		defer r.close()
 		turn := r.run("go")
-		if turn.Status != TurnStatusFailed || turn.Error == nil || turn.Error.Message != "too long" || turn.ModelCalls != 1 {
+		if turn.Status != TurnStatusFailed || turn.Error == nil ||
+			turn.Error.Message != "too long" || turn.ModelCalls != 1 {
 			t.Errorf("turn %+v, error %+v", turn, turn.Error)
 		}
-		if lines := r.log.lines(); !strings.Contains(lines, "completed assistantMessage aborted \"on and on") || strings.Contains(lines, "retracted") {
+		if lines := r.log.lines(); !strings.Contains(lines,
+			"completed assistantMessage aborted \"on and on") ||
+			strings.Contains(lines, "retracted") {
 			t.Errorf("the item did not stay:\n%.2000s", lines)
 		}
 		if turn := r.run("again"); turn.Status != TurnStatusCompleted {
 			t.Errorf("the next turn: %+v", turn)
 		}
 		kept := r.model.request(1).Messages[1]
-		if text := kept.TextContent(); kept.Stop != message.StopError || !strings.HasPrefix(text, "on and on") || !strings.HasSuffix(text, StoppedText) || len(text) > maxPartial+100 {
+		if text := kept.TextContent(); kept.Stop != message.StopError ||
+			!strings.HasPrefix(text, "on and on") || !strings.HasSuffix(text, StoppedText) ||
+			len(text) > maxPartial+100 {
 			t.Errorf("kept %d bytes, stop %s: %.60s", len(text), kept.Stop, text)
 		}
 	})
@@ -82,7 +94,8 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 
 // Error kinds & failover: the next model answers where the first cannot.
 func TestFallbackModel(t *testing.T) {
-	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted, retry.Client: TurnStatusFailed} {
+	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted,
+		retry.Client: TurnStatusFailed} {
 		bubble(t, func(t *testing.T) {
 			first, second := script(), script(step{text: "from the second"})
 			for range 9 {
@@ -113,16 +126,24 @@ func TestEndReasons(t *testing.T) {
 		calls  int
 	}{
 		{"stop", []step{{text: "done"}}, Limits{}, EndStop, TurnStatusCompleted, "", 1},
-		{"max model calls", []step{{calls: []message.ToolCall{look}}, {calls: []message.ToolCall{look}}}, Limits{MaxModelCalls: 2}, EndMaxModelCalls, TurnStatusCompleted, "", 2},
-		{"token budget", []step{{calls: []message.ToolCall{look}, usage: message.Usage{Total: 50}}}, Limits{Tokens: 50}, EndBudget, TurnStatusCompleted, "", 1},
-		{"cost budget", []step{{calls: []message.ToolCall{look}, usage: message.Usage{Cost: 2}}}, Limits{Cost: 1.5}, EndBudget, TurnStatusCompleted, "", 1},
-		{"error", []step{{err: failed(retry.Auth)}}, Limits{}, EndError, TurnStatusFailed, retry.Auth, 1},
+		{"max model calls", []step{{calls: []message.ToolCall{look}},
+			{calls: []message.ToolCall{look}}}, Limits{MaxModelCalls: 2}, EndMaxModelCalls,
+			TurnStatusCompleted, "", 2},
+		{"token budget", []step{{calls: []message.ToolCall{look}, usage: message.Usage{Total: 50}}},
+			Limits{Tokens: 50}, EndBudget, TurnStatusCompleted, "", 1},
+		{"cost budget", []step{{calls: []message.ToolCall{look}, usage: message.Usage{Cost: 2}}},
+			Limits{Cost: 1.5}, EndBudget, TurnStatusCompleted, "", 1},
+		{"error", []step{{err: failed(retry.Auth)}}, Limits{}, EndError, TurnStatusFailed,
+			retry.Auth, 1},
 		{"length", []step{cut, cut, cut, cut}, Limits{}, EndLength, TurnStatusCompleted, "", 4},
-		{"content filter", []step{filter, filter}, Limits{}, EndContentFilter, TurnStatusFailed, retry.ContentFilter, 2},
-		{"filtered once", []step{filter, {text: "other words"}}, Limits{}, EndStop, TurnStatusCompleted, "", 2},
+		{"content filter", []step{filter, filter}, Limits{}, EndContentFilter, TurnStatusFailed,
+			retry.ContentFilter, 2},
+		{"filtered once", []step{filter, {text: "other words"}}, Limits{}, EndStop,
+			TurnStatusCompleted, "", 2},
 		{"blank", []step{{}, {}}, Limits{}, EndError, TurnStatusFailed, retry.Blank, 2},
 		{"blank once", []step{{}, {text: "here"}}, Limits{}, EndStop, TurnStatusCompleted, "", 2},
-		{"unknown finish", []step{{text: "a", stop: message.StopUnknown}, {text: "b"}}, Limits{}, EndStop, TurnStatusCompleted, "", 2},
+		{"unknown finish", []step{{text: "a", stop: message.StopUnknown}, {text: "b"}}, Limits{},
+			EndStop, TurnStatusCompleted, "", 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -134,7 +155,8 @@ func TestEndReasons(t *testing.T) {
 				if turn.Error != nil {
 					kind = retry.Kind(turn.Error.Kind)
 				}
-				if turn.EndReason != tc.reason || turn.Status != tc.status || kind != tc.kind || turn.ModelCalls != tc.calls {
+				if turn.EndReason != tc.reason || turn.Status != tc.status || kind != tc.kind ||
+					turn.ModelCalls != tc.calls {
 					t.Errorf("turn %+v, error %v", turn, turn.Error)
 				}
 				checkDeltas(t, r.log.all())
@@ -154,9 +176,10 @@ func TestLengthCutKeepsWholeCalls(t *testing.T) {
 		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
 			whole, half := call("a", "look", `{}`), call("b", "look", `{}`)
 			half.Problem, half.Raw = "cut off", `{"pa`
-			return &Reply{Message: &message.Message{Stop: message.StopLength, Content: []message.Block{
-				{Type: message.ToolUse, Call: &whole}, {Type: message.ToolUse, Call: &half},
-			}}}, nil
+			return &Reply{Message: &message.Message{Stop: message.StopLength,
+				Content: []message.Block{
+					{Type: message.ToolUse, Call: &whole}, {Type: message.ToolUse, Call: &half},
+				}}}, nil
 		}}, step{text: "ok"})
 		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		defer r.close()
@@ -181,7 +204,8 @@ func TestEnvIsReadAnew(t *testing.T) {
 		defer r.close()
 		r.run("go")
 		req := two.request(0)
-		if req.System[0].Text != "new instructions" || req.Thinking.Level != "high" || len(req.Tools) != 2 {
+		if req.System[0].Text != "new instructions" || req.Thinking.Level != "high" ||
+			len(req.Tools) != 2 {
 			t.Errorf("request %+v", req)
 		}
 	})
@@ -194,7 +218,8 @@ func TestNoProvider(t *testing.T) {
 		defer r.close()
 		r.env.Models = nil
 		turn := r.run("go")
-		if turn.Status != TurnStatusFailed || turn.Error == nil || turn.Error.Message != ErrNoProvider.Error() {
+		if turn.Status != TurnStatusFailed || turn.Error == nil ||
+			turn.Error.Message != ErrNoProvider.Error() {
 			t.Errorf("turn %+v, error %+v", turn, turn.Error)
 		}
 	})
@@ -205,12 +230,14 @@ func TestAppMessagesStayOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		app := message.NewText(message.RoleUser, "for the screen")
 		app.App = "note"
-		r := newRig(t, script(step{text: "A"}, step{text: "B"}), func(o *Options) { o.Restored.Messages = []*message.Message{app} })
+		r := newRig(t, script(step{text: "A"}, step{text: "B"}),
+			func(o *Options) { o.Restored.Messages = []*message.Message{app} })
 		defer r.close()
 		r.run("one")
 		eq(t, "first", texts(r.model.request(0).Messages), `user "one"`)
 		r.run("two")
-		eq(t, "second", texts(r.model.request(1).Messages), "user \"one\"\nassistant \"A\"\nuser \"two\"")
+		eq(t, "second", texts(r.model.request(1).Messages),
+			"user \"one\"\nassistant \"A\"\nuser \"two\"")
 		if len(r.s.Messages()) != 5 {
 			t.Error(texts(r.s.Messages()))
 		}
@@ -226,11 +253,15 @@ func TestCallsWrittenAsText(t *testing.T) {
 				for _, p := range pieces {
 					on(Delta{Kind: DeltaText, Text: p})
 				}
-				return &Reply{Message: &message.Message{Stop: message.StopEnd, Content: []message.Block{{Type: message.Text, Text: strings.Join(pieces, "")}}}}, nil
+				return &Reply{Message: &message.Message{Stop: message.StopEnd,
+					Content: []message.Block{{Type: message.Text,
+						Text: strings.Join(pieces, "")}}}}, nil
 			}}
 		}
-		m := script(say("I will \x1b[1", ";31mlook\x1b[0m now.\n\n<tool", "_call>\n{\"name\": \"look\", \"argu", "ments\": {}}\n</tool_call>"),
-			say("<tool_call>{\"name\":\"look\",\"arguments\":{\"n\":2}}</tool_call>"), say("done ", "<b>it</b>"))
+		m := script(say("I will \x1b[1", ";31mlook\x1b[0m now.\n\n<tool",
+			"_call>\n{\"name\": \"look\", \"argu", "ments\": {}}\n</tool_call>"),
+			say("<tool_call>{\"name\":\"look\",\"arguments\":{\"n\":2}}</tool_call>"),
+			say("done ", "<b>it</b>"))
 		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		r.env.Repair = repair.Default()
 		r.env.Repair.FallbackParser = true
@@ -240,8 +271,11 @@ func TestCallsWrittenAsText(t *testing.T) {
 		}
 		checkDeltas(t, r.log.all())
 		lines := r.log.lines()
-		if strings.Contains(lines, "retracted") || strings.Contains(lines, "<tool") || strings.Contains(lines, "\\x1b") || !strings.Contains(lines, `completed assistantMessage "I will look now."`) ||
-			!strings.Contains(lines, `completed assistantMessage "done <b>it</b>"`) || strings.Count(lines, "started assistantMessage") != 2 {
+		if strings.Contains(lines, "retracted") || strings.Contains(lines, "<tool") ||
+			strings.Contains(lines, "\\x1b") ||
+			!strings.Contains(lines, `completed assistantMessage "I will look now."`) ||
+			!strings.Contains(lines, `completed assistantMessage "done <b>it</b>"`) ||
+			strings.Count(lines, "started assistantMessage") != 2 {
 			t.Error(lines)
 		}
 	})
@@ -255,7 +289,8 @@ func TestToolInputStreams(t *testing.T) {
 			on(Delta{Kind: DeltaToolInput, Index: 0, Text: `1}`})
 			on(Delta{Kind: DeltaToolInput, Index: 1, CallID: "b", Name: "look", Text: `{`})
 			c := call("a", "look", `{"x":1}`)
-			return &Reply{Message: &message.Message{Stop: message.StopToolUse, Content: []message.Block{{Type: message.ToolUse, Call: &c}}}}, nil
+			return &Reply{Message: &message.Message{Stop: message.StopToolUse,
+				Content: []message.Block{{Type: message.ToolUse, Call: &c}}}}, nil
 		}}, step{text: "ok"})
 		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
 		defer r.close()
@@ -281,7 +316,12 @@ completed toolCall look completed "look ran"`
 func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false
-		look := fake("look", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { ran = true; return &tool.Result{}, nil })
+		look := fake("look", tool.ReadOnly,
+			func(context.Context, *tool.Call) (*tool.Result,
+				error) {
+				ran = true
+				return &tool.Result{}, nil
+			})
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}), nil, look)
 		r.log.fail = func(recs []Record) error {
 			for _, rec := range recs {
@@ -292,7 +332,8 @@ func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 			return nil
 		}
 		turn := r.run("go")
-		if ran || turn.Status != TurnStatusFailed || !strings.Contains(turn.Error.Message, "disk full") {
+		if ran || turn.Status != TurnStatusFailed ||
+			!strings.Contains(turn.Error.Message, "disk full") {
 			t.Errorf("ran %v, turn %+v %v", ran, turn, turn.Error)
 		}
 		synctest.Wait()
@@ -306,7 +347,9 @@ func TestResultIsStoredBeforeTheNextCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var r *rig
 		stored := 0
-		r = newRig(t, script(step{calls: []message.ToolCall{call("c", "look", ""), call("d", "look", "")}}, step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+		r = newRig(t, script(step{calls: []message.ToolCall{call("c", "look", ""),
+			call("d", "look", "")}}, step{do: func(context.Context, *Request, func(Delta)) (*Reply,
+			error) {
 			for _, m := range storedBy(r.log).Messages {
 				if m.Role == message.RoleTool {
 					stored++

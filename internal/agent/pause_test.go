@@ -30,7 +30,8 @@ func TestContinue(t *testing.T) {
 		if _, err := r.s.Continue(); !errors.Is(err, ErrNothingToDo) {
 			t.Error("answered:", err)
 		}
-		eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"[Request interrupted by user]\"\nuser \"queued\"\nassistant \"A\"")
+		eq(t, "history", texts(r.s.Messages()),
+			"user \"go\"\nassistant \"[Request interrupted by user]\"\nuser \"queued\"\nassistant \"A\"")
 	})
 }
 
@@ -49,10 +50,12 @@ func abortAndContinue(t *testing.T, r *rig, turnID string) {
 
 func TestContinueRunsOnFromTheHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}}, step{text: "end"}), nil, fake("look", tool.ReadOnly, nil))
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "look", "")}},
+			step{text: "end"}), nil, fake("look", tool.ReadOnly, nil))
 		r.env.Limits.MaxModelCalls = 1
 		defer r.close()
-		if turn := r.run("go"); turn.EndReason != EndMaxModelCalls || turn.Status != TurnStatusCompleted {
+		if turn := r.run("go"); turn.EndReason != EndMaxModelCalls ||
+			turn.Status != TurnStatusCompleted {
 			t.Errorf("turn %+v", turn)
 		}
 		id, err := r.s.Continue()
@@ -74,7 +77,8 @@ func TestContinueAfterAnAbort(t *testing.T) {
 		acc := r.prompt("go")
 		abortAndContinue(t, r, acc.TurnID)
 		sent := m.request(1).Messages
-		if last := sent[len(sent)-1]; last.Role != message.RoleUser || last.TextContent() != nudgeResume {
+		if last := sent[len(sent)-1]; last.Role != message.RoleUser ||
+			last.TextContent() != nudgeResume {
 			t.Error(texts(sent))
 		}
 		if strings.Contains(texts(r.s.Messages()), nudgeResume) {
@@ -87,7 +91,8 @@ func TestContinueAfterAnAbort(t *testing.T) {
 func TestPauseAndResume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "end"}, step{text: "second"}), nil, gate)
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}},
+			step{text: "end"}, step{text: "second"}), nil, gate)
 		defer r.close()
 		acc := r.prompt("go")
 		<-started
@@ -173,7 +178,8 @@ func TestPauseSurvivesARestart(t *testing.T) {
 		}
 		_ = three.s.Resume()
 		three.waitFor(held.MessageID)
-		eq(t, "history", texts(three.s.Messages()), "user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
+		eq(t, "history", texts(three.s.Messages()),
+			"user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
 	})
 }
 
@@ -194,7 +200,8 @@ func TestPausedTurnSurvivesARestart(t *testing.T) {
 		defer two.close()
 		_ = two.s.Resume()
 		two.wait("")
-		eq(t, "history", texts(two.s.Messages()), "user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"A\"")
+		eq(t, "history", texts(two.s.Messages()),
+			"user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"A\"")
 	})
 }
 
@@ -218,7 +225,8 @@ func TestQueueSurvivesARestart(t *testing.T) {
 		q2 := q[1].MessageID
 		two.run("new")
 		two.waitFor(q2)
-		eq(t, "history", texts(two.s.Messages()), "user \"go\"\nuser \"note\"\nuser \"new\"\nassistant \"A\"\nuser \"steer\"\nassistant \"B\"\nuser \"later\"\nassistant \"C\"")
+		eq(t, "history", texts(two.s.Messages()),
+			"user \"go\"\nuser \"note\"\nuser \"new\"\nassistant \"A\"\nuser \"steer\"\nassistant \"B\"\nuser \"later\"\nassistant \"C\"")
 	})
 }
 
@@ -239,7 +247,8 @@ func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 		acc := r.prompt("held")
 		_ = r.s.Resume()
 		r.waitFor(acc.MessageID)
-		eq(t, "history", texts(r.s.Messages()), "user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
+		eq(t, "history", texts(r.s.Messages()),
+			"user \"parked\"\nassistant \"A\"\nuser \"held\"\nassistant \"B\"")
 	})
 }
 
@@ -288,7 +297,8 @@ func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 				_ = r.s.Resume()
 				synctest.Wait()
 				if q := r.s.Queue(); len(q) > 0 {
-					t.Errorf("compacts %v, restarts %v: %d messages wait", compacts, restarts, len(q))
+					t.Errorf("compacts %v, restarts %v: %d messages wait", compacts, restarts,
+						len(q))
 				}
 			})
 		}
@@ -312,7 +322,8 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 			gate, started, goOn := gateTool("gate")
 			busy, free := make(chan bool), make(chan bool)
 			hold := func() { busy <- true; <-free }
-			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{text: "end"}), func(o *Options) {
+			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}},
+				step{text: "end"}), func(o *Options) {
 				if compacts {
 					withHooks(o, compactGate{hold})
 				} else {
@@ -339,7 +350,8 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 			free <- true
 			<-done
 			synctest.Wait()
-			eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"end\"")
+			eq(t, "history", texts(r.s.Messages()),
+				"user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"end\"")
 		})
 	}
 }
@@ -378,7 +390,8 @@ func TestResumeForgetsWhatWasTakenOut(t *testing.T) {
 			}
 			_ = r.s.Resume()
 			synctest.Wait()
-			eq(t, "history", texts(r.s.Messages()), "user \"go\"\nassistant \"[Request interrupted by user]\"")
+			eq(t, "history", texts(r.s.Messages()),
+				"user \"go\"\nassistant \"[Request interrupted by user]\"")
 		})
 	}
 }

@@ -13,9 +13,10 @@ import (
 // PinChange names messages that are pinned from now on, or not any more. It wins over what
 // the messages themselves bear, a later one over an earlier one.
 type PinChange struct {
-	Pin      []string `json:"pin,omitempty"`
-	Unpin    []string `json:"unpin,omitempty"`
-	Withheld []string `json:"withheld,omitempty"` // a hook keeps them from the model: they can never be pinned
+	Pin   []string `json:"pin,omitempty"`
+	Unpin []string `json:"unpin,omitempty"`
+	// a hook keeps them from the model: they can never be pinned
+	Withheld []string `json:"withheld,omitempty"`
 }
 
 // pins is what no reduction of the context may take away. Guarded by the session's lock.
@@ -156,7 +157,8 @@ func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
 		if !s.conv.pins.changed[m.ID] || slices.Contains(out, m) {
 			continue
 		}
-		if at := slices.IndexFunc(out, func(o *message.Message) bool { return o.ID == m.ID }); at >= 0 {
+		if at := slices.IndexFunc(out,
+			func(o *message.Message) bool { return o.ID == m.ID }); at >= 0 {
 			out[at] = m // it had been shortened
 			continue
 		}

@@ -44,7 +44,8 @@ func (p *pinRig) turns(n int) {
 // seesRule checks whether the last call had the rule, word by word.
 func (p *pinRig) seesRule(want bool) {
 	p.t.Helper()
-	if got := strings.Count(p.sent, fmt.Sprintf("user %q\n", pinnedRule)); got > 1 || (got == 1) != want {
+	if got := strings.Count(p.sent, fmt.Sprintf("user %q\n", pinnedRule)); got > 1 ||
+		(got == 1) != want {
 		p.t.Errorf("the rule was sent %d times, want %v: %.1500s", got, want, p.sent)
 	}
 }
@@ -52,7 +53,8 @@ func (p *pinRig) seesRule(want bool) {
 // Issue 10: what was pinned can be unpinned, and what was said long ago pinned; each outlives a
 // restart.
 func TestPinAndUnpin(t *testing.T) {
-	for _, reducers := range [][]string{{history.StrategySlidingWindow}, {history.Summary, history.DropTurns}} {
+	for _, reducers := range [][]string{{history.StrategySlidingWindow},
+		{history.Summary, history.DropTurns}} {
 		bubble(t, func(t *testing.T) {
 			one := newPinRig(t, reducers, nil)
 			one.turns(1)
@@ -82,7 +84,9 @@ func TestPinAndUnpin(t *testing.T) {
 			two.turns(10)
 			two.seesRule(false)
 			more := storedBy(two.log)
-			stored.Messages, stored.Commits, stored.Pins = slices.Concat(stored.Messages, more.Messages), slices.Concat(stored.Commits, more.Commits), slices.Concat(stored.Pins, more.Pins)
+			stored.Messages, stored.Commits,
+				stored.Pins = slices.Concat(stored.Messages, more.Messages),
+				slices.Concat(stored.Commits, more.Commits), slices.Concat(stored.Pins, more.Pins)
 			two.close()
 
 			three := newPinRig(t, reducers, func(o *Options) { o.Restored = stored })
@@ -121,9 +125,11 @@ func TestPinInTheMiddleOfAReduction(t *testing.T) {
 		id := r.prompt(pinnedRule).MessageID
 		r.wait("")
 		summaries := 0
-		r.env.Context.Summary = script(step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+		r.env.Context.Summary = script(step{do: func(context.Context, *Request,
+			func(Delta)) (*Reply, error) {
 			summaries++
-			return &Reply{Message: message.NewText(message.RoleAssistant, "notes")}, r.s.SetPins([]string{id}, nil)
+			return &Reply{Message: message.NewText(message.RoleAssistant, "notes")},
+				r.s.SetPins([]string{id}, nil)
 		}})
 		for summaries == 0 {
 			r.turns(1)

@@ -22,7 +22,8 @@ func TestQueueModes(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			gate, started, goOn := gateTool("gate")
-			m := script(append([]step{{calls: []message.ToolCall{call("c", "gate", "")}}}, steps(3)...)...)
+			m := script(append([]step{{calls: []message.ToolCall{call("c", "gate", "")}}},
+				steps(3)...)...)
 			r := newRig(t, m, nil, gate)
 			r.env.SteeringMode, r.env.FollowUpMode = tc.steer, tc.follow
 			defer r.close()
@@ -57,7 +58,8 @@ func TestAbortWhileTheEndIsStored(t *testing.T) {
 		defer r.close()
 		state := ""
 		r.log.fail = func(recs []Record) error {
-			if state == "" && slices.ContainsFunc(recs, func(rec Record) bool { return rec.Type == RecordTurnEnd }) {
+			if state == "" && slices.ContainsFunc(recs,
+				func(rec Record) bool { return rec.Type == RecordTurnEnd }) {
 				state, _ = r.s.Abort(AbortRequest{})
 			}
 			return nil
@@ -79,27 +81,32 @@ func TestAbortKeepsTheQueue(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
 			gate, started, _ := gateTool("gate")
-			m := script(append([]step{{calls: []message.ToolCall{call("c", "gate", ""), call("d", "gate", "")}}}, steps(3)...)...)
+			m := script(append([]step{{calls: []message.ToolCall{call("c", "gate", ""),
+				call("d", "gate", "")}}}, steps(3)...)...)
 			r := newRig(t, m, nil, gate)
 			defer r.close()
 			acc := r.prompt("go")
 			<-started
 			later := r.prompt("later")
 			_, _ = r.s.Steer(SteerRequest{Content: text("steered")})
-			if _, err := r.s.Abort(AbortRequest{TurnID: "another"}); !errors.Is(err, ErrTurnMismatch) {
+			if _, err := r.s.Abort(AbortRequest{TurnID: "another"}); !errors.Is(err,
+				ErrTurnMismatch) {
 				t.Error(err)
 			}
 			_, _ = r.s.Abort(AbortRequest{Silent: silent})
 			turn := r.wait(acc.TurnID)
-			if turn.Status != TurnStatusAborted || turn.EndReason != EndAborted || turn.AbortPhase != PhaseToolExecution {
+			if turn.Status != TurnStatusAborted || turn.EndReason != EndAborted ||
+				turn.AbortPhase != PhaseToolExecution {
 				t.Errorf("turn %+v", turn)
 			}
 			eq(t, "results", r.results(), "c: Tool execution cancelled.\nd: Tool execution cancelled.")
-			if marked := strings.Contains(texts(r.s.Messages()), AbortedToolsText); marked == silent {
+			if marked := strings.Contains(texts(r.s.Messages()),
+				AbortedToolsText); marked == silent {
 				t.Errorf("silent %v, marked %v", silent, marked)
 			}
 			q := r.s.Queue()
-			if len(q) != 2 || q[0].Delivery != DeliverSteer || q[1].Delivery != DeliverFollowUp || r.s.State().Status != SessionIdle {
+			if len(q) != 2 || q[0].Delivery != DeliverSteer || q[1].Delivery != DeliverFollowUp ||
+				r.s.State().Status != SessionIdle {
 				t.Fatalf("queue %+v", q)
 			}
 			r.run("new") // a new prompt runs before the queue, which then goes on
@@ -149,7 +156,8 @@ func TestDeliveredMessageIsNotQueuedAgain(t *testing.T) {
 	m := message.NewText(message.RoleUser, "once")
 	m.ID = "m1"
 	s := NewSession(Options{ID: "s", Restored: Restored{
-		Messages: []*message.Message{m}, Queue: []QueueEntry{{MessageID: "m1", Delivery: DeliverFollowUp, Content: m.Content}},
+		Messages: []*message.Message{m},
+		Queue:    []QueueEntry{{MessageID: "m1", Delivery: DeliverFollowUp, Content: m.Content}},
 	}})
 	if q := s.Queue(); len(q) != 0 {
 		t.Errorf("queue %+v", q)

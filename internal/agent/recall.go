@@ -47,7 +47,8 @@ type recallTool struct{}
 
 func (recallTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: recallName, Label: "Recall", Effect: tool.ReadOnly, Source: "builtin", Schema: json.RawMessage(recallSchema),
+		Name: recallName, Label: "Recall", Effect: tool.ReadOnly, Source: "builtin",
+		Schema: json.RawMessage(recallSchema),
 		Description: "Search this conversation's own past, including what was summarised or left out of your view: earlier messages, tool results and what the user said. " +
 			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
 	}
@@ -82,7 +83,8 @@ func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 		a.Limit = recallLimit
 	}
 	found := FindInHistory(msgs, a.Query, min(a.Limit, recallMax))
-	return &tool.Result{Text: cmp.Or(found, "Nothing in this conversation holds all of these words.")}, nil
+	return &tool.Result{Text: cmp.Or(found,
+		"Nothing in this conversation holds all of these words.")}, nil
 }
 
 // FindInHistory shows the passages of a session's messages that hold all words of the query, the
@@ -109,7 +111,8 @@ func asksRecall(m *message.Message) bool {
 	if m.Role == message.RoleTool {
 		return m.Name == recallName
 	}
-	return slices.ContainsFunc(m.ToolCalls(), func(c *message.ToolCall) bool { return c.Name == recallName })
+	return slices.ContainsFunc(m.ToolCalls(),
+		func(c *message.ToolCall) bool { return c.Name == recallName })
 }
 
 // matchAll returns the best place to show of a text that holds all words, -1 where one is missing:

@@ -29,7 +29,8 @@ func TestFruitlessReductionsStop(t *testing.T) {
 		h := &reductions{}
 		r := strictRig(t, newStrict(20000), func(o *Options) { withHooks(o, h) })
 		defer r.close()
-		r.env.Context = ContextConfig{Trigger: 0.1, Reducers: []string{history.Dedupe}} // there is nothing that it could take
+		// there is nothing that it could take
+		r.env.Context = ContextConfig{Trigger: 0.1, Reducers: []string{history.Dedupe}}
 		r.run(strings.Repeat("word ", 2000))
 		for i := range 10 {
 			r.run(fmt.Sprint("turn ", i))
@@ -67,7 +68,8 @@ func TestFailedSummariesStop(t *testing.T) {
 // Issue 10: between two reductions each call begins with what the one before was sent, so that
 // providers' caches hit.
 func TestPrefixIsStable(t *testing.T) {
-	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow}, {history.StrategyHybrid}} {
+	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow},
+		{history.StrategyHybrid}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(20000)
 			m.reply = bigCalls(6)
@@ -87,7 +89,8 @@ func TestPrefixIsStable(t *testing.T) {
 			}
 			commits := strings.Count(r.log.lines(), "compacted ")
 			if anew != commits || commits == 0 || commits > calls/3 {
-				t.Errorf("%v: %d of %d calls began anew, with %d reductions", reducers, anew, calls, commits)
+				t.Errorf("%v: %d of %d calls began anew, with %d reductions", reducers, anew, calls,
+					commits)
 			}
 		})
 	}
@@ -108,7 +111,8 @@ func TestSystemAndToolsCount(t *testing.T) {
 		big.spec.Description = strings.Repeat("what it does ", 400)
 		none, system, tools := used(""), used(strings.Repeat("be kind ", 1000)), used("", big)
 		if system-none < 1500 || tools-none < 1000 {
-			t.Errorf("nothing: %d, a system prompt of 8,000 bytes: %d, a tool of 5,200 bytes: %d", none, system, tools)
+			t.Errorf("nothing: %d, a system prompt of 8,000 bytes: %d, a tool of 5,200 bytes: %d",
+				none, system, tools)
 		}
 	})
 }

@@ -21,7 +21,8 @@ import (
 // Roles and event-log history: each message says who spoke, in which execution, and when.
 func TestRolesAndAuthors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}}, step{text: "end"}), nil, fake("x", tool.ReadOnly, nil))
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}},
+			step{text: "end"}), nil, fake("x", tool.ReadOnly, nil))
 		defer r.close()
 		turn := r.run("go")
 		var got []string
@@ -31,7 +32,8 @@ func TestRolesAndAuthors(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		}
-		eq(t, "authors", strings.Join(got, ", "), "user by user, assistant by agent, tool by tools, assistant by agent")
+		eq(t, "authors", strings.Join(got, ", "),
+			"user by user, assistant by agent, tool by tools, assistant by agent")
 	})
 }
 
@@ -43,7 +45,8 @@ func TestUnknownFinishReason(t *testing.T) {
 		r := newRig(t, m, nil)
 		defer r.close()
 		turn := r.run("go")
-		if turn.Status != TurnStatusCompleted || turn.EndReason != EndStop || turn.ModelCalls != 1+repair.MaxContinuations {
+		if turn.Status != TurnStatusCompleted || turn.EndReason != EndStop || turn.ModelCalls != 1+
+			repair.MaxContinuations {
 			t.Errorf("%+v", turn)
 		}
 		if got := texts(m.request(1).Messages); !strings.Contains(got, repair.NudgeLength) {
@@ -57,14 +60,20 @@ func TestUnknownFinishReason(t *testing.T) {
 
 // Issue 3, Events: everything serialises, and nothing is lost on the way.
 func TestEventsSerialise(t *testing.T) {
-	it := Item{ID: "i", Type: ItemToolCall, CreatedAt: time.Unix(1, 0).UTC(), Call: &CallItem{CallID: "c", Args: json.RawMessage(`{"a":1}`), Details: json.RawMessage(`{}`)}}
+	it := Item{ID: "i", Type: ItemToolCall, CreatedAt: time.Unix(1, 0).UTC(),
+		Call: &CallItem{CallID: "c", Args: json.RawMessage(`{"a":1}`),
+			Details: json.RawMessage(`{}`)}}
 	for _, e := range []Event{
 		&TurnStarted{TurnID: "t", MessageIDs: []string{"m"}},
-		&TurnCompleted{Turn: Turn{TurnID: "t", Status: TurnStatusFailed, Usage: message.Usage{Input: 1}, Error: &TurnError{Kind: "auth", Message: "no"}}},
-		&ItemStarted{TurnID: "t", Item: it}, &ItemUpdated{TurnID: "t", Item: it}, &ItemCompleted{TurnID: "t", Item: it},
-		&ItemDelta{TurnID: "t", ItemID: "i", Kind: DeltaText, Text: "\u00e9"}, &Retrying{TurnID: "t", Delay: time.Second, Kind: "transient"},
+		&TurnCompleted{Turn: Turn{TurnID: "t", Status: TurnStatusFailed,
+			Usage: message.Usage{Input: 1}, Error: &TurnError{Kind: "auth", Message: "no"}}},
+		&ItemStarted{TurnID: "t", Item: it}, &ItemUpdated{TurnID: "t", Item: it},
+		&ItemCompleted{TurnID: "t", Item: it},
+		&ItemDelta{TurnID: "t", ItemID: "i", Kind: DeltaText, Text: "\u00e9"},
+		&Retrying{TurnID: "t", Delay: time.Second, Kind: "transient"},
 		&Compacted{TurnID: "t", Strategy: "mask", TokensBefore: 2, TokensAfter: 1},
-		&StateChanged{State: State{Status: SessionIdle, Queue: []QueueEntry{{MessageID: "m", Content: text("x"), Held: true}}}},
+		&StateChanged{State: State{Status: SessionIdle,
+			Queue: []QueueEntry{{MessageID: "m", Content: text("x"), Held: true}}}},
 	} {
 		b, err := json.Marshal(e)
 		if err != nil {
@@ -83,7 +92,8 @@ func TestEventsSerialise(t *testing.T) {
 
 // A turn is told by the wire's names where it is stored or logged; logs of before are read too.
 func TestTurnJSON(t *testing.T) {
-	b, err := json.Marshal(Turn{TurnID: "t", Status: TurnStatusCompleted, EndReason: EndStop, ModelCalls: 2})
+	b, err := json.Marshal(Turn{TurnID: "t", Status: TurnStatusCompleted, EndReason: EndStop,
+		ModelCalls: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +113,8 @@ func TestStreamsAreFair(t *testing.T) {
 		f := &fairness{t: t, start: time.Now(), said: map[string]int{}}
 		var rigs []*rig
 		for i := range sessions {
-			m := script(step{do: func(ctx context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+			m := script(step{do: func(ctx context.Context, _ *Request, on func(Delta)) (*Reply,
+				error) {
 				for range pieces {
 					time.Sleep(10 * time.Millisecond)
 					on(Delta{Kind: DeltaText, Text: "a word "})
@@ -112,7 +123,10 @@ func TestStreamsAreFair(t *testing.T) {
 				reply.Stop = message.StopEnd
 				return &Reply{Message: reply}, ctx.Err()
 			}})
-			r := newRig(t, m, func(o *Options) { o.ID, o.Sink, o.Store = fmt.Sprint("s", i), f, nil })
+			r := newRig(t, m, func(o *Options) {
+				o.ID, o.Sink, o.Store = fmt.Sprint("s", i), f,
+					nil
+			})
 			r.prompt("go")
 			rigs = append(rigs, r)
 		}
@@ -168,7 +182,8 @@ func TestSummaryThatLies(t *testing.T) {
 		}
 		read := fake("read", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result,
 			error) {
-			return &tool.Result{Text: strings.Repeat("line of text...\n", 90), Meta: tool.Meta{Kind: "file", Key: "/w/" + c.ID + ".go"}}, nil
+			return &tool.Result{Text: strings.Repeat("line of text...\n", 90),
+				Meta: tool.Meta{Kind: "file", Key: "/w/" + c.ID + ".go"}}, nil
 		})
 		last := ""
 		r := strictRig(t, m, nil, read)
@@ -178,7 +193,8 @@ func TestSummaryThatLies(t *testing.T) {
 		for i := range 8 {
 			r.run(fmt.Sprint("turn ", i))
 		}
-		if !strings.Contains(last, "context-summary") || strings.Contains(last, "never-") || !strings.Contains(last, "<read-files>\\n/w/call_") {
+		if !strings.Contains(last, "context-summary") || strings.Contains(last, "never-") ||
+			!strings.Contains(last, "<read-files>\\n/w/call_") {
 			t.Errorf("%.1500s", last)
 		}
 	})
@@ -196,10 +212,14 @@ func TestRetryAwareTools(t *testing.T) {
 		pause  time.Duration
 		want   string
 	}{
-		{"works the third time", tool.ReadOnly, 2, &tool.TemporaryError{Err: errors.New("reset")}, 3, 3 * toolcall.RetryDelay, "fine"},
-		{"never works", tool.ReadOnly, 9, fmt.Errorf("fetching: %w", &tool.TemporaryError{Err: errors.New("reset")}), 3, 3 * toolcall.RetryDelay, "fetching: reset"},
+		{"works the third time", tool.ReadOnly, 2, &tool.TemporaryError{Err: errors.New("reset")},
+			3, 3 * toolcall.RetryDelay, "fine"},
+		{"never works", tool.ReadOnly, 9,
+			fmt.Errorf("fetching: %w", &tool.TemporaryError{Err: errors.New("reset")}), 3,
+			3 * toolcall.RetryDelay, "fetching: reset"},
 		{"permanent", tool.ReadOnly, 9, errors.New("no such page"), 1, 0, "no such page"},
-		{"changes something", tool.Mutates, 9, &tool.TemporaryError{Err: errors.New("reset")}, 1, 0, "reset"},
+		{"changes something", tool.Mutates, 9, &tool.TemporaryError{Err: errors.New("reset")}, 1, 0,
+			"reset"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -211,7 +231,8 @@ func TestRetryAwareTools(t *testing.T) {
 					}
 					return &tool.Result{Text: "fine"}, nil
 				})
-				r := newRig(t, script(step{calls: []message.ToolCall{call("c", "get", "")}}, step{text: "ok"}), nil, get)
+				r := newRig(t, script(step{calls: []message.ToolCall{call("c", "get", "")}},
+					step{text: "ok"}), nil, get)
 				defer r.close()
 				start := time.Now()
 				r.run("go")
@@ -219,7 +240,8 @@ func TestRetryAwareTools(t *testing.T) {
 					t.Errorf("%d runs in %v", runs, took)
 				}
 				eq(t, "result", r.results(), "c: "+tc.want)
-				if retried := strings.Contains(r.log.lines(), "trying again"); retried != (tc.runs > 1) {
+				if retried := strings.Contains(r.log.lines(),
+					"trying again"); retried != (tc.runs > 1) {
 					t.Errorf("shown: %t", retried)
 				}
 			})

@@ -75,8 +75,9 @@ type inbox struct {
 
 // pausing is what a pause stopped, and what goes on after it. Guarded by the session's lock.
 type pausing struct {
-	on      bool
-	held    bool         // the pause held a turn back: Resume goes on, as with entries that are held
+	on bool
+	// the pause held a turn back: Resume goes on, as with entries that are held
+	held    bool
 	resumed *turn        // the turn that Resume started, until Continue asked for it
 	unsaid  *TurnOptions // of the next turn, if it begins without a message
 }
@@ -114,8 +115,9 @@ func NewSession(opts Options) *Session {
 		opts.NewID = randomID
 	}
 	s := &Session{
-		opts: opts, em: &emitter{id: opts.ID, sink: opts.Sink}, journal: &journal{store: opts.Store},
-		locks: opts.Locks, board: newBoard(),
+		opts: opts, em: &emitter{id: opts.ID, sink: opts.Sink},
+		journal: &journal{store: opts.Store},
+		locks:   opts.Locks, board: newBoard(),
 		conv:  conversation{callIDs: map[string]bool{}, active: map[string]bool{}},
 		inbox: inbox{limit: opts.QueueLimit, clients: map[string]Accepted{}},
 	}

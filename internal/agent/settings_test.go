@@ -24,15 +24,21 @@ func TestContextNumbers(t *testing.T) {
 		{"defaults", ContextConfig{}, 0, budget{100000, 87000, 85000, 60000, false}},
 		{"window", ContextConfig{Window: 20000}, 0, budget{20000, 15904, 15000, 11250, false}},
 		{"reserve", ContextConfig{Reserve: 20000}, 0, budget{100000, 80000, 80000, 60000, false}},
-		{"a reserve is at most a quarter", ContextConfig{Reserve: 90000}, 0, budget{100000, 75000, 75000, 56250, false}},
+		{"a reserve is at most a quarter", ContextConfig{Reserve: 90000}, 0,
+			budget{100000, 75000, 75000, 56250, false}},
 		{"trigger", ContextConfig{Trigger: 0.5}, 0, budget{100000, 87000, 50000, 37500, false}},
 		{"target", ContextConfig{Target: 0.2}, 0, budget{100000, 87000, 85000, 20000, false}},
-		{"a target stays well below the trigger", ContextConfig{Target: 0.84}, 0, budget{100000, 87000, 85000, 63750, false}},
-		{"shares beyond the window are the defaults", ContextConfig{Trigger: 7, Target: 7}, 0, budget{100000, 87000, 85000, 60000, false}},
+		{"a target stays well below the trigger", ContextConfig{Target: 0.84}, 0,
+			budget{100000, 87000, 85000, 63750, false}},
+		{"shares beyond the window are the defaults", ContextConfig{Trigger: 7, Target: 7}, 0,
+			budget{100000, 87000, 85000, 60000, false}},
 		{"never", ContextConfig{Window: -1}, 0, budget{}},
-		{"never, until a provider refused", ContextConfig{Window: -1}, 8192, budget{8192, 6144, 6144, 4608, true}},
-		{"smaller than configured, as a provider said", ContextConfig{Window: 131072}, 8192, budget{8192, 6144, 6144, 4608, true}},
-		{"larger than configured", ContextConfig{Window: 20000}, 50000, budget{20000, 15904, 15000, 11250, false}},
+		{"never, until a provider refused", ContextConfig{Window: -1}, 8192,
+			budget{8192, 6144, 6144, 4608, true}},
+		{"smaller than configured, as a provider said", ContextConfig{Window: 131072}, 8192,
+			budget{8192, 6144, 6144, 4608, true}},
+		{"larger than configured", ContextConfig{Window: 20000}, 50000,
+			budget{20000, 15904, 15000, 11250, false}},
 	} {
 		if got := tc.c.budget(m, tc.learned); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
@@ -96,13 +102,15 @@ func TestLimitsAreSettings(t *testing.T) {
 		for i := range 20 {
 			calls = append(calls, call(fmt.Sprint(i), "read", ""))
 		}
-		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), func(o *Options) { o.QueueLimit = 1 },
+		r := newRig(t, script(step{calls: calls}, step{text: "ok"}),
+			func(o *Options) { o.QueueLimit = 1 },
 			tr.tool("read", tool.ReadOnly, time.Second))
 		r.env.MaxParallel = 3
 		defer r.close()
 		acc := r.prompt("go")
 		r.prompt("one waits")
-		if _, err := r.s.Prompt(Prompt{Content: text("two do not")}); !errors.Is(err, ErrOverloaded) {
+		if _, err := r.s.Prompt(Prompt{Content: text("two do not")}); !errors.Is(err,
+			ErrOverloaded) {
 			t.Error(err)
 		}
 		r.wait(acc.TurnID)

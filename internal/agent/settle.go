@@ -227,7 +227,11 @@ func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
 	var verdict repair.Verdict
 	var nudge string
 	err := panics.Catch(
-		func() error { verdict, nudge = repair.Validate(a, &t.replies.budget, t.step.Repair); return nil },
+		func() error {
+			verdict, nudge = repair.Validate(a, &t.replies.budget,
+				t.step.Repair)
+			return nil
+		},
 	)
 	if err != nil {
 		s.bug("judging a reply: %v", err)

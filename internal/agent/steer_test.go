@@ -22,7 +22,8 @@ func TestSteerRules(t *testing.T) {
 			_, _ = r.s.Wait(t.Context(), "", "")
 			return out.Outcome, err
 		}
-		if _, err := steer(SteerRequest{ExpectedTurnID: "other", IfIdle: IdleQueue}); !errors.Is(err, ErrTurnMismatch) {
+		if _, err := steer(SteerRequest{ExpectedTurnID: "other",
+			IfIdle: IdleQueue}); !errors.Is(err, ErrTurnMismatch) {
 			t.Error("expectedTurnId wins over ifIdle:", err)
 		}
 		if _, err := steer(SteerRequest{IfIdle: IdleError}); !errors.Is(err, ErrTurnMismatch) {
@@ -47,14 +48,16 @@ func TestSteerRules(t *testing.T) {
 func TestOneShotSteer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
-		m := script(step{calls: []message.ToolCall{call("c", "gate", "")}}, step{calls: []message.ToolCall{call("d", "gate", "")}}, step{text: "end"})
+		m := script(step{calls: []message.ToolCall{call("c", "gate", "")}},
+			step{calls: []message.ToolCall{call("d", "gate", "")}}, step{text: "end"})
 		r := newRig(t, m, nil, gate)
 		r.env.System = []SystemBlock{{Text: "base"}}
 		defer r.close()
 		acc := r.prompt("go")
 		<-started
 		for _, role := range []message.Role{message.RoleSystem, message.RoleUser} {
-			if out, err := r.s.Steer(SteerRequest{Content: text("psst"), OneShot: true, Role: role}); err != nil || out.Outcome != SteerInjected {
+			if out, err := r.s.Steer(SteerRequest{Content: text("psst"), OneShot: true,
+				Role: role}); err != nil || out.Outcome != SteerInjected {
 				t.Fatal(out, err)
 			}
 		}
@@ -69,7 +72,8 @@ func TestOneShotSteer(t *testing.T) {
 		if last := second.Messages[len(second.Messages)-1]; last.TextContent() != "psst" {
 			t.Errorf("last message of the next call: %q", last.TextContent())
 		}
-		if len(third.System) != 1 || strings.Contains(texts(third.Messages), "psst") || strings.Contains(texts(r.s.Messages()), "psst") {
+		if len(third.System) != 1 || strings.Contains(texts(third.Messages), "psst") ||
+			strings.Contains(texts(r.s.Messages()), "psst") {
 			t.Error("the one-shot was kept")
 		}
 	})
@@ -86,9 +90,11 @@ func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 			return &tool.Result{Text: context.Cause(ctx).Error(), Denied: true, IsError: true}, nil
 		})
 		m := script(
-			step{calls: []message.ToolCall{call("p", "run", ""), call("a", "ask", ""), call("z", "run", "")}}, step{text: "ok"},
+			step{calls: []message.ToolCall{call("p", "run", ""), call("a", "ask", ""),
+				call("z", "run", "")}}, step{text: "ok"},
 			step{calls: []message.ToolCall{call("q", "ask", "")}}, step{text: "ok"})
-		r := newRig(t, m, func(o *Options) { o.Approver = personApprover{} }, fake("run", tool.Mutates, nil), ask)
+		r := newRig(t, m, func(o *Options) { o.Approver = personApprover{} },
+			fake("run", tool.Mutates, nil), ask)
 		defer r.close()
 		for _, want := range []string{"p: the user sent a message instead: no, do it so\na: Skipped due to queued user message.\nz: Skipped due to queued user message.\n", ""} {
 			acc := r.prompt("go")
@@ -108,7 +114,8 @@ func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 			}
 			eq(t, "results", r.results(), want)
 		}
-		if !strings.Contains(r.log.lines(), "updated toolCall run awaitingPermission") || !strings.Contains(r.log.lines(), "completed toolCall run denied") {
+		if !strings.Contains(r.log.lines(), "updated toolCall run awaitingPermission") ||
+			!strings.Contains(r.log.lines(), "completed toolCall run denied") {
 			t.Error(r.log.lines())
 		}
 	})
@@ -142,7 +149,8 @@ func TestOneShotSurvivesAFailedCall(t *testing.T) {
 		}
 		r.run("two")
 		r.run("three")
-		if !strings.Contains(texts(m.request(2).Messages), "psst") || strings.Contains(texts(m.request(3).Messages), "psst") {
+		if !strings.Contains(texts(m.request(2).Messages), "psst") ||
+			strings.Contains(texts(m.request(3).Messages), "psst") {
 			t.Error(texts(m.request(2).Messages), texts(m.request(3).Messages))
 		}
 	})
@@ -161,7 +169,8 @@ func TestSteerBeforeTheWait(t *testing.T) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		})
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "ask", "")}}, step{text: "ok"}), nil, ask)
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "ask", "")}},
+			step{text: "ok"}), nil, ask)
 		defer r.close()
 		acc := r.prompt("go")
 		<-started

@@ -128,7 +128,8 @@ func (st *stream) addInput(d Delta) {
 	switch {
 	case c.hidden || d.Text == "":
 	case c.shown:
-		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput, Text: message.ValidUTF8(d.Text)})
+		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput,
+			Text: message.ValidUTF8(d.Text)})
 	default:
 		c.held.WriteString(d.Text)
 	}
@@ -159,7 +160,8 @@ func (st *stream) showCall(c *streamedCall, name string) {
 	}
 	st.s.em.emit(ItemStarted{TurnID: st.t.id, Item: copyItem(c.item)})
 	if c.held.Len() > 0 {
-		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput, Text: message.ValidUTF8(c.held.String())})
+		st.s.em.emit(ItemDelta{TurnID: st.t.id, ItemID: c.item.ID, Kind: DeltaToolInput,
+			Text: message.ValidUTF8(c.held.String())})
 	}
 }
 
@@ -270,7 +272,8 @@ func (st *stream) claim(c *message.ToolCall, index int) (it Item, ok bool) {
 			found = sc
 			break
 		}
-		if found == nil && sc.item.Call.Name == c.Name && (sc.index >= index || sc.item.Call.CallID == "") {
+		if found == nil && sc.item.Call.Name == c.Name &&
+			(sc.index >= index || sc.item.Call.CallID == "") {
 			found = sc
 		}
 	}

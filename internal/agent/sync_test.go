@@ -65,8 +65,13 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			there := make(chan struct{})
 			ran := false
-			act := fake("act", effect, func(context.Context, *tool.Call) (*tool.Result, error) { ran = true; return &tool.Result{}, nil })
-			r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}}, step{text: "done"}), func() error { <-there; return nil }, act)
+			act := fake("act", effect, func(context.Context, *tool.Call) (*tool.Result,
+				error) {
+				ran = true
+				return &tool.Result{}, nil
+			})
+			r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}},
+				step{text: "done"}), func() error { <-there; return nil }, act)
 			go r.promptBeside(func() {})
 			synctest.Wait()
 			if ran == waits {
@@ -86,8 +91,14 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 func TestADiskThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false
-		act := fake("act", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) { ran = true; return &tool.Result{}, nil })
-		r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}}, step{text: "done"}), func() error { return errors.New("input/output error") }, act)
+		act := fake("act", tool.Mutates,
+			func(context.Context, *tool.Call) (*tool.Result,
+				error) {
+				ran = true
+				return &tool.Result{}, nil
+			})
+		r := onSlowDisk(t, script(step{calls: []message.ToolCall{call("c", "act", "")}},
+			step{text: "done"}), func() error { return errors.New("input/output error") }, act)
 		r.run("go")
 		if got := r.results(); ran || !strings.Contains(got, "input/output error") {
 			t.Errorf("ran %v, the result is %s", ran, got)
@@ -95,7 +106,8 @@ func TestADiskThatFails(t *testing.T) {
 		told := false
 		for _, e := range r.log.all() {
 			done, ok := e.(ItemCompleted)
-			told = told || ok && done.Item.Type == ItemNotice && strings.Contains(done.Item.Text, "input/output error")
+			told = told || ok && done.Item.Type == ItemNotice &&
+				strings.Contains(done.Item.Text, "input/output error")
 		}
 		if !told {
 			t.Errorf("the user was not told:\n%s", r.log.lines())
@@ -121,7 +133,8 @@ func TestAQueueOnADiskThatFails(t *testing.T) {
 		})
 		first := r.prompt("go")
 		fails = true
-		if _, err := r.s.Prompt(Prompt{Content: text("next")}); err == nil || len(r.s.State().Queue) != 0 {
+		if _, err := r.s.Prompt(Prompt{Content: text("next")}); err == nil ||
+			len(r.s.State().Queue) != 0 {
 			t.Errorf("queued: %v, %d wait", err, len(r.s.State().Queue))
 		}
 		close(end)

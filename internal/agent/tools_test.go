@@ -46,13 +46,17 @@ func TestOrderedScheduler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr := &tracer{}
 		m := script(step{calls: []message.ToolCall{
-			call("1", "slow", ""), call("2", "quick", ""), call("3", "write", ""), call("4", "quick", ""), call("5", "write", ""), call("6", "write", ""),
+			call("1", "slow", ""), call("2", "quick", ""), call("3", "write", ""),
+			call("4", "quick", ""), call("5", "write", ""), call("6", "write", ""),
 		}}, step{text: "ok"})
-		r := newRig(t, m, nil, tr.tool("slow", tool.ReadOnly, 3*time.Second), tr.tool("quick", tool.ReadOnly, time.Second), tr.tool("write", tool.Mutates, time.Second))
+		r := newRig(t, m, nil, tr.tool("slow", tool.ReadOnly, 3*time.Second),
+			tr.tool("quick", tool.ReadOnly, time.Second),
+			tr.tool("write", tool.Mutates, time.Second))
 		defer r.close()
 		r.run("go")
 		got := strings.Join(tr.log, " ")
-		if got != "+1 +2 -2 -1 +3 -3 +4 -4 +5 -5 +6 -6" && got != "+2 +1 -2 -1 +3 -3 +4 -4 +5 -5 +6 -6" {
+		if got != "+1 +2 -2 -1 +3 -3 +4 -4 +5 -5 +6 -6" &&
+			got != "+2 +1 -2 -1 +3 -3 +4 -4 +5 -5 +6 -6" {
 			t.Error(got)
 		}
 		eq(t, "results", r.results(), "1: 1\n2: 2\n3: 3\n4: 4\n5: 5\n6: 6")
@@ -66,7 +70,8 @@ func TestAtMostEightTogether(t *testing.T) {
 		for i := range 50 {
 			calls = append(calls, call(fmt.Sprint(i), "read", ""))
 		}
-		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil, tr.tool("read", tool.ReadOnly, time.Second))
+		r := newRig(t, script(step{calls: calls}, step{text: "ok"}), nil,
+			tr.tool("read", tool.ReadOnly, time.Second))
 		defer r.close()
 		r.run("go")
 		if tr.most != MaxParallelCalls {
@@ -81,8 +86,11 @@ func TestLocksAcrossSessions(t *testing.T) {
 		tr, locks := &tracer{}, &keylock.Locks{}
 		var rigs []*rig
 		for range 2 {
-			m := script(step{calls: []message.ToolCall{call("1", "read", ""), call("2", "read", "")}}, step{text: "ok"})
-			r := newRig(t, m, func(o *Options) { o.Locks = locks }, tr.tool("read", tool.ReadOnly, time.Second).saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
+			m := script(step{calls: []message.ToolCall{call("1", "read", ""),
+				call("2", "read", "")}}, step{text: "ok"})
+			r := newRig(t, m, func(o *Options) { o.Locks = locks },
+				tr.tool("read", tool.ReadOnly,
+					time.Second).saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
 			defer r.close()
 			r.prompt("go")
 			rigs = append(rigs, r)
@@ -113,24 +121,30 @@ func wantFree(t *testing.T, locks *keylock.Locks) {
 func TestWaitHoldsNoLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		locks, ran, waiting := &keylock.Locks{}, make(chan struct{}), make(chan struct{})
-		waits := &funcTool{spec: tool.Spec{Name: "waits", Effect: tool.ReadOnly}, run: func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
-			ctx, cancel := c.WaitContext(ctx)
-			defer cancel()
-			close(waiting)
-			select {
-			case <-ran:
-				return &tool.Result{Text: "answered"}, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}}
-		runs := &funcTool{spec: tool.Spec{Name: "runs", Effect: tool.ReadOnly}, run: func(context.Context, *tool.Call) (*tool.Result, error) {
-			close(ran)
-			return &tool.Result{Text: "ran"}, nil
-		}}
-		a := newRig(t, script(step{calls: []message.ToolCall{call("1", "waits", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, waits.saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
+		waits := &funcTool{spec: tool.Spec{Name: "waits", Effect: tool.ReadOnly},
+			run: func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
+				ctx, cancel := c.WaitContext(ctx)
+				defer cancel()
+				close(waiting)
+				select {
+				case <-ran:
+					return &tool.Result{Text: "answered"}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}}
+		runs := &funcTool{spec: tool.Spec{Name: "runs", Effect: tool.ReadOnly},
+			run: func(context.Context, *tool.Call) (*tool.Result, error) {
+				close(ran)
+				return &tool.Result{Text: "ran"}, nil
+			}}
+		a := newRig(t, script(step{calls: []message.ToolCall{call("1", "waits", "")}},
+			step{text: "ok"}), func(o *Options) { o.Locks = locks },
+			waits.saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
 		defer a.close()
-		b := newRig(t, script(step{calls: []message.ToolCall{call("1", "runs", "")}}, step{text: "ok"}), func(o *Options) { o.Locks = locks }, runs.saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
+		b := newRig(t, script(step{calls: []message.ToolCall{call("1", "runs", "")}},
+			step{text: "ok"}), func(o *Options) { o.Locks = locks },
+			runs.saying(tool.Prepared{Locks: []string{"/b", "/a", "/a"}}))
 		defer b.close()
 		a.prompt("go")
 		<-waiting
@@ -197,14 +211,23 @@ func TestResultCapAndSpill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := "HEAD\n" + strings.Repeat("中文 line\n", 20000) + "TAIL"
 		spilled := ""
-		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "big", "")}}, step{text: "ok"}), func(o *Options) {
-			o.Spill = func(_, text string) (string, error) { spilled = text; return "/spill/1", nil }
-		}, fake("big", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) { return &tool.Result{Text: long}, nil }))
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "big", "")}},
+			step{text: "ok"}), func(o *Options) {
+			o.Spill = func(_, text string) (string, error) {
+				spilled = text
+				return "/spill/1",
+					nil
+			}
+		}, fake("big", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result,
+			error) {
+			return &tool.Result{Text: long}, nil
+		}))
 		defer r.close()
 		r.run("go")
 		m := r.s.Messages()[2]
 		got := m.TextContent()
-		if !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") || !strings.Contains(got, "the whole is in /spill/1") ||
+		if !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") ||
+			!strings.Contains(got, "the whole is in /spill/1") ||
 			len(got) > toolcall.DefaultMaxResult+200 || strings.Contains(got, "\uFFFD") {
 			t.Errorf("%d bytes: %.60q … %q", len(got), got, got[len(got)-60:])
 		}
@@ -220,12 +243,15 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		late := fake("late", tool.ReadOnly, nil)
 		late.spec.Deferred = true
-		find := fake("find", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
-			c.Emit("searching")
-			c.Report(tool.Update{Label: "Finding"})
-			return &tool.Result{Text: "found", Activate: []string{"LATE"}, Details: json.RawMessage(`{"n":1}`),
-				Content: []message.Block{{Type: message.Image, MimeType: "image/png", Data: []byte{1}}}}, nil
-		})
+		find := fake("find", tool.ReadOnly,
+			func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+				c.Emit("searching")
+				c.Report(tool.Update{Label: "Finding"})
+				return &tool.Result{Text: "found", Activate: []string{"LATE"},
+					Details: json.RawMessage(`{"n":1}`),
+					Content: []message.Block{{Type: message.Image, MimeType: "image/png",
+						Data: []byte{1}}}}, nil
+			})
 		m := script(step{calls: []message.ToolCall{call("c", "find", "")}}, step{text: "ok"})
 		r := newRig(t, m, nil, find, late)
 		defer r.close()
@@ -274,11 +300,15 @@ func TestApproval(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			var asked *tool.ApprovalRequest
-			do := fake("do", tool.Mutates, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
-				return &tool.Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
-			}).saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand, Command: "do"}})
-			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "do", tc.args)}}, step{text: "ok"}), func(o *Options) {
-				o.Approver = approverFunc(func(_ context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
+			do := fake("do", tool.Mutates,
+				func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+					return &tool.Result{Text: fmt.Sprintf("ran %s %v", c.Args, c.Unboxed)}, nil
+				}).saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand,
+				Command: "do"}})
+			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "do", tc.args)}},
+				step{text: "ok"}), func(o *Options) {
+				o.Approver = approverFunc(func(_ context.Context,
+					r tool.ApprovalRequest) (tool.Decision, error) {
 					asked = &r
 					return tc.dec, tc.err
 				})
@@ -286,7 +316,8 @@ func TestApproval(t *testing.T) {
 			defer r.close()
 			r.run("go")
 			eq(t, "result", r.results(), "c: "+tc.want)
-			if (asked != nil) != tc.asks || asked != nil && (string(asked.Args) != tc.args || asked.Subject.Command != "do") {
+			if (asked != nil) != tc.asks || asked != nil &&
+				(string(asked.Args) != tc.args || asked.Subject.Command != "do") {
 				t.Errorf("asked %+v", asked)
 			}
 		})
@@ -329,12 +360,14 @@ func (h *goodHook) BeforeStop(_ context.Context, _ Turn, answer string) (string,
 func TestHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{calls: []message.ToolCall{
-			call("plain", "echo", `{"a":1}`), call("rewritten", "echo", `{"a":1}`), call("answered", "echo", `{"a":1}`),
+			call("plain", "echo", `{"a":1}`), call("rewritten", "echo", `{"a":1}`),
+			call("answered", "echo", `{"a":1}`),
 			call("replaced", "echo", `{"a":1}`), call("vetoed", "echo", `{"a":1}`),
 		}}, step{text: "one"}, step{text: "two"})
-		echo := fake("echo", tool.ReadOnly, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
-			return &tool.Result{Text: string(c.Args)}, nil
-		})
+		echo := fake("echo", tool.ReadOnly,
+			func(_ context.Context, c *tool.Call) (*tool.Result, error) {
+				return &tool.Result{Text: string(c.Args)}, nil
+			})
 		r := newRig(t, m, func(o *Options) { withHooks(o, &goodHook{vetoes: 1}) }, echo)
 		defer r.close()
 		r.run("go")
@@ -343,7 +376,9 @@ rewritten: {"a":2}
 answered: by the hook
 replaced: was {"a":1}
 vetoed: hook good: forbidden`)
-		if got := texts(r.s.Messages()); !strings.Contains(got, "assistant \"one\"\nuser \"not yet: one\"\nassistant \"two\"") || strings.Contains(got, "hooked") {
+		if got := texts(r.s.Messages()); !strings.Contains(got,
+			"assistant \"one\"\nuser \"not yet: one\"\nassistant \"two\"") ||
+			strings.Contains(got, "hooked") {
 			t.Error(got)
 		}
 		if got := texts(m.request(0).Messages); !strings.Contains(got, "hooked") {
@@ -399,20 +434,27 @@ func TestAskedAhead(t *testing.T) {
 		hooks []Hook
 		want  string
 	}{
-		{"answers", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`), call("n", "do", `{}`), call("u", "do", `{}`)}, nil,
+		{"answers", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`),
+			call("n", "do", `{}`), call("u", "do", `{}`)}, nil,
 			"a unasked, b true, n false, u unasked"},
-		{"behind a failure", []message.ToolCall{call("a", "fail", `{}`), call("b", "do", `{}`), call("n", "do", `{}`)}, nil,
+		{"behind a failure", []message.ToolCall{call("a", "fail", `{}`), call("b", "do", `{}`),
+			call("n", "do", `{}`)}, nil,
 			"a unasked, b unasked " + FalteredText + ", n false"},
-		{"behind what failed before anybody was asked", []message.ToolCall{call("a", "nosuch", `{}`), call("b", "do", `{}`)}, nil, "b true"},
-		{"behind a refusal", []message.ToolCall{call("a", "do", `{}`), call("n", "do", `{}`), call("b", "do", `{}`)}, nil, "a unasked, n false, b true"},
-		{"a hook", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`)}, []Hook{&goodHook{}}, "a unasked, b unasked"},
+		{"behind what failed before anybody was asked",
+			[]message.ToolCall{call("a", "nosuch", `{}`), call("b", "do", `{}`)}, nil, "b true"},
+		{"behind a refusal", []message.ToolCall{call("a", "do", `{}`), call("n", "do", `{}`),
+			call("b", "do", `{}`)}, nil, "a unasked, n false, b true"},
+		{"a hook", []message.ToolCall{call("a", "do", `{}`), call("b", "do", `{}`)},
+			[]Hook{&goodHook{}}, "a unasked, b unasked"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := &foreseer{said: map[string]bool{"b": true, "n": false}}
-				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), func(o *Options) { o.Approver = f; withHooks(o, tc.hooks...) },
+				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}),
+					func(o *Options) { o.Approver = f; withHooks(o, tc.hooks...) },
 					fake("do", tool.Mutates, nil).asked(),
-					fake("fail", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result, error) {
+					fake("fail", tool.Mutates, func(context.Context, *tool.Call) (*tool.Result,
+						error) {
 						return &tool.Result{Text: "so so", Missed: true}, nil
 					}).asked())
 				defer r.close()

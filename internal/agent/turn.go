@@ -190,7 +190,8 @@ func (s *Session) begin(t *turn) error {
 
 func (s *Session) beforeRun(t *turn) error {
 	for h := range hooksOf[RunHook](s) {
-		if err := s.guard(t.ctx, h.Hook, func(ctx context.Context) error { return h.As.BeforeRun(ctx, t.id) }); err != nil {
+		if err := s.guard(t.ctx, h.Hook,
+			func(ctx context.Context) error { return h.As.BeforeRun(ctx, t.id) }); err != nil {
 			return err
 		}
 	}

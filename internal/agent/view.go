@@ -31,7 +31,10 @@ func (v *view) learn(m Model, window int) {
 }
 
 // budget makes the numbers of a model's window.
-func (v *view) budget(c ContextConfig, m Model) budget { return c.budget(m, v.learned[m.Info().ID]) }
+func (v *view) budget(c ContextConfig,
+	m Model) budget {
+	return c.budget(m, v.learned[m.Info().ID])
+}
 
 func (v *view) append(m *message.Message) {
 	v.msgs = append(v.msgs, m)
@@ -112,5 +115,6 @@ func forModel(m *message.Message) bool {
 
 // continues reports whether msgs[i] goes on where the assistant message before it ended.
 func continues(msgs []*message.Message, i int) bool {
-	return i > 0 && msgs[i].Role == message.RoleAssistant && msgs[i-1].Role == message.RoleAssistant && len(msgs[i-1].ToolCalls()) == 0
+	return i > 0 && msgs[i].Role == message.RoleAssistant &&
+		msgs[i-1].Role == message.RoleAssistant && len(msgs[i-1].ToolCalls()) == 0
 }

@@ -28,7 +28,8 @@ type questions struct {
 }
 
 // ask puts a question of the model's to the user.
-func (q *questions) ask(ctx context.Context, call *tool.Call, question tools.Question) (tools.Answer, error) {
+func (q *questions) ask(ctx context.Context, call *tool.Call,
+	question tools.Question) (tools.Answer, error) {
 	session, _ := q.sessions.owner(call.SessionID, call.TurnID)
 	p := host.Question{SessionID: session, Text: question.Text, Multi: question.Multi}
 	for _, o := range question.Options {
@@ -103,7 +104,8 @@ var _ agentapi.Grants = grants{}
 func (g grants) List() []wire.Grant {
 	out := []wire.Grant{}
 	for _, gr := range g.engine.Grants() {
-		out = append(out, wire.Grant{GrantID: gr.ID, Pattern: gr.Pattern(), Scope: string(gr.Scope), Uses: gr.Uses})
+		out = append(out, wire.Grant{GrantID: gr.ID, Pattern: gr.Pattern(), Scope: string(gr.Scope),
+			Uses: gr.Uses})
 	}
 	return out
 }
@@ -129,7 +131,8 @@ var _ agentapi.Jobs = jobs{}
 func (j jobs) List(sessionID string) []wire.Job {
 	out := []wire.Job{}
 	for _, job := range j.jobs.List(sessionID) {
-		out = append(out, wire.Job{JobID: job.ID, Kind: job.Kind, Title: job.Title, Status: job.Status, ExitCode: job.ExitCode, StartedAt: job.StartedAt})
+		out = append(out, wire.Job{JobID: job.ID, Kind: job.Kind, Title: job.Title,
+			Status: job.Status, ExitCode: job.ExitCode, StartedAt: job.StartedAt})
 	}
 	return out
 }
@@ -150,25 +153,27 @@ func notFound(err error) error {
 
 // Start runs a sub-agent in the background as a job of its user's session. What it writes is also
 // kept in a file that the model's tools can read.
-func (j jobs) Start(sessionID, title string, work func(ctx context.Context, out io.Writer) (string, error)) (string, string, error) {
+func (j jobs) Start(sessionID, title string,
+	work func(ctx context.Context, out io.Writer) (string, error)) (string, string, error) {
 	session, _ := j.sessions.owner(sessionID, "")
 	file, err := j.outputFile(session)
 	if err != nil {
 		return "", "", err
 	}
-	job, err := j.jobs.Start(tools.Job{SessionID: session, Kind: "agent", Title: title}, func(ctx context.Context, write func([]byte)) tools.JobEnd {
-		defer file.Close()
-		text, err := work(ctx, writerFunc(func(b []byte) {
-			write(b)
-			_, _ = file.Write(j.redact.Bytes(b))
-		}))
-		end := tools.JobEnd{Failed: err != nil, Text: text}
-		if err != nil {
-			end.Text = err.Error()
-		}
-		_, _ = file.Write(j.redact.Bytes([]byte(end.Text + "\n")))
-		return end
-	})
+	job, err := j.jobs.Start(tools.Job{SessionID: session, Kind: "agent", Title: title},
+		func(ctx context.Context, write func([]byte)) tools.JobEnd {
+			defer file.Close()
+			text, err := work(ctx, writerFunc(func(b []byte) {
+				write(b)
+				_, _ = file.Write(j.redact.Bytes(b))
+			}))
+			end := tools.JobEnd{Failed: err != nil, Text: text}
+			if err != nil {
+				end.Text = err.Error()
+			}
+			_, _ = file.Write(j.redact.Bytes([]byte(end.Text + "\n")))
+			return end
+		})
 	if err != nil {
 		file.Close()
 	}

@@ -60,7 +60,8 @@ func (c *cleanup) sweep() {
 	}
 	age, size := retention(now.Checkpoints)
 	c.workspace.KeepCheckpoints(workspace.Retention{MaxAge: age, MaxBytes: size})
-	r := session.Retention{Keep: c.library.InUse()} // also when the run ends before it is their turn
+	// also when the run ends before it is their turn
+	r := session.Retention{Keep: c.library.InUse()}
 	r.MaxAge, r.MaxBytes = retention(now.Sessions)
 	calm := make(chan struct{})
 	if first {

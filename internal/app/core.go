@@ -253,8 +253,9 @@ func (d *daemon) core() *agentapi.Core {
 			return d.providers.status(d.settings.config()), d.policy.Describe("")
 		},
 		Files:  d.searchFiles,
-		Memory: memories{d.shared.memory}, Grants: grants{d.policy}, Jobs: d.jobsOf(), Agents: agents{d.shared.subagents},
-		Close: d.close,
+		Memory: memories{d.shared.memory}, Grants: grants{d.policy}, Jobs: d.jobsOf(),
+		Agents: agents{d.shared.subagents},
+		Close:  d.close,
 	}
 }
 

@@ -28,16 +28,23 @@ import (
 // not, nothing is stored and nothing removed, not even what the settings would not keep.
 func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	var reached atomic.Int32
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		reached.Add(1)
+	}))
 	defer srv.Close()
 	for _, trusted := range []bool{false, true} {
 		base := t.TempDir()
-		home, dir, state := filepath.Join(base, "home"), filepath.Join(base, "dir"), filepath.Join(base, "state")
-		touch := fmt.Sprintf(`{"command":"sh","args":["-c","touch %s"]}`, filepath.Join(base, "touched"))
-		mustStore(t, filepath.Join(home, "config.json"), []byte(`{"sessions":{"maxAgeDays":1,"maxBytes":1}}`))
+		home, dir, state := filepath.Join(base, "home"), filepath.Join(base, "dir"),
+			filepath.Join(base, "state")
+		touch := fmt.Sprintf(`{"command":"sh","args":["-c","touch %s"]}`,
+			filepath.Join(base, "touched"))
+		mustStore(t, filepath.Join(home, "config.json"),
+			[]byte(`{"sessions":{"maxAgeDays":1,"maxBytes":1}}`))
 		mustStore(t, filepath.Join(dir, config.WorkspaceName), fmt.Appendf(nil, `{"provider":{"baseUrl":%q,"apiKeyCommand":["touch",%q]},"mcpServers":{"a":%s,"b":{"url":%q}},
 			"hooks":{"sessionStart":[%s]},"languageServers":{"x":{"command":"touch","args":[%q],"files":["*"]}}}`,
-			srv.URL, filepath.Join(base, "touched"), touch, srv.URL, touch, filepath.Join(base, "touched")))
+			srv.URL, filepath.Join(base, "touched"), touch, srv.URL, touch,
+			filepath.Join(base, "touched")))
 		mustStore(t, filepath.Join(dir, "a.x"), []byte("x\n"))
 		old := filepath.Join(session.Dir(state, dir), "old.jsonl")
 		mustStore(t, old, []byte(`{"type":"session","id":"old"}`+"\n"))
@@ -46,9 +53,12 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 		}
 		answerTrust(t, home, dir, state, trusted)
 		before := tree(t, base)
-		env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_CONFIG=" + filepath.Join(home, "config.json")}
-		core, err := newCore(agentapi.Init{Editor: unused{}, Roots: []string{workspace.URIOfPath(dir)}},
-			coreOptions{log: slog.New(slog.DiscardHandler), redact: policy.NewRedactor(), env: env, stateDir: state})
+		env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_CONFIG=" +
+			filepath.Join(home, "config.json")}
+		core, err := newCore(agentapi.Init{Editor: unused{},
+			Roots: []string{workspace.URIOfPath(dir)}},
+			coreOptions{log: slog.New(slog.DiscardHandler), redact: policy.NewRedactor(), env: env,
+				stateDir: state})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +66,8 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 			t.Error(err)
 		}
 		if after := tree(t, base); !maps.Equal(before, after) {
-			t.Errorf("trusted %v: %v became %v", trusted, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+			t.Errorf("trusted %v: %v became %v", trusted, slices.Sorted(maps.Keys(before)),
+				slices.Sorted(maps.Keys(after)))
 		}
 		if n := reached.Load(); n != 0 {
 			t.Errorf("trusted %v: %d requests", trusted, n)

@@ -58,7 +58,11 @@ func (p *sessionParts) catalog() []tool.Spec {
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(reg.Specs(), func(s tool.Spec) bool { return !s.Deferred && !strings.HasPrefix(s.Source, tools.SourceMCP) })
+	return slices.DeleteFunc(reg.Specs(),
+		func(s tool.Spec) bool {
+			return !s.Deferred &&
+				!strings.HasPrefix(s.Source, tools.SourceMCP)
+		})
 }
 
 // may says whether a session could have any tool of a server.

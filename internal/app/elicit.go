@@ -274,7 +274,8 @@ func (f field) readList(answer string) (value any, problem string) {
 
 // pickChoice finds the value behind a title or a value that the user gave.
 func pickChoice(choices []titled, answer string) (string, bool) {
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b },
+		strings.EqualFold} {
 		for _, c := range choices {
 			if same(c.Title, answer) || same(c.Const, answer) {
 				return c.Const, true

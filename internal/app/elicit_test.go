@@ -26,13 +26,19 @@ func TestElicitation(t *testing.T) {
 		action  string
 		want    map[string]any
 	}{
-		"an empty answer accepts the defaults": {nil, "accept", map[string]any{"color": "#0f0", "count": 3.0, "sure": true}},
-		"titles, numbers and lists": {map[string][]string{"Color": {"Red"}, "count": {"12"}, "A note": {"12"}, "ratio": {"0.5"}, "sure": {"false"}, "tags": {"First, Second"}},
-			"accept", map[string]any{"color": "#f00", "count": 12.0, "note": "12", "ratio": 0.5, "sure": false, "tags": []any{"a", "b"}}},
-		"skipped":                  {map[string][]string{"tags": {"Skip"}}, "accept", map[string]any{"color": "#0f0", "count": 3.0, "sure": true}},
-		"asked again":              {map[string][]string{"count": {"many", "0", "2.5", "2"}}, "decline", nil},
-		"asked again and answered": {map[string][]string{"count": {"many", "2"}}, "accept", map[string]any{"color": "#0f0", "count": 2.0, "sure": true}},
-		"no such choice":           {map[string][]string{"Color": {"Blue"}}, "decline", nil},
+		"an empty answer accepts the defaults": {nil, "accept",
+			map[string]any{"color": "#0f0", "count": 3.0, "sure": true}},
+		"titles, numbers and lists": {map[string][]string{"Color": {"Red"}, "count": {"12"},
+			"A note": {"12"}, "ratio": {"0.5"}, "sure": {"false"}, "tags": {"First, Second"}},
+			"accept", map[string]any{"color": "#f00", "count": 12.0, "note": "12", "ratio": 0.5,
+				"sure": false, "tags": []any{"a", "b"}}},
+		"skipped": {map[string][]string{"tags": {"Skip"}}, "accept",
+			map[string]any{"color": "#0f0", "count": 3.0, "sure": true}},
+		"asked again": {map[string][]string{"count": {"many", "0", "2.5", "2"}},
+			"decline", nil},
+		"asked again and answered": {map[string][]string{"count": {"many", "2"}}, "accept",
+			map[string]any{"color": "#0f0", "count": 2.0, "sure": true}},
+		"no such choice": {map[string][]string{"Color": {"Blue"}}, "decline", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var schema any
@@ -82,7 +88,8 @@ func TestElicitation(t *testing.T) {
 
 // Nobody but the user says yes to what a server asks, also where it asks for no more than that.
 func TestElicitationIsTheUsersToAccept(t *testing.T) {
-	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline", "": "decline", "error": "cancel"} {
+	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline",
+		"": "decline", "error": "cancel"} {
 		asked := ""
 		ask := func(_ context.Context, q host.Question) (host.Answer, error) {
 			if asked = q.Text; answer == "error" {
@@ -90,7 +97,8 @@ func TestElicitationIsTheUsersToAccept(t *testing.T) {
 			}
 			return host.Answer{Text: answer, Declined: answer == ""}, nil
 		}
-		got, _ := elicited(context.Background(), mcp.Elicitation{Server: "files", Message: "Delete all?"}, "s", ask)
+		got, _ := elicited(context.Background(),
+			mcp.Elicitation{Server: "files", Message: "Delete all?"}, "s", ask)
 		if got != want || asked != "files asks: Delete all?" {
 			t.Errorf("asked %q and told %q, the server gets %s, want %s", asked, answer, got, want)
 		}

@@ -37,15 +37,18 @@ func (l *languageServers) open(w *workspace.Workspace) {
 
 // tools are a session's tools that ask language servers.
 func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool {
-	return l.hub.Tools(func(ctx context.Context, call *tool.Call, title string, changes []workspace.Change) (*tool.Result, error) {
+	return l.hub.Tools(func(ctx context.Context, call *tool.Call, title string,
+		changes []workspace.Change) (*tool.Result, error) {
 		return set.Propose(ctx, sess, call, title, changes)
 	})
 }
 
 // editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are
 // asked.
-func (l *languageServers) editorQuery(ctx context.Context, ask langserver.Question) (json.RawMessage, error) {
-	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query, Position: ask.Position}
+func (l *languageServers) editorQuery(ctx context.Context,
+	ask langserver.Question) (json.RawMessage, error) {
+	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query,
+		Position: ask.Position}
 	if s := ask.Settle; s != nil {
 		q.Settle = &host.EditorSettle{URIs: s.URIs, Timeout: s.Timeout}
 	}

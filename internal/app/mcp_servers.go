@@ -100,7 +100,8 @@ func mcpConfig(name string, s config.MCP, inherited, env []string, root string) 
 	if dir == "" || !filepath.IsAbs(dir) {
 		dir = filepath.Join(firstOf(root, "."), dir)
 	}
-	out := mcp.Config{Name: name, Command: s.Command, Args: s.Args, Env: own, Dir: dir, URL: s.URL, Headers: expandAll(s.Headers, env),
+	out := mcp.Config{Name: name, Command: s.Command, Args: s.Args, Env: own, Dir: dir, URL: s.URL,
+		Headers: expandAll(s.Headers, env),
 		Timeout: time.Duration(s.TimeoutMs) * time.Millisecond}
 	switch s.Type {
 	case "": // told by command and url
@@ -146,7 +147,8 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 	if p.d.mcp.due.Load() { // what runs is not what is asked for by now
 		return false
 	}
-	p.d.notices.once(p.info, []string{"MCP server " + server + ": another session runs a different server with this name; rename one of them"})
+	p.d.notices.once(p.info, []string{"MCP server " + server +
+		": another session runs a different server with this name; rename one of them"})
 	return false
 }
 
@@ -206,7 +208,8 @@ type urgent struct {
 	sent func()
 }
 
-func (m urgent) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+func (m urgent) Generate(ctx context.Context, req *agent.Request,
+	on func(agent.Delta)) (*agent.Reply, error) {
 	defer m.sent()
 	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { m.sent() }}
 	return m.Model.Generate(httptrace.WithClientTrace(ctx, &trace), req, on)

@@ -44,13 +44,14 @@ func (d *daemon) embedder() (string, memory.Embed) {
 	if key != "" {
 		d.redact.Add(key)
 	}
-	return e.BaseURL + " " + e.Model, func(ctx context.Context, texts []string) ([][]float32, error) {
-		m, err := d.providers.embeddings(ctx, c, e, key)
-		if err != nil {
-			return nil, err
+	return e.BaseURL + " " + e.Model,
+		func(ctx context.Context, texts []string) ([][]float32, error) {
+			m, err := d.providers.embeddings(ctx, c, e, key)
+			if err != nil {
+				return nil, err
+			}
+			return m.Embed(ctx, texts)
 		}
-		return m.Embed(ctx, texts)
-	}
 }
 
 const (

@@ -87,7 +87,8 @@ func fetchOptions(c *config.Config) tools.FetchOptions {
 	var o tools.FetchOptions
 	if f := c.Fetch; f != nil {
 		o = tools.FetchOptions{
-			Enabled: f.Enabled != nil && *f.Enabled, Hosts: f.Hosts, MaxBytes: f.MaxBytes, Timeout: orDefault(f.TimeoutMs, 0),
+			Enabled: f.Enabled != nil && *f.Enabled, Hosts: f.Hosts, MaxBytes: f.MaxBytes,
+			Timeout: orDefault(f.TimeoutMs, 0),
 		}
 	}
 	o.Network, _ = networkLists(c) // configurePolicy reports what is wrong with them
@@ -99,7 +100,8 @@ func shellOptions(c *config.Config) tools.ShellOptions {
 	if s == nil {
 		return tools.ShellOptions{}
 	}
-	return tools.ShellOptions{Program: s.Program, Timeout: orDefault(s.TimeoutMs, 0), MaxTimeout: orDefault(s.MaxTimeoutMs, 0)}
+	return tools.ShellOptions{Program: s.Program, Timeout: orDefault(s.TimeoutMs, 0),
+		MaxTimeout: orDefault(s.MaxTimeoutMs, 0)}
 }
 
 // shellProgram is the shell that the settings name, "" for the machine's.
@@ -109,7 +111,8 @@ func webSearchOptions(c *config.Config, env []string) tools.WebSearchOptions {
 	if c.WebSearch == nil {
 		return tools.WebSearchOptions{}
 	}
-	o := tools.WebSearchOptions{Endpoint: c.WebSearch.URL, Headers: expandAll(c.WebSearch.Headers, env)}
+	o := tools.WebSearchOptions{Endpoint: c.WebSearch.URL,
+		Headers: expandAll(c.WebSearch.Headers, env)}
 	if key := Lookup(env, c.WebSearch.APIKeyEnv); c.WebSearch.APIKeyEnv != "" && key != "" {
 		if o.Headers == nil {
 			o.Headers = map[string]string{}
@@ -164,16 +167,19 @@ func (d *daemon) listTools(context.Context) ([]wire.Tool, error) {
 	for _, name := range reg.Names() {
 		t, _ := reg.Get(name)
 		s := t.Spec()
-		out = append(out, wire.Tool{Name: s.Name, Label: firstOf(s.Label, s.Name), Description: s.Description, Schema: s.Schema,
+		out = append(out, wire.Tool{Name: s.Name, Label: firstOf(s.Label, s.Name),
+			Description: s.Description, Schema: s.Schema,
 			Effect: string(s.Effect), Source: firstOf(s.Source, "builtin"), Deferred: s.Deferred})
 	}
 	return out, nil
 }
 
-func (d *daemon) searchFiles(ctx context.Context, query string, limit int) ([]wire.FileMatch, error) {
+func (d *daemon) searchFiles(ctx context.Context, query string,
+	limit int) ([]wire.FileMatch, error) {
 	out := []wire.FileMatch{}
 	for _, m := range d.tools.FileSearch(ctx, query, limit) {
-		out = append(out, wire.FileMatch{URI: firstOf(m.URI, workspace.URIOfPath(m.Path)), Score: float64(m.Score)})
+		out = append(out, wire.FileMatch{URI: firstOf(m.URI, workspace.URIOfPath(m.Path)),
+			Score: float64(m.Score)})
 	}
 	return out, nil
 }

@@ -61,7 +61,8 @@ func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Rep
 			continue
 		}
 		decision, reason, err := ph.BeforePermission(ctx, hooks.Permission{
-			SessionID: q.SessionID, TurnID: q.TurnID, Cwd: p.info.Cwd, Title: q.Title, Reason: q.Reason, Subject: q.Subject})
+			SessionID: q.SessionID, TurnID: q.TurnID, Cwd: p.info.Cwd, Title: q.Title,
+			Reason: q.Reason, Subject: q.Subject})
 		switch {
 		case err != nil:
 			p.info.Notice("warning", "hook "+h.HookName()+": "+err.Error())

@@ -76,8 +76,10 @@ func (p *processRunner) hookConfigs(
 				}
 				return errUntrusted
 			}
-			out[point] = append(out[point], hooks.Config{Matcher: h.Matcher, Command: h.Command, Args: h.Args, Env: env, Dir: p.root,
-				Timeout: time.Duration(h.TimeoutMs) * time.Millisecond, Allowed: allowed})
+			out[point] = append(out[point],
+				hooks.Config{Matcher: h.Matcher, Command: h.Command, Args: h.Args, Env: env,
+					Dir:     p.root,
+					Timeout: time.Duration(h.TimeoutMs) * time.Millisecond, Allowed: allowed})
 		}
 	}
 	return out
@@ -89,8 +91,10 @@ func (p *processRunner) format(ctx context.Context, path string, text []byte) ([
 	if !ok {
 		return text, nil
 	}
-	res, err := p.runner.Run(ctx, shell.Command{Argv: append([]string{f.Command}, f.Args...), Dir: filepath.Dir(path), Env: p.scrubbed(),
-		Stdin: strings.NewReader(string(text)), Timeout: orDefault(f.TimeoutMs, 10*time.Second), HeadBytes: maxFormatted, SpillBytes: -1})
+	res, err := p.runner.Run(ctx, shell.Command{Argv: append([]string{f.Command}, f.Args...),
+		Dir: filepath.Dir(path), Env: p.scrubbed(),
+		Stdin: strings.NewReader(string(text)), Timeout: orDefault(f.TimeoutMs, 10*time.Second),
+		HeadBytes: maxFormatted, SpillBytes: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +118,9 @@ func (p *processRunner) check(ctx context.Context, paths []string) (string, erro
 		quoted[i] = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	script := strings.ReplaceAll(c.Command, "${files}", strings.Join(quoted, " "))
-	res, err := p.runner.Run(ctx, shell.Command{Script: script, Shell: shellProgram(p.config()), Dir: p.root, Env: p.scrubbed(), Timeout: orDefault(c.TimeoutMs, time.Minute), SpillBytes: -1})
+	res, err := p.runner.Run(ctx, shell.Command{Script: script, Shell: shellProgram(p.config()),
+		Dir: p.root, Env: p.scrubbed(), Timeout: orDefault(c.TimeoutMs, time.Minute),
+		SpillBytes: -1})
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +154,8 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 	if p.config != nil && !namesKeyCommand(p.config(), argv) {
 		return "", errUntrusted
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout, fmt.Errorf("it did not end within %v", keyCommandTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout,
+		fmt.Errorf("it did not end within %v", keyCommandTimeout))
 	defer cancel()
 	started, err := p.runner.Start(ctx, shell.Command{Argv: argv, Env: p.env})
 	if err != nil {
@@ -164,7 +171,8 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case res.ExitCode != 0:
-		return "", errors.New(strings.TrimSuffix(fmt.Sprintf("it ended with %s: %s", res.Status(), lastLine(started.Stderr())), ": "))
+		return "", errors.New(strings.TrimSuffix(fmt.Sprintf("it ended with %s: %s", res.Status(),
+			lastLine(started.Stderr())), ": "))
 	case readErr != nil:
 		return "", readErr
 	}

@@ -38,10 +38,12 @@ func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) 
 	out := []wire.SlashCommand{}
 	commands, _ := d.project.Commands()
 	for _, c := range commands {
-		out = append(out, wire.SlashCommand{Name: c.Name, Description: c.Description, Hint: c.Hint, Source: c.Source})
+		out = append(out, wire.SlashCommand{Name: c.Name, Description: c.Description, Hint: c.Hint,
+			Source: c.Source})
 	}
 	for _, p := range d.mcp.hub.Prompts(ctx) {
-		out = append(out, wire.SlashCommand{Name: p.Server + ":" + p.Name, Description: p.Description, Hint: strings.Join(p.Args, " "), Source: "mcp:" + p.Server})
+		out = append(out, wire.SlashCommand{Name: p.Server + ":" + p.Name,
+			Description: p.Description, Hint: strings.Join(p.Args, " "), Source: "mcp:" + p.Server})
 	}
 	return out, nil
 }
@@ -74,7 +76,8 @@ func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agen
 			d.notices.once(info, []string{"agent file " + f.Path + ": " + err.Error()})
 			continue
 		}
-		if !filepath.IsAbs(f.Path) && a.MaxCalls != 0 && maxCalls > 0 && (a.MaxCalls < 0 || a.MaxCalls > maxCalls) {
+		if !filepath.IsAbs(f.Path) && a.MaxCalls != 0 && maxCalls > 0 &&
+			(a.MaxCalls < 0 || a.MaxCalls > maxCalls) {
 			a.MaxCalls = 0 // the parent's
 		}
 		out = append(out, a)
@@ -84,6 +87,7 @@ func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agen
 
 // infoForListing stands for a session where tools are listed without one.
 func infoForListing(d *daemon) host.SessionInfo {
-	return host.SessionInfo{ID: "listing", Cwd: d.folders.root, Config: func() config.Config { return *d.settings.config() },
+	return host.SessionInfo{ID: "listing", Cwd: d.folders.root,
+		Config: func() config.Config { return *d.settings.config() },
 		Notice: func(string, string) {}}
 }

@@ -143,7 +143,8 @@ func (p *providers) endpoint(ctx context.Context, c *config.Config) (*config.End
 func (p *providers) scripted(r config.Reference, settings config.Provider) *config.Endpoint {
 	settings.Headers, settings.Query, settings.Organization = nil, nil, ""
 	return &config.Endpoint{
-		ID: r.Provider, Name: firstOf(r.Provider, "script"), BaseURL: p.script.URL(), Model: "script",
+		ID: r.Provider, Name: firstOf(r.Provider, "script"), BaseURL: p.script.URL(),
+		Model: "script",
 		Local: true, Provider: settings,
 	}
 }
@@ -290,7 +291,8 @@ func (p *providers) firstModel(
 	if err != nil {
 		problem, hint := parted(err, "set model or OPENAI_MODEL")
 		if e := retry.As(err); e != nil && e.Kind == retry.Client {
-			hint += ", or set model or OPENAI_MODEL" // a server without a list may answer all the same
+			// a server without a list may answer all the same
+			hint += ", or set model or OPENAI_MODEL"
 		}
 		return "", &config.NotConfiguredError{
 			Reason: "no model is set, and " + e.Name + " did not list its models: " + problem,

@@ -155,7 +155,8 @@ func TestProviderSettings(t *testing.T) {
 			if c.Provider != nil && c.Provider.Query["api-version"] != "" &&
 				!strings.Contains(
 					a.url,
-					"/deployments/"+c.Model+"/chat/completions?api-version="+c.Provider.Query["api-version"],
+					"/deployments/"+c.Model+"/chat/completions?api-version="+
+						c.Provider.Query["api-version"],
 				) {
 				t.Errorf("%s: asks %s", name, a.url)
 			}
@@ -218,7 +219,8 @@ func TestModelTables(t *testing.T) {
 		},
 		Windows: map[string]int{"qwen*": 1000, "qwen/qwen3": 2000},
 	}
-	for id, want := range map[string]catalog.Price{"qwen/qwen3": {Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, "exact": {Input: 5}, "openai/gpt-5": {Input: 9}} {
+	for id, want := range map[string]catalog.Price{"qwen/qwen3": {Input: 1, Output: 2, CacheRead: 3,
+		CacheWrite: 4}, "exact": {Input: 5}, "openai/gpt-5": {Input: 9}} {
 		if got := prices(c, "", id)[id]; got != want {
 			t.Errorf("%s costs %+v, want %+v", id, got, want)
 		}

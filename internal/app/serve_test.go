@@ -21,7 +21,8 @@ func TestNoServerStartsAheadAtHome(t *testing.T) {
 	for dir, want := range map[string]bool{home: false, "/": false, project: true} {
 		t.Chdir(dir)
 		for _, env := range []string{home, link} {
-			if got := launchFolder([]string{"HOME=" + env}); (got != "") != want || want && !strings.HasSuffix(got, "project") {
+			if got := launchFolder([]string{"HOME=" + env}); (got != "") != want || want &&
+				!strings.HasSuffix(got, "project") {
 				t.Errorf("in %s with the home folder %s: %q", dir, env, got)
 			}
 		}

@@ -62,8 +62,12 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 	}
 	p.hooks = &externalHooks{d: d, info: info}
 	return agent.Options{
-		Environment: p, Approver: d.policy, Spill: d.folders.spillTo(info.ID, d.redact.Bytes), Locks: d.shared.locks, Starts: d.shared.starts,
-		Bug:        func(format string, args ...any) { d.log.Error("bug: " + fmt.Sprintf(format, args...)) },
+		Environment: p, Approver: d.policy, Spill: d.folders.spillTo(info.ID, d.redact.Bytes),
+		Locks: d.shared.locks, Starts: d.shared.starts,
+		Bug: func(format string, args ...any) {
+			d.log.Error("bug: " +
+				fmt.Sprintf(format, args...))
+		},
 		QueueLimit: c.MaxQueue, Redact: d.redact.Text,
 	}, nil
 }
@@ -81,13 +85,19 @@ type parentage struct {
 func (p *sessionParts) owner() string { return firstOf(p.user, p.info.ID) }
 
 func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
-	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents, budget: tools.NewBudget(), recalled: map[string]bool{}}
+	p := &sessionParts{d: d, info: info, started: time.Now(), parentage: parents,
+		budget: tools.NewBudget(), recalled: map[string]bool{}}
 	sess := tools.Session{
-		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Catalog: p.catalog, Pending: p.pending, Missing: p.missing,
-		Policy:    func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
-		Shell:     func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
-		Fetch:     func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
-		WebSearch: func() tools.WebSearchOptions { c := info.Config(); return webSearchOptions(&c, d.processes.env) },
+		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Catalog: p.catalog,
+		Pending: p.pending, Missing: p.missing,
+		Policy: func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
+		Shell:  func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
+		Fetch:  func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
+		WebSearch: func() tools.WebSearchOptions {
+			c := info.Config()
+			return webSearchOptions(&c,
+				d.processes.env)
+		},
 	}
 	language := d.language.tools(d.tools, sess)
 	p.remember = memory.Tools(d.shared.memory)
@@ -210,18 +220,22 @@ func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.St
 	}
 	mode := modeOf(c)
 	e := agent.Step{
-		Models: models, Tools: reg, System: systemBlocks(c, p.info.Cwd, p.d.instructions(p.info), mode.Prompt, p.started),
-		Sampling: sampling(c), Thinking: agent.Thinking{Level: c.Thinking, Budget: c.ThinkingBudgets[c.Thinking]},
+		Models: models, Tools: reg, System: systemBlocks(c, p.info.Cwd, p.d.instructions(p.info),
+			mode.Prompt, p.started),
+		Sampling: sampling(c), Thinking: agent.Thinking{Level: c.Thinking,
+			Budget: c.ThinkingBudgets[c.Thinking]},
 		ToolChoice: c.ToolChoice, CacheKey: firstOf(c.CacheKey, p.info.ID), Retry: retryPolicy(c),
 		Limits:       agent.Limits{MaxModelCalls: c.MaxModelCalls},
-		SteeringMode: agent.QueueMode(c.SteeringMode), FollowUpMode: agent.QueueMode(c.FollowUpMode),
-		ToolTimeout: time.Duration(c.ToolTimeoutMs) * time.Millisecond, MaxResult: c.MaxToolResult,
+		SteeringMode: agent.QueueMode(c.SteeringMode),
+		FollowUpMode: agent.QueueMode(c.FollowUpMode),
+		ToolTimeout:  time.Duration(c.ToolTimeoutMs) * time.Millisecond, MaxResult: c.MaxToolResult,
 		Repair: repairOptions(c, models[0].Info()), Context: contextConfig(c),
 	}
 	if c.Tools != nil {
 		e.MaxParallel = c.Tools.MaxParallel
 		e.EndsTurn = func(tool string) bool {
-			return slices.ContainsFunc(c.Tools.StopAfter, func(p string) bool { return globMatch(p, tool) })
+			return slices.ContainsFunc(c.Tools.StopAfter,
+				func(p string) bool { return globMatch(p, tool) })
 		}
 	}
 	if c.Context != nil && c.Context.Model != "" {
@@ -278,7 +292,8 @@ func (p *sessionParts) tools(c *config.Config) (*tool.Registry, error) {
 // registryKey tells one set of tools from another.
 func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *config.Config) string {
 	var key strings.Builder
-	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode, fingerprint(c.Modes[c.Mode].Tools))
+	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode,
+		fingerprint(c.Modes[c.Mode].Tools))
 	if sub != nil {
 		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents come and go
 	}
@@ -299,10 +314,12 @@ func (p *sessionParts) enabled(list []tool.Tool, c *config.Config) []tool.Tool {
 	out := list[:0:0]
 	for _, t := range list {
 		name := t.Spec().Name
-		if name == "fetch" && !fetchOptions(c).Enabled || name == "web_search" && (c.WebSearch == nil || c.WebSearch.URL == "") {
+		if name == "fetch" && !fetchOptions(c).Enabled || name == "web_search" &&
+			(c.WebSearch == nil || c.WebSearch.URL == "") {
 			continue
 		}
-		if (p.only == nil || p.only(name)) && allowedBy(c.Tools, name) && allowedBy(&config.Tools{Enable: mode.Enable, Disable: mode.Disable}, name) {
+		if (p.only == nil || p.only(name)) && allowedBy(c.Tools, name) &&
+			allowedBy(&config.Tools{Enable: mode.Enable, Disable: mode.Disable}, name) {
 			out = append(out, t)
 		}
 	}

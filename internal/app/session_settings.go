@@ -34,7 +34,8 @@ func unnamed(c *config.Config) (faults []string) {
 	modes := slices.Sorted(maps.Keys(c.Modes))
 	modes = append([]string{policy.DefaultMode.Name, policy.PlanMode.Name}, modes...)
 	if c.Mode != "" && !slices.Contains(modes, c.Mode) {
-		faults = append(faults, fmt.Sprintf("mode: %q is not one of %s%s; no mode is active", c.Mode, strings.Join(modes, ", "), near.Suggestion("", c.Mode, modes)))
+		faults = append(faults, fmt.Sprintf("mode: %q is not one of %s%s; no mode is active",
+			c.Mode, strings.Join(modes, ", "), near.Suggestion("", c.Mode, modes)))
 	}
 	for i, a := range c.Agents {
 		if a.Name == "" {
@@ -48,7 +49,8 @@ func unnamed(c *config.Config) (faults []string) {
 // it may have been what holds something back, nothing then runs without asking that the profile
 // alone would let run.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
-	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths, Unreadable: !shell.ShellReadable(shellProgram(c))}
+	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths,
+		Unreadable: !shell.ShellReadable(shellProgram(c))}
 	var unread []error
 	s.Network, unread = networkLists(c)
 	for _, err := range unread {
@@ -96,15 +98,19 @@ func modeOf(c *config.Config) policy.Mode {
 // thinking, edits and permissions goes before the rest; its rules are added to the others.
 func inMode(c config.Config) config.Config {
 	m := c.Modes[c.Mode]
-	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking), firstOf(m.EditPolicy, c.EditPolicy)
+	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking),
+		firstOf(m.EditPolicy, c.EditPolicy)
 	if m.Permissions != nil {
 		c.Permissions = withMore(c.Permissions, *m.Permissions)
 	}
 	if t := m.Tools; t != nil && c.Tools == nil {
-		c.Tools = &config.Tools{DeferBytes: t.DeferBytes, StopAfter: t.StopAfter, MaxParallel: t.MaxParallel} // modeOf has the rest
+		// modeOf has the rest
+		c.Tools = &config.Tools{DeferBytes: t.DeferBytes, StopAfter: t.StopAfter,
+			MaxParallel: t.MaxParallel}
 	} else if t != nil {
 		own := *c.Tools
-		own.DeferBytes, own.MaxParallel = cmp.Or(t.DeferBytes, own.DeferBytes), cmp.Or(t.MaxParallel, own.MaxParallel)
+		own.DeferBytes, own.MaxParallel = cmp.Or(t.DeferBytes, own.DeferBytes),
+			cmp.Or(t.MaxParallel, own.MaxParallel)
 		own.StopAfter = slices.Concat(own.StopAfter, t.StopAfter)
 		c.Tools = &own
 	}
@@ -117,7 +123,8 @@ func withMore(p *config.Permissions, more config.Permissions) *config.Permission
 	if p != nil {
 		out = *p
 	}
-	out.Profile, out.Rules = firstOf(more.Profile, out.Profile), slices.Concat(out.Rules, more.Rules)
+	out.Profile, out.Rules = firstOf(more.Profile, out.Profile),
+		slices.Concat(out.Rules, more.Rules)
 	return &out
 }
 
@@ -136,7 +143,8 @@ func contextConfig(c *config.Config) agent.ContextConfig {
 	if c.Context == nil {
 		return agent.ContextConfig{}
 	}
-	out := agent.ContextConfig{Window: c.Context.Window, Reserve: c.Context.Reserve, Trigger: c.Context.Trigger, Target: c.Context.Target,
+	out := agent.ContextConfig{Window: c.Context.Window, Reserve: c.Context.Reserve,
+		Trigger: c.Context.Trigger, Target: c.Context.Target,
 		Recent: c.Context.Keep, Reducers: c.Context.Reducers}
 	if len(out.Reducers) == 0 && c.Context.Strategy != "" {
 		out.Reducers = []string{c.Context.Strategy}

@@ -10,7 +10,8 @@ import (
 // session script sessions/read-only shows what happens where it cannot.
 func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 	home := t.TempDir()
-	for _, dir := range []string{home, filepath.Join(home, "not", "yet"), filepath.Join(home, "file", "below")} {
+	for _, dir := range []string{home, filepath.Join(home, "not", "yet"),
+		filepath.Join(home, "file", "below")} {
 		if err := os.WriteFile(filepath.Join(home, "file"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

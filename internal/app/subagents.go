@@ -17,7 +17,8 @@ import (
 var childIDs atomic.Int64
 
 func (d *daemon) newSubagents() *subagent.Tool {
-	return subagent.New(subagent.Options{Child: d.childOptions, Background: d.jobsOf(), Ended: func(id string) { d.closed(id, false) }})
+	return subagent.New(subagent.Options{Child: d.childOptions, Background: d.jobsOf(),
+		Ended: func(id string) { d.closed(id, false) }})
 }
 
 // subagent is the tool by which a session calls sub-agents, nil where it may call none.
@@ -26,7 +27,8 @@ func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 	if s := c.Subagents; s != nil {
 		l = subagent.Limits{MaxTasks: s.MaxTasks, Concurrency: s.Concurrency, MaxDepth: s.MaxDepth}
 	}
-	return p.d.shared.subagents.At(p.depth, l, func() []subagent.Agent { return p.d.agentList(p.info, c) })
+	return p.d.shared.subagents.At(p.depth, l,
+		func() []subagent.Agent { return p.d.agentList(p.info, c) })
 }
 
 // agentList are the agents of a session's settings and of the workspace's files; the settings' win.
@@ -39,7 +41,8 @@ func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.A
 		if a.Name == "" {
 			continue // the user was told
 		}
-		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}
+		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt,
+			Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}
 		if a.Permissions != nil {
 			def.Profile, def.Rules = a.Permissions.Profile, a.Permissions.Rules
 		}
@@ -61,18 +64,25 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 	}
 	id := fmt.Sprintf("%s/%s-%d", s.Parent, s.Agent.Name, childIDs.Add(1))
 	options := parent.turnOptions()
-	info := host.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice, Notify: parent.info.Notify,
+	info := host.SessionInfo{ID: id, Cwd: s.Cwd, Notice: parent.info.Notice,
+		Notify: parent.info.Notify,
 		Config: func() config.Config {
 			return childConfig(withOptions(parent.info.Config(), options), s)
 		}}
 	var only func(string) bool
 	if len(s.Agent.Tools) > 0 {
-		only = func(name string) bool { return allowedBy(&config.Tools{Enable: s.Agent.Tools}, name) }
+		only = func(name string) bool {
+			return allowedBy(&config.Tools{Enable: s.Agent.Tools},
+				name)
+		}
 	}
-	p := d.parts(info, parentage{s.Depth, s.Parent, only, parent.owner(), firstOf(parent.ownerTurn, s.TurnID)})
+	p := d.parts(info, parentage{s.Depth, s.Parent, only, parent.owner(),
+		firstOf(parent.ownerTurn, s.TurnID)})
 	p.hooks = parent.hooks
 	d.sessions.add(p)
-	o := agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Environment: p, Approver: d.policy, Spill: d.folders.spillTo(s.Parent, d.redact.Bytes), Locks: d.shared.locks, Starts: d.shared.starts}
+	o := agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Environment: p, Approver: d.policy,
+		Spill: d.folders.spillTo(s.Parent, d.redact.Bytes), Locks: d.shared.locks,
+		Starts: d.shared.starts}
 	if wrap := d.shared.wrapChild; wrap != nil {
 		o = wrap(o, s)
 	}
@@ -91,7 +101,8 @@ func childConfig(c config.Config, s subagent.Spawn) config.Config {
 		c.MaxModelCalls = s.Agent.MaxCalls
 	}
 	if s.Agent.Profile != "" || len(s.Agent.Rules) > 0 { // what its rules allow counts only where its parent's do too
-		c.Permissions = withMore(c.Permissions, config.Permissions{Profile: s.Agent.Profile, Rules: s.Agent.Rules})
+		c.Permissions = withMore(c.Permissions,
+			config.Permissions{Profile: s.Agent.Profile, Rules: s.Agent.Rules})
 	}
 	c.Instructions = strings.TrimSpace(c.Instructions + "\n\n" + s.Agent.Prompt)
 	return c

@@ -23,7 +23,8 @@ const defaultPrompt = `You are a coding agent in the user's editor. You see the 
 
 // systemBlocks is the system prompt of a session: what never changes first, so that the provider's
 // cache holds.
-func systemBlocks(c *config.Config, cwd, project, mode string, started time.Time) []agent.SystemBlock {
+func systemBlocks(c *config.Config, cwd, project, mode string,
+	started time.Time) []agent.SystemBlock {
 	base := c.SystemPrompt
 	if base == "" {
 		base = defaultPrompt
@@ -41,5 +42,6 @@ func systemBlocks(c *config.Config, cwd, project, mode string, started time.Time
 // environmentText says where the agent works. The date is the session's start, so that it does not
 // change within one.
 func environmentText(cwd string, started time.Time) string {
-	return "Working directory: " + cwd + "\nSystem: " + runtime.GOOS + "/" + runtime.GOARCH + "\nDate: " + started.Format("2006-01-02")
+	return "Working directory: " + cwd + "\nSystem: " + runtime.GOOS + "/" + runtime.GOARCH +
+		"\nDate: " + started.Format("2006-01-02")
 }

@@ -19,7 +19,8 @@ const noTerminal = "The command was not run: the editor refused to run it in a t
 
 // inTerminal runs commands in the editor's terminals, which their user sees; nil where there are
 // none.
-func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call, shell.Command) (shell.Result, bool) {
+func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call,
+	shell.Command) (shell.Result, bool) {
 	if terminal == nil {
 		return nil
 	}
@@ -34,20 +35,23 @@ func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call, shell.C
 		}
 		defer done()
 		exit, err := terminal.Run(limited, acp.Command{
-			SessionID: call.SessionID, ItemID: call.ItemID, Argv: shell.Argv(cmd.Shell, cmd.Script), Dir: cmd.Dir, OutputBytes: cmd.HeadBytes + cmd.TailBytes,
+			SessionID: call.SessionID, ItemID: call.ItemID, Argv: shell.Argv(cmd.Shell, cmd.Script),
+			Dir: cmd.Dir, OutputBytes: cmd.HeadBytes + cmd.TailBytes,
 		})
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return shell.Result{ExitCode: -1, Aborted: true}, true
 		case errors.Is(err, acp.ErrNoTerminalYet):
-			return shell.Result{ExitCode: -1, TimedOut: limited.Err() != nil, Head: []byte(noTerminalYet), Total: int64(len(noTerminalYet))}, true
+			return shell.Result{ExitCode: -1, TimedOut: limited.Err() != nil,
+				Head: []byte(noTerminalYet), Total: int64(len(noTerminalYet))}, true
 		case errors.Is(err, acp.ErrNoTerminals):
 			return shell.Result{}, false
 		case err != nil:
 			said := noTerminal + err.Error()
 			return shell.Result{ExitCode: -1, Head: []byte(said), Total: int64(len(said))}, true
 		}
-		res := shell.Result{ExitCode: exit.Code, Signal: exit.Signal, Head: []byte(exit.Output), Total: int64(len(exit.Output)), Duration: time.Since(began)}
+		res := shell.Result{ExitCode: exit.Code, Signal: exit.Signal, Head: []byte(exit.Output),
+			Total: int64(len(exit.Output)), Duration: time.Since(began)}
 		if exit.Truncated {
 			res.Head = append([]byte("[the beginning of the output is left out]\n"), res.Head...)
 		}

@@ -18,7 +18,8 @@ func TestEditorsDocumentation(t *testing.T) {
 	}
 	found := 0
 	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1) {
-		if !bytes.Contains(m[1], []byte("agent_servers")) && !bytes.Contains(m[1], []byte(`"agents"`)) {
+		if !bytes.Contains(m[1], []byte("agent_servers")) &&
+			!bytes.Contains(m[1], []byte(`"agents"`)) {
 			continue // another editor's; TestJSONInDocs looks at it
 		}
 		type server struct {
@@ -32,7 +33,8 @@ func TestEditorsDocumentation(t *testing.T) {
 		if err := json.Unmarshal(m[1], &config); err != nil {
 			t.Errorf("%s: %v", m[1], err)
 		}
-		for _, s := range slices.Concat(slices.Collect(maps.Values(config.Servers)), slices.Collect(maps.Values(config.Agents))) {
+		for _, s := range slices.Concat(slices.Collect(maps.Values(config.Servers)),
+			slices.Collect(maps.Values(config.Agents))) {
 			found++
 			if s.Command != "agent-lsp" || len(s.Args) != 1 || find(s.Args[0]) == nil {
 				t.Errorf("%+v starts nothing", s)

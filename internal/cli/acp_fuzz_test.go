@@ -16,8 +16,10 @@ import (
 
 // acpMethods are what FuzzACP asks for, by the first byte of a line.
 var acpMethods = []string{
-	"authenticate", "initialize", "logout", "session/cancel", "session/close", "session/list", "session/load", "session/new",
-	"session/prompt", "session/resume", "session/set_config_option", "session/set_mode", "_session/steering",
+	"authenticate", "initialize", "logout", "session/cancel", "session/close", "session/list",
+	"session/load", "session/new",
+	"session/prompt", "session/resume", "session/set_config_option", "session/set_mode",
+	"_session/steering",
 }
 
 var acpSeeds = []string{
@@ -44,7 +46,8 @@ var acpSeeds = []string{
 func FuzzACP(f *testing.F) {
 	for i := range acpMethods {
 		line := string(rune(' ' + i))
-		f.Add(line + "{}\n" + line + `{"sessionId":"$S"}` + "\n" + line + "[]\n" + line + `{"sessionId":5,"prompt":{}}`)
+		f.Add(line + "{}\n" + line + `{"sessionId":"$S"}` + "\n" + line + "[]\n" + line +
+			`{"sessionId":5,"prompt":{}}`)
 	}
 	for _, s := range acpSeeds {
 		script := ""
@@ -64,17 +67,21 @@ func FuzzACP(f *testing.F) {
 func fuzzACP(t *testing.T, script string) {
 	home, dir := t.TempDir(), t.TempDir()
 	answers := filepath.Join(home, "script.jsonl")
-	mustStore(t, answers, []byte(`{"text":"hello"}`+"\n"+`{"toolCalls":[{"name":"write","arguments":{"path":"a.txt","content":"x\n"}}]}`+"\n"+`{"text":"done"}`+"\n"))
+	mustStore(t, answers, []byte(`{"text":"hello"}`+"\n"+
+		`{"toolCalls":[{"name":"write","arguments":{"path":"a.txt","content":"x\n"}}]}`+"\n"+
+		`{"text":"done"}`+"\n"))
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	var said bytes.Buffer
 	code := make(chan int, 1)
 	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_SCRIPT=" + answers}
 	go func() {
-		code <- run(context.Background(), []string{"acp", "--state-dir", filepath.Join(home, "state")}, env, inR, outW, &said)
+		code <- run(context.Background(),
+			[]string{"acp", "--state-dir", filepath.Join(home, "state")}, env, inR, outW, &said)
 		outW.Close()
 	}()
-	c := &acpFuzzer{t: t, in: inW, asked: map[string]string{}, session: make(chan string, 1), read: make(chan struct{})}
+	c := &acpFuzzer{t: t, in: inW, asked: map[string]string{}, session: make(chan string, 1),
+		read: make(chan struct{})}
 	go c.listen(outR)
 	c.ask("initialize", `{"protocolVersion":1}`)
 	c.ask("session/new", `{"cwd":"`+filepath.ToSlash(dir)+`","mcpServers":[]}`)
@@ -121,7 +128,8 @@ func (c *acpFuzzer) ask(method, params string) {
 		return
 	}
 	c.asking = append(c.asking, id+" "+method+" "+params)
-	_, _ = io.WriteString(c.in, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":`+oneLine(params)+"}\n")
+	_, _ = io.WriteString(c.in, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":`+
+		oneLine(params)+"}\n")
 }
 
 func oneLine(params string) string {
@@ -150,7 +158,8 @@ func (c *acpFuzzer) listen(out io.Reader) {
 		}
 		switch {
 		case m.Method != "" && len(m.ID) > 0:
-			_, _ = io.WriteString(c.in, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n")
+			_, _ = io.WriteString(c.in, `{"jsonrpc":"2.0","id":`+string(m.ID)+
+				`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n")
 		case m.Method == "":
 			if string(m.ID) == "2" {
 				c.session <- m.Result.SessionID

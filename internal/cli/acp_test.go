@@ -39,7 +39,8 @@ func startACPIn(t testing.TB, state string, env ...string) *acpClient {
 	c := &acpClient{t: t, in: inW, out: bufio.NewReader(outR), code: make(chan int, 1)}
 	env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)
 	go func() {
-		c.code <- run(context.Background(), []string{"acp", "--state-dir", state}, env, inR, outW, io.Discard)
+		c.code <- run(context.Background(), []string{"acp", "--state-dir", state}, env, inR, outW,
+			io.Discard)
 		outW.Close()
 	}()
 	c.call("initialize", map[string]any{"protocolVersion": 1})
@@ -87,7 +88,8 @@ func (c *acpClient) ask(method string, params any) (result, refused map[string]a
 			_ = json.Unmarshal(m.Params.Update.Content, &text)
 			c.text.WriteString(text.Text)
 		case m.Method != "" && m.ID != nil:
-			c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}})
+			c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID,
+				"result": map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}})
 		case m.Method == "" && m.ID == float64(c.next):
 			return m.Result, m.Error
 		}
@@ -101,12 +103,15 @@ func (c *acpClient) send(m any) {
 }
 
 func (c *acpClient) session(dir string) string {
-	return c.call("session/new", map[string]any{"cwd": dir, "mcpServers": []any{}})["sessionId"].(string)
+	return c.call("session/new", map[string]any{"cwd": dir,
+		"mcpServers": []any{}})["sessionId"].(string)
 }
 
 func (c *acpClient) prompt(session, text string) any {
 	c.t.Helper()
-	return c.call("session/prompt", map[string]any{"sessionId": session, "prompt": []any{map[string]any{"type": "text", "text": text}}})["stopReason"]
+	return c.call("session/prompt",
+		map[string]any{"sessionId": session,
+			"prompt": []any{map[string]any{"type": "text", "text": text}}})["stopReason"]
 }
 
 // end closes the input and returns the exit code.
@@ -125,7 +130,8 @@ func (c *acpClient) end() int {
 func TestACP(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(t.TempDir(), "script.jsonl")
-	lines := `{"toolCalls":[{"name":"write","arguments":{"path":"a.txt","content":"x\n"}}]}` + "\n" + `{"expect":{"lastTool":"reject"},"text":"as you wish"}` + "\n"
+	lines := `{"toolCalls":[{"name":"write","arguments":{"path":"a.txt","content":"x\n"}}]}` +
+		"\n" + `{"expect":{"lastTool":"reject"},"text":"as you wish"}` + "\n"
 	if err := os.WriteFile(script, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +158,11 @@ func TestACPBatch(t *testing.T) {
 	one, two := c.session(t.TempDir()), c.session(t.TempDir())
 	prompt := func(id int, session string) any {
 		return map[string]any{"jsonrpc": "2.0", "id": id, "method": "session/prompt",
-			"params": map[string]any{"sessionId": session, "prompt": []any{map[string]any{"type": "text", "text": "go"}}}}
+			"params": map[string]any{"sessionId": session,
+				"prompt": []any{map[string]any{"type": "text", "text": "go"}}}}
 	}
-	c.send([]any{prompt(101, one), prompt(102, two), map[string]any{"jsonrpc": "2.0", "id": 103, "method": "nonsense"}})
+	c.send([]any{prompt(101, one), prompt(102, two),
+		map[string]any{"jsonrpc": "2.0", "id": 103, "method": "nonsense"}})
 	answers := map[float64]int{}
 	for len(answers) < 3 {
 		c.answers(answers)
@@ -198,17 +206,22 @@ func TestACPFolders(t *testing.T) {
 	script, secret := filepath.Join(t.TempDir(), "script.jsonl"), filepath.Join(two, "secret.txt")
 	mustStore(t, secret, []byte("the other's\n"))
 	var lines []byte
-	for _, args := range []map[string]any{{"path": secret}, {"path": filepath.Join("..", filepath.Base(two), "secret.txt")}} {
+	for _, args := range []map[string]any{{"path": secret},
+		{"path": filepath.Join("..", filepath.Base(two), "secret.txt")}} {
 		lines = append(append(lines, encodeArgs(map[string]any{"toolCalls": []any{map[string]any{"name": "read", "arguments": args}}})...), '\n')
 	}
-	mustStore(t, script, append(lines, []byte(`{"expect":{"lastTool":"outside"},"text":"walled in"}`+"\n")...))
+	mustStore(t, script, append(lines,
+		[]byte(`{"expect":{"lastTool":"outside"},"text":"walled in"}`+"\n")...))
 	c := startACP(t, "AGENT_LSP_SCRIPT="+script)
 	id := c.session(one)
 	c.session(two)
-	for _, method := range []string{"session/new", "session/load", "session/resume", "session/list"} {
+	for _, method := range []string{"session/new", "session/load", "session/resume",
+		"session/list"} {
 		for _, cwd := range []string{"", "relative", filepath.Join(one, "missing"), secret} {
-			_, refused := c.ask(method, map[string]any{"sessionId": id, "cwd": cwd, "mcpServers": []any{}})
-			if refused["code"] != -32602.0 || !strings.HasPrefix(fmt.Sprint(refused["message"]), "cwd: ") {
+			_, refused := c.ask(method, map[string]any{"sessionId": id, "cwd": cwd,
+				"mcpServers": []any{}})
+			if refused["code"] != -32602.0 ||
+				!strings.HasPrefix(fmt.Sprint(refused["message"]), "cwd: ") {
 				t.Errorf("%s in %q: %v", method, cwd, refused)
 			}
 		}
@@ -240,7 +253,8 @@ func TestACPModels(t *testing.T) {
 	c := startACP(t, "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+srv.URL, "OPENAI_MODEL=m")
 	dir := t.TempDir()
 	session := func() string {
-		return fmt.Sprint(c.call("session/new", map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
+		return fmt.Sprint(c.call("session/new",
+			map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
 	}
 	for asked.Load() == 0 { // until a session's question was refused
 		if got := session(); strings.Contains(got, "second") {
@@ -266,12 +280,14 @@ func TestACPCloseWhileBusy(t *testing.T) {
 		id := c.session(dir)
 		for range 20 {
 			c.next++
-			c.send(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": "session/new", "params": map[string]any{"cwd": dir, "mcpServers": []any{}}})
+			c.send(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": "session/new",
+				"params": map[string]any{"cwd": dir, "mcpServers": []any{}}})
 		}
 		if _, refused := c.ask("session/close", map[string]any{"sessionId": id}); refused != nil {
 			t.Fatalf("not closed: %v", refused)
 		}
-		if _, refused := c.ask("session/prompt", map[string]any{"sessionId": id}); refused["code"] != -32002.0 {
+		if _, refused := c.ask("session/prompt",
+			map[string]any{"sessionId": id}); refused["code"] != -32002.0 {
 			t.Errorf("a prompt of a closed session: %v", refused)
 		}
 	}
@@ -318,10 +334,12 @@ func BenchmarkPrompt(b *testing.B) {
 		url, came := provider(b)
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
-		env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + url, "OPENAI_MODEL=m"}
+		env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k",
+			"OPENAI_BASE_URL=" + url, "OPENAI_MODEL=m"}
 		code := make(chan int, 1)
 		go func() {
-			code <- run(b.Context(), []string{"serve", "--state-dir", filepath.Join(b.TempDir(), "state")}, env, inR, outW, io.Discard)
+			code <- run(b.Context(), []string{"serve", "--state-dir",
+				filepath.Join(b.TempDir(), "state")}, env, inR, outW, io.Discard)
 			outW.Close()
 		}()
 		c := connect(b.Context(), outR, inW, &client{notify: func(string, json.RawMessage) {}})
@@ -330,7 +348,8 @@ func BenchmarkPrompt(b *testing.B) {
 		}
 		measure(b, came, func() {
 			var res, turn map[string]any
-			if err := c.call(b.Context(), "agent/prompt", map[string]any{"prompt": "hello"}, &res); err != nil {
+			if err := c.call(b.Context(), "agent/prompt", map[string]any{"prompt": "hello"},
+				&res); err != nil {
 				b.Fatal(err)
 			}
 			wait := map[string]any{"sessionId": res["sessionId"], "messageId": res["messageId"]}

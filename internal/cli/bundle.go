@@ -37,8 +37,10 @@ type bundlePart struct {
 // runBundle writes a bundle for a report of a mistake. Nothing is sent anywhere.
 func runBundle(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("bundle")
-	log := flags.String("log", "", "add the end of this log of the daemon (the file of serve --log-file)")
-	id := flags.String("session", "", "add the messages of this session, without secrets (default: none)")
+	log := flags.String("log", "",
+		"add the end of this log of the daemon (the file of serve --log-file)")
+	id := flags.String("session", "",
+		"add the messages of this session, without secrets (default: none)")
 	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
@@ -60,7 +62,8 @@ func runBundle(ctx context.Context, p *program, args []string) int {
 	for _, part := range b.parts {
 		fmt.Fprintf(p.stdout, "%8d %s\n", len(part.data), part.name)
 	}
-	fmt.Fprintf(p.stdout, "wrote %s; check its contents before you attach it to a report\n", flags.Arg(0))
+	fmt.Fprintf(p.stdout, "wrote %s; check its contents before you attach it to a report\n",
+		flags.Arg(0))
 	return exitOK
 }
 
@@ -74,9 +77,11 @@ func (b *bundle) gather(ctx context.Context) {
 }
 
 // output runs a command of ours and returns all it prints.
-func (b *bundle) output(ctx context.Context, run func(context.Context, *program, []string) int, args ...string) string {
+func (b *bundle) output(ctx context.Context, run func(context.Context, *program, []string) int,
+	args ...string) string {
 	var out bytes.Buffer
-	code := run(ctx, &program{version: b.p.version, env: b.p.env, stdin: strings.NewReader(""), stdout: &out, stderr: &out}, args)
+	code := run(ctx, &program{version: b.p.version, env: b.p.env, stdin: strings.NewReader(""),
+		stdout: &out, stderr: &out}, args)
 	if code != exitOK {
 		fmt.Fprintf(&out, "exit code %d\n", code)
 	}
@@ -101,7 +106,8 @@ func variables(env []string) string {
 	var names []string
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
-		for _, prefix := range []string{"AGENT_LSP_", "OPENAI_", "XDG_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "TERM", "LANG", "SHELL"} {
+		for _, prefix := range []string{"AGENT_LSP_", "OPENAI_", "XDG_", "HTTP_PROXY",
+			"HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "TERM", "LANG", "SHELL"} {
 			if strings.HasPrefix(name, prefix) {
 				names = append(names, name+"\n")
 				break
@@ -140,7 +146,8 @@ func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived
 		fmt.Fprintln(s, err)
 	}
 	for _, e := range entries {
-		fmt.Fprintf(s, "  %s %s %s, %d bytes, %d damaged lines", e.ID, e.UpdatedAt.UTC().Format(time.RFC3339), messageCount(e.Messages), e.Bytes, e.Damaged)
+		fmt.Fprintf(s, "  %s %s %s, %d bytes, %d damaged lines", e.ID,
+			e.UpdatedAt.UTC().Format(time.RFC3339), messageCount(e.Messages), e.Bytes, e.Damaged)
 		if archived {
 			s.WriteString(", archived")
 		}
@@ -229,7 +236,8 @@ func (b *bundle) write(path string) (err error) {
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
 	for _, part := range b.parts {
-		h := &tar.Header{Name: "agent-lsp-bundle/" + part.name, Mode: 0o600, Size: int64(len(part.data)), ModTime: time.Now()}
+		h := &tar.Header{Name: "agent-lsp-bundle/" + part.name, Mode: 0o600,
+			Size: int64(len(part.data)), ModTime: time.Now()}
 		if err := w.WriteHeader(h); err != nil {
 			return fmt.Errorf("writing the bundle: %w", err)
 		}

@@ -33,11 +33,15 @@ const secret = "sk-proj-0123456789abcdefghijklmnopqrstuvwx"
 // homeWithSecrets is an empty home whose settings, environment and log hold a key.
 func homeWithSecrets(t *testing.T) (home string, env []string) {
 	home = t.TempDir()
-	put(t, filepath.Join(home, "config.json"), `{"model": "m", "provider": {"headers": {"X-Key": "`+secret+`"}}}`)
+	put(t, filepath.Join(home, "config.json"), `{"model": "m", "provider": {"headers": {"X-Key": "`+
+		secret+`"}}}`)
 	put(t, filepath.Join(home, "model.jsonl"), `{"text":"hello"}`+"\n")
-	put(t, filepath.Join(home, "log"), strings.Repeat("a line of the log\n", 1<<15)+"key "+secret+" in "+home+"\n")
-	return home, []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "OPENAI_API_KEY=" + secret, "PATH=" + os.Getenv("PATH"),
-		"AGENT_LSP_CONFIG=" + filepath.Join(home, "config.json"), "AGENT_LSP_SCRIPT=" + filepath.Join(home, "model.jsonl")}
+	put(t, filepath.Join(home, "log"), strings.Repeat("a line of the log\n", 1<<15)+"key "+secret+
+		" in "+home+"\n")
+	return home, []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "OPENAI_API_KEY=" + secret,
+		"PATH=" + os.Getenv("PATH"),
+		"AGENT_LSP_CONFIG=" + filepath.Join(home, "config.json"), "AGENT_LSP_SCRIPT=" +
+			filepath.Join(home, "model.jsonl")}
 }
 
 func put(t *testing.T, path, text string) {
@@ -61,14 +65,16 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 	parts := unpack(t, file)
 	for name, wants := range map[string]string{
 		"version.txt": version, "doctor.txt": "sandbox: ", "settings.txt": "provider.headers",
-		"environment.txt": "OPENAI_API_KEY\n", "log.txt": "a line of the log", "sessions.txt": " 1 message, ",
+		"environment.txt": "OPENAI_API_KEY\n", "log.txt": "a line of the log",
+		"sessions.txt": " 1 message, ",
 	} {
 		text, there := parts["agent-lsp-bundle/"+name]
 		if !there || !strings.Contains(text, wants) {
 			t.Errorf("%s lacks %q:\n%.400s", name, wants, text)
 		}
 	}
-	if list := parts["agent-lsp-bundle/sessions.txt"]; strings.Count(list, "1 message,") != 2 || strings.Contains(list, "sell") || strings.Contains(list, "secret-plans") {
+	if list := parts["agent-lsp-bundle/sessions.txt"]; strings.Count(list, "1 message,") != 2 ||
+		strings.Contains(list, "sell") || strings.Contains(list, "secret-plans") {
 		t.Errorf("the list of sessions lacks one, or tells titles or names:\n%s", list)
 	}
 	for name, text := range parts {
@@ -76,7 +82,8 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 			t.Errorf("%s holds the key or the name of the home folder", name)
 		}
 	}
-	if st, err := os.Stat(file); err != nil || len(parts["agent-lsp-bundle/log.txt"]) > bundleLog || st.Size() > 1<<20 {
+	if st, err := os.Stat(file); err != nil || len(parts["agent-lsp-bundle/log.txt"]) > bundleLog ||
+		st.Size() > 1<<20 {
 		t.Errorf("the log is not bounded: %v", err)
 	}
 }
@@ -87,7 +94,8 @@ func TestBundleCutsNoSecret(t *testing.T) {
 	home, env := homeWithSecrets(t)
 	log := filepath.Join(home, "log")
 	for name, held := range map[string]string{"key": "key " + secret,
-		"lines": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQ\n", 20) + "-----END PRIVATE KEY-----"} {
+		"lines": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQ\n", 20) +
+			"-----END PRIVATE KEY-----"} {
 		for _, kept := range []int{1, 20, len(held) - 1} {
 			rest := "\n" + strings.Repeat("a", bundleLog-kept-len("\n\n")) + "\n"
 			put(t, log, strings.Repeat("b\n", bundleLog)+held+rest)
@@ -96,8 +104,10 @@ func TestBundleCutsNoSecret(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, errs)
 			}
 			text := unpack(t, file)["agent-lsp-bundle/log.txt"]
-			if left := strings.Trim(strings.ReplaceAll(text, policy.Redacted, ""), "abkey \n]"); left != "" || len(text) > bundleLog {
-				t.Errorf("%s of which %d bytes are kept: %d bytes, with %q", name, kept, len(text), left)
+			if left := strings.Trim(strings.ReplaceAll(text, policy.Redacted, ""),
+				"abkey \n]"); left != "" || len(text) > bundleLog {
+				t.Errorf("%s of which %d bytes are kept: %d bytes, with %q", name, kept, len(text),
+					left)
 			}
 		}
 	}
@@ -158,11 +168,13 @@ func TestBundleRefuses(t *testing.T) {
 		{[]string{"bundle"}, exitUsage},
 		{[]string{"bundle", "x.zip"}, exitUsage},
 		{[]string{"bundle", there}, exitFailed},
-		{[]string{"bundle", "--log", filepath.Join(home, "none"), filepath.Join(home, "a.tar.gz")}, exitFailed},
+		{[]string{"bundle", "--log", filepath.Join(home, "none"), filepath.Join(home, "a.tar.gz")},
+			exitFailed},
 		{[]string{"bundle", "--session", "none", filepath.Join(home, "b.tar.gz")}, exitFailed},
 	} {
 		if _, errs, code := play(t, env, tc.args...); code != tc.code || errs == "" {
-			t.Errorf("%q: exit code %d, stderr %q; want %d and a word", tc.args, code, errs, tc.code)
+			t.Errorf("%q: exit code %d, stderr %q; want %d and a word", tc.args, code, errs,
+				tc.code)
 		}
 	}
 	if b, _ := os.ReadFile(there); string(b) != "mine" {
@@ -217,11 +229,14 @@ func TestBashCompletes(t *testing.T) {
 		return // bash is not on every system; checkSyntax says the same
 	}
 	script, _, _ := play(t, nil, "completion", "bash")
-	for typed, want := range map[string]string{"agent-lsp do": "doctor\n", "agent-lsp doctor --c": "--config\n", "agent-lsp sessions ex": "export\n",
-		"agent-lsp sessions export --format j": "json\n", "agent-lsp run --permissions tr": "trust\n", "agent-lsp run --log-file s": "\n"} {
+	for typed, want := range map[string]string{"agent-lsp do": "doctor\n",
+		"agent-lsp doctor --c": "--config\n", "agent-lsp sessions ex": "export\n",
+		"agent-lsp sessions export --format j": "json\n",
+		"agent-lsp run --permissions tr":       "trust\n", "agent-lsp run --log-file s": "\n"} {
 		fields := strings.Fields(typed)
 		last := string(rune('0' + len(fields) - 1))
-		cmd := exec.Command(bash, "-c", script+"COMP_WORDS=("+typed+"); COMP_CWORD="+last+"; _agent_lsp; printf '%s\\n' \"${COMPREPLY[@]}\"")
+		cmd := exec.Command(bash, "-c", script+"COMP_WORDS=("+typed+"); COMP_CWORD="+last+
+			"; _agent_lsp; printf '%s\\n' \"${COMPREPLY[@]}\"")
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
 			t.Errorf("%q completes to %q (%v), want %q", typed, out, err, want)
 		}

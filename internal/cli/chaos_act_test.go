@@ -33,12 +33,19 @@ func (w *world) script(turns int) (lines []string) {
 func (w *world) step() []string {
 	switch w.rng.IntN(8) {
 	case 0:
-		command := []string{"sleep 0.2", "sleep 20", "setsid sleep 30 >/dev/null 2>&1 & echo on", "echo out; echo err >&2; exit 3", "kill -0 $$ && sleep 0.2"}[w.rng.IntN(5)] // the last must be asked for
-		return []string{calls(toolCall("bash", map[string]any{"command": command, "timeout": 1 + w.rng.IntN(2)}), toolCall("read", map[string]any{"path": "c.txt"}))}
+		// the last must be asked for
+		command := []string{"sleep 0.2", "sleep 20", "setsid sleep 30 >/dev/null 2>&1 & echo on",
+			"echo out; echo err >&2; exit 3", "kill -0 $$ && sleep 0.2"}[w.rng.IntN(5)]
+		return []string{calls(toolCall("bash",
+			map[string]any{"command": command, "timeout": 1 + w.rng.IntN(2)}),
+			toolCall("read", map[string]any{"path": "c.txt"}))}
 	case 1:
-		return []string{calls(toolCall("echo_echo", map[string]any{"text": "hello"}), toolCall("read", map[string]any{"path": "a.txt"}))}
+		return []string{calls(toolCall("echo_echo", map[string]any{"text": "hello"}),
+			toolCall("read", map[string]any{"path": "a.txt"}))}
 	case 2:
-		return []string{calls(toolCall("agent", map[string]any{"agent": "general", "task": "look around"})), `{"text":"I looked.","chunks":3,"delayMs":2}`}
+		return []string{calls(toolCall("agent",
+			map[string]any{"agent": "general", "task": "look around"})),
+			`{"text":"I looked.","chunks":3,"delayMs":2}`}
 	}
 	return []string{w.editStep()}
 }
@@ -51,7 +58,8 @@ func (w *world) editStep() string {
 		l := w.rng.IntN(chaosLines)
 		if old := lineText(f, l, 0); !w.edited[old] {
 			w.edited[old] = true
-			edits = append(edits, map[string]any{"old_string": old, "new_string": lineText(f, l, 1)})
+			edits = append(edits, map[string]any{"old_string": old,
+				"new_string": lineText(f, l, 1)})
 		}
 	}
 	read := toolCall("read", map[string]any{"path": fileName(f)})
@@ -72,7 +80,8 @@ func calls(list ...map[string]any) string {
 // turn prompts and lives through the turn; gone says that the daemon is not there any more.
 func (w *world) turn(blow bool) (gone bool, err error) {
 	var res struct{ TurnID string }
-	if err := w.ed.Call("agent/prompt", map[string]any{"sessionId": w.session, "prompt": "go on"}, &res); err != nil {
+	if err := w.ed.Call("agent/prompt", map[string]any{"sessionId": w.session, "prompt": "go on"},
+		&res); err != nil {
 		w.note("prompt: %v", err)
 		if w.fullDisk {
 			w.freeDisk()
@@ -162,7 +171,8 @@ func (w *world) take() {
 		case "agent/proposal/created", "agent/proposal/updated":
 			w.open[e.Proposal.ProposalID] = e.Proposal
 		case "agent/item/completed":
-			if it := e.Item; w.policy == "auto" && it.Type == "toolCall" && it.Name == "edit" && it.Status == "completed" && !it.IsError {
+			if it := e.Item; w.policy == "auto" && it.Type == "toolCall" && it.Name == "edit" &&
+				it.Status == "completed" && !it.IsError {
 				for _, edit := range it.Args.Edits {
 					w.promise(chaosHunk{NewText: edit.New, State: "accepted"})
 				}
@@ -190,7 +200,8 @@ func (w *world) act() {
 		w.change()
 	case n < 30:
 		w.tally.add("steered")
-		_ = w.ed.Call("agent/steer", map[string]any{"sessionId": w.session, "prompt": "rather this", "ifIdle": "error"}, nil)
+		_ = w.ed.Call("agent/steer", map[string]any{"sessionId": w.session, "prompt": "rather this",
+			"ifIdle": "error"}, nil)
 	case n < 31:
 		w.tally.add("aborted")
 		_ = w.ed.Call("agent/abort", map[string]any{"sessionId": w.session}, nil)
@@ -212,7 +223,9 @@ func (w *world) answer() {
 		case "workspace/applyEdit":
 			continue // how these are treated is the editor's way, see Behave
 		case "agent/requestPermission":
-			replies := []string{`{"optionId":"allow_once"}`, `{"optionId":"allow_session"}`, `{"optionId":"allow_session"}`, `{"optionId":"reject_once","feedback":"no"}`, `{"cancelled":true}`, `null`}
+			replies := []string{`{"optionId":"allow_once"}`, `{"optionId":"allow_session"}`,
+				`{"optionId":"allow_session"}`, `{"optionId":"reject_once","feedback":"no"}`,
+				`{"cancelled":true}`, `null`}
 			reply := replies[w.rng.IntN(len(replies))]
 			w.granted = w.granted || strings.Contains(reply, "session")
 			_ = w.ed.Reply(m, json.RawMessage(reply))
@@ -240,7 +253,8 @@ func (w *world) decide() {
 	for _, f := range p.Files {
 		for _, h := range f.Hunks {
 			if h.State == "pending" && !oneIn(w.rng, 4) {
-				decisions = append(decisions, map[string]any{"hunkId": h.HunkID, "action": []string{"accept", "accept", "reject"}[w.rng.IntN(3)]})
+				decisions = append(decisions, map[string]any{"hunkId": h.HunkID,
+					"action": []string{"accept", "accept", "reject"}[w.rng.IntN(3)]})
 			}
 		}
 	}
@@ -251,8 +265,10 @@ func (w *world) decide() {
 		Proposal  chaosProposal
 		Conflicts []struct{ HunkID string }
 	}
-	err := w.ed.Call("agent/proposal/resolve", map[string]any{"proposalId": p.ProposalID, "decisions": decisions}, &res)
-	w.note("resolve %s: %s -> %s, conflicts %v, error %v", p.ProposalID, encodeArgs(decisions), encodeArgs(res.Proposal), res.Conflicts, err)
+	err := w.ed.Call("agent/proposal/resolve",
+		map[string]any{"proposalId": p.ProposalID, "decisions": decisions}, &res)
+	w.note("resolve %s: %s -> %s, conflicts %v, error %v", p.ProposalID, encodeArgs(decisions),
+		encodeArgs(res.Proposal), res.Conflicts, err)
 	if err != nil {
 		return
 	}
@@ -286,7 +302,8 @@ func (w *world) typeLine() {
 	}
 	line := fmt.Sprintf("typed %d in %s", len(w.inserted), fileName(f))
 	at := rpctest.Position{Line: w.rng.IntN(strings.Count(b.Text, "\n") + 1)}
-	if w.ed.Edit(b.URI, rpctest.TextEdit{Range: rpctest.Range{Start: at, End: at}, NewText: line + "\n"}) == nil {
+	if w.ed.Edit(b.URI, rpctest.TextEdit{Range: rpctest.Range{Start: at, End: at}, NewText: line +
+		"\n"}) == nil {
 		w.inserted[line] = true
 		w.tally.add("typed")
 		w.note("typed %q at line %d of %q", line, at.Line, b.Text)
@@ -334,7 +351,8 @@ func (w *world) revoke() {
 	if w.ed.Call("agent/permission/list", map[string]any{}, &list) != nil || len(list.Grants) == 0 {
 		return
 	}
-	if w.ed.Call("agent/permission/revoke", map[string]any{"grantId": list.Grants[0].GrantID}, nil) == nil {
+	if w.ed.Call("agent/permission/revoke", map[string]any{"grantId": list.Grants[0].GrantID},
+		nil) == nil {
 		w.tally.add("revoked")
 		w.granted = len(list.Grants) > 1
 	}
@@ -346,7 +364,8 @@ func (w *world) restore() {
 	var list struct {
 		Checkpoints []struct{ CheckpointID string }
 	}
-	if w.ed.Call("agent/checkpoint/list", map[string]any{"sessionId": w.session}, &list) != nil || len(list.Checkpoints) == 0 {
+	if w.ed.Call("agent/checkpoint/list", map[string]any{"sessionId": w.session}, &list) != nil ||
+		len(list.Checkpoints) == 0 {
 		return
 	}
 	id := list.Checkpoints[w.rng.IntN(len(list.Checkpoints))].CheckpointID
@@ -356,7 +375,8 @@ func (w *world) restore() {
 	for old := range w.edited { // an end that has not been read yet counts too
 		// Under review a refused text stood in the file until it was refused, so one may go back to
 		// that too.
-		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" || w.policy == "review" {
+		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" ||
+			w.policy == "review" {
 			w.fate[line] = "restored"
 		}
 	}
@@ -391,7 +411,8 @@ func (w *world) check() error {
 		}
 	}
 	for line, fate := range w.fate {
-		if stands := strings.Contains(all, line+"\n"); fate == "accepted" && !stands || fate == "rejected" && stands {
+		if stands := strings.Contains(all, line+"\n"); fate == "accepted" && !stands ||
+			fate == "rejected" && stands {
 			return fmt.Errorf("%q was %s: stands %v in\n%s", line, fate, stands, all)
 		}
 	}
@@ -407,7 +428,8 @@ func (w *world) whole(f int, text string) error {
 		}
 		m := knownLine.FindStringSubmatch(line)
 		if m == nil || m[2] != fileName(f) || m[1] != fmt.Sprintf("%02d", next) {
-			return fmt.Errorf("%s is torn at %q, line %02d expected:\n%s", fileName(f), line, next, text)
+			return fmt.Errorf("%s is torn at %q, line %02d expected:\n%s", fileName(f), line, next,
+				text)
 		}
 		next++
 	}

@@ -125,7 +125,9 @@ func (c *tally) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := fmt.Sprintf("%d runs", c.n["runs"])
-	for _, what := range []string{"turns", "daemon killed", "editor died", "disk full", "command killed", "MCP server killed", "revoked", "file changed", "typed", "steered", "aborted",
+	for _, what := range []string{"turns", "daemon killed", "editor died", "disk full",
+		"command killed", "MCP server killed", "revoked", "file changed", "typed", "steered",
+		"aborted",
 		"restored", "accepted", "rejected"} {
 		s += fmt.Sprintf(", %d %s", c.n[what], what)
 	}

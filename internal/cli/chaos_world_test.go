@@ -48,8 +48,9 @@ type world struct {
 	ended   map[string]bool // turns that have ended
 	running string
 
-	edited   map[string]bool          // lines that a script edits; each once
-	fate     map[string]string        // of an edited line: accepted, rejected, restored; none where nobody knows
+	edited map[string]bool // lines that a script edits; each once
+	// of an edited line: accepted, rejected, restored; none where nobody knows
+	fate     map[string]string
 	inserted map[string]bool          // lines that the user typed or that another program added
 	open     map[string]chaosProposal // as last told
 	diary    []string
@@ -64,8 +65,10 @@ func newWorld(t *testing.T, seed uint64, tally *tally) *world {
 	}
 	dir, _ = filepath.EvalSymlinks(dir)
 	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), tally: tally, dir: dir, ws: filepath.Join(dir, "ws"), state: filepath.Join(dir, "state"),
-		buffers: map[string]string{}, order: map[string]int64{}, ended: map[string]bool{}, edited: map[string]bool{}, fate: map[string]string{},
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), tally: tally, dir: dir,
+		ws: filepath.Join(dir, "ws"), state: filepath.Join(dir, "state"),
+		buffers: map[string]string{}, order: map[string]int64{}, ended: map[string]bool{},
+		edited: map[string]bool{}, fate: map[string]string{},
 		inserted: map[string]bool{}, open: map[string]chaosProposal{},
 	}
 	w.policy = []string{"ask", "ask", "review", "auto", "collect"}[w.rng.IntN(5)]
@@ -110,7 +113,8 @@ func (w *world) note(f string, a ...any) { w.diary = append(w.diary, fmt.Sprintf
 
 // report says what happened; the messages of the last connection go to a file beside the workspace.
 func (w *world) report() string {
-	s := fmt.Sprintf("policy %s, full disk %v; the workspace and messages.log are left in %s\n%s", w.policy, w.fullDisk, w.dir, strings.Join(w.diary, "\n"))
+	s := fmt.Sprintf("policy %s, full disk %v; the workspace and messages.log are left in %s\n%s",
+		w.policy, w.fullDisk, w.dir, strings.Join(w.diary, "\n"))
 	w.keepLog()
 	_ = os.WriteFile(filepath.Join(w.dir, "messages.log"), []byte(w.log.String()), 0o644)
 	if w.daemon.Log != nil {
@@ -164,7 +168,8 @@ func (w *world) finish() error {
 		if err := w.end(); err != nil {
 			return err
 		}
-		if err := w.start([]string{`{"text":"Still here."}`, `{"text":"And here."}`, `{"text":"And here."}`, `{"text":"And here."}`, `{"text":"And here."}`}); err != nil {
+		if err := w.start([]string{`{"text":"Still here."}`, `{"text":"And here."}`,
+			`{"text":"And here."}`, `{"text":"And here."}`, `{"text":"And here."}`}); err != nil {
 			return fmt.Errorf("starting for the last time: %w", err)
 		}
 	}
@@ -190,10 +195,13 @@ func (w *world) lastTurn() error {
 		return err
 	}
 	var res, turn struct{ MessageID, Status string }
-	if err := w.ed.Call("agent/prompt", map[string]any{"sessionId": w.session, "prompt": "are you still there?"}, &res); err != nil {
+	if err := w.ed.Call("agent/prompt",
+		map[string]any{"sessionId": w.session, "prompt": "are you still there?"},
+		&res); err != nil {
 		return fmt.Errorf("the last prompt: %w", err)
 	}
-	wait := map[string]any{"sessionId": w.session, "messageId": res.MessageID, "timeoutMs": turnPatience.Milliseconds()}
+	wait := map[string]any{"sessionId": w.session, "messageId": res.MessageID,
+		"timeoutMs": turnPatience.Milliseconds()}
 	if err := w.ed.Call("agent/turn/wait", wait, &turn); err != nil || turn.Status != "completed" {
 		return fmt.Errorf("the last turn is %q: %w", turn.Status, err)
 	}
@@ -210,7 +218,8 @@ func (w *world) start(script []string) error {
 	if w.fullDisk {
 		env = append(env, envSmallDisk+"="+w.state)
 	}
-	w.daemon, w.mark = startMarked(w.t, []string{"serve", "--script", file, "--state-dir", w.state}, env, w.fullDisk)
+	w.daemon, w.mark = startMarked(w.t, []string{"serve", "--script", file, "--state-dir", w.state},
+		env, w.fullDisk)
 	w.ed, w.read = rpctest.NewEditor(w.daemon.Stdout, w.daemon.Stdin), 0
 	w.ed.Behave([]string{"", "", "", "", "late", "skip", "refuse", "deaf"}[w.rng.IntN(8)])
 	if err := w.initialize(); err != nil {
@@ -234,12 +243,14 @@ func (w *world) start(script []string) error {
 // connection ended before.
 func (w *world) load() error {
 	var loaded struct{ LastSeq int64 }
-	if err := w.ed.Call("agent/session/load", map[string]any{"sessionId": w.session}, &loaded); err != nil {
+	if err := w.ed.Call("agent/session/load", map[string]any{"sessionId": w.session},
+		&loaded); err != nil {
 		return err
 	}
 	if before := w.order[w.session]; before > 0 {
 		if loaded.LastSeq < before {
-			return fmt.Errorf("the session's last number is %d after %d had been told", loaded.LastSeq, before)
+			return fmt.Errorf("the session's last number is %d after %d had been told",
+				loaded.LastSeq, before)
 		}
 		w.order[w.session] = loaded.LastSeq
 	}
@@ -253,11 +264,14 @@ func (w *world) initialize() error {
 	}
 	uri := rpctest.URIOf(w.ws)
 	params := map[string]any{
-		"processId": os.Getpid(), "rootUri": uri, "workspaceFolders": []any{map[string]any{"uri": uri, "name": "ws"}},
-		"capabilities": json.RawMessage(rpctest.DefaultCapabilities),
+		"processId": os.Getpid(), "rootUri": uri,
+		"workspaceFolders": []any{map[string]any{"uri": uri, "name": "ws"}},
+		"capabilities":     json.RawMessage(rpctest.DefaultCapabilities),
 		"initializationOptions": map[string]any{
-			"editPolicy": w.policy, "permissions": map[string]any{"profile": []string{"ask", "workspace", "trust"}[w.rng.IntN(3)]}, "sandbox": "off",
-			"mcpServers": map[string]any{"echo": map[string]any{"command": exe, "args": []string{mcpArg}, "env": map[string]any{mcptest.Variable: "plain"}}},
+			"editPolicy": w.policy, "permissions": map[string]any{"profile": []string{"ask",
+				"workspace", "trust"}[w.rng.IntN(3)]}, "sandbox": "off",
+			"mcpServers": map[string]any{"echo": map[string]any{"command": exe,
+				"args": []string{mcpArg}, "env": map[string]any{mcptest.Variable: "plain"}}},
 		},
 	}
 	if err := w.ed.Call("initialize", params, nil); err != nil {

@@ -75,16 +75,21 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 
 // initialize does the handshake for one folder. capabilities.experimental.agentLsp is claimed with
 // what the caller answers.
-func (c *client) initialize(ctx context.Context, folder string, options any, permission, ask bool) error {
+func (c *client) initialize(ctx context.Context, folder string, options any, permission,
+	ask bool) error {
 	uri := workspace.URIOfPath(folder)
 	params := map[string]any{
-		"processId": os.Getpid(), "rootUri": uri, "clientInfo": map[string]any{"name": "agent-lsp", "version": c.version},
-		"workspaceFolders": []any{map[string]any{"uri": uri, "name": "workspace"}}, "initializationOptions": options,
+		"processId": os.Getpid(), "rootUri": uri,
+		"clientInfo":            map[string]any{"name": "agent-lsp", "version": c.version},
+		"workspaceFolders":      []any{map[string]any{"uri": uri, "name": "workspace"}},
+		"initializationOptions": options,
 		"capabilities": map[string]any{
-			"general":   map[string]any{"positionEncodings": []string{"utf-8"}},
-			"workspace": map[string]any{"applyEdit": true, "workspaceEdit": map[string]any{"documentChanges": true}},
+			"general": map[string]any{"positionEncodings": []string{"utf-8"}},
+			"workspace": map[string]any{"applyEdit": true,
+				"workspaceEdit": map[string]any{"documentChanges": true}},
 			"experimental": map[string]any{"agentLsp": map[string]any{
-				"version": 1, "permission": permission, "ask": ask, "editor": map[string]any{"save": ask}}},
+				"version": 1, "permission": permission, "ask": ask,
+				"editor": map[string]any{"save": ask}}},
 		},
 	}
 	var result json.RawMessage
@@ -115,11 +120,13 @@ func (c *client) prompt(ctx context.Context, session, text string) (string, erro
 		}
 		id = made.SessionID
 	}
-	err := c.call(ctx, wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": text}, new(wire.PromptResult))
+	err := c.call(ctx, wire.MethodPrompt, map[string]any{"sessionId": id, "prompt": text},
+		new(wire.PromptResult))
 	if err != nil && session == "" {
 		bound, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 		defer stop()
-		_ = c.call(bound, wire.MethodSessionDelete, wire.SessionParams{SessionID: id}, new(json.RawMessage))
+		_ = c.call(bound, wire.MethodSessionDelete, wire.SessionParams{SessionID: id},
+			new(json.RawMessage))
 	}
 	return id, err
 }

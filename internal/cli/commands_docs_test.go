@@ -45,10 +45,12 @@ func helpTexts(t *testing.T) string {
 			continue
 		}
 		var out, errs bytes.Buffer
-		if code := Run(context.Background(), "0", []string{"help", name}, nil, strings.NewReader(""), &out, &errs); code != 0 {
+		if code := Run(context.Background(), "0", []string{"help", name}, nil,
+			strings.NewReader(""), &out, &errs); code != 0 {
 			t.Fatalf("help %s ends with %d: %s", name, code, errs.String())
 		}
-		fmt.Fprintf(&page, "\n## agent-lsp %s\n\n```text\n%s\n```\n", name, strings.TrimSpace(out.String()))
+		fmt.Fprintf(&page, "\n## agent-lsp %s\n\n```text\n%s\n```\n", name,
+			strings.TrimSpace(out.String()))
 	}
 	return page.String() + "\n"
 }

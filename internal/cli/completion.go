@@ -42,7 +42,8 @@ func flagsOf(c command) []flagHelp {
 		args = []string{"list", "-h"}
 	}
 	var usage bytes.Buffer
-	c.run(context.Background(), &program{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &usage}, args)
+	c.run(context.Background(), &program{stdin: strings.NewReader(""), stdout: io.Discard,
+		stderr: &usage}, args)
 	var list []flagHelp
 	for _, m := range usageFlag().FindAllStringSubmatch(usage.String(), -1) {
 		list = append(list, flagHelp{m[1], m[2], m[3]})
@@ -66,7 +67,8 @@ func runCompletion(_ context.Context, p *program, args []string) int {
 	if err := p.parse(flags, args); err != nil {
 		return usageCode(err)
 	}
-	shells := map[string]func(io.Writer){"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+	shells := map[string]func(io.Writer){"bash": bashCompletion, "zsh": zshCompletion,
+		"fish": fishCompletion}
 	write := shells[flags.Arg(0)]
 	if write == nil || flags.NArg() != 1 {
 		return p.noneOf("completion", strings.Join(flags.Args(), " "), words["completion"])
@@ -122,7 +124,8 @@ _agent_lsp() {
 `)
 	known, others := valued()
 	for _, name := range known {
-		fmt.Fprintf(w, "    --%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", name, strings.Join(values[name], " "))
+		fmt.Fprintf(w, "    --%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", name,
+			strings.Join(values[name], " "))
 	}
 	fmt.Fprintf(w, `    --%s) return ;; # a file
   esac
@@ -155,7 +158,8 @@ _agent_lsp() {
 `)
 	known, others := valued()
 	for _, name := range known {
-		fmt.Fprintf(w, "    --%s) compadd -- %s; return ;;\n", name, strings.Join(values[name], " "))
+		fmt.Fprintf(w, "    --%s) compadd -- %s; return ;;\n", name,
+			strings.Join(values[name], " "))
 	}
 	fmt.Fprintf(w, `    --%s) _files; return ;;
   esac
@@ -163,7 +167,8 @@ _agent_lsp() {
     local -a commands=(
 `, strings.Join(others, "|--"))
 	for _, c := range commands {
-		fmt.Fprintf(w, "      '%s:%s'\n", c.name, strings.ReplaceAll(quoted(c.summary, `'\''`), ":", `\:`))
+		fmt.Fprintf(w, "      '%s:%s'\n", c.name,
+			strings.ReplaceAll(quoted(c.summary, `'\''`), ":", `\:`))
 	}
 	fmt.Fprint(w, "    )\n    _describe command commands\n    return\n  fi\n  case $words[2] in\n")
 	for _, c := range commands {
@@ -187,7 +192,8 @@ fi
 func fishCompletion(w io.Writer) {
 	fmt.Fprint(w, "# fish completion of agent-lsp: agent-lsp completion fish | source\n")
 	for _, c := range commands {
-		fmt.Fprintf(w, "complete -c agent-lsp -n __fish_use_subcommand -f -a %s -d '%s'\n", c.name, quoted(c.summary, `\'`))
+		fmt.Fprintf(w, "complete -c agent-lsp -n __fish_use_subcommand -f -a %s -d '%s'\n", c.name,
+			quoted(c.summary, `\'`))
 		seen := fmt.Sprintf("-n '__fish_seen_subcommand_from %s'", c.name)
 		args := words[c.name]
 		if c.name == "help" {
@@ -203,7 +209,8 @@ func fishCompletion(w io.Writer) {
 			} else if f.value != "" {
 				takes = " -r"
 			}
-			fmt.Fprintf(w, "complete -c agent-lsp %s -l %s%s -d '%s'\n", seen, f.name, takes, quoted(f.usage, `\'`))
+			fmt.Fprintf(w, "complete -c agent-lsp %s -l %s%s -d '%s'\n", seen, f.name, takes,
+				quoted(f.usage, `\'`))
 		}
 	}
 }

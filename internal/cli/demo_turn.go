@@ -63,7 +63,8 @@ func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 			return false, err
 		}
 		wait := strings.TrimSuffix(fmt.Sprintf("%.1f", float64(p.DelayMs)/1000), ".0")
-		d.view.note(fmt.Sprintf("%s; trying again in %s s (%d of %d)", p.Error.Message, wait, p.Attempt, p.MaxRetries))
+		d.view.note(fmt.Sprintf("%s; trying again in %s s (%d of %d)", p.Error.Message, wait,
+			p.Attempt, p.MaxRetries))
 	case wire.MethodTurnCompleted:
 		var p wire.TurnCompleted
 		if err := json.Unmarshal(n.params, &p); err != nil {
@@ -103,7 +104,8 @@ func (d *demo) end(t wire.Turn) error {
 		}
 		return fmt.Errorf("the turn ended as %s", why)
 	}
-	d.view.note(fmt.Sprintf("Turn completed: %d model calls, %d tool calls.", t.ModelCalls, t.ToolCalls))
+	d.view.note(fmt.Sprintf("Turn completed: %d model calls, %d tool calls.", t.ModelCalls,
+		t.ToolCalls))
 	return nil
 }
 
@@ -140,7 +142,8 @@ func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 		return nil
 	}
 	d.refused++
-	return d.resolve(ctx, p, []wire.Decision{{HunkID: "*", Action: "reject", Comment: "no user was available to decide"}})
+	return d.resolve(ctx, p, []wire.Decision{{HunkID: "*", Action: "reject",
+		Comment: "no user was available to decide"}})
 }
 
 // undecided says whether a proposal waits for a decision; one that is applied at once does not.

@@ -97,7 +97,8 @@ var permissionKeys = []struct{ key, kind, label string }{
 }
 
 // permit asks for a permission.
-func (d *demo) permit(ctx context.Context, p wire.RequestPermissionParams) wire.RequestPermissionResult {
+func (d *demo) permit(ctx context.Context,
+	p wire.RequestPermissionParams) wire.RequestPermissionResult {
 	d.view.note(strings.TrimSpace(p.Title + reasonOf(p)))
 	if p.Preview != "" {
 		for line := range strings.Lines(p.Preview) {

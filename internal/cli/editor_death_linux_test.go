@@ -59,7 +59,8 @@ func (d *deathOf) play() error {
 		return err
 	}
 	for i, m := range []map[string]any{
-		{"method": "initialize", "params": params}, {"method": "initialized", "params": map[string]any{}},
+		{"method": "initialize", "params": params},
+		{"method": "initialized", "params": map[string]any{}},
 		{"method": "agent/prompt", "params": map[string]any{"prompt": d.Prompt}},
 	} {
 		m["jsonrpc"] = "2.0"
@@ -95,19 +96,24 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 			model, _ := json.Marshal(map[string]any{"toolCalls": []any{map[string]any{"name": "bash", "arguments": map[string]any{"command": command}}}})
 			mustStore(t, filepath.Join(dir, "model.jsonl"), append(model, '\n'))
 			mustStore(t, filepath.Join(ws, "a.txt"), []byte("a\n"))
-			params := map[string]any{"rootUri": "file://" + ws, "initializationOptions": map[string]any{
-				"permissions": map[string]any{"profile": c.profile}, "sandbox": c.sandbox,
-				"mcpServers": map[string]any{"slow": map[string]any{"command": "sh", "args": []string{"-c", "setsid sleep " + number + " & sleep " + number}}},
-			}}
+			params := map[string]any{"rootUri": "file://" + ws,
+				"initializationOptions": map[string]any{
+					"permissions": map[string]any{"profile": c.profile}, "sandbox": c.sandbox,
+					"mcpServers": map[string]any{"slow": map[string]any{"command": "sh",
+						"args": []string{"-c", "setsid sleep " + number + " & sleep " + number}}},
+				}}
 			if !c.leak {
 				params["processId"] = nil // nothing but the end of stdin tells
 			}
 			init, _ := json.Marshal(params)
 			exe, _ := os.Executable()
-			play, _ := json.Marshal(deathOf{Daemon: []string{exe, "serve", "--script", filepath.Join(dir, "model.jsonl")}, Init: init, Prompt: "x"})
+			play, _ := json.Marshal(deathOf{Daemon: []string{exe, "serve", "--script",
+				filepath.Join(dir, "model.jsonl")}, Init: init, Prompt: "x"})
 			mark := envMark + "=" + number
 			editor := exec.Command(exe)
-			editor.Env = append(os.Environ(), envEditor+"="+string(play), mark, "HOME="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"))
+			editor.Env = append(os.Environ(), envEditor+"="+string(play), mark, "HOME="+dir,
+				"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+
+					filepath.Join(dir, "config"))
 			log := new(logBuffer)
 			r, w := pipe(t)
 			defer w.Close()
@@ -129,7 +135,8 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = editor.Wait()
-			for end := time.Now().Add(endPatience); naming(number) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(endPatience); naming(number) > 0 &&
+				time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			}
 			if n := naming(number); n > 0 {
 				t.Errorf("%d processes of the command are left", n)
@@ -152,7 +159,8 @@ func waitForFile(t *testing.T, path string, log *logBuffer) {
 // naming counts the processes whose command line holds text, this one left out.
 func naming(text string) (n int) {
 	for _, pid := range processes() {
-		if b, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); err == nil && bytes.Contains(b, []byte(text)) {
+		if b, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); err == nil &&
+			bytes.Contains(b, []byte(text)) {
 			n++
 		}
 	}

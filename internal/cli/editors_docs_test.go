@@ -18,7 +18,8 @@ const repository = "../../"
 
 // editorList is testdata/editors.json, from which the tables of editors are made.
 type editorList struct {
-	Real   map[string]realRun // by profile; what such a run did it compares itself (editors/plain/ran.mjs)
+	// by profile; what such a run did it compares itself (editors/plain/ran.mjs)
+	Real   map[string]realRun
 	Plain  []plainEditor
 	Readme []readmeEditor
 }
@@ -74,7 +75,8 @@ func (l editorList) plainTable() string {
 		if r, ok := l.Real[p.Profile]; ok {
 			real = fmt.Sprintf("[%s](../../%s): %s", r.Editor, r.By, strings.Join(r.Did, ", "))
 		}
-		fmt.Fprintf(&b, "| %s | %s | [%s](../../%s) | %s | %s | %s |\n", p.Editor, real, p.Version, p.script(), p.Prompt, p.Review, p.Permissions)
+		fmt.Fprintf(&b, "| %s | %s | [%s](../../%s) | %s | %s | %s |\n", p.Editor, real, p.Version,
+			p.script(), p.Prompt, p.Review, p.Permissions)
 	}
 	return b.String()
 }
@@ -121,7 +123,8 @@ func (l editorList) tested(r readmeEditor) (how []string) {
 // The tables of editors say what testdata/editors.json says. UPDATE_DOCS=1 writes them.
 func TestTablesOfEditors(t *testing.T) {
 	l := readEditors(t)
-	for page, want := range map[string]string{"docs/use/editors.md": l.plainTable(), "README.md": l.readmeTable()} {
+	for page, want := range map[string]string{"docs/use/editors.md": l.plainTable(),
+		"README.md": l.readmeTable()} {
 		text := read(t, page)
 		head, _, _ := strings.Cut(want, "\n")
 		before, rest, found := strings.Cut(text, head)
@@ -134,8 +137,10 @@ func TestTablesOfEditors(t *testing.T) {
 			continue
 		}
 		if on, _ := strconv.ParseBool(os.Getenv("UPDATE_DOCS")); !on {
-			t.Errorf("%s does not say what testdata/editors.json says (make docs writes it):\n%s", page, want)
-		} else if err := os.WriteFile(repository+page, []byte(before+want+"\n"+after), 0o644); err != nil {
+			t.Errorf("%s does not say what testdata/editors.json says (make docs writes it):\n%s",
+				page, want)
+		} else if err := os.WriteFile(repository+page, []byte(before+want+"\n"+after),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +155,8 @@ func TestTestsOfEditorsRun(t *testing.T) {
 		if _, err := os.Stat(repository + name); err != nil {
 			t.Error(err)
 		}
-		byGo := run["go test ./..."] && (strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "testdata/session/"))
+		byGo := run["go test ./..."] &&
+			(strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "testdata/session/"))
 		if !byGo && !run[name] {
 			t.Errorf("make test does not run %s", name)
 		}
@@ -162,7 +168,8 @@ func TestTestsOfEditorsRun(t *testing.T) {
 		}
 		kind, _, _ := strings.Cut(name, "-")
 		says := regexp.MustCompile(`\bran(\.mjs"? |\()['"]?` + kind)
-		if len(r.Did) == 0 || !slices.ContainsFunc(slices.Collect(maps.Keys(run)), func(script string) bool { return says.MatchString(textOf(script)) }) {
+		if len(r.Did) == 0 || !slices.ContainsFunc(slices.Collect(maps.Keys(run)),
+			func(script string) bool { return says.MatchString(textOf(script)) }) {
 			t.Errorf("nothing holds what %s did against the list", r.By)
 		}
 	}
@@ -187,7 +194,8 @@ func TestProfilesNameTheirSource(t *testing.T) {
 	for _, p := range l.Plain {
 		script := read(t, p.script())
 		source := regexp.MustCompile(`(?m)^Source: (.*)$`).FindString(script)
-		if !strings.Contains(source, p.Version) || !regexp.MustCompile(`\.(el|lua|rs|cpp|py)\b|github\.com|microsoft/`).MatchString(source) {
+		if !strings.Contains(source, p.Version) ||
+			!regexp.MustCompile(`\.(el|lua|rs|cpp|py)\b|github\.com|microsoft/`).MatchString(source) {
 			t.Errorf("%s names no source of version %s: %s", p.Profile, p.Version, source)
 		}
 		for _, step := range []string{"prompt", "watch", "permit", "review", "undo"} {
@@ -195,7 +203,8 @@ func TestProfilesNameTheirSource(t *testing.T) {
 				t.Errorf("%s does not %s", p.Profile, step)
 			}
 		}
-		if !slices.ContainsFunc(l.Readme, func(r readmeEditor) bool { return slices.Contains(r.Profiles, p.Profile) }) {
+		if !slices.ContainsFunc(l.Readme,
+			func(r readmeEditor) bool { return slices.Contains(r.Profiles, p.Profile) }) {
 			t.Errorf("the README does not tell of %s", p.Profile)
 		}
 	}
@@ -259,7 +268,8 @@ func follow(t *testing.T, run map[string]bool, name string) {
 			base := filepath.Base(file)
 			all := strings.HasSuffix(base, "_spec.lua") && strings.Contains(text, "*_spec.lua")
 			if all || regexp.MustCompile(`[/\s]`+regexp.QuoteMeta(base)).MatchString(text) {
-				follow(t, run, path.Join(path.Dir(name), strings.TrimPrefix(filepath.ToSlash(file), repository+path.Dir(name)+"/")))
+				follow(t, run, path.Join(path.Dir(name),
+					strings.TrimPrefix(filepath.ToSlash(file), repository+path.Dir(name)+"/")))
 			}
 		}
 	}

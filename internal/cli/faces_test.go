@@ -40,11 +40,13 @@ func newFace(b *testing.B, m *model, acp bool) *face {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &face{b: b, model: m, acp: acp, in: inW, out: bufio.NewReaderSize(outR, 64<<10), delta: []byte(`"agent/delta"`), ended: []byte(`"agent/turn/completed"`)}
+	f := &face{b: b, model: m, acp: acp, in: inW, out: bufio.NewReaderSize(outR, 64<<10),
+		delta: []byte(`"agent/delta"`), ended: []byte(`"agent/turn/completed"`)}
 	if acp {
 		f.delta, f.ended = []byte(`"agent_message_chunk"`), []byte(`"stopReason"`)
 	}
-	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + m.url, "OPENAI_MODEL=m"}
+	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k",
+		"OPENAI_BASE_URL=" + m.url, "OPENAI_MODEL=m"}
 	state := filepath.Join(b.TempDir(), "state")
 	code := make(chan int, 1)
 	go func() {
@@ -67,7 +69,8 @@ func newFace(b *testing.B, m *model, acp bool) *face {
 func (f *face) begin(dir string) {
 	if f.acp {
 		f.ask("initialize", `{"protocolVersion":1}`)
-		f.session = between(f.ask("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, dir)), `"sessionId":"`)
+		f.session = between(f.ask("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, dir)),
+			`"sessionId":"`)
 		return
 	}
 	f.ask("initialize", fmt.Sprintf(`{"rootUri":"file://%s","capabilities":{"experimental":{"agentLsp":{"version":1}}}}`, dir))
@@ -93,7 +96,8 @@ func (f *face) send(body string) {
 
 func (f *face) request(method, params string) (id string) {
 	f.asked++
-	f.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, f.asked, method, params))
+	f.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, f.asked, method,
+		params))
 	return fmt.Sprintf(`"id":%d,`, f.asked)
 }
 
@@ -170,7 +174,8 @@ func (f *face) abort() time.Duration {
 	f.until(f.delta)
 	began := time.Now()
 	if f.acp {
-		f.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, f.session))
+		f.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`,
+			f.session))
 	} else {
 		f.request("agent/abort", fmt.Sprintf(`{"sessionId":%q}`, f.session))
 	}

@@ -20,10 +20,12 @@ func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	for name, wait := range map[string]func(*demo) error{
 		"demo": func(d *demo) error { _, err := d.prompt(t.Context(), "hello"); return err },
 		"run": func(d *demo) error {
-			if err := d.client.call(t.Context(), wire.MethodPrompt, nil, new(wire.PromptResult)); err != nil {
+			if err := d.client.call(t.Context(), wire.MethodPrompt, nil,
+				new(wire.PromptResult)); err != nil {
 				return err
 			}
-			_, err := (&headless{p: &program{}, view: d.view, client: d.client, shown: d}).watch(t.Context(), t.Context(), "s")
+			_, err := (&headless{p: &program{}, view: d.view, client: d.client,
+				shown: d}).watch(t.Context(), t.Context(), "s")
 			return err
 		},
 	} {

@@ -66,9 +66,11 @@ func runHeadless(ctx context.Context, p *program, args []string) int {
 	flags := p.flags("run")
 	asJSON := flags.Bool("json", false, "print the notifications as JSON Lines")
 	quiet := flags.Bool("quiet", false, "do not print progress, only the answer and errors")
-	policy := flags.String("edit-policy", "auto", "edit policy: "+strings.Join(values["edit-policy"], ", "))
+	policy := flags.String("edit-policy", "auto", "edit policy: "+
+		strings.Join(values["edit-policy"], ", "))
 	model := flags.String("model", "", "model to use")
-	profile := flags.String("permissions", "", "permission profile: "+strings.Join(values["permissions"], ", "))
+	profile := flags.String("permissions", "", "permission profile: "+
+		strings.Join(values["permissions"], ", "))
 	session := flags.String("session", "", "continue the session with this `ID`")
 	flags.BoolVar(&f.verbose, "verbose", false, "also write the log to stderr")
 	f.register(flags, p.env)
@@ -89,7 +91,8 @@ func runHeadless(ctx context.Context, p *program, args []string) int {
 		return exitUsage
 	}
 	for _, a := range flags.Args() {
-		if name := strings.TrimLeft(a, "-"); name != a && flags.Lookup(strings.SplitN(name, "=", 2)[0]) != nil {
+		if name := strings.TrimLeft(a, "-"); name != a &&
+			flags.Lookup(strings.SplitN(name, "=", 2)[0]) != nil {
 			fmt.Fprintf(p.stderr, "agent-lsp run: put %s before the prompt\n", a)
 			return exitUsage
 		}
@@ -127,7 +130,8 @@ func newHeadless(p *program, asJSON, quiet bool, policy string) *headless {
 // shutdownTime bounds the end of a headless run.
 const shutdownTime = 10 * time.Second
 
-func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]any, prompt, session string) int {
+func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]any, prompt,
+	session string) int {
 	// The daemon outlives an interrupt by as long as it takes to abort the turn.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -139,7 +143,8 @@ func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]an
 		outW.Close()
 		served <- err
 	}()
-	h.client = connect(life, outR, inW, &client{version: h.p.version, notify: h.enqueue, request: h.shown.answer, origin: "run"})
+	h.client = connect(life, outR, inW,
+		&client{version: h.p.version, notify: h.enqueue, request: h.shown.answer, origin: "run"})
 	code, err := h.turn(ctx, life, settings, prompt, session)
 	bound, stop := context.WithTimeout(life, shutdownTime)
 	defer stop()
@@ -158,7 +163,8 @@ func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]an
 	return code
 }
 
-func (h *headless) turn(ctx, life context.Context, settings map[string]any, prompt, session string) (int, error) {
+func (h *headless) turn(ctx, life context.Context, settings map[string]any, prompt,
+	session string) (int, error) {
 	dir, err := workingFolder()
 	if err != nil {
 		return exitFailed, err
@@ -253,7 +259,8 @@ func (h *headless) watch(ctx, life context.Context, session string) (int, error)
 		case n == nil:
 			interrupted = nil
 			var res json.RawMessage
-			if err := h.client.call(life, wire.MethodAbort, map[string]any{"sessionId": session}, &res); err != nil {
+			if err := h.client.call(life, wire.MethodAbort, map[string]any{"sessionId": session},
+				&res); err != nil {
 				return exitAborted, err
 			}
 		default:
@@ -266,7 +273,8 @@ func (h *headless) watch(ctx, life context.Context, session string) (int, error)
 
 func (h *headless) show(ctx context.Context, n event) (done bool, code int, err error) {
 	if h.json && n.reply == nil {
-		fmt.Fprintf(h.p.stdout, "%s\n", encodeArgs(map[string]any{"method": n.method, "params": n.params}))
+		fmt.Fprintf(h.p.stdout, "%s\n",
+			encodeArgs(map[string]any{"method": n.method, "params": n.params}))
 	}
 	if n.method == wire.MethodItemCompleted {
 		var p wire.ItemEvent

@@ -78,7 +78,8 @@ func TestRunAloneRefuses(t *testing.T) {
 func TestRunTellsOfTries(t *testing.T) {
 	code, out, errs := headlessRun(
 		t,
-		`{"text":"half an","drop":true}`+"\n"+`{"error":{"status":529,"message":"too busy","retryAfter":0.1}}`+"\n"+done,
+		`{"text":"half an","drop":true}`+"\n"+
+			`{"error":{"status":529,"message":"too busy","retryAfter":0.1}}`+"\n"+done,
 		"do it",
 	)
 	if code != exitOK || out != "done\n" {
@@ -136,7 +137,8 @@ func TestRunCollect(t *testing.T) {
 func TestRunPrintsTheAnswerAlone(t *testing.T) {
 	looks := strings.Replace(edits, "{", `{"reasoning":"Which file?","text":"Let me look.",`, 1)
 	const (
-		cut  = `{"text":"The file no","finish":"length"}` + "\n" + `{"text":"w holds two.\n"}` + "\n"
+		cut = `{"text":"The file no","finish":"length"}` + "\n" + `{"text":"w holds two.\n"}` +
+			"\n"
 		dies = `{"text":"half","drop":true}` + "\n" + `{"error":{"status":401}}` + "\n"
 		now  = "The file now holds two.\n"
 	)
@@ -199,7 +201,8 @@ func TestRunWithoutADaemon(t *testing.T) {
 func TestRunSaysOnce(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, text := range map[string]string{".agent-lsp.json": `{"modle":"x"}`, "model.jsonl": done} {
+	for name, text := range map[string]string{".agent-lsp.json": `{"modle":"x"}`,
+		"model.jsonl": done} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +315,8 @@ func TestDemoWithoutTerminal(t *testing.T) {
 	}{
 		{nil, exitOK, "two\n", ""},
 		{[]string{"--edit-policy", "collect"}, exitOK, "one\n", ""},
-		{[]string{"--edit-policy", "ask"}, exitFailed, "one\n", "1 proposal rejected, because no terminal is there to decide; use --edit-policy auto"},
+		{[]string{"--edit-policy", "ask"}, exitFailed, "one\n",
+			"1 proposal rejected, because no terminal is there to decide; use --edit-policy auto"},
 		{[]string{"--edit-policy", "always"}, exitUsage, "one\n", "--edit-policy"},
 	} {
 		dir, state := t.TempDir(), t.TempDir()

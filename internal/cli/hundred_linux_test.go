@@ -66,7 +66,8 @@ func newHundred(b *testing.B, bin string) *hundred {
 	b.Cleanup(provider.Close)
 	home := b.TempDir()
 	cmd := exec.Command(bin)
-	cmd.Env = []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home, "PATH=" + os.Getenv("PATH"),
+	cmd.Env = []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home,
+		"PATH=" + os.Getenv("PATH"),
 		"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + provider.URL, "OPENAI_MODEL=m"}
 	d := startCommand(b, cmd, func() {})
 	h.pid = cmd.Process.Pid
@@ -97,7 +98,8 @@ func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 		<-h.gate
 	}
 	for range pieces {
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", pieceText)
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n",
+			pieceText)
 		_ = http.NewResponseController(w).Flush()
 		time.Sleep(piecePause)
 	}

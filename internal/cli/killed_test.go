@@ -67,8 +67,10 @@ type killed struct {
 
 func newKilled(t *testing.T) *killed {
 	home, ws := t.TempDir(), t.TempDir()
-	k := &killed{t: t, home: home, ws: ws, env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
-		"AGENT_LSP_SCRIPT=" + filepath.Join(home, "model.jsonl"), "GORACE=atexit_sleep_ms=0"}}
+	k := &killed{t: t, home: home, ws: ws,
+		env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" +
+			filepath.Join(home, "state"),
+			"AGENT_LSP_SCRIPT=" + filepath.Join(home, "model.jsonl"), "GORACE=atexit_sleep_ms=0"}}
 	var model strings.Builder
 	for i := range killedSteps {
 		fmt.Fprintf(&model, "{\"text\": \"step %d\", \"toolCalls\": [{\"id\": \"c%d\", \"name\": \"bash\", \"arguments\": {\"command\": \"echo c%d >> effects\"}}]}\n", i, i, i)
@@ -81,8 +83,10 @@ func (k *killed) start() (*rpctest.Editor, rpctest.Daemon) {
 	k.t.Helper()
 	d := startProcess(k.t, []string{"serve"}, k.env)
 	ed := rpctest.NewEditor(d.Stdout, d.Stdin)
-	params := map[string]any{"processId": os.Getpid(), "rootUri": rpctest.URIOf(k.ws), "capabilities": json.RawMessage(rpctest.DefaultCapabilities),
-		"initializationOptions": map[string]any{"permissions": map[string]any{"profile": "trust"}, "sandbox": "off", "maxModelCalls": 2 * killedSteps}}
+	params := map[string]any{"processId": os.Getpid(), "rootUri": rpctest.URIOf(k.ws),
+		"capabilities": json.RawMessage(rpctest.DefaultCapabilities),
+		"initializationOptions": map[string]any{"permissions": map[string]any{"profile": "trust"},
+			"sandbox": "off", "maxModelCalls": 2 * killedSteps}}
 	if err := ed.Call("initialize", params, nil); err != nil {
 		k.t.Fatal(err, d.Log())
 	}
@@ -129,14 +133,18 @@ func (k *killed) check() (steps int, cut bool) {
 		case i == 0:
 			k.want(m.TextContent() == "go", "message %d is %q", i, m.TextContent())
 		case i%2 == 1:
-			k.want(m.Role == message.RoleAssistant && m.TextContent() == fmt.Sprint("step ", want), "message %d is %s %q", i, m.Role, m.TextContent())
+			k.want(m.Role == message.RoleAssistant && m.TextContent() == fmt.Sprint("step ", want),
+				"message %d is %s %q", i, m.Role, m.TextContent())
 		default:
 			call, text := fmt.Sprint("c", want), m.TextContent()
 			last, clean := i == len(in.Messages)-1, text == "(no output)"
-			k.want(m.Role == message.RoleTool && m.CallID == call, "message %d is %s of %s", i, m.Role, m.CallID)
-			k.want(clean || last && strings.Contains(text, "interrupted"), "%s has the result %q", call, text)
+			k.want(m.Role == message.RoleTool && m.CallID == call, "message %d is %s of %s", i,
+				m.Role, m.CallID)
+			k.want(clean || last && strings.Contains(text, "interrupted"), "%s has the result %q",
+				call, text)
 			k.want(!clean || ran[call] == 1, "%s has a result and ran %d times", call, ran[call])
-			k.want(!strings.Contains(text, "no effect") || ran[call] == 0, "%s ran and its result is %q", call, text)
+			k.want(!strings.Contains(text, "no effect") || ran[call] == 0,
+				"%s ran and its result is %q", call, text)
 			cut = cut || !clean
 			delete(ran, call)
 		}
@@ -161,7 +169,8 @@ func (k *killed) goOn() {
 	if err := ed.Call("agent/continue", map[string]any{"sessionId": k.id}, &turn); err != nil {
 		k.t.Fatal(err, d.Log())
 	}
-	if err := ed.Call("agent/turn/wait", map[string]any{"sessionId": k.id, "turnId": turn.TurnID}, &turn); err != nil || turn.Status != "completed" {
+	if err := ed.Call("agent/turn/wait", map[string]any{"sessionId": k.id, "turnId": turn.TurnID},
+		&turn); err != nil || turn.Status != "completed" {
 		k.t.Errorf("going on: %+v, %v", turn, err)
 	}
 	_ = ed.CloseStdin()
@@ -169,7 +178,8 @@ func (k *killed) goOn() {
 	library := k.library()
 	defer library.Close()
 	in, err := library.Load(k.id)
-	if err != nil || len(in.Messages) <= k.before || in.Messages[len(in.Messages)-1].TextContent() != "All done." {
+	if err != nil || len(in.Messages) <= k.before ||
+		in.Messages[len(in.Messages)-1].TextContent() != "All done." {
 		k.t.Errorf("what went on was not stored: %v", err)
 	}
 }

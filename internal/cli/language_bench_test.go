@@ -38,14 +38,20 @@ func BenchmarkEditorQuery(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(home, "a.txt"), []byte("one\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	d := startInProcess(b, []string{"serve"}, []string{"HOME=" + home, "USERPROFILE=" + home, "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home, "PATH=" + os.Getenv("PATH"),
-		"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + provider.URL, "OPENAI_MODEL=m"})
+	d := startInProcess(b, []string{"serve"},
+		[]string{"HOME=" + home, "USERPROFILE=" + home, "XDG_STATE_HOME=" + home,
+			"XDG_CONFIG_HOME=" + home, "PATH=" + os.Getenv("PATH"),
+			"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + provider.URL, "OPENAI_MODEL=m"})
 	r := &reach{t: b, ed: rpctest.NewEditor(d.Stdout, d.Stdin)}
 	b.Cleanup(func() { _ = r.ed.CloseStdin(); d.Wait() })
-	r.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home), "capabilities": map[string]any{"experimental": map[string]any{
-		"agentLsp": map[string]any{"version": 1, "editor": map[string]any{"query": true}}}}}, nil)
+	r.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home),
+		"capabilities": map[string]any{"experimental": map[string]any{
+			"agentLsp": map[string]any{"version": 1, "editor": map[string]any{"query": true}}}}},
+		nil)
 	_ = r.ed.Notify("initialized", map[string]any{})
-	r.ed.Auto("agent/editor/query", json.RawMessage(`[{"uri":"`+rpctest.URIOf(home)+`/a.txt","range":{"start":{"line":0,"character":0},"end":{"line":0,"character":3}}}]`))
+	r.ed.Auto("agent/editor/query",
+		json.RawMessage(`[{"uri":"`+rpctest.URIOf(home)+
+			`/a.txt","range":{"start":{"line":0,"character":0},"end":{"line":0,"character":3}}}]`))
 	steps, asked, spent := 0, 0, 0.0
 	for b.Loop() {
 		step.Store(0)
@@ -77,7 +83,8 @@ func questionsIn(b *testing.B, log []*rpctest.Message) (n int, ms float64) {
 				DurationMs float64
 			}
 		}
-		if m.Method == "agent/item/completed" && json.Unmarshal(m.Params, &p) == nil && p.Item.Name == "lsp" {
+		if m.Method == "agent/item/completed" && json.Unmarshal(m.Params, &p) == nil &&
+			p.Item.Name == "lsp" {
 			if p.Item.IsError {
 				b.Fatal(p.Item.Result)
 			}

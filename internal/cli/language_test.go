@@ -29,7 +29,9 @@ func TestLanguageServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := filepath.Join(t.TempDir(), "gopls.txtar")
-	if err := os.WriteFile(script, []byte(strings.ReplaceAll(string(raw), "@gopls@", filepath.ToSlash(bin))), 0o600); err != nil {
+	if err := os.WriteFile(script,
+		[]byte(strings.ReplaceAll(string(raw), "@gopls@", filepath.ToSlash(bin))),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	playSession(t, script, startProcess, false)

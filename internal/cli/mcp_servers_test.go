@@ -44,10 +44,13 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	serversAt, started := dialled(t)
 	list := map[string]any{}
 	for i := range 3 {
-		list[fmt.Sprint("server", i)] = map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: "hang", mcptest.DialVariable: serversAt}}
+		list[fmt.Sprint("server", i)] = map[string]any{"command": os.Args[0],
+			"env": map[string]string{mcptest.Variable: "hang", mcptest.DialVariable: serversAt}}
 	}
-	waits := map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: "waits", mcptest.DialVariable: hookAt}}
-	r := newReach(t, map[string]any{"mcpServers": list, "hooks": map[string]any{"beforeModel": []any{waits}}})
+	waits := map[string]any{"command": os.Args[0],
+		"env": map[string]string{mcptest.Variable: "waits", mcptest.DialVariable: hookAt}}
+	r := newReach(t, map[string]any{"mcpServers": list,
+		"hooks": map[string]any{"beforeModel": []any{waits}}})
 	var s struct{ SessionID string }
 	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // its session begins with it
 	held := <-hook
@@ -91,7 +94,8 @@ func TestBigResultOfAServer(t *testing.T) {
 	<-r.requests
 	request := <-r.requests
 	if end.Status != "completed" || len(request) > 100_000 {
-		t.Errorf("the turn is %s, the request that holds the result has %d bytes", end.Status, len(request))
+		t.Errorf("the turn is %s, the request that holds the result has %d bytes", end.Status,
+			len(request))
 	}
 	path := regexp.MustCompile(`the whole is in ([^]"]+\.txt)`).FindSubmatch(request)
 	if path == nil {

@@ -39,7 +39,8 @@ func runTested(ctx context.Context, args, env []string, in io.Reader, out, errs 
 // nothing but a panic.
 func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 	under := o.Environment
-	o.Environment = agent.EnvironmentFunc(func(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
+	o.Environment = agent.EnvironmentFunc(func(ctx context.Context,
+		turn agent.TurnInfo) (agent.Step, error) {
 		e, err := under.Next(ctx, turn)
 		if err != nil {
 			return e, err
@@ -62,17 +63,22 @@ func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 type bomb struct{}
 
 func (bomb) Spec() tool.Spec {
-	return tool.Spec{Name: "bomb", Description: "Goes off.", Effect: tool.ReadOnly, Schema: json.RawMessage(`{"type":"object"}`)}
+	return tool.Spec{Name: "bomb", Description: "Goes off.", Effect: tool.ReadOnly,
+		Schema: json.RawMessage(`{"type":"object"}`)}
 }
 
 func (bomb) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
-	return &tool.Prepared{Run: func(context.Context, *tool.Call) (*tool.Result, error) { panic("the bomb went off") }}, nil
+	return &tool.Prepared{Run: func(context.Context, *tool.Call) (*tool.Result,
+		error) {
+		panic("the bomb went off")
+	}}, nil
 }
 
 // panickingModel panics where it is told to.
 type panickingModel struct{ agent.Model }
 
-func (m panickingModel) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+func (m panickingModel) Generate(ctx context.Context, req *agent.Request,
+	on func(agent.Delta)) (*agent.Reply, error) {
 	last := req.Messages[len(req.Messages)-1]
 	if last.Role == message.RoleUser && strings.Contains(last.TextContent(), "lose your head") {
 		panic("the model lost its head")

@@ -22,14 +22,18 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 	}()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + url, "OPENAI_MODEL=m"}
+	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k",
+		"OPENAI_BASE_URL=" + url, "OPENAI_MODEL=m"}
 	code := make(chan int, 1)
 	go func() {
-		code <- run(context.Background(), []string{"serve", "--state-dir", filepath.Join(b.TempDir(), "state")}, env, inR, outW, io.Discard)
+		code <- run(context.Background(),
+			[]string{"serve", "--state-dir", filepath.Join(b.TempDir(), "state")}, env, inR, outW,
+			io.Discard)
 		outW.Close()
 	}()
 	e = rpctest.NewEditor(outR, inW)
-	params := map[string]any{"rootUri": rpctest.URIOf(b.TempDir()), "capabilities": json.RawMessage(capabilities)}
+	params := map[string]any{"rootUri": rpctest.URIOf(b.TempDir()),
+		"capabilities": json.RawMessage(capabilities)}
 	if err := e.Call("initialize", params, nil); err != nil {
 		b.Fatal(err)
 	}
@@ -40,7 +44,8 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 }
 
 // turnBy returns what takes a turn by a face: a request, then the message that tells its end.
-func turnBy(b *testing.B, e *rpctest.Editor, method string, params any, ended string) func() time.Duration {
+func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
+	ended string) func() time.Duration {
 	at := 0
 	return func() time.Duration {
 		began := time.Now()
@@ -61,10 +66,13 @@ func turnBy(b *testing.B, e *rpctest.Editor, method string, params any, ended st
 func BenchmarkFaces(b *testing.B) {
 	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
 	defer endRich()
-	plain, endPlain := editorOf(b, `{"window": {"workDoneProgress": true}, "textDocument": {"codeAction": {}}}`)
+	plain, endPlain := editorOf(b,
+		`{"window": {"workDoneProgress": true}, "textDocument": {"codeAction": {}}}`)
 	defer endPlain()
-	byAgent := turnBy(b, rich, "agent/prompt", map[string]any{"prompt": "hello"}, "agent/turn/completed")
-	command := map[string]any{"command": "agent.prompt", "arguments": []any{map[string]any{"text": "hello"}}}
+	byAgent := turnBy(b, rich, "agent/prompt", map[string]any{"prompt": "hello"},
+		"agent/turn/completed")
+	command := map[string]any{"command": "agent.prompt",
+		"arguments": []any{map[string]any{"text": "hello"}}}
 	byPlain := turnBy(b, plain, "workspace/executeCommand", command, "window/showMessage")
 	var agent, lsp []time.Duration
 	for b.Loop() {

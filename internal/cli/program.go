@@ -52,16 +52,21 @@ func init() {
 		{"serve", "", "speak LSP on stdio (the default)", runServe},
 		{"acp", "", "speak the Agent Client Protocol on stdio", runACP},
 		{"run", `"prompt"`, "run one turn without an editor", runHeadless},
-		{"demo", `[--workspace DIR ["prompt"]]`, "show a whole turn on a sample project, without a key or network", runDemo},
+		{"demo", `[--workspace DIR ["prompt"]]`,
+			"show a whole turn on a sample project, without a key or network", runDemo},
 		{"doctor", "", "report what is configured, what responds and what to do next", runDoctor},
-		{"models", "[FILTER] [--provider NAME]", "list the models with their windows, prices and abilities", runModels},
+		{"models", "[FILTER] [--provider NAME]",
+			"list the models with their windows, prices and abilities", runModels},
 		{"login", "NAME [--stdin]", "store the key of a model provider", runLogin},
 		{"logout", "NAME", "delete the stored key of a model provider", runLogout},
-		{"sessions", "list | show ID | export ID", "list, show and export stored sessions", runSessions},
-		{"trust", "[yes|no|ask]", "show or set whether this workspace's settings may loosen yours", runTrust},
+		{"sessions", "list | show ID | export ID", "list, show and export stored sessions",
+			runSessions},
+		{"trust", "[yes|no|ask]", "show or set whether this workspace's settings may loosen yours",
+			runTrust},
 		{"schema", "[json|typescript|lua]", "print the protocol's types", runSchema},
 		{"bundle", "FILE.tar.gz", "collect what a bug report needs, without secrets", runBundle},
-		{"completion", "bash | zsh | fish", "print the completion script for a shell", runCompletion},
+		{"completion", "bash | zsh | fish", "print the completion script for a shell",
+			runCompletion},
 		{"version", "", "print the version", runVersion},
 		{"help", "[COMMAND]", "print this text, or the help for a command", runHelp},
 	}
@@ -105,7 +110,8 @@ func asksForHelp(arg string) bool { return arg == "-h" || arg == "--help" || arg
 
 // noCommand says that there is no such command.
 func (p *program) noCommand(name string) int {
-	fmt.Fprintf(p.stderr, "agent-lsp: unknown command %q%s; `agent-lsp help` lists the commands\n", name, near.Suggestion("", name, strings.Fields(names())))
+	fmt.Fprintf(p.stderr, "agent-lsp: unknown command %q%s; `agent-lsp help` lists the commands\n",
+		name, near.Suggestion("", name, strings.Fields(names())))
 	return exitUsage
 }
 
@@ -125,7 +131,8 @@ func runVersion(_ context.Context, p *program, args []string) int {
 			}
 		}
 	}
-	fmt.Fprintf(p.stdout, "agent-lsp %s%s %s %s/%s\n", p.version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(p.stdout, "agent-lsp %s%s %s %s/%s\n", p.version, rev, runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 	return exitOK
 }
 
@@ -138,7 +145,8 @@ func runHelp(_ context.Context, p *program, args []string) int {
 		if len(args) > 1 {
 			return p.unexpectedArg("agent-lsp help", args[1])
 		}
-		fmt.Fprintf(p.stdout, "%s\n\n  %s\n", strings.TrimSpace("agent-lsp "+c.name+" "+c.args), c.summary)
+		fmt.Fprintf(p.stdout, "%s\n\n  %s\n", strings.TrimSpace("agent-lsp "+c.name+" "+c.args),
+			c.summary)
 		writeFlags(p.stdout, *c)
 		fmt.Fprint(p.stdout, endings[c.name])
 		return exitOK

@@ -87,7 +87,8 @@ func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, s
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), exe, args...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append([]string{envRunMain + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home,
+	cmd.Env = append([]string{envRunMain + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"),
+		"XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home,
 		"OPENAI_API_KEY=k-secret", "OPENAI_MODEL=m", "AGENT_LSP_RETRY_MAX_RETRIES=0"}, env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -112,8 +113,9 @@ func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	tlsAt, plainAt := over.Listener.Addr().String(), plain.Listener.Addr().String()
-	anyAddress := strings.Replace(plainAt, "127.0.0.1", "0.0.0.0", 1) // this machine, but not as a loopback address, which is never proxied
-	const secret = "Basic dXNlcjpwYXNzd29yZC1vZi1wcm94eQ=="           // user:password-of-proxy
+	// this machine, but not as a loopback address, which is never proxied
+	anyAddress := strings.Replace(plainAt, "127.0.0.1", "0.0.0.0", 1)
+	const secret = "Basic dXNlcjpwYXNzd29yZC1vZi1wcm94eQ==" // user:password-of-proxy
 	for _, c := range []struct {
 		name, to, wants string
 		env             []string // %s: the proxy's host and port
@@ -121,20 +123,41 @@ func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 		asked           string
 		says            []string
 	}{
-		{"TLS through a proxy", tlsAt, "", []string{"HTTPS_PROXY=http://%s", "SSL_CERT_FILE=" + ca, "OPENAI_BASE_URL=https://example.com/v1"}, exitOK, "CONNECT example.com:443", nil},
-		{"in small letters, with a password", tlsAt, secret, []string{"https_proxy=http://user:password-of-proxy@%s", "SSL_CERT_FILE=" + ca, "OPENAI_BASE_URL=https://example.com/v1"}, exitOK, "CONNECT example.com:443", nil},
-		{"plain through a proxy", plainAt, "", []string{"HTTP_PROXY=http://%s", "OPENAI_BASE_URL=http://models.test/v1"}, exitOK, "POST http://models.test/v1/chat/completions", nil},
-		{"a proxy for TLS alone", plainAt, "", []string{"HTTPS_PROXY=http://%s", "OPENAI_BASE_URL=http://" + anyAddress + "/v1"}, exitOK, "", nil},
-		{"through the proxy without NO_PROXY", plainAt, "", []string{"HTTP_PROXY=http://%s", "OPENAI_BASE_URL=http://" + anyAddress + "/v1"}, exitOK, "POST http://" + anyAddress + "/v1/chat/completions", nil},
-		{"past the proxy", "127.0.0.1:9", "", []string{"HTTP_PROXY=http://%s", "NO_PROXY=models.test,0.0.0.0", "OPENAI_BASE_URL=http://" + anyAddress + "/v1"}, exitOK, "", nil},
-		{"an authority that nobody knows", tlsAt, "", []string{"HTTPS_PROXY=http://%s", "OPENAI_BASE_URL=https://example.com/v1"}, exitFailed, "CONNECT example.com:443", []string{"certificate", "SSL_CERT_FILE"}},
-		{"a wrong password", tlsAt, secret, []string{"HTTPS_PROXY=http://user:password-of-another@%s", "SSL_CERT_FILE=" + ca, "OPENAI_BASE_URL=https://example.com/v1"}, exitFailed, "CONNECT example.com:443", []string{"Proxy Authentication Required"}},
-		{"a proxy that reaches nobody", "127.0.0.1:9", "", []string{"HTTPS_PROXY=http://%s", "SSL_CERT_FILE=" + ca, "OPENAI_BASE_URL=https://example.com/v1"}, exitFailed, "CONNECT example.com:443", []string{"Bad Gateway"}},
+		{"TLS through a proxy", tlsAt, "",
+			[]string{"HTTPS_PROXY=http://%s", "SSL_CERT_FILE=" + ca,
+				"OPENAI_BASE_URL=https://example.com/v1"}, exitOK, "CONNECT example.com:443", nil},
+		{"in small letters, with a password", tlsAt, secret,
+			[]string{"https_proxy=http://user:password-of-proxy@%s", "SSL_CERT_FILE=" + ca,
+				"OPENAI_BASE_URL=https://example.com/v1"}, exitOK, "CONNECT example.com:443", nil},
+		{"plain through a proxy", plainAt, "",
+			[]string{"HTTP_PROXY=http://%s", "OPENAI_BASE_URL=http://models.test/v1"}, exitOK,
+			"POST http://models.test/v1/chat/completions", nil},
+		{"a proxy for TLS alone", plainAt, "",
+			[]string{"HTTPS_PROXY=http://%s", "OPENAI_BASE_URL=http://" + anyAddress + "/v1"},
+			exitOK, "", nil},
+		{"through the proxy without NO_PROXY", plainAt, "",
+			[]string{"HTTP_PROXY=http://%s", "OPENAI_BASE_URL=http://" + anyAddress + "/v1"},
+			exitOK, "POST http://" + anyAddress + "/v1/chat/completions", nil},
+		{"past the proxy", "127.0.0.1:9", "",
+			[]string{"HTTP_PROXY=http://%s", "NO_PROXY=models.test,0.0.0.0",
+				"OPENAI_BASE_URL=http://" + anyAddress + "/v1"}, exitOK, "", nil},
+		{"an authority that nobody knows", tlsAt, "",
+			[]string{"HTTPS_PROXY=http://%s", "OPENAI_BASE_URL=https://example.com/v1"}, exitFailed,
+			"CONNECT example.com:443", []string{"certificate", "SSL_CERT_FILE"}},
+		{"a wrong password", tlsAt, secret,
+			[]string{"HTTPS_PROXY=http://user:password-of-another@%s", "SSL_CERT_FILE=" + ca,
+				"OPENAI_BASE_URL=https://example.com/v1"}, exitFailed, "CONNECT example.com:443",
+			[]string{"Proxy Authentication Required"}},
+		{"a proxy that reaches nobody", "127.0.0.1:9", "",
+			[]string{"HTTPS_PROXY=http://%s", "SSL_CERT_FILE=" + ca,
+				"OPENAI_BASE_URL=https://example.com/v1"}, exitFailed, "CONNECT example.com:443",
+			[]string{"Bad Gateway"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			proxy := newForward(t, c.to, c.wants)
-			env := strings.Split(strings.ReplaceAll(strings.Join(c.env, "\n"), "%s", strings.TrimPrefix(proxy.url, "http://")), "\n")
+			env := strings.Split(strings.ReplaceAll(strings.Join(c.env, "\n"), "%s",
+				strings.TrimPrefix(proxy.url, "http://")), "\n")
 			code, out, errs := runProgram(t, env, "run", "hello")
 			if code != c.code || proxy.asked() != c.asked {
 				t.Errorf("exit code %d, the proxy was asked %q", code, proxy.asked())

@@ -49,13 +49,16 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	t.Cleanup(provider.Close)
 	home := t.TempDir()
 	r.home = home
-	d := startInProcess(t, []string{"serve"}, append(env, "HOME="+home, "USERPROFILE="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "PATH="+os.Getenv("PATH"),
-		"OPENAI_API_KEY=k", "OPENAI_BASE_URL="+provider.URL, "OPENAI_MODEL=m"))
+	d := startInProcess(t, []string{"serve"},
+		append(env, "HOME="+home, "USERPROFILE="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+
+			home, "PATH="+os.Getenv("PATH"),
+			"OPENAI_API_KEY=k", "OPENAI_BASE_URL="+provider.URL, "OPENAI_MODEL=m"))
 	r.ed = rpctest.NewEditor(d.Stdout, d.Stdin)
 	r.end = sync.OnceFunc(func() { _ = r.ed.CloseStdin(); d.Wait() })
 	t.Cleanup(r.end)
-	r.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home), "initializationOptions": config,
-		"capabilities": map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}}}}, nil)
+	r.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home),
+		"initializationOptions": config,
+		"capabilities":          map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}}}}, nil)
 	_ = r.ed.Notify("initialized", map[string]any{})
 	return r
 }
@@ -74,7 +77,8 @@ func replyTo(body []byte) string {
 	if n == 0 {
 		return `"delta":{"role":"assistant","content":"ok"},"finish_reason":"stop"`
 	}
-	return toolCallOf("agent", `{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"task":"say ok"},`, n), ",")+`]}`)
+	return toolCallOf("agent", `{"tasks":[`+
+		strings.TrimSuffix(strings.Repeat(`{"task":"say ok"},`, n), ",")+`]}`)
 }
 
 // toolCallOf is the reply that calls a tool.
@@ -147,7 +151,8 @@ func (r *reach) first() (request []byte, after time.Duration) {
 func servers(n int, temper string) map[string]any {
 	list := map[string]any{}
 	for i := range n {
-		list[fmt.Sprintf("server%d", i)] = map[string]any{"command": os.Args[0], "env": map[string]string{mcptest.Variable: temper}}
+		list[fmt.Sprintf("server%d", i)] = map[string]any{"command": os.Args[0],
+			"env": map[string]string{mcptest.Variable: temper}}
 	}
 	return map[string]any{"mcpServers": list}
 }
@@ -182,7 +187,9 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 			if len(request) >= 12000 {
 				t.Errorf("the first request takes %d bytes:\n%s", len(request), request)
 			}
-			if !strings.Contains(string(request), "Tools of MCP servers, which tool_search loads:") || !strings.Contains(string(request), "server0_tool_000") {
+			if !strings.Contains(string(request),
+				"Tools of MCP servers, which tool_search loads:") ||
+				!strings.Contains(string(request), "server0_tool_000") {
 				t.Errorf("the tools are not announced:\n%s", request)
 			}
 		})
@@ -206,8 +213,10 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 				t.Errorf("sent with servers:\n%s\nwithout:\n%s", with.sent, without.sent)
 			}
 			const names = " MCP servers, whose tools it finds and waits for: server0, server1, server2, server3, server4, server5, server6, server7, server8, server9."
-			if !strings.HasSuffix(with.search, names) || strings.TrimSuffix(with.search, names) != without.search {
-				t.Errorf("tool_search says with servers:\n%s\nwithout:\n%s", with.search, without.search)
+			if !strings.HasSuffix(with.search, names) ||
+				strings.TrimSuffix(with.search, names) != without.search {
+				t.Errorf("tool_search says with servers:\n%s\nwithout:\n%s", with.search,
+					without.search)
 			}
 		})
 	}
@@ -287,7 +296,8 @@ func TestDocumentedServerAndAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(page), "## An MCP server and an agent of your own")
-	blocks := regexp.MustCompile("(?s)```(json|markdown)\n(.*?)```").FindAllStringSubmatch(section, 2)
+	blocks := regexp.MustCompile("(?s)```(json|markdown)\n(.*?)```").FindAllStringSubmatch(section,
+		2)
 	if len(blocks) != 2 || blocks[0][1] != "json" || blocks[1][1] != "markdown" {
 		t.Fatalf("docs/reference/tools.md has no server and agent: %q", blocks)
 	}
@@ -297,17 +307,21 @@ func TestDocumentedServerAndAgent(t *testing.T) {
 		}
 	}
 	const fetched = `"npx", "args": ["-y", "@modelcontextprotocol/server-filesystem",`
-	server, _ := json.Marshal(installed(t, "@modelcontextprotocol", "server-filesystem", "dist", "index.js"))
+	server, _ := json.Marshal(installed(t, "@modelcontextprotocol", "server-filesystem", "dist",
+		"index.js"))
 	if !strings.Contains(blocks[0][2], fetched) {
 		t.Fatalf("the server is another one: %s", blocks[0][2])
 	}
 	var config map[string]any
-	if err := json.Unmarshal([]byte(strings.Replace(blocks[0][2], fetched, `"node", "args": [`+string(server)+`,`, 1)), &config); err != nil {
+	if err := json.Unmarshal([]byte(strings.Replace(blocks[0][2], fetched, `"node", "args": [`+
+		string(server)+`,`, 1)), &config); err != nil {
 		t.Fatal(err)
 	}
 	r := newReach(t, config)
 	agents := filepath.Join(r.home, ".agent-lsp", "agents")
-	if err := errors.Join(os.MkdirAll(agents, 0o755), os.WriteFile(filepath.Join(agents, "reviewer.md"), []byte(blocks[1][2]), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(agents, 0o755),
+		os.WriteFile(filepath.Join(agents, "reviewer.md"), []byte(blocks[1][2]),
+			0o600)); err != nil {
 		t.Fatal(err)
 	}
 	r.first()
@@ -317,7 +331,8 @@ func TestDocumentedServerAndAgent(t *testing.T) {
 		}
 		r.call("agent/tools/list", map[string]any{}, &list)
 		text := fmt.Sprint(list.Tools)
-		if strings.Contains(text, "{files_read_text_file ") && strings.Contains(text, "- reviewer: reads a change and reports what is wrong with it") {
+		if strings.Contains(text, "{files_read_text_file ") &&
+			strings.Contains(text, "- reviewer: reads a change and reports what is wrong with it") {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -337,7 +352,8 @@ func installed(t testing.TB, path ...string) string {
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	file := filepath.Join(append([]string{cache, "agent-lsp-test", "node", "node_modules"}, path...)...)
+	file := filepath.Join(append([]string{cache, "agent-lsp-test", "node", "node_modules"},
+		path...)...)
 	if _, err := os.Stat(file); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("%s is missing: run scripts/setup.sh", file)

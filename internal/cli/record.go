@@ -41,7 +41,8 @@ func (p *program) recordSession(l *session.Library, id, dir, file string) error 
 			return err
 		}
 	}
-	r := &recorder{root: root, redact: app.NewRedactor(p.env), out: session.Recording{Root: root, Files: map[string][]byte{}}}
+	r := &recorder{root: root, redact: app.NewRedactor(p.env),
+		out: session.Recording{Root: root, Files: map[string][]byte{}}}
 	if err := r.gather(loaded, app.StateDir(p.env)); err != nil {
 		return err
 	}
@@ -68,7 +69,8 @@ func (r *recorder) gather(loaded *session.Loaded, state string) error {
 		if _, changed := first[path]; changed {
 			continue
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxRecordedFile {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() ||
+			info.Size() > maxRecordedFile {
 			continue
 		}
 		if text, err := os.ReadFile(path); err == nil {
@@ -76,7 +78,8 @@ func (r *recorder) gather(loaded *session.Loaded, state string) error {
 		}
 	}
 	r.out.Config = replayConfig(loaded.Config)
-	r.out.Notes = append(r.out.Notes, "Edits are applied as the model proposed them, and every permission is granted.")
+	r.out.Notes = append(r.out.Notes,
+		"Edits are applied as the model proposed them, and every permission is granted.")
 	return nil
 }
 

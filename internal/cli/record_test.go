@@ -18,8 +18,10 @@ func TestARecordedSessionIsATest(t *testing.T) {
 		ws = real
 	}
 	for name, text := range map[string]string{
-		"main.txt": "one\ntwo $HOME\nthree\n", "sub/read.txt": "only read\n", "no-newline.txt": "old end", ".env": "KEY=never recorded\n",
-		"script": "named like a section\n", "marker.txt": "a\n-- b --\nc\n", "blob.bin": "\x00\x01", "untouched.txt": "x\n",
+		"main.txt": "one\ntwo $HOME\nthree\n", "sub/read.txt": "only read\n",
+		"no-newline.txt": "old end", ".env": "KEY=never recorded\n",
+		"script": "named like a section\n", "marker.txt": "a\n-- b --\nc\n", "blob.bin": "\x00\x01",
+		"untouched.txt": "x\n",
 	} {
 		mustStore(t, filepath.Join(ws, filepath.FromSlash(name)), []byte(text))
 	}
@@ -30,7 +32,9 @@ func TestARecordedSessionIsATest(t *testing.T) {
 		`{"text": "Done for $5."}`, `{"text": "Again."}`,
 	}, "\n")
 	mustStore(t, filepath.Join(home, "model.jsonl"), []byte(model))
-	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(home, "state"), "AGENT_LSP_SCRIPT=" + filepath.Join(home, "model.jsonl"), envRunMain + "=1"}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" +
+		filepath.Join(home, "state"), "AGENT_LSP_SCRIPT=" + filepath.Join(home, "model.jsonl"),
+		envRunMain + "=1"}
 	program := func(args ...string) string {
 		t.Helper()
 		exe, _ := os.Executable()
@@ -53,11 +57,13 @@ func TestARecordedSessionIsATest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(text); strings.Contains(s, "never recorded") || strings.Contains(s, ws) || strings.Contains(s, "untouched") || !strings.Contains(s, "Skipped blob.bin: binary file") {
+	if s := string(text); strings.Contains(s, "never recorded") || strings.Contains(s, ws) ||
+		strings.Contains(s, "untouched") || !strings.Contains(s, "Skipped blob.bin: binary file") {
 		t.Errorf("the recording holds what it should not, or does not say what it lacks:\n%s", s)
 	}
-	whole := strings.Replace(string(text), "\nwait\n", "\nwait {\"status\": \"completed\", \"modelCalls\": 4, \"toolErrors\": 2}\n"+
-		"cmp main.txt \"one\\n2 $$HOME\\nthree\\n\"\ncmp no-newline.txt \"new end\"\ncmp made.txt \"made\\n\"\ncmp marker.txt \"a\\n-- b --\\nc\\n\"\ncmp sub/read.txt \"only read\\n\"\n", 1)
+	whole := strings.Replace(string(text), "\nwait\n",
+		"\nwait {\"status\": \"completed\", \"modelCalls\": 4, \"toolErrors\": 2}\n"+
+			"cmp main.txt \"one\\n2 $$HOME\\nthree\\n\"\ncmp no-newline.txt \"new end\"\ncmp made.txt \"made\\n\"\ncmp marker.txt \"a\\n-- b --\\nc\\n\"\ncmp sub/read.txt \"only read\\n\"\n", 1)
 	mustStore(t, file, []byte(whole))
 	script, err := rpctest.Load(file)
 	if err != nil {
@@ -81,7 +87,8 @@ func TestTrustByCommand(t *testing.T) {
 	env := []string{"HOME=" + t.TempDir()}
 	ws := t.TempDir()
 	for _, step := range []struct{ answer, says string }{
-		{"", "not decided"}, {"yes", "trusted, its"}, {"", "trusted, its"}, {"no", "not trusted"}, {"ask", "not decided"},
+		{"", "not decided"}, {"yes", "trusted, its"}, {"", "trusted, its"}, {"no", "not trusted"},
+		{"ask", "not decided"},
 	} {
 		args := []string{"trust", "--workspace", ws}
 		if step.answer != "" {

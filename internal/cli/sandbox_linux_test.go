@@ -88,7 +88,8 @@ func TestDoctorNamesTheHosts(t *testing.T) {
 			}
 		}
 	}
-	check("hosts allowed without a question (network.allow): none", "hosts denied (network.deny): none")
+	check("hosts allowed without a question (network.allow): none",
+		"hosts denied (network.deny): none")
 	put(t, home+"/config.json",
 		`{"network": {"allow": ["*.example.org", "10.0.0.0/8"], "deny": ["x.example.org"]}}`)
 	check("hosts allowed without a question (network.allow): *.example.org, 10.0.0.0/8",

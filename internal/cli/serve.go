@@ -19,8 +19,10 @@ type serveFlags struct {
 // register adds the flags that every command has that is a daemon, or has one within.
 func (f *serveFlags) register(flags *flag.FlagSet, env []string) {
 	flags.StringVar(&f.logFile, "log-file", "", "write the log to this file instead of stderr")
-	flags.StringVar(&f.script, "script", app.Lookup(env, "AGENT_LSP_SCRIPT"), "play this scripted model instead of calling a provider")
-	flags.StringVar(&f.stateDir, "state-dir", "", "store sessions, checkpoints and grants in this folder")
+	flags.StringVar(&f.script, "script", app.Lookup(env, "AGENT_LSP_SCRIPT"),
+		"play this scripted model instead of calling a provider")
+	flags.StringVar(&f.stateDir, "state-dir", "",
+		"store sessions, checkpoints and grants in this folder")
 }
 
 // sayWhoSpeaks tells a person who started the daemon by hand why it waits.

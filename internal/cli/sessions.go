@@ -25,8 +25,10 @@ func runSessions(_ context.Context, p *program, args []string) int {
 	flags := p.flags("sessions " + verb)
 	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")
 	format := flags.String("format", "markdown", "export: markdown or json")
-	record := flags.String("record", "", "export: write a session script to this file, with the scripted model and the files that the session used")
-	query := flags.String("query", "", "list: only sessions whose title or messages contain this text")
+	record := flags.String("record", "",
+		"export: write a session script to this file, with the scripted model and the files that the session used")
+	query := flags.String("query", "",
+		"list: only sessions whose title or messages contain this text")
 	archived := flags.Bool("archived", false, "list: the archived sessions")
 	if err := p.parse(flags, reorder(args)); err != nil {
 		return usageCode(err)
@@ -69,7 +71,8 @@ func reorder(args []string) []string {
 	for i := 0; i < len(args); i++ {
 		if len(args[i]) > 1 && args[i][0] == '-' {
 			flags = append(flags, args[i])
-			if i+1 < len(args) && args[i] != "-archived" && args[i] != "--archived" && !hasValue(args[i]) {
+			if i+1 < len(args) && args[i] != "-archived" && args[i] != "--archived" &&
+				!hasValue(args[i]) {
 				i++
 				flags = append(flags, args[i])
 			}
@@ -116,7 +119,8 @@ func (p *program) listSessions(l *session.Library, dir, query string, archived b
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.ID, e.UpdatedAt.Local().Format("2006-01-02 15:04"), messageCount(e.Messages), e.Title)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.ID, e.UpdatedAt.Local().Format("2006-01-02 15:04"),
+			messageCount(e.Messages), e.Title)
 	}
 	return w.Flush()
 }

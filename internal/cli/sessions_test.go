@@ -99,7 +99,8 @@ func TestSessions(t *testing.T) {
 }
 
 // patient are the scripts that wait for seconds.
-var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall", "reach/mcp-hangs"}
+var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall",
+	"reach/mcp-hangs"}
 
 // TestSessionsThatWait is TestSessions for the patient scripts, all of them at once beside the
 // others: they need no processor.
@@ -124,7 +125,8 @@ func TestSessionsThatWait(t *testing.T) {
 // The scripted model of a script that names no window refuses what is longer than any script needs.
 func TestEveryScriptHasAWindow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "window.txtar")
-	text := "-- model.jsonl --\n{\"text\": \"Not reached.\"}\n-- script --\nprompt \"" + strings.Repeat("word ", 120000) +
+	text := "-- model.jsonl --\n{\"text\": \"Not reached.\"}\n-- script --\nprompt \"" +
+		strings.Repeat("word ", 120000) +
 		"\"\nexpect agent/turn/completed {\"turn\": {\"status\": \"failed\", \"error\": {\"kind\": \"context_overflow\"}}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -182,7 +184,8 @@ func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 		inR.Close()
 		code <- n
 	}()
-	return rpctest.Daemon{Stdin: inW, Stdout: outR, Log: log.String, Wait: func() int { return <-code }}
+	return rpctest.Daemon{Stdin: inW, Stdout: outR, Log: log.String,
+		Wait: func() int { return <-code }}
 }
 
 var marks atomic.Int64
@@ -196,7 +199,8 @@ func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 			disk = dir
 		}
 	}
-	readOnly := slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, envReadOnly+"=") })
+	readOnly := slices.ContainsFunc(env,
+		func(e string) bool { return strings.HasPrefix(e, envReadOnly+"=") })
 	d, mark := startMarked(t, args, env, disk != "" || readOnly)
 	if disk != "" {
 		d.Disk = func() string { return seenFromOutside(mark, disk) }
@@ -240,7 +244,8 @@ func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
 		ended()
 		return cmd.ProcessState.ExitCode()
 	})
-	return rpctest.Daemon{Stdin: inW, Stdout: outR, Wait: wait, Log: log.String, Kill: func() { _ = cmd.Process.Kill() }}
+	return rpctest.Daemon{Stdin: inW, Stdout: outR, Wait: wait, Log: log.String,
+		Kill: func() { _ = cmd.Process.Kill() }}
 }
 
 func pipe(t testing.TB) (r, w *os.File) {
@@ -287,7 +292,8 @@ func processes() (pids []string) {
 	}
 	defer proc.Close()
 	names, _ := proc.Readdirnames(-1)
-	return slices.DeleteFunc(names, func(name string) bool { return name[0] < '0' || name[0] > '9' })
+	return slices.DeleteFunc(names,
+		func(name string) bool { return name[0] < '0' || name[0] > '9' })
 }
 
 // logBuffer takes a daemon's stderr.

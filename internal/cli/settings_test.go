@@ -39,11 +39,14 @@ func TestModeReachesTheProvider(t *testing.T) {
 	r := newReach(t, map[string]any{"model": "usual", "thinking": "low", "modes": map[string]any{
 		"deep": map[string]any{"model": "o3", "thinking": "high", "instructions": "Think twice."}}})
 	id := r.session(map[string]any{"mode": "deep"})
-	if a := r.asked(id, "one"); a.Model != "o3" || a.Effort != "high" || !strings.Contains(a.Messages[0].Content, "Think twice.") {
+	if a := r.asked(id, "one"); a.Model != "o3" || a.Effort != "high" ||
+		!strings.Contains(a.Messages[0].Content, "Think twice.") {
 		t.Errorf("in the mode: %.500v", a)
 	}
-	r.call("agent/session/configure", map[string]any{"sessionId": id, "config": map[string]any{"mode": "default"}}, nil)
-	if a := r.asked(id, "two"); a.Model != "usual" || strings.Contains(a.Messages[0].Content, "Think twice.") {
+	r.call("agent/session/configure",
+		map[string]any{"sessionId": id, "config": map[string]any{"mode": "default"}}, nil)
+	if a := r.asked(id, "two"); a.Model != "usual" ||
+		strings.Contains(a.Messages[0].Content, "Think twice.") {
 		t.Errorf("outside of it: %.500v", a)
 	}
 }
@@ -73,17 +76,22 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {
 		url, keys := embeddings(t)
-		r := newReach(t, map[string]any{"memory": map[string]any{"inject": 1, "embeddings": map[string]any{"model": "e", "baseUrl": url, "apiKeyEnv": variable}}},
+		r := newReach(t, map[string]any{"memory": map[string]any{"inject": 1,
+			"embeddings": map[string]any{"model": "e", "baseUrl": url, "apiKeyEnv": variable}}},
 			"EMBED_TOKEN=embedding-secret")
-		r.call("agent/memory/save", map[string]any{"key": "stable", "content": "Our horse is called Rosa."}, nil)
-		r.call("agent/memory/save", map[string]any{"key": "logo", "content": "The logo is green."}, nil)
+		r.call("agent/memory/save", map[string]any{"key": "stable",
+			"content": "Our horse is called Rosa."}, nil)
+		r.call("agent/memory/save", map[string]any{"key": "logo", "content": "The logo is green."},
+			nil)
 		id := r.session(nil)
 		a := r.asked(id, "Which mammal lives here?")
-		if last := a.Messages[len(a.Messages)-1].Content; !strings.Contains(last, "Rosa") || strings.Contains(last, "green") {
+		if last := a.Messages[len(a.Messages)-1].Content; !strings.Contains(last, "Rosa") ||
+			strings.Contains(last, "green") {
 			t.Errorf("the model was told %q", last)
 		}
 		before := strings.Count(strings.Join(contents(a), "\n"), "Rosa")
-		if a = r.asked(id, "And which mammal sleeps?"); strings.Count(strings.Join(contents(a), "\n"), "Rosa") != before {
+		if a = r.asked(id, "And which mammal sleeps?"); strings.Count(strings.Join(contents(a),
+			"\n"), "Rosa") != before {
 			t.Error("it was told twice")
 		}
 		if got := <-keys; got != key {

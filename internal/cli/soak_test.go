@@ -56,7 +56,8 @@ func TestSoak(t *testing.T) {
 	samples := s.sample(t, budget)
 	cancel()
 	workers.Wait()
-	t.Logf("soak: %d sessions at once for %v, %d sessions, %d turns, %d deltas", soakSessions, budget, s.sessions.Load(), s.turns.Load(), s.deltas.Load())
+	t.Logf("soak: %d sessions at once for %v, %d sessions, %d turns, %d deltas", soakSessions,
+		budget, s.sessions.Load(), s.turns.Load(), s.deltas.Load())
 	for _, of := range []struct {
 		what, unit string
 		slack      float64 // what may come and go
@@ -67,7 +68,8 @@ func TestSoak(t *testing.T) {
 		{"open files", "", 60, func(s soakSample) float64 { return s.files }},
 	} {
 		early, late := soakPeaks(samples, of.value)
-		t.Logf("%-10s %s  %.0f … %.0f %s", of.what, soakPlot(samples, of.value), early, late, of.unit)
+		t.Logf("%-10s %s  %.0f … %.0f %s", of.what, soakPlot(samples, of.value), early, late,
+			of.unit)
 		if late > early*1.5+of.slack {
 			t.Errorf("%s grew from %.0f to %.0f %s", of.what, early, late, of.unit)
 		}
@@ -91,7 +93,8 @@ func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 		runtime.GC()
 		runtime.ReadMemStats(&m)
 		files, _ := os.ReadDir("/proc/self/fd")
-		all = append(all, soakSample{heap: float64(m.HeapAlloc) / (1 << 20), goroutines: float64(runtime.NumGoroutine()), files: float64(len(files))})
+		all = append(all, soakSample{heap: float64(m.HeapAlloc) / (1 << 20),
+			goroutines: float64(runtime.NumGoroutine()), files: float64(len(files))})
 	}
 	return all
 }
@@ -129,10 +132,13 @@ func soakModel(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&req)
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(delta, finish string) {
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n",
+			delta, finish)
 	}
 	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == "user" {
-		send(`{"role":"assistant","tool_calls":[{"index":0,"id":"c`+fmt.Sprint(n)+`","type":"function","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}]}`, `null`)
+		send(`{"role":"assistant","tool_calls":[{"index":0,"id":"c`+fmt.Sprint(n)+
+			`","type":"function","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}]}`,
+			`null`)
 		send(`{}`, `"tool_calls"`)
 	} else {
 		for range soakChunks {
@@ -151,7 +157,8 @@ type soak struct {
 
 func startSoak(t *testing.T, model string) *soak {
 	dir, state := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte(strings.Repeat("a line of text\n", 100)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"),
+		[]byte(strings.Repeat("a line of text\n", 100)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	inR, inW := io.Pipe()
@@ -159,7 +166,8 @@ func startSoak(t *testing.T, model string) *soak {
 	ended := make(chan int, 1)
 	env := []string{"HOME=" + state, "PATH=" + os.Getenv("PATH")}
 	go func() {
-		code := run(context.Background(), []string{"serve", "--state-dir", state}, env, inR, outW, io.Discard)
+		code := run(context.Background(), []string{"serve", "--state-dir", state}, env, inR, outW,
+			io.Discard)
 		outW.Close()
 		ended <- code
 	}()
@@ -172,7 +180,8 @@ func startSoak(t *testing.T, model string) *soak {
 		},
 		request: func(context.Context, string, json.RawMessage) (any, error) { return nil, nil },
 	})
-	options := map[string]any{"provider": map[string]any{"baseUrl": model + "/v1", "apiKey": "none"}, "model": "soak"}
+	options := map[string]any{"provider": map[string]any{"baseUrl": model + "/v1",
+		"apiKey": "none"}, "model": "soak"}
 	if err := s.client.initialize(t.Context(), dir, options, true, false); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +199,8 @@ func startSoak(t *testing.T, model string) *soak {
 func (s *soak) work(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		var made wire.SessionNewResult
-		if err := s.client.call(t.Context(), "agent/session/new", map[string]any{}, &made); err != nil {
+		if err := s.client.call(t.Context(), "agent/session/new", map[string]any{},
+			&made); err != nil {
 			t.Errorf("%v", err)
 			return
 		}
@@ -202,7 +212,8 @@ func (s *soak) work(ctx context.Context, t *testing.T) {
 			}
 		}
 		var none struct{}
-		if err := s.client.call(t.Context(), "agent/session/delete", map[string]any{"sessionId": made.SessionID}, &none); err != nil {
+		if err := s.client.call(t.Context(), "agent/session/delete",
+			map[string]any{"sessionId": made.SessionID}, &none); err != nil {
 			t.Errorf("%v", err)
 			return
 		}
@@ -211,11 +222,13 @@ func (s *soak) work(ctx context.Context, t *testing.T) {
 
 func (s *soak) turn(ctx context.Context, session string) error {
 	var started wire.PromptResult
-	if err := s.client.call(ctx, "agent/prompt", map[string]any{"sessionId": session, "prompt": "go on"}, &started); err != nil {
+	if err := s.client.call(ctx, "agent/prompt",
+		map[string]any{"sessionId": session, "prompt": "go on"}, &started); err != nil {
 		return err
 	}
 	var turn wire.Turn
-	if err := s.client.call(ctx, "agent/turn/wait", map[string]any{"sessionId": session, "turnId": started.TurnID}, &turn); err != nil {
+	if err := s.client.call(ctx, "agent/turn/wait",
+		map[string]any{"sessionId": session, "turnId": started.TurnID}, &turn); err != nil {
 		return err
 	}
 	if turn.Status != "completed" {

@@ -19,7 +19,8 @@ func unwritable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{filepath.Join(dir, "state"), "/sys/state", "/proc/sys/state"} {
-		if err := app.CheckState(dir); errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		if err := app.CheckState(dir); errors.Is(err, os.ErrPermission) ||
+			errors.Is(err, syscall.EROFS) {
 			return dir
 		}
 	}
@@ -35,7 +36,8 @@ func TestOwnStateGoesWithTheRun(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	t.Chdir(t.TempDir())
 	put(t, "model.jsonl", `{"text":"hello"}`+"\n")
-	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "AGENT_LSP_STATE_DIR=" + dir, "AGENT_LSP_SCRIPT=model.jsonl"}
+	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "AGENT_LSP_STATE_DIR=" +
+		dir, "AGENT_LSP_SCRIPT=model.jsonl"}
 	out, errs, code := play(t, env, "run", "hello")
 	if code != exitOK || !strings.Contains(errs, "cannot be written") || out != "hello\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
@@ -50,9 +52,11 @@ func TestOwnStateGoesWithTheRun(t *testing.T) {
 func TestRetentionCountsAtOnce(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
-	config, stored := filepath.Join(home, "config.json"), filepath.Join(home, "agent-lsp", "sessions", "*", "*.jsonl")
+	config, stored := filepath.Join(home, "config.json"),
+		filepath.Join(home, "agent-lsp", "sessions", "*", "*.jsonl")
 	put(t, config, `{}`)
-	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "AGENT_LSP_SANDBOX=off", "AGENT_LSP_SCRIPT=model.jsonl"}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home,
+		"AGENT_LSP_CONFIG=" + config, "AGENT_LSP_SANDBOX=off", "AGENT_LSP_SCRIPT=model.jsonl"}
 	sets := `{"toolCalls":[{"name":"bash","arguments":{"command":"echo '{\"sessions\":{\"maxBytes\":1}}' > ` + config + `"}}]}` + "\n"
 	for i, script := range []string{done, sets + done} {
 		put(t, "model.jsonl", script)
@@ -70,8 +74,10 @@ func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 	config := filepath.Join(home, "config.json")
 	put(t, config, `{}`)
 	put(t, "model.jsonl", done+done)
-	env := []string{"XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "AGENT_LSP_SCRIPT=model.jsonl"}
-	if out, errs, code := play(t, append(env, "HOME="+home, "PATH="+os.Getenv("PATH"), "AGENT_LSP_STATE_DIR="+filepath.Join(home, "state")), "run", "hello"); code != exitOK {
+	env := []string{"XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config,
+		"AGENT_LSP_SCRIPT=model.jsonl"}
+	if out, errs, code := play(t, append(env, "HOME="+home, "PATH="+os.Getenv("PATH"),
+		"AGENT_LSP_STATE_DIR="+filepath.Join(home, "state")), "run", "hello"); code != exitOK {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	left, err := filepath.Glob(filepath.Join(home, "state", "sessions", "*", "*.jsonl"))

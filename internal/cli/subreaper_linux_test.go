@@ -117,7 +117,8 @@ func TestWithoutSubreaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil && !zombie(pid); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil &&
+		!zombie(pid); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatal("what the command left in its group outlived it")

@@ -33,23 +33,28 @@ func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	configure := func(config map[string]any) {
 		r.call("agent/session/configure", map[string]any{"sessionId": id, "config": config}, nil)
 	}
-	configure(map[string]any{"model": "m2", "provider": map[string]any{"baseUrl": second.URL + "/v1", "apiKeyEnv": "SECOND_KEY"}})
+	configure(map[string]any{"model": "m2",
+		"provider": map[string]any{"baseUrl": second.URL + "/v1", "apiKeyEnv": "SECOND_KEY"}})
 	var turn struct{ Status string }
 	r.call("agent/prompt", map[string]any{"sessionId": id, "prompt": "two"}, nil)
 	r.call("agent/turn/wait", map[string]any{"sessionId": id}, &turn)
 	if turn.Status != "completed" || len(other) != 1 {
-		t.Fatalf("with the second: %s after %d calls there and %d to the first", turn.Status, len(other), len(r.requests))
+		t.Fatalf("with the second: %s after %d calls there and %d to the first", turn.Status,
+			len(other), len(r.requests))
 	}
 	s := <-other
 	var said []string
 	for _, m := range s.body.Messages[1:] {
 		said = append(said, m.Content)
 	}
-	if s.key != "Bearer k-second" || s.body.Model != "m2" || len(said) != 3 || said[0] != "one" || said[1] != "ok" || said[2] != "two" {
+	if s.key != "Bearer k-second" || s.body.Model != "m2" || len(said) != 3 || said[0] != "one" ||
+		said[1] != "ok" || said[2] != "two" {
 		t.Errorf("the second was asked as %s, for %s, with %q", s.key, s.body.Model, said)
 	}
-	configure(map[string]any{"model": "m", "provider": map[string]any{"baseUrl": nil, "apiKeyEnv": nil}})
-	if a := r.asked(id, "three"); a.Model != "m" || !strings.Contains(a.Messages[4].Content, "from the second") {
+	configure(map[string]any{"model": "m",
+		"provider": map[string]any{"baseUrl": nil, "apiKeyEnv": nil}})
+	if a := r.asked(id, "three"); a.Model != "m" ||
+		!strings.Contains(a.Messages[4].Content, "from the second") {
 		t.Errorf("back again: %.600v", a)
 	}
 }

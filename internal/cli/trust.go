@@ -76,7 +76,8 @@ func workspaceRoot(dir string) (string, error) {
 func workingFolder() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("the working directory does not exist, change to another one: %w", err)
+		return "", fmt.Errorf("the working directory does not exist, change to another one: %w",
+			err)
 	}
 	return dir, nil
 }

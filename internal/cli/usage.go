@@ -27,7 +27,8 @@ func (p *program) parse(f *flag.FlagSet, args []string) error {
 		f.SetOutput(p.stderr)
 		f.PrintDefaults()
 	case err != nil:
-		fmt.Fprintf(p.stderr, "%s: %s; `%s --help` lists the flags\n", f.Name(), flagTrouble(f, err.Error()), f.Name())
+		fmt.Fprintf(p.stderr, "%s: %s; `%s --help` lists the flags\n", f.Name(),
+			flagTrouble(f, err.Error()), f.Name())
 	}
 	return err
 }
@@ -72,7 +73,8 @@ func (p *program) noneOf(command, word string, words []string) int {
 	if word == "" {
 		fmt.Fprintf(p.stderr, "agent-lsp %s: name one of %s\n", command, strings.Join(words, ", "))
 	} else {
-		fmt.Fprintf(p.stderr, "agent-lsp %s: %q is not one of %s%s\n", command, word, strings.Join(words, ", "), near.Suggestion("", word, words))
+		fmt.Fprintf(p.stderr, "agent-lsp %s: %q is not one of %s%s\n", command, word,
+			strings.Join(words, ", "), near.Suggestion("", word, words))
 	}
 	return exitUsage
 }

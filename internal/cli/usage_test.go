@@ -24,7 +24,8 @@ func TestMistyped(t *testing.T) {
 		{"run --modl x hello", "agent-lsp run: unknown flag --modl, did you mean --model?; `agent-lsp run --help` lists the flags"},
 		{"-frob", "agent-lsp serve: unknown flag --frob; "},
 		{"run --model", "--model needs a value"},
-		{"run --permissions trsut hello", `"trsut" is not one of readOnly, ask, workspace, trust, did you mean trust?`},
+		{"run --permissions trsut hello",
+			`"trsut" is not one of readOnly, ask, workspace, trust, did you mean trust?`},
 		{"sessions lst", `"lst" is not one of list, show, export, did you mean list?`},
 		{"completion", "name one of bash, zsh, fish"},
 		{"schema typescrpt", "did you mean typescript?"},
@@ -39,8 +40,10 @@ func TestMistyped(t *testing.T) {
 		{"demo extra", `agent-lsp demo: unexpected argument "extra": the sample has its own prompt; to send yours, add --workspace DIR`},
 	} {
 		out, errs, code := play(t, []string{"HOME=" + t.TempDir()}, strings.Fields(c.args)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want %q", c.args, code, out, errs, c.want)
+		if code != exitUsage || out != "" || !strings.Contains(errs, c.want) ||
+			strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want %q", c.args, code, out, errs,
+				c.want)
 		}
 	}
 }
@@ -54,7 +57,9 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"run", "--help"}, {"help", "run"}} {
-		if out, _, code := play(t, nil, args...); code != exitOK || !strings.HasPrefix(out, "agent-lsp run \"prompt\"\n") || !strings.Contains(out, "--permissions string") {
+		if out, _, code := play(t, nil, args...); code != exitOK ||
+			!strings.HasPrefix(out, "agent-lsp run \"prompt\"\n") ||
+			!strings.Contains(out, "--permissions string") {
 			t.Errorf("%s: exit code %d\n%s", args, code, out)
 		}
 	}
@@ -72,7 +77,8 @@ func TestWorkingFolderGone(t *testing.T) {
 	}
 	for _, args := range []string{"run hello", "sessions list", "trust", "doctor"} {
 		_, errs, code := play(t, []string{"HOME=" + t.TempDir()}, strings.Fields(args)...)
-		if code != exitFailed || !strings.Contains(errs, "change to another one") || strings.Count(errs, "\n") != 1 {
+		if code != exitFailed || !strings.Contains(errs, "change to another one") ||
+			strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d, stderr %q", args, code, errs)
 		}
 	}
@@ -85,7 +91,8 @@ func oneModel(t *testing.T) (url string) {
 		case !strings.HasPrefix(r.URL.Path, "/v1/"):
 			http.Error(w, "<html><h1>404 Not Found</h1></html>", http.StatusNotFound)
 		case r.Header.Get("Authorization") != "Bearer right":
-			http.Error(w, `{"error":{"message":"Incorrect API key provided."}}`, http.StatusUnauthorized)
+			http.Error(w, `{"error":{"message":"Incorrect API key provided."}}`,
+				http.StatusUnauthorized)
 		case r.URL.Path == "/v1/models":
 			w.Write([]byte(`{"data":[{"id":"nomic-embed-text"},{"id":"tiny-1"}]}`))
 		default:
@@ -104,16 +111,31 @@ func TestFirstMistakes(t *testing.T) {
 		code                        int
 		doctor, run                 string
 	}{
-		{"all is well", base + "/v1", "right", "", "", exitOK, "models: 1, using tiny-1\nnext: start an editor", ""},
-		{"no provider", "", "", "", `{"provider":{"probe":false}}`, exitNoProvider, "next: set OPENAI_API_KEY", "set OPENAI_API_KEY"},
-		{"wrong key", base + "/v1", "wrong", "", "", exitFailed, "Incorrect API key provided.\nnext: check the API key", ""},
-		{"unknown model", base + "/v1", "right", "tiny-2", "", exitOK, "using tiny-2, which is not one of them; tiny-1 is\nnext:", `There is no such model. (check the model "tiny-2"`},
-		{"no /v1", base, "right", "tiny-1", "", exitFailed, "next: check provider.baseUrl, which is " + base + "; most providers' ends in /v1", "most providers' ends in /v1"},
-		{"nothing listens", "http://127.0.0.1:1/v1", "right", "", "", exitFailed, "next: nothing listens at http://127.0.0.1:1/v1", "connection refused: nothing listens at http://127.0.0.1:1/v1: start the server or change provider.baseUrl"},
-		{"no list, and no model", base, "right", "", "", exitFailed, "next: check provider.baseUrl", "most providers' ends in /v1, or set model or OPENAI_MODEL"},
-		{"no scheme", "127.0.0.1:9/v1", "right", "tiny-1", "", exitNoProvider, `OPENAI_BASE_URL), "127.0.0.1:9/v1", is not an http or https address`, "is not an http or https address"},
-		{"broken settings", "127.0.0.1:9/v1", "right", "tiny-1", `{"model": `, exitNoProvider, "next: fix the user file", "cannot be read and is ignored"},
-		{"variable not set", base + "/v1", "right", "tiny-1", `{"provider":{"apiKeyEnv":"MY_KEY"}}`, exitFailed, "the environment variable MY_KEY that provider.apiKeyEnv names is not set", "MY_KEY"},
+		{"all is well", base + "/v1", "right", "", "", exitOK,
+			"models: 1, using tiny-1\nnext: start an editor", ""},
+		{"no provider", "", "", "", `{"provider":{"probe":false}}`, exitNoProvider,
+			"next: set OPENAI_API_KEY", "set OPENAI_API_KEY"},
+		{"wrong key", base + "/v1", "wrong", "", "", exitFailed,
+			"Incorrect API key provided.\nnext: check the API key", ""},
+		{"unknown model", base + "/v1", "right", "tiny-2", "", exitOK,
+			"using tiny-2, which is not one of them; tiny-1 is\nnext:",
+			`There is no such model. (check the model "tiny-2"`},
+		{"no /v1", base, "right", "tiny-1", "", exitFailed,
+			"next: check provider.baseUrl, which is " + base + "; most providers' ends in /v1",
+			"most providers' ends in /v1"},
+		{"nothing listens", "http://127.0.0.1:1/v1", "right", "", "", exitFailed,
+			"next: nothing listens at http://127.0.0.1:1/v1",
+			"connection refused: nothing listens at http://127.0.0.1:1/v1: start the server or change provider.baseUrl"},
+		{"no list, and no model", base, "right", "", "", exitFailed, "next: check provider.baseUrl",
+			"most providers' ends in /v1, or set model or OPENAI_MODEL"},
+		{"no scheme", "127.0.0.1:9/v1", "right", "tiny-1", "", exitNoProvider,
+			`OPENAI_BASE_URL), "127.0.0.1:9/v1", is not an http or https address`,
+			"is not an http or https address"},
+		{"broken settings", "127.0.0.1:9/v1", "right", "tiny-1", `{"model": `, exitNoProvider,
+			"next: fix the user file", "cannot be read and is ignored"},
+		{"variable not set", base + "/v1", "right", "tiny-1", `{"provider":{"apiKeyEnv":"MY_KEY"}}`,
+			exitFailed, "the environment variable MY_KEY that provider.apiKeyEnv names is not set",
+			"MY_KEY"},
 	} {
 		home, dir := t.TempDir(), t.TempDir()
 		t.Chdir(dir)
@@ -121,23 +143,29 @@ func TestFirstMistakes(t *testing.T) {
 		if err := os.WriteFile(config, []byte(cmp.Or(c.file, "{}")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "PATH=" + os.Getenv("PATH"),
+		env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config,
+			"PATH=" + os.Getenv("PATH"),
 			"OPENAI_BASE_URL=" + c.url, "OPENAI_API_KEY=" + c.key, "OPENAI_MODEL=" + c.model}
 		out, errs, code := play(t, env, "doctor")
 		if !strings.Contains(out, c.doctor) || code != c.code {
-			t.Errorf("%s: doctor ended with %d, want %d and %q\n%s%s", c.name, code, c.code, c.doctor, out, errs)
+			t.Errorf("%s: doctor ended with %d, want %d and %q\n%s%s", c.name, code, c.code,
+				c.doctor, out, errs)
 		}
 		if c.run == "" {
 			continue
 		}
 		out, errs, code = play(t, env, "run", "hello")
-		if !strings.Contains(out+errs, c.run) || code == exitOK || strings.Contains(errs, "agent/") {
+		if !strings.Contains(out+errs, c.run) || code == exitOK ||
+			strings.Contains(errs, "agent/") {
 			t.Errorf("%s: run ended with %d, want %q\n%s%s", c.name, code, c.run, out, errs)
 		}
-		if _, errs, code := play(t, append(env, envRunMain+"=1"), "demo", "--workspace", dir, "hello"); code == exitOK || !strings.Contains(errs, "agent-lsp demo: ") || strings.Contains(errs, "agent/") {
+		if _, errs, code := play(t, append(env, envRunMain+"=1"), "demo", "--workspace", dir,
+			"hello"); code == exitOK || !strings.Contains(errs, "agent-lsp demo: ") ||
+			strings.Contains(errs, "agent/") {
 			t.Errorf("%s: demo ended with %d and %q", c.name, code, errs)
 		}
-		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*", "*")); c.code == exitNoProvider && len(left) != 0 {
+		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*",
+			"*")); c.code == exitNoProvider && len(left) != 0 {
 			t.Errorf("%s: left %v", c.name, left)
 		}
 	}
@@ -151,10 +179,15 @@ func TestNamesOfNothing(t *testing.T) {
 	mustStore(t, config, []byte(`{"mode": "pln", "agents": [{"name": "a", "description": "x"}, {"description": "y"}], "permissions": {"rules": ["dny bash(x)"]},
 		"hooks": {"beforeTol": [{"command": "x"}]}, "mcpServers": {"files": {"command": "no-such-program"}, "none": {}, "far": {"url": "http://127.0.0.1:1"}, "off": {"command": "gone", "disabled": true}}}`))
 	mustStore(t, model, []byte(`{"text": "Yes."}`))
-	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_SCRIPT=" + model}
-	told := []string{`mode: "pln" is not one of default, plan, did you mean plan?`, "agents[1]: has no name", `permissions.rules[0] ("dny bash(x)")`, "hooks: unknown point beforeTol"}
+	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config,
+		"PATH=" + os.Getenv("PATH"), "AGENT_LSP_SCRIPT=" + model}
+	told := []string{`mode: "pln" is not one of default, plan, did you mean plan?`,
+		"agents[1]: has no name", `permissions.rules[0] ("dny bash(x)")`,
+		"hooks: unknown point beforeTol"}
 	out, errs, _ := play(t, env, "doctor")
-	has(t, "doctor", out+errs, append(told, "MCP server files: there is no command no-such-program\n", "MCP server none: its settings have neither")...)
+	has(t, "doctor", out+errs, append(told,
+		"MCP server files: there is no command no-such-program\n",
+		"MCP server none: its settings have neither")...)
 	if strings.Contains(out, "server far") || strings.Contains(out, "server off") {
 		t.Errorf("doctor complains of what it knows nothing against:\n%s", out)
 	}
@@ -169,8 +202,10 @@ func TestDoctorOfLockedState(t *testing.T) {
 		return // every folder of this system can be written
 	}
 	t.Chdir(t.TempDir())
-	out, errs, _ := play(t, []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + dir, "PATH=" + os.Getenv("PATH"), "AGENT_LSP_PROVIDER_PROBE=false"}, "doctor")
-	has(t, "doctor", out+errs, "notice: "+filepath.Join(dir, "agent-lsp")+" cannot be written", "set XDG_STATE_HOME")
+	out, errs, _ := play(t, []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + dir, "PATH=" +
+		os.Getenv("PATH"), "AGENT_LSP_PROVIDER_PROBE=false"}, "doctor")
+	has(t, "doctor", out+errs, "notice: "+filepath.Join(dir, "agent-lsp")+" cannot be written",
+		"set XDG_STATE_HOME")
 }
 
 // The home folder and the root of the file system are hardly meant as a workspace.
@@ -195,9 +230,12 @@ func TestDoctorOfAWholeHome(t *testing.T) {
 // A session that is not there is answered with where to look.
 func TestUnknownSession(t *testing.T) {
 	t.Chdir(t.TempDir())
-	env := []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
-	for _, args := range [][]string{{"sessions", "show", "nonesuch"}, {"run", "--session", "nonesuch", "hello"}} {
-		if _, errs, code := play(t, env, args...); code != exitFailed || !strings.Contains(errs, "agent-lsp sessions list") || strings.Contains(errs, "agent/") {
+	env := []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "PATH=" +
+		os.Getenv("PATH")}
+	for _, args := range [][]string{{"sessions", "show", "nonesuch"},
+		{"run", "--session", "nonesuch", "hello"}} {
+		if _, errs, code := play(t, env, args...); code != exitFailed ||
+			!strings.Contains(errs, "agent-lsp sessions list") || strings.Contains(errs, "agent/") {
 			t.Errorf("%s: exit code %d, stderr %q", args, code, errs)
 		}
 	}

@@ -39,7 +39,8 @@ type checker struct {
 }
 
 func (c *checker) note(path, format string, args ...any) {
-	c.notices = append(c.notices, Notice{Layer: c.layer, Path: path, Text: fmt.Sprintf(format, args...)})
+	c.notices = append(c.notices, Notice{Layer: c.layer, Path: path,
+		Text: fmt.Sprintf(format, args...)})
 }
 
 // object returns the keys of tree that fit t; the others are named and left out.
@@ -230,7 +231,8 @@ func kindOf(v any) string {
 // suggestion names the key that was probably meant.
 func suggestion(t reflect.Type, key string) string {
 	plain := strings.NewReplacer("_", "", "-", "").Replace(key)
-	if _, named := fieldOf(t, "apiKeyEnv"); named && slices.Contains([]string{"apikey", "key", "token"}, strings.ToLower(plain)) {
+	if _, named := fieldOf(t, "apiKeyEnv"); named &&
+		slices.Contains([]string{"apikey", "key", "token"}, strings.ToLower(plain)) {
 		return " (no settings hold a key: apiKeyEnv names the environment variable that does)"
 	}
 	var keys []string

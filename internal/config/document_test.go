@@ -11,7 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "write the generated part of docs/reference/configuration.md")
+var update = flag.Bool("update", false,
+	"write the generated part of docs/reference/configuration.md")
 
 const generatedMark = "<!-- The rest is generated from internal/config/types.go: go test ./internal/config -update -->\n"
 

@@ -65,7 +65,8 @@ func envLayer(environ []string) layer {
 		if v, ok := envValue(text, f.typ); ok {
 			put(l.tree, path, v)
 		} else {
-			l.broken = append(l.broken, Notice{Layer: l.name(), Path: EnvName(path), Text: "expected " + typeName(f.typ) + "; ignored"})
+			l.broken = append(l.broken, Notice{Layer: l.name(), Path: EnvName(path),
+				Text: "expected " + typeName(f.typ) + "; ignored"})
 		}
 	})
 	return l

@@ -59,7 +59,9 @@ func masked(path string, v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			if s, isText := x.(string); isText && (key == "headers" || key == "env" || key == "query") && !strings.HasPrefix(s, "${") {
+			if s, isText := x.(string); isText &&
+				(key == "headers" || key == "env" || key == "query") &&
+				!strings.HasPrefix(s, "${") {
 				out[k] = "(set)"
 				continue
 			}

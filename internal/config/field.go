@@ -36,7 +36,8 @@ func fieldsOf(t reflect.Type) []field {
 		if typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
-		fd := field{key: key, typ: typ, doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), min: f.Tag.Get("min"), max: f.Tag.Get("max")}
+		fd := field{key: key, typ: typ, doc: f.Tag.Get("doc"), def: f.Tag.Get("default"),
+			min: f.Tag.Get("min"), max: f.Tag.Get("max")}
 		if e := f.Tag.Get("enum"); e != "" {
 			fd.enum = strings.Split(e, ",")
 		}

@@ -26,7 +26,8 @@ func Document() string {
 			continue
 		}
 		seen[t] = true
-		fmt.Fprintf(&b, "\n### %s\n\n| key | type | default | meaning |\n|---|---|---|---|\n", t.Name())
+		fmt.Fprintf(&b, "\n### %s\n\n| key | type | default | meaning |\n|---|---|---|---|\n",
+			t.Name())
 		visit(t, "", func(path string, f field) {
 			row(&b, path, f, false)
 			if t := entryType(f.typ); t != nil {

@@ -12,13 +12,16 @@ func TestLive(t *testing.T) {
 	src := files(t, `{"model":"user","colour":1}`, "")
 	l := NewLive(src, json.RawMessage(`{"instructions":"i"}`))
 	config, notices, err := l.Session(json.RawMessage(`{"thinking":"low","shade":1}`))
-	if err != nil || config.Model != "user" || config.Instructions != "i" || config.Thinking != "low" {
+	if err != nil || config.Model != "user" || config.Instructions != "i" ||
+		config.Thinking != "low" {
 		t.Errorf("config %+v, %v", config, err)
 	}
-	if len(notices) != 2 || !strings.Contains(notices[0], "colour") || !strings.Contains(notices[1], "shade") {
+	if len(notices) != 2 || !strings.Contains(notices[0], "colour") ||
+		!strings.Contains(notices[1], "shade") {
 		t.Errorf("notices %q", notices)
 	}
-	if _, _, err := l.Session(json.RawMessage(`{"model":7}`)); err == nil || err.Error() != "model: expected a string, not 7; ignored" {
+	if _, _, err := l.Session(json.RawMessage(`{"model":7}`)); err == nil ||
+		err.Error() != "model: expected a string, not 7; ignored" {
 		t.Errorf("wrong type: %v", err)
 	}
 	if _, _, err := l.Session(json.RawMessage(`[]`)); err == nil {

@@ -68,7 +68,8 @@ func fileLayer(kind Kind, path string) layer {
 		l.tree, err = parse(text)
 	}
 	if err != nil {
-		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + place(text, err), Invalid: true}}
+		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " +
+			place(text, err), Invalid: true}}
 	}
 	delete(l.tree, "$schema")
 	return l
@@ -83,7 +84,8 @@ func readBounded(path string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: not a regular file", path)
 	}
 	if info.Size() > maxFile {
-		return nil, fmt.Errorf("reading %s: it has %d bytes, more than %d", path, info.Size(), maxFile)
+		return nil, fmt.Errorf("reading %s: it has %d bytes, more than %d", path, info.Size(),
+			maxFile)
 	}
 	return os.ReadFile(path)
 }
@@ -94,5 +96,6 @@ func place(text []byte, err error) string {
 	if !ok || off > int64(len(text)) {
 		return err.Error()
 	}
-	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:max(off-1, 0)]), "\n"), err) // the last byte read is the wrong one
+	// the last byte read is the wrong one
+	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:max(off-1, 0)]), "\n"), err)
 }

@@ -16,7 +16,8 @@ import (
 // workspace is trusted. A key stands for everything below it.
 var privileged = []string{
 	"provider", "providers", "prices", "mcpServers", "languageServers", "hooks", "check",
-	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings", "sandboxPaths",
+	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings",
+	"sandboxPaths",
 	"mode", "aiComments", "repair",
 }
 
@@ -78,7 +79,8 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 		was, _ := lookup(base, path)
 		if ok && rank(path, v) > rank(path, was) {
 			remove(tree, path)
-			c.note(path, "%v would allow more than the user's own %v; ignored "+untilTrusted, v, was)
+			c.note(path, "%v would allow more than the user's own %v; ignored "+untilTrusted, v,
+				was)
 			held = append(held, Claimed{path, v})
 		}
 	}
@@ -148,7 +150,8 @@ func tightening(permissions, base map[string]any) (kept map[string]any, looser b
 
 func rank(path string, v any) int {
 	s, _ := v.(string)
-	return slices.IndexFunc(ranks[path], func(r string) bool { return slices.Contains(strings.Split(r, ","), s) })
+	return slices.IndexFunc(ranks[path],
+		func(r string) bool { return slices.Contains(strings.Split(r, ","), s) })
 }
 
 // restrictRules keeps the user's rules and adds those of the layer that forbid or ask.

@@ -161,7 +161,8 @@ func (e *Endpoint) checkURL(setting string) error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return &NotConfiguredError{
 			Reason: setting + named(e.BaseURL) + " is not an http or https address",
-			Hint:   "set it to one such as " + builtinProviders[builtinName(e.Provider.API)].BaseURL,
+			Hint: "set it to one such as " +
+				builtinProviders[builtinName(e.Provider.API)].BaseURL,
 		}
 	}
 	e.BaseURL = strings.TrimRight(e.BaseURL, "/")
@@ -259,8 +260,11 @@ func (r *Resolver) client() *http.Client {
 	}
 	// No proxy and no redirect: what answers must be the loopback address itself.
 	return &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}
 }
 
@@ -332,8 +336,9 @@ func (k *keySource) check() error {
 		return nil
 	case k.named:
 		return &NotConfiguredError{
-			Reason: "the environment variable " + k.variable + " that " + k.setting + ".apiKeyEnv names is not set",
-			Hint:   "set " + k.variable + k.orLogin(),
+			Reason: "the environment variable " + k.variable + " that " + k.setting +
+				".apiKeyEnv names is not set",
+			Hint: "set " + k.variable + k.orLogin(),
 		}
 	case k.required:
 		return &NotConfiguredError{

@@ -48,32 +48,72 @@ func TestResolve(t *testing.T) {
 		hint   string
 	}{
 		{name: "nothing", hint: "OPENAI_API_KEY"},
-		{name: "probe off", config: Config{Provider: &Provider{Probe: &no}}, net: ollama, hint: "OPENAI_API_KEY"},
-		{name: "openai", env: map[string]string{"OPENAI_API_KEY": "k"}, net: ollama, want: "api.openai.com https://api.openai.com/v1  k"},
+		{name: "probe off", config: Config{Provider: &Provider{Probe: &no}}, net: ollama,
+			hint: "OPENAI_API_KEY"},
+		{name: "openai", env: map[string]string{"OPENAI_API_KEY": "k"}, net: ollama,
+			want: "api.openai.com https://api.openai.com/v1  k"},
 		{name: "local", net: ollama, want: "Ollama http://127.0.0.1:11434/v1 qwen "},
-		{name: "local, model named", config: Config{Model: "m"}, net: ollama, want: "Ollama http://127.0.0.1:11434/v1 m "},
-		{name: "preferred local", net: network{"127.0.0.1:8080": `{"data":[{"id":"l"}]}`, "127.0.0.1:1234": `{"data":[]}`}, want: "llama-server http://127.0.0.1:8080/v1 l "},
-		{name: "another server on the port", net: network{"127.0.0.1:8080": `<html>`, "127.0.0.1:8000": `{"data":[{"id":"v"}]}`}, want: "vLLM http://127.0.0.1:8000/v1 v "},
-		{name: "base URL", config: Config{Model: "m", Provider: &Provider{BaseURL: "http://h:1/v1/"}}, net: ollama, want: "h:1 http://h:1/v1 m "},
-		{name: "base URL and key", config: Config{Provider: &Provider{BaseURL: "http://h/v1", APIKeyEnv: "MY"}}, env: map[string]string{"MY": "k2", "OPENAI_API_KEY": "k"}, want: "h http://h/v1  k2"},
-		{name: "named key missing", config: Config{Provider: &Provider{APIKeyEnv: "MY"}}, env: map[string]string{"OPENAI_API_KEY": "k"}, hint: "set MY"},
-		{name: "command", config: Config{Provider: &Provider{APIKeyCommand: []string{"pass", "show"}}}, want: "api.openai.com https://api.openai.com/v1  from pass show"},
-		{name: "anthropic", config: Config{Provider: &Provider{API: "anthropic"}}, env: map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://o/v1"}, net: ollama, want: "api.anthropic.com https://api.anthropic.com  a"},
-		{name: "anthropic elsewhere", config: Config{Provider: &Provider{API: "anthropic", BaseURL: "https://h/anthropic", APIKeyEnv: "MY"}}, env: map[string]string{"MY": "a"}, want: "h https://h/anthropic  a"},
-		{name: "anthropic without a key", config: Config{Provider: &Provider{API: "anthropic"}}, env: map[string]string{"OPENAI_API_KEY": "k"}, net: ollama, hint: "ANTHROPIC_API_KEY"},
-		{name: "OPENAI_BASE_URL", env: map[string]string{"OPENAI_BASE_URL": "http://o/v1"}, net: ollama, want: "o http://o/v1  "},
-		{name: "gemini without a key", config: Config{Provider: &Provider{API: "gemini"}}, hint: "GEMINI_API_KEY"},
-		{name: "named", config: Config{Model: "anthropic/claude"}, env: map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "k"}, want: "anthropic https://api.anthropic.com claude a"},
-		{name: "named openai elsewhere", config: Config{Model: "openai/gpt"}, env: map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://o/v1"}, want: "openai http://o/v1 gpt k"},
-		{name: "named without a key", config: Config{Model: "anthropic/claude"}, env: map[string]string{"OPENAI_API_KEY": "k"}, net: ollama, hint: "ANTHROPIC_API_KEY"},
-		{name: "named local", config: Config{Model: "lmstudio/a/b"}, env: map[string]string{"OPENAI_API_KEY": "k"}, want: "lmstudio http://127.0.0.1:1234/v1 a/b "},
-		{name: "named, key by field", config: Config{Model: "gemini/g", Providers: map[string]Provider{"gemini": {APIKeyEnv: "MY"}}}, env: map[string]string{"MY": "g"}, want: "gemini https://generativelanguage.googleapis.com g g"},
-		{name: "named in the settings", config: Config{Model: "corp/m", Providers: map[string]Provider{"corp": {BaseURL: "https://c/v1"}}}, env: map[string]string{"OPENAI_API_KEY": "k"}, want: "corp https://c/v1 m "},
-		{name: "named, no base URL", config: Config{Model: "azure/m"}, env: map[string]string{"AZURE_OPENAI_API_KEY": "k"}, hint: "providers.azure.baseUrl"},
-		{name: "a slash is no name with a base URL", config: Config{Model: "openai/gpt", Provider: &Provider{BaseURL: "https://r/v1"}}, want: "r https://r/v1 openai/gpt "},
-		{name: "unless it is configured", config: Config{Model: "openai/gpt", Provider: &Provider{BaseURL: "https://r/v1"}, Providers: map[string]Provider{"openai": {BaseURL: "https://c/v1"}}}, want: "openai https://c/v1 gpt "},
+		{name: "local, model named", config: Config{Model: "m"}, net: ollama,
+			want: "Ollama http://127.0.0.1:11434/v1 m "},
+		{name: "preferred local", net: network{"127.0.0.1:8080": `{"data":[{"id":"l"}]}`,
+			"127.0.0.1:1234": `{"data":[]}`}, want: "llama-server http://127.0.0.1:8080/v1 l "},
+		{name: "another server on the port",
+			net:  network{"127.0.0.1:8080": `<html>`, "127.0.0.1:8000": `{"data":[{"id":"v"}]}`},
+			want: "vLLM http://127.0.0.1:8000/v1 v "},
+		{name: "base URL", config: Config{Model: "m",
+			Provider: &Provider{BaseURL: "http://h:1/v1/"}}, net: ollama,
+			want: "h:1 http://h:1/v1 m "},
+		{name: "base URL and key", config: Config{Provider: &Provider{BaseURL: "http://h/v1",
+			APIKeyEnv: "MY"}}, env: map[string]string{"MY": "k2", "OPENAI_API_KEY": "k"},
+			want: "h http://h/v1  k2"},
+		{name: "named key missing", config: Config{Provider: &Provider{APIKeyEnv: "MY"}},
+			env: map[string]string{"OPENAI_API_KEY": "k"}, hint: "set MY"},
+		{name: "command", config: Config{Provider: &Provider{APIKeyCommand: []string{"pass",
+			"show"}}}, want: "api.openai.com https://api.openai.com/v1  from pass show"},
+		{name: "anthropic", config: Config{Provider: &Provider{API: "anthropic"}},
+			env: map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "k",
+				"OPENAI_BASE_URL": "http://o/v1"}, net: ollama,
+			want: "api.anthropic.com https://api.anthropic.com  a"},
+		{name: "anthropic elsewhere", config: Config{Provider: &Provider{API: "anthropic",
+			BaseURL: "https://h/anthropic", APIKeyEnv: "MY"}}, env: map[string]string{"MY": "a"},
+			want: "h https://h/anthropic  a"},
+		{name: "anthropic without a key", config: Config{Provider: &Provider{API: "anthropic"}},
+			env: map[string]string{"OPENAI_API_KEY": "k"}, net: ollama, hint: "ANTHROPIC_API_KEY"},
+		{name: "OPENAI_BASE_URL", env: map[string]string{"OPENAI_BASE_URL": "http://o/v1"},
+			net: ollama, want: "o http://o/v1  "},
+		{name: "gemini without a key", config: Config{Provider: &Provider{API: "gemini"}},
+			hint: "GEMINI_API_KEY"},
+		{name: "named", config: Config{Model: "anthropic/claude"},
+			env:  map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "k"},
+			want: "anthropic https://api.anthropic.com claude a"},
+		{name: "named openai elsewhere", config: Config{Model: "openai/gpt"},
+			env:  map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://o/v1"},
+			want: "openai http://o/v1 gpt k"},
+		{name: "named without a key", config: Config{Model: "anthropic/claude"},
+			env: map[string]string{"OPENAI_API_KEY": "k"}, net: ollama, hint: "ANTHROPIC_API_KEY"},
+		{name: "named local", config: Config{Model: "lmstudio/a/b"},
+			env:  map[string]string{"OPENAI_API_KEY": "k"},
+			want: "lmstudio http://127.0.0.1:1234/v1 a/b "},
+		{name: "named, key by field", config: Config{Model: "gemini/g",
+			Providers: map[string]Provider{"gemini": {APIKeyEnv: "MY"}}},
+			env:  map[string]string{"MY": "g"},
+			want: "gemini https://generativelanguage.googleapis.com g g"},
+		{name: "named in the settings",
+			config: Config{Model: "corp/m",
+				Providers: map[string]Provider{"corp": {BaseURL: "https://c/v1"}}},
+			env: map[string]string{"OPENAI_API_KEY": "k"}, want: "corp https://c/v1 m "},
+		{name: "named, no base URL", config: Config{Model: "azure/m"},
+			env: map[string]string{"AZURE_OPENAI_API_KEY": "k"}, hint: "providers.azure.baseUrl"},
+		{name: "a slash is no name with a base URL",
+			config: Config{Model: "openai/gpt", Provider: &Provider{BaseURL: "https://r/v1"}},
+			want:   "r https://r/v1 openai/gpt "},
+		{name: "unless it is configured",
+			config: Config{Model: "openai/gpt", Provider: &Provider{BaseURL: "https://r/v1"},
+				Providers: map[string]Provider{"openai": {BaseURL: "https://c/v1"}}},
+			want: "openai https://c/v1 gpt "},
 		{name: "unknown name", config: Config{Model: "opnai/gpt"}, hint: "openrouter"},
-		{name: "bad URL", config: Config{Provider: &Provider{BaseURL: "localhost:80"}}, hint: "http"},
+		{name: "bad URL", config: Config{Provider: &Provider{BaseURL: "localhost:80"}},
+			hint: "http"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Resolver{
@@ -122,7 +162,8 @@ func TestKeyCommand(t *testing.T) {
 	if calls != 1 {
 		t.Errorf("the command ran %d times", calls)
 	}
-	for _, bad := range []func(){func() { out = " \n" }, func() { fail = errors.New("locked") }, func() { r.Run = nil }} {
+	for _, bad := range []func(){func() { out = " \n" }, func() { fail = errors.New("locked") },
+		func() { r.Run = nil }} {
 		bad()
 		e, err := resolveDefault(t, r, config)
 		if err != nil {
@@ -136,7 +177,8 @@ func TestKeyCommand(t *testing.T) {
 
 func TestExpand(t *testing.T) {
 	env := Lookup([]string{"A=1", "B=2=3"})
-	for in, want := range map[string]string{"x${A}y": "x1y", "${env:B}": "2=3", "$A ${": "$A ${", "${NONE}": ""} {
+	for in, want := range map[string]string{"x${A}y": "x1y", "${env:B}": "2=3", "$A ${": "$A ${",
+		"${NONE}": ""} {
 		if got := Expand(in, env); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
@@ -200,8 +242,10 @@ func TestReference(t *testing.T) {
 		{Config{}, "qwen/m", Reference{Model: "qwen/m", Unknown: "qwen"}},
 		{Config{Providers: corp}, "corp/qwen/m", Reference{Provider: "corp", Model: "qwen/m"}},
 		{Config{Model: "corp/a", Providers: corp}, "m", Reference{Provider: "corp", Model: "m"}},
-		{Config{Model: "corp/a", Providers: corp}, "qwen/m", Reference{Provider: "corp", Model: "qwen/m", Unknown: "qwen"}},
-		{Config{Model: "corp/a", Provider: &Provider{BaseURL: "https://r/v1"}, Providers: corp}, "m", Reference{Model: "m"}},
+		{Config{Model: "corp/a", Providers: corp}, "qwen/m",
+			Reference{Provider: "corp", Model: "qwen/m", Unknown: "qwen"}},
+		{Config{Model: "corp/a", Provider: &Provider{BaseURL: "https://r/v1"}, Providers: corp},
+			"m", Reference{Model: "m"}},
 	} {
 		if got := c.config.Reference(c.ref); got != c.want {
 			t.Errorf("%+v %q: %+v, want %+v", c.config, c.ref, got, c.want)

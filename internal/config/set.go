@@ -21,7 +21,8 @@ const (
 	Session
 )
 
-var kindNames = [...]string{"built-in", "user file", "workspace file", "environment", "flags", "initializationOptions", "editor settings", "session"}
+var kindNames = [...]string{"built-in", "user file", "workspace file", "environment", "flags",
+	"initializationOptions", "editor settings", "session"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -81,7 +82,8 @@ func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 	l := layer{kind: kind, all: kind == Flags || kind == Session}
 	tree, err := parse(raw)
 	if err != nil {
-		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + err.Error(), Invalid: true}}
+		l.broken = []Notice{{Layer: l.name(), Text: "cannot be read and is ignored: " + err.Error(),
+			Invalid: true}}
 	}
 	if kind == Initialization || kind == ClientConfig {
 		tree = l.unwrap(tree)
@@ -179,7 +181,8 @@ func (s *Set) decode() *Config {
 		err = json.Unmarshal(b, config)
 	}
 	if err != nil {
-		s.notices = append(s.notices, Notice{Layer: "settings", Text: fmt.Sprintf("cannot be put together: %v", err)})
+		s.notices = append(s.notices, Notice{Layer: "settings",
+			Text: fmt.Sprintf("cannot be put together: %v", err)})
 	}
 	return config
 }

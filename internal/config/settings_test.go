@@ -12,8 +12,10 @@ import (
 // files writes a user file and a workspace file and returns where they are.
 func files(t *testing.T, user, workspace string, environ ...string) Sources {
 	t.Helper()
-	src := Sources{UserFile: filepath.Join(t.TempDir(), "config.json"), Root: t.TempDir(), Environ: environ}
-	for path, text := range map[string]string{src.UserFile: user, filepath.Join(src.Root, WorkspaceName): workspace} {
+	src := Sources{UserFile: filepath.Join(t.TempDir(), "config.json"), Root: t.TempDir(),
+		Environ: environ}
+	for path, text := range map[string]string{src.UserFile: user,
+		filepath.Join(src.Root, WorkspaceName): workspace} {
 		if text != "" {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -56,21 +58,27 @@ func check(t *testing.T, s *Set, values map[string]string, notices ...string) {
 
 func TestBuiltIn(t *testing.T) {
 	s := Load(Sources{})
-	check(t, s, map[string]string{"editPolicy": `"ask"`, "permissions.profile": `"ask"`, "maxModelCalls": "200", "provider.stream": "true"})
+	check(t, s, map[string]string{"editPolicy": `"ask"`, "permissions.profile": `"ask"`,
+		"maxModelCalls": "200", "provider.stream": "true"})
 	c := s.Config()
-	if c.EditPolicy != "ask" || !*c.Provider.Stream || *c.Retry.MaxRetries != 3 || !slices.Equal(c.Repair.Validator, []string{"blank", "truncated"}) {
+	if c.EditPolicy != "ask" || !*c.Provider.Stream || *c.Retry.MaxRetries != 3 ||
+		!slices.Equal(c.Repair.Validator, []string{"blank", "truncated"}) {
 		t.Errorf("config %+v", c)
 	}
 }
 
 func TestLayersInOrder(t *testing.T) {
 	src := files(t, `{"model":"user","sampling":{"topP":0.5,"topK":7},"fallbackModels":["a","b"],"instructions":"u"}`,
-		`{"model":"workspace","sampling":{"topP":0.6},"fallbackModels":["c"]}`, "OPENAI_MODEL=environment", "AGENT_LSP_SAMPLING_MIN_P=0.1", "AGENT_LSP_PROVIDER_STREAM=false")
+		`{"model":"workspace","sampling":{"topP":0.6},"fallbackModels":["c"]}`,
+		"OPENAI_MODEL=environment", "AGENT_LSP_SAMPLING_MIN_P=0.1",
+		"AGENT_LSP_PROVIDER_STREAM=false")
 	s := Load(src)
-	check(t, s, map[string]string{"model": `"environment"`, "sampling": `{"minP":0.1,"topK":7,"topP":0.6}`, "fallbackModels": `["c"]`,
+	check(t, s, map[string]string{"model": `"environment"`,
+		"sampling": `{"minP":0.1,"topK":7,"topP":0.6}`, "fallbackModels": `["c"]`,
 		"instructions": `"u"`, "provider.stream": "false"})
 	s = s.With(Initialization, json.RawMessage(`{"model":"init"}`))
-	s = s.With(Session, json.RawMessage(`{"model":"session"}`)).With(ClientConfig, json.RawMessage(`{"agentLsp":{"model":"client","instructions":"c"}}`))
+	s = s.With(Session, json.RawMessage(`{"model":"session"}`)).With(ClientConfig,
+		json.RawMessage(`{"agentLsp":{"model":"client","instructions":"c"}}`))
 	check(t, s, map[string]string{"model": `"session"`, "instructions": `"c"`})
 	s = s.With(Session, nil)
 	check(t, s, map[string]string{"model": `"client"`})
@@ -86,22 +94,33 @@ func TestWrongTypesAreNamed(t *testing.T) {
 		"retry": [], "fallbackModels": ["a", 2], "toolTimeoutMs": 0, "edit_policy": "ask", "colour": true, "budget": null,
 		"mcpServers": {"s": {"comand": "x"}}, "instructions": "works", "context": {"trigger": 85, "target": -1, "window": 1000},
 	}`, ""))
-	check(t, s, map[string]string{"model": "", "editPolicy": `"ask"`, "provider.headers": `{"Y":"2"}`, "fallbackModels": `["a"]`, "instructions": `"works"`, "provider.baseUrl": `"http://u"`},
-		"colour|unknown key", "context.target|at least 0|-1", "context.trigger|at most 1|85", `editPolicy|one of ask, review, collect, auto, confirm|"always"`, `edit_policy|unknown key|did you mean "editPolicy"`,
-		"fallbackModels[1]|a string|2", "maxModelCalls|a whole number|1.5", "mcpServers.s.comand|unknown key", "model|a string|7",
-		"provider.api_key|unknown key|apiKeyEnv names", "provider.headers.X|a string|1", `provider.stream|true or false|"yes"`, "retry|an object|a list", "toolTimeoutMs|at least 1|0")
+	check(t, s, map[string]string{"model": "", "editPolicy": `"ask"`,
+		"provider.headers": `{"Y":"2"}`, "fallbackModels": `["a"]`, "instructions": `"works"`,
+		"provider.baseUrl": `"http://u"`},
+		"colour|unknown key", "context.target|at least 0|-1", "context.trigger|at most 1|85",
+		`editPolicy|one of ask, review, collect, auto, confirm|"always"`,
+		`edit_policy|unknown key|did you mean "editPolicy"`,
+		"fallbackModels[1]|a string|2", "maxModelCalls|a whole number|1.5",
+		"mcpServers.s.comand|unknown key", "model|a string|7",
+		"provider.api_key|unknown key|apiKeyEnv names", "provider.headers.X|a string|1",
+		`provider.stream|true or false|"yes"`, "retry|an object|a list",
+		"toolTimeoutMs|at least 1|0")
 }
 
 func TestBrokenFiles(t *testing.T) {
 	s := Load(files(t, "{\n\"model\": ", "[1]"))
-	check(t, s, map[string]string{"editPolicy": `"ask"`}, "user file|line 2", "workspace file|expected an object, not a list")
-	check(t, Load(files(t, "{\n\"model\": \"x\n}", "")), nil, "user file|line 2|'\\n'") // the string that does not end stands there
+	check(t, s, map[string]string{"editPolicy": `"ask"`}, "user file|line 2",
+		"workspace file|expected an object, not a list")
+	// the string that does not end stands there
+	check(t, Load(files(t, "{\n\"model\": \"x\n}", "")), nil, "user file|line 2|'\\n'")
 	src := files(t, strings.Repeat(" ", maxFile+1), "")
 	check(t, Load(src), nil, "more than")
 	src.UserFile = t.TempDir() // a folder
 	check(t, Load(src), nil, "not a regular file")
 	check(t, Load(Sources{}).With(Session, json.RawMessage(`{`)), nil, "session|cannot be read")
-	check(t, Load(Sources{Environ: []string{"AGENT_LSP_MAX_MODEL_CALLS=many", "AGENT_LSP_SCRIPT=x"}}), map[string]string{"maxModelCalls": "200"}, "AGENT_LSP_MAX_MODEL_CALLS|whole number")
+	check(t, Load(Sources{Environ: []string{"AGENT_LSP_MAX_MODEL_CALLS=many",
+		"AGENT_LSP_SCRIPT=x"}}), map[string]string{"maxModelCalls": "200"},
+		"AGENT_LSP_MAX_MODEL_CALLS|whole number")
 }
 
 // Every key that only the user may set, set by the workspace: ignored with a notice, in force
@@ -114,12 +133,17 @@ func TestWorkspaceMayNotLoosen(t *testing.T) {
 		"sandboxPaths": ["/"], "mode": "yolo", "modes": {"yolo": {"editPolicy": "auto", "permissions": {"profile": "trust"}, "model": "m"}},
 		"editPolicy": "auto", "permissions": {"profile": "trust", "rules": ["allow bash(*)", "deny read(x)"]}, "sandbox": "off", "model": "theirs"}`)
 	s := Load(src)
-	check(t, s, map[string]string{"provider.baseUrl": `"http://mine"`, "mcpServers": "", "languageServers": "", "hooks": "", "check.command": "", "formatters": "",
-		"shell.program": "", "webSearch": "", "fetch.enabled": "false", "memory.embeddings": "", "sandboxPaths": "", "mode": "", "modes.yolo": `{"model":"m"}`,
-		"editPolicy": `"ask"`, "permissions.profile": `"ask"`, "sandbox": `"auto"`, "model": `"theirs"`,
+	check(t, s, map[string]string{"provider.baseUrl": `"http://mine"`, "mcpServers": "",
+		"languageServers": "", "hooks": "", "check.command": "", "formatters": "",
+		"shell.program": "", "webSearch": "", "fetch.enabled": "false", "memory.embeddings": "",
+		"sandboxPaths": "", "mode": "", "modes.yolo": `{"model":"m"}`,
+		"editPolicy": `"ask"`, "permissions.profile": `"ask"`, "sandbox": `"auto"`,
+		"model":             `"theirs"`,
 		"permissions.rules": `["allow bash(ls)","deny bash(rm *)","deny read(x)"]`},
-		"provider", "mcpServers", "languageServers", "hooks", "check", "formatters", "shell", "webSearch", "fetch", "memory.embeddings", "sandboxPaths", "mode",
-		"editPolicy|auto", "permissions.profile|trust", "sandbox|off", "permissions.rules", "modes.yolo.editPolicy", "modes.yolo.permissions")
+		"provider", "mcpServers", "languageServers", "hooks", "check", "formatters", "shell",
+		"webSearch", "fetch", "memory.embeddings", "sandboxPaths", "mode",
+		"editPolicy|auto", "permissions.profile|trust", "sandbox|off", "permissions.rules",
+		"modes.yolo.editPolicy", "modes.yolo.permissions")
 	if len(s.NeedsTrust()) != 18 {
 		t.Errorf("needs trust for %v", s.NeedsTrust())
 	}
@@ -128,7 +152,8 @@ func TestWorkspaceMayNotLoosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = Load(src)
-	check(t, s, map[string]string{"provider.baseUrl": `"http://evil"`, "editPolicy": `"auto"`, "modes.yolo.editPolicy": `"auto"`, "permissions.rules": `["allow bash(*)","deny read(x)"]`})
+	check(t, s, map[string]string{"provider.baseUrl": `"http://evil"`, "editPolicy": `"auto"`,
+		"modes.yolo.editPolicy": `"auto"`, "permissions.rules": `["allow bash(*)","deny read(x)"]`})
 	if len(s.NeedsTrust()) != 0 {
 		t.Errorf("trusted, and needs trust for %v", s.NeedsTrust())
 	}
@@ -149,21 +174,27 @@ func TestAgentsOfAWorkspaceMayTighten(t *testing.T) {
 func TestWorkspaceMayTighten(t *testing.T) {
 	s := Load(files(t, `{"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off"}`,
 		`{"editPolicy":"review","permissions":{"profile":"readOnly"},"sandbox":"require"}`))
-	check(t, s, map[string]string{"editPolicy": `"review"`, "permissions.profile": `"readOnly"`, "sandbox": `"require"`})
+	check(t, s, map[string]string{"editPolicy": `"review"`, "permissions.profile": `"readOnly"`,
+		"sandbox": `"require"`})
 }
 
 func TestUserSettingsOfAClient(t *testing.T) {
 	base := Load(Sources{})
 	// A client that marks nothing speaks for the user at initialize, not later.
-	check(t, base.With(Initialization, json.RawMessage(`{"editPolicy":"auto","provider":{"baseUrl":"http://x"}}`)), map[string]string{"editPolicy": `"auto"`, "provider.baseUrl": `"http://x"`})
-	check(t, base.With(ClientConfig, json.RawMessage(`{"editPolicy":"auto"}`)), map[string]string{"editPolicy": `"ask"`}, "editor settings|editPolicy")
+	check(t, base.With(Initialization,
+		json.RawMessage(`{"editPolicy":"auto","provider":{"baseUrl":"http://x"}}`)),
+		map[string]string{"editPolicy": `"auto"`, "provider.baseUrl": `"http://x"`})
+	check(t, base.With(ClientConfig, json.RawMessage(`{"editPolicy":"auto"}`)),
+		map[string]string{"editPolicy": `"ask"`}, "editor settings|editPolicy")
 	// One that marks: what is not marked may come from the repository.
 	for _, kind := range []Kind{Initialization, ClientConfig} {
 		s := base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review","provider":{"baseUrl":"http://x"}},"editPolicy":"auto","provider":{"baseUrl":"http://evil"},"model":"m"}`))
-		check(t, s, map[string]string{"editPolicy": `"review"`, "provider.baseUrl": `"http://x"`, "model": `"m"`}, "provider", "editPolicy")
+		check(t, s, map[string]string{"editPolicy": `"review"`, "provider.baseUrl": `"http://x"`,
+			"model": `"m"`}, "provider", "editPolicy")
 		// merged settings that repeat the user's own are no reason to complain
 		s = base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review","hooks":{"beforeRun":[{"command":"c"}]}},"editPolicy":"review","hooks":{"beforeRun":[{"command":"c"}]}}`))
-		check(t, s, map[string]string{"editPolicy": `"review"`, "hooks.beforeRun": `[{"command":"c"}]`})
+		check(t, s, map[string]string{"editPolicy": `"review"`,
+			"hooks.beforeRun": `[{"command":"c"}]`})
 	}
 }
 
@@ -173,7 +204,8 @@ func TestRulesAsObjects(t *testing.T) {
 }
 
 func TestPatch(t *testing.T) {
-	got, err := Patch(json.RawMessage(`{"model":"a","sampling":{"topK":1}}`), json.RawMessage(`{"model":null,"sampling":{"topP":0.5},"thinking":"low"}`))
+	got, err := Patch(json.RawMessage(`{"model":"a","sampling":{"topK":1}}`),
+		json.RawMessage(`{"model":null,"sampling":{"topP":0.5},"thinking":"low"}`))
 	if err != nil || string(got) != `{"sampling":{"topK":1,"topP":0.5},"thinking":"low"}` {
 		t.Errorf("patched: %s, %v", got, err)
 	}
@@ -189,7 +221,8 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`model = "w"  (workspace file ` + filepath.Join(src.Root, WorkspaceName) + `; over user file ` + src.UserFile + ")\n",
+		`model = "w"  (workspace file ` + filepath.Join(src.Root, WorkspaceName) +
+			`; over user file ` + src.UserFile + ")\n",
 		`editPolicy = "ask"  (built-in)` + "\n",
 		`provider.headers = {"Authorization":"(set)","X":"${NAME}"}`,
 		"notice: workspace file",
@@ -204,8 +237,11 @@ func TestExplain(t *testing.T) {
 }
 
 func TestEnvName(t *testing.T) {
-	for path, want := range map[string]string{"model": "AGENT_LSP_MODEL", "editPolicy": "AGENT_LSP_EDIT_POLICY", "provider.apiKeyEnv": "AGENT_LSP_PROVIDER_API_KEY_ENV",
-		"toolTimeoutMs": "AGENT_LSP_TOOL_TIMEOUT_MS", "permissions.profile": "AGENT_LSP_PERMISSIONS_PROFILE"} {
+	for path, want := range map[string]string{"model": "AGENT_LSP_MODEL",
+		"editPolicy":          "AGENT_LSP_EDIT_POLICY",
+		"provider.apiKeyEnv":  "AGENT_LSP_PROVIDER_API_KEY_ENV",
+		"toolTimeoutMs":       "AGENT_LSP_TOOL_TIMEOUT_MS",
+		"permissions.profile": "AGENT_LSP_PERMISSIONS_PROFILE"} {
 		if got := EnvName(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
@@ -220,7 +256,8 @@ func FuzzLayer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for kind := Flags; kind <= Session; kind++ {
 			s := base.With(kind, json.RawMessage(text))
-			if kind == ClientConfig && !strings.Contains(text, "userSettings") && s.Config().EditPolicy == "auto" {
+			if kind == ClientConfig && !strings.Contains(text, "userSettings") &&
+				s.Config().EditPolicy == "auto" {
 				t.Error("loosened")
 			}
 			s.Explain()

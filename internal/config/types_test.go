@@ -11,7 +11,8 @@ func TestConfigTags(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(typ reflect.Type)
 	walk = func(typ reflect.Type) {
-		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice ||
+			typ.Kind() == reflect.Map {
 			typ = typ.Elem()
 		}
 		if typ.Kind() != reflect.Struct || seen[typ] {

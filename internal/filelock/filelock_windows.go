@@ -14,7 +14,8 @@ const offset = 1 << 30
 // the death of the process.
 func Try(f *os.File) (taken bool, err error) {
 	o := &windows.Overlapped{OffsetHigh: offset}
-	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, o)
+	err = windows.LockFileEx(windows.Handle(f.Fd()),
+		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, o)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}
@@ -23,5 +24,6 @@ func Try(f *os.File) (taken bool, err error) {
 
 // Unlock gives back what Try took.
 func Unlock(f *os.File) error {
-	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{OffsetHigh: offset})
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0,
+		&windows.Overlapped{OffsetHigh: offset})
 }

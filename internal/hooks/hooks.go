@@ -93,7 +93,8 @@ func Check(points []string) error {
 		return nil
 	}
 	sort.Strings(unknown)
-	return fmt.Errorf("hooks: unknown point %s; the points are %s", strings.Join(unknown, ", "), strings.Join(Points(), ", "))
+	return fmt.Errorf("hooks: unknown point %s; the points are %s", strings.Join(unknown, ", "),
+		strings.Join(Points(), ", "))
 }
 
 // Points lists the points in alphabetical order.
@@ -171,7 +172,8 @@ type Output struct {
 	Result   *string         `json:"result"`   // beforeTool: answers instead; afterTool: replaces
 	System   *string         `json:"system"`   // beforeModel: added to the system prompt
 	Stop     bool            `json:"stop"`     // afterTool: the turn ends with this result
-	Context  string          `json:"context"`  // sessionStart, subagentStart, beforePrompt: told the model, not shown
+	// sessionStart, subagentStart, beforePrompt: told the model, not shown
+	Context string `json:"context"`
 
 	Instructions string `json:"instructions"` // beforeCompact: what a summary should keep
 }
@@ -231,7 +233,8 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 			return nil, err
 		}
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, c.HookTimeout(), fmt.Errorf("it did not end within %v", c.HookTimeout()))
+	ctx, stop := context.WithTimeoutCause(ctx, c.HookTimeout(),
+		fmt.Errorf("it did not end within %v", c.HookTimeout()))
 	defer stop()
 	proc, err := c.runner.Start(ctx, shell.Command{
 		Argv: append([]string{c.conf.Command}, c.conf.Args...), Env: c.conf.Env, Dir: c.conf.Dir})
@@ -257,14 +260,16 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 	return c.decision(res, out, proc.Stderr(), err)
 }
 
-func (c *command) decision(res shell.Result, out []byte, stderr string, err error) (*Output, error) {
+func (c *command) decision(res shell.Result, out []byte, stderr string,
+	err error) (*Output, error) {
 	switch {
 	case err != nil:
 		return nil, err
 	case res.ExitCode == denyCode:
 		return &Output{Decision: "deny", Reason: strings.TrimSpace(stderr)}, nil
 	case res.ExitCode != 0:
-		return nil, fmt.Errorf("it exited with code %d: %s", res.ExitCode, strings.TrimSpace(stderr))
+		return nil, fmt.Errorf("it exited with code %d: %s", res.ExitCode,
+			strings.TrimSpace(stderr))
 	}
 	o := new(Output)
 	if out = bytes.TrimSpace(out); len(out) == 0 {

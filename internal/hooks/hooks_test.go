@@ -26,7 +26,8 @@ func hook(t *testing.T, point, script string) agent.Hook {
 		t.Fatal(err)
 	}
 	t.Cleanup(runner.Close)
-	hs, err := New(runner, map[string][]Config{point: {{Command: "sh", Args: []string{"-c", script}, Env: os.Environ(), Timeout: 5 * time.Minute}}})
+	hs, err := New(runner, map[string][]Config{point: {{Command: "sh", Args: []string{"-c", script},
+		Env: os.Environ(), Timeout: 5 * time.Minute}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +35,12 @@ func hook(t *testing.T, point, script string) agent.Hook {
 }
 
 func TestHookBeforeTool(t *testing.T) {
-	call := &tool.Call{ID: "c1", SessionID: "s1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
+	call := &tool.Call{ID: "c1", SessionID: "s1", Name: "bash",
+		Args: json.RawMessage(`{"command":"ls"}`)}
 	for _, c := range []struct{ name, script, args, result, err string }{
 		{"silent", `cat >/dev/null`, "", "", ""},
-		{"reads the call", `grep -q '"tool":"bash".*"args":{"command":"ls"}' || exit 1`, "", "", ""},
+		{"reads the call", `grep -q '"tool":"bash".*"args":{"command":"ls"}' || exit 1`, "", "",
+			""},
 		{"denies by word", `echo '{"decision":"deny","reason":"not here"}'`, "", "", "not here"},
 		{"denies by code", `echo "not today" >&2; exit 2`, "", "", "not today"},
 		{"rewrites", `echo '{"args":{"command":"ls -l"}}'`, `{"command":"ls -l"}`, "", ""},
@@ -49,8 +52,10 @@ func TestHookBeforeTool(t *testing.T) {
 		{"ignores stdin", `exec 0<&-; exit 0`, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := hook(t, BeforeTool, c.script).(agent.ToolHook).BeforeTool(t.Context(), call, tool.Spec{Name: "bash"})
-			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			out, err := hook(t, BeforeTool, c.script).(agent.ToolHook).BeforeTool(t.Context(), call,
+				tool.Spec{Name: "bash"})
+			if (err == nil) != (c.err == "") || err != nil &&
+				!strings.Contains(err.Error(), c.err) {
 				t.Fatalf("error %v, want %q", err, c.err)
 			}
 			if string(out.Args) != c.args {
@@ -66,7 +71,8 @@ func TestHookBeforeTool(t *testing.T) {
 // A result that a hook replaces by nothing is nothing; one that it does not mention stays.
 func TestHookAfterTool(t *testing.T) {
 	call, res := &tool.Call{Name: "bash"}, &tool.Result{Text: "secret"}
-	got, err := hook(t, AfterTool, `echo '{"result":""}'`).(agent.ToolEndHook).AfterTool(t.Context(), call, res)
+	got, err := hook(t, AfterTool,
+		`echo '{"result":""}'`).(agent.ToolEndHook).AfterTool(t.Context(), call, res)
 	if err != nil || got == nil || got.Text != "" {
 		t.Errorf("replaced by nothing: %+v, %v", got, err)
 	}
@@ -88,15 +94,19 @@ func TestHookMatcher(t *testing.T) {
 }
 
 func TestHookVetoAndModel(t *testing.T) {
-	veto, err := hook(t, BeforeFinal, `echo '{"decision":"deny","reason":"run the tests first"}'`).(agent.FinalHook).BeforeStop(t.Context(), agent.Turn{}, "done")
+	veto, err := hook(t, BeforeFinal,
+		`echo '{"decision":"deny","reason":"run the tests first"}'`).(agent.FinalHook).BeforeStop(t.Context(), agent.Turn{}, "done")
 	if err != nil || veto != "run the tests first" {
 		t.Errorf("veto %q, %v", veto, err)
 	}
 	req := &agent.Request{}
-	if err := hook(t, BeforeModel, `echo '{"system":"Answer in French."}'`).(agent.ModelHook).BeforeModel(t.Context(), req); err != nil || len(req.System) != 1 {
+	if err := hook(t, BeforeModel,
+		`echo '{"system":"Answer in French."}'`).(agent.ModelHook).BeforeModel(t.Context(),
+		req); err != nil || len(req.System) != 1 {
 		t.Errorf("%+v, %v", req.System, err)
 	}
-	if err := hook(t, BeforeRun, `exit 2`).(agent.RunHook).BeforeRun(t.Context(), "t1"); err == nil {
+	if err := hook(t, BeforeRun, `exit 2`).(agent.RunHook).BeforeRun(t.Context(),
+		"t1"); err == nil {
 		t.Error("a denied run began")
 	}
 }
@@ -104,13 +114,15 @@ func TestHookVetoAndModel(t *testing.T) {
 func TestHookTimeout(t *testing.T) {
 	h := hook(t, BeforeRun, `sleep 60`).(beforeRun)
 	h.conf.Timeout = 50 * time.Millisecond
-	if err := h.BeforeRun(t.Context(), "t1"); err == nil || !strings.Contains(err.Error(), "did not end within") {
+	if err := h.BeforeRun(t.Context(), "t1"); err == nil ||
+		!strings.Contains(err.Error(), "did not end within") {
 		t.Error(err)
 	}
 }
 
 func TestHookUnknownPoint(t *testing.T) {
-	if _, err := New(nil, map[string][]Config{"beforeLunch": {{Command: "true"}}}); err == nil || !strings.Contains(err.Error(), "beforeLunch") {
+	if _, err := New(nil, map[string][]Config{"beforeLunch": {{Command: "true"}}}); err == nil ||
+		!strings.Contains(err.Error(), "beforeLunch") {
 		t.Error(err)
 	}
 }
@@ -128,11 +140,15 @@ func decide(t *testing.T, point, script string) (string, error) {
 	case agent.PromptHook:
 		return h.BeforePrompt(ctx, "t1", message.NewText(message.RoleUser, "hello"))
 	case agent.CompactHook:
-		return h.BeforeCompact(ctx, agent.CompactInfo{TurnID: "t1", Tokens: 900, Window: 1000, Must: true})
+		return h.BeforeCompact(ctx, agent.CompactInfo{TurnID: "t1", Tokens: 900, Window: 1000,
+			Must: true})
 	case agent.CompactEndHook:
-		return "", h.AfterCompact(ctx, agent.Compacted{Strategy: "mask", TokensBefore: 9, TokensAfter: 3})
+		return "", h.AfterCompact(ctx,
+			agent.Compacted{Strategy: "mask", TokensBefore: 9, TokensAfter: 3})
 	case PermissionHook:
-		decision, reason, err := h.BeforePermission(ctx, Permission{Title: "Run ls", Subject: tool.Subject{Kind: tool.SubjectCommand, Command: "ls"}})
+		decision, reason, err := h.BeforePermission(ctx,
+			Permission{Title: "Run ls", Subject: tool.Subject{Kind: tool.SubjectCommand,
+				Command: "ls"}})
 		return strings.TrimSpace(decision + " " + reason), err
 	}
 	t.Fatalf("%s has no such type: %T", point, h)
@@ -161,7 +177,8 @@ func TestHookLifecyclePoints(t *testing.T) {
 	} {
 		t.Run(c.point+" "+c.script, func(t *testing.T) {
 			got, err := decide(t, c.point, c.script)
-			if got != c.got || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			if got != c.got || (err == nil) != (c.err == "") || err != nil &&
+				!strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q, %v; want %q, %q", got, err, c.got, c.err)
 			}
 		})
@@ -180,7 +197,9 @@ func TestHookSubagentPoints(t *testing.T) {
 }
 
 func TestHookAfterToolEndsTheTurn(t *testing.T) {
-	got, err := hook(t, AfterTool, `echo '{"stop":true}'`).(agent.ToolEndHook).AfterTool(t.Context(), &tool.Call{}, &tool.Result{Text: "kept"})
+	got, err := hook(t, AfterTool,
+		`echo '{"stop":true}'`).(agent.ToolEndHook).AfterTool(t.Context(), &tool.Call{},
+		&tool.Result{Text: "kept"})
 	if err != nil || got == nil || !got.EndTurn || got.Text != "kept" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -208,15 +227,18 @@ func TestHooksAreDocumented(t *testing.T) {
 	push := settings.Hooks[BeforeTool][0].Args[1]
 	for command, denied := range map[string]bool{"git push": true, "git status": false} {
 		_, err := hook(t, BeforeTool, push).(agent.ToolHook).BeforeTool(t.Context(),
-			&tool.Call{Args: json.RawMessage(`{"command":"` + command + `"}`)}, tool.Spec{Name: "bash"})
+			&tool.Call{Args: json.RawMessage(`{"command":"` + command + `"}`)},
+			tool.Spec{Name: "bash"})
 		if (err != nil) != denied || denied && !strings.Contains(err.Error(), "only people push") {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
 	_, example, _ := strings.Cut(string(page), "```sh\n")
 	example, _, _ = strings.Cut(example, "```")
-	example = strings.NewReplacer("go test ./...", "(echo FAIL main_test.go; false)", "/tmp/out", t.TempDir()+"/out").Replace(example)
-	veto, err := hook(t, BeforeFinal, example).(agent.FinalHook).BeforeStop(t.Context(), agent.Turn{}, "done")
+	example = strings.NewReplacer("go test ./...", "(echo FAIL main_test.go; false)", "/tmp/out",
+		t.TempDir()+"/out").Replace(example)
+	veto, err := hook(t, BeforeFinal, example).(agent.FinalHook).BeforeStop(t.Context(),
+		agent.Turn{}, "done")
 	if err != nil || !strings.Contains(veto, "The tests fail:\nFAIL main_test.go") {
 		t.Errorf("%q, %v", veto, err)
 	}

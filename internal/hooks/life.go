@@ -53,7 +53,8 @@ func (h sessionEnd) SessionEnds(ctx context.Context, in agent.SessionInfo) error
 	return err
 }
 
-func (h beforePrompt) BeforePrompt(ctx context.Context, turnID string, m *message.Message) (string, error) {
+func (h beforePrompt) BeforePrompt(ctx context.Context, turnID string,
+	m *message.Message) (string, error) {
 	o, err := h.run(ctx, Input{TurnID: turnID, Prompt: m.TextContent()})
 	if err != nil {
 		return "", err
@@ -70,7 +71,8 @@ func (h beforeCompact) BeforeCompact(ctx context.Context, c agent.CompactInfo) (
 }
 
 func (h afterCompact) AfterCompact(ctx context.Context, c agent.Compacted) error {
-	_, err := h.run(ctx, Input{TurnID: c.TurnID, Strategy: c.Strategy, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter})
+	_, err := h.run(ctx, Input{TurnID: c.TurnID, Strategy: c.Strategy, TokensBefore: c.TokensBefore,
+		TokensAfter: c.TokensAfter})
 	return err
 }
 
@@ -87,7 +89,8 @@ type PermissionHook interface {
 	BeforePermission(ctx context.Context, p Permission) (decision, reason string, err error)
 }
 
-func (h beforePermission) BeforePermission(ctx context.Context, p Permission) (decision, reason string, err error) {
+func (h beforePermission) BeforePermission(ctx context.Context,
+	p Permission) (decision, reason string, err error) {
 	if p.Subject.Name != "" && !h.matches(p.Subject.Name) {
 		return "", "", nil
 	}
@@ -95,7 +98,8 @@ func (h beforePermission) BeforePermission(ctx context.Context, p Permission) (d
 	defer cancel()
 	o, err := h.run(ctx, Input{
 		SessionID: p.SessionID, TurnID: p.TurnID, Cwd: p.Cwd, Title: p.Title, Reason: p.Reason,
-		Kind: string(p.Subject.Kind), Command: p.Subject.Command, Paths: p.Subject.Paths, Tool: p.Subject.Name,
+		Kind: string(p.Subject.Kind), Command: p.Subject.Command, Paths: p.Subject.Paths,
+		Tool: p.Subject.Name,
 	})
 	if err != nil {
 		return "", "", err

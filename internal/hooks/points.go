@@ -63,7 +63,8 @@ func (h afterModel) AfterModel(ctx context.Context, _ *agent.Request, reply *age
 	return err
 }
 
-func (h beforeTool) BeforeTool(ctx context.Context, call *tool.Call, spec tool.Spec) (agent.ToolOutcome, error) {
+func (h beforeTool) BeforeTool(ctx context.Context, call *tool.Call,
+	spec tool.Spec) (agent.ToolOutcome, error) {
 	if !h.matches(spec.Name) {
 		return agent.ToolOutcome{}, nil
 	}
@@ -78,7 +79,8 @@ func (h beforeTool) BeforeTool(ctx context.Context, call *tool.Call, spec tool.S
 	return out, errDenied(o)
 }
 
-func (h afterTool) AfterTool(ctx context.Context, call *tool.Call, result *tool.Result) (*tool.Result, error) {
+func (h afterTool) AfterTool(ctx context.Context, call *tool.Call,
+	result *tool.Result) (*tool.Result, error) {
 	if !h.matches(call.Name) {
 		return nil, nil
 	}
@@ -105,5 +107,6 @@ func (h beforeFinal) BeforeStop(ctx context.Context, t agent.Turn, answer string
 }
 
 func toolInput(call *tool.Call, tool string) Input {
-	return Input{SessionID: call.SessionID, TurnID: call.TurnID, Cwd: call.Cwd, Tool: tool, CallID: call.ID, Args: call.Args}
+	return Input{SessionID: call.SessionID, TurnID: call.TurnID, Cwd: call.Cwd, Tool: tool,
+		CallID: call.ID, Args: call.Args}
 }

@@ -364,7 +364,8 @@ func (h *Host) AbortAll() {
 func (h *Host) Reconfigured() {
 	for _, s := range h.All() {
 		var notices []string
-		err := s.Configure(func(own json.RawMessage) (_ json.RawMessage, effective config.Config, err error) {
+		err := s.Configure(func(own json.RawMessage) (_ json.RawMessage, effective config.Config,
+			err error) {
 			effective, notices, err = h.opts.Settings.Session(own)
 			return own, effective, err
 		})

@@ -11,7 +11,8 @@ import (
 
 // Lenient lets through what peers really send: invalid UTF-8 (which becomes U+FFFD) and members
 // that occur twice. Unknown members are ignored anyway.
-var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true),
+	jsontext.AllowDuplicateNames(true))
 
 // AnsweredIDs returns the ids that a body answers, a message or a batch; none for requests and
 // notifications.
@@ -24,7 +25,8 @@ func AnsweredIDs(body []byte) []jsonrpc2.ID {
 		return ids
 	}
 	view, err := jsonrpc2.ScanMessageView(body)
-	if err != nil || view.Kind != jsonrpc2.MessageViewResponseResult && view.Kind != jsonrpc2.MessageViewResponseError {
+	if err != nil || view.Kind != jsonrpc2.MessageViewResponseResult &&
+		view.Kind != jsonrpc2.MessageViewResponseError {
 		return nil
 	}
 	return []jsonrpc2.ID{IDFrom(view.IDRaw)}

@@ -10,11 +10,12 @@ import (
 
 func TestAnsweredIDs(t *testing.T) {
 	for body, want := range map[string][]jsonrpc2.ID{
-		`{"jsonrpc":"2.0","id":7,"result":null}`:                      {jsonrpc2.NewNumberID(7)},
-		`{"jsonrpc":"2.0","id":"a","error":{"code":1}}`:               {jsonrpc2.NewStringID("a")},
-		`{"jsonrpc":"2.0","id":7,"method":"m"}`:                       nil,
-		`{"jsonrpc":"2.0","method":"m","params":{"id":1}}`:            nil,
-		`[{"id":1,"result":{}},{"method":"m"},{"id":"b","error":{}}]`: nil, // no version: no messages
+		`{"jsonrpc":"2.0","id":7,"result":null}`:           {jsonrpc2.NewNumberID(7)},
+		`{"jsonrpc":"2.0","id":"a","error":{"code":1}}`:    {jsonrpc2.NewStringID("a")},
+		`{"jsonrpc":"2.0","id":7,"method":"m"}`:            nil,
+		`{"jsonrpc":"2.0","method":"m","params":{"id":1}}`: nil,
+		// no version: no messages
+		`[{"id":1,"result":{}},{"method":"m"},{"id":"b","error":{}}]`: nil,
 		`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","id":"b","error":{"code":1,"message":""}}]`: {
 			jsonrpc2.NewNumberID(1), jsonrpc2.NewStringID("b")},
 		`[]`: nil, `[`: nil, ``: nil, `{`: nil,
@@ -33,7 +34,8 @@ func TestWithout(t *testing.T) {
 		{`[{"a":1},{"x":1},{"b":"<` + "\u2028" + `"}]`, `[{"a":1},{"b":"<` + "\u2028" + `"}]`},
 		{`[{"x":1},{"x":2}]`, ``},
 	} {
-		got := Without([]byte(c.body), func(m []byte) bool { return bytes.HasPrefix(m, []byte(`{"x"`)) })
+		got := Without([]byte(c.body),
+			func(m []byte) bool { return bytes.HasPrefix(m, []byte(`{"x"`)) })
 		if string(got) != c.want || c.want == "" && got != nil {
 			t.Errorf("%s: %q, want %q", c.body, got, c.want)
 		}

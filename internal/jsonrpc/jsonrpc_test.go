@@ -14,7 +14,10 @@ import (
 	"time"
 )
 
-func frameOf(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
+func frameOf(body string) string {
+	return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body),
+		body)
+}
 
 func ping(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id) }
 
@@ -43,7 +46,8 @@ func readAll(t *testing.T, input string) (bodies []string, codes []int) {
 				Message string
 			}
 		}
-		if err := json.Unmarshal(m, &a); err != nil || string(a.ID) != "null" || a.Error.Message == "" {
+		if err := json.Unmarshal(m, &a); err != nil || string(a.ID) != "null" ||
+			a.Error.Message == "" {
 			t.Fatalf("answered %s (%v), want an error with id null", m, err)
 		}
 		codes = append(codes, a.Error.Code)
@@ -130,7 +134,8 @@ func TestMutatedStreamsRecover(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range rounds {
-		input := mutated(rng, frameOf(ping(1))+frameOf(`{"jsonrpc":"2.0","method":"x","params":{"a":"é\n"}}`)+frameOf(`[`+ping(2)+`]`))
+		input := mutated(rng, frameOf(ping(1))+
+			frameOf(`{"jsonrpc":"2.0","method":"x","params":{"a":"é\n"}}`)+frameOf(`[`+ping(2)+`]`))
 		checkRecovers(t, input, i)
 	}
 }
@@ -255,10 +260,12 @@ func TestDeltasMergeWhileTheWriterIsBusy(t *testing.T) {
 	<-o.Done()
 	frames := parseFrames(t, g.bytes())
 	if len(frames) != 5 {
-		t.Fatalf("sent %d frames, want 5: the first, one per item, the second, the late delta", len(frames))
+		t.Fatalf("sent %d frames, want 5: the first, one per item, the second, the late delta",
+			len(frames))
 	}
 	var d struct{ Params struct{ Text string } }
-	if err := json.Unmarshal(frames[1], &d); err != nil || d.Params.Text != strings.Repeat("x\"\n", 1000) {
+	if err := json.Unmarshal(frames[1], &d); err != nil ||
+		d.Params.Text != strings.Repeat("x\"\n", 1000) {
 		t.Errorf("merged delta is %.80q (%v)", d.Params.Text, err)
 	}
 	if !bytes.Contains(frames[4], []byte("late")) {
@@ -370,10 +377,12 @@ func TestAnOutboxThatCannotWriteEnds(t *testing.T) {
 }
 
 func TestAppendEscaped(t *testing.T) {
-	for _, in := range []string{"", "plain", "a\"b\\c", "\n\r\t\x00\x1f", "é€😀", "bad\xff\xc3", "\u2028", "</script>"} {
+	for _, in := range []string{"", "plain", "a\"b\\c", "\n\r\t\x00\x1f", "é€😀", "bad\xff\xc3",
+		"\u2028", "</script>"} {
 		got := `"` + string(AppendEscaped(nil, in)) + `"`
 		var back string
-		if err := json.Unmarshal([]byte(got), &back); err != nil || back != strings.ToValidUTF8(in, "\ufffd") && in != "bad\xff\xc3" {
+		if err := json.Unmarshal([]byte(got), &back); err != nil ||
+			back != strings.ToValidUTF8(in, "\ufffd") && in != "bad\xff\xc3" {
 			t.Errorf("%q became %s, which reads as %q (%v)", in, got, back, err)
 		}
 		if b := string(AppendEscaped(nil, []byte(in))); `"`+b+`"` != got {

@@ -33,7 +33,9 @@ func (s *Stream) readMessageLine() ([]byte, error) {
 			return nil, err
 		}
 		if size > MaxFrame {
-			return nil, &frameError{code: jsonrpc2.InvalidRequest, id: idOf(line), message: fmt.Sprintf("the line has %d bytes, the limit is %d; it was skipped", size, MaxFrame)}
+			return nil, &frameError{code: jsonrpc2.InvalidRequest, id: idOf(line),
+				message: fmt.Sprintf("the line has %d bytes, the limit is %d; it was skipped", size,
+					MaxFrame)}
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			return line, nil

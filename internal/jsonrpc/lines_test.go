@@ -29,9 +29,12 @@ func lines(t *testing.T, in io.Reader) (bodies []string, answers string) {
 }
 
 func TestLines(t *testing.T) {
-	long := fmt.Sprintf(`{"jsonrpc":"2.0","id":9,"method":"long","params":{"text":"%s"}}`, strings.Repeat("x", 3*readerSize))
-	bodies, answers := lines(t, strings.NewReader(ping(1)+"\n\n \r\nnonsense\n"+long+"\n"+ping(2)+"\r\n"+ping(3)))
-	if want := []string{ping(1), long, ping(2)}; strings.Join(bodies, "\n") != strings.Join(want, "\n") {
+	long := fmt.Sprintf(`{"jsonrpc":"2.0","id":9,"method":"long","params":{"text":"%s"}}`,
+		strings.Repeat("x", 3*readerSize))
+	bodies, answers := lines(t, strings.NewReader(ping(1)+"\n\n \r\nnonsense\n"+long+"\n"+ping(2)+
+		"\r\n"+ping(3)))
+	if want := []string{ping(1), long, ping(2)}; strings.Join(bodies, "\n") != strings.Join(want,
+		"\n") {
 		t.Errorf("read %.300q", bodies)
 	}
 	if strings.Count(answers, "\n") != 1 || !strings.Contains(answers, "-32700") {
@@ -40,11 +43,14 @@ func TestLines(t *testing.T) {
 }
 
 func TestALineOverTheLimitIsRefusedByItsID(t *testing.T) {
-	for id, want := range map[string]string{`12`: `"id":12,`, `"a-b"`: `"id":"a-b",`, `[]`: `"id":null,`} {
+	for id, want := range map[string]string{`12`: `"id":12,`, `"a-b"`: `"id":"a-b",`,
+		`[]`: `"id":null,`} {
 		head := `{"jsonrpc":"2.0","id":` + id + `,"method":"m","params":"`
-		in := io.MultiReader(strings.NewReader(head), io.LimitReader(zeros{}, MaxFrame), strings.NewReader("\n"+ping(7)+"\n"))
+		in := io.MultiReader(strings.NewReader(head), io.LimitReader(zeros{}, MaxFrame),
+			strings.NewReader("\n"+ping(7)+"\n"))
 		bodies, answers := lines(t, in)
-		if len(bodies) != 1 || bodies[0] != ping(7) || !strings.Contains(answers, want) || !strings.Contains(answers, "-32600") {
+		if len(bodies) != 1 || bodies[0] != ping(7) || !strings.Contains(answers, want) ||
+			!strings.Contains(answers, "-32600") {
 			t.Errorf("id %s: read %.100q, answered %.300q", id, bodies, answers)
 		}
 	}

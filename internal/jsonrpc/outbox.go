@@ -97,7 +97,8 @@ func NewLineOutbox(w io.Writer, deltaEnd string) *Outbox {
 
 func start(o *Outbox) *Outbox {
 	wake := make(chan struct{}, 1)
-	o.tails, o.wake, o.lost, o.done = map[string]*tail{}, wake, make(chan struct{}), make(chan struct{})
+	o.tails, o.wake, o.lost, o.done = map[string]*tail{}, wake, make(chan struct{}),
+		make(chan struct{})
 	go o.write(wake)
 	return o
 }
@@ -192,7 +193,8 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 // PutDelta queues a delta to which later ones of key may be added. prefix is the frame up to the
 // opening quote of its text, which ends it; both are kept. It reports false where it was dropped
 // because too much waits.
-func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string, output bool) bool {
+func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string,
+	output bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.room(len(prefix) + len(text)) {

@@ -56,7 +56,8 @@ var _ jsonrpc2.Stream = (*Stream)(nil)
 
 // NewStream reads frames from in and writes to out.
 func NewStream(in io.Reader, out *Outbox) *Stream {
-	return &Stream{in: bufio.NewReaderSize(in, readerSize), source: in, out: out, closed: make(chan struct{})}
+	return &Stream{in: bufio.NewReaderSize(in, readerSize), source: in, out: out,
+		closed: make(chan struct{})}
 }
 
 // ReadFrame returns the next body that is a JSON-RPC message or batch. It is valid
@@ -168,7 +169,8 @@ func (s *Stream) answer(e *frameError) {
 }
 
 // errNotJSON is the answer to text that is not JSON, even if it begins like a batch.
-var errNotJSON = &frameError{code: jsonrpc2.ParseError, message: "the frame's body is not valid JSON"}
+var errNotJSON = &frameError{code: jsonrpc2.ParseError,
+	message: "the frame's body is not valid JSON"}
 
 // check says what is wrong with a body that is no batch, nil if it is a message.
 func check(body []byte) *frameError {
@@ -177,7 +179,8 @@ func check(body []byte) *frameError {
 	case err == nil:
 		return nil
 	case errors.Is(err, jsonrpc2.ErrInvalidRequest):
-		return &frameError{code: jsonrpc2.InvalidRequest, message: "the frame is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
+		return &frameError{code: jsonrpc2.InvalidRequest,
+			message: "the frame is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
 	}
 	return errNotJSON
 }
@@ -201,7 +204,9 @@ func (s *Stream) readBody() ([]byte, error) {
 		if err := s.discard(length); err != nil {
 			return nil, err
 		}
-		return nil, &frameError{code: jsonrpc2.InvalidRequest, message: fmt.Sprintf("the frame has %d bytes, the limit is %d; it was skipped", length, MaxFrame)}
+		return nil, &frameError{code: jsonrpc2.InvalidRequest,
+			message: fmt.Sprintf("the frame has %d bytes, the limit is %d; it was skipped", length,
+				MaxFrame)}
 	}
 	return s.fill(int(length))
 }
@@ -260,7 +265,8 @@ func (s *Stream) readHeader() (int64, error) {
 		}
 		if len(bytes.TrimSpace(name)) > len(lengthField)-1 {
 			// Something stood before the header: the rest of a frame with a wrong length.
-			s.answer(&frameError{code: jsonrpc2.ParseError, message: "malformed frame: bytes between frames were skipped"})
+			s.answer(&frameError{code: jsonrpc2.ParseError,
+				message: "malformed frame: bytes between frames were skipped"})
 		}
 	}
 	if length < 0 {
@@ -299,7 +305,8 @@ func parseLength(value []byte) (int64, error) {
 }
 
 func lost(what string) *frameError {
-	return &frameError{code: jsonrpc2.ParseError, message: "malformed frame: " + what + "; skipped to the next Content-Length", resync: true}
+	return &frameError{code: jsonrpc2.ParseError, message: "malformed frame: " + what +
+		"; skipped to the next Content-Length", resync: true}
 }
 
 // resync searches for the next header and returns its length. What is passed over is

@@ -112,9 +112,11 @@ func (f *flow) address(site, port string) string {
 func (o OpenRouter) show(address string) {
 	opened := o.Open != nil && o.Open(address) == nil
 	if opened {
-		fmt.Fprintf(o.Out, "Allow the key in your browser. If it did not open, visit\n\n  %s\n\n", address)
+		fmt.Fprintf(o.Out, "Allow the key in your browser. If it did not open, visit\n\n  %s\n\n",
+			address)
 	} else {
-		fmt.Fprintf(o.Out, "Visit this address in a browser and allow the key:\n\n  %s\n\n", address)
+		fmt.Fprintf(o.Out, "Visit this address in a browser and allow the key:\n\n  %s\n\n",
+			address)
 	}
 	if o.Input != nil {
 		fmt.Fprint(o.Out, "If the browser runs on another machine, it ends on a page that it cannot "+

@@ -3,9 +3,11 @@ package near
 import "testing"
 
 func TestOf(t *testing.T) {
-	commands := []string{"serve", "acp", "run", "demo", "doctor", "models", "sessions", "trust", "schema", "bundle", "completion", "version", "help"}
+	commands := []string{"serve", "acp", "run", "demo", "doctor", "models", "sessions", "trust",
+		"schema", "bundle", "completion", "version", "help"}
 	for misspelt, want := range map[string]string{
-		"doctr": "doctor", "dcotor": "doctor", "session": "sessions", "Demo": "demo", "comp": "completion", "ru": "run", "hlep": "help",
+		"doctr": "doctor", "dcotor": "doctor", "session": "sessions", "Demo": "demo",
+		"comp": "completion", "ru": "run", "hlep": "help",
 		"se": "", "s": "", "frobnicate": "", "": "", "xyz": "", "modle": "",
 	} {
 		if got := Of(misspelt, commands); got != want {

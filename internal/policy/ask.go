@@ -58,7 +58,8 @@ type Question struct {
 	Preview                   string
 	Options                   []Option
 	Gone                      <-chan struct{} // closed when nobody waits for the answer any more
-	Answered                  func(Reply)     // takes the answer before those to the other questions are there; nil: no need
+	// takes the answer before those to the other questions are there; nil: no need
+	Answered func(Reply)
 }
 
 // Answer hands over the answer as soon as it is known. The one that Ask returns does not count
@@ -78,10 +79,12 @@ type Reply struct {
 
 // ask asks a person about a request and keeps what the answer grants. It returns nil where a grant
 // given meanwhile allows what is asked.
-func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest, v verdict) (*tool.Decision, error) {
+func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
+	v verdict) (*tool.Decision, error) {
 	opts := e.options(req, v)
 	p := newPending(ctx, req, Question{
-		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req), Reason: visibleLines(v.reason),
+		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req),
+		Reason:  visibleLines(v.reason),
 		Subject: *req.Subject, Sandbox: v.place, Options: opts,
 	})
 	if len(v.secrets) > 0 {
@@ -120,7 +123,8 @@ func label(req *tool.ApprovalRequest) string {
 }
 
 // answer turns a reply into a decision. Whatever is not clearly a yes is a no.
-func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option, r Reply) tool.Decision {
+func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
+	r Reply) tool.Decision {
 	var chosen *Option
 	for i := range opts {
 		if opts[i].ID == r.OptionID && !r.Cancelled {
@@ -133,7 +137,8 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option, r R
 	allow := chosen.Kind == AllowOnce || chosen.Kind == AllowSession || chosen.Kind == AllowAlways
 	if g, ok := e.grantFor(req, *chosen, v); ok {
 		if err := e.remember(g); err != nil && allow {
-			return tool.Decision{Allow: true, Secrets: v.secrets, Reason: "the answer holds for this session only: " + err.Error()}
+			return tool.Decision{Allow: true, Secrets: v.secrets,
+				Reason: "the answer holds for this session only: " + err.Error()}
 		}
 	}
 	if !allow {
@@ -173,14 +178,17 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	opts := []Option{{ID: "allow_once", Name: "Allow once", Kind: AllowOnce}}
 	patterns, whole := patternsFor(req, v)
 	if pattern := showPatterns(ruleTool(req), patterns); pattern != "" && !e.ruled(req) {
-		opts = append(opts, Option{ID: "allow_session", Name: "Allow in this session", Kind: AllowSession, Pattern: pattern})
+		opts = append(opts, Option{ID: "allow_session", Name: "Allow in this session",
+			Kind: AllowSession, Pattern: pattern})
 		if !whole {
-			opts = append(opts, Option{ID: "allow_always", Name: "Always allow in this workspace", Kind: AllowAlways, Pattern: pattern})
+			opts = append(opts, Option{ID: "allow_always", Name: "Always allow in this workspace",
+				Kind: AllowAlways, Pattern: pattern})
 		}
 	}
 	opts = append(opts, Option{ID: "reject_once", Name: "Reject", Kind: RejectOnce})
 	if exact := exactPattern(req); exact != "" {
-		opts = append(opts, Option{ID: "reject_always", Name: "Always reject in this workspace", Kind: RejectAlways, Pattern: showPatterns(ruleTool(req), []string{exact})})
+		opts = append(opts, Option{ID: "reject_always", Name: "Always reject in this workspace",
+			Kind: RejectAlways, Pattern: showPatterns(ruleTool(req), []string{exact})})
 	}
 	return opts
 }
@@ -240,10 +248,12 @@ func showPatterns(tool string, patterns []string) string {
 // grantFor is what an answer leaves behind.
 func (e *Engine) grantFor(req *tool.ApprovalRequest, o Option, v verdict) (Grant, bool) {
 	patterns, _ := patternsFor(req, v)
-	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways, Root: rootOf(e.Settings(req.SessionID)), Files: v.files}
+	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways,
+		Root: rootOf(e.Settings(req.SessionID)), Files: v.files}
 	switch o.Kind {
 	case AllowSession:
-		g.Scope, g.Session, g.Root = ScopeSession, e.family(req.SessionID), "" // what a sub-agent asks is asked in the user's session
+		// what a sub-agent asks is asked in the user's session
+		g.Scope, g.Session, g.Root = ScopeSession, e.family(req.SessionID), ""
 	case RejectAlways:
 		g.Deny, g.Files, g.Patterns = true, nil, []string{exactPattern(req)}
 	case AllowAlways:

@@ -26,12 +26,13 @@ const gatherTime = time.Second
 
 // pending is a question that has no answer yet.
 type pending struct {
-	parent   context.Context // the call's
-	ctx      context.Context // ends with it, and when there is an answer
-	end      context.CancelFunc
-	waiting  func()          // says that a person is waited for
-	index    int             // place in its moment
-	gathered <-chan struct{} // closed when the others of its moment are queued too; nil: it is alone
+	parent  context.Context // the call's
+	ctx     context.Context // ends with it, and when there is an answer
+	end     context.CancelFunc
+	waiting func() // says that a person is waited for
+	index   int    // place in its moment
+	// closed when the others of its moment are queued too; nil: it is alone
+	gathered <-chan struct{}
 	question Question
 	settled  func() bool               // a grant given meanwhile answers it
 	take     func(Reply) tool.Decision // keeps what the reply grants
@@ -40,7 +41,8 @@ type pending struct {
 }
 
 func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pending {
-	p := &pending{parent: ctx, waiting: req.Waiting, index: req.Index, gathered: req.Gathered, decision: make(chan *tool.Decision, 1)}
+	p := &pending{parent: ctx, waiting: req.Waiting, index: req.Index, gathered: req.Gathered,
+		decision: make(chan *tool.Decision, 1)}
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.question = q
 	p.question.Gone = p.ctx.Done()
@@ -141,7 +143,8 @@ func (a *asks) show(queue string) {
 		if len(batch) == 0 {
 			return
 		}
-		open := slices.DeleteFunc(batch, func(p *pending) bool { return p.ctx.Err() != nil || p.settle() })
+		open := slices.DeleteFunc(batch,
+			func(p *pending) bool { return p.ctx.Err() != nil || p.settle() })
 		switch {
 		case len(open) == 0:
 		case a.separately():

@@ -41,7 +41,8 @@ func TestRulesWithManyStarsEnd(t *testing.T) {
 
 func TestPathGlobsEnd(t *testing.T) {
 	for _, pattern := range []string{
-		strings.Repeat("{a,a}", 40) + "b", strings.Repeat("{a*,*a}", 40) + "b", strings.Repeat("**/", 40) + "b", strings.Repeat("*a", 40) + "b",
+		strings.Repeat("{a,a}", 40) + "b", strings.Repeat("{a*,*a}", 40) + "b",
+		strings.Repeat("**/", 40) + "b", strings.Repeat("*a", 40) + "b",
 		strings.Repeat("{a,", 40) + "b" + strings.Repeat("}", 40),
 	} {
 		r, err := ParseRule("deny edit(" + pattern + ")")
@@ -53,7 +54,8 @@ func TestPathGlobsEnd(t *testing.T) {
 			r.matchPath("/w/"+strings.Repeat("a/", 100), []string{"/w"})
 		})
 	}
-	for _, ordinary := range []string{"src/**/*.{ts,tsx,js,jsx,css,html}", "{a,b,c}/{d,e,f}/{g,h}.go", "*.{env,env.*}"} {
+	for _, ordinary := range []string{"src/**/*.{ts,tsx,js,jsx,css,html}",
+		"{a,b,c}/{d,e,f}/{g,h}.go", "*.{env,env.*}"} {
 		if _, err := ParseRule("deny edit(" + ordinary + ")"); err != nil {
 			t.Errorf("%s: %v", ordinary, err)
 		}
@@ -65,9 +67,12 @@ func TestStarsMatchAsBefore(t *testing.T) {
 		pattern, command string
 		want             bool
 	}{
-		{"git * main", "git push origin main", true}, {"git * main", "git push main origin", false}, {"git * main *", "git push main origin", true},
-		{"* a * b", "x a a b", true}, {"* a * b", "x b a", false}, {"*", "x y", true}, {"x *", "x", true}, {"* a*", "x y abc more words", true},
-		{"* a b", "a a b", true}, {"* a b a", "a b a b a", true}, {"a * * b", "a b", true}, {"x* y", "xx z", true}, {"a", "a b", false},
+		{"git * main", "git push origin main", true}, {"git * main", "git push main origin", false},
+		{"git * main *", "git push main origin", true},
+		{"* a * b", "x a a b", true}, {"* a * b", "x b a", false}, {"*", "x y", true},
+		{"x *", "x", true}, {"* a*", "x y abc more words", true},
+		{"* a b", "a a b", true}, {"* a b a", "a b a b a", true}, {"a * * b", "a b", true},
+		{"x* y", "xx z", true}, {"a", "a b", false},
 	} {
 		r, err := ParseRule("allow bash(" + c.pattern + ")")
 		if err != nil {
@@ -118,7 +123,8 @@ func TestClassifyIsBounded(t *testing.T) {
 		if used := after.TotalAlloc - before.TotalAlloc; used > limit {
 			t.Errorf("%s: allocated %d MiB", name, used>>20)
 		}
-		if harmless := name == "arithmetic" || name == "tests"; !harmless && (!c.Opaque || c.Class == ReadOnly) {
+		if harmless := name == "arithmetic" || name == "tests"; !harmless &&
+			(!c.Opaque || c.Class == ReadOnly) {
 			t.Errorf("%s: %v, opaque %v; want it to ask", name, c.Class, c.Opaque)
 		}
 	}

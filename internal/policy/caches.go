@@ -16,7 +16,8 @@ var homeCaches = []string{
 // cacheCaches are package caches relative to the user's folder of caches.
 var cacheCaches = []string{
 	"bazel", "ccache", "composer", "coursier", "deno", "go-build", "golangci-lint",
-	"ms-playwright", "node-gyp", "pip", "pnpm", "pre-commit", "pypoetry", "sccache", "staticcheck", "typescript", "uv", "yarn", "zig",
+	"ms-playwright", "node-gyp", "pip", "pnpm", "pre-commit", "pypoetry", "sccache", "staticcheck",
+	"typescript", "uv", "yarn", "zig",
 }
 
 // variableCaches are the variables that name a package cache, with the folders below it that are

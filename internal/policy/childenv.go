@@ -78,7 +78,8 @@ func (e Environment) filter(inherited func(name string) bool) []string {
 			out = append(out, kv)
 		case upper == "PATH":
 			out = append(out, name+"="+e.searchPath(value))
-		case !namesSecret(name) && (inherited(upper) || runtime.GOOS == "windows" && ofWindows[upper]):
+		case !namesSecret(name) && (inherited(upper) || runtime.GOOS == "windows" &&
+			ofWindows[upper]):
 			out = append(out, kv)
 		}
 	}
@@ -124,7 +125,8 @@ func inside(dir, root string) bool {
 		r, _ := filepath.EvalSymlinks(p)
 		return cmp.Or(r, filepath.Clean(p))
 	}
-	for _, pair := range [][2]string{{filepath.Clean(dir), filepath.Clean(root)}, {real(dir), real(root)}} {
+	for _, pair := range [][2]string{{filepath.Clean(dir), filepath.Clean(root)},
+		{real(dir), real(root)}} {
 		rel, err := filepath.Rel(pair[1], pair[0])
 		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			return true

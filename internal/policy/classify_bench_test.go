@@ -19,7 +19,8 @@ func BenchmarkClassify10KB(b *testing.B) {
 // the text, about four times the allocations. The time is the benchmark's.
 func TestClassifyIsLinear(t *testing.T) {
 	cost := func(repeats int) float64 {
-		script := strings.Repeat("git log --oneline | grep -v \"$x\" && ls *.go; ", repeats) + "true"
+		script := strings.Repeat("git log --oneline | grep -v \"$x\" && ls *.go; ", repeats) +
+			"true"
 		return testing.AllocsPerRun(3, func() { Classify(script) })
 	}
 	if small, large := cost(60), cost(240); large > 5*small {

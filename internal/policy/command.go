@@ -73,7 +73,8 @@ func (w *walker) command(args []arg, assigns []string) {
 func (w *walker) simple(args []arg, assigns []string) {
 	class, reason := w.classOf(args)
 	if len(assigns) > 0 {
-		class, reason = max(class, Mutates), "it sets "+variables(assigns)+", which can change what programs do"
+		class, reason = max(class, Mutates), "it sets "+variables(assigns)+
+			", which can change what programs do"
 	}
 	p := part(args, assigns, class, reason)
 	if p.Forms = otherForms(args); len(p.Forms) > maxForms {
@@ -90,7 +91,8 @@ func (w *walker) simple(args []arg, assigns []string) {
 func (w *walker) launched(args []arg) {
 	for i := 1; i < len(args); i++ {
 		name := commandName(args[i].text)
-		if args[i].dynamic || wrappers[name] == nil || name == "find" || name == "time" || name == "trap" {
+		if args[i].dynamic || wrappers[name] == nil || name == "find" || name == "time" ||
+			name == "trap" {
 			continue
 		}
 		if shells[name] && (i+1 >= len(args) || !strings.HasPrefix(args[i+1].text, "-")) {
@@ -141,7 +143,8 @@ func (w *walker) classOf(args []arg) (Class, string) {
 var namesOnly = setOf("ls dir vdir echo printf stat basename dirname test [ cd pushd which type du find")
 
 func part(args []arg, assigns []string, c Class, reason string) Part {
-	p := Part{Words: make([]string, len(args)), Dynamic: make([]bool, len(args)), Assigns: assigns, Class: c, Reason: reason}
+	p := Part{Words: make([]string, len(args)), Dynamic: make([]bool, len(args)), Assigns: assigns,
+		Class: c, Reason: reason}
 	for i, a := range args {
 		p.Words[i], p.Dynamic[i] = a.text, a.dynamic
 	}

@@ -53,7 +53,8 @@ func dangerousGit(args []arg) string {
 	rest := args[i+1:]
 	switch args[i].text {
 	case "push":
-		if has(rest, "fd", "force", "force-with-lease", "delete", "mirror", "prune") || anyPrefix(rest, "+", ":") {
+		if has(rest, "fd", "force", "force-with-lease", "delete", "mirror", "prune") ||
+			anyPrefix(rest, "+", ":") {
 			return "it rewrites or deletes what others have"
 		}
 	case "reset":
@@ -63,7 +64,8 @@ func dangerousGit(args []arg) string {
 	case "clean":
 		return "it deletes files for good"
 	case "checkout", "restore", "switch":
-		if has(rest, "f", "force", "discard-changes") || anyText(rest, ".", "--") || args[i].text == "restore" {
+		if has(rest, "f", "force", "discard-changes") || anyText(rest, ".", "--") ||
+			args[i].text == "restore" {
 			return "it throws uncommitted work away"
 		}
 	case "filter-branch", "filter-repo", "update-ref", "gc", "prune":
@@ -123,7 +125,8 @@ func anyDynamic(args []arg) bool {
 // carriers are options by which a program is handed another program to run, or by which one
 // that only reads comes to write.
 var carriers = map[string][]string{
-	"tar":      {"--checkpoint-action", "--to-command", "--use-compress-program", "-I", "--rsh-command", "--info-script", "--new-volume-script", "-F"},
+	"tar": {"--checkpoint-action", "--to-command", "--use-compress-program", "-I",
+		"--rsh-command", "--info-script", "--new-volume-script", "-F"},
 	"rsync":    {"-e", "--rsh", "--rsync-path"},
 	"rg":       {"--pre", "--hostname-bin", "-z", "--search-zip"},
 	"ag":       {"--pager"},
@@ -207,13 +210,15 @@ func carries(text, option string) bool {
 }
 
 // gitCarriers are options of git's subcommands that start or write something.
-var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcmd", "--open-files-in-pager", "--ext-diff", "--tool", "--template", "--config", "--output"}
+var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcmd",
+	"--open-files-in-pager", "--ext-diff", "--tool", "--template", "--config", "--output"}
 
 // gitStartsPrograms: settings on the command line, and the subcommands and options that run.
 func gitStartsPrograms(args []arg) string {
 	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
 	for _, a := range args[:min(i, len(args))] {
-		if !gitPlain[a.text] && (strings.HasPrefix(a.text, "-c") || strings.HasPrefix(a.text, "--exec-path") || strings.HasPrefix(a.text, "--config-env")) {
+		if !gitPlain[a.text] && (strings.HasPrefix(a.text, "-c") ||
+			strings.HasPrefix(a.text, "--exec-path") || strings.HasPrefix(a.text, "--config-env")) {
 			return "git -c sets what git runs"
 		}
 	}

@@ -111,7 +111,8 @@ func (e *Engine) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.De
 	case v.action != Ask:
 		return e.settle(v), nil
 	case e.opts.Asker == nil:
-		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked: " + v.reason}, nil
+		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked: " +
+			v.reason}, nil
 	}
 	if req.Again != "" {
 		v.reason = req.Again + ": " + v.reason
@@ -277,7 +278,8 @@ func (e *Engine) Flush() error {
 	}
 	e.saveMu.Lock()
 	defer e.saveMu.Unlock()
-	if slices.EqualFunc(e.stored, lasting(e.Grants()), func(a, b Grant) bool { return a.ID == b.ID && a.Uses == b.Uses }) {
+	if slices.EqualFunc(e.stored, lasting(e.Grants()),
+		func(a, b Grant) bool { return a.ID == b.ID && a.Uses == b.Uses }) {
 		return nil
 	}
 	var kept []Grant
@@ -337,7 +339,8 @@ func (e *Engine) remember(g Grant) error {
 // DefaultProtected are places in a root that start programs outside the sandbox when they are
 // written: they stay read-only inside it. This list is for bubblewrap, which protects only what
 // exists; our own sandbox protects the whole list of the protocol.
-var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky", ".envrc"}
+var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky",
+	".envrc"}
 
 // Folders are where a session's commands write, apart from the workspace. Both are made when
 // needed.
@@ -376,7 +379,8 @@ func (e *Engine) SandboxPlan(
 	if !box.Available() && s.Sandbox != sandbox.Require {
 		return nil, nil
 	}
-	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Readable: s.Roots, Caches: Caches(), Secrets: granted.Secrets}
+	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Readable: s.Roots, Caches: Caches(),
+		Secrets: granted.Secrets}
 	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
 		spec.Writable = slices.Concat(s.Writable, s.Roots)
 		for _, root := range s.Roots {
@@ -404,7 +408,8 @@ func (e *Engine) Describe(session string) string {
 	case s.Sandbox == sandbox.Off:
 		return "off: commands run without a sandbox"
 	case s.Sandbox == sandbox.Require && !e.opts.Sandbox().Available():
-		return fmt.Sprintf("required, but %s: no command runs", strings.TrimSuffix(e.opts.Sandbox().Describe(), "."))
+		return fmt.Sprintf("required, but %s: no command runs",
+			strings.TrimSuffix(e.opts.Sandbox().Describe(), "."))
 	}
 	return e.opts.Sandbox().Describe()
 }

@@ -70,12 +70,16 @@ func newEngine(t *testing.T, p *person, box sandbox.Support, store Store) *Engin
 }
 
 func command(session, script string) tool.ApprovalRequest {
-	return tool.ApprovalRequest{SessionID: session, Tool: tool.Spec{Name: "bash"}, Effect: tool.Mutates,
-		Subject: &tool.Subject{Kind: tool.SubjectCommand, Title: "Run " + script, Command: script, Cwd: "/w"}, Waiting: func() {}}
+	return tool.ApprovalRequest{SessionID: session, Tool: tool.Spec{Name: "bash"},
+		Effect: tool.Mutates,
+		Subject: &tool.Subject{Kind: tool.SubjectCommand, Title: "Run " + script, Command: script,
+			Cwd: "/w"}, Waiting: func() {}}
 }
 
-func about2(kind tool.SubjectKind, name string, effect tool.Effect, subject string, paths ...string) tool.ApprovalRequest {
-	return tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: name}, Effect: effect, Waiting: func() {},
+func about2(kind tool.SubjectKind, name string, effect tool.Effect, subject string,
+	paths ...string) tool.ApprovalRequest {
+	return tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: name}, Effect: effect,
+		Waiting: func() {},
 		Subject: &tool.Subject{Kind: kind, Name: subject, Paths: paths}}
 }
 
@@ -95,7 +99,8 @@ func TestProfiles(t *testing.T) {
 	hereCommand.Subject.Cwd = here
 	unbox := command("s", "make")
 	unbox.Subject.Unboxed = true
-	silent := tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "edit"}, Effect: tool.Mutates, Waiting: func() {}}
+	silent := tool.ApprovalRequest{SessionID: "s", Tool: tool.Spec{Name: "edit"},
+		Effect: tool.Mutates, Waiting: func() {}}
 	for _, tc := range []struct {
 		name   string
 		s      Settings
@@ -104,45 +109,68 @@ func TestProfiles(t *testing.T) {
 		want   Action
 		reason string
 	}{
-		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow, ""},
+		{"readOnly reads", Settings{Profile: ProfileReadOnly}, boxed, command("s", "ls"), Allow,
+			""},
 		{
 			"readOnly refuses", Settings{Profile: ProfileReadOnly},
 			boxed, command("s", "make"), Deny, "readOnly allows only reading",
 		},
 		{
-			"readOnly refuses even with a rule", Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")},
+			"readOnly refuses even with a rule",
+			Settings{Profile: ProfileReadOnly, Rules: mustRules(t, "allow bash(make)")},
 			boxed, command("s", "make"), Deny, "",
 		},
 		{
 			"readOnly refuses edits", Settings{Profile: ProfileReadOnly},
 			boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a"), Deny, "",
 		},
-		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly}, boxed, silent, Deny, ""},
-		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow, ""},
-		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask, "no sandbox that keeps it to reading: a test"},
-		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand, Allow, ""},
+		{"readOnly refuses what changes without a subject", Settings{Profile: ProfileReadOnly},
+			boxed, silent, Deny, ""},
+		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow,
+			""},
+		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask,
+			"no sandbox that keeps it to reading: a test"},
+		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand,
+			Allow, ""},
 		{
 			"ask runs the short list with the sandbox off",
 			Settings{Roots: []string{here}, Sandbox: sandbox.Off}, boxed, hereCommand, Allow, "",
 		},
-		{"readOnly runs the short list without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, hereCommand, Allow, ""},
-		{"readOnly refuses other readers without one", Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, command("s", "git status"), Deny, "no sandbox that keeps it to reading"},
-		{"workspace runs the short list without one", Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow, ""},
+		{"readOnly runs the short list without one",
+			Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none, hereCommand, Allow,
+			""},
+		{"readOnly refuses other readers without one",
+			Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none,
+			command("s", "git status"), Deny, "no sandbox that keeps it to reading"},
+		{"workspace runs the short list without one",
+			Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow,
+			""},
 		{"ask asks", Settings{}, boxed, command("s", "make"), Ask, "make can do more than read"},
-		{"ask leaves edits to the edit policy", Settings{}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a.go"), Allow, ""},
+		{"ask leaves edits to the edit policy", Settings{}, boxed,
+			about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a.go"), Allow, ""},
 		{"what has nothing to ask about runs", Settings{}, boxed, silent, Allow, ""},
-		{"an allowed command runs", Settings{Rules: mustRules(t, "allow bash(make)")}, boxed, command("s", "make"), Allow, ""},
-		{"an allowed command runs in a required sandbox", Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed, command("s", "make"), Allow, ""},
-		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")}, boxed, command("s", "make"), Ask, ""},
-		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed, command("s", "make"), Allow, ""},
+		{"an allowed command runs", Settings{Rules: mustRules(t, "allow bash(make)")}, boxed,
+			command("s", "make"), Allow, ""},
+		{"an allowed command runs in a required sandbox",
+			Settings{Rules: mustRules(t, "allow bash(make)"), Sandbox: sandbox.Require}, boxed,
+			command("s", "make"), Allow, ""},
+		{"rules for edits are not for commands", Settings{Rules: mustRules(t, "allow edit(*)")},
+			boxed, command("s", "make"), Ask, ""},
+		{"workspace runs in the sandbox", Settings{Profile: ProfileWorkspace}, boxed,
+			command("s", "make"), Allow, ""},
 		{
 			"workspace asks outside it", Settings{Profile: ProfileWorkspace},
 			boxed, unbox, Ask, "outside the sandbox (agent-lsp)",
 		},
-		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none, command("s", "make"), Ask, "no sandbox to run it in: a test"},
-		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off}, boxed, command("s", "make"), Ask, "switched off"},
-		{"require refuses without a sandbox", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"), Deny, "this machine has none"},
-		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, boxed, unbox, Deny, "sandbox: require"},
+		{"workspace asks without one", Settings{Profile: ProfileWorkspace}, none,
+			command("s", "make"), Ask, "no sandbox to run it in: a test"},
+		{"workspace asks when it is off", Settings{Profile: ProfileWorkspace, Sandbox: sandbox.Off},
+			boxed, command("s", "make"), Ask, "switched off"},
+		{"require refuses without a sandbox",
+			Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"),
+			Deny, "this machine has none"},
+		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require},
+			boxed, unbox, Deny, "sandbox: require"},
 		{
 			"trust asks outside it", Settings{Profile: ProfileTrust},
 			boxed, unbox, Ask, "outside the sandbox (agent-lsp)",
@@ -151,7 +179,8 @@ func TestProfiles(t *testing.T) {
 			"a rule does not lead outside", Settings{Rules: mustRules(t, "allow bash(make)")},
 			boxed, unbox, Ask, "outside the sandbox (agent-lsp)",
 		},
-		{"readOnly refuses to leave it", Settings{Profile: ProfileReadOnly}, boxed, unbox, Deny, "readOnly allows only reading"},
+		{"readOnly refuses to leave it", Settings{Profile: ProfileReadOnly}, boxed, unbox, Deny,
+			"readOnly allows only reading"},
 		{
 			"what writes to .git asks to leave ours", Settings{Profile: ProfileTrust},
 			boxed, command("s", "go test ./... && git commit -m x"),
@@ -195,22 +224,45 @@ func TestProfiles(t *testing.T) {
 			Settings{Profile: ProfileTrust, Sandbox: sandbox.Require},
 			boxed, command("s", "git commit -m x"), Allow, "",
 		},
-		{"trust runs anything", Settings{Profile: ProfileTrust}, boxed, command("s", "rm -rf $x"), Allow, ""},
-		{"trust obeys deny rules", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny, "deny bash(rm *)"},
-		{"trust asks where a deny rule may be meant", Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "$x y"), Ask, "may be what the rule"},
-		{"plan is read-only", Settings{Profile: ProfileTrust, Plan: true}, boxed, command("s", "make"), Deny, "approved a plan"},
-		{".env asks before it is read", Settings{}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env.local"), Ask, "usually holds secrets"},
-		{"an example does not", Settings{}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env.example"), Allow, ""},
-		{"case and URIs do not matter", Settings{}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "file:///w/%2EENV"), Ask, ""},
-		{"one protected path is enough", Settings{}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a.go", "/w/.git/config"), Ask, ".git"},
-		{"agent settings ask", Settings{}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/.agent-lsp.json"), Ask, "what the agent may do"},
-		{"a rule denies a path", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "deny edit(src/**)")}, boxed, about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, ""},
-		{"a rule allows a secret", Settings{Roots: []string{"/w"}, Rules: mustRules(t, "allow read(.env)")}, boxed, about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env"), Allow, ""},
-		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed, about2(tool.SubjectMCP, "db__query", tool.ReadOnly, "db/query"), Ask, ""},
-		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed, about2(tool.SubjectMCP, "db__query", tool.Mutates, "db/query"), Allow, ""},
-		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed, about2(tool.SubjectMCP, "db__query", tool.Mutates, "db/query"), Deny, ""},
-		{"the network asks", Settings{}, boxed, about2(tool.SubjectNetwork, "fetch", tool.ReadOnly, "example.org"), Ask, "example.org"},
-		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed, about2(tool.SubjectNetwork, "fetch", tool.ReadOnly, "API.example.ORG"), Allow, ""},
+		{"trust runs anything", Settings{Profile: ProfileTrust}, boxed, command("s", "rm -rf $x"),
+			Allow, ""},
+		{"trust obeys deny rules", Settings{Profile: ProfileTrust,
+			Rules: mustRules(t, "deny bash(rm *)")}, boxed, command("s", "rm x"), Deny,
+			"deny bash(rm *)"},
+		{"trust asks where a deny rule may be meant",
+			Settings{Profile: ProfileTrust, Rules: mustRules(t, "deny bash(rm *)")}, boxed,
+			command("s", "$x y"), Ask, "may be what the rule"},
+		{"plan is read-only", Settings{Profile: ProfileTrust, Plan: true}, boxed,
+			command("s", "make"), Deny, "approved a plan"},
+		{".env asks before it is read", Settings{}, boxed,
+			about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env.local"), Ask,
+			"usually holds secrets"},
+		{"an example does not", Settings{}, boxed,
+			about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env.example"), Allow, ""},
+		{"case and URIs do not matter", Settings{}, boxed,
+			about2(tool.SubjectRead, "read", tool.ReadOnly, "", "file:///w/%2EENV"), Ask, ""},
+		{"one protected path is enough", Settings{}, boxed,
+			about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a.go", "/w/.git/config"), Ask,
+			".git"},
+		{"agent settings ask", Settings{}, boxed,
+			about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/.agent-lsp.json"), Ask,
+			"what the agent may do"},
+		{"a rule denies a path", Settings{Roots: []string{"/w"},
+			Rules: mustRules(t, "deny edit(src/**)")}, boxed,
+			about2(tool.SubjectEdit, "edit", tool.Mutates, "", "/w/a", "/w/src/x/y.go"), Deny, ""},
+		{"a rule allows a secret", Settings{Roots: []string{"/w"},
+			Rules: mustRules(t, "allow read(.env)")}, boxed,
+			about2(tool.SubjectRead, "read", tool.ReadOnly, "", "/w/.env"), Allow, ""},
+		{"MCP tools ask", Settings{Profile: ProfileWorkspace}, boxed,
+			about2(tool.SubjectMCP, "db__query", tool.ReadOnly, "db/query"), Ask, ""},
+		{"a rule allows a server", Settings{Rules: mustRules(t, "allow mcp(db/*)")}, boxed,
+			about2(tool.SubjectMCP, "db__query", tool.Mutates, "db/query"), Allow, ""},
+		{"a rule by the tool's name", Settings{Rules: mustRules(t, "deny db__*(*)")}, boxed,
+			about2(tool.SubjectMCP, "db__query", tool.Mutates, "db/query"), Deny, ""},
+		{"the network asks", Settings{}, boxed,
+			about2(tool.SubjectNetwork, "fetch", tool.ReadOnly, "example.org"), Ask, "example.org"},
+		{"hosts have no case", Settings{Rules: mustRules(t, "allow network(*.Example.org)")}, boxed,
+			about2(tool.SubjectNetwork, "fetch", tool.ReadOnly, "API.example.ORG"), Allow, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := newEngine(t, nil, tc.box, nil)
@@ -237,17 +289,20 @@ func TestAnswers(t *testing.T) {
 		{"once", Reply{OptionID: "allow_once"}, true, "", 0},
 		{"session", Reply{OptionID: "allow_session"}, true, "", 1},
 		{"always", Reply{OptionID: "allow_always"}, true, "", 1},
-		{"reject", Reply{OptionID: "reject_once", Feedback: " use make instead "}, false, "and says: use make instead", 0},
+		{"reject", Reply{OptionID: "reject_once", Feedback: " use make instead "}, false,
+			"and says: use make instead", 0},
 		{"reject always", Reply{OptionID: "reject_always"}, false, "refused", 1},
 		{"unknown option", Reply{OptionID: "yes"}, false, "did not allow", 0},
 		{"empty", Reply{}, false, "did not allow", 0},
-		{"cancelled with an option", Reply{OptionID: "allow_once", Cancelled: true}, false, "did not allow", 0},
+		{"cancelled with an option", Reply{OptionID: "allow_once", Cancelled: true}, false,
+			"did not allow", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := &person{answer: always(tc.reply)}
 			e := newEngine(t, p, boxed, nil)
 			d, err := e.Approve(context.Background(), command("s", "go test ./..."))
-			if err != nil || d.Allow != tc.allow || !strings.Contains(d.Reason, tc.reason) || len(e.Grants()) != tc.grants {
+			if err != nil || d.Allow != tc.allow || !strings.Contains(d.Reason, tc.reason) ||
+				len(e.Grants()) != tc.grants {
 				t.Errorf("got %+v, %v, grants %+v", d, err, e.Grants())
 			}
 		})
@@ -256,10 +311,13 @@ func TestAnswers(t *testing.T) {
 
 func TestNoReplyAtAllIsARefusal(t *testing.T) {
 	p := &person{answer: func(context.Context, []Question) []Reply { return nil }}
-	if d, err := newEngine(t, p, boxed, nil).Approve(context.Background(), command("s", "make")); err != nil || d.Allow {
+	if d, err := newEngine(t, p, boxed, nil).Approve(context.Background(),
+		command("s", "make")); err != nil || d.Allow {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if d, err := newEngine(t, nil, boxed, nil).Approve(context.Background(), command("s", "make")); err != nil || d.Allow || !strings.Contains(d.Reason, "nobody can be asked") {
+	if d, err := newEngine(t, nil, boxed, nil).Approve(context.Background(),
+		command("s", "make")); err != nil || d.Allow ||
+		!strings.Contains(d.Reason, "nobody can be asked") {
 		t.Errorf("without an asker: got %+v, %v", d, err)
 	}
 }
@@ -465,7 +523,9 @@ func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 	}
 	close(gathered)
 	wg.Wait()
-	if len(p.batches) != 1 || len(p.batches[0]) != 3 || p.batches[0][0].Subject.Command != "touch a" || p.batches[0][2].Subject.Command != "touch c" {
+	if len(p.batches) != 1 || len(p.batches[0]) != 3 ||
+		p.batches[0][0].Subject.Command != "touch a" ||
+		p.batches[0][2].Subject.Command != "touch c" {
 		t.Fatalf("shown as %+v, want one batch of three in order", p.batches)
 	}
 	e = newEngine(t, p, boxed, nil)
@@ -506,9 +566,11 @@ func TestAnEndedCallIsNotWaitedFor(t *testing.T) {
 func TestASubAgentNeverHasMoreThanItsParent(t *testing.T) {
 	e := newEngine(t, nil, boxed, nil)
 	e.Configure("parent", Settings{Profile: ProfileAsk, Rules: mustRules(t, "deny bash(make *)")})
-	e.Configure("child", Settings{Profile: ProfileTrust, Parent: "parent", Rules: mustRules(t, "allow bash(*)", "deny bash(npm *)"), Sandbox: sandbox.Off})
+	e.Configure("child", Settings{Profile: ProfileTrust, Parent: "parent",
+		Rules: mustRules(t, "allow bash(*)", "deny bash(npm *)"), Sandbox: sandbox.Off})
 	e.Configure("orphan", Settings{Profile: ProfileTrust, Parent: "nobody"})
-	for script, want := range map[string]Action{"ls": Allow, "go build": Ask, "make x": Deny, "npm test": Deny} {
+	for script, want := range map[string]Action{"ls": Allow, "go build": Ask, "make x": Deny,
+		"npm test": Deny} {
 		req := command("child", script)
 		if got := e.check(&req); got.action != want {
 			t.Errorf("child: %q is %v, want %v", script, got.action, want)
@@ -534,7 +596,8 @@ func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
 		t.Errorf("refused: %+v, %v", d, err)
 	}
 	p.answer = always(Reply{OptionID: "allow_once"})
-	if d, err := e.ApprovePlan(context.Background(), tool.ApprovalRequest{SessionID: "s"}, "1. do it"); err != nil || !d.Allow || e.Settings("s").Plan {
+	if d, err := e.ApprovePlan(context.Background(), tool.ApprovalRequest{SessionID: "s"},
+		"1. do it"); err != nil || !d.Allow || e.Settings("s").Plan {
 		t.Errorf("approved: %+v, %v", d, err)
 	}
 	if req := command("s", "make"); e.check(&req).action != Allow {
@@ -556,12 +619,14 @@ func TestTrustIsAskedOnce(t *testing.T) {
 		want  bool
 		shown int
 	}{
-		{Reply{}, false, 1}, {Reply{Cancelled: true, OptionID: "allow_always"}, false, 2}, {Reply{OptionID: "allow_always"}, true, 3}, {Reply{OptionID: "reject_always"}, true, 3},
+		{Reply{}, false, 1}, {Reply{Cancelled: true, OptionID: "allow_always"}, false, 2},
+		{Reply{OptionID: "allow_always"}, true, 3}, {Reply{OptionID: "reject_always"}, true, 3},
 	} {
 		p.answer = always(step.reply)
 		got, err := e.AskTrust(context.Background(), store, "s", "/w", "hooks")
 		if err != nil || got != step.want || p.shown() != step.shown {
-			t.Errorf("after %+v: %v, %v, %d questions; want %v, %d", step.reply, got, err, p.shown(), step.want, step.shown)
+			t.Errorf("after %+v: %v, %v, %d questions; want %v, %d", step.reply, got, err,
+				p.shown(), step.want, step.shown)
 		}
 	}
 }

@@ -9,7 +9,9 @@ var gitPlain = setOf("--no-pager -P --no-optional-locks --literal-pathspecs --no
 func gitSubcommand(args []arg) int {
 	for i := 1; i < len(args); i++ {
 		switch t := args[i].text; {
-		case t == "-C" || t == "-c" || t == "--git-dir" || t == "--work-tree" || t == "--namespace" || t == "--exec-path" || t == "--config-env" || t == "--super-prefix":
+		case t == "-C" || t == "-c" || t == "--git-dir" || t == "--work-tree" ||
+			t == "--namespace" || t == "--exec-path" || t == "--config-env" ||
+			t == "--super-prefix":
 			i++
 		case !strings.HasPrefix(t, "-"):
 			return i
@@ -22,9 +24,11 @@ func gitSubcommand(args []arg) int {
 var gitReaders map[string]check
 
 func init() {
-	tells := noFlags("O", "output", "output-directory", "ext-diff", "open-files-in-pager", "textconv", "filters", "exec", "upload-pack", "contents", "paginate", "edit-description")
+	tells := noFlags("O", "output", "output-directory", "ext-diff", "open-files-in-pager",
+		"textconv", "filters", "exec", "upload-pack", "contents", "paginate", "edit-description")
 	gitReaders = map[string]check{
-		"branch":    gitListing(tells, "-a -r -v -vv --all --remotes --show-current --verbose --no-color"),
+		"branch": gitListing(tells,
+			"-a -r -v -vv --all --remotes --show-current --verbose --no-color"),
 		"tag":       gitListing(tells, "-n"),
 		"remote":    gitRemote,
 		"stash":     firstOf("list show"),

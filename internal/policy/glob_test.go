@@ -15,7 +15,9 @@ func TestRulesAndGlobsAgree(t *testing.T) {
 	)
 	matched := 0
 	for _, pattern := range []string{
-		"src/**", "src/*", "src/*.go", "src/**/*.go", "**/*.go", "**/src/**", "src/{a,x/a}.go", "src/{a,{b,x/a}}.go", "src/[]a].go", "src/{a}.go", "src/[!a]*", `src/\[id\].go`, `src/\{x\}.go`,
+		"src/**", "src/*", "src/*.go", "src/**/*.go", "**/*.go", "**/src/**", "src/{a,x/a}.go",
+		"src/{a,{b,x/a}}.go", "src/[]a].go", "src/{a}.go", "src/[!a]*", `src/\[id\].go`,
+		`src/\{x\}.go`,
 		"src/x/**/a*", "**/.github/**", "src/.*", "**/a?go", "src/[a-c].go", "*/a.go",
 	} {
 		rule, rerr := ParseRule("deny edit(" + pattern + ")")

@@ -37,7 +37,8 @@ func (r *Rule) spellsDanger() bool {
 // matchWords: a lone * stands for any words; a last token that ends in * for what begins so,
 // with any words behind it; other tokens for one word. A word that expands fits a lone * only.
 func matchWords(tokens []token, words []string, dynamic []bool) bool {
-	return matchTokens(tokens, len(words), func(t token, i int) bool { return !dynamic[i] && t.fits(words[i]) })
+	return matchTokens(tokens, len(words),
+		func(t token, i int) bool { return !dynamic[i] && t.fits(words[i]) })
 }
 
 // matchTokens matches a pattern with n words in time proportional to the product of their
@@ -76,7 +77,8 @@ func (t token) fits(word string) bool {
 	if !t.glob {
 		return t.text == word
 	}
-	return wildcard(t.text, word) && (!strings.Contains(word, "..") || strings.Contains(t.text, ".."))
+	return wildcard(t.text, word) &&
+		(!strings.Contains(word, "..") || strings.Contains(t.text, ".."))
 }
 
 // hits is how a deny or ask rule fits a part, in any of its readings.
@@ -85,7 +87,8 @@ func (r *Rule) hits(p Part) certainty {
 	for i, words := range append([][]string{p.Words}, p.Forms...) {
 		dynamic := make([]bool, len(words))
 		if from := len(p.Dynamic) - len(words); from >= 0 {
-			copy(dynamic, p.Dynamic[from:]) // forms are ends of the line, but for git's and the name
+			// forms are ends of the line, but for git's and the name
+			copy(dynamic, p.Dynamic[from:])
 		}
 		if i > 0 && len(words) > 0 {
 			dynamic[0] = false
@@ -114,7 +117,8 @@ func (r *Rule) hitsWords(words []string, dynamic []bool) certainty {
 // denyWords is matchWords for rules that hold back: globs are not limited, expansions are
 // taken as they are written.
 func denyWords(tokens []token, words []string) bool {
-	return matchTokens(tokens, len(words), func(t token, i int) bool { return wildcard(t.text, words[i]) })
+	return matchTokens(tokens, len(words),
+		func(t token, i int) bool { return wildcard(t.text, words[i]) })
 }
 
 // mayBegin reports whether some words behind these could make the pattern fit.
@@ -159,9 +163,11 @@ func judgeCommand(rules []Rule, script string, c Classification) commandVerdict 
 		}
 		switch {
 		case sure == yes && r.Action > v.action:
-			v = commandVerdict{action: r.Action, decided: true, reason: "the rule " + r.String() + " says so"}
+			v = commandVerdict{action: r.Action, decided: true, reason: "the rule " + r.String() +
+				" says so"}
 		case sure == maybe && v.action < Ask:
-			v = commandVerdict{action: Ask, decided: true, reason: "it may be what the rule " + r.String() + " is about"}
+			v = commandVerdict{action: Ask, decided: true, reason: "it may be what the rule " +
+				r.String() + " is about"}
 		}
 	}
 	if v.action != Allow {
@@ -172,7 +178,8 @@ func judgeCommand(rules []Rule, script string, c Classification) commandVerdict 
 	}
 	if c.Opaque {
 		if held {
-			return commandVerdict{action: Ask, decided: true, reason: "what it runs cannot be known, and there are rules that could be about it"}
+			return commandVerdict{action: Ask, decided: true,
+				reason: "what it runs cannot be known, and there are rules that could be about it"}
 		}
 		return commandVerdict{action: Ask}
 	}

@@ -36,9 +36,13 @@ func (e *Engine) SetPlan(session string, on bool) {
 
 // ApprovePlan shows a plan to the user. If it is approved the session leaves plan mode; else the
 // decision's reason is for the model. Rules and profiles cannot answer this, only a person.
-func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest, plan string) (tool.Decision, error) {
-	d, err := e.askPerson(ctx, req, tool.Subject{Kind: tool.SubjectTrust, Title: "Carry out this plan?"}, plan, "edits and commands are possible once you approve it",
-		Option{ID: "allow_once", Name: "Allow: carry out the plan", Kind: AllowOnce}, Option{ID: "reject_once", Name: "Reject: keep planning", Kind: RejectOnce})
+func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
+	plan string) (tool.Decision, error) {
+	d, err := e.askPerson(ctx, req,
+		tool.Subject{Kind: tool.SubjectTrust, Title: "Carry out this plan?"}, plan,
+		"edits and commands are possible once you approve it",
+		Option{ID: "allow_once", Name: "Allow: carry out the plan", Kind: AllowOnce},
+		Option{ID: "reject_once", Name: "Reject: keep planning", Kind: RejectOnce})
 	if err == nil && d.Allow {
 		e.SetPlan(req.SessionID, false)
 	}
@@ -54,13 +58,17 @@ type TrustStore interface {
 // AskTrust says whether the settings in a workspace may loosen what the agent does. what lists them
 // completely. The user is asked once; an answer that did not come is no answer, and is asked for
 // again.
-func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, what string) (bool, error) {
+func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root,
+	what string) (bool, error) {
 	if trusted, asked := store.Trusts(root); asked {
 		return trusted, nil
 	}
-	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session}, tool.Subject{Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?", Paths: []string{root}}, what,
+	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session},
+		tool.Subject{Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?",
+			Paths: []string{root}}, what,
 		"the workspace's own settings want to change what runs on this machine",
-		Option{ID: "allow_always", Name: "Allow: trust this workspace", Kind: AllowAlways}, Option{ID: "reject_always", Name: "Reject: ignore these settings", Kind: RejectAlways})
+		Option{ID: "allow_always", Name: "Allow: trust this workspace", Kind: AllowAlways},
+		Option{ID: "reject_always", Name: "Reject: ignore these settings", Kind: RejectAlways})
 	if err != nil {
 		return false, err
 	}
@@ -71,11 +79,14 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root, 
 }
 
 // askPerson puts one question that no rule may answer. GrantKey is the id of the option chosen.
-func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub tool.Subject, preview, reason string, opts ...Option) (tool.Decision, error) {
+func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub tool.Subject, preview,
+	reason string, opts ...Option) (tool.Decision, error) {
 	if e.opts.Asker == nil {
-		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked"}, nil
+		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked"},
+			nil
 	}
-	p := newPending(ctx, &req, Question{SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: sub.Title,
+	p := newPending(ctx, &req, Question{SessionID: req.SessionID, TurnID: req.TurnID,
+		ItemID: req.ItemID, Title: sub.Title,
 		Reason: reason, Subject: sub, Preview: preview, Options: opts})
 	p.settled = func() bool { return false }
 	p.take = func(r Reply) tool.Decision { return chosen(opts, r) }

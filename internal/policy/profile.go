@@ -21,7 +21,8 @@ const (
 	ProfileTrust     Profile = "trust"
 )
 
-var profileOrder = map[Profile]int{ProfileReadOnly: 0, ProfileAsk: 1, ProfileWorkspace: 2, ProfileTrust: 3}
+var profileOrder = map[Profile]int{ProfileReadOnly: 0, ProfileAsk: 1, ProfileWorkspace: 2,
+	ProfileTrust: 3}
 
 // ParseProfile reads a profile's name; an empty one is the default.
 func ParseProfile(s string) (Profile, error) {
@@ -223,7 +224,8 @@ func (s Settings) commandByProfile(
 		return verdict{action: Ask, reason: leaving}
 	case by.action == Ask && by.decided:
 		return verdict{action: Ask, reason: by.reason}
-	case p == ProfileTrust, by.decided, c.Class == ReadOnly && unasked, p == ProfileWorkspace && boxed:
+	case p == ProfileTrust, by.decided, c.Class == ReadOnly && unasked, p == ProfileWorkspace &&
+		boxed:
 		return verdict{action: Allow}
 	case p == ProfileWorkspace:
 		return verdict{action: Ask, reason: noBox(s, m, "there is no sandbox to run it in")}
@@ -248,7 +250,8 @@ func (s Settings) enforced(m machine) bool {
 // noBox says that no sandbox enforces anything, or what the one of this machine does not enforce.
 func noBox(s Settings, m machine, none string) string {
 	if s.Sandbox != sandbox.Off && m.box.Available() {
-		return "the sandbox of this machine (" + string(m.box.Kind) + ") does not hide secret files" +
+		return "the sandbox of this machine (" + string(m.box.Kind) +
+			") does not hide secret files" +
 			" or protect files that start programs"
 	}
 	return none + ": " + boxWhy(s, m)
@@ -292,7 +295,10 @@ func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 		if protected != "" && !trust {
 			v = verdict{action: Ask, reason: protected}
 		}
-		if r := strictest(rules, func(r *Rule) bool { return r.matchPath(path, s.Roots) }); r != nil {
+		if r := strictest(rules, func(r *Rule) bool {
+			return r.matchPath(path,
+				s.Roots)
+		}); r != nil {
 			v = verdict{action: r.Action, reason: "the rule " + r.String() + " says so"}
 			if r.Action == Allow {
 				out.grants = append(out.grants, r.grant())
@@ -338,7 +344,8 @@ func (s Settings) judgeNamed(all []Rule, req *tool.ApprovalRequest) verdict {
 	case r != nil && r.Action == Deny:
 		return verdict{action: Deny, reason: "the rule " + r.String() + " says so"}
 	case p == ProfileReadOnly && req.Effect != tool.ReadOnly:
-		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " can change something")}
+		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name +
+			" can change something")}
 	case r != nil && r.Action == Ask:
 		return verdict{action: Ask, reason: "the rule " + r.String() + " says so"}
 	case r != nil:

@@ -8,8 +8,10 @@ import (
 
 // subcommands: programs whose first words say what they do; how many of them a pattern keeps.
 var subcommands = map[string]int{
-	"git": 1, "go": 1, "cargo": 1, "npm": 1, "pnpm": 1, "yarn": 1, "bun": 1, "deno": 1, "make": 1, "just": 1, "pip": 1, "pip3": 1, "uv": 1, "poetry": 1,
-	"dotnet": 1, "gh": 2, "docker": 1, "kubectl": 1, "terraform": 1, "mvn": 1, "gradle": 1, "bundle": 1, "rails": 1, "mix": 1, "zig": 1, "swift": 1, "apt": 1, "apt-get": 1, "brew": 1,
+	"git": 1, "go": 1, "cargo": 1, "npm": 1, "pnpm": 1, "yarn": 1, "bun": 1, "deno": 1, "make": 1,
+	"just": 1, "pip": 1, "pip3": 1, "uv": 1, "poetry": 1,
+	"dotnet": 1, "gh": 2, "docker": 1, "kubectl": 1, "terraform": 1, "mvn": 1, "gradle": 1,
+	"bundle": 1, "rails": 1, "mix": 1, "zig": 1, "swift": 1, "apt": 1, "apt-get": 1, "brew": 1,
 }
 
 // openEnded may be allowed with any arguments: what they do is bounded by what they are.
@@ -92,7 +94,9 @@ func proposePart(p Part) (string, bool) {
 func hidesProgram(name, sub string) bool {
 	switch sub {
 	case "exec", "x", "dlx", "run":
-		return commandName(name) != "npm" && commandName(name) != "pnpm" && commandName(name) != "yarn" && commandName(name) != "bun" && commandName(name) != "cargo" || sub != "run"
+		return commandName(name) != "npm" && commandName(name) != "pnpm" &&
+			commandName(name) != "yarn" && commandName(name) != "bun" &&
+			commandName(name) != "cargo" || sub != "run"
 	}
 	return false
 }
@@ -103,7 +107,8 @@ func quoteAll(p Part, n int, open bool) (string, bool) {
 	for i := range n {
 		w := p.Words[i]
 		switch {
-		case p.Dynamic[i] || strings.Contains(w, "*") || strings.ContainsAny(w, "\n\t") || strings.Contains(w, "'") && strings.Contains(w, `"`):
+		case p.Dynamic[i] || strings.Contains(w, "*") || strings.ContainsAny(w, "\n\t") ||
+			strings.Contains(w, "'") && strings.Contains(w, `"`):
 			return "", false
 		case w == "" || strings.ContainsAny(w, " \"") || i == 0 && strings.HasPrefix(w, "="):
 			w = "'" + w + "'"

@@ -149,7 +149,8 @@ func printfArgs(args []arg) string {
 	if format.text == "--" && len(args) > 1 && !format.dynamic {
 		format = args[1]
 	}
-	if format.dynamic || strings.HasPrefix(format.text, "-") || setsByFormat().MatchString(format.text) {
+	if format.dynamic || strings.HasPrefix(format.text, "-") ||
+		setsByFormat().MatchString(format.text) {
 		return "can set a variable"
 	}
 	return ""
@@ -192,7 +193,8 @@ func testArgs(args []arg) string {
 			return unknownArgument
 		case a.text == "-v" || a.text == "-R":
 			return "evaluates a variable's name, which can run commands"
-		case a.mayBeFlag() && i+1 < len(args) && (args[i+1].dynamic || strings.Contains(args[i+1].text, "[")):
+		case a.mayBeFlag() && i+1 < len(args) &&
+			(args[i+1].dynamic || strings.Contains(args[i+1].text, "[")):
 			return unknownArgument
 		}
 	}
@@ -219,8 +221,10 @@ func setArgs(args []arg) string {
 		switch {
 		case a.dynamic:
 			return unknownArgument
-		case i > 0 && strings.HasSuffix(args[i-1].text, "o") && (a.text == "pipefail" || a.text == "errexit" || a.text == "nounset"):
-		case len(a.text) > 1 && strings.ContainsAny(a.text[:1], "-+") && strings.Trim(a.text[1:], "euxfo") == "":
+		case i > 0 && strings.HasSuffix(args[i-1].text, "o") &&
+			(a.text == "pipefail" || a.text == "errexit" || a.text == "nounset"):
+		case len(a.text) > 1 && strings.ContainsAny(a.text[:1], "-+") &&
+			strings.Trim(a.text[1:], "euxfo") == "":
 		default:
 			return "changes how the shell reads what follows"
 		}
@@ -248,7 +252,9 @@ func goArgs(args []arg) string {
 	case "env":
 		return goFlags(args[1:], "w", "u")
 	case "list":
-		return goFlags(args[1:], "exec", "toolexec", "mod", "modfile", "export", "compiled", "C", "u", "overlay", "test", "cover", "pgo", "ldflags", "gcflags", "asmflags", "gccgoflags", "vettool")
+		return goFlags(args[1:], "exec", "toolexec", "mod", "modfile", "export", "compiled", "C",
+			"u", "overlay", "test", "cover", "pgo", "ldflags", "gcflags", "asmflags", "gccgoflags",
+			"vettool")
 	}
 	return args[0].text + " can do more than read"
 }

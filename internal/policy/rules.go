@@ -94,7 +94,8 @@ func ParseRule(s string) (Rule, *RuleError) {
 	start := len(verb) + 1
 	open := strings.IndexByte(rest, '(')
 	if !ok || open <= 0 {
-		return fail(min(start, len(s)), `a tool's name and "(" must follow, as in "allow bash(go test *)"`)
+		return fail(min(start, len(s)),
+			`a tool's name and "(" must follow, as in "allow bash(go test *)"`)
 	}
 	if !strings.HasSuffix(rest, ")") {
 		return fail(len(s), `the closing ")" is missing`)

@@ -57,7 +57,8 @@ func TestAllowRules(t *testing.T) {
 		{[]string{"allow bash(go test *)"}, "timeout 60 env CI=1 go test ./...", Allow},
 		{[]string{"allow bash(go test *)"}, "sh -c 'go test ./...'", Allow},
 		{[]string{"allow bash(go test *)"}, "go test ./... && go build", Ask},
-		{[]string{"allow bash(go test *)", "allow bash(go build *)"}, "go test ./... && go build", Allow},
+		{[]string{"allow bash(go test *)", "allow bash(go build *)"}, "go test ./... && go build",
+			Allow},
 		{[]string{"allow bash(mkdir build/*)"}, "mkdir build/a", Allow},
 		{[]string{"allow bash(mkdir build/*)"}, "mkdir build/../../a", Ask},
 		{[]string{"allow bash(> out.txt)"}, "ls > out.txt", Allow},
@@ -77,13 +78,16 @@ func TestAllowRules(t *testing.T) {
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git -C x push", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git --no-pager push origin", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git $sub", Ask},
-		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git log", Ask}, // nothing needs a rule: the profile decides
+		// nothing needs a rule: the profile decides
+		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git log", Ask},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "A=1 git push", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "f() { git push; }; f", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "echo $(git push)", Deny},
 		{[]string{"allow bash(*)", "ask bash(git push*)"}, "git push origin main", Ask},
-		{[]string{"allow bash(*)", "ask bash(git push*)", "deny bash(*--force*)"}, "git push --force", Ask},
-		{[]string{"allow bash(*)", "ask bash(git push*)", "deny bash(git push * --force *)"}, "git push a --force", Deny},
+		{[]string{"allow bash(*)", "ask bash(git push*)", "deny bash(*--force*)"},
+			"git push --force", Ask},
+		{[]string{"allow bash(*)", "ask bash(git push*)", "deny bash(git push * --force *)"},
+			"git push a --force", Deny},
 	} {
 		rules, errs := ParseRules("rules", tc.rules)
 		if len(errs) > 0 {
@@ -141,7 +145,8 @@ func TestPropose(t *testing.T) {
 		c := Classify(tc.script)
 		got, whole := Propose(tc.script, c)
 		if strings.Join(got, "|") != tc.want || whole != tc.whole {
-			t.Errorf("%q: proposed %q (whole %v), want %q (%v)", tc.script, got, whole, tc.want, tc.whole)
+			t.Errorf("%q: proposed %q (whole %v), want %q (%v)", tc.script, got, whole, tc.want,
+				tc.whole)
 		}
 		rules := Grant{Tool: "bash", Patterns: got}.rules()
 		if len(rules) != len(got) {
@@ -162,17 +167,24 @@ func TestProposalsOfTheTableAllowTheirCommand(t *testing.T) {
 			continue
 		}
 		patterns, _ := Propose(script, c)
-		if judgeCommand(Grant{Tool: "bash", Patterns: patterns}.rules(), script, c).action != Allow {
+		if judgeCommand(Grant{Tool: "bash", Patterns: patterns}.rules(), script,
+			c).action != Allow {
 			t.Errorf("%q is not allowed by its own proposal %q", script, patterns)
 		}
 	}
 }
 
 // wrapped are ways to hide a command; %s is the command, which holds no quotes.
-var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s", "(%s)", "{ %s; }", "echo $(%s)", "echo `%s`", "echo \"$(%s)\"", "cat <(%s)", "x=$(%s)",
-	"if ls; then %s; fi", "while ls; do %s; done", "for f in $(%s); do ls; done", "case a in a) %s;; esac", "f() { %s; }; f", "! %s", "time %s", "nohup %s", "env %s", "env A=1 %s",
-	"timeout 5 %s", "nice -n 3 %s", "command %s", "exec %s", "xargs %s", "sh -c '%s'", "bash -c \"%s\"", "eval '%s'", "eval %s", "trap '%s' EXIT", "find . -exec %s \\;", "find . -name a -execdir %s +",
-	"sudo %s", "stdbuf -o0 %s", "setsid %s", "cat <<EOF\n$(%s)\nEOF", "[[ -n $(%s) ]]", "echo ${x:-$(%s)}", "ls > $(%s)", "coproc %s", "a=1 %s", "PATH=. %s", "watch %s", "parallel %s"}
+var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s", "(%s)",
+	"{ %s; }", "echo $(%s)", "echo `%s`", "echo \"$(%s)\"", "cat <(%s)", "x=$(%s)",
+	"if ls; then %s; fi", "while ls; do %s; done", "for f in $(%s); do ls; done",
+	"case a in a) %s;; esac", "f() { %s; }; f", "! %s", "time %s", "nohup %s", "env %s",
+	"env A=1 %s",
+	"timeout 5 %s", "nice -n 3 %s", "command %s", "exec %s", "xargs %s", "sh -c '%s'",
+	"bash -c \"%s\"", "eval '%s'", "eval %s", "trap '%s' EXIT", "find . -exec %s \\;",
+	"find . -name a -execdir %s +",
+	"sudo %s", "stdbuf -o0 %s", "setsid %s", "cat <<EOF\n$(%s)\nEOF", "[[ -n $(%s) ]]",
+	"echo ${x:-$(%s)}", "ls > $(%s)", "coproc %s", "a=1 %s", "PATH=. %s", "watch %s", "parallel %s"}
 
 var plainCommand = regexp.MustCompile(`^[a-z]+( [a-zA-Z0-9./_-]+)*$`)
 
@@ -198,7 +210,10 @@ func FuzzWrappedDenied(f *testing.F) {
 		script := inner
 		for _, i := range []byte{a, b, c} {
 			w := wrapped[int(i)%len(wrapped)]
-			if strings.Contains(w, "'%s'") && strings.ContainsAny(script, "'\n") || strings.Contains(w, `"%s"`) && strings.ContainsAny(script, "\"`$\n\\") || strings.Contains(script, "<<") || strings.ContainsAny(script, "`") && strings.Contains(w, "`") {
+			if strings.Contains(w, "'%s'") && strings.ContainsAny(script, "'\n") ||
+				strings.Contains(w, `"%s"`) && strings.ContainsAny(script, "\"`$\n\\") ||
+				strings.Contains(script, "<<") || strings.ContainsAny(script, "`") &&
+				strings.Contains(w, "`") {
 				continue // the quotes would end too early: another command
 			}
 			if wordsOnly(w) && !plainCommand.MatchString(script) {
@@ -218,5 +233,6 @@ func FuzzWrappedDenied(f *testing.F) {
 
 // wordsOnly: the wrapper stands before a simple command, not a list.
 func wordsOnly(w string) bool {
-	return strings.HasSuffix(w, " %s") && !strings.ContainsAny(w, ";|&\n") || strings.HasPrefix(w, "find")
+	return strings.HasSuffix(w, " %s") && !strings.ContainsAny(w, ";|&\n") ||
+		strings.HasPrefix(w, "find")
 }

@@ -41,7 +41,8 @@ func (s Scrubber) Env(env []string) []string {
 }
 
 func (s Scrubber) secret(name, value string) bool {
-	if providerKeys[name] || strings.HasPrefix(name, "AGENT_LSP_") && (strings.HasSuffix(name, "KEY") || strings.HasSuffix(name, "TOKEN")) {
+	if providerKeys[name] || strings.HasPrefix(name, "AGENT_LSP_") &&
+		(strings.HasSuffix(name, "KEY") || strings.HasSuffix(name, "TOKEN")) {
 		return true
 	}
 	for _, n := range s.Names {
@@ -125,18 +126,23 @@ var shapes = []struct {
 		lazyregexp.New(`(?i)((?:x-)?(?:api[-_]?key|auth-token|access_token|client_secret)\\*["']?\s*[:=]\s*\\*["']?)[A-Za-z0-9._~+/=-]{8,}`), "$1"},
 	{[]string{"bearer "}, lazyregexp.New(`(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}`), "$1"},
 	{[]string{"sk-"}, lazyregexp.New(`\bsk-[A-Za-z0-9_-]{16,}`), ""},
-	{[]string{"sk_live_", "rk_live_", "sk_test_"}, lazyregexp.New(`\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}`), ""},
-	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, lazyregexp.New(`\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})`), ""},
+	{[]string{"sk_live_", "rk_live_", "sk_test_"},
+		lazyregexp.New(`\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}`), ""},
+	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"},
+		lazyregexp.New(`\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})`), ""},
 	{[]string{"glpat-"}, lazyregexp.New(`\bglpat-[A-Za-z0-9_-]{16,}`), ""},
 	{[]string{"akia", "asia"}, lazyregexp.New(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), ""},
 	{[]string{"aiza"}, lazyregexp.New(`\bAIza[A-Za-z0-9_-]{35}`), ""},
-	{[]string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-"}, lazyregexp.New(`\bxox[abprs]-[A-Za-z0-9-]{10,}`), ""},
+	{[]string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-"},
+		lazyregexp.New(`\bxox[abprs]-[A-Za-z0-9-]{10,}`), ""},
 	{[]string{"gsk_"}, lazyregexp.New(`\bgsk_[A-Za-z0-9]{20,}`), ""},
 	{[]string{"xai-"}, lazyregexp.New(`\bxai-[A-Za-z0-9]{20,}`), ""},
 	{[]string{"hf_"}, lazyregexp.New(`\bhf_[A-Za-z0-9]{20,}`), ""},
 	{[]string{"npm_"}, lazyregexp.New(`\bnpm_[A-Za-z0-9]{30,}`), ""},
-	{[]string{"private key-----"}, lazyregexp.New(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), ""},
-	{[]string{"://"}, lazyregexp.New(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), "$1" + Redacted + "@"},
+	{[]string{"private key-----"},
+		lazyregexp.New(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), ""},
+	{[]string{"://"}, lazyregexp.New(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), "$1" +
+		Redacted + "@"},
 }
 
 // Text gives the text without secrets.
@@ -200,7 +206,8 @@ func hintedAt(s string, maybe uint32) (found uint32) {
 	for ; maybe != 0; maybe &= maybe - 1 {
 		i := bits.TrailingZeros32(maybe)
 		for _, h := range shapes[i].hints {
-			if len(s) >= len(h) && strings.EqualFold(s[:len(h)], h) && (h != "://" || userInfo(s[len(h):])) {
+			if len(s) >= len(h) && strings.EqualFold(s[:len(h)], h) &&
+				(h != "://" || userInfo(s[len(h):])) {
 				found |= 1 << i
 			}
 		}

@@ -26,7 +26,8 @@ func TestRedact(t *testing.T) {
 		{"xoxb-123456789012-abc", "[redacted]"},
 		{"https://user:pass@host/x", "https://user:[redacted]@host/x"},
 		{"https://host:8080/x@y", "https://host:8080/x@y"},
-		{"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nrest", "[redacted]\nrest"},
+		{"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nrest",
+			"[redacted]\nrest"},
 		{"an unfinished\n-----BEGIN PRIVATE KEY-----\nabc", "an unfinished\n[redacted]"},
 	} {
 		if got := r.Text(tc.in); got != tc.want {
@@ -62,14 +63,16 @@ func TestRedactInJSON(t *testing.T) {
 }
 
 func TestRedactCostsNoMemoryWithoutASecret(t *testing.T) {
-	r, text := NewRedactor("my-own-key-123"), strings.Repeat("a line of plain output, as any\n", 100)
+	r, text := NewRedactor("my-own-key-123"),
+		strings.Repeat("a line of plain output, as any\n", 100)
 	if n := testing.AllocsPerRun(100, func() { r.Text(text) }); n != 0 {
 		t.Errorf("%v allocations for text without a secret", n)
 	}
 }
 
 func BenchmarkRedact50KB(b *testing.B) {
-	r, text := NewRedactor("my-own-key-123"), strings.Repeat("a line of plain output, as any\n", 1600)
+	r, text := NewRedactor("my-own-key-123"),
+		strings.Repeat("a line of plain output, as any\n", 1600)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		r.Text(text)
@@ -77,12 +80,14 @@ func BenchmarkRedact50KB(b *testing.B) {
 }
 
 func TestScrub(t *testing.T) {
-	env := []string{"PATH=/bin", "OPENAI_API_KEY=x", "anthropic_api_key=y", "MY_KEY=z", "COPY=prefix-secretvalue-suffix", "HOME=/h", "AGENT_LSP_API_KEY=k", "AGENT_LSP_SCRIPT=f"}
+	env := []string{"PATH=/bin", "OPENAI_API_KEY=x", "anthropic_api_key=y", "MY_KEY=z",
+		"COPY=prefix-secretvalue-suffix", "HOME=/h", "AGENT_LSP_API_KEY=k", "AGENT_LSP_SCRIPT=f"}
 	got := Scrubber{Names: []string{"MY_KEY"}, Values: []string{"secretvalue", "h"}}.Env(env)
 	if want := []string{"PATH=/bin", "HOME=/h", "AGENT_LSP_SCRIPT=f"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if !slices.Contains(ScrubEnv(env), "MY_KEY=z") || slices.Contains(ScrubEnv(env), "OPENAI_API_KEY=x") {
+	if !slices.Contains(ScrubEnv(env), "MY_KEY=z") ||
+		slices.Contains(ScrubEnv(env), "OPENAI_API_KEY=x") {
 		t.Errorf("got %q", ScrubEnv(env))
 	}
 }

@@ -33,8 +33,10 @@ var shortList = map[string]shortProgram{
 	"wc":   {options: `-[clmwL]+`},
 	"stat": {options: `-[Lft]+`, folders: true},
 	"file": {options: `-[bhiL]+|--brief|--mime-type`},
-	"grep": {options: `-[cEFhHiIlnoPqsvwx]+|-[ABCm]\d+|--color=never`, numbered: `-[ABCm]`, pattern: true},
-	"rg":   {options: `-[cFHiIlnNoqsSvwx]+|-[ABCm]\d+|--color=never`, numbered: `-[ABCm]`, pattern: true, operand: true},
+	"grep": {options: `-[cEFhHiIlnoPqsvwx]+|-[ABCm]\d+|--color=never`, numbered: `-[ABCm]`,
+		pattern: true},
+	"rg": {options: `-[cFHiIlnNoqsSvwx]+|-[ABCm]\d+|--color=never`, numbered: `-[ABCm]`,
+		pattern: true, operand: true},
 }
 
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?\d+$`) })
@@ -158,7 +160,8 @@ func (in shortPlace) accepts(path string, folder bool) bool {
 		path = filepath.Join(in.cwd, path)
 	}
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || Secret(path) || Secret(real) || !slices.ContainsFunc(in.roots, func(r string) bool { return isBelow(real, r) }) {
+	if err != nil || Secret(path) || Secret(real) ||
+		!slices.ContainsFunc(in.roots, func(r string) bool { return isBelow(real, r) }) {
 		return false
 	}
 	st, err := os.Lstat(real)

@@ -164,14 +164,17 @@ func isNumber(s string) bool {
 
 // declare: export, declare, local, readonly, typeset.
 func (w *walker) declare(d *syntax.DeclClause) {
-	p := Part{Words: []string{d.Variant.Value}, Dynamic: []bool{false}, Class: Mutates, Reason: d.Variant.Value + " sets variables"}
+	p := Part{Words: []string{d.Variant.Value}, Dynamic: []bool{false}, Class: Mutates,
+		Reason: d.Variant.Value + " sets variables"}
 	harmless := true
 	for _, a := range d.Args {
 		text, ok := w.assign(a)
 		p.Words, p.Dynamic = append(p.Words, text), append(p.Dynamic, !ok)
 		harmless = harmless && ok
 	}
-	if harmless && len(d.Args) > 0 && (d.Variant.Value == "export" || d.Variant.Value == "local" || d.Variant.Value == "readonly") {
+	if harmless && len(d.Args) > 0 &&
+		(d.Variant.Value == "export" || d.Variant.Value == "local" ||
+			d.Variant.Value == "readonly") {
 		p.Class, p.Reason = ReadOnly, ""
 	}
 	w.add(p)
@@ -229,14 +232,16 @@ func (w *walker) redirect(r *syntax.Redirect) {
 		w.readFrom(target)
 		return
 	case syntax.DplOut, syntax.DplIn:
-		if !target.dynamic && (isNumber(strings.TrimSuffix(target.text, "-")) || target.text == "-") {
+		if !target.dynamic && (isNumber(strings.TrimSuffix(target.text, "-")) ||
+			target.text == "-") {
 			return
 		}
 	}
 	if !target.dynamic && harmlessTarget(target.text) {
 		return
 	}
-	p := Part{Words: []string{r.Op.String(), target.text}, Dynamic: []bool{false, target.dynamic}, Class: Mutates, Reason: "it writes to " + target.text}
+	p := Part{Words: []string{r.Op.String(), target.text}, Dynamic: []bool{false, target.dynamic},
+		Class: Mutates, Reason: "it writes to " + target.text}
 	if w.add(p); dangerousTarget(target.text) {
 		w.worsen(Dangerous, "it writes to "+target.text)
 	}
@@ -264,7 +269,8 @@ func harmlessTarget(path string) bool {
 }
 
 func dangerousTarget(path string) bool {
-	for _, p := range []string{"/dev/", "/etc/", "/boot/", "/usr/", "/bin/", "/sbin/", "/sys/", "/proc/", "~/.ssh", "~/.bash", "~/.profile", "~/.zsh"} {
+	for _, p := range []string{"/dev/", "/etc/", "/boot/", "/usr/", "/bin/", "/sbin/", "/sys/",
+		"/proc/", "~/.ssh", "~/.bash", "~/.profile", "~/.zsh"} {
 		if strings.HasPrefix(path, p) {
 			return true
 		}

@@ -157,7 +157,8 @@ func awkArgs(args []arg) string {
 }
 
 func awkProgram(a arg, files []arg) string {
-	if a.dynamic || strings.ContainsAny(a.text, ">|@") || strings.Contains(a.text, "system") || strings.Contains(a.text, "getline") || strings.Contains(a.text, "fflush") {
+	if a.dynamic || strings.ContainsAny(a.text, ">|@") || strings.Contains(a.text, "system") ||
+		strings.Contains(a.text, "getline") || strings.Contains(a.text, "fflush") {
 		return "has a program that may write or run something"
 	}
 	for _, f := range files {

@@ -38,7 +38,8 @@ func (w *walker) word(word *syntax.Word) arg {
 	if b.bracket && strings.Contains(text, "]") && text != "[]" {
 		b.dynamic = true
 	}
-	begins := text != "" && b.firstStatic && text[0] != '-' && !strings.ContainsAny(text[:1], "*?[{")
+	begins := text != "" && b.firstStatic && text[0] != '-' &&
+		!strings.ContainsAny(text[:1], "*?[{")
 	return arg{text: text, dynamic: b.dynamic, many: b.splits, fixed: begins && !b.splits}
 }
 
@@ -185,9 +186,12 @@ func isAllIndex(x syntax.ArithmExpr) bool {
 
 // harmlessUpper are variables that change only how things look, or what a build is for.
 var harmlessUpper = map[string]bool{
-	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true, "CLICOLOR": true, "CLICOLOR_FORCE": true,
-	"COLUMNS": true, "LINES": true, "TERM": true, "CI": true, "VERBOSE": true, "GOOS": true, "GOARCH": true, "CGO_ENABLED": true,
-	"NODE_ENV": true, "RUST_BACKTRACE": true, "RUST_LOG": true, "PYTHONUNBUFFERED": true, "PYTHONDONTWRITEBYTECODE": true,
+	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true,
+	"CLICOLOR": true, "CLICOLOR_FORCE": true,
+	"COLUMNS": true, "LINES": true, "TERM": true, "CI": true, "VERBOSE": true, "GOOS": true,
+	"GOARCH": true, "CGO_ENABLED": true,
+	"NODE_ENV": true, "RUST_BACKTRACE": true, "RUST_LOG": true, "PYTHONUNBUFFERED": true,
+	"PYTHONDONTWRITEBYTECODE": true,
 }
 
 // harmlessVariable: lower-case names are the script's own, but for a few; of the others

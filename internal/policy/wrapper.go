@@ -25,7 +25,10 @@ func init() {
 		"nice":    prefix(options{values: "n", long: []string{"adjustment="}, numbers: true}),
 		"ionice":  prefix(options{flags: "t", values: "cn"}),
 		"time":    prefix(options{flags: "pv"}),
-		"timeout": prefix(options{flags: "v", values: "ks", long: []string{"preserve-status", "foreground", "verbose", "kill-after=", "signal="}, operands: 1}),
+		"timeout": prefix(options{flags: "v", values: "ks",
+			long: []string{"preserve-status", "foreground", "verbose", "kill-after=",
+				"signal="},
+			operands: 1}),
 		"stdbuf":  prefix(options{values: "ioe", long: []string{"input=", "output=", "error="}}),
 		"busybox": prefix(options{}),
 		"toybox":  prefix(options{}),
@@ -117,7 +120,8 @@ func (o options) cluster(s string) (value, ok bool) {
 
 // env sets variables for the command behind it.
 func (w *walker) env(args []arg, assigns []string) {
-	o := options{flags: "i0v", values: "uC", long: []string{"ignore-environment", "null", "unset=", "chdir=", "debug"}}
+	o := options{flags: "i0v", values: "uC",
+		long: []string{"ignore-environment", "null", "unset=", "chdir=", "debug"}}
 	i, why := o.skip(args)
 	if why != "" {
 		w.opaque("env " + why)
@@ -156,7 +160,9 @@ func (w *walker) builtinCommand(args []arg, assigns []string) {
 
 // xargs adds arguments to the command that nobody knows.
 func (w *walker) xargs(args []arg, assigns []string) {
-	o := options{flags: "0rtx", values: "InPLdsEa", long: []string{"null", "no-run-if-empty", "verbose", "exit", "max-args=", "max-procs=", "max-lines=", "max-chars=", "delimiter=", "replace=", "arg-file="}}
+	o := options{flags: "0rtx", values: "InPLdsEa",
+		long: []string{"null", "no-run-if-empty", "verbose", "exit", "max-args=", "max-procs=",
+			"max-lines=", "max-chars=", "delimiter=", "replace=", "arg-file="}}
 	i, why := o.skip(args)
 	if why != "" {
 		w.opaque("xargs " + why)
@@ -194,7 +200,8 @@ func replaced(opts []arg, text string) bool {
 // shell reads `sh -c script`; a shell that reads its script elsewhere is opaque.
 func (w *walker) shell(args []arg, assigns []string) {
 	if len(assigns) > 0 {
-		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+", which can change what programs do"))
+		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+
+			", which can change what programs do"))
 	}
 	for i := 1; i < len(args); i++ {
 		a := args[i]
@@ -252,7 +259,8 @@ func (w *walker) eval(args []arg, assigns []string) {
 		words = append(words, a.text)
 	}
 	if len(assigns) > 0 {
-		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+", which can change what programs do"))
+		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+
+			", which can change what programs do"))
 	}
 	w.script(strings.Join(words, " "))
 }

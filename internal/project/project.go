@@ -148,7 +148,8 @@ func System(files []File) string {
 	var b strings.Builder
 	b.WriteString("Instructions of the user and the project. Where they differ, later ones win.\n")
 	for _, f := range files {
-		fmt.Fprintf(&b, "\n<instructions from=%q>\n%s\n</instructions>\n", f.Path, strings.TrimSpace(f.Text))
+		fmt.Fprintf(&b, "\n<instructions from=%q>\n%s\n</instructions>\n", f.Path,
+			strings.TrimSpace(f.Text))
 	}
 	return b.String()
 }
@@ -158,7 +159,8 @@ func (p *Project) Agents() (files []File, notices []string) { return p.folderFil
 
 // folderFiles reads the Markdown files of a folder, the user's first.
 func (p *Project) folderFiles(name string) (files []File, notices []string) {
-	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name}, {p.opts.Root, path.Join(folder, name)}} {
+	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name},
+		{p.opts.Root, path.Join(folder, name)}} {
 		if place.base == "" {
 			continue
 		}

@@ -34,7 +34,8 @@ func checkInstructions(t *testing.T, p *Project, cwd, want string, notices ...st
 	checkInstructionsBy(t, Rules{}, p, cwd, want, notices...)
 }
 
-func checkInstructionsBy(t *testing.T, rules Rules, p *Project, cwd, want string, notices ...string) {
+func checkInstructionsBy(t *testing.T, rules Rules, p *Project, cwd, want string,
+	notices ...string) {
 	t.Helper()
 	files, said := p.Instructions(cwd, rules)
 	var got []string
@@ -56,7 +57,8 @@ func checkInstructionsBy(t *testing.T, rules Rules, p *Project, cwd, want string
 }
 
 func TestInstructions(t *testing.T) {
-	root := tree(t, map[string]string{"AGENTS.md": "root", "a/AGENTS.md": "a", "a/b/c/AGENTS.md": "\uFEFFc", "x/CLAUDE.md": "x", "empty/AGENTS.md": " \n"})
+	root := tree(t, map[string]string{"AGENTS.md": "root", "a/AGENTS.md": "a",
+		"a/b/c/AGENTS.md": "\uFEFFc", "x/CLAUDE.md": "x", "empty/AGENTS.md": " \n"})
 	user := tree(t, map[string]string{"AGENTS.md": "mine"})
 	p := New(Options{Root: root, UserDir: user})
 	rules := Rules{Names: []string{"AGENTS.md", "CLAUDE.md"}}
@@ -89,11 +91,14 @@ func TestInstructionsFollowChange(t *testing.T) {
 }
 
 func TestInstructionsAreBounded(t *testing.T) {
-	root := tree(t, map[string]string{"AGENTS.md": strings.Repeat("r", 60), "a/AGENTS.md": strings.Repeat("a", 60), "big/AGENTS.md": strings.Repeat("x", MaxFile+10)})
+	root := tree(t, map[string]string{"AGENTS.md": strings.Repeat("r", 60),
+		"a/AGENTS.md": strings.Repeat("a", 60), "big/AGENTS.md": strings.Repeat("x", MaxFile+10)})
 	p := New(Options{Root: root})
-	checkInstructionsBy(t, Rules{MaxBytes: 100}, p, filepath.Join(root, "a"), "a="+strings.Repeat("a", 60), "more than 100 bytes")
+	checkInstructionsBy(t, Rules{MaxBytes: 100}, p, filepath.Join(root, "a"), "a="+
+		strings.Repeat("a", 60), "more than 100 bytes")
 	files, _ := p.Instructions(filepath.Join(root, "big"), Rules{MaxBytes: 1 << 20})
-	if len(files) != 2 || len(files[1].Text) > MaxFile+100 || !strings.HasSuffix(files[1].Text, "[cut: the file is longer]") {
+	if len(files) != 2 || len(files[1].Text) > MaxFile+100 ||
+		!strings.HasSuffix(files[1].Text, "[cut: the file is longer]") {
 		t.Errorf("%d files, the last of %d bytes", len(files), len(files[len(files)-1].Text))
 	}
 }
@@ -102,7 +107,9 @@ func TestInstructionsAreBounded(t *testing.T) {
 func TestReadingStaysInside(t *testing.T) {
 	outside := tree(t, map[string]string{"secret": "secret"})
 	root := tree(t, map[string]string{"real.md": "inside", "dir/AGENTS.md/x": ""})
-	for link, target := range map[string]string{"AGENTS.md": "real.md", "out/AGENTS.md": filepath.Join(outside, "secret"), ".agent-lsp/commands/x.md": filepath.Join(outside, "secret")} {
+	for link, target := range map[string]string{"AGENTS.md": "real.md",
+		"out/AGENTS.md":            filepath.Join(outside, "secret"),
+		".agent-lsp/commands/x.md": filepath.Join(outside, "secret")} {
 		write(t, filepath.Join(root, filepath.Dir(link), ".keep"), "")
 		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
 			t.Fatal(err)
@@ -121,7 +128,8 @@ func TestSystem(t *testing.T) {
 	if got := System(nil); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
-	if got := System([]File{{"AGENTS.md", "use tabs\n"}}); !strings.Contains(got, "<instructions from=\"AGENTS.md\">\nuse tabs\n</instructions>") {
+	if got := System([]File{{"AGENTS.md", "use tabs\n"}}); !strings.Contains(got,
+		"<instructions from=\"AGENTS.md\">\nuse tabs\n</instructions>") {
 		t.Errorf("block %q", got)
 	}
 }

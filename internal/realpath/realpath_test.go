@@ -17,19 +17,23 @@ func TestEval(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	must(t, os.WriteFile(file, nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "locked"), nil, 0))
-	for link, to := range map[string]string{"rel": "a/b", "abs": file, "chain": "rel", "nowhere": "missing", "loop": "loop", "up": "a/../a"} {
+	for link, to := range map[string]string{"rel": "a/b", "abs": file, "chain": "rel",
+		"nowhere": "missing", "loop": "loop", "up": "a/../a"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Skip("no symbolic links here: ", err)
 		}
 	}
-	paths := []string{dir, file, "/", dir + "/", dir + "//a/./b/../b", "/proc/self/exe", "/proc/self/fd/0"}
-	for _, p := range []string{"rel", "rel/file", "rel/../a", "abs", "chain/file", "nowhere", "loop", "up/b", "missing", "a/b/file/below", "a/b/file/..", "locked"} {
+	paths := []string{dir, file, "/", dir + "/", dir + "//a/./b/../b", "/proc/self/exe",
+		"/proc/self/fd/0"}
+	for _, p := range []string{"rel", "rel/file", "rel/../a", "abs", "chain/file", "nowhere",
+		"loop", "up/b", "missing", "a/b/file/below", "a/b/file/..", "locked"} {
 		paths = append(paths, dir+"/"+p)
 	}
 	for _, p := range paths {
 		want, wantErr := filepath.EvalSymlinks(p)
 		got, err := realpath.Eval(p)
-		if got != want || (err == nil) != (wantErr == nil) || errors.Is(err, fs.ErrNotExist) != errors.Is(wantErr, fs.ErrNotExist) {
+		if got != want || (err == nil) != (wantErr == nil) ||
+			errors.Is(err, fs.ErrNotExist) != errors.Is(wantErr, fs.ErrNotExist) {
 			t.Errorf("%s: %q %v, want %q %v", p, got, err, want, wantErr)
 		}
 	}
@@ -44,7 +48,8 @@ func must(t *testing.T, err error) {
 
 func BenchmarkEval(b *testing.B) {
 	dir := b.TempDir()
-	for name, eval := range map[string]func(string) (string, error){"Eval": realpath.Eval, "EvalSymlinks": filepath.EvalSymlinks} {
+	for name, eval := range map[string]func(string) (string, error){"Eval": realpath.Eval,
+		"EvalSymlinks": filepath.EvalSymlinks} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := eval(dir); err != nil {

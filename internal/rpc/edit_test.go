@@ -85,7 +85,8 @@ func editTool(core func() *agentapi.Core, path string) toolFunc {
 			text := strings.Replace(string(f.Text.Data), "one\n", "ONE\n", 1)
 			text = strings.Replace(text, "nine\n", "NINE\n", 1)
 			p, err := ws.Propose(ctx, workspace.ProposeRequest{
-				SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Title: "Edit " + path, Policy: workspace.Ask,
+				SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID,
+				Title: "Edit " + path, Policy: workspace.Ask,
 				Changes: []workspace.Change{
 					{Op: workspace.Modify, Ref: ref, Data: []byte(text), Base: f.SHA256},
 				},
@@ -147,7 +148,8 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 	_, closed := c.wait("the end of the proposal", isMethod(wire.MethodProposalClosed))
 	c.turnEnd(r.TurnID)
 	itemStarted, itemCompleted := placesOf(c, "toolCall")
-	if !(itemStarted < created && created < answered && answered < closed && closed < itemCompleted) {
+	if !(itemStarted < created && created < answered && answered < closed &&
+		closed < itemCompleted) {
 		t.Errorf(
 			"item started %d, proposal created %d, answer %d, proposal closed %d, item completed %d",
 			itemStarted,
@@ -232,7 +234,8 @@ func (a askPolicy) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.
 	}
 	req.Waiting()
 	replies := a.c.server.api.Host().Questions().Ask(ctx, []policy.Question{{
-		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run make test", Reason: "it is a command",
+		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: "Run make test",
+		Reason:  "it is a command",
 		Subject: *req.Subject, Options: []policy.Option{
 			{
 				ID:   "yes",
@@ -259,7 +262,10 @@ func commandTool() toolFunc {
 			Command: "make test",
 			Cwd:     "/w",
 		},
-		run: func(context.Context, *tool.Call) (*tool.Result, error) { return &tool.Result{Text: "ran"}, nil },
+		run: func(context.Context, *tool.Call) (*tool.Result,
+			error) {
+			return &tool.Result{Text: "ran"}, nil
+		},
 	}
 }
 
@@ -317,10 +323,11 @@ func TestPermissionByMessage(t *testing.T) {
 		reply  map[string]any
 		status string
 	}{
-		"allowed":       {map[string]any{"result": map[string]any{"title": "Allow"}}, "completed"},
-		"rejected":      {map[string]any{"result": map[string]any{"title": "Reject"}}, "denied"},
-		"null":          {map[string]any{"result": nil}, "denied"},
-		"not supported": {map[string]any{"error": map[string]any{"code": -32601, "message": "no"}}, "denied"},
+		"allowed":  {map[string]any{"result": map[string]any{"title": "Allow"}}, "completed"},
+		"rejected": {map[string]any{"result": map[string]any{"title": "Reject"}}, "denied"},
+		"null":     {map[string]any{"result": nil}, "denied"},
+		"not supported": {map[string]any{"error": map[string]any{"code": -32601, "message": "no"}},
+			"denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := asking2(t, true)

@@ -52,7 +52,8 @@ func (m msg) String() string {
 }
 
 // fakeModel answers by a function.
-type fakeModel func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error)
+type fakeModel func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply,
+	error)
 
 func (f fakeModel) Generate(
 	ctx context.Context,

@@ -141,13 +141,15 @@ func TestCodeActions(t *testing.T) {
 	if got != "Agent: fix undefined: y" {
 		t.Errorf("on a diagnostic: %s", got)
 	}
-	if got = titles(map[string]any{"range": line(0, 0), "context": map[string]any{}}); !strings.Contains(
+	if got = titles(map[string]any{"range": line(0, 0),
+		"context": map[string]any{}}); !strings.Contains(
 		got,
 		"Accept the agent's change +1 -1; Reject",
 	) {
 		t.Errorf("on a hunk: %s", got)
 	}
-	if got = titles(map[string]any{"range": line(3, 5), "context": map[string]any{"only": []string{"refactor"}}}); !strings.HasPrefix(
+	if got = titles(map[string]any{"range": line(3, 5),
+		"context": map[string]any{"only": []string{"refactor"}}}); !strings.HasPrefix(
 		got,
 		"Agent: explain this; ",
 	) {

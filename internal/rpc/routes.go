@@ -19,7 +19,8 @@ var notices map[string]notice
 
 func init() {
 	for _, part := range []map[string]route{
-		lspRoutes(), sessionRoutes(), turnRoutes(), proposalRoutes(), otherRoutes(), catalogRoutes(),
+		lspRoutes(), sessionRoutes(), turnRoutes(), proposalRoutes(), otherRoutes(),
+		catalogRoutes(),
 	} {
 		maps.Copy(routes, part)
 	}

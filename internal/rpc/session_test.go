@@ -92,7 +92,8 @@ func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 		map[string]any{
 			"type": "text",
 			"text": "first",
-		}, map[string]any{"type": "text", "text": "second\n"}, map[string]any{"type": "text", "text": "third"},
+		}, map[string]any{"type": "text", "text": "second\n"},
+		map[string]any{"type": "text", "text": "third"},
 	}}, &r)
 	c.turnEnd(r.TurnID)
 	if !slices.Equal(sent, []string{"first", "second\n", "third"}) {
@@ -402,13 +403,19 @@ func TestProgressOfPlainClients(t *testing.T) {
 	c.send(map[string]any{"id": m.ID, "result": nil})
 	c.wait(
 		"the beginning",
-		func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"begin"`) },
+		func(m msg) bool {
+			return m.Method == "$/progress" &&
+				strings.Contains(string(m.Params), `"begin"`)
+		},
 	)
 	<-begun
 	c.notify("window/workDoneProgress/cancel", map[string]any{"token": token.Token})
 	c.wait(
 		"the end",
-		func(m msg) bool { return m.Method == "$/progress" && strings.Contains(string(m.Params), `"end"`) },
+		func(m msg) bool {
+			return m.Method == "$/progress" &&
+				strings.Contains(string(m.Params), `"end"`)
+		},
 	)
 }
 
@@ -539,7 +546,10 @@ func madeAtTheEnd(t *testing.T, how string) {
 					t.Error(err)
 				}
 				closed = nil // those that were there
-				wakes = func() { info.Notify(message.NewText(message.RoleUser, "the job has ended"), true) }
+				wakes = func() {
+					info.Notify(message.NewText(message.RoleUser, "the job has ended"),
+						true)
+				}
 			}
 			return prepare(ctx, info)
 		}

@@ -44,7 +44,8 @@ func (s *server) register() {
 func (s *server) pullSettings() {
 	var sections []json.RawMessage
 	params := map[string]any{"items": []any{map[string]any{"section": settingsSection}}}
-	if err := s.link.Ask(s.link.Context(), conn.MethodConfiguration, params, &sections); err != nil ||
+	if err := s.link.Ask(s.link.Context(), conn.MethodConfiguration, params,
+		&sections); err != nil ||
 		len(sections) == 0 {
 		return
 	}

@@ -24,7 +24,8 @@ const (
 // left.
 func InMemory() (remove func()) {
 	var fs syscall.Statfs_t
-	if os.Getenv("TMPDIR") != "" || syscall.Statfs(shared, &fs) != nil || fs.Flags&noexec != 0 || fs.Bavail*uint64(fs.Bsize) < room {
+	if os.Getenv("TMPDIR") != "" || syscall.Statfs(shared, &fs) != nil || fs.Flags&noexec != 0 ||
+		fs.Bavail*uint64(fs.Bsize) < room {
 		return func() {}
 	}
 	sweep()
@@ -39,7 +40,8 @@ func InMemory() (remove func()) {
 func sweep() {
 	left, _ := filepath.Glob(filepath.Join(shared, prefix+"*"))
 	for _, dir := range left {
-		if _, err := os.Stat("/proc/" + strings.TrimPrefix(filepath.Base(dir), prefix)); os.IsNotExist(err) {
+		if _, err := os.Stat("/proc/" +
+			strings.TrimPrefix(filepath.Base(dir), prefix)); os.IsNotExist(err) {
 			_ = os.RemoveAll(dir)
 		}
 	}

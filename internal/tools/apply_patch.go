@@ -17,15 +17,19 @@ const maxPatchFiles = 200
 
 type patchArgs struct {
 	Patch string `json:"patch"`
-	Path  string `json:"path,omitempty" jsonschema:"hidden"` // the only file, where the call names it: the formats of Cline and Roo Code
+	// the only file, where the call names it: the formats of Cline and Roo Code
+	Path string `json:"path,omitempty" jsonschema:"hidden"`
 }
 
 func (e *sessionEnv) patchTool() tool.Tool {
 	return newTool(definition[patchArgs]{
 		spec: tool.Spec{
-			Name: "apply_patch", Label: "Patch", Effect: tool.Mutates, Deferred: true, MaxResult: -1,
-			Aliases:      []string{"applypatch", "patch", "apply_diff", "patch_file"},
-			ParamAliases: map[string]string{"file_path": "path", "file": "path", "filename": "path", "target_file": "path", "input": "patch", "diff": "patch", "patch_text": "patch", "patchtext": "patch", "content": "patch"},
+			Name: "apply_patch", Label: "Patch", Effect: tool.Mutates, Deferred: true,
+			MaxResult: -1,
+			Aliases:   []string{"applypatch", "patch", "apply_diff", "patch_file"},
+			ParamAliases: map[string]string{"file_path": "path", "file": "path", "filename": "path",
+				"target_file": "path", "input": "patch", "diff": "patch", "patch_text": "patch",
+				"patchtext": "patch", "content": "patch"},
 		},
 		prepare: func(call *tool.Call, a patchArgs) tool.Prepared {
 			patch := a.parse()
@@ -35,7 +39,8 @@ func (e *sessionEnv) patchTool() tool.Tool {
 				Locations: files.locations(0),
 				Subject:   files.subject(tool.SubjectEdit, "Patch"),
 				Locks:     files.locks(),
-				Run: saysUnchanged(func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
+				Run: saysUnchanged(func(ctx context.Context, call *tool.Call) (*tool.Result,
+					error) {
 					return e.patch(ctx, call, patch, files)
 				}),
 			}
@@ -80,7 +85,8 @@ func (e *sessionEnv) patch(
 	}
 	files := patch.files
 	if len(files) > maxPatchFiles {
-		return nil, fmt.Errorf("the patch has %d files; at most %d go in one call", len(files), maxPatchFiles)
+		return nil, fmt.Errorf("the patch has %d files; at most %d go in one call", len(files),
+			maxPatchFiles)
 	}
 	var changes []workspace.Change
 	var summary strings.Builder
@@ -114,14 +120,17 @@ func (e *sessionEnv) patch(
 }
 
 // patchFile plans one file's part; no change where it already stands.
-func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.FilePatch, resolved paths) (*workspace.Change, string, string, error) {
+func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.FilePatch,
+	resolved paths) (*workspace.Change, string, string, error) {
 	t, err := e.target(ctx, call, resolved.of(p.Path))
 	missing := errors.Is(err, fs.ErrNotExist) && t != nil
 	switch {
 	case missing && p.Op == edit.OpCreate:
-		return &workspace.Change{Op: workspace.Create, Ref: t.ref, Data: p.Content}, "new file, " + plural(countLines(p.Content), "line"), t.name, nil
+		return &workspace.Change{Op: workspace.Create, Ref: t.ref, Data: p.Content}, "new file, " +
+			plural(countLines(p.Content), "line"), t.name, nil
 	case missing:
-		return nil, "", "", fmt.Errorf("it does not exist.%s Nothing was changed", e.similar(call, t.ref))
+		return nil, "", "", fmt.Errorf("it does not exist.%s Nothing was changed",
+			e.similar(call, t.ref))
 	case err != nil:
 		return nil, "", "", err
 	}
@@ -146,23 +155,27 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.File
 	return c, summary, t.name, err
 }
 
-func (e *sessionEnv) patchChange(ctx context.Context, call *tool.Call, t *target, p edit.FilePatch, plan *edit.Plan, newName named) (*workspace.Change, string, error) {
+func (e *sessionEnv) patchChange(ctx context.Context, call *tool.Call, t *target, p edit.FilePatch,
+	plan *edit.Plan, newName named) (*workspace.Change, string, error) {
 	switch p.Op {
 	case edit.OpDelete:
-		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted", nil
+		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted",
+			nil
 	case edit.OpRename:
 		if newName.err != nil {
 			return nil, "", newName.err
 		}
 		to := newName.ref
-		if _, err := e.Workspace.ReadFor(ctx, e.owner(), to); !errors.Is(err, fs.ErrNotExist) && to.IsFile() {
+		if _, err := e.Workspace.ReadFor(ctx, e.owner(), to); !errors.Is(err, fs.ErrNotExist) &&
+			to.IsFile() {
 			return nil, "", fmt.Errorf("it cannot be renamed to %s, which exists already. Choose another name, or delete that file first", e.shown(call, to.Path))
 		}
 		c := &workspace.Change{Op: workspace.Rename, Ref: t.ref, NewRef: to, Base: t.file.SHA256}
 		if len(plan.Spans) > 0 {
 			c.Data = plan.Apply(t.file.Text.Data)
 		}
-		return c, "renamed to " + e.shown(call, to.Path) + "\n" + plan.Summary(t.file.Text.Data), nil
+		return c, "renamed to " + e.shown(call, to.Path) + "\n" + plan.Summary(t.file.Text.Data),
+			nil
 	}
 	summary := "\n" + plan.Summary(t.file.Text.Data)
 	if plan.NoOp {

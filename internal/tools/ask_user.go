@@ -51,9 +51,12 @@ func (e *sessionEnv) askTool() tool.Tool {
 	return newTool(definition[askArgs]{
 		spec: tool.Spec{
 			Name: "ask_user", Label: "Ask", Effect: tool.Mutates, Deferred: true,
-			Aliases:      []string{"ask", "ask_question", "ask_followup_question", "askuserquestion", "request_user_input"},
-			BareItems:    map[string]string{"options": "label"},
-			ParamAliases: map[string]string{"text": "question", "prompt": "question", "message": "question", "choices": "options", "follow_up": "options", "multi_select": "multi", "multiple": "multi"},
+			Aliases: []string{"ask", "ask_question", "ask_followup_question",
+				"askuserquestion", "request_user_input"},
+			BareItems: map[string]string{"options": "label"},
+			ParamAliases: map[string]string{"text": "question", "prompt": "question",
+				"message": "question", "choices": "options", "follow_up": "options",
+				"multi_select": "multi", "multiple": "multi"},
 		},
 		prepare: func(_ *tool.Call, a askArgs) tool.Prepared {
 			return tool.Prepared{
@@ -70,7 +73,8 @@ func (e *sessionEnv) ask(ctx context.Context, call *tool.Call, a askArgs) (*tool
 		return nil, errors.New("the question is empty")
 	}
 	if len(a.Options) > maxOptions {
-		return nil, fmt.Errorf("there are %d options; at most %d can be shown", len(a.Options), maxOptions)
+		return nil, fmt.Errorf("there are %d options; at most %d can be shown", len(a.Options),
+			maxOptions)
 	}
 	for i, o := range a.Options {
 		if strings.TrimSpace(o.Label) == "" {

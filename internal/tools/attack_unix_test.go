@@ -30,9 +30,12 @@ func trapped(t *testing.T) (h *harness, outside string) {
 	t.Cleanup(func() { os.RemoveAll(h.root + "-evil") })
 	must(t, os.WriteFile(h.root+"-evil/loot.txt", []byte(loot), 0o644))
 	for name, to := range map[string]string{
-		"out": outside, "leak.txt": outside + "/loot.txt", "up": "..", "slash": "/", "magic": "/proc/self/root", "cwdlink": "/proc/self/cwd",
-		"environ": "/proc/self/environ", "zero": "/dev/zero", "stdin": "/dev/stdin", "dangling": outside + "/nowhere", "loop1": "loop2", "loop2": "loop1",
-		"chain1": "out", "chain2": "chain1", "winding": "dir/../../" + filepath.Base(outside), "dir/deep/out": outside, "fdlink": "/proc/self/fd",
+		"out": outside, "leak.txt": outside + "/loot.txt", "up": "..", "slash": "/",
+		"magic": "/proc/self/root", "cwdlink": "/proc/self/cwd",
+		"environ": "/proc/self/environ", "zero": "/dev/zero", "stdin": "/dev/stdin",
+		"dangling": outside + "/nowhere", "loop1": "loop2", "loop2": "loop1",
+		"chain1": "out", "chain2": "chain1", "winding": "dir/../../" + filepath.Base(outside),
+		"dir/deep/out": outside, "fdlink": "/proc/self/fd",
 	} {
 		must(t, os.Symlink(to, filepath.Join(h.root, name)))
 	}
@@ -50,21 +53,43 @@ func must(t *testing.T, err error) {
 func pathAttacks(root, outside string) []string {
 	base, evil := filepath.Base(outside), filepath.Base(root)+"-evil"
 	attacks := []string{
-		"\x00", "a.txt\x00/../../" + base + "/loot.txt", "..", "../", "../..", "/", "//", "/..", "~", "~root", "$HOME", "`id`",
-		"../../../../../../../../etc/passwd", "/etc/passwd", "//etc/passwd", "/etc/../etc/passwd", "/./etc/passwd", " /etc/passwd", "/etc/passwd ", strings.Repeat("../", 200) + "etc/passwd",
-		outside, outside + "/loot.txt", "../" + base, "../" + base + "/loot.txt", "dir/../../" + base + "/loot.txt", "a.txt/../../" + base + "/loot.txt", "./../" + base + "/loot.txt", "dir/deep/../../../" + base,
-		"../" + evil + "/loot.txt", root + "-evil", root + "-evil/loot.txt", root + "/../" + evil + "/loot.txt", "../" + filepath.Base(root) + "/out/loot.txt",
-		"out", "out/", "out/loot.txt", "out/sub", "out/sub/new.txt", "out/new.txt", "out/.", "out/..", "out/../" + base + "/loot.txt", "out//loot.txt", "./out/./loot.txt", "dir/../out/loot.txt", "dir/deep/out/loot.txt",
-		"leak.txt", "dangling", "dangling/x", "loop1", "loop1/x", "chain1/loot.txt", "chain2/loot.txt", "chain2/new.txt", "chain2/sub", "winding/loot.txt", "winding",
-		"up", "up/" + base + "/loot.txt", "up/" + evil + "/loot.txt", "up/new.txt", "slash/etc/passwd", "slash" + outside + "/loot.txt", "slash" + outside, "magic/etc/passwd", "magic" + outside + "/loot.txt", "magic/proc/self/environ",
-		"cwdlink", "cwdlink/attack_unix_test.go", "environ", "zero", "stdin", "fdlink", "fdlink/0", "fifo", "fifo/x",
-		"/dev/zero", "/dev/null", "/dev/tty", "/dev/mem", "/dev/random", "/dev/stdin", "/dev/fd/0", "/dev/full",
-		"/proc/self/environ", "/proc/self/mem", "/proc/self/root" + outside + "/loot.txt", "/proc/self/cwd/attack_unix_test.go", "/proc/1/environ", "/proc/self/fd/0", "/proc/self/task/self/root/etc/passwd", "/sys/kernel/uevent_helper",
-		"file:///etc/passwd", "file://localhost/etc/passwd", "file:/etc/passwd", "FILE:///etc/passwd", "file://" + outside + "/loot.txt", "file://" + root + "/../" + base + "/loot.txt", "file://" + root + "/%2e%2e/" + base + "/loot.txt",
-		"file://" + root + "/..%2f" + base + "/loot.txt", "file://" + root + "/out/loot.txt", "file://" + root + "/%6fut/loot.txt", "file://" + root + "/leak.txt", "file://" + root + "/a%00b", "file:///proc/self/environ", "file://host/etc/passwd",
-		"untitled:../../etc/passwd", "http://localhost/etc/passwd", "vscode-remote://host/etc/passwd", "git:/etc/passwd?x",
-		"..\u2044..\u2044etc/passwd", "\u2025/" + base + "/loot.txt", "\uff0e\uff0e/" + base + "/loot.txt", "..\u200b/" + base + "/loot.txt", "out\u200d/loot.txt", "o\u0075t/loot.txt", "..%2f" + base + "%2floot.txt", "%2e%2e/" + base + "/loot.txt",
-		"..\\" + base + "\\loot.txt", "C:\\Windows\\win.ini", "\\\\host\\share\\x", "a.txt:stream", strings.Repeat("a/", 2000) + "x", strings.Repeat("x", 5000),
+		"\x00", "a.txt\x00/../../" + base + "/loot.txt", "..", "../", "../..", "/", "//", "/..",
+		"~", "~root", "$HOME", "`id`",
+		"../../../../../../../../etc/passwd", "/etc/passwd", "//etc/passwd", "/etc/../etc/passwd",
+		"/./etc/passwd", " /etc/passwd", "/etc/passwd ", strings.Repeat("../", 200) + "etc/passwd",
+		outside, outside + "/loot.txt", "../" + base, "../" + base + "/loot.txt", "dir/../../" +
+			base + "/loot.txt", "a.txt/../../" + base + "/loot.txt", "./../" + base + "/loot.txt",
+		"dir/deep/../../../" + base,
+		"../" + evil + "/loot.txt", root + "-evil", root + "-evil/loot.txt", root + "/../" + evil +
+			"/loot.txt", "../" + filepath.Base(root) + "/out/loot.txt",
+		"out", "out/", "out/loot.txt", "out/sub", "out/sub/new.txt", "out/new.txt", "out/.",
+		"out/..", "out/../" + base + "/loot.txt", "out//loot.txt", "./out/./loot.txt",
+		"dir/../out/loot.txt", "dir/deep/out/loot.txt",
+		"leak.txt", "dangling", "dangling/x", "loop1", "loop1/x", "chain1/loot.txt",
+		"chain2/loot.txt", "chain2/new.txt", "chain2/sub", "winding/loot.txt", "winding",
+		"up", "up/" + base + "/loot.txt", "up/" + evil + "/loot.txt", "up/new.txt",
+		"slash/etc/passwd", "slash" + outside + "/loot.txt", "slash" + outside, "magic/etc/passwd",
+		"magic" + outside + "/loot.txt", "magic/proc/self/environ",
+		"cwdlink", "cwdlink/attack_unix_test.go", "environ", "zero", "stdin", "fdlink", "fdlink/0",
+		"fifo", "fifo/x",
+		"/dev/zero", "/dev/null", "/dev/tty", "/dev/mem", "/dev/random", "/dev/stdin", "/dev/fd/0",
+		"/dev/full",
+		"/proc/self/environ", "/proc/self/mem", "/proc/self/root" + outside + "/loot.txt",
+		"/proc/self/cwd/attack_unix_test.go", "/proc/1/environ", "/proc/self/fd/0",
+		"/proc/self/task/self/root/etc/passwd", "/sys/kernel/uevent_helper",
+		"file:///etc/passwd", "file://localhost/etc/passwd", "file:/etc/passwd",
+		"FILE:///etc/passwd", "file://" + outside + "/loot.txt", "file://" + root + "/../" + base +
+			"/loot.txt", "file://" + root + "/%2e%2e/" + base + "/loot.txt",
+		"file://" + root + "/..%2f" + base + "/loot.txt", "file://" + root + "/out/loot.txt",
+		"file://" + root + "/%6fut/loot.txt", "file://" + root + "/leak.txt", "file://" + root +
+			"/a%00b", "file:///proc/self/environ", "file://host/etc/passwd",
+		"untitled:../../etc/passwd", "http://localhost/etc/passwd",
+		"vscode-remote://host/etc/passwd", "git:/etc/passwd?x",
+		"..\u2044..\u2044etc/passwd", "\u2025/" + base + "/loot.txt", "\uff0e\uff0e/" + base +
+			"/loot.txt", "..\u200b/" + base + "/loot.txt", "out\u200d/loot.txt",
+		"o\u0075t/loot.txt", "..%2f" + base + "%2floot.txt", "%2e%2e/" + base + "/loot.txt",
+		"..\\" + base + "\\loot.txt", "C:\\Windows\\win.ini", "\\\\host\\share\\x", "a.txt:stream",
+		strings.Repeat("a/", 2000) + "x", strings.Repeat("x", 5000),
 	}
 	return attacks
 }
@@ -76,30 +101,40 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 	before := treeOf(t, outside) + treeOf(t, h.root+"-evil")
 	attacks := pathAttacks(h.root, outside)
 	tools := map[string]func(path string) (string, args){
-		"read":  func(p string) (string, args) { return "read", args{"path": p} },
-		"write": func(p string) (string, args) { return "write", args{"path": p, "content": "written\n"} },
+		"read": func(p string) (string, args) { return "read", args{"path": p} },
+		"write": func(p string) (string, args) {
+			return "write",
+				args{"path": p, "content": "written\n"}
+		},
 		"edit": func(p string) (string, args) {
 			return "edit", args{"path": p, "old_string": loot, "new_string": "edited"}
 		},
-		"ls":      func(p string) (string, args) { return "ls", args{"path": p} },
-		"glob":    func(p string) (string, args) { return "glob", args{"pattern": "**/*", "path": p} },
+		"ls": func(p string) (string, args) { return "ls", args{"path": p} },
+		"glob": func(p string) (string, args) {
+			return "glob",
+				args{"pattern": "**/*", "path": p}
+		},
 		"glob up": func(p string) (string, args) { return "glob", args{"pattern": p + "/*"} },
 		"grep":    func(p string) (string, args) { return "grep", args{"pattern": ".", "path": p} },
 		"bash":    func(p string) (string, args) { return "bash", args{"command": "ls", "cwd": p} },
 		"patch add": func(p string) (string, args) {
-			return "apply_patch", args{"patch": "*** Begin Patch\n*** Add File: " + p + "\n+x\n*** End Patch"}
+			return "apply_patch", args{"patch": "*** Begin Patch\n*** Add File: " + p +
+				"\n+x\n*** End Patch"}
 		},
 		"patch update": func(p string) (string, args) {
-			return "apply_patch", args{"patch": "*** Begin Patch\n*** Update File: " + p + "\n@@\n-" + loot + "\n+x\n*** End Patch"}
+			return "apply_patch", args{"patch": "*** Begin Patch\n*** Update File: " + p +
+				"\n@@\n-" + loot + "\n+x\n*** End Patch"}
 		},
 		"patch delete": func(p string) (string, args) {
-			return "apply_patch", args{"patch": "*** Begin Patch\n*** Delete File: " + p + "\n*** End Patch"}
+			return "apply_patch", args{"patch": "*** Begin Patch\n*** Delete File: " + p +
+				"\n*** End Patch"}
 		},
 		"patch move": func(p string) (string, args) {
 			return "apply_patch", args{"patch": "*** Begin Patch\n*** Update File: dir/b.txt\n*** Move to: " + p + "\n@@\n-b\n+x\n*** End Patch"}
 		},
 		"diff": func(p string) (string, args) {
-			return "apply_patch", args{"patch": "--- a/" + p + "\n+++ b/" + p + "\n@@ -1 +1 @@\n-" + loot + "\n+x\n"}
+			return "apply_patch", args{"patch": "--- a/" + p + "\n+++ b/" + p + "\n@@ -1 +1 @@\n-" +
+				loot + "\n+x\n"}
 		},
 	}
 	tried := 0
@@ -108,7 +143,8 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 			tried++
 			which, with := tool(path)
 			shown := strings.ReplaceAll(h.run(which, with), fmt.Sprint(with["patch"]), "")
-			if which != "edit" && which != "apply_patch" && strings.Contains(shown, loot) || strings.Contains(shown, treasure) || strings.Contains(shown, "root:x:0:0") {
+			if which != "edit" && which != "apply_patch" && strings.Contains(shown, loot) ||
+				strings.Contains(shown, treasure) || strings.Contains(shown, "root:x:0:0") {
 				t.Errorf("%s showed by %.200q:\n%.400s", name, path, shown)
 			}
 		}
@@ -119,7 +155,8 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 	if len(attacks) < 100 {
 		t.Errorf("only %d attacks", len(attacks))
 	}
-	t.Logf("%d attacks against each of %d ways of the file tools: %d calls", len(attacks), len(tools), tried)
+	t.Logf("%d attacks against each of %d ways of the file tools: %d calls", len(attacks),
+		len(tools), tried)
 }
 
 // treeOf lists a folder with the contents of its files.

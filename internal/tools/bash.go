@@ -41,10 +41,17 @@ func (e *sessionEnv) bashTool() tool.Tool {
 	return newTool(definition[bashArgs]{
 		spec: tool.Spec{
 			Name: "bash", Label: "Run", Effect: tool.Dangerous, MaxResult: -1,
-			Aliases: []string{"shell", "run_command", "execute_command", "run_shell_command", "run_terminal_cmd", "run_in_terminal", "exec_command", "local_shell", "terminal", "exec", "sh"},
-			ParamAliases: map[string]string{"cmd": "command", "script": "command", "code": "command", "workdir": "cwd", "working_directory": "cwd", "workingdirectory": "cwd", "directory": "cwd", "dir": "cwd",
-				"timeout_ms": "timeout", "timeout_seconds": "timeout", "timeout_sec": "timeout", "run_in_background": "background", "is_background": "background", "isbackground": "background",
-				"unsandboxed": "outside_sandbox", "dangerouslydisablesandbox": "outside_sandbox", "with_escalated_permissions": "outside_sandbox"},
+			Aliases: []string{"shell", "run_command", "execute_command", "run_shell_command",
+				"run_terminal_cmd", "run_in_terminal", "exec_command", "local_shell", "terminal",
+				"exec", "sh"},
+			ParamAliases: map[string]string{"cmd": "command", "script": "command",
+				"code": "command", "workdir": "cwd", "working_directory": "cwd",
+				"workingdirectory": "cwd", "directory": "cwd", "dir": "cwd",
+				"timeout_ms": "timeout", "timeout_seconds": "timeout", "timeout_sec": "timeout",
+				"run_in_background": "background", "is_background": "background",
+				"isbackground": "background",
+				"unsandboxed":  "outside_sandbox", "dangerouslydisablesandbox": "outside_sandbox",
+				"with_escalated_permissions": "outside_sandbox"},
 		},
 		prepare: e.prepareBash,
 	})
@@ -67,7 +74,8 @@ func (e *sessionEnv) prepareBash(call *tool.Call, a bashArgs) tool.Prepared {
 	return tool.Prepared{
 		Label: title, Effect: e.bashEffect(a),
 		Subject: &tool.Subject{
-			Kind: tool.SubjectCommand, Title: title, Command: a.Command, Cwd: dir, Unboxed: a.Unboxed,
+			Kind: tool.SubjectCommand, Title: title, Command: a.Command, Cwd: dir,
+			Unboxed: a.Unboxed,
 		},
 		Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			if err != nil {
@@ -78,9 +86,11 @@ func (e *sessionEnv) prepareBash(call *tool.Call, a bashArgs) tool.Prepared {
 	}
 }
 
-func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string, a bashArgs) (*tool.Result, error) {
+func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string,
+	a bashArgs) (*tool.Result, error) {
 	o := e.shellOptions()
-	cmd := shell.Command{Script: a.Command, Shell: o.Program, Dir: dir, HeadBytes: bashHead, TailBytes: bashTail, SpillDir: e.spillDir(call)}
+	cmd := shell.Command{Script: a.Command, Shell: o.Program, Dir: dir, HeadBytes: bashHead,
+		TailBytes: bashTail, SpillDir: e.spillDir(call)}
 	if e.Env != nil {
 		cmd.Env = e.Env(call)
 	}
@@ -130,7 +140,8 @@ func refusedHosts(plan *sandbox.Plan) []string {
 }
 
 // runCommand runs a command in the editor's terminal where it has one and no wall is wanted.
-func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call, cmd shell.Command) (shell.Result, error) {
+func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
+	cmd shell.Command) (shell.Result, error) {
 	if e.Terminal != nil && cmd.Sandbox == nil {
 		if res, ran := e.Terminal(ctx, call, cmd); ran {
 			return res, nil
@@ -190,7 +201,8 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 
 // beforeCommand sees to it that the command meets what the user sees: unsaved documents
 // below its folder are saved, and what is still not on disk is told.
-func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call, dir string) (notes []string, err error) {
+func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
+	dir string) (notes []string, err error) {
 	var uris []string
 	names := map[string]string{}
 	for _, d := range e.Workspace.Documents() {
@@ -207,11 +219,13 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call, dir str
 			}
 		}
 		if len(unsaved) > 0 {
-			notes = append(notes, "Unsaved in the editor, so the command saw older text on disk: "+joinNames(unsaved, names)+".")
+			notes = append(notes, "Unsaved in the editor, so the command saw older text on disk: "+
+				joinNames(unsaved, names)+".")
 		}
 	}
 	if pending := e.pendingFiles(call); len(pending) > 0 {
-		notes = append(notes, "Proposed changes that are not on disk yet: "+joinNames(pending, nil)+".")
+		notes = append(notes, "Proposed changes that are not on disk yet: "+joinNames(pending, nil)+
+			".")
 	}
 	return notes, nil
 }
@@ -270,7 +284,8 @@ func liveOutput(call *tool.Call) func([]byte) {
 	}
 }
 
-func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r shell.Result, notes []string) *tool.Result {
+func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r shell.Result,
+	notes []string) *tool.Result {
 	var b strings.Builder
 	switch out := r.Text(); {
 	case r.Total == 0:
@@ -290,7 +305,9 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 	res.IsError = r.Aborted // so that an aborted call is shown as cancelled
 	res.Missed = r.ExitCode != 0 || r.TimedOut || r.Lost
 	res.Meta = tool.Meta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
-	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut, "aborted": r.Aborted, "durationMs": r.Duration.Milliseconds(), "bytes": r.Total, "outputFile": r.SpillPath})
+	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut,
+		"aborted": r.Aborted, "durationMs": r.Duration.Milliseconds(), "bytes": r.Total,
+		"outputFile": r.SpillPath})
 	return res
 }
 
@@ -306,7 +323,8 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 		parts = append(parts, "what it left running was ended: start what is to run on with background")
 	}
 	if r.SandboxDenied != "" {
-		parts = append(parts, "the sandbox stopped something: "+r.SandboxDenied+". If the command needs that, run it again with outside_sandbox, and the user is asked")
+		parts = append(parts, "the sandbox stopped something: "+r.SandboxDenied+
+			". If the command needs that, run it again with outside_sandbox, and the user is asked")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -315,9 +333,11 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 func timedOut(after, most time.Duration) string {
 	switch {
 	case most == 0:
-		return fmt.Sprintf("ended by its timeout of %v: start it again with a longer one, or none", after)
+		return fmt.Sprintf("ended by its timeout of %v: start it again with a longer one, or none",
+			after)
 	case after >= most:
-		return fmt.Sprintf("ended by the timeout of %v, the longest there is: run it in background", after)
+		return fmt.Sprintf("ended by the timeout of %v, the longest there is: run it in background",
+			after)
 	}
 	return fmt.Sprintf("ended by the timeout of %v: give a longer timeout (at most %v s), or run it in background", after, most.Seconds())
 }

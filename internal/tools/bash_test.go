@@ -28,15 +28,22 @@ func TestBash(t *testing.T) {
 		{"none", args{"command": "true"}, []string{"(no output)"}},
 		{"exit code", args{"command": "echo bad; exit 3"}, []string{"bad\n[", "3", "!ERROR"}},
 		{"folder", args{"command": "pwd", "cwd": "sub"}, []string{h.root + "/sub"}},
-		{"folder outside", args{"command": "pwd", "cwd": "/"}, []string{"ERROR: choosing the folder", "outside"}},
+		{"folder outside", args{"command": "pwd", "cwd": "/"},
+			[]string{"ERROR: choosing the folder", "outside"}},
 		{"folder missing", args{"command": "pwd", "cwd": "none"}, []string{"ERROR: "}},
-		{"binary", args{"command": `printf 'a\000b\377'`}, []string{"(4 bytes of binary output, not shown.", "xxd"}},
-		{"timeout", args{"command": "sleep 60", "timeout": 0.2}, []string{"(no output)", "ended by the timeout of 200ms", "background"}},
-		{"closes its output and stays", args{"command": "exec >&- 2>&-; sleep 60", "timeout": 0.2}, []string{"(no output)", "timeout"}},
-		{"leaves a process", args{"command": "sleep 60 & echo done"}, []string{"done\n[what it left running was ended: start what is to run on with background]"}},
+		{"binary", args{"command": `printf 'a\000b\377'`},
+			[]string{"(4 bytes of binary output, not shown.", "xxd"}},
+		{"timeout", args{"command": "sleep 60", "timeout": 0.2},
+			[]string{"(no output)", "ended by the timeout of 200ms", "background"}},
+		{"closes its output and stays", args{"command": "exec >&- 2>&-; sleep 60", "timeout": 0.2},
+			[]string{"(no output)", "timeout"}},
+		{"leaves a process", args{"command": "sleep 60 & echo done"},
+			[]string{"done\n[what it left running was ended: start what is to run on with background]"}},
 		{"empty", args{"command": "  "}, []string{"ERROR: the command is empty"}},
-		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000}, []string{"ok", "!cut to"}},
-		{"timeout beyond the maximum", args{"command": "echo ok", "timeout": 900}, []string{"ok\n[The timeout was cut to the maximum of 600 s"}},
+		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000},
+			[]string{"ok", "!cut to"}},
+		{"timeout beyond the maximum", args{"command": "echo ok", "timeout": 900},
+			[]string{"ok\n[The timeout was cut to the maximum of 600 s"}},
 		{"NUL", args{"command": "echo \x00"}, []string{"ERROR: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) { h.t = t; want(t, h.run("bash", c.args), c.want...) })
@@ -63,21 +70,30 @@ func TestShellOptions(t *testing.T) {
 		want []string
 	}{
 		{ShellOptions{Program: own}, args{"command": "hello"}, []string{"mine: -c hello"}},
-		{ShellOptions{Program: "sh"}, args{"command": "echo ${BASH_VERSION:-no bash}; echo $0"}, []string{"sh"}},
-		{ShellOptions{Program: "no-such-shell"}, args{"command": "true"}, []string{"ERROR: ", "no-such-shell"}},
-		{ShellOptions{Timeout: 100 * time.Millisecond}, args{"command": "sleep 60"}, []string{"ended by the timeout of 100ms", "at most 600 s"}},
-		{ShellOptions{Timeout: 100 * time.Millisecond, MaxTimeout: 500 * time.Millisecond}, args{"command": "sleep 60"}, []string{"at most 0.5 s"}},
-		{ShellOptions{MaxTimeout: 200 * time.Millisecond}, args{"command": "sleep 60", "timeout": 50}, []string{"the longest there is: run it in background", "The timeout was cut"}},
+		{ShellOptions{Program: "sh"}, args{"command": "echo ${BASH_VERSION:-no bash}; echo $0"},
+			[]string{"sh"}},
+		{ShellOptions{Program: "no-such-shell"}, args{"command": "true"},
+			[]string{"ERROR: ", "no-such-shell"}},
+		{ShellOptions{Timeout: 100 * time.Millisecond}, args{"command": "sleep 60"},
+			[]string{"ended by the timeout of 100ms", "at most 600 s"}},
+		{ShellOptions{Timeout: 100 * time.Millisecond, MaxTimeout: 500 * time.Millisecond},
+			args{"command": "sleep 60"}, []string{"at most 0.5 s"}},
+		{ShellOptions{MaxTimeout: 200 * time.Millisecond},
+			args{"command": "sleep 60", "timeout": 50},
+			[]string{"the longest there is: run it in background", "The timeout was cut"}},
 	} {
 		o = c.o
 		want(t, h.run("bash", c.args), c.want...)
 	}
-	for seconds, d := range map[float64]time.Duration{0: bashTimeout, -1: bashTimeout, 1.5: 1500 * time.Millisecond, 5000: 5 * time.Second, 601: bashMaxTimeout, 1e300: bashMaxTimeout} {
+	for seconds, d := range map[float64]time.Duration{0: bashTimeout, -1: bashTimeout,
+		1.5: 1500 * time.Millisecond, 5000: 5 * time.Second, 601: bashMaxTimeout,
+		1e300: bashMaxTimeout} {
 		if got, _ := (&sessionEnv{}).shellOptions().duration(seconds); got != d {
 			t.Errorf("%v seconds: %v, want %v", seconds, got, d)
 		}
 	}
-	for program, readable := range map[string]bool{"": true, "/bin/bash": true, "dash": true, "zsh": false, "/usr/bin/fish": false, "pwsh": false, `C:\\x\\cmd.exe`: false, "nu": false} {
+	for program, readable := range map[string]bool{"": true, "/bin/bash": true, "dash": true,
+		"zsh": false, "/usr/bin/fish": false, "pwsh": false, `C:\\x\\cmd.exe`: false, "nu": false} {
 		if got := shell.ShellReadable(program); got != readable {
 			t.Errorf("%q readable: %v", program, got)
 		}
@@ -95,7 +111,8 @@ func TestBashLongOutput(t *testing.T) {
 		t.Errorf("%d bytes", n)
 	}
 	want(t, res.Text, "1\n2\n3\n", "99999\n100000", res.Meta.Spill)
-	want(t, h.run("read", args{"path": res.Meta.Spill, "offset": 50_000, "limit": 1}), "50000\t50000", "of 100000")
+	want(t, h.run("read", args{"path": res.Meta.Spill, "offset": 50_000, "limit": 1}),
+		"50000\t50000", "of 100000")
 }
 
 // A command that prints without end costs little memory.
@@ -157,7 +174,8 @@ func TestBashUnsaved(t *testing.T) {
 		t.Errorf("asked to save %v", asked)
 	}
 	save = false
-	want(t, h.run("bash", args{"command": "cat a.txt"}), "disk\n[Unsaved in the editor, so the command saw older text on disk: a.txt.]")
+	want(t, h.run("bash", args{"command": "cat a.txt"}),
+		"disk\n[Unsaved in the editor, so the command saw older text on disk: a.txt.]")
 	asked = nil
 	if h.run("bash", args{"command": "true", "cwd": "sub"}); asked != nil {
 		t.Errorf("asked to save %v for a command in another folder", asked)
@@ -195,9 +213,13 @@ func TestGrepLeavesSecretsOut(t *testing.T) {
 func TestBashEffect(t *testing.T) {
 	h := newHarness(t, func(d *Deps) {
 		d.Classify = func(string) tool.Effect { return tool.ReadOnly }
-		d.Env = func(*tool.Call) []string { return []string{"PATH=" + os.Getenv("PATH"), "GREETING=hi"} }
+		d.Env = func(*tool.Call) []string {
+			return []string{"PATH=" + os.Getenv("PATH"),
+				"GREETING=hi"}
+		}
 	})
-	if h.prepared("bash", `{"command":"ls"}`).Effect != tool.ReadOnly || h.prepared("bash", `{"command":"ls","background":true}`).Effect != tool.Dangerous {
+	if h.prepared("bash", `{"command":"ls"}`).Effect != tool.ReadOnly ||
+		h.prepared("bash", `{"command":"ls","background":true}`).Effect != tool.Dangerous {
 		t.Error("effect")
 	}
 	if s := h.prepared("bash", `{"command":"go test","cwd":"x"}`).Subject; s.Kind != tool.SubjectCommand || s.Command != "go test" || s.Cwd != filepath.Join(h.root, "x") {
@@ -208,7 +230,8 @@ func TestBashEffect(t *testing.T) {
 
 func TestJobs(t *testing.T) {
 	h := newHarness(t)
-	res, err := h.result("bash", args{"command": "echo begun; read x < fifo; echo ended; exit 2", "background": true})
+	res, err := h.result("bash", args{"command": "echo begun; read x < fifo; echo ended; exit 2",
+		"background": true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +245,8 @@ func TestJobs(t *testing.T) {
 	if len(jobs) != 1 || jobs[0].Status != "failed" {
 		t.Fatalf("jobs %+v", jobs)
 	}
-	want(t, h.run("job", args{"action": "read", "id": jobs[0].ID}), jobs[0].ID+" failed: echo begun", "begun\n")
+	want(t, h.run("job", args{"action": "read", "id": jobs[0].ID}), jobs[0].ID+
+		" failed: echo begun", "begun\n")
 	want(t, h.run("job", args{}), jobs[0].ID+" failed")
 	want(t, h.run("job", args{"action": "kill", "id": jobs[0].ID}), " failed: ")
 	want(t, h.run("job", args{"action": "read", "id": "nope"}), "ERROR: there is no job nope")
@@ -244,9 +268,11 @@ func TestJobChangesFiles(t *testing.T) {
 			t.Fatal("the job writes nothing")
 		}
 	}
-	want(t, h.run("job", args{"id": id}), " running: ", "[Changed by the command, so no checkpoint can restore it: a.txt.]")
+	want(t, h.run("job", args{"id": id}), " running: ",
+		"[Changed by the command, so no checkpoint can restore it: a.txt.]")
 	h.files("stop: ")
-	want(t, <-h.ended, "has completed", "written\n[Changed by the command, so no checkpoint can restore it: a.txt.]")
+	want(t, <-h.ended, "has completed",
+		"written\n[Changed by the command, so no checkpoint can restore it: a.txt.]")
 	want(t, h.run("job", args{"id": id}), " completed: ", "a.txt.]")
 }
 
@@ -275,14 +301,19 @@ func TestJobsEndWithSession(t *testing.T) {
 	var told []string
 	j := NewJobs(func(b Job, _ string) { told = append(told, b.SessionID) })
 	defer j.Close()
-	wait := func(ctx context.Context, _ func([]byte)) JobEnd { <-ctx.Done(); return JobEnd{Failed: true} }
+	wait := func(ctx context.Context,
+		_ func([]byte)) JobEnd {
+		<-ctx.Done()
+		return JobEnd{Failed: true}
+	}
 	for _, s := range []string{"a", "b"} {
 		if _, err := j.Start(Job{SessionID: s}, wait); err != nil {
 			t.Fatal(err)
 		}
 	}
 	j.EndSession("a")
-	if len(j.List("a")) != 0 || len(j.List("b")) != 1 || j.List("b")[0].Status != "running" || told != nil {
+	if len(j.List("a")) != 0 || len(j.List("b")) != 1 || j.List("b")[0].Status != "running" ||
+		told != nil {
 		t.Errorf("%v %v", j.List(""), told)
 	}
 	for range maxRunningJobs - 1 {
@@ -352,7 +383,8 @@ func TestJobOutputIsBounded(t *testing.T) {
 	}
 	want(t, out, "bytes before this are not kept]\n", "line 99999")
 	for range maxEndedJobs + 5 {
-		b, err = j.Start(Job{SessionID: "a"}, func(context.Context, func([]byte)) JobEnd { return JobEnd{} })
+		b, err = j.Start(Job{SessionID: "a"},
+			func(context.Context, func([]byte)) JobEnd { return JobEnd{} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +402,8 @@ func TestJobOutputIsBounded(t *testing.T) {
 // changes less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
-	h.run("bash", args{"command": "true"}) // the first one starts the supervisor that waits for the next
+	// the first one starts the supervisor that waits for the next
+	h.run("bash", args{"command": "true"})
 	var ours, plain []time.Duration
 	for b.Loop() {
 		begin := time.Now()

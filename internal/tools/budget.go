@@ -94,14 +94,16 @@ func (b *Budget) Announce(reg *tool.Registry) string {
 		b.announced, specs = reg, reg.Specs()
 	}
 	for _, s := range specs {
-		if server, ok := strings.CutPrefix(s.Source, SourceMCP); ok && s.Deferred && !b.named[s.Name] {
+		if server, ok := strings.CutPrefix(s.Source, SourceMCP); ok && s.Deferred &&
+			!b.named[s.Name] {
 			b.named[s.Name] = true
 			names[server] = append(names[server], s.Name)
 		}
 	}
 	var lines []string
 	for _, server := range slices.Sorted(maps.Keys(names)) {
-		lines = append(lines, fmt.Sprintf("- %s: %s", server, firstNames(names[server], maxAnnounced/len(names))))
+		lines = append(lines, fmt.Sprintf("- %s: %s", server,
+			firstNames(names[server], maxAnnounced/len(names))))
 	}
 	if len(lines) == 0 {
 		return ""
@@ -113,11 +115,14 @@ func (b *Budget) Announce(reg *tool.Registry) string {
 func SentBytes(s tool.Spec) int {
 	weighed.Lock()
 	defer weighed.Unlock()
-	if w, ok := weighed.tools[s.Name]; ok && w.description == s.Description && bytes.Equal(w.schema, s.Schema) {
+	if w, ok := weighed.tools[s.Name]; ok && w.description == s.Description &&
+		bytes.Equal(w.schema, s.Schema) {
 		return w.bytes
 	}
 	w := weight{s.Description, s.Schema, len(s.Description) + len(s.Schema)}
-	if b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}}); err == nil {
+	if b, err := json.Marshal(map[string]any{"type": "function",
+		"function": map[string]any{"name": s.Name, "description": s.Description,
+			"parameters": s.Schema}}); err == nil {
 		w.bytes = len(b) + 1
 	}
 	if len(weighed.tools) >= maxWeighed { // servers may go on to bring new names

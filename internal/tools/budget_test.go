@@ -11,7 +11,8 @@ import (
 // The size of a tool is that of what is sent of it, weighed anew when what stands behind its name
 // changes, and sizes are not kept without bound.
 func TestToolsAreWeighedOnce(t *testing.T) {
-	spec := tool.Spec{Name: "weighed_tool", Description: "Says \"it\" again.", Schema: json.RawMessage(`{"type":"object"}`)}
+	spec := tool.Spec{Name: "weighed_tool", Description: "Says \"it\" again.",
+		Schema: json.RawMessage(`{"type":"object"}`)}
 	for _, description := range []string{spec.Description, spec.Description, "Another."} {
 		spec.Description = description
 		sent := fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,"parameters":%s}},`, spec.Name, spec.Description, spec.Schema)

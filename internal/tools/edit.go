@@ -40,9 +40,16 @@ type editPair struct {
 
 // editAliases are the names that models give to the parts of an edit.
 var editAliases = map[string]string{
-	"old_text": "old_string", "oldtext": "old_string", "old_str": "old_string", "oldstr": "old_string", "oldstring": "old_string", "search": "old_string", "find": "old_string", "old": "old_string",
-	"new_text": "new_string", "newtext": "new_string", "new_str": "new_string", "newstr": "new_string", "newstring": "new_string", "replace": "new_string", "replacement": "new_string", "new": "new_string",
-	"replaceall": "replace_all", "all": "replace_all", "global": "replace_all", "allow_multiple": "replace_all", "nearline": "near_line", "line": "near_line", "expectedcount": "expected_count", "expected_replacements": "expected_count", "count": "expected_count",
+	"old_text": "old_string", "oldtext": "old_string", "old_str": "old_string",
+	"oldstr": "old_string", "oldstring": "old_string", "search": "old_string", "find": "old_string",
+	"old":      "old_string",
+	"new_text": "new_string", "newtext": "new_string", "new_str": "new_string",
+	"newstr": "new_string", "newstring": "new_string", "replace": "new_string",
+	"replacement": "new_string", "new": "new_string",
+	"replaceall": "replace_all", "all": "replace_all", "global": "replace_all",
+	"allow_multiple": "replace_all", "nearline": "near_line", "line": "near_line",
+	"expectedcount": "expected_count", "expected_replacements": "expected_count",
+	"count": "expected_count",
 }
 
 // UnmarshalJSON takes every usual spelling of a pair.
@@ -68,8 +75,10 @@ func (p *editPair) UnmarshalJSON(raw []byte) error {
 
 func (e *sessionEnv) editTool() tool.Tool {
 	aliases := map[string]string{
-		"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "relative_path": "path", "uri": "path",
-		"replacements": "edits", "changes": "edits", "operations": "edits", "diff": "patch", "file_text": "content",
+		"file_path": "path", "filepath": "path", "file": "path", "filename": "path",
+		"target_file": "path", "absolute_path": "path", "relative_path": "path", "uri": "path",
+		"replacements": "edits", "changes": "edits", "operations": "edits", "diff": "patch",
+		"file_text": "content",
 	}
 	for other, real := range editAliases {
 		aliases[other] = real
@@ -77,7 +86,9 @@ func (e *sessionEnv) editTool() tool.Tool {
 	return newTool(definition[editArgs]{
 		spec: tool.Spec{
 			Name: "edit", Label: "Edit", Effect: tool.Mutates, MaxResult: -1, ParamAliases: aliases,
-			Aliases: []string{"edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit", "multiedit", "replace", "replace_in_file", "search_replace", "string_replace"},
+			Aliases: []string{"edit_file", "str_replace", "str_replace_editor",
+				"str_replace_based_edit_tool", "multi_edit", "multiedit", "replace",
+				"replace_in_file", "search_replace", "string_replace"},
 		},
 		prepare: e.prepareEdit,
 	})
@@ -116,7 +127,8 @@ func (a editArgs) files() (patch *parsedPatch, names []string) {
 	return patch, names
 }
 
-func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named, a editArgs) (*tool.Result, error) {
+func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named,
+	a editArgs) (*tool.Result, error) {
 	if a.Content != nil && a.OldString == nil && len(a.Edits) == 0 {
 		return e.write(ctx, call, file, *a.Content)
 	}
@@ -125,11 +137,13 @@ func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named, a ed
 		return nil, err
 	}
 	t, err := e.target(ctx, call, file)
-	if fresh(pairs) && t != nil && (errors.Is(err, fs.ErrNotExist) || err == nil && len(t.file.Text.Data) == 0) {
+	if fresh(pairs) && t != nil &&
+		(errors.Is(err, fs.ErrNotExist) || err == nil && len(t.file.Text.Data) == 0) {
 		return e.write(ctx, call, file, pairs[0].New)
 	}
 	if errors.Is(err, fs.ErrNotExist) && t != nil {
-		return nil, fmt.Errorf("%s does not exist.%s A new file is made with write", t.name, e.similar(call, t.ref))
+		return nil, fmt.Errorf("%s does not exist.%s A new file is made with write", t.name,
+			e.similar(call, t.ref))
 	}
 	if err != nil {
 		return nil, err
@@ -154,10 +168,12 @@ func (a editArgs) pairs() ([]edit.Replace, error) {
 		if a.OldString != nil {
 			old = *a.OldString
 		}
-		out = append(out, edit.Replace{Old: old, New: a.NewString, ReplaceAll: a.ReplaceAll, NearLine: a.NearLine, ExpectedCount: a.ExpectedCount})
+		out = append(out, edit.Replace{Old: old, New: a.NewString, ReplaceAll: a.ReplaceAll,
+			NearLine: a.NearLine, ExpectedCount: a.ExpectedCount})
 	}
 	for _, p := range a.Edits {
-		out = append(out, edit.Replace{Old: p.OldString, New: p.NewString, ReplaceAll: p.ReplaceAll, NearLine: p.NearLine, ExpectedCount: p.ExpectedCount})
+		out = append(out, edit.Replace{Old: p.OldString, New: p.NewString, ReplaceAll: p.ReplaceAll,
+			NearLine: p.NearLine, ExpectedCount: p.ExpectedCount})
 	}
 	switch {
 	case len(out) == 0:
@@ -169,7 +185,8 @@ func (a editArgs) pairs() ([]edit.Replace, error) {
 }
 
 // carryOut proposes what a plan makes of one file.
-func (e *sessionEnv) carryOut(ctx context.Context, call *tool.Call, t *target, plan *edit.Plan, title string) (*tool.Result, error) {
+func (e *sessionEnv) carryOut(ctx context.Context, call *tool.Call, t *target, plan *edit.Plan,
+	title string) (*tool.Result, error) {
 	note, err := e.known(call, t, plan)
 	if err != nil {
 		return nil, err
@@ -187,5 +204,6 @@ func (e *sessionEnv) carryOut(ctx context.Context, call *tool.Call, t *target, p
 
 func (t *target) modify(plan *edit.Plan) workspace.Change {
 	base := t.file.Text.Data
-	return workspace.Change{Op: workspace.Modify, Ref: t.ref, Data: plan.Apply(base), Base: t.file.SHA256, Hunks: plan.Hunks(base)}
+	return workspace.Change{Op: workspace.Modify, Ref: t.ref, Data: plan.Apply(base),
+		Base: t.file.SHA256, Hunks: plan.Hunks(base)}
 }

@@ -77,7 +77,8 @@ func (s *Set) index(root string) *search.Index {
 	}
 	x := s.indexes[root]
 	if x == nil {
-		x = search.NewIndex(root, search.Options{Hidden: true, Symlinks: true, Global: s.d.GlobalIgnore})
+		x = search.NewIndex(root, search.Options{Hidden: true, Symlinks: true,
+			Global: s.d.GlobalIgnore})
 		s.indexes[root] = x
 	}
 	return x

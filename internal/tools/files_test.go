@@ -11,31 +11,44 @@ import (
 )
 
 func TestGrep(t *testing.T) {
-	h := newHarness(t).files("a.go: package a\n\nfunc Alpha() {}\nfunc Beta() {}\n", "sub/b.go: package b\n// func in a comment\n", "sub/c.txt: func\r\n", ".hid/x.go: func\n", "bin: func\x00")
+	h := newHarness(t).files("a.go: package a\n\nfunc Alpha() {}\nfunc Beta() {}\n",
+		"sub/b.go: package b\n// func in a comment\n", "sub/c.txt: func\r\n", ".hid/x.go: func\n",
+		"bin: func\x00")
 	h.open("sub/c.txt", "unsaved func\nsecond\n")
 	for _, c := range []struct {
 		name string
 		args args
 		want []string
 	}{
-		{"all", args{"pattern": "func"}, []string{"a.go\n3:func Alpha() {}\n4:func Beta() {}\n\nsub/b.go\n2:// func in a comment\n\nsub/c.txt (unsaved buffer)\n1:unsaved func", "!.hid", "!bin"}},
-		{"files", args{"pattern": "func", "mode": "files_with_matches"}, []string{"a.go\nsub/b.go\nsub/c.txt (unsaved buffer)"}},
+		{"all", args{"pattern": "func"},
+			[]string{"a.go\n3:func Alpha() {}\n4:func Beta() {}\n\nsub/b.go\n2:// func in a comment\n\nsub/c.txt (unsaved buffer)\n1:unsaved func", "!.hid", "!bin"}},
+		{"files", args{"pattern": "func", "mode": "files_with_matches"},
+			[]string{"a.go\nsub/b.go\nsub/c.txt (unsaved buffer)"}},
 		{"count", args{"pattern": "func", "mode": "count"}, []string{"2 a.go\n1 sub/b.go"}},
 		{"one file", args{"pattern": "func B", "path": "a.go"}, []string{"a.go\n4:func Beta"}},
 		{"folder", args{"pattern": "package", "path": "sub"}, []string{"sub/b.go\n1:package b"}},
 		{"glob", args{"pattern": "func", "glob": "*.txt"}, []string{"sub/c.txt", "!a.go"}},
-		{"context", args{"pattern": "Alpha", "context": 1}, []string{"2-\n3:func Alpha() {}\n4-func Beta() {}"}},
+		{"context", args{"pattern": "Alpha", "context": 1},
+			[]string{"2-\n3:func Alpha() {}\n4-func Beta() {}"}},
 		{"hidden", args{"pattern": "func", "all": true}, []string{".hid/x.go"}},
-		{"hidden by glob", args{"pattern": "func", "glob": ".hid/**"}, []string{".hid/x.go", "!a.go"}},
-		{"limit", args{"pattern": "func", "limit": 2}, []string{"Stopped at 2 matches", "raise limit", "!b.go"}},
-		{"none", args{"pattern": "zebra"}, []string{"No match for zebra in 3 files searched.", "1 binary file left out", "set all"}},
-		{"none by glob", args{"pattern": "func", "glob": "*.rs"}, []string{"No file to search here matches the glob *.rs"}},
-		{"broken expression", args{"pattern": "Alpha("}, []string{"no valid regular expression (missing closing )", "3:func Alpha() {}"}},
+		{"hidden by glob", args{"pattern": "func", "glob": ".hid/**"},
+			[]string{".hid/x.go", "!a.go"}},
+		{"limit", args{"pattern": "func", "limit": 2},
+			[]string{"Stopped at 2 matches", "raise limit", "!b.go"}},
+		{"none", args{"pattern": "zebra"},
+			[]string{"No match for zebra in 3 files searched.", "1 binary file left out",
+				"set all"}},
+		{"none by glob", args{"pattern": "func", "glob": "*.rs"},
+			[]string{"No file to search here matches the glob *.rs"}},
+		{"broken expression", args{"pattern": "Alpha("},
+			[]string{"no valid regular expression (missing closing )", "3:func Alpha() {}"}},
 		{"two lines", args{"pattern": "a\\nb"}, []string{"ERROR: ", "line break"}},
 		{"empty", args{"pattern": ""}, []string{"ERROR: the pattern is empty"}},
 		{"exploding", args{"pattern": "(a{1000}){1000}"}, []string{"ERROR: ", "repeat"}},
-		{"mode", args{"pattern": "x", "mode": "nope"}, []string{"ERROR: ", "content, files or count"}},
-		{"missing folder", args{"pattern": "x", "path": "none"}, []string{"ERROR: ", "none does not exist. Use glob or ls"}},
+		{"mode", args{"pattern": "x", "mode": "nope"},
+			[]string{"ERROR: ", "content, files or count"}},
+		{"missing folder", args{"pattern": "x", "path": "none"},
+			[]string{"ERROR: ", "none does not exist. Use glob or ls"}},
 		{"outside", args{"pattern": "x", "path": "../.."}, []string{"ERROR: ", "outside"}},
 		{"wrong kind", args{"pattern": 7}, []string{"ERROR: reading the arguments"}},
 	} {
@@ -44,7 +57,8 @@ func TestGrep(t *testing.T) {
 }
 
 func TestGrepCut(t *testing.T) {
-	h := newHarness(t).files("big: "+strings.Repeat("match "+strings.Repeat("é", 300)+"\n", 500), "small: match\n")
+	h := newHarness(t).files("big: "+strings.Repeat("match "+strings.Repeat("é", 300)+"\n", 500),
+		"small: match\n")
 	got := h.run("grep", args{"pattern": "match", "limit": 1000})
 	want(t, got, "[line cut]", "[Cut at 6", "use mode files")
 	if len(got) > grepBytes+500 {
@@ -53,7 +67,8 @@ func TestGrepCut(t *testing.T) {
 }
 
 func TestGlob(t *testing.T) {
-	h := newHarness(t).files("a.go: x", "sub/b.go: x", "sub/deep/c.go: x", ".git/HEAD: x", ".gitignore: out/", "out/d.go: x", ".github/w.yml: x")
+	h := newHarness(t).files("a.go: x", "sub/b.go: x", "sub/deep/c.go: x", ".git/HEAD: x",
+		".gitignore: out/", "out/d.go: x", ".github/w.yml: x")
 	for i := range 300 {
 		h.files(fmt.Sprintf("many/f%03d.txt: x", i))
 	}
@@ -65,14 +80,19 @@ func TestGlob(t *testing.T) {
 		args args
 		want []string
 	}{
-		{"by ending", args{"pattern": "*.go"}, []string{"a.go\nsub/b.go\nsub/deep/c.go", "!out/d.go", "!loop"}},
-		{"in a folder", args{"pattern": "*.go", "path": "sub"}, []string{"sub/b.go\nsub/deep/c.go", "!\na.go"}},
+		{"by ending", args{"pattern": "*.go"},
+			[]string{"a.go\nsub/b.go\nsub/deep/c.go", "!out/d.go", "!loop"}},
+		{"in a folder", args{"pattern": "*.go", "path": "sub"},
+			[]string{"sub/b.go\nsub/deep/c.go", "!\na.go"}},
 		{"absolute", args{"pattern": h.root + "/sub/*.go"}, []string{"sub/b.go", "!deep"}},
 		{"dots asked for", args{"pattern": ".github/*"}, []string{".github/w.yml"}},
-		{"ignored asked for", args{"pattern": "**/d.go", "all": true}, []string{"out/d.go", "!.git/"}},
-		{"cut", args{"pattern": "many/*", "limit": 10}, []string{"many/f009.txt\n[10 of 300 files shown. Narrow", "!f010"}},
+		{"ignored asked for", args{"pattern": "**/d.go", "all": true},
+			[]string{"out/d.go", "!.git/"}},
+		{"cut", args{"pattern": "many/*", "limit": 10},
+			[]string{"many/f009.txt\n[10 of 300 files shown. Narrow", "!f010"}},
 		{"none", args{"pattern": "*.rs"}, []string{"No file matches *.rs.", "set all"}},
-		{"too many alternatives", args{"pattern": strings.Repeat("{a,b}", 30)}, []string{"ERROR: ", "too many"}},
+		{"too many alternatives", args{"pattern": strings.Repeat("{a,b}", 30)},
+			[]string{"ERROR: ", "too many"}},
 		{"empty", args{"pattern": ""}, []string{"ERROR: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) { h.t = t; want(t, h.run("glob", c.args), c.want...) })
@@ -118,7 +138,8 @@ func TestHugeFolder(t *testing.T) {
 		f.Close()
 	}
 	start := time.Now()
-	want(t, h.run("ls", args{"path": "huge"}), number(n)+" entries", "[500 of "+number(n)+" entries shown.")
+	want(t, h.run("ls", args{"path": "huge"}), number(n)+" entries", "[500 of "+number(n)+
+		" entries shown.")
 	want(t, h.run("read", args{"path": "huge"}), "[500 of "+number(n)+" entries shown.")
 	want(t, h.run("glob", args{"pattern": "huge/*9"}), "[200 of "+number(n/10)+" files shown.")
 	want(t, h.run("grep", args{"pattern": "x", "path": "huge"}), number(n)+" files searched")

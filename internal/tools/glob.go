@@ -31,8 +31,12 @@ func (e *sessionEnv) globTool() tool.Tool {
 	return newTool(definition[globArgs]{
 		spec: tool.Spec{
 			Name: "glob", Label: "Find files", Effect: tool.ReadOnly, MaxResult: -1,
-			Aliases:      []string{"find_files", "file_search", "glob_file_search", "find", "search_files_by_name"},
-			ParamAliases: map[string]string{"glob": "pattern", "glob_pattern": "pattern", "query": "pattern", "directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "max_results": "limit", "head_limit": "limit", "no_ignore": "all", "hidden": "all"},
+			Aliases: []string{"find_files", "file_search", "glob_file_search", "find",
+				"search_files_by_name"},
+			ParamAliases: map[string]string{"glob": "pattern", "glob_pattern": "pattern",
+				"query": "pattern", "directory": "path", "dir": "path", "dir_path": "path",
+				"folder": "path", "target_directory": "path", "max_results": "limit",
+				"head_limit": "limit", "no_ignore": "all", "hidden": "all"},
 		},
 		prepare: func(call *tool.Call, a globArgs) tool.Prepared {
 			label := "Find " + oneLine(a.Pattern, 60)
@@ -45,7 +49,8 @@ func (e *sessionEnv) globTool() tool.Tool {
 	})
 }
 
-func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named, a globArgs) (*tool.Result, error) {
+func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named,
+	a globArgs) (*tool.Result, error) {
 	if a.Pattern == "" {
 		return nil, errors.New("the pattern is empty: use **/* for all files")
 	}
@@ -106,7 +111,8 @@ func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named, a g
 // lookError is an error of looking into a folder or file, which may not be there at all.
 func (e *sessionEnv) lookError(call *tool.Call, doing, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s does not exist. Use glob or ls to see what there is", e.shown(call, path))
+		return fmt.Errorf("%s does not exist. Use glob or ls to see what there is",
+			e.shown(call, path))
 	}
 	return fmt.Errorf("%s %s: %w", doing, e.shown(call, path), err)
 }

@@ -38,22 +38,31 @@ func (e *sessionEnv) grepTool() tool.Tool {
 	return newTool(definition[grepArgs]{
 		spec: tool.Spec{
 			Name: "grep", Label: "Search", Effect: tool.ReadOnly, MaxResult: -1,
-			Aliases: []string{"search", "grep_search", "search_files", "search_file_content", "ripgrep", "rg", "code_search"},
-			ParamAliases: map[string]string{"query": "pattern", "regex": "pattern", "regexp": "pattern", "search": "pattern", "directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "file_path": "path",
-				"include": "glob", "file_pattern": "glob", "include_pattern": "glob", "case_insensitive": "ignore_case", "-i": "ignore_case", "fixed_strings": "literal", "-F": "literal",
-				"-C": "context", "context_lines": "context", "-A": "context", "-B": "context", "output_mode": "mode", "head_limit": "limit", "max_results": "limit", "max_count": "limit", "no_ignore": "all", "hidden": "all"},
+			Aliases: []string{"search", "grep_search", "search_files", "search_file_content",
+				"ripgrep", "rg", "code_search"},
+			ParamAliases: map[string]string{"query": "pattern", "regex": "pattern",
+				"regexp": "pattern", "search": "pattern", "directory": "path", "dir": "path",
+				"dir_path": "path", "folder": "path", "file_path": "path",
+				"include": "glob", "file_pattern": "glob", "include_pattern": "glob",
+				"case_insensitive": "ignore_case", "-i": "ignore_case", "fixed_strings": "literal",
+				"-F": "literal",
+				"-C": "context", "context_lines": "context", "-A": "context", "-B": "context",
+				"output_mode": "mode", "head_limit": "limit", "max_results": "limit",
+				"max_count": "limit", "no_ignore": "all", "hidden": "all"},
 		},
 		prepare: func(call *tool.Call, a grepArgs) tool.Prepared {
 			where := e.resolve(call, cmp.Or(a.Path, "."))
 			return tool.Prepared{
-				Label: "Search " + oneLine(a.Pattern, 60), Subject: where.subject(tool.SubjectRead, "Search"),
-				Run: bindFile(e.grep, where[0], a),
+				Label:   "Search " + oneLine(a.Pattern, 60),
+				Subject: where.subject(tool.SubjectRead, "Search"),
+				Run:     bindFile(e.grep, where[0], a),
 			}
 		},
 	})
 }
 
-func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named, a grepArgs) (*tool.Result, error) {
+func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
+	a grepArgs) (*tool.Result, error) {
 	mode, err := grepMode(a.Mode)
 	if err != nil {
 		return nil, err
@@ -66,7 +75,8 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named, a g
 	if err != nil {
 		return nil, err
 	}
-	q := search.Query{Matcher: matcher, Context: min(max(a.Context, 0), grepContext), MaxLine: grepLine, Names: mode == "files", Counts: mode == "count"}
+	q := search.Query{Matcher: matcher, Context: min(max(a.Context, 0), grepContext),
+		MaxLine: grepLine, Names: mode == "files", Counts: mode == "count"}
 	if q.Limit = a.Limit; q.Limit <= 0 {
 		q.Limit = grepDefault
 	}
@@ -84,15 +94,18 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named, a g
 		return nil, e.lookError(call, "searching", root, err)
 	}
 	secret := e.dropSecrets(root, found)
-	out := &grepOutput{secret: secret, output: output{limit: grepBytes}, a: a, mode: mode, found: found, note: note}
+	out := &grepOutput{secret: secret, output: output{limit: grepBytes}, a: a, mode: mode,
+		found: found, note: note}
 	out.dir = func(rel string) string {
 		if rel == "" {
 			return e.shown(call, root)
 		}
 		return e.shown(call, root+"/"+rel)
 	}
-	res := &tool.Result{Text: out.write(), Meta: tool.Meta{Kind: "search", Key: a.Pattern + "\x00" + root}}
-	res.Details = details(map[string]any{"matches": found.Matches, "files": len(found.Files), "more": found.More})
+	res := &tool.Result{Text: out.write(),
+		Meta: tool.Meta{Kind: "search", Key: a.Pattern + "\x00" + root}}
+	res.Details = details(map[string]any{"matches": found.Matches, "files": len(found.Files),
+		"more": found.More})
 	return res, nil
 }
 
@@ -151,7 +164,8 @@ func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 	if strings.Contains(err.Error(), "repeat count") {
 		return nil, "", fmt.Errorf("reading the pattern: %w: use smaller counts", err)
 	}
-	if a.Literal || len(a.Pattern) > 1000 || strings.Contains(err.Error(), "repeat") || strings.Contains(err.Error(), "too large") {
+	if a.Literal || len(a.Pattern) > 1000 || strings.Contains(err.Error(), "repeat") ||
+		strings.Contains(err.Error(), "too large") {
 		return nil, "", fmt.Errorf("reading the pattern: %w", err)
 	}
 	p.Literal = true
@@ -160,7 +174,8 @@ func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 		return nil, "", err2
 	}
 	why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-	return m, "Note: the pattern is no valid regular expression (" + why + "), so it was searched as plain text.", nil
+	return m, "Note: the pattern is no valid regular expression (" + why +
+		"), so it was searched as plain text.", nil
 }
 
 type grepOutput struct {
@@ -179,7 +194,8 @@ func (o *grepOutput) write() string {
 		o.line(o.note)
 	}
 	if o.secret > 0 {
-		o.line("[" + plural(o.secret, "file") + " with matches left out: reading what usually holds secrets asks the user first; use read.]")
+		o.line("[" + plural(o.secret, "file") +
+			" with matches left out: reading what usually holds secrets asks the user first; use read.]")
 	}
 	if len(o.found.Files) == 0 {
 		if o.secret == 0 {
@@ -200,7 +216,8 @@ func (o *grepOutput) write() string {
 }
 
 func (o *grepOutput) nothing() string {
-	s := fmt.Sprintf("No match for %s in %s searched.", oneLine(o.a.Pattern, 100), plural(o.found.Searched-o.found.Binary, "file"))
+	s := fmt.Sprintf("No match for %s in %s searched.", oneLine(o.a.Pattern, 100),
+		plural(o.found.Searched-o.found.Binary, "file"))
 	if o.found.Searched == 0 {
 		s = "No file to search here"
 		if o.a.Glob != "" {

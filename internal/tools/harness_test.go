@@ -49,7 +49,8 @@ func newHarness(t testing.TB, with ...func(*Deps)) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{t: t, root: root, policy: workspace.Auto, ended: make(chan string, 10), steer: make(chan string, 1)}
+	h := &harness{t: t, root: root, policy: workspace.Auto, ended: make(chan string, 10),
+		steer: make(chan string, 1)}
 	h.ws = workspace.New(workspace.Options{})
 	h.ws.SetRoots([]string{string(uri.File(root))})
 	t.Cleanup(h.ws.Close)
@@ -60,7 +61,9 @@ func newHarness(t testing.TB, with ...func(*Deps)) *harness {
 	t.Cleanup(runner.Close)
 	jobs := NewJobs(func(_ Job, message string) { h.ended <- message })
 	t.Cleanup(jobs.Close)
-	d := Deps{Workspace: h.ws, Runner: runner, Jobs: jobs, SpillDir: filepath.Join(t.TempDir(), "spill")} // made when needed
+	// made when needed
+	d := Deps{Workspace: h.ws, Runner: runner, Jobs: jobs,
+		SpillDir: filepath.Join(t.TempDir(), "spill")}
 	for _, f := range with {
 		f(&d)
 	}
@@ -101,7 +104,8 @@ func (h *harness) files(files ...string) *harness {
 // open opens a document in the editor with a text of its own.
 func (h *harness) open(name, text string) {
 	h.t.Helper()
-	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1, []byte(text)); err != nil {
+	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1,
+		[]byte(text)); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -146,7 +150,8 @@ func (h *harness) call(args any) *tool.Call {
 		h.t.Fatal(err)
 	}
 	return &tool.Call{
-		ID: "c1", ItemID: "i1", SessionID: "s1", TurnID: "t1", Args: raw, Cwd: cmp.Or(h.cwd, h.root),
+		ID: "c1", ItemID: "i1", SessionID: "s1", TurnID: "t1", Args: raw,
+		Cwd: cmp.Or(h.cwd, h.root),
 		Output: func(s string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

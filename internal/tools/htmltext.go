@@ -32,13 +32,18 @@ type htmlWriter struct {
 }
 
 // hidden are the elements whose content is not shown.
-var hidden = map[string]bool{"script": true, "style": true, "noscript": true, "svg": true, "template": true, "head": false, "iframe": true}
+var hidden = map[string]bool{"script": true, "style": true, "noscript": true, "svg": true,
+	"template": true, "head": false, "iframe": true}
 
 // blocks are the elements that begin a line, with what is put before their content.
 var blocks = map[string]string{
-	"p": "", "div": "", "section": "", "article": "", "header": "", "footer": "", "main": "", "nav": "", "aside": "", "table": "", "tr": "", "ul": "", "ol": "", "dl": "", "dt": "", "dd": "  ",
-	"blockquote": "> ", "pre": "", "form": "", "br": "", "hr": "---", "title": "", "figure": "", "figcaption": "", "option": "",
-	"li": "- ", "h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### ", "h5": "##### ", "h6": "###### ",
+	"p": "", "div": "", "section": "", "article": "", "header": "", "footer": "", "main": "",
+	"nav": "", "aside": "", "table": "", "tr": "", "ul": "", "ol": "", "dl": "", "dt": "",
+	"dd":         "  ",
+	"blockquote": "> ", "pre": "", "form": "", "br": "", "hr": "---", "title": "", "figure": "",
+	"figcaption": "", "option": "",
+	"li": "- ", "h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### ", "h5": "##### ",
+	"h6": "###### ",
 }
 
 // tag handles the tag at the beginning of page and returns what follows it.
@@ -87,7 +92,8 @@ func (w *htmlWriter) element(name, tag string, closing bool) {
 
 func (w *htmlWriter) block(name, mark string, closing bool) {
 	want := 1
-	if name == "p" || name == "pre" || name == "table" || len(name) == 2 && name[0] == 'h' && name != "hr" {
+	if name == "p" || name == "pre" || name == "table" || len(name) == 2 && name[0] == 'h' &&
+		name != "hr" {
 		want = 2
 	}
 	w.newline(want)

@@ -89,7 +89,8 @@ func scaled(src image.Image, side int) image.Image {
 	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
-			dst.Set(x, y, mean(src, image.Rect(b.Min.X+x*b.Dx()/w, b.Min.Y+y*b.Dy()/h, b.Min.X+(x+1)*b.Dx()/w, b.Min.Y+(y+1)*b.Dy()/h)))
+			dst.Set(x, y, mean(src, image.Rect(b.Min.X+x*b.Dx()/w, b.Min.Y+y*b.Dy()/h, b.Min.X+
+				(x+1)*b.Dx()/w, b.Min.Y+(y+1)*b.Dy()/h)))
 		}
 	}
 	return dst
@@ -101,9 +102,11 @@ func mean(src image.Image, r image.Rectangle) color.Color {
 	for y := r.Min.Y; y < max(r.Max.Y, r.Min.Y+1); y++ {
 		for x := r.Min.X; x < max(r.Max.X, r.Min.X+1); x++ {
 			cr, cg, cb, ca := src.At(x, y).RGBA()
-			sum[0], sum[1], sum[2], sum[3] = sum[0]+uint64(cr), sum[1]+uint64(cg), sum[2]+uint64(cb), sum[3]+uint64(ca)
+			sum[0], sum[1], sum[2], sum[3] = sum[0]+uint64(cr), sum[1]+uint64(cg), sum[2]+
+				uint64(cb), sum[3]+uint64(ca)
 			n++
 		}
 	}
-	return color.RGBA64{uint16(sum[0] / n), uint16(sum[1] / n), uint16(sum[2] / n), uint16(sum[3] / n)}
+	return color.RGBA64{uint16(sum[0] / n), uint16(sum[1] / n), uint16(sum[2] / n),
+		uint16(sum[3] / n)}
 }

@@ -25,8 +25,10 @@ func (e *sessionEnv) jobTool() tool.Tool {
 	return newTool(definition[jobArgs]{
 		spec: tool.Spec{
 			Name: "job", Label: "Jobs", Effect: tool.ReadOnly, Deferred: true, MaxResult: -1,
-			Aliases:      []string{"jobs", "bash_output", "bashoutput", "kill_shell", "killshell", "task_output", "taskoutput"},
-			ParamAliases: map[string]string{"job_id": "id", "jobid": "id", "bash_id": "id", "shell_id": "id", "task_id": "id"},
+			Aliases: []string{"jobs", "bash_output", "bashoutput", "kill_shell", "killshell",
+				"task_output", "taskoutput"},
+			ParamAliases: map[string]string{"job_id": "id", "jobid": "id", "bash_id": "id",
+				"shell_id": "id", "task_id": "id"},
 		},
 		prepare: func(_ *tool.Call, a jobArgs) tool.Prepared {
 			p := tool.Prepared{Run: bind(e.job, a)}
@@ -39,14 +41,16 @@ func (e *sessionEnv) jobTool() tool.Tool {
 }
 
 // startJob runs a command beside the turn; its end comes as a message into the session.
-func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command, notes []string) (*tool.Result, error) {
+func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command,
+	notes []string) (*tool.Result, error) {
 	if cmd.Timeout = 0; a.Timeout > 0 {
 		cmd.Timeout, _ = jobDuration(a.Timeout)
 	}
 	cmd.HeadBytes, cmd.TailBytes = 1, 1 // Jobs keeps the output
 	cmd.SpillBytes = -1
 	watch := e.Workspace.BeginCommand(e.ID, call.TurnID)
-	job, err := e.Jobs.Start(Job{SessionID: e.owner(), Kind: "command", Title: a.Command, Cwd: cmd.Dir}, func(ctx context.Context, write func([]byte)) JobEnd {
+	job, err := e.Jobs.Start(Job{SessionID: e.owner(), Kind: "command", Title: a.Command,
+		Cwd: cmd.Dir}, func(ctx context.Context, write func([]byte)) JobEnd {
 		defer cmd.Sandbox.Close()
 		cmd.Output = write
 		r, err := e.Runner.Run(ctx, cmd)
@@ -112,7 +116,8 @@ func notRestorable(changed []string) string {
 	if len(changed) == 0 {
 		return ""
 	}
-	return "Changed by the command, so no checkpoint can restore it: " + joinNames(changed, nil) + "."
+	return "Changed by the command, so no checkpoint can restore it: " + joinNames(changed, nil) +
+		"."
 }
 
 // jobDuration is like ShellOptions.duration without a maximum.
@@ -179,7 +184,8 @@ func (e *sessionEnv) ownJob(sessionID, id string) bool {
 
 func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*tool.Result, error) {
 	if a.Wait > 0 {
-		wait, cancel := context.WithTimeout(ctx, time.Duration(min(a.Wait, maxJobWait.Seconds())*float64(time.Second)))
+		wait, cancel := context.WithTimeout(ctx,
+			time.Duration(min(a.Wait, maxJobWait.Seconds())*float64(time.Second)))
 		defer cancel()
 		_ = e.Jobs.Wait(wait, a.ID)
 	}

@@ -73,14 +73,16 @@ func NewJobs(onEnd func(job Job, message string)) *Jobs { return &Jobs{onEnd: on
 
 // Start runs a job; run must return when its ctx ends, and may give output to write from
 // any goroutine. The error says that there are too many.
-func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte)) JobEnd) (Job, error) {
+func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte)) JobEnd) (Job,
+	error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
 		return Job{}, errors.New("starting a job: the daemon is shutting down")
 	}
 	if n := j.countLocked(spec.SessionID); n >= maxRunningJobs {
-		return Job{}, fmt.Errorf("starting a job: %d run already; end one with the job tool first", n)
+		return Job{}, fmt.Errorf("starting a job: %d run already; end one with the job tool first",
+			n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &job{Job: spec, cancel: cancel, done: make(chan struct{})}

@@ -30,8 +30,9 @@ func (e *sessionEnv) lsTool() tool.Tool {
 	return newTool(definition[lsArgs]{
 		spec: tool.Spec{
 			Name: "ls", Label: "List", Effect: tool.ReadOnly, MaxResult: -1, Deferred: true,
-			Aliases:      []string{"list_dir", "list_directory", "list_files", "dir", "tree"},
-			ParamAliases: map[string]string{"directory": "path", "dir": "path", "dir_path": "path", "folder": "path", "target_directory": "path", "levels": "depth"},
+			Aliases: []string{"list_dir", "list_directory", "list_files", "dir", "tree"},
+			ParamAliases: map[string]string{"directory": "path", "dir": "path", "dir_path": "path",
+				"folder": "path", "target_directory": "path", "levels": "depth"},
 		},
 		prepare: func(call *tool.Call, a lsArgs) tool.Prepared {
 			where := e.resolve(call, cmp.Or(a.Path, "."))[0]
@@ -54,7 +55,8 @@ func (e *sessionEnv) ls(
 }
 
 // listFolder lists everything in a folder, ignored files too: who lists wants to see.
-func (e *sessionEnv) listFolder(ctx context.Context, call *tool.Call, ref workspace.Ref, depth int) (*tool.Result, error) {
+func (e *sessionEnv) listFolder(ctx context.Context, call *tool.Call, ref workspace.Ref,
+	depth int) (*tool.Result, error) {
 	l := &lister{e: e, ctx: ctx, call: call, out: output{limit: lsBytes}}
 	if err := l.folder(ref, "", depth); err != nil {
 		return nil, e.lookError(call, "listing", ref.Path, err)
@@ -63,7 +65,8 @@ func (e *sessionEnv) listFolder(ctx context.Context, call *tool.Call, ref worksp
 	if l.total == 0 {
 		return text("%s is an empty folder.", name), nil
 	}
-	s := fmt.Sprintf("%s/ (%s)\n%s", strings.TrimSuffix(name, "/"), plural(l.total, "entry"), strings.TrimSuffix(l.out.String(), "\n"))
+	s := fmt.Sprintf("%s/ (%s)\n%s", strings.TrimSuffix(name, "/"), plural(l.total, "entry"),
+		strings.TrimSuffix(l.out.String(), "\n"))
 	if l.shown < l.total {
 		s += fmt.Sprintf("\n[%s of %s entries shown. List a sub-folder, or use glob with a pattern.]", number(l.shown), number(l.total))
 	}
@@ -88,7 +91,10 @@ func (l *lister) folder(ref workspace.Ref, indent string, depth int) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
+		return strings.Compare(a.Name(),
+			b.Name())
+	})
 	for _, d := range entries {
 		l.total++
 		if l.shown < lsEntries && l.out.line(indent+entryName(d)) {

@@ -19,16 +19,20 @@ import (
 
 func TestPlan(t *testing.T) {
 	h := newHarness(t)
-	want(t, h.run("plan", args{"entries": []any{args{"step": "look", "status": "done"}, args{"content": "write", "status": "in_progress"}, "test"}}),
+	want(t, h.run("plan", args{"entries": []any{args{"step": "look", "status": "done"},
+		args{"content": "write", "status": "in_progress"}, "test"}}),
 		"1 of 3 completed; in progress: write.")
 	plan := h.updates[0].Plan
 	if got := fmt.Sprint(plan); got != "[{look completed} {write inProgress} {test pending}]" {
 		t.Errorf("plan %s", got)
 	}
 	want(t, h.run("plan", args{"entries": []any{}}), "ERROR: the plan has no entries")
-	want(t, h.run("plan", args{"entries": []any{args{"status": "pending"}}}), "ERROR: entry 1 has no content")
-	want(t, h.run("plan", args{"entries": []any{args{"content": "x", "status": "perhaps"}}}), "ERROR: entry 1: status", "use pending, inProgress or completed")
-	want(t, h.run("plan", args{"entries": []any{7}}), "ERROR: ", "an entry must be {content, status}")
+	want(t, h.run("plan", args{"entries": []any{args{"status": "pending"}}}),
+		"ERROR: entry 1 has no content")
+	want(t, h.run("plan", args{"entries": []any{args{"content": "x", "status": "perhaps"}}}),
+		"ERROR: entry 1: status", "use pending, inProgress or completed")
+	want(t, h.run("plan", args{"entries": []any{7}}), "ERROR: ",
+		"an entry must be {content, status}")
 	want(t, h.run("plan", args{"entries": make([]string, 51)}), "ERROR: the plan has 51 entries")
 }
 
@@ -45,7 +49,9 @@ func TestAskUser(t *testing.T) {
 			return answer, fail
 		}
 	})
-	want(t, h.run("ask_user", args{"question": "Which?", "options": []any{"red", args{"label": "blue", "description": "like the sky"}}, "multi": true}), "The user answered: blue")
+	want(t, h.run("ask_user", args{"question": "Which?",
+		"options": []any{"red", args{"label": "blue", "description": "like the sky"}},
+		"multi":   true}), "The user answered: blue")
 	if got := fmt.Sprintf("%+v", asked); got != "{Text:Which? Options:[{Label:red Description:} {Label:blue Description:like the sky}] Multi:true}" {
 		t.Errorf("asked %s", got)
 	}
@@ -54,23 +60,30 @@ func TestAskUser(t *testing.T) {
 	answer = Answer{}
 	want(t, h.run("ask_user", args{"question": "Which?"}), "empty answer")
 	fail = errors.New("nobody is there")
-	want(t, h.run("ask_user", args{"question": "Which?"}), "ERROR: asking the user: nobody is there")
+	want(t, h.run("ask_user", args{"question": "Which?"}),
+		"ERROR: asking the user: nobody is there")
 	want(t, h.run("ask_user", args{"question": " "}), "ERROR: the question is empty")
-	want(t, h.run("ask_user", args{"question": "x", "options": []any{""}}), "ERROR: option 1 has no label")
+	want(t, h.run("ask_user", args{"question": "x", "options": []any{""}}),
+		"ERROR: option 1 has no label")
 	block = true
 	h.steer <- "never mind"
-	want(t, h.run("ask_user", args{"question": "Which?"}), "did not answer the question but sent a message")
+	want(t, h.run("ask_user", args{"question": "Which?"}),
+		"did not answer the question but sent a message")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := agenttest.Run(ctx, h.tool("ask_user"), h.call(args{"question": "Which?"})); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := agenttest.Run(ctx, h.tool("ask_user"),
+		h.call(args{"question": "Which?"})); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("aborted: %v", err)
 	}
 }
 
 func TestToolSearch(t *testing.T) {
-	specs := []tool.Spec{{Name: "git_log", Description: "Show history"}, {Name: "git_diff", Description: "Show changes"}, {Name: "ls", Aliases: []string{"list_dir"}, Description: "List a folder"}}
+	specs := []tool.Spec{{Name: "git_log", Description: "Show history"},
+		{Name: "git_diff", Description: "Show changes"},
+		{Name: "ls", Aliases: []string{"list_dir"}, Description: "List a folder"}}
 	for i := range 10 {
-		specs = append(specs, tool.Spec{Name: fmt.Sprintf("many_%d", i), Description: "One of several"})
+		specs = append(specs, tool.Spec{Name: fmt.Sprintf("many_%d", i),
+			Description: "One of several"})
 	}
 	h := newHarness(t)
 	h.tools = h.set.For(Session{ID: "s1", Catalog: func() []tool.Spec { return specs }})
@@ -80,9 +93,13 @@ func TestToolSearch(t *testing.T) {
 		{"/^GIT_/", "git_log git_diff", "Loaded"},
 		{"show changes", "git_diff git_log", "Loaded"},
 		{"several", "many_0 many_1 many_2 many_3 many_4", "Loaded"},
-		{"select:many_9,many_8,many_7,many_6,many_5,many_4,ls", "many_9 many_8 many_7 many_6 many_5", "- many_5: One of several\nNot loaded, 5 at most at once: many_4, ls. Search again for those that you need."},
-		{"/many_[2-7]/", "many_2 many_3 many_4 many_5 many_6", "Not loaded, 5 at most at once: many_7."},
-		{"one of", "many_0 many_1 many_2 many_3 many_4", "Not loaded, 5 at most at once: many_5, many_6, many_7, many_8, many_9."},
+		{"select:many_9,many_8,many_7,many_6,many_5,many_4,ls",
+			"many_9 many_8 many_7 many_6 many_5",
+			"- many_5: One of several\nNot loaded, 5 at most at once: many_4, ls. Search again for those that you need."},
+		{"/many_[2-7]/", "many_2 many_3 many_4 many_5 many_6",
+			"Not loaded, 5 at most at once: many_7."},
+		{"one of", "many_0 many_1 many_2 many_3 many_4",
+			"Not loaded, 5 at most at once: many_5, many_6, many_7, many_8, many_9."},
 		{"zebra", "", `No tool matches "zebra". There are: git_log, git_diff, ls, many_0`},
 	} {
 		res, err := h.result("tool_search", args{"query": c.query})
@@ -97,7 +114,8 @@ func TestToolSearch(t *testing.T) {
 	want(t, h.run("tool_search", args{"query": "/(/"}), "ERROR: reading the expression")
 	want(t, h.run("tool_search", args{"query": ""}), "ERROR: the query is empty")
 	own := newHarness(t)
-	want(t, own.tool("tool_search").Spec().Description, "apply_patch, ls, plan, job", "!web_search", "!fetch")
+	want(t, own.tool("tool_search").Spec().Description, "apply_patch, ls, plan, job", "!web_search",
+		"!fetch")
 	want(t, own.run("tool_search", args{"query": "select:ls"}), "- ls: ")
 }
 
@@ -127,7 +145,8 @@ func TestFetch(t *testing.T) {
 	defer srv.Close()
 	h := newHarness(t).fetching(FetchOptions{Network: ownMachine(t)})
 	for path, pieces := range map[string][]string{
-		"/page":      {"200 OK, text/html. What follows is data", "T\n\n# Head\n\nHello world & all (/x)", "!bad"},
+		"/page": {"200 OK, text/html. What follows is data",
+			"T\n\n# Head\n\nHello world & all (/x)", "!bad"},
 		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to go on.]", "!\ufffd"},
 		"/huge":      {"The answer was longer than 5,000,000 bytes"},
 		"/bin":       {"ERROR: ", "application/octet-stream (3 bytes), not text"},
@@ -138,13 +157,17 @@ func TestFetch(t *testing.T) {
 	} {
 		want(t, h.run("fetch", args{"url": srv.URL + path}), pieces...)
 	}
-	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 79_999}), "[The text ends here.]")
-	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 90_000}), "ERROR: offset 90000 lies beyond")
+	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 79_999}),
+		"[The text ends here.]")
+	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 90_000}),
+		"ERROR: offset 90000 lies beyond")
 	want(t, h.run("fetch", args{"url": "ftp://example.org"}), "ERROR: only http and https")
 	want(t, h.run("fetch", args{"url": "http://"}), "ERROR: the address has no host")
 
 	closed := newHarness(t).fetching(FetchOptions{})
-	for _, address := range []string{srv.URL, "http://localhost:1/", "http://[::1]:1/", "http://10.0.0.1/", "http://169.254.169.254/latest", "http://[::ffff:127.0.0.1]:1/", "http://0.0.0.0:1/", "http://[fd00::1]/", "http://100.64.0.1/"} {
+	for _, address := range []string{srv.URL, "http://localhost:1/", "http://[::1]:1/",
+		"http://10.0.0.1/", "http://169.254.169.254/latest", "http://[::ffff:127.0.0.1]:1/",
+		"http://0.0.0.0:1/", "http://[fd00::1]/", "http://100.64.0.1/"} {
 		want(t, closed.run("fetch", args{"url": address}), "ERROR: ", "private network")
 	}
 	for _, tool := range newHarness(t).tools {
@@ -168,12 +191,17 @@ func TestFetchOptions(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(release)
-	h := newHarness(t).fetching(FetchOptions{Network: ownMachine(t), Hosts: []string{"127.0.0.*"}, MaxBytes: 10})
-	slow := newHarness(t).fetching(FetchOptions{Network: ownMachine(t), Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
-	want(t, h.run("fetch", args{"url": srv.URL}), "xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
+	h := newHarness(t).fetching(FetchOptions{Network: ownMachine(t), Hosts: []string{"127.0.0.*"},
+		MaxBytes: 10})
+	slow := newHarness(t).fetching(FetchOptions{Network: ownMachine(t),
+		Hosts: []string{"127.0.0.*"}, Timeout: 50 * time.Millisecond})
+	want(t, h.run("fetch", args{"url": srv.URL}),
+		"xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
 	want(t, slow.run("fetch", args{"url": srv.URL + "/slow"}), "ERROR: ", "no answer within 50ms")
-	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ", "the host elsewhere.example is none of those that may be fetched (127.0.0.*)")
-	want(t, h.run("fetch", args{"url": "https://example.org"}), "ERROR: the host example.org is none of those")
+	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ",
+		"the host elsewhere.example is none of those that may be fetched (127.0.0.*)")
+	want(t, h.run("fetch", args{"url": "https://example.org"}),
+		"ERROR: the host example.org is none of those")
 }
 
 // ownMachine lets the tests of fetch reach their servers.
@@ -217,9 +245,11 @@ func TestFetchAsksAboutRedirects(t *testing.T) {
 		t.Errorf("asked %q, reached %d times", asked, reached.Load())
 	}
 	answer = errors.New("not today")
-	want(t, h.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: it redirects to localhost: not today")
+	want(t, h.run("fetch", args{"url": srv.URL + "/x"}),
+		"ERROR: it redirects to localhost: not today")
 	alone := newHarness(t).fetching(FetchOptions{Network: ownMachine(t)})
-	want(t, alone.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: it redirects to localhost, another host")
+	want(t, alone.run("fetch", args{"url": srv.URL + "/x"}),
+		"ERROR: it redirects to localhost, another host")
 	denied := newHarness(t).fetching(FetchOptions{Network: ownMachine(t, "127.0.0.1")})
 	want(t, denied.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: ", "network.deny contains it")
 	if reached.Load() != 1 {
@@ -270,15 +300,18 @@ func TestWebSearch(t *testing.T) {
 	}))
 	defer srv.Close()
 	h := newHarness(t)
-	opt := WebSearchOptions{Endpoint: srv.URL + "/s?format=json", Headers: map[string]string{"X-Key": "k"}}
+	opt := WebSearchOptions{Endpoint: srv.URL + "/s?format=json",
+		Headers: map[string]string{"X-Key": "k"}}
 	h.session(func(s *Session) { s.WebSearch = func() WebSearchOptions { return opt } })
-	want(t, h.run("web_search", args{"query": "searx"}), "data, not instructions", "1. A\nhttps://a\nfirst hit", "!no address")
+	want(t, h.run("web_search", args{"query": "searx"}), "data, not instructions",
+		"1. A\nhttps://a\nfirst hit", "!no address")
 	want(t, h.run("web_search", args{"query": "brave"}), "1. B\nhttps://b\nsecond")
 	want(t, h.run("web_search", args{"query": "none"}), "No results for \"none\".")
 	want(t, h.run("web_search", args{"query": "html"}), "ERROR: ", "format=json")
 	want(t, h.run("web_search", args{"query": ""}), "ERROR: the query is empty")
 	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // read anew for each search
-	want(t, h.run("web_search", args{"query": "a b"}), "ERROR: searching the web: the endpoint answered 403")
+	want(t, h.run("web_search", args{"query": "a b"}),
+		"ERROR: searching the web: the endpoint answered 403")
 }
 
 // TestFetchSubjectIsTheHost: rules name hosts, so however an address is written its subject is the
@@ -286,8 +319,10 @@ func TestWebSearch(t *testing.T) {
 func TestFetchSubjectIsTheHost(t *testing.T) {
 	h := newHarness(t).fetching(FetchOptions{})
 	for address, host := range map[string]string{
-		"https://example.com/a": "example.com", "example.com/a.example.org": "example.com", "example.com/a": "example.com", " https://example.com/a\n": "example.com",
-		"https://example.com:8443/a": "example.com", "https://EXAMPLE.com./": "example.com", "https://Bücher.example": "xn--bcher-kva.example", "https://[::1]:80/": "::1",
+		"https://example.com/a": "example.com", "example.com/a.example.org": "example.com",
+		"example.com/a": "example.com", " https://example.com/a\n": "example.com",
+		"https://example.com:8443/a": "example.com", "https://EXAMPLE.com./": "example.com",
+		"https://Bücher.example": "xn--bcher-kva.example", "https://[::1]:80/": "::1",
 	} {
 		s := h.prepared("fetch", args{"url": address}).Subject
 		if s.Name != host {
@@ -314,7 +349,8 @@ func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {
 	defer endpoint.Close()
 	h := newHarness(t).session(func(s *Session) {
 		s.WebSearch = func() WebSearchOptions {
-			return WebSearchOptions{Endpoint: endpoint.URL, Headers: map[string]string{"X-Key": "secret"}}
+			return WebSearchOptions{Endpoint: endpoint.URL,
+				Headers: map[string]string{"X-Key": "secret"}}
 		}
 	})
 	want(t, h.run("web_search", args{"query": "x"}), "No results")

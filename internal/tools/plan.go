@@ -49,9 +49,11 @@ func (e *sessionEnv) planTool() tool.Tool {
 	return newTool(definition[planArgs]{
 		spec: tool.Spec{
 			Name: "plan", Label: "Plan", Effect: tool.ReadOnly, Deferred: true, Hidden: true,
-			Aliases:      []string{"todo", "todo_write", "todowrite", "update_plan", "write_todos", "update_todo_list"},
-			BareItems:    map[string]string{"entries": "content"},
-			ParamAliases: map[string]string{"todos": "entries", "plan": "entries", "items": "entries", "steps": "entries", "tasks": "entries"},
+			Aliases: []string{"todo", "todo_write", "todowrite", "update_plan", "write_todos",
+				"update_todo_list"},
+			BareItems: map[string]string{"entries": "content"},
+			ParamAliases: map[string]string{"todos": "entries", "plan": "entries",
+				"items": "entries", "steps": "entries", "tasks": "entries"},
 		},
 		prepare: func(_ *tool.Call, a planArgs) tool.Prepared {
 			return tool.Prepared{Run: bind(runPlan, a)}

@@ -47,7 +47,8 @@ func (t *PresentPlan) present(
 ) (*tool.Result, error) {
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()
-	req := tool.ApprovalRequest{SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Args: call.Args, Cwd: call.Cwd,
+	req := tool.ApprovalRequest{SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID,
+		Args: call.Args, Cwd: call.Cwd,
 		Waiting: func() { call.Report(tool.Update{Status: tool.StatusAwaitingPermission}) }}
 	decision, err := t.Approve(wait, req, plan)
 	if err != nil {

@@ -36,15 +36,19 @@ func promptOf(call *tool.Call) (id string) {
 
 // propose turns changes into a proposal, waits for its outcome where the policy says so,
 // and tells the model: what became of it, then where the changes stand.
-func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summary string, changes []workspace.Change) (*tool.Result, error) {
+func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summary string,
+	changes []workspace.Change) (*tool.Result, error) {
 	turn := call.TurnID
 	if e.Owner != "" {
 		turn = e.OwnerTurn
 	}
-	req := workspace.ProposeRequest{SessionID: e.owner(), Reader: e.ID, TurnID: turn, ItemID: call.ItemID, MessageID: promptOf(call), Title: title, Policy: e.policy(), Changes: changes}
+	req := workspace.ProposeRequest{SessionID: e.owner(), Reader: e.ID, TurnID: turn,
+		ItemID: call.ItemID, MessageID: promptOf(call), Title: title, Policy: e.policy(),
+		Changes: changes}
 	p, err := e.Workspace.Propose(ctx, req)
 	if errors.Is(err, workspace.ErrNoChange) {
-		return text("%s", strings.TrimSpace("Nothing to change: the text already is as wanted.\n"+summary)), nil
+		return text("%s", strings.TrimSpace("Nothing to change: the text already is as wanted.\n"+
+			summary)), nil
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +91,8 @@ func proposedPlaces(p *workspace.Proposal) (locs []tool.Location) {
 		loc := tool.Location{URI: f.URI}
 		if len(f.Hunks) > 0 {
 			r := f.Hunks[0].Range
-			loc.Range = &message.Range{Start: message.Position(r.Start), End: message.Position(r.End)}
+			loc.Range = &message.Range{Start: message.Position(r.Start),
+				End: message.Position(r.End)}
 		}
 		locs = append(locs, loc)
 	}
@@ -95,7 +100,8 @@ func proposedPlaces(p *workspace.Proposal) (locs []tool.Location) {
 }
 
 // Propose turns another tool's changes into a proposal of a session, as the edit tools do.
-func (s *Set) Propose(ctx context.Context, sess Session, call *tool.Call, title string, changes []workspace.Change) (*tool.Result, error) {
+func (s *Set) Propose(ctx context.Context, sess Session, call *tool.Call, title string,
+	changes []workspace.Change) (*tool.Result, error) {
 	e := &sessionEnv{Deps: &s.d, Session: sess, failures: map[string]int{}}
 	return e.propose(ctx, call, title, "", changes)
 }
@@ -121,13 +127,16 @@ func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string)
 	res := text("%s: %s", p.Title, s)
 	res.Denied = out.Denied
 	res.Missed = out.Accepted+out.Pending < out.Total
-	res.IsError = out.Accepted == 0 && (out.State == workspace.StateConflict || out.State == workspace.StateWithdrawn)
-	res.Details = details(map[string]any{"proposalId": p.ID, "state": out.State, "accepted": out.Accepted, "hunks": out.Total})
+	res.IsError = out.Accepted == 0 &&
+		(out.State == workspace.StateConflict || out.State == workspace.StateWithdrawn)
+	res.Details = details(map[string]any{"proposalId": p.ID, "state": out.State,
+		"accepted": out.Accepted, "hunks": out.Total})
 	for _, f := range p.Files {
 		res.Locations = append(res.Locations, tool.Location{URI: f.URI})
 	}
 	if len(p.Files) == 1 {
-		res.Meta = tool.Meta{Kind: "file", Key: p.Files[0].Ref.Key, Changed: out.Accepted+out.Pending > 0}
+		res.Meta = tool.Meta{Kind: "file", Key: p.Files[0].Ref.Key, Changed: out.Accepted+
+			out.Pending > 0}
 	}
 	return res
 }
@@ -166,11 +175,14 @@ func (e *sessionEnv) options(t *target) edit.Options {
 		return opt
 	}
 	if t.file.Dirty && t.file.Disk != nil {
-		opt.Elsewhere = append(opt.Elsewhere, edit.Elsewhere{Name: "the version on disk", Data: t.file.Disk})
+		opt.Elsewhere = append(opt.Elsewhere,
+			edit.Elsewhere{Name: "the version on disk", Data: t.file.Disk})
 	}
 	for _, p := range e.Workspace.Undecided("", t.file.Ref.URI) {
-		if _, proposed, err := e.Workspace.Sides(p.ID, t.file.Ref.URI); err == nil && len(opt.Elsewhere) < 4 {
-			opt.Elsewhere = append(opt.Elsewhere, edit.Elsewhere{Name: "the pending proposal " + p.ID, Data: proposed})
+		if _, proposed, err := e.Workspace.Sides(p.ID, t.file.Ref.URI); err == nil &&
+			len(opt.Elsewhere) < 4 {
+			opt.Elsewhere = append(opt.Elsewhere,
+				edit.Elsewhere{Name: "the pending proposal " + p.ID, Data: proposed})
 		}
 	}
 	return opt
@@ -220,7 +232,8 @@ func nearest(f *workspace.File, m *edit.MatchError) string {
 
 func region(f *workspace.File, line, end int) string {
 	from := max(1, line-regionAround)
-	v := newView(readArgs{Offset: from, Limit: min(max(end, line)+regionAround-from+1, regionMax)}, readBytes/4)
+	v := newView(readArgs{Offset: from, Limit: min(max(end, line)+regionAround-from+1, regionMax)},
+		readBytes/4)
 	v.all(f.Text.Data)
 	return v.result(nil)
 }
@@ -241,7 +254,8 @@ func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note st
 		return "", fmt.Errorf("%w. Nothing was changed. This is what stands there; send the edit again if it still is right:\n%s", err, around(t.file, plan))
 	case errors.As(err, &changed) && changed.Complete:
 		e.Workspace.Stamp(e.ID, t.file, false)
-		return "", fmt.Errorf("%w\nNothing was changed. Send the edit again if it still is right", err)
+		return "", fmt.Errorf("%w\nNothing was changed. Send the edit again if it still is right",
+			err)
 	}
 	return note, err
 }
@@ -264,7 +278,8 @@ func readBefore(call *tool.Call, f *workspace.File) bool {
 		if raw, ok := m.Meta[tool.MetaKey]; !ok || json.Unmarshal(raw, &meta) != nil {
 			continue
 		}
-		if meta.Kind == "file" && meta.SHA256 == f.SHA256 && strings.HasPrefix(meta.Key, f.Ref.Key+":") {
+		if meta.Kind == "file" && meta.SHA256 == f.SHA256 &&
+			strings.HasPrefix(meta.Key, f.Ref.Key+":") {
 			return true
 		}
 	}

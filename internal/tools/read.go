@@ -36,9 +36,13 @@ func (e *sessionEnv) readTool() tool.Tool {
 	return newTool(definition[readArgs]{
 		spec: tool.Spec{
 			Name: "read", Label: "Read", Effect: tool.ReadOnly, MaxResult: -1,
-			Aliases: []string{"read_file", "readfile", "view", "view_file", "open_file", "cat", "read_many_files", "read_files"},
-			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "absolute_path": "path", "target_file": "path", "uri": "path", "files": "paths", "file_paths": "paths",
-				"start_line": "offset", "line": "offset", "start": "offset", "line_start": "offset", "max_lines": "limit", "num_lines": "limit", "lines": "limit"},
+			Aliases: []string{"read_file", "readfile", "view", "view_file", "open_file", "cat",
+				"read_many_files", "read_files"},
+			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path",
+				"filename": "path", "absolute_path": "path", "target_file": "path", "uri": "path",
+				"files": "paths", "file_paths": "paths",
+				"start_line": "offset", "line": "offset", "start": "offset", "line_start": "offset",
+				"max_lines": "limit", "num_lines": "limit", "lines": "limit"},
 		},
 		prepare: func(call *tool.Call, a readArgs) tool.Prepared {
 			files := e.resolve(call, a.all()...)
@@ -61,21 +65,24 @@ func (a readArgs) all() []string {
 	return append([]string{a.Path}, a.Paths...)
 }
 
-func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs, files paths) (*tool.Result, error) {
+func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
+	files paths) (*tool.Result, error) {
 	switch {
 	case len(files) == 0:
 		return nil, errors.New("no path is given: say which file or folder to read")
 	case len(files) == 1:
 		return e.readOne(ctx, call, files[0], a, readBytes)
 	case len(files) > readFiles:
-		return nil, fmt.Errorf("%d files are asked for; at most %d can be read at once", len(files), readFiles)
+		return nil, fmt.Errorf("%d files are asked for; at most %d can be read at once", len(files),
+			readFiles)
 	}
 	return e.readSeveral(ctx, call, files, a)
 }
 
 // readSeveral reads files one after the other; one that cannot be read does not keep the
 // others from it, and what one leaves of the room the next ones have.
-func (e *sessionEnv) readSeveral(ctx context.Context, call *tool.Call, files paths, a readArgs) (*tool.Result, error) {
+func (e *sessionEnv) readSeveral(ctx context.Context, call *tool.Call, files paths,
+	a readArgs) (*tool.Result, error) {
 	all := &tool.Result{}
 	var b strings.Builder
 	failed := 0
@@ -98,7 +105,8 @@ func (e *sessionEnv) readSeveral(ctx context.Context, call *tool.Call, files pat
 	return all, nil
 }
 
-func (e *sessionEnv) readOne(ctx context.Context, call *tool.Call, file named, a readArgs, room int) (*tool.Result, error) {
+func (e *sessionEnv) readOne(ctx context.Context, call *tool.Call, file named, a readArgs,
+	room int) (*tool.Result, error) {
 	if spill, ok := e.spillPath(file.path); ok {
 		return e.readSpill(ctx, spill, a, room)
 	}
@@ -128,11 +136,13 @@ func (e *sessionEnv) streams(ref workspace.Ref, info fs.FileInfo) bool {
 	if _, _, open := e.Workspace.TextAt(ref.URI, nil); open {
 		return false
 	}
-	return imageType(filepath.Ext(ref.Path)) == "" && len(e.Workspace.Undecided(e.owner(), ref.URI)) == 0
+	return imageType(filepath.Ext(ref.Path)) == "" &&
+		len(e.Workspace.Undecided(e.owner(), ref.URI)) == 0
 }
 
 // readText shows a file that was read whole, and notes that the session has seen it.
-func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs, room int) *tool.Result {
+func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs,
+	room int) *tool.Result {
 	v := newView(a, room)
 	v.all(f.Text.Data)
 	var notes []string
@@ -144,7 +154,8 @@ func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs, 
 	}
 	e.saw(f, v.whole())
 	res := text("%s", v.result(notes))
-	res.Meta = tool.Meta{Kind: "file", Key: fmt.Sprintf("%s:%d-%d", ref.Key, v.first, v.last), SHA256: f.SHA256}
+	res.Meta = tool.Meta{Kind: "file", Key: fmt.Sprintf("%s:%d-%d", ref.Key, v.first, v.last),
+		SHA256: f.SHA256}
 	res.Locations = []tool.Location{{URI: f.Ref.URI}}
 	return res
 }
@@ -156,10 +167,12 @@ func (e *sessionEnv) saw(f *workspace.File, whole bool) {
 }
 
 // notText says what is wrong with a file that cannot be read as text, or shows it another way.
-func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a readArgs, room int) (*tool.Result, error) {
+func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a readArgs,
+	room int) (*tool.Result, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s does not exist.%s", e.shown(call, ref.Path), e.similar(call, ref))
+		return nil, fmt.Errorf("%s does not exist.%s", e.shown(call, ref.Path),
+			e.similar(call, ref))
 	case errors.Is(err, edit.ErrBinary) || errors.Is(err, edit.ErrEncoding):
 		raw, _, rawErr := e.Workspace.ReadDiskRaw(ref)
 		if rawErr != nil {
@@ -172,7 +185,8 @@ func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a re
 
 // readRaw shows an image as one, text in an unknown encoding as well as it can, and refuses the
 // rest.
-func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a readArgs, room int) (*tool.Result, error) {
+func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a readArgs,
+	room int) (*tool.Result, error) {
 	name := e.shown(call, ref.Path)
 	if kind := sniffImage(raw); kind != "" {
 		return imageResult(name, ref.URI, kind, raw)
@@ -303,7 +317,8 @@ func (v *view) result(notes []string) string {
 	case v.total == 0:
 		b.WriteString("[The file is empty.]")
 	case v.first == 0:
-		fmt.Fprintf(&b, "[Offset %d is beyond the end: the file has %s.]", v.want, plural(v.total, "line"))
+		fmt.Fprintf(&b, "[Offset %d is beyond the end: the file has %s.]", v.want,
+			plural(v.total, "line"))
 	default:
 		b.WriteString(v.out.String())
 		b.WriteString(v.footer())
@@ -317,7 +332,8 @@ func (v *view) footer() string {
 	case v.total < 0:
 		s = fmt.Sprintf("[Lines %d-%d; more follow. Use offset=%d to go on, or grep to find a place.]\n", v.first, v.last, v.last+1)
 	case v.last < v.total:
-		s = fmt.Sprintf("[Lines %d-%d of %d. Use offset=%d to go on.]\n", v.first, v.last, v.total, v.last+1)
+		s = fmt.Sprintf("[Lines %d-%d of %d. Use offset=%d to go on.]\n", v.first, v.last, v.total,
+			v.last+1)
 	case v.first > 1:
 		s = fmt.Sprintf("[Lines %d-%d of %d: the end of the file.]\n", v.first, v.last, v.total)
 	}
@@ -344,7 +360,8 @@ func cutLine(text []byte) (line, rest []byte) {
 }
 
 func countLines(text []byte) int {
-	n := bytes.Count(text, []byte{'\n'}) + bytes.Count(text, []byte{'\r'}) - bytes.Count(text, []byte("\r\n"))
+	n := bytes.Count(text, []byte{'\n'}) +
+		bytes.Count(text, []byte{'\r'}) - bytes.Count(text, []byte("\r\n"))
 	if len(text) > 0 && text[len(text)-1] != '\n' && text[len(text)-1] != '\r' {
 		n++
 	}

@@ -18,8 +18,12 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	h := newHarness(t).files("a.txt: one\ntwo\nthree\n", "crlf: one\r\ntwo\r\n", "cr: one\rtwo\r", "noend: one\ntwo", "empty: ", "bin: a\x00b", "latin: caf\xe9\n", "bom: \ufeffone\n", "utf16: \xff\xfeo\x00k\x00\n\x00",
-		"long: "+strings.Repeat("é", 3000)+"\nend\n", "many: "+numbered(2500), "wide: "+strings.Repeat(strings.Repeat("x", 100)+"\n", 1000), "dir/x: y", "conf.yaml: a", "open.txt: disk\n")
+	h := newHarness(t).files("a.txt: one\ntwo\nthree\n", "crlf: one\r\ntwo\r\n", "cr: one\rtwo\r",
+		"noend: one\ntwo", "empty: ", "bin: a\x00b", "latin: caf\xe9\n", "bom: \ufeffone\n",
+		"utf16: \xff\xfeo\x00k\x00\n\x00",
+		"long: "+strings.Repeat("é", 3000)+"\nend\n", "many: "+numbered(2500), "wide: "+
+			strings.Repeat(strings.Repeat("x", 100)+"\n", 1000), "dir/x: y", "conf.yaml: a",
+		"open.txt: disk\n")
 	h.open("open.txt", "buffer\n")
 	h.open("same.txt", "")
 	for _, c := range []struct {
@@ -28,27 +32,38 @@ func TestRead(t *testing.T) {
 		want []string
 	}{
 		{"whole", args{"path": "a.txt"}, []string{"1\tone\n2\ttwo\n3\tthree", "!["}},
-		{"part", args{"path": "a.txt", "offset": 2, "limit": 1}, []string{"2\ttwo\n[Lines 2-2 of 3. Use offset=3 to go on.]", "!one"}},
-		{"from the end", args{"path": "a.txt", "offset": -1}, []string{"3\tthree\n[Lines 3-3 of 3: the end of the file.]"}},
-		{"beyond", args{"path": "a.txt", "offset": 9}, []string{"[Offset 9 is beyond the end: the file has 3 lines.]"}},
+		{"part", args{"path": "a.txt", "offset": 2, "limit": 1},
+			[]string{"2\ttwo\n[Lines 2-2 of 3. Use offset=3 to go on.]", "!one"}},
+		{"from the end", args{"path": "a.txt", "offset": -1},
+			[]string{"3\tthree\n[Lines 3-3 of 3: the end of the file.]"}},
+		{"beyond", args{"path": "a.txt", "offset": 9},
+			[]string{"[Offset 9 is beyond the end: the file has 3 lines.]"}},
 		{"CRLF", args{"path": "crlf"}, []string{"1\tone\n2\ttwo", "!\r"}},
 		{"CR", args{"path": "cr"}, []string{"1\tone\n2\ttwo", "!\r"}},
-		{"no line break at the end", args{"path": "noend"}, []string{"2\ttwo\n[No line break at the end of the file.]"}},
+		{"no line break at the end", args{"path": "noend"},
+			[]string{"2\ttwo\n[No line break at the end of the file.]"}},
 		{"empty", args{"path": "empty"}, []string{"[The file is empty.]"}},
-		{"binary", args{"path": "bin"}, []string{"ERROR: bin is a binary file (3 bytes)", "use bash"}},
+		{"binary", args{"path": "bin"},
+			[]string{"ERROR: bin is a binary file (3 bytes)", "use bash"}},
 		{"another encoding", args{"path": "latin"}, []string{"not valid UTF-8", "caf\ufffd"}},
 		{"byte order mark", args{"path": "bom"}, []string{"1\tone"}},
 		{"UTF-16", args{"path": "utf16"}, []string{"1\tok"}},
 		{"long line", args{"path": "long"}, []string{"é... [line cut]\n2\tend", "!\ufffd"}},
-		{"many lines", args{"path": "many"}, []string{"2000\tline 2000\n[Lines 1-2000 of 2500. Use offset=2001 to go on.]"}},
+		{"many lines", args{"path": "many"},
+			[]string{"2000\tline 2000\n[Lines 1-2000 of 2500. Use offset=2001 to go on.]"}},
 		{"many bytes", args{"path": "wide"}, []string{" of 1000. Use offset="}},
-		{"unsaved", args{"path": "open.txt"}, []string{"[source: buffer (unsaved)]\n", "1\tbuffer", "!1\tdisk"}},
+		{"unsaved", args{"path": "open.txt"},
+			[]string{"[source: buffer (unsaved)]\n", "1\tbuffer", "!1\tdisk"}},
 		{"folder", args{"path": "dir"}, []string{"dir/ (1 entry)\nx"}},
-		{"missing", args{"path": "conf.yml"}, []string{"ERROR: conf.yml does not exist. Did you mean conf.yaml?"}},
-		{"missing without a like", args{"path": "zebra"}, []string{"ERROR: zebra does not exist. Use glob"}},
+		{"missing", args{"path": "conf.yml"},
+			[]string{"ERROR: conf.yml does not exist. Did you mean conf.yaml?"}},
+		{"missing without a like", args{"path": "zebra"},
+			[]string{"ERROR: zebra does not exist. Use glob"}},
 		{"outside", args{"path": "/etc/passwd"}, []string{"ERROR: ", "outside"}},
 		{"no path", args{}, []string{"ERROR: no path"}},
-		{"several", args{"paths": []string{"a.txt", "none", "noend"}}, []string{"== a.txt ==\n1\tone", "== none ==\nnone does not exist", "== noend ==\n1\tone"}},
+		{"several", args{"paths": []string{"a.txt", "none", "noend"}},
+			[]string{"== a.txt ==\n1\tone", "== none ==\nnone does not exist",
+				"== noend ==\n1\tone"}},
 		{"several, none there", args{"paths": []string{"x1", "x2"}}, []string{"ERROR: "}},
 		{"too many", args{"paths": make([]string, 30)}, []string{"ERROR: 30 files"}},
 	} {
@@ -75,7 +90,8 @@ func TestReadImage(t *testing.T) {
 	write("small.png", 20, 10)
 	write("large.png", 2600, 130)
 	res, err := h.result("read", args{"path": "small.png"})
-	if err != nil || len(res.Content) != 1 || res.Content[0].Type != message.Image || res.Content[0].MimeType != "image/png" {
+	if err != nil || len(res.Content) != 1 || res.Content[0].Type != message.Image ||
+		res.Content[0].MimeType != "image/png" {
 		t.Fatalf("small: %v %v", res, err)
 	}
 	want(t, res.Text, "[Image small.png: image/png, 20×10.]")
@@ -122,11 +138,13 @@ func TestReadLargeFile(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	got := h.run("read", args{"path": "big.log", "offset": 1_000_000, "limit": 101})
 	runtime.ReadMemStats(&after)
-	want(t, got, "1000000\tline 1000000 of", "1000100\tline 1000100 of", fmt.Sprintf("[Lines 1000000-1000100 of %d. Use offset=1000101 to go on.]", lines))
+	want(t, got, "1000000\tline 1000000 of", "1000100\tline 1000100 of",
+		fmt.Sprintf("[Lines 1000000-1000100 of %d. Use offset=1000101 to go on.]", lines))
 	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
 		t.Errorf("allocated %d bytes", n)
 	}
-	want(t, h.run("read", args{"path": "big.log", "offset": lines}), fmt.Sprintf("[Lines %d-%d of %d: the end", lines, lines, lines))
+	want(t, h.run("read", args{"path": "big.log", "offset": lines}),
+		fmt.Sprintf("[Lines %d-%d of %d: the end", lines, lines, lines))
 	want(t, h.run("read", args{"path": "big.log", "offset": lines + 1}), "beyond the end")
 	want(t, h.run("read", args{"path": "big.log", "offset": -5}), "ERROR: ", "tail")
 }
@@ -134,13 +152,16 @@ func TestReadLargeFile(t *testing.T) {
 // Streaming shows the same as reading the whole, wherever buffers end.
 func TestStreamAgrees(t *testing.T) {
 	for _, tc := range []string{
-		numbered(100), "a", "a\n", "a\nb", "\n\n\n", "x\r\ny\r\n", strings.Repeat("long ", 100_000) + "\nshort\n", strings.Repeat("z", 600_000),
+		numbered(100), "a", "a\n", "a\nb", "\n\n\n", "x\r\ny\r\n",
+		strings.Repeat("long ", 100_000) + "\nshort\n", strings.Repeat("z", 600_000),
 		strings.Repeat("12345678\n", 60_000), strings.Repeat(strings.Repeat("é", 700)+"\n", 400),
 	} {
-		for _, a := range []readArgs{{}, {Offset: 2}, {Offset: 3, Limit: 2}, {Offset: 59_999}, {Offset: 1_000_000}} {
+		for _, a := range []readArgs{{}, {Offset: 2}, {Offset: 3, Limit: 2}, {Offset: 59_999},
+			{Offset: 1_000_000}} {
 			whole := newView(a, readBytes)
 			whole.all([]byte(tc))
-			streamed, err := streamView(context.Background(), strings.NewReader(tc), int64(len(tc)), "f", a, readBytes)
+			streamed, err := streamView(context.Background(), strings.NewReader(tc), int64(len(tc)),
+				"f", a, readBytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +198,8 @@ func TestReadVanishing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := streamView(ctx, strings.NewReader("x"), 1, "f", readArgs{}, 100); !errors.Is(err, context.Canceled) {
+	if _, err := streamView(ctx, strings.NewReader("x"), 1, "f", readArgs{}, 100); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -195,5 +217,6 @@ func TestReadSpill(t *testing.T) {
 	want(t, h.run("read", args{"path": path}), "1\tone\n2\tneedle")
 	want(t, h.run("grep", args{"path": path, "pattern": "needle"}), "2:needle")
 	want(t, h.run("read", args{"path": filepath.Join(spill, "link")}), "ERROR: ", "outside")
-	want(t, h.run("edit", args{"path": path, "old_string": "one", "new_string": "two"}), "ERROR: ", "outside")
+	want(t, h.run("edit", args{"path": path, "old_string": "one", "new_string": "two"}), "ERROR: ",
+		"outside")
 }

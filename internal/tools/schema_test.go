@@ -34,7 +34,8 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := json.MarshalIndent(map[string]any{
-			"name": spec.Name, "label": spec.Label, "description": spec.Description, "effect": spec.Effect, "deferred": spec.Deferred, "schema": schema,
+			"name": spec.Name, "label": spec.Label, "description": spec.Description,
+			"effect": spec.Effect, "deferred": spec.Deferred, "schema": schema,
 		}, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +49,8 @@ func TestSchemas(t *testing.T) {
 		}
 		want, err := os.ReadFile(file)
 		if err != nil || string(want) != string(got) {
-			t.Errorf("%s differs from %s (go test -run TestSchemas -update):\n%s", spec.Name, file, got)
+			t.Errorf("%s differs from %s (go test -run TestSchemas -update):\n%s", spec.Name, file,
+				got)
 		}
 	}
 }
@@ -64,7 +66,9 @@ func TestAlwaysSent(t *testing.T) {
 			continue
 		}
 		names = append(names, spec.Name)
-		sent, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": spec.Name, "description": spec.Description, "parameters": spec.Schema}})
+		sent, err := json.Marshal(map[string]any{"type": "function",
+			"function": map[string]any{"name": spec.Name, "description": spec.Description,
+				"parameters": spec.Schema}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +104,9 @@ func TestAliases(t *testing.T) {
 			t.Fatal(err)
 		}
 		for other, real := range spec.ParamAliases {
-			hidden := spec.Name == "edit" && (real == "patch" || real == "content" || real == "near_line" || real == "expected_count") || spec.Name == "apply_patch" && real == "path"
+			hidden := spec.Name == "edit" &&
+				(real == "patch" || real == "content" || real == "near_line" ||
+					real == "expected_count") || spec.Name == "apply_patch" && real == "path"
 			if schema.Properties[real] == nil && !hidden {
 				t.Errorf("%s: %s stands for %s, which is no parameter", spec.Name, other, real)
 			}

@@ -31,14 +31,16 @@ type Deps struct {
 	// SaveDirty sees to it that documents are saved before a command runs; it returns those that
 	// are still unsaved, or why the command must not run. nil: nothing is saved and the model is
 	// told.
-	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string, err error)
+	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string,
+		err error)
 	// Env is the environment of commands; nil: the daemon's, which then must hold no secret.
 	Env func(call *tool.Call) []string
 	// Sandbox is the wall around a command; nil or a nil plan: none.
 	Sandbox func(call *tool.Call) (*sandbox.Plan, error)
 	// Terminal runs a command in the editor's terminal instead, where there is no wall around
 	// it; ran false: it did not, and nothing has run. nil: never.
-	Terminal func(ctx context.Context, call *tool.Call, cmd shell.Command) (res shell.Result, ran bool)
+	Terminal func(ctx context.Context, call *tool.Call, cmd shell.Command) (res shell.Result,
+		ran bool)
 	// Classify says what a command may do; nil: every command is dangerous.
 	Classify func(command string) tool.Effect
 	// Secret says whether a file is one that asks before it is read; nil: none does.
@@ -166,8 +168,9 @@ type sessionEnv struct {
 	Session
 	own []tool.Spec // deferred built-in tools
 
-	mu       sync.Mutex
-	failures map[string]int                // edits that did not match since the last read or success, by file
+	mu sync.Mutex
+	// edits that did not match since the last read or success, by file
+	failures map[string]int
 	watches  map[string]*workspace.Command // of running jobs, by id
 }
 

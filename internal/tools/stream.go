@@ -25,7 +25,8 @@ const (
 )
 
 // readStream shows lines of a large file on disk in bounded memory.
-func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readArgs, room int) (*tool.Result, error) {
+func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readArgs,
+	room int) (*tool.Result, error) {
 	f, info, err := e.Workspace.OpenDisk(ref)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func (e *sessionEnv) spillPath(path string) (string, bool) {
 	return real, true
 }
 
-func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs, room int) (*tool.Result, error) {
+func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs,
+	room int) (*tool.Result, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the output: %w", err)
@@ -85,11 +87,13 @@ func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs, roo
 	return text("%s", v.result(nil)), nil
 }
 
-func streamView(ctx context.Context, r io.Reader, size int64, name string, a readArgs, room int) (*view, error) {
+func streamView(ctx context.Context, r io.Reader, size int64, name string, a readArgs,
+	room int) (*view, error) {
 	if a.Offset < 0 {
 		return nil, fmt.Errorf("%s is too large (%s) to count from its end: give a line from the beginning, or use bash with tail", name, plural(int(size), "byte"))
 	}
-	s := &stream{ctx: ctx, r: io.LimitReader(r, size), buf: make([]byte, 0, streamBuffer), v: newView(a, room), line: 1}
+	s := &stream{ctx: ctx, r: io.LimitReader(r, size), buf: make([]byte, 0, streamBuffer),
+		v: newView(a, room), line: 1}
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}

@@ -76,7 +76,8 @@ func makeSchema[A any]() json.RawMessage {
 
 func simplify(s *jsonschema.Schema) {
 	s.AdditionalProperties = nil
-	if types := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(types) == 1 {
+	if types := slices.DeleteFunc(slices.Clone(s.Types),
+		func(t string) bool { return t == "null" }); len(types) == 1 {
 		s.Type, s.Types = types[0], nil
 	}
 	if s.Items != nil {

@@ -42,7 +42,8 @@ func (e *sessionEnv) toolSearchTool() tool.Tool {
 		t.spec.Description += " Also built in: " + strings.Join(names, ", ") + "."
 	}
 	if len(e.Servers) > 0 {
-		t.spec.Description += " MCP servers, whose tools it finds and waits for: " + oneLine(strings.Join(e.Servers, ", "), maxServerNames) + "."
+		t.spec.Description += " MCP servers, whose tools it finds and waits for: " +
+			oneLine(strings.Join(e.Servers, ", "), maxServerNames) + "."
 	}
 	return t
 }
@@ -70,13 +71,15 @@ func (e *sessionEnv) catalog() []tool.Spec {
 	return e.own
 }
 
-func (e *sessionEnv) toolSearch(ctx context.Context, _ *tool.Call, a toolSearchArgs) (*tool.Result, error) {
+func (e *sessionEnv) toolSearch(ctx context.Context, _ *tool.Call,
+	a toolSearchArgs) (*tool.Result, error) {
 	specs, hits, unknown, err := e.search(ctx, strings.TrimSpace(a.Query))
 	if err != nil {
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return text("No tool matches %q. There are: %s.%s", a.Query, nameList(specs, maxToolNames), e.missing()), nil
+		return text("No tool matches %q. There are: %s.%s", a.Query, nameList(specs, maxToolNames),
+			e.missing()), nil
 	}
 	loaded := hits[:min(len(hits), maxToolHits)]
 	var b strings.Builder
@@ -107,7 +110,8 @@ func (e *sessionEnv) missing() string {
 }
 
 // search looks again, as long as tools are about to come, for what it does not find.
-func (e *sessionEnv) search(ctx context.Context, query string) (specs, hits []tool.Spec, unknown []string, err error) {
+func (e *sessionEnv) search(ctx context.Context,
+	query string) (specs, hits []tool.Spec, unknown []string, err error) {
 	for {
 		var wait func(context.Context) bool
 		if e.Pending != nil {
@@ -149,7 +153,9 @@ func selectTools(specs []tool.Spec, names string) (hits []tool.Spec, unknown []s
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(specs, func(s tool.Spec) bool {
-			return strings.EqualFold(s.Name, name) || slices.ContainsFunc(s.Aliases, func(a string) bool { return strings.EqualFold(a, name) })
+			return strings.EqualFold(s.Name, name) ||
+				slices.ContainsFunc(s.Aliases,
+					func(a string) bool { return strings.EqualFold(a, name) })
 		})
 		switch {
 		case name == "":

@@ -53,7 +53,8 @@ func (s *SaveQuestions) known(session, turn string, uris []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.left[session]
-	return l.turn == turn && !slices.ContainsFunc(uris, func(u string) bool { return !slices.Contains(l.uris, u) })
+	return l.turn == turn && !slices.ContainsFunc(uris,
+		func(u string) bool { return !slices.Contains(l.uris, u) })
 }
 
 func (s *SaveQuestions) leave(session, turn string, uris []string) {
@@ -117,7 +118,8 @@ func saveQuestion(call *tool.Call, uris []string) Question {
 	_ = json.Unmarshal(call.Args, &args)
 	command := clip.Bytes(strings.Join(strings.Fields(args.Command), " "), maxShownCommand)
 	return Question{
-		Text: "Not saved: " + strings.Join(names, ", ") + ". The agent's command would not see the changes: " + command,
+		Text: "Not saved: " + strings.Join(names, ", ") +
+			". The agent's command would not see the changes: " + command,
 		Options: []Option{
 			{Label: savedLabel}, {Label: unsavedLabel}, {Label: noRunLabel},
 		},

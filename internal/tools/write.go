@@ -21,9 +21,12 @@ func (e *sessionEnv) writeTool() tool.Tool {
 	return newTool(definition[writeArgs]{
 		spec: tool.Spec{
 			Name: "write", Label: "Write", Effect: tool.Mutates, MaxResult: -1,
-			Aliases: []string{"write_file", "create_file", "writefile", "write_to_file", "save_file", "create"},
-			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path", "filename": "path", "target_file": "path", "absolute_path": "path", "uri": "path",
-				"contents": "content", "text": "content", "file_text": "content", "data": "content", "code": "content"},
+			Aliases: []string{"write_file", "create_file", "writefile", "write_to_file",
+				"save_file", "create"},
+			ParamAliases: map[string]string{"file_path": "path", "filepath": "path", "file": "path",
+				"filename": "path", "target_file": "path", "absolute_path": "path", "uri": "path",
+				"contents": "content", "text": "content", "file_text": "content", "data": "content",
+				"code": "content"},
 		},
 		prepare: func(call *tool.Call, a writeArgs) tool.Prepared {
 			files := e.resolve(call, a.Path)
@@ -38,7 +41,8 @@ func (e *sessionEnv) writeTool() tool.Tool {
 	})
 }
 
-func (e *sessionEnv) write(ctx context.Context, call *tool.Call, file named, content string) (*tool.Result, error) {
+func (e *sessionEnv) write(ctx context.Context, call *tool.Call, file named,
+	content string) (*tool.Result, error) {
 	t, err := e.target(ctx, call, file)
 	if errors.Is(err, fs.ErrNotExist) && t != nil {
 		return e.create(ctx, call, t, content)
@@ -64,10 +68,12 @@ func (e *sessionEnv) write(ctx context.Context, call *tool.Call, file named, con
 		summary += "\n" + note
 	}
 	e.forgive(t.ref)
-	return e.propose(ctx, call, "Write "+t.name, strings.TrimSpace(summary), []workspace.Change{t.modify(plan)})
+	return e.propose(ctx, call, "Write "+t.name, strings.TrimSpace(summary),
+		[]workspace.Change{t.modify(plan)})
 }
 
-func (e *sessionEnv) create(ctx context.Context, call *tool.Call, t *target, content string) (*tool.Result, error) {
+func (e *sessionEnv) create(ctx context.Context, call *tool.Call, t *target,
+	content string) (*tool.Result, error) {
 	change := workspace.Change{Op: workspace.Create, Ref: t.ref, Data: []byte(content)}
 	summary := "new file, " + plural(countLines(change.Data), "line")
 	if content != "" && !strings.HasSuffix(content, "\n") {

@@ -46,9 +46,10 @@ type target struct {
 	spans  []splice  // of the wants, in base
 	disk   diskState // of a closed file: what base was read from
 	staged *files.Staged
-	needs  *target            // what has to be done first
-	from   string             // of a file that a restore brings back from another name: that one's key
-	kept   *checkpoint.Change // what the checkpoint keeps of it
+	needs  *target // what has to be done first
+	// of a file that a restore brings back from another name: that one's key
+	from string
+	kept *checkpoint.Change // what the checkpoint keeps of it
 }
 
 // diskState is what a closed file held when its target was prepared. The change itself may move on
@@ -315,7 +316,8 @@ func (t *target) exact(text []byte) {
 		if h.state() != HunkPending || bytes.Equal(text[h.start:h.end], own) {
 			continue
 		}
-		if at := bytes.Index(text[h.start:h.end], own); len(own) > 0 && at >= 0 && bytes.Count(text[h.start:h.end], own) == 1 {
+		if at := bytes.Index(text[h.start:h.end], own); len(own) > 0 && at >= 0 &&
+			bytes.Count(text[h.start:h.end], own) == 1 {
 			h.start, h.end = h.start+at, h.start+at+len(own)
 			continue
 		}

@@ -64,7 +64,8 @@ func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, erro
 func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Outcome{ProposalID: p.id, State: p.state(), Text: "interrupted by a restart; proposal " + p.id + " is still pending", CutOff: true}, !p.closed()
+	return Outcome{ProposalID: p.id, State: p.state(), Text: "interrupted by a restart; proposal " +
+		p.id + " is still pending", CutOff: true}, !p.closed()
 }
 
 // endWait settles a proposal whose waiting call ends: after the decision under way, if that
@@ -245,13 +246,15 @@ func (p *proposal) pendingHead(accepted, pending, total int) string {
 	switch p.policy {
 	case Review:
 		if !p.decided {
-			return fmt.Sprintf("applied %s, which the user reviews and may still undo", hunks(total))
+			return fmt.Sprintf("applied %s, which the user reviews and may still undo",
+				hunks(total))
 		}
 		return fmt.Sprintf("kept %d/%d hunks; %d still under review", accepted, total, pending)
 	case Collect:
 		return fmt.Sprintf("collected: %s for the user to decide; nothing is on disk yet (proposal %s)", hunks(pending), p.id)
 	}
-	return fmt.Sprintf("applied %d/%d hunks; still waiting for the user: %d", accepted, total, pending)
+	return fmt.Sprintf("applied %d/%d hunks; still waiting for the user: %d", accepted, total,
+		pending)
 }
 
 func hunks(n int) string {
@@ -279,7 +282,8 @@ func (p *proposal) reportHunk(c *change, h *hunk) (part, diff string) {
 		return name + " not applied: " + orElse(h.reason, "its text was changed"), ""
 	case h.state() == HunkAccepted && h.byUser != nil:
 		d := edit.Unified("proposed", "user", h.new, h.byUser, diffContext)
-		return "", name + " changed by the user" + quote + ":\n" + string(bytes.TrimRight([]byte(d), "\n")) + "\n"
+		return "", name + " changed by the user" + quote + ":\n" +
+			string(bytes.TrimRight([]byte(d), "\n")) + "\n"
 	case h.state() == HunkAccepted && quote != "":
 		return name + " accepted" + quote, ""
 	}

@@ -33,7 +33,8 @@ func BenchmarkDidChange(b *testing.B) {
 			for b.Loop() {
 				i++
 				p := Position{Line: uint32(i*7919) % uint32(n), Character: 20}
-				must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
+				must(b, w.DidChange("untitled:x", int32(i),
+					[]ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
 			}
 		})
 		b.Run(fmt.Sprintf("%d_lines_read_between", n), func(b *testing.B) {
@@ -47,7 +48,8 @@ func BenchmarkDidChange(b *testing.B) {
 				w.docs["untitled:x"].snapshot() // a reader holds it: the next change copies
 				w.mu.Unlock()
 				p := Position{Line: uint32(i*7919) % uint32(n), Character: 20}
-				must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
+				must(b, w.DidChange("untitled:x", int32(i),
+					[]ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
 			}
 		})
 		b.Run(fmt.Sprintf("%d_lines_full_text", n), func(b *testing.B) {
@@ -71,7 +73,8 @@ func BenchmarkDidChange(b *testing.B) {
 		for b.Loop() {
 			i++
 			p := Position{Character: 2_000_000}
-			must(b, w.DidChange("untitled:x", int32(i), []ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
+			must(b, w.DidChange("untitled:x", int32(i),
+				[]ContentChange{{Range: &Range{Start: p, End: p}, Text: []byte("x")}}))
 		}
 	})
 }
@@ -84,17 +87,19 @@ func BenchmarkProposeOneMegabyte(b *testing.B) {
 			"create": old,
 		} {
 			b.Run(kind+"_"+name, func(b *testing.B) {
-				be := newBench(b, map[string]string{"a.txt": string(old)}, func(o *Options, _ *fakeEditor) {
-					if o.OnProposal = nil; !state {
-						o.StateDir = ""
-					}
-				})
+				be := newBench(b, map[string]string{"a.txt": string(old)},
+					func(o *Options, _ *fakeEditor) {
+						if o.OnProposal = nil; !state {
+							o.StateDir = ""
+						}
+					})
 				ch := Change{Op: Modify, Ref: be.ref("a.txt"), Data: next}
 				if kind == "create" {
 					ch = Change{Op: Create, Ref: be.ref("b.txt"), Data: next}
 				}
 				for b.Loop() {
-					p, err := be.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{ch}})
+					p, err := be.Propose(context.Background(),
+						ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{ch}})
 					must(b, err)
 					b.StopTimer()
 					be.withdraw(be.proposals.byID[p.ID], "", proposalWithdrawn)
@@ -111,7 +116,8 @@ func manyHunks(b *testing.B, n int) (*bench, *Proposal, string) {
 	for _, d := range "036" {
 		next = bytes.ReplaceAll(next, []byte(string(d)+": the"), []byte(string(d)+": a"))
 	}
-	be := newBench(b, map[string]string{"a.txt": string(old)}, func(o *Options, _ *fakeEditor) { o.OnProposal = nil })
+	be := newBench(b, map[string]string{"a.txt": string(old)},
+		func(o *Options, _ *fakeEditor) { o.OnProposal = nil })
 	be.ed.enc = UTF8
 	be.SetEncoding(UTF8)
 	be.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
@@ -146,7 +152,8 @@ func BenchmarkKeystrokeOverThousandHunks(b *testing.B) {
 	i := int32(1)
 	for b.Loop() {
 		i++
-		must(b, be.DidChange(be.uri("a.txt"), i, []ContentChange{{Range: &Range{}, Text: []byte("x")}}))
+		must(b, be.DidChange(be.uri("a.txt"), i,
+			[]ContentChange{{Range: &Range{}, Text: []byte("x")}}))
 	}
 	if be.get(p.ID).Revision != 1 {
 		b.Fatal("a shift changed the revision")
@@ -160,7 +167,8 @@ func BenchmarkCheckpoint(b *testing.B) {
 	defer func() { files.SyncFile = sync }()
 	for _, files := range []int{10, bigTree()} {
 		b.Run(fmt.Sprintf("tree_of_%d", files), func(b *testing.B) {
-			be := newBench(b, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) { o.OnProposal = nil })
+			be := newBench(b, map[string]string{"a.txt": ten},
+				func(o *Options, _ *fakeEditor) { o.OnProposal = nil })
 			be.grow(files)
 			i := 0
 			for b.Loop() {
@@ -191,7 +199,8 @@ func (b *bench) grow(files int) {
 // a small tree and in a large one: whoever looked at the other files would allocate for them.
 func TestCheckpointCostOfTree(t *testing.T) {
 	cost := func(files int) float64 {
-		b := newBench(t, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) { o.OnProposal = nil })
+		b := newBench(t, map[string]string{"a.txt": ten},
+			func(o *Options, _ *fakeEditor) { o.OnProposal = nil })
 		b.grow(files)
 		b.turn("first", "a.txt", edited)
 		b.wg.Wait()

@@ -111,7 +111,8 @@ func (w *Workspace) send(label string, e WorkspaceEdit) <-chan applyAnswer {
 }
 
 // awaitApply waits for the documents to show the change. The reply only starts a clock.
-func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{}, answer <-chan applyAnswer, targets []*target) {
+func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
+	answer <-chan applyAnswer, targets []*target) {
 	timer := time.NewTimer(replyWait)
 	defer timer.Stop()
 	aborted, refusal, answered := ctx.Done(), "", false
@@ -180,7 +181,8 @@ func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 	case !t.intact(d.text):
 		t.divide(d.snapshot())
 	case !answered:
-		t.end(failed, fmt.Sprintf("the editor did not answer workspace/applyEdit within %v", replyWait))
+		t.end(failed, fmt.Sprintf("the editor did not answer workspace/applyEdit within %v",
+			replyWait))
 	default:
 		t.end(skipped, orElse(refusal, "the editor said that it applied the change but did not"))
 	}
@@ -217,7 +219,8 @@ func (t *target) stands(text []byte) bool {
 
 // intact reports whether every hunk's place still holds what it held before.
 func (t *target) intact(text []byte) bool {
-	return !slices.ContainsFunc(t.wants, func(wt want) bool { return !wt.h.holds(text, wt.h.stands(t.c.applied)) })
+	return !slices.ContainsFunc(t.wants,
+		func(wt want) bool { return !wt.h.holds(text, wt.h.stands(t.c.applied)) })
 }
 
 // holds reports whether the hunk's range is exactly s. Typing at the border may have widened

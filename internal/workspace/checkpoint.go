@@ -92,7 +92,8 @@ func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 func (w *Workspace) Checkpoints(sessionID string) []Checkpoint { return w.checkpoints.List(sessionID) }
 
 // CheckpointSession returns the session that a checkpoint belongs to.
-func (w *Workspace) CheckpointSession(checkpointID string) (sessionID, messageID string, err error) {
+func (w *Workspace) CheckpointSession(checkpointID string) (sessionID, messageID string,
+	err error) {
 	return w.checkpoints.Session(checkpointID)
 }
 

@@ -20,7 +20,9 @@ func (b *bench) turn(turn, name, text string) {
 	if !files.Exists(ref) {
 		ch.Op = Create
 	}
-	_, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s", TurnID: turn, MessageID: "m-" + turn, Title: "edit", Policy: Auto, Changes: []Change{ch}})
+	_, err := b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", TurnID: turn, MessageID: "m-" + turn, Title: "edit",
+			Policy: Auto, Changes: []Change{ch}})
 	must(b.t, err)
 }
 
@@ -43,7 +45,8 @@ func (b *bench) standing() string {
 
 func TestCheckpointsListDiffUndo(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
-	v1, v2 := strings.Replace(ten, "two", "2", 1), strings.NewReplacer("two", "2", "nine", "9").Replace(ten)
+	v1, v2 := strings.Replace(ten, "two", "2", 1),
+		strings.NewReplacer("two", "2", "nine", "9").Replace(ten)
 	b.turn("t1", "a.txt", v1)
 	b.turn("t1", "new.txt", "new\n")
 	b.turn("t2", "a.txt", v2)
@@ -54,7 +57,8 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 	equal(t, "files", strings.Join(cps[1].Files, " "), b.uri("a.txt")+" "+b.uri("new.txt"))
 	diff, err := b.CheckpointDiff(cps[1].ID)
 	must(t, err)
-	if !strings.Contains(diff, "-two\n+2\n") || !strings.Contains(diff, "+new\n") || strings.Contains(diff, "nine\n+9") {
+	if !strings.Contains(diff, "-two\n+2\n") || !strings.Contains(diff, "+new\n") ||
+		strings.Contains(diff, "nine\n+9") {
 		t.Fatal(diff)
 	}
 	// A new process knows the same.
@@ -79,7 +83,8 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 	equal(t, "and the file", b.disk("new.txt"), "new\n")
 	b.undo()
 	equal(t, "undone again", b.disk("a.txt"), ten)
-	if _, err := b.Restore(context.Background(), "c_nothing"); !errors.Is(err, ErrUnknownCheckpoint) {
+	if _, err := b.Restore(context.Background(), "c_nothing"); !errors.Is(err,
+		ErrUnknownCheckpoint) {
 		t.Fatal(err)
 	}
 }
@@ -262,7 +267,8 @@ func TestCollectGarbageBySize(t *testing.T) {
 }
 
 func TestStateDirThatCannotBeWritten(t *testing.T) {
-	b := newBench(t, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) { o.StateDir = "/dev/null/state" })
+	b := newBench(t, map[string]string{"a.txt": ten},
+		func(o *Options, _ *fakeEditor) { o.StateDir = "/dev/null/state" })
 	p := b.propose(Auto, "a.txt", edited)
 	equal(t, "state", p.State, StateConflict)
 	equal(t, "nothing is changed that could not be undone", b.disk("a.txt"), ten)
@@ -290,10 +296,12 @@ func TestAnswerPrecedesEvents(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
 	before, after := len(b.kinds()), -1
-	_, err := b.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept("*")}, Answer: func(r DecideResult) {
-		after = len(b.kinds())
-		equal(t, "state in the answer", r.Proposal.State, StateApplied)
-	}})
+	_, err := b.Decide(context.Background(),
+		DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept("*")},
+			Answer: func(r DecideResult) {
+				after = len(b.kinds())
+				equal(t, "state in the answer", r.Proposal.State, StateApplied)
+			}})
 	must(t, err)
 	equal(t, "events before the answer", after, before)
 	equal(t, "events", len(b.kinds()), before+1)
@@ -319,7 +327,8 @@ func TestUndoOfSome(t *testing.T) {
 	b.propose(Auto, "a.txt", edited, "b.txt", edited)
 	must(t, os.Chmod(b.path("b.txt"), 0o444))
 	r := b.undo()
-	equal(t, "conflicts", fmt.Sprint(r.Conflicts), fmt.Sprintf("[{%s changing b.txt: it is read-only}]", b.uri("b.txt")))
+	equal(t, "conflicts", fmt.Sprint(r.Conflicts),
+		fmt.Sprintf("[{%s changing b.txt: it is read-only}]", b.uri("b.txt")))
 	equal(t, "a.txt", b.disk("a.txt"), ten)
 	equal(t, "b.txt", b.disk("b.txt"), edited)
 	b.propose(Auto, "c.txt", edited)
@@ -331,10 +340,23 @@ func TestUndoOfSome(t *testing.T) {
 // or its text would be nowhere in the workspace.
 func TestUndoOfARenameByHalf(t *testing.T) {
 	for name, taken := range map[string]func(b *bench){
-		"a folder has the name":                               func(b *bench) { must(t, os.Mkdir(b.path("d/a.txt"), 0o755)) },
-		"a folder has the name of one that was renamed again": func(b *bench) { must(t, os.Mkdir(b.path("d/a.txt"), 0o755)) },
-		"a file stands where it lay":                          func(b *bench) { must(t, os.Remove(b.path("d"))); must(t, os.WriteFile(b.path("d"), nil, 0o644)) },
-		"you made another of the name":                        func(b *bench) { must(t, os.WriteFile(b.path("d/a.txt"), []byte("mine\n"), 0o644)) },
+		"a folder has the name": func(b *bench) {
+			must(t,
+				os.Mkdir(b.path("d/a.txt"), 0o755))
+		},
+		"a folder has the name of one that was renamed again": func(b *bench) {
+			must(t,
+				os.Mkdir(b.path("d/a.txt"), 0o755))
+		},
+		"a file stands where it lay": func(b *bench) {
+			must(t,
+				os.Remove(b.path("d")))
+			must(t, os.WriteFile(b.path("d"), nil, 0o644))
+		},
+		"you made another of the name": func(b *bench) {
+			must(t,
+				os.WriteFile(b.path("d/a.txt"), []byte("mine\n"), 0o644))
+		},
 		"a folder is made meanwhile": func(b *bench) {
 			files.AtStep = func(at string) {
 				if at == "intent kept" {
@@ -346,7 +368,8 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() { files.AtStep = func(string) {} }()
 			b := newBench(t, map[string]string{"d/a.txt": ten})
-			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"),
+				NewRef: b.ref("b.txt"), Data: []byte(edited)})
 			must(t, err)
 			now := "b.txt"
 			if strings.HasSuffix(name, "again") {
@@ -369,12 +392,14 @@ func TestRedoOfARenameByHalf(t *testing.T) {
 	for rounds := range 3 {
 		for _, again := range []bool{false, true} {
 			b := newBench(t, map[string]string{"d/a.txt": ten})
-			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+			_, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("d/a.txt"),
+				NewRef: b.ref("b.txt"), Data: []byte(edited)})
 			must(t, err)
 			renamed := "b.txt"
 			if again {
 				renamed = "c.txt"
-				_, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("b.txt"), NewRef: b.ref(renamed)})
+				_, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("b.txt"),
+					NewRef: b.ref(renamed)})
 				must(t, err)
 			}
 			now, then, text := renamed, "d/a.txt", ten

@@ -67,7 +67,8 @@ func (w *Workspace) grow(ctx context.Context, p *proposal, req ProposeRequest) e
 }
 
 // composed computes the changed files of a growing proposal; a nil change is dropped.
-func (w *Workspace) composed(ctx context.Context, p *proposal, req ProposeRequest) (map[string]*change, error) {
+func (w *Workspace) composed(ctx context.Context, p *proposal,
+	req ProposeRequest) (map[string]*change, error) {
 	next := map[string]*change{}
 	for _, ch := range req.Changes {
 		old := p.changeOf(ch.Ref.Key)
@@ -94,7 +95,8 @@ func (p *proposal) changeOf(key string) *change {
 
 var errPendingMove = errors.New("a change that moves or deletes it waits for the user; it must be decided first")
 
-func (w *Workspace) compose(ctx context.Context, p *proposal, old *change, ch Change) (*change, error) {
+func (w *Workspace) compose(ctx context.Context, p *proposal, old *change,
+	ch Change) (*change, error) {
 	if old == nil || !slices.ContainsFunc(old.hunks, (*hunk).open) {
 		return w.newChange(ctx, p, ch)
 	}
@@ -157,7 +159,8 @@ func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequ
 		if c == nil {
 			continue
 		}
-		if d := w.byKey(c.ref.Key); (d != nil) != (c.doc != nil) || d != nil && !bytes.Equal(d.text, c.text) {
+		if d := w.byKey(c.ref.Key); (d != nil) != (c.doc != nil) || d != nil &&
+			!bytes.Equal(d.text, c.text) {
 			return false
 		}
 	}
@@ -215,7 +218,8 @@ func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool
 			continue
 		}
 		c := p.changeOf(ref.Key)
-		if c == nil || !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() == HunkPending }) {
+		if c == nil || !slices.ContainsFunc(c.hunks,
+			func(h *hunk) bool { return h.state() == HunkPending }) {
 			continue
 		}
 		out := &File{Ref: ref, Source: FromPending, Mode: 0o644}

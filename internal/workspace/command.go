@@ -36,7 +36,8 @@ type fileMark struct {
 func (w *Workspace) BeginCommand(sessionID, turnID string) *Command {
 	c := &Command{
 		w: w, session: sessionID, turn: turnID, began: w.opt.Now(),
-		before: map[string]fileMark{}, watched: map[string]bool{}, written: map[string]fileMark{}, saved: map[string]uint64{},
+		before: map[string]fileMark{}, watched: map[string]bool{}, written: map[string]fileMark{},
+		saved: map[string]uint64{},
 	}
 	for _, path := range w.knownPaths(sessionID) {
 		c.before[path] = markOf(path)

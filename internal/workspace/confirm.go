@@ -41,7 +41,8 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 // is asked. Until shown is called the targets that are on disk are marked: another change of
 // theirs would move the text below the positions that the editor shows. An editor protects its
 // open documents itself, by their versions.
-func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal, targets []*target) (shown func(), err error) {
+func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
+	targets []*target) (shown func(), err error) {
 	unlock, err := w.lockUnshown(ctx, targets)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,8 @@ func (w *Workspace) lockUnshown(ctx context.Context, targets []*target) (unlock 
 			return nil, err
 		}
 		w.mu.Lock()
-		busy := slices.ContainsFunc(targets, func(t *target) bool { return t.c.doc == nil && w.shownElsewhere(t.c) })
+		busy := slices.ContainsFunc(targets,
+			func(t *target) bool { return t.c.doc == nil && w.shownElsewhere(t.c) })
 		w.mu.Unlock()
 		if !busy {
 			return unlock, nil
@@ -93,7 +95,8 @@ func (w *Workspace) confirmed(p *proposal, keys []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range keys {
-		w.confirming[k] = slices.DeleteFunc(w.confirming[k], func(o *proposal) bool { return o == p })
+		w.confirming[k] = slices.DeleteFunc(w.confirming[k],
+			func(o *proposal) bool { return o == p })
 		if len(w.confirming[k]) == 0 {
 			delete(w.confirming, k)
 		}
@@ -167,7 +170,8 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	c := t.c
 	note := func(h *hunk) string {
 		e.Annotations[h.id] = Annotation{
-			Label: fmt.Sprintf("hunk %d: %s", h.ordinal, c.ref.Rel), Description: c.p.title, NeedsConfirmation: true,
+			Label: fmt.Sprintf("hunk %d: %s", h.ordinal, c.ref.Rel), Description: c.p.title,
+			NeedsConfirmation: true,
 		}
 		return h.id
 	}
@@ -188,7 +192,8 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 		doc.URI, doc.Version = d.uri, &v
 	}
 	for _, wt := range t.wants {
-		for _, te := range w.textEdits(d, []splice{{Start: wt.h.start, End: wt.h.end, Text: wt.text}}).Edits {
+		for _, te := range w.textEdits(d,
+			[]splice{{Start: wt.h.start, End: wt.h.end, Text: wt.text}}).Edits {
 			te.AnnotationID = note(wt.h)
 			doc.Edits = append(doc.Edits, te)
 		}
@@ -206,7 +211,8 @@ func (w *Workspace) opText(c *change) DocumentEdit {
 	case Rename:
 		d.text, d.index = h.old, text.NewLineIndex(h.old)
 		for _, part := range edit.Hunks(h.old, h.new) {
-			splices = append(splices, splice{Start: part.BaseStart, End: part.BaseEnd, Text: part.New})
+			splices = append(splices, splice{Start: part.BaseStart, End: part.BaseEnd,
+				Text: part.New})
 		}
 	}
 	text := w.textEdits(d, splices)
@@ -226,7 +232,8 @@ func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 		changed := w.docEvents.wait()
 		waiting = false
 		for _, t := range targets {
-			if now, err := w.truth(t.c.ref); t.c.op == Modify && (err != nil || !bytes.Equal(now, t.after)) ||
+			if now, err := w.truth(t.c.ref); t.c.op == Modify &&
+				(err != nil || !bytes.Equal(now, t.after)) ||
 				t.c.op != Modify && !(t.opHappened() && w.textCame(t)) {
 				waiting = true
 			}

@@ -83,7 +83,8 @@ func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult
 }
 
 // decide is Decide with p.sem held.
-func (w *Workspace) decide(ctx context.Context, p *proposal, req DecideRequest) (DecideResult, error) {
+func (w *Workspace) decide(ctx context.Context, p *proposal,
+	req DecideRequest) (DecideResult, error) {
 	w.mu.Lock()
 	ds, res, err := w.expand(p, req)
 	var targets []*target
@@ -108,7 +109,8 @@ func (w *Workspace) decide(ctx context.Context, p *proposal, req DecideRequest) 
 }
 
 // expand checks a request and finds the decision for each hunk. Caller holds mu.
-func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision, DecideResult, error) {
+func (w *Workspace) expand(p *proposal,
+	req DecideRequest) (map[*hunk]*decision, DecideResult, error) {
 	res := DecideResult{}
 	if req.Revision != nil && *req.Revision < p.revision {
 		return nil, res, &StaleError{Proposal: w.view(p)}
@@ -116,7 +118,8 @@ func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision,
 	ds, rest := map[*hunk]*decision{}, (*Decision)(nil)
 	for _, d := range req.Decisions {
 		if d.Action != Accept && d.Action != Reject {
-			return nil, res, fmt.Errorf("deciding on %s: action %q: %w: use accept or reject", p.id, d.Action, ErrBadDecision)
+			return nil, res, fmt.Errorf("deciding on %s: action %q: %w: use accept or reject", p.id,
+				d.Action, ErrBadDecision)
 		}
 		if d.HunkID == "*" {
 			rest = &d
@@ -124,7 +127,8 @@ func (w *Workspace) expand(p *proposal, req DecideRequest) (map[*hunk]*decision,
 		}
 		c, h := p.find(d.HunkID)
 		if h == nil {
-			return nil, res, fmt.Errorf("deciding on %s: hunk %q: %w", p.id, d.HunkID, ErrUnknownHunk)
+			return nil, res, fmt.Errorf("deciding on %s: hunk %q: %w", p.id, d.HunkID,
+				ErrUnknownHunk)
 		}
 		if reason := w.refuse(c, h, d); reason != "" {
 			res.Conflicts = append(res.Conflicts, Conflict{h.id, reason})
@@ -159,7 +163,8 @@ func (p *proposal) find(hunkID string) (*change, *hunk) {
 // refuse says why a hunk cannot be decided so, or "". Caller holds mu.
 func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	switch {
-	case h.state() == HunkAccepted && d.Action == Reject, h.state() == HunkRejected && d.Action == Accept:
+	case h.state() == HunkAccepted && d.Action == Reject, h.state() == HunkRejected &&
+		d.Action == Accept:
 		return "it was already " + string(h.state())
 	case h.state() != HunkStale:
 		return ""
@@ -218,7 +223,8 @@ func (h *hunk) take(c *change, text []byte) {
 }
 
 // conclude records what became of each decision and tells everybody.
-func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decision, targets []*target, res *DecideResult) {
+func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decision,
+	targets []*target, res *DecideResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if req.Comment != "" {
@@ -252,7 +258,8 @@ func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decis
 }
 
 // concludeTargets takes over what carryOut did and reports whether a file is in conflict.
-func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target, res *DecideResult) (broken bool) {
+func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target,
+	res *DecideResult) (broken bool) {
 	for _, t := range targets {
 		if t.inConflict() {
 			t.c.reason, p.decided, broken = t.reason, true, true
@@ -305,7 +312,8 @@ func (h *hunk) acceptAs(text []byte) {
 func (w *Workspace) answer(p *proposal, req DecideRequest, targets []*target, res *DecideResult) {
 	for _, t := range targets {
 		if t.made() {
-			res.Applied = append(res.Applied, AppliedFile{URI: t.c.resultURI(), SHA256: t.resultSHA()})
+			res.Applied = append(res.Applied,
+				AppliedFile{URI: t.c.resultURI(), SHA256: t.resultSHA()})
 		}
 	}
 	res.Proposal = w.view(p)
@@ -366,7 +374,8 @@ func (w *Workspace) finish(p *proposal) {
 // inConflict reports whether the file holds another text than the one that was accepted, and
 // nobody has settled that.
 func (c *change) inConflict() bool {
-	return c.reason != "" && slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() == HunkStale })
+	return c.reason != "" && slices.ContainsFunc(c.hunks,
+		func(h *hunk) bool { return h.state() == HunkStale })
 }
 
 // close ends a proposal: its last event, then whoever awaits it. Caller holds mu.

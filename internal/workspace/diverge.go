@@ -54,7 +54,8 @@ func (w *Workspace) compareDisk(f *File) {
 	}
 	w.mu.Unlock()
 	if tell {
-		w.notice("warning", f.Ref.Rel+" was changed on disk outside the editor and differs from the open buffer: reload it or save it")
+		w.notice("warning", f.Ref.Rel+
+			" was changed on disk outside the editor and differs from the open buffer: reload it or save it")
 	}
 	if ask && !w.spawn(func() { w.askReload(f.Ref) }) {
 		w.asked(f.Ref.Key)

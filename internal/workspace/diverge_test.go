@@ -9,12 +9,13 @@ import (
 // diverge opens a file, types, and lets somebody else change the file; the user then answers.
 func diverge(t *testing.T, answer ReloadAnswer) (b *bench, asked chan string) {
 	asked = make(chan string, 9)
-	b = newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"}, func(o *Options, _ *fakeEditor) {
-		o.AskReload = func(_ context.Context, name string) ReloadAnswer {
-			asked <- name
-			return answer
-		}
-	})
+	b = newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"},
+		func(o *Options, _ *fakeEditor) {
+			o.AskReload = func(_ context.Context, name string) ReloadAnswer {
+				asked <- name
+				return answer
+			}
+		})
 	b.ed.open(b.uri("a.txt"), "one\ntwo\nthree\n")
 	b.read("a.txt")
 	b.ed.type_(b.uri("a.txt"), 0, 0, "mine\n")

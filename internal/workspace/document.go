@@ -45,14 +45,16 @@ type document struct {
 	text       []byte
 	shared     bool // text was handed out: the next change copies
 	index      *text.LineIndex
-	synced     uint64    // hash of the text that the editor last loaded or saved
-	unsaved    []uint64  // hashes of what the buffer held since then, oldest first: the editor may have written any of it
-	opened     time.Time // zero once the disk was looked at: an editor may open a document that is unsaved already
-	diskTold   bool      // the user was told that disk and buffer differ
-	asking     bool      // the user is asked which of the two counts
-	watches    []*bufferWatch
-	late       []*bufferWatch // applies given up whose change may still come
-	touched    uint64         // order of the last change, for "the last document"
+	synced     uint64 // hash of the text that the editor last loaded or saved
+	// hashes of what the buffer held since then, oldest first: the editor may have written any of it
+	unsaved []uint64
+	// zero once the disk was looked at: an editor may open a document that is unsaved already
+	opened   time.Time
+	diskTold bool // the user was told that disk and buffer differ
+	asking   bool // the user is asked which of the two counts
+	watches  []*bufferWatch
+	late     []*bufferWatch // applies given up whose change may still come
+	touched  uint64         // order of the last change, for "the last document"
 }
 
 var docSeed = maphash.MakeSeed()
@@ -95,7 +97,8 @@ func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) 
 	key, file := path.LexicalKey(uri)
 	d := &document{
 		uri: uri, path: file, lexical: key, languageID: strings.Clone(languageID), version: version,
-		text: body, index: text.NewLineIndex(body), synced: maphash.Bytes(docSeed, body), opened: time.Now(),
+		text: body, index: text.NewLineIndex(body), synced: maphash.Bytes(docSeed, body),
+		opened: time.Now(),
 	}
 	w.mu.Lock()
 	w.dropDocument(key)
@@ -158,7 +161,8 @@ func (w *Workspace) change(d *document, c ContentChange) {
 		return
 	}
 	splices := []splice{s}
-	if c.Range == nil && slices.ContainsFunc(w.tracked[d.key], func(c *change) bool { return c.doc == d && c.touched(s) }) {
+	if c.Range == nil && slices.ContainsFunc(w.tracked[d.key],
+		func(c *change) bool { return c.doc == d && c.touched(s) }) {
 		splices = text.Lines(d.text, c.Text)
 	}
 	for _, s := range splices {
@@ -276,7 +280,8 @@ func (w *Workspace) Documents() []DocInfo {
 	slices.SortFunc(docs, func(a, b *document) int { return int(int64(b.touched) - int64(a.touched)) })
 	out := make([]DocInfo, len(docs))
 	for i, d := range docs {
-		out[i] = DocInfo{Ref: w.refOfDoc(d, roots), LanguageID: d.languageID, Version: d.version, Text: d.snapshot()}
+		out[i] = DocInfo{Ref: w.refOfDoc(d, roots), LanguageID: d.languageID, Version: d.version,
+			Text: d.snapshot()}
 		out[i].Dirty = d.path == "" || maphash.Bytes(docSeed, d.text) != d.synced
 	}
 	w.mu.Unlock()
@@ -299,6 +304,7 @@ func (w *Workspace) TextAt(uri string, r *Range) (text, languageID string, ok bo
 	if r == nil {
 		return string(d.text), d.languageID, true
 	}
-	start, end := d.index.Offset(d.text, r.Start, w.encoding), d.index.Offset(d.text, r.End, w.encoding)
+	start, end := d.index.Offset(d.text, r.Start, w.encoding),
+		d.index.Offset(d.text, r.End, w.encoding)
 	return string(d.text[start:max(start, end)]), d.languageID, true
 }

@@ -38,7 +38,8 @@ type fakeDoc struct {
 }
 
 func newFake(t testing.TB, enc Encoding) *fakeEditor {
-	return &fakeEditor{t: t, enc: enc, docs: map[string]*fakeDoc{}, features: ClientFeatures{DocumentChanges: true, Create: true, Rename: true, Delete: true}}
+	return &fakeEditor{t: t, enc: enc, docs: map[string]*fakeDoc{},
+		features: ClientFeatures{DocumentChanges: true, Create: true, Rename: true, Delete: true}}
 }
 
 func (f *fakeEditor) setHang(hang func(WorkspaceEdit)) {
@@ -49,7 +50,8 @@ func (f *fakeEditor) setHang(hang func(WorkspaceEdit)) {
 
 func (f *fakeEditor) Features() ClientFeatures { return f.features }
 
-func (f *fakeEditor) ApplyEdit(ctx context.Context, label string, e WorkspaceEdit) (ApplyReply, error) {
+func (f *fakeEditor) ApplyEdit(ctx context.Context, label string,
+	e WorkspaceEdit) (ApplyReply, error) {
 	f.mu.Lock()
 	f.requests, f.labels = append(f.requests, e), append(f.labels, label)
 	mis, hang := f.misbehave, f.hang
@@ -278,10 +280,20 @@ func newBench(t testing.TB, files map[string]string, opts ...setup) *bench {
 		must(t, os.WriteFile(b.path(name), []byte(text), 0o644))
 	}
 	opt := Options{
-		Client:     b.ed,
-		StateDir:   filepath.Join(realDir(t), "state"),
-		OnProposal: func(e ProposalEvent) { b.mu.Lock(); b.events = append(b.events, e); b.mu.Unlock() },
-		OnNotice:   func(_, text string) { b.mu.Lock(); b.notes = append(b.notes, text); b.mu.Unlock() },
+		Client:   b.ed,
+		StateDir: filepath.Join(realDir(t), "state"),
+		OnProposal: func(e ProposalEvent) {
+			b.mu.Lock()
+			b.events = append(b.events,
+				e)
+			b.mu.Unlock()
+		},
+		OnNotice: func(_, text string) {
+			b.mu.Lock()
+			b.notes = append(b.notes,
+				text)
+			b.mu.Unlock()
+		},
 	}
 	for _, o := range opts {
 		o(&opt, b.ed)

@@ -31,7 +31,8 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	case err == nil:
 		t.after = t.wants[0].text
 		t.end(done, "")
-	case errors.Is(err, errMoved), errors.Is(err, files.ErrChanged), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotCreated):
+	case errors.Is(err, errMoved), errors.Is(err, files.ErrChanged), errors.Is(err, fs.ErrExist),
+		errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotCreated):
 		t.end(conflict, err.Error())
 	default:
 		t.end(failed, err.Error())
@@ -87,7 +88,8 @@ func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, da
 		raw, _, err := files.Read(ref)
 		return err == nil && bytes.Equal(raw, data)
 	}
-	if err := w.viaEditor(ctx, p, FileOp{Op: Create, URI: ref.URI, Text: string(data)}, there, there); err != nil {
+	if err := w.viaEditor(ctx, p, FileOp{Op: Create, URI: ref.URI, Text: string(data)}, there,
+		there); err != nil {
 		return fmt.Errorf("%w: %w", errNotCreated, err)
 	}
 	return nil
@@ -114,7 +116,8 @@ func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *h
 // viaEditor asks the editor for a file operation and looks whether it happened and was told of to
 // the end: when the editor answers, and at each document event up to the contract's second after
 // that, when it is enough that it happened.
-func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened, told func() bool) error {
+func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened,
+	told func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
 	timer := time.NewTimer(replyWait)
 	defer timer.Stop()
@@ -140,7 +143,8 @@ func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happe
 			if happened() {
 				return nil
 			}
-			return fmt.Errorf("%s %s: %s", op.Op, op.URI, orElse(refusal, "the editor did not do it"))
+			return fmt.Errorf("%s %s: %s", op.Op, op.URI,
+				orElse(refusal, "the editor did not do it"))
 		}
 	}
 }
@@ -159,7 +163,8 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 		return nil
 	}
 	after, rerr := w.Read(context.WithoutCancel(ctx), to)
-	if rerr == nil && bytes.Equal(after.Text.Data, before.Text.Data) && w.move(ctx, p, after, before.Ref, true) == nil {
+	if rerr == nil && bytes.Equal(after.Text.Data, before.Text.Data) &&
+		w.move(ctx, p, after, before.Ref, true) == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errMoved, err)
@@ -199,7 +204,8 @@ func (w *Workspace) rewrite(ctx context.Context, p *proposal, ref Ref, text []by
 		return err
 	}
 	sub := &proposal{origin: origin{id: p.id, title: p.title, kind: partProposal}}
-	c, err := w.newModify(ctx, sub, Change{Op: Modify, Ref: f.Ref, Data: text, Hunks: edit.Hunks(f.Text.Data, text)}, f)
+	c, err := w.newModify(ctx, sub,
+		Change{Op: Modify, Ref: f.Ref, Data: text, Hunks: edit.Hunks(f.Text.Data, text)}, f)
 	if err != nil || c == nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func TestFullDisk(t *testing.T) {
 			must(t, err)
 			cmd := exec.Command(exe, "-test.run=^TestOnFullDisk$", "-test.count=1")
 			cmd.Env = append(os.Environ(), fullDiskEnv+"="+fmt.Sprint(room))
-			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS")) {
+			if out, err := cmd.CombinedOutput(); err != nil ||
+				!bytes.Contains(out, []byte("PASS")) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		})
@@ -56,7 +57,8 @@ func TestOnFullDisk(t *testing.T) {
 	soft := limit
 	soft.Cur = room
 	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &soft))
-	p := b.propose(Ask, "a.txt", "A\n"+old["a.txt"], "b.txt", "B\n"+old["b.txt"], "new.txt", strings.Repeat("new\n", 10000))
+	p := b.propose(Ask, "a.txt", "A\n"+old["a.txt"], "b.txt", "B\n"+old["b.txt"], "new.txt",
+		strings.Repeat("new\n", 10000))
 	r := b.decide(p, accept("*"))
 	auto := b.propose(Auto, "b.txt", "B\n"+old["b.txt"])
 	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))

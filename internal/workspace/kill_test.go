@@ -64,7 +64,10 @@ func (w *Workspace) killInEdit(policy Policy, arm func()) error {
 		return err
 	}
 	h := p.Files[0].Hunks
-	_, err = w.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept(h[0].ID), accept(p.Files[1].Hunks[0].ID), reject(h[1].ID)}})
+	_, err = w.Decide(context.Background(),
+		DecideRequest{ProposalID: p.ID,
+			Decisions: []Decision{accept(h[0].ID), accept(p.Files[1].Hunks[0].ID),
+				reject(h[1].ID)}})
 	return err
 }
 
@@ -78,8 +81,9 @@ func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	if err != nil {
 		return err
 	}
-	p, err := w.Propose(context.Background(), ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Rename", Policy: policy,
-		Changes: []Change{{Op: Rename, Ref: a, NewRef: to, Data: []byte(edited)}}})
+	p, err := w.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Rename", Policy: policy,
+			Changes: []Change{{Op: Rename, Ref: a, NewRef: to, Data: []byte(edited)}}})
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,8 @@ func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	if policy == Review {
 		d = reject("*")
 	}
-	_, err = w.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{d}})
+	_, err = w.Decide(context.Background(),
+		DecideRequest{ProposalID: p.ID, Decisions: []Decision{d}})
 	return err
 }
 
@@ -105,7 +110,8 @@ func (w *Workspace) killProposal(policy Policy) (*Proposal, error) {
 		return nil, err
 	}
 	req := ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Edit", Policy: policy}
-	req.Changes = []Change{{Op: Modify, Ref: a, Data: []byte(edited)}, {Op: Create, Ref: made, Data: []byte("new\n")}}
+	req.Changes = []Change{{Op: Modify, Ref: a, Data: []byte(edited)},
+		{Op: Create, Ref: made, Data: []byte("new\n")}}
 	if policy == Auto && files.AtStep != nil {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(a.Path), "warm")); err != nil {
 			warm, _ := w.Resolve("", "warm")
@@ -115,11 +121,13 @@ func (w *Workspace) killProposal(policy Policy) (*Proposal, error) {
 	return w.Propose(ctx, req)
 }
 
-func runKilled(t *testing.T, dir string, policy Policy, n int, env ...string) (at string, died bool) {
+func runKilled(t *testing.T, dir string, policy Policy, n int,
+	env ...string) (at string, died bool) {
 	exe, err := os.Executable()
 	must(t, err)
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), killEnv+"="+strconv.Itoa(n), "WORKSPACE_TEST_DIR="+dir, "WORKSPACE_TEST_POLICY="+string(policy), "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), killEnv+"="+strconv.Itoa(n), "WORKSPACE_TEST_DIR="+dir,
+		"WORKSPACE_TEST_POLICY="+string(policy), "GORACE=atexit_sleep_ms=0")
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	var ee *exec.ExitError
@@ -187,7 +195,8 @@ func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	equal(t, "proposals", len(ps), 1)
 	h := ps[0].Files[0].Hunks
 	equal(t, "hunk of a.txt at "+at, h[0].State == HunkAccepted, a != ten)
-	equal(t, "hunk of new.txt at "+at, ps[0].Files[1].Hunks[0].State == HunkAccepted, made == "new\n")
+	equal(t, "hunk of new.txt at "+at, ps[0].Files[1].Hunks[0].State == HunkAccepted,
+		made == "new\n")
 	if s := h[2].State; s != HunkPending {
 		t.Fatalf("%s at %s: the third hunk is %s", policy, at, s)
 	}
@@ -263,7 +272,8 @@ func checkUndo(t *testing.T, b *bench, at string) {
 func TestPendingSurvivesRestart(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)
-	p := b.propose(Ask, "a.txt", edited, "b.txt", strings.Replace(ten, "five\n", "five\nand a half\n", 1))
+	p := b.propose(Ask, "a.txt", edited, "b.txt",
+		strings.Replace(ten, "five\n", "five\nand a half\n", 1))
 	b.ed.type_(b.uri("a.txt"), 0, 0, "unsaved\n")
 	b.decide(p, accept(p.Files[0].Hunks[0].ID))
 	opt := b.opt
@@ -282,7 +292,8 @@ func TestPendingSurvivesRestart(t *testing.T) {
 	r := b.decide(&q, accept("*"))
 	equal(t, "conflicts", len(r.Conflicts), 0)
 	equal(t, "a.txt", b.ed.text(b.uri("a.txt")), "unsaved\n"+edited)
-	equal(t, "b.txt", b.disk("b.txt"), "zero\n"+strings.Replace(ten, "five\n", "five\nand a half\n", 1))
+	equal(t, "b.txt", b.disk("b.txt"), "zero\n"+
+		strings.Replace(ten, "five\n", "five\nand a half\n", 1))
 	equal(t, "told", len(b.Outcomes("s", true)), 1)
 	names, err := filepath.Glob(filepath.Join(opt.StateDir, "proposals", "s", "*"))
 	must(t, err)

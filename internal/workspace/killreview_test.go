@@ -42,13 +42,15 @@ func reviewHere() {
 	}
 	w := New(Options{StateDir: filepath.Join(dir, "state")})
 	w.SetRoots([]string{"file://" + filepath.Join(dir, "ws")})
-	req := ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Edit", Policy: Policy(os.Getenv("WORKSPACE_TEST_POLICY"))}
+	req := ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: "Edit",
+		Policy: Policy(os.Getenv("WORKSPACE_TEST_POLICY"))}
 	for i := range reviewFiles {
 		ref, err := w.Resolve("", fmt.Sprintf("%d.txt", i))
 		if err != nil {
 			panic(err)
 		}
-		req.Changes = append(req.Changes, Change{Op: Modify, Ref: ref, Data: []byte(reviewText(func(int) bool { return true }))})
+		req.Changes = append(req.Changes,
+			Change{Op: Modify, Ref: ref, Data: []byte(reviewText(func(int) bool { return true }))})
 	}
 	p, err := w.Propose(context.Background(), req)
 	if err != nil {
@@ -63,7 +65,8 @@ func reviewHere() {
 			}
 			ds = append(ds, d)
 		}
-		if _, err := w.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: ds}); err != nil {
+		if _, err := w.Decide(context.Background(),
+			DecideRequest{ProposalID: p.ID, Decisions: ds}); err != nil {
 			panic(err)
 		}
 		for _, d := range ds {
@@ -81,7 +84,8 @@ func TestKilledInReview(t *testing.T) {
 			dir := realDir(t)
 			must(t, os.Mkdir(filepath.Join(dir, "ws"), 0o755))
 			for i := range reviewFiles {
-				must(t, os.WriteFile(filepath.Join(dir, "ws", fmt.Sprintf("%d.txt", i)), []byte(reviewText(func(int) bool { return false })), 0o644))
+				must(t, os.WriteFile(filepath.Join(dir, "ws", fmt.Sprintf("%d.txt", i)),
+					[]byte(reviewText(func(int) bool { return false })), 0o644))
 			}
 			answered := reviewAndKill(t, dir, policy, rand.N(reviewFiles*(reviewHunks-1)))
 			checkReview(t, dir, policy, answered)
@@ -125,11 +129,13 @@ func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Ac
 		for _, h := range f.Hunks {
 			want := map[Action]HunkState{Accept: HunkAccepted, Reject: HunkRejected}[answered[h.ID]]
 			if want != "" && h.State != want {
-				t.Fatalf("hunk %s was answered with %s and is %s after the restart", h.ID, answered[h.ID], h.State)
+				t.Fatalf("hunk %s was answered with %s and is %s after the restart", h.ID,
+					answered[h.ID], h.State)
 			}
 		}
 		text := reviewText(func(k int) bool {
-			return f.Hunks[k].State == HunkAccepted || f.Hunks[k].State == HunkPending && policy == Review
+			return f.Hunks[k].State == HunkAccepted || f.Hunks[k].State == HunkPending &&
+				policy == Review
 		})
 		if got := b.disk(fmt.Sprintf("%d.txt", i)); got != text {
 			t.Fatalf("%d.txt is not what its hunks say:\n%s\nwant\n%s", i, got, text)

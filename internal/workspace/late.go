@@ -38,7 +38,8 @@ func (w *Workspace) doubledWatch(d *document) bool {
 
 // open reports whether the hunks of the apply are still undecided.
 func (b *bufferWatch) open() bool {
-	return !slices.ContainsFunc(b.t.wants, func(wt want) bool { return !wt.h.open() || wt.h.phase == hunkApplying })
+	return !slices.ContainsFunc(b.t.wants,
+		func(wt want) bool { return !wt.h.open() || wt.h.phase == hunkApplying })
 }
 
 // isDoubled reports whether text is what the edits make when they are made twice at the

@@ -85,8 +85,10 @@ func (w *Workspace) fromStored(ctx context.Context, s *storedProposal) *proposal
 			id: s.ID, session: s.Session, reader: s.Session, turn: s.Turn, item: s.Item,
 			message: s.Message, title: s.Title, policy: s.Policy, created: s.Created,
 		},
-		revision: s.Revision, phase: storedProposalPhase(s.State, s.Closed), decided: s.Decided, comment: s.Comment,
-		notes: s.Notes, told: s.Told, diff: s.Diff, sem: make(chan struct{}, 1), done: make(chan struct{}),
+		revision: s.Revision, phase: storedProposalPhase(s.State, s.Closed), decided: s.Decided,
+		comment: s.Comment,
+		notes:   s.Notes, told: s.Told, diff: s.Diff, sem: make(chan struct{}, 1),
+		done: make(chan struct{}),
 	}
 	if p.closed() {
 		close(p.done)
@@ -110,8 +112,9 @@ func (p *proposal) allHunks() []*hunk {
 
 func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *storedChange) *change {
 	c := &change{
-		p: p, op: s.Op, applied: s.Applied, base: s.Base, rawSHA: s.RawSHA, mode: s.Mode, reason: s.Reason,
-		enc: edit.Text{BOM: s.BOM, Encoding: s.Encoding},
+		p: p, op: s.Op, applied: s.Applied, base: s.Base, rawSHA: s.RawSHA, mode: s.Mode,
+		reason: s.Reason,
+		enc:    edit.Text{BOM: s.BOM, Encoding: s.Encoding},
 	}
 	for _, h := range s.Hunks {
 		c.hunks = append(c.hunks, &hunk{
@@ -231,7 +234,8 @@ func (c *change) carriedOut(s *storedChange) {
 // locate finds one hunk by its text and what stood around it, else by its text alone.
 func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 	body := h.stands(c.applied)
-	for _, around := range []struct{ before, after []byte }{{s.Before, s.After}, {s.Before, nil}, {nil, s.After}, {nil, nil}} {
+	for _, around := range []struct{ before, after []byte }{{s.Before, s.After}, {s.Before, nil},
+		{nil, s.After}, {nil, nil}} {
 		needle := slices.Concat(around.before, body, around.after)
 		if len(needle) == 0 || bytes.Count(text, needle) != 1 {
 			continue

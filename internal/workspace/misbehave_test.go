@@ -64,7 +64,10 @@ func TestMisbehavingEditors(t *testing.T) {
 		equal(t, "requests", len(b.ed.requests), 2)
 	})
 	inBubble(t, "says applied and skips always", func(t *testing.T, b *bench, uri string) {
-		b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) { return ApplyReply{Applied: true}, nil }
+		b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) {
+			return ApplyReply{Applied: true},
+				nil
+		}
 		p := b.propose(Auto, "a.txt", edited)
 		equal(t, "state", p.State, StateConflict)
 		equal(t, "text", b.ed.text(uri), ten)
@@ -75,16 +78,23 @@ func TestMisbehavingEditors(t *testing.T) {
 		}
 		equal(t, "nothing kept", len(b.Checkpoints("s")), 0)
 	})
-	inBubble(t, "skips in ask: the result names the conflict", func(t *testing.T, b *bench, uri string) {
-		b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) { return ApplyReply{Applied: true}, nil }
-		p := b.propose(Ask, "a.txt", edited)
-		r := b.decide(p, accept("*"))
-		equal(t, "state", r.Proposal.State, StateConflict)
-		equal(t, "conflicts", len(r.Conflicts), 3)
-		equal(t, "applied", len(r.Applied), 0)
-	})
+	inBubble(t, "skips in ask: the result names the conflict",
+		func(t *testing.T, b *bench, uri string) {
+			b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) {
+				return ApplyReply{Applied: true},
+					nil
+			}
+			p := b.propose(Ask, "a.txt", edited)
+			r := b.decide(p, accept("*"))
+			equal(t, "state", r.Proposal.State, StateConflict)
+			equal(t, "conflicts", len(r.Conflicts), 3)
+			equal(t, "applied", len(r.Applied), 0)
+		})
 	inBubble(t, "refuses", func(t *testing.T, b *bench, uri string) {
-		b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) { return ApplyReply{FailureReason: "read-only buffer"}, nil }
+		b.ed.misbehave = func(WorkspaceEdit) (ApplyReply,
+			error) {
+			return ApplyReply{FailureReason: "read-only buffer"}, nil
+		}
 		p := b.propose(Auto, "a.txt", edited)
 		equal(t, "state", p.State, StateConflict)
 		o, _ := b.Await(context.Background(), p.ID)
@@ -102,24 +112,25 @@ func TestMisbehavingEditors(t *testing.T) {
 		equal(t, "text", b.ed.text(uri), edited)
 		equal(t, "requests", len(b.ed.requests), 1)
 	})
-	inBubble(t, "applies late, after the retry was sent, without checking versions", func(t *testing.T, b *bench, uri string) {
-		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
-			for i := range e.Documents {
-				e.Documents[i].Version = nil
+	inBubble(t, "applies late, after the retry was sent, without checking versions",
+		func(t *testing.T, b *bench, uri string) {
+			b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+				for i := range e.Documents {
+					e.Documents[i].Version = nil
+				}
+				if strings.HasPrefix(b.ed.labels[len(b.ed.labels)-1], "agent: take back") {
+					return b.ed.honest(e), nil
+				}
+				time.AfterFunc(1300*time.Millisecond, func() { b.ed.honest(e) })
+				return ApplyReply{Applied: true}, nil
 			}
-			if strings.HasPrefix(b.ed.labels[len(b.ed.labels)-1], "agent: take back") {
-				return b.ed.honest(e), nil
-			}
-			time.AfterFunc(1300*time.Millisecond, func() { b.ed.honest(e) })
-			return ApplyReply{Applied: true}, nil
-		}
-		grown := strings.Replace(ten, "five\n", "five\nand a half\n", 1)
-		p := b.propose(Auto, "a.txt", grown)
-		equal(t, "state", p.State, StateApplied)
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		equal(t, "never doubled", b.ed.text(uri), grown)
-	})
+			grown := strings.Replace(ten, "five\n", "five\nand a half\n", 1)
+			p := b.propose(Auto, "a.txt", grown)
+			equal(t, "state", p.State, StateApplied)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			equal(t, "never doubled", b.ed.text(uri), grown)
+		})
 	inBubble(t, "applies after everybody gave up", func(t *testing.T, b *bench, uri string) {
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 			time.AfterFunc(4*time.Second, func() { b.ed.honest(e) })
@@ -141,23 +152,26 @@ func TestMisbehavingEditors(t *testing.T) {
 		b.undo()
 		equal(t, "and it can be undone", b.ed.text(uri), ten)
 	})
-	inBubble(t, "abort while the apply is under way, which then ends well", func(t *testing.T, b *bench, uri string) {
-		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
-			time.Sleep(500 * time.Millisecond)
-			return b.ed.honest(e), nil
-		}
-		p := b.propose(Ask, "a.txt", edited)
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			_, _ = b.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept(p.Files[0].Hunks[0].ID)}})
-		}()
-		time.AfterFunc(100*time.Millisecond, cancel)
-		o, err := b.Await(ctx, p.ID)
-		must(t, err)
-		equal(t, "reported as it ended", o.State, StatePartial)
-		equal(t, "accepted", o.Accepted, 1)
-		equal(t, "text", b.ed.text(uri), strings.Replace(ten, "two", "TWO", 1))
-	})
+	inBubble(t, "abort while the apply is under way, which then ends well",
+		func(t *testing.T, b *bench, uri string) {
+			b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+				time.Sleep(500 * time.Millisecond)
+				return b.ed.honest(e), nil
+			}
+			p := b.propose(Ask, "a.txt", edited)
+			ctx, cancel := context.WithCancel(context.Background())
+			go func() {
+				_, _ = b.Decide(context.Background(),
+					DecideRequest{ProposalID: p.ID,
+						Decisions: []Decision{accept(p.Files[0].Hunks[0].ID)}})
+			}()
+			time.AfterFunc(100*time.Millisecond, cancel)
+			o, err := b.Await(ctx, p.ID)
+			must(t, err)
+			equal(t, "reported as it ended", o.State, StatePartial)
+			equal(t, "accepted", o.Accepted, 1)
+			equal(t, "text", b.ed.text(uri), strings.Replace(ten, "two", "TWO", 1))
+		})
 	inBubble(t, "goes away with the decision half done", func(t *testing.T, b *bench, uri string) {
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 			return ApplyReply{}, errors.New("the connection is closed")
@@ -191,64 +205,68 @@ func TestMisbehavingEditors(t *testing.T) {
 		equal(t, "hunks", states(r.Proposal), "stale accepted accepted")
 		equal(t, "conflicts", len(r.Conflicts), 1)
 	})
-	inBubble(t, "applies one hunk another way, another not at all", func(t *testing.T, b *bench, uri string) {
-		partly := strings.Replace(strings.Replace(edited, "TWO", "T W O", 1), "FIVE", "five", 1)
-		once(b, func(e WorkspaceEdit) (ApplyReply, error) {
-			b.ed.setAll(uri, partly)
-			return ApplyReply{Applied: true}, nil
+	inBubble(t, "applies one hunk another way, another not at all",
+		func(t *testing.T, b *bench, uri string) {
+			partly := strings.Replace(strings.Replace(edited, "TWO", "T W O", 1), "FIVE", "five", 1)
+			once(b, func(e WorkspaceEdit) (ApplyReply, error) {
+				b.ed.setAll(uri, partly)
+				return ApplyReply{Applied: true}, nil
+			})
+			p := b.propose(Ask, "a.txt", edited)
+			r := b.decide(p, accept("*"))
+			equal(t, "state", r.Proposal.State, StateConflict)
+			equal(t, "hunks", states(r.Proposal), "stale pending accepted")
+			equal(t, "conflicts", len(r.Conflicts), 2)
+			equal(t, "applied", r.Applied[0].SHA256, HashOf([]byte(partly)))
+			equal(t, "text", b.ed.text(uri), partly)
+			r = b.decide(p, accept("*"))
+			equal(t, "text in the end", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
+			equal(t, "state in the end", r.Proposal.State, StatePartial)
 		})
-		p := b.propose(Ask, "a.txt", edited)
-		r := b.decide(p, accept("*"))
-		equal(t, "state", r.Proposal.State, StateConflict)
-		equal(t, "hunks", states(r.Proposal), "stale pending accepted")
-		equal(t, "conflicts", len(r.Conflicts), 2)
-		equal(t, "applied", r.Applied[0].SHA256, HashOf([]byte(partly)))
-		equal(t, "text", b.ed.text(uri), partly)
-		r = b.decide(p, accept("*"))
-		equal(t, "text in the end", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
-		equal(t, "state in the end", r.Proposal.State, StatePartial)
-	})
-	inBubble(t, "one hunk in conflict leaves the others decidable", func(t *testing.T, b *bench, uri string) {
-		once(b, func(e WorkspaceEdit) (ApplyReply, error) {
-			b.ed.replace(uri, "two", "2")
-			return ApplyReply{Applied: true}, nil
+	inBubble(t, "one hunk in conflict leaves the others decidable",
+		func(t *testing.T, b *bench, uri string) {
+			once(b, func(e WorkspaceEdit) (ApplyReply, error) {
+				b.ed.replace(uri, "two", "2")
+				return ApplyReply{Applied: true}, nil
+			})
+			p := b.propose(Ask, "a.txt", edited)
+			h := p.Files[0].Hunks
+			r := b.decide(p, accept(h[0].ID))
+			equal(t, "state", r.Proposal.State, StateConflict)
+			equal(t, "hunks", states(r.Proposal), "stale pending pending")
+			equal(t, "listed for the user", len(b.PendingAt(uri)), 1)
+			equal(t, "told", b.kinds()[1], "updated 2 conflict")
+			opt := b.opt
+			b.Workspace.Close()
+			text := b.ed.text(uri)
+			b.start(opt)
+			must(t, b.LoadSession(context.Background(), "s"))
+			b.ed.open(uri, text)
+			equal(t, "after a restart", states(b.get(p.ID)), "stale pending pending")
+			r = b.decide(p, accept(h[1].ID))
+			equal(t, "while one is pending", r.Proposal.State, StateConflict)
+			r = b.decide(p, reject(h[2].ID))
+			equal(t, "in the end", r.Proposal.State, StatePartial)
+			equal(t, "text", b.ed.text(uri),
+				strings.NewReplacer("two", "2", "five", "FIVE").Replace(ten))
 		})
-		p := b.propose(Ask, "a.txt", edited)
-		h := p.Files[0].Hunks
-		r := b.decide(p, accept(h[0].ID))
-		equal(t, "state", r.Proposal.State, StateConflict)
-		equal(t, "hunks", states(r.Proposal), "stale pending pending")
-		equal(t, "listed for the user", len(b.PendingAt(uri)), 1)
-		equal(t, "told", b.kinds()[1], "updated 2 conflict")
-		opt := b.opt
-		b.Workspace.Close()
-		text := b.ed.text(uri)
-		b.start(opt)
-		must(t, b.LoadSession(context.Background(), "s"))
-		b.ed.open(uri, text)
-		equal(t, "after a restart", states(b.get(p.ID)), "stale pending pending")
-		r = b.decide(p, accept(h[1].ID))
-		equal(t, "while one is pending", r.Proposal.State, StateConflict)
-		r = b.decide(p, reject(h[2].ID))
-		equal(t, "in the end", r.Proposal.State, StatePartial)
-		equal(t, "text", b.ed.text(uri), strings.NewReplacer("two", "2", "five", "FIVE").Replace(ten))
-	})
-	inBubble(t, "review: a hunk that the editor did not make is no kept one", func(t *testing.T, b *bench, uri string) {
-		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
-			b.ed.setAll(uri, strings.Replace(edited, "TWO", "T W O", 1))
-			return ApplyReply{Applied: true}, nil
-		}
-		p := b.propose(Review, "a.txt", edited)
-		equal(t, "state", p.State, StateConflict)
-		equal(t, "hunks", states(*p), "stale pending pending")
-		b.ed.misbehave = nil
-		r := b.decide(p, accept(p.Files[0].Hunks[0].ID))
-		equal(t, "it cannot be kept", len(r.Conflicts), 1)
-		r = b.decide(p, reject(p.Files[0].Hunks[0].ID), accept("*"))
-		equal(t, "it can be let go", len(r.Conflicts), 0)
-		equal(t, "in the end", states(r.Proposal), "rejected accepted accepted")
-		equal(t, "text", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
-	})
+	inBubble(t, "review: a hunk that the editor did not make is no kept one",
+		func(t *testing.T, b *bench, uri string) {
+			b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+				b.ed.setAll(uri, strings.Replace(edited, "TWO", "T W O", 1))
+				return ApplyReply{Applied: true}, nil
+			}
+			p := b.propose(Review, "a.txt", edited)
+			equal(t, "state", p.State, StateConflict)
+			equal(t, "hunks", states(*p), "stale pending pending")
+			b.ed.misbehave = nil
+			r := b.decide(p, accept(p.Files[0].Hunks[0].ID))
+			equal(t, "it cannot be kept", len(r.Conflicts), 1)
+			r = b.decide(p, reject(p.Files[0].Hunks[0].ID), accept("*"))
+			equal(t, "it can be let go", len(r.Conflicts), 0)
+			equal(t, "in the end", states(r.Proposal), "rejected accepted accepted")
+			equal(t, "text", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
+		})
 	inBubble(t, "formats after applying", func(t *testing.T, b *bench, uri string) {
 		formatted := make(chan struct{}) // the edit stands before that
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
@@ -301,7 +319,8 @@ func TestMisbehavingEditors(t *testing.T) {
 		p := b.propose(Ask, "a.txt", edited)
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
-			_, _ = b.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept("*")}})
+			_, _ = b.Decide(context.Background(),
+				DecideRequest{ProposalID: p.ID, Decisions: []Decision{accept("*")}})
 		}()
 		time.AfterFunc(time.Second, cancel)
 		begin := time.Now()
@@ -334,32 +353,35 @@ func TestTypingWhileApplied(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()
 	for at := range len(ten) + 1 {
 		for _, moment := range []string{"intent kept", "request"} {
-			inBubble(t, fmt.Sprintf("at %d, %s", at, moment), func(t *testing.T, b *bench, uri string) {
-				typed := false
-				typing := func(now string) {
-					if !typed && now == moment {
-						typed = true
-						b.ed.type_(uri, at, at, "TYPED\n")
+			inBubble(t, fmt.Sprintf("at %d, %s", at, moment),
+				func(t *testing.T, b *bench, uri string) {
+					typed := false
+					typing := func(now string) {
+						if !typed && now == moment {
+							typed = true
+							b.ed.type_(uri, at, at, "TYPED\n")
+						}
 					}
-				}
-				files.AtStep = typing
-				b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
-					typing("request")
-					return b.ed.honest(e), nil
-				}
-				b.propose(Auto, "a.txt", edited)
-				rest := strings.Replace(b.ed.text(uri), "TYPED\n", "", 1)
-				if !typed || rest == b.ed.text(uri) || len(rest) != len(ten) || !strings.EqualFold(rest, ten) {
-					t.Fatalf("what was typed is lost, or a line is torn:\n%s", b.ed.text(uri))
-				}
-			})
+					files.AtStep = typing
+					b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
+						typing("request")
+						return b.ed.honest(e), nil
+					}
+					b.propose(Auto, "a.txt", edited)
+					rest := strings.Replace(b.ed.text(uri), "TYPED\n", "", 1)
+					if !typed || rest == b.ed.text(uri) || len(rest) != len(ten) ||
+						!strings.EqualFold(rest, ten) {
+						t.Fatalf("what was typed is lost, or a line is torn:\n%s", b.ed.text(uri))
+					}
+				})
 		}
 	}
 }
 
 func TestVersionCheckLostAfterFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.FirstVersionOnly = true })
+		b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten},
+			func(_ *Options, f *fakeEditor) { f.features.FirstVersionOnly = true })
 		ua, ub := b.uri("a.txt"), b.uri("b.txt")
 		b.ed.open(ua, ten)
 		b.ed.open(ub, ten)
@@ -429,7 +451,8 @@ func TestBadDecisions(t *testing.T) {
 	p := b.propose(Ask, "a.txt", edited)
 	h := p.Files[0].Hunks
 	try := func(rev int, ds ...Decision) error {
-		_, err := b.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Revision: &rev, Decisions: ds})
+		_, err := b.Decide(context.Background(),
+			DecideRequest{ProposalID: p.ID, Revision: &rev, Decisions: ds})
 		return err
 	}
 	if err := try(1, accept("h_nothing")); !errors.Is(err, ErrUnknownHunk) {

@@ -16,7 +16,8 @@ import (
 
 // pieces are what random texts are made of: every line end, and characters of each width in
 // both encodings.
-var pieces = []string{"a", "b", " ", "\t", "ä", "€", "😀", "\u2028", "e\u0301", "\n", "\n", "\r\n", "\r", "line\n", "foo(bar)\r\n", "{\n", "}\n", "\x00", "\ufeff"}
+var pieces = []string{"a", "b", " ", "\t", "ä", "€", "😀", "\u2028", "e\u0301", "\n", "\n", "\r\n",
+	"\r", "line\n", "foo(bar)\r\n", "{\n", "}\n", "\x00", "\ufeff"}
 
 func genText(max int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
@@ -76,10 +77,12 @@ func onBorder(text string, i int) int {
 func checkIndex(rt *rapid.T, d *document) {
 	fresh := text.NewLineIndex(d.text)
 	if fresh.Lines() != d.index.Lines() {
-		rt.Fatalf("the index has %d lines, a fresh one %d of %q", d.index.Lines(), fresh.Lines(), d.text)
+		rt.Fatalf("the index has %d lines, a fresh one %d of %q", d.index.Lines(), fresh.Lines(),
+			d.text)
 	}
 	for i := range len(d.text) + 1 {
-		if want, got := fresh.Position(d.text, i, UTF8), d.index.Position(d.text, i, UTF8); got != want {
+		if want, got := fresh.Position(d.text, i, UTF8),
+			d.index.Position(d.text, i, UTF8); got != want {
 			rt.Fatalf("offset %d is at %v, by a fresh index at %v of %q", i, got, want, d.text)
 		}
 	}
@@ -98,7 +101,8 @@ func TestPositionsRoundTrip(t *testing.T) {
 		if got := x.Offset([]byte(body), p, f.enc); got != at {
 			rt.Fatalf("offset of %v in %q: %d, want %d", p, body, got, at)
 		}
-		wild := Position{Line: rapid.Uint32Range(0, 30).Draw(rt, "line"), Character: rapid.Uint32Range(0, 30).Draw(rt, "character")}
+		wild := Position{Line: rapid.Uint32Range(0, 30).Draw(rt, "line"),
+			Character: rapid.Uint32Range(0, 30).Draw(rt, "character")}
 		if got, want := x.Offset([]byte(body), wild, f.enc), f.offset(body, wild); got != want {
 			rt.Fatalf("offset of %v in %q: %d, want %d", wild, body, got, want)
 		}
@@ -116,7 +120,9 @@ func TestBadNotifications(t *testing.T) {
 	}
 	must(t, w.DidOpen("untitled:1", "", 1, []byte("one\ntwo\n")))
 	big := Position{Line: 1 << 31, Character: 1 << 31}
-	must(t, w.DidChange("untitled:1", 2, []ContentChange{{Range: &Range{Start: big, End: Position{Line: 1, Character: 0}}, Text: []byte("x")}}))
+	must(t, w.DidChange("untitled:1", 2,
+		[]ContentChange{{Range: &Range{Start: big, End: Position{Line: 1, Character: 0}},
+			Text: []byte("x")}}))
 	f := w.readBuffer(Ref{Key: "untitled:1"})
 	equal(t, "text", string(f.Text.Data), "one\nx")
 }
@@ -179,7 +185,8 @@ func TestStamps(t *testing.T) {
 	if _, err := b.CheckStamp("other", f, true); err == nil {
 		t.Fatal("another session's stamp was used")
 	}
-	must(t, os.WriteFile(b.path("a.txt"), bytes.ReplaceAll([]byte(ten), []byte("six"), []byte("SIX")), 0o644))
+	must(t, os.WriteFile(b.path("a.txt"),
+		bytes.ReplaceAll([]byte(ten), []byte("six"), []byte("SIX")), 0o644))
 	_, err := b.CheckStamp("s", b.read("a.txt"), true)
 	var ce *ChangedError
 	if !errors.As(err, &ce) || !strings.Contains(err.Error(), "-six\n+SIX") {
@@ -250,6 +257,7 @@ func TestWholeTextMovesHunks(t *testing.T) {
 	b.ed.open(uri, text)
 	p := b.propose(Ask, "a.txt", strings.Replace(text, "b", "B", 1))
 	f := b.ed.docs[uri]
-	must(t, b.DidChange(uri, f.version+1, []ContentChange{{Text: []byte("gone\n")}, {Text: []byte(text)}}))
+	must(t, b.DidChange(uri, f.version+1,
+		[]ContentChange{{Text: []byte("gone\n")}, {Text: []byte(text)}}))
 	equal(t, "a message that takes the text away and brings it back", b.get(p.ID).Revision, 1)
 }

@@ -57,22 +57,46 @@ func TestPathAttacks(t *testing.T) {
 	b, outside := attackTree(t)
 	base := filepath.Base(outside)
 	attacks := []string{
-		"", "\x00", "a.txt\x00.md", "..", "../", "../..", "../../etc/passwd", "/etc/passwd", "//etc/passwd", "/etc/../etc/passwd",
-		"dir/../../" + base + "/secret.txt", "./../" + base + "/secret.txt", outside + "/secret.txt", "../" + base + "/secret.txt",
-		"out", "out/secret.txt", "out/sub", "out/sub/new.txt", "out/new.txt", "out/../" + base + "/secret.txt", "out/./secret.txt", "out//secret.txt",
-		"leak.txt", "relout/secret.txt", "relout/new.txt", "up/" + base + "/secret.txt", "up/new.txt", "slash/etc/passwd", "slash/tmp/x", "slash" + outside + "/secret.txt",
-		"magic/etc/passwd", "magic" + outside + "/secret.txt", "magic/proc/self/environ", "cwdlink/path_test.go", "environ", "zero", "stdin",
-		"dangling", "dangling/x", "dangling2", "loop1", "loop1/x", "loop2", "chain1/secret.txt", "chain2/secret.txt", "chain2/new.txt", "winding/secret.txt",
-		"finedir/../../" + base + "/secret.txt", "fifo", "dir", "dir/deep", ".", "./", "dir/", "a.txt/x", "a.txt/../../" + base + "/secret.txt",
-		"/dev/zero", "/dev/null", "/dev/tty", "/dev/mem", "/dev/fd/0", "/dev/stdin", "/proc/self/mem", "/proc/self/environ", "/proc/1/cwd", "/proc/self/fd/0", "/sys/power/state", "/proc/self/root/etc/passwd",
-		"~/secret", "~root/.ssh/id_rsa", "~/../etc/passwd", "file:///etc/passwd", "file://localhost/etc/passwd", "file:/etc/passwd", "FILE:///etc/passwd", "file://otherhost/etc/passwd",
-		"file://" + outside + "/secret.txt", "file://" + b.dir + "/../" + base + "/secret.txt", "file://" + b.dir + "/%2e%2e/" + base + "/secret.txt", "file://" + b.dir + "/..%2f" + base + "/secret.txt",
-		"file://" + b.dir + "/out/secret.txt", "file://" + b.dir + "/%6fut/secret.txt", "file://" + b.dir + "/leak.txt", "file://" + b.dir + "/a%00b", "file://" + b.dir + "/%zz", "file://", "file:", "file:relative",
-		"file:///proc/self/environ", "untitled:nothing", "untitled:../../etc/passwd", "http://example.com/x", "vscode-remote://host/etc/passwd", "vscode-notebook-cell:/x.ipynb#1", "vscode-notebook-cell:" + b.dir + "/a.txt",
-		"git:/etc/passwd?x", "javascript:alert(1)://", b.dir + "-evil/x.txt", b.dir + "/../" + filepath.Base(b.dir) + "-evil/x.txt", "../" + filepath.Base(b.dir) + "-evil/x.txt",
-		"dir/..\u2044..\u2044etc/passwd", "\u2025/etc/passwd", "\uff0e\uff0e/\uff0e\uff0e/etc/passwd", "..\u200b/secret.txt", "out\u200d/secret.txt", "..%2f..%2fetc%2fpasswd", "%2e%2e/secret.txt", "%2fetc%2fpasswd",
-		"..\\..\\etc\\passwd", "C:\\Windows\\win.ini", "\\\\host\\share\\x", "\\\\?\\C:\\x", "a.txt:stream", "CON", strings.Repeat("../", 200) + "etc/passwd", strings.Repeat("a/", 2000) + "x", strings.Repeat("x", 5000),
-		"./out/./secret.txt", "dir/deep/../../out/secret.txt", "dir/deep/../../../" + base + "/secret.txt", "$HOME/.ssh/id_rsa", "`id`", "../" + filepath.Base(b.dir) + "/out/secret.txt", "/./etc/./passwd", "/../etc/passwd", " /etc/passwd", "/etc/passwd ",
+		"", "\x00", "a.txt\x00.md", "..", "../", "../..", "../../etc/passwd", "/etc/passwd",
+		"//etc/passwd", "/etc/../etc/passwd",
+		"dir/../../" + base + "/secret.txt", "./../" + base + "/secret.txt", outside +
+			"/secret.txt", "../" + base + "/secret.txt",
+		"out", "out/secret.txt", "out/sub", "out/sub/new.txt", "out/new.txt", "out/../" + base +
+			"/secret.txt", "out/./secret.txt", "out//secret.txt",
+		"leak.txt", "relout/secret.txt", "relout/new.txt", "up/" + base + "/secret.txt",
+		"up/new.txt", "slash/etc/passwd", "slash/tmp/x", "slash" + outside + "/secret.txt",
+		"magic/etc/passwd", "magic" + outside + "/secret.txt", "magic/proc/self/environ",
+		"cwdlink/path_test.go", "environ", "zero", "stdin",
+		"dangling", "dangling/x", "dangling2", "loop1", "loop1/x", "loop2", "chain1/secret.txt",
+		"chain2/secret.txt", "chain2/new.txt", "winding/secret.txt",
+		"finedir/../../" + base + "/secret.txt", "fifo", "dir", "dir/deep", ".", "./", "dir/",
+		"a.txt/x", "a.txt/../../" + base + "/secret.txt",
+		"/dev/zero", "/dev/null", "/dev/tty", "/dev/mem", "/dev/fd/0", "/dev/stdin",
+		"/proc/self/mem", "/proc/self/environ", "/proc/1/cwd", "/proc/self/fd/0",
+		"/sys/power/state", "/proc/self/root/etc/passwd",
+		"~/secret", "~root/.ssh/id_rsa", "~/../etc/passwd", "file:///etc/passwd",
+		"file://localhost/etc/passwd", "file:/etc/passwd", "FILE:///etc/passwd",
+		"file://otherhost/etc/passwd",
+		"file://" + outside + "/secret.txt", "file://" + b.dir + "/../" + base + "/secret.txt",
+		"file://" + b.dir + "/%2e%2e/" + base + "/secret.txt", "file://" + b.dir + "/..%2f" + base +
+			"/secret.txt",
+		"file://" + b.dir + "/out/secret.txt", "file://" + b.dir + "/%6fut/secret.txt", "file://" +
+			b.dir + "/leak.txt", "file://" + b.dir + "/a%00b", "file://" + b.dir + "/%zz",
+		"file://", "file:", "file:relative",
+		"file:///proc/self/environ", "untitled:nothing", "untitled:../../etc/passwd",
+		"http://example.com/x", "vscode-remote://host/etc/passwd",
+		"vscode-notebook-cell:/x.ipynb#1", "vscode-notebook-cell:" + b.dir + "/a.txt",
+		"git:/etc/passwd?x", "javascript:alert(1)://", b.dir + "-evil/x.txt", b.dir + "/../" +
+			filepath.Base(b.dir) + "-evil/x.txt", "../" + filepath.Base(b.dir) + "-evil/x.txt",
+		"dir/..\u2044..\u2044etc/passwd", "\u2025/etc/passwd",
+		"\uff0e\uff0e/\uff0e\uff0e/etc/passwd", "..\u200b/secret.txt", "out\u200d/secret.txt",
+		"..%2f..%2fetc%2fpasswd", "%2e%2e/secret.txt", "%2fetc%2fpasswd",
+		"..\\..\\etc\\passwd", "C:\\Windows\\win.ini", "\\\\host\\share\\x", "\\\\?\\C:\\x",
+		"a.txt:stream", "CON", strings.Repeat("../", 200) + "etc/passwd",
+		strings.Repeat("a/", 2000) + "x", strings.Repeat("x", 5000),
+		"./out/./secret.txt", "dir/deep/../../out/secret.txt", "dir/deep/../../../" + base +
+			"/secret.txt", "$HOME/.ssh/id_rsa", "`id`", "../" + filepath.Base(b.dir) +
+			"/out/secret.txt", "/./etc/./passwd", "/../etc/passwd", " /etc/passwd", "/etc/passwd ",
 	}
 	if len(attacks) < 100 {
 		t.Fatalf("only %d attacks", len(attacks))
@@ -110,7 +134,9 @@ func attackPath(t *testing.T, b *bench, a string) {
 		t.Fatalf("%q was opened", a)
 	}
 	// What is left are odd names of files that do not exist; they may be created inside.
-	p, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Auto, Changes: []Change{{Op: Create, Ref: ref, Data: []byte("x")}}})
+	p, err := b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", Policy: Auto,
+			Changes: []Change{{Op: Create, Ref: ref, Data: []byte("x")}}})
 	if err == nil && p.State == StateApplied {
 		real, err := filepath.EvalSymlinks(ref.Path)
 		must(t, err)
@@ -124,8 +150,10 @@ func attackPath(t *testing.T, b *bench, a string) {
 func TestPathsThatWork(t *testing.T) {
 	b, _ := attackTree(t)
 	for in, rel := range map[string]string{
-		"a.txt": "a.txt", "./a.txt": "a.txt", "dir/../a.txt": "a.txt", b.path("a.txt"): "a.txt", b.uri("a.txt"): "a.txt", "fine.txt": "a.txt",
-		"finedir/b.txt": "dir/b.txt", "file://" + b.dir + "/dir/%62.txt": "dir/b.txt", "file://localhost" + b.path("a.txt"): "a.txt", "dir//b.txt": "dir/b.txt",
+		"a.txt": "a.txt", "./a.txt": "a.txt", "dir/../a.txt": "a.txt", b.path("a.txt"): "a.txt",
+		b.uri("a.txt"): "a.txt", "fine.txt": "a.txt",
+		"finedir/b.txt": "dir/b.txt", "file://" + b.dir + "/dir/%62.txt": "dir/b.txt",
+		"file://localhost" + b.path("a.txt"): "a.txt", "dir//b.txt": "dir/b.txt",
 	} {
 		ref, err := b.Resolve(b.dir, in)
 		must(t, err)
@@ -199,7 +227,8 @@ func FuzzResolve(f *testing.F) {
 	dir := realDir(f)
 	must(f, os.Symlink("/etc", filepath.Join(dir, "out")))
 	must(f, os.Mkdir(filepath.Join(dir, "in"), 0o755))
-	for _, s := range []string{"a", "../x", "out/passwd", "in/../../x", "file:///etc/passwd", "file://" + dir + "/in/%2e%2e/%2e%2e/x", "untitled:1", "~/x", "C:\\x", "in/./a\x00"} {
+	for _, s := range []string{"a", "../x", "out/passwd", "in/../../x", "file:///etc/passwd",
+		"file://" + dir + "/in/%2e%2e/%2e%2e/x", "untitled:1", "~/x", "C:\\x", "in/./a\x00"} {
 		f.Add(s)
 	}
 	w := New(Options{Home: "/root"})

@@ -133,8 +133,10 @@ func (w *Workspace) storedPath(p *proposal) string {
 // toStored copies a proposal. Caller holds mu.
 func (p *proposal) toStored() *storedProposal {
 	s := &storedProposal{
-		ID: p.id, Session: p.session, Turn: p.turn, Item: p.item, Message: p.message, Title: p.title,
-		Policy: p.policy, Created: p.created, Revision: p.revision, State: p.state(), Closed: p.closed(),
+		ID: p.id, Session: p.session, Turn: p.turn, Item: p.item, Message: p.message,
+		Title:  p.title,
+		Policy: p.policy, Created: p.created, Revision: p.revision, State: p.state(),
+		Closed:  p.closed(),
 		Decided: p.decided, Comment: p.comment, Notes: slices.Clone(p.notes), Told: p.told,
 	}
 	if p.closed() {
@@ -143,14 +145,18 @@ func (p *proposal) toStored() *storedProposal {
 	for _, c := range p.changes {
 		text, _ := c.current()
 		sc := storedChange{
-			Op: c.op, URI: c.ref.URI, Path: c.ref.Path, NewPath: c.newRef.Path, Applied: c.applied, Base: c.base,
-			RawSHA: c.rawSHA, BOM: c.enc.BOM, Encoding: c.enc.Encoding, Mode: c.mode, TextSHA: HashOf(text), Reason: c.reason,
+			Op: c.op, URI: c.ref.URI, Path: c.ref.Path, NewPath: c.newRef.Path, Applied: c.applied,
+			Base:   c.base,
+			RawSHA: c.rawSHA, BOM: c.enc.BOM, Encoding: c.enc.Encoding, Mode: c.mode,
+			TextSHA: HashOf(text), Reason: c.reason,
 		}
 		for _, h := range c.hunks {
 			before, after := anchors(text, h)
 			sc.Hunks = append(sc.Hunks, storedHunk{
-				ID: h.id, Tier: h.tier, Start: h.start, End: h.end, Old: h.old, New: h.new, State: h.state(), ByUser: h.byUser,
-				HasByUser: h.byUser != nil, Comment: h.comment, Reason: h.reason, Before: before, After: after, Missing: h.phase == hunkMissing,
+				ID: h.id, Tier: h.tier, Start: h.start, End: h.end, Old: h.old, New: h.new,
+				State: h.state(), ByUser: h.byUser,
+				HasByUser: h.byUser != nil, Comment: h.comment, Reason: h.reason, Before: before,
+				After: after, Missing: h.phase == hunkMissing,
 			})
 		}
 		s.Changes = append(s.Changes, sc)
@@ -162,7 +168,8 @@ func anchors(text []byte, h *hunk) (before, after []byte) {
 	if h.end > len(text) || !h.open() {
 		return nil, nil
 	}
-	return bytes.Clone(text[max(0, h.start-anchorSize):h.start]), bytes.Clone(text[h.end:min(len(text), h.end+anchorSize)])
+	return bytes.Clone(text[max(0, h.start-anchorSize):h.start]),
+		bytes.Clone(text[h.end:min(len(text), h.end+anchorSize)])
 }
 
 // intended is what is about to be done with a file.

@@ -13,7 +13,8 @@ import (
 )
 
 func (b *bench) change(policy Policy, chs ...Change) (*Proposal, error) {
-	return b.Propose(context.Background(), ProposeRequest{SessionID: "s", TurnID: "t1", Title: "Edit", Policy: policy, Changes: chs})
+	return b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", TurnID: "t1", Title: "Edit", Policy: policy, Changes: chs})
 }
 
 func TestCollectGrows(t *testing.T) {
@@ -64,7 +65,8 @@ func TestCollectGrows(t *testing.T) {
 func TestConfirmReadsBack(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{true, false} {
-		b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+		b := newBench(t, map[string]string{"a.txt": ten},
+			func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
 		uri := b.uri("a.txt")
 		if open {
 			b.ed.open(uri, ten)
@@ -89,7 +91,8 @@ func TestConfirmReadsBack(t *testing.T) {
 		equal(t, "state", o.State, StatePartial)
 		equal(t, "outcome", o.Text, "applied 2/3 hunks; hunk 2 rejected")
 	}
-	b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+	b := newBench(t, map[string]string{"a.txt": ten},
+		func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
 	b.ed.misbehave = func(WorkspaceEdit) (ApplyReply, error) { return ApplyReply{}, nil }
 	p := b.propose(Confirm, "a.txt", edited, "new.txt", "x\n")
 	o, _ := b.Await(context.Background(), p.ID)
@@ -101,7 +104,8 @@ func TestConfirmReadsBack(t *testing.T) {
 
 func TestFileOperations(t *testing.T) {
 	for _, open := range []bool{false, true} {
-		b := newBench(t, map[string]string{"old.txt": ten, "gone.txt": "gone\n", "sub/x.txt": "x\n"})
+		b := newBench(t, map[string]string{"old.txt": ten, "gone.txt": "gone\n",
+			"sub/x.txt": "x\n"})
 		must(t, os.Chmod(b.path("gone.txt"), 0o600))
 		if open {
 			b.ed.open(b.uri("old.txt"), ten)
@@ -110,7 +114,8 @@ func TestFileOperations(t *testing.T) {
 		p, err := b.change(Ask,
 			Change{Op: Create, Ref: b.ref("deep/er/new.txt"), Data: []byte("new\n")},
 			Change{Op: Delete, Ref: b.ref("gone.txt")},
-			Change{Op: Rename, Ref: b.ref("old.txt"), NewRef: b.ref("sub/new.txt"), Data: []byte(edited)})
+			Change{Op: Rename, Ref: b.ref("old.txt"), NewRef: b.ref("sub/new.txt"),
+				Data: []byte(edited)})
 		must(t, err)
 		for _, f := range p.Files {
 			equal(t, "one hunk each", len(f.Hunks), 1)
@@ -159,26 +164,30 @@ func TestReviewOfFileOperations(t *testing.T) {
 	r := b.decide(p, reject("*"))
 	equal(t, "conflicts", len(r.Conflicts), 0)
 	equal(t, "undone", b.disk("old.txt")+b.disk("gone.txt"), ten+"gone\n")
-	if !strings.HasPrefix(b.disk("new.txt"), "error") || !strings.HasPrefix(b.disk("moved.txt"), "error") {
+	if !strings.HasPrefix(b.disk("new.txt"), "error") ||
+		!strings.HasPrefix(b.disk("moved.txt"), "error") {
 		t.Fatal("something is left")
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	b := newBench(t, map[string]string{"a.txt": ten, "n.ipynb": "{}", "ro.txt": "x\n", "bin": "a\x00b", "bad": "\xff\xfe\xfd"})
+	b := newBench(t, map[string]string{"a.txt": ten, "n.ipynb": "{}", "ro.txt": "x\n",
+		"bin": "a\x00b", "bad": "\xff\xfe\xfd"})
 	must(t, os.Chmod(b.path("ro.txt"), 0o444))
 	for name, chs := range map[string][]Change{
-		"nothing":     {{Op: Modify, Ref: b.ref("a.txt"), Data: []byte(ten)}},
-		"notebook":    {{Op: Modify, Ref: b.ref("n.ipynb"), Data: []byte("{1}")}},
-		"read-only":   {{Op: Modify, Ref: b.ref("ro.txt"), Data: []byte("y\n")}},
-		"exists":      {{Op: Create, Ref: b.ref("a.txt"), Data: []byte("y\n")}},
-		"missing":     {{Op: Modify, Ref: b.ref("none.txt"), Data: []byte("y\n")}},
-		"no delete":   {{Op: Delete, Ref: b.ref("none.txt")}},
-		"taken":       {{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("bin")}},
-		"stale base":  {{Op: Modify, Ref: b.ref("a.txt"), Data: []byte("y\n"), Base: "0000"}},
-		"twice":       {{Op: Delete, Ref: b.ref("a.txt")}, {Op: Modify, Ref: b.ref("a.txt"), Data: []byte("y")}},
+		"nothing":    {{Op: Modify, Ref: b.ref("a.txt"), Data: []byte(ten)}},
+		"notebook":   {{Op: Modify, Ref: b.ref("n.ipynb"), Data: []byte("{1}")}},
+		"read-only":  {{Op: Modify, Ref: b.ref("ro.txt"), Data: []byte("y\n")}},
+		"exists":     {{Op: Create, Ref: b.ref("a.txt"), Data: []byte("y\n")}},
+		"missing":    {{Op: Modify, Ref: b.ref("none.txt"), Data: []byte("y\n")}},
+		"no delete":  {{Op: Delete, Ref: b.ref("none.txt")}},
+		"taken":      {{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("bin")}},
+		"stale base": {{Op: Modify, Ref: b.ref("a.txt"), Data: []byte("y\n"), Base: "0000"}},
+		"twice": {{Op: Delete, Ref: b.ref("a.txt")},
+			{Op: Modify, Ref: b.ref("a.txt"), Data: []byte("y")}},
 		"undecodable": {{Op: Modify, Ref: b.ref("bad"), Data: []byte("y\n")}},
-		"one of two":  {{Op: Modify, Ref: b.ref("a.txt"), Data: []byte(edited)}, {Op: Delete, Ref: b.ref("none.txt")}},
+		"one of two": {{Op: Modify, Ref: b.ref("a.txt"), Data: []byte(edited)},
+			{Op: Delete, Ref: b.ref("none.txt")}},
 	} {
 		if _, err := b.change(Auto, chs...); err == nil {
 			t.Fatalf("%s was not refused", name)
@@ -197,7 +206,8 @@ func TestBytesOutsideStay(t *testing.T) {
 	} {
 		b := newBench(t, map[string]string{"a.txt": raw})
 		f := b.read("a.txt")
-		_, err := b.change(Auto, Change{Op: Modify, Ref: f.Ref, Data: []byte(strings.Replace(string(f.Text.Data), "two", "2", 1)), Base: f.SHA256})
+		_, err := b.change(Auto, Change{Op: Modify, Ref: f.Ref,
+			Data: []byte(strings.Replace(string(f.Text.Data), "two", "2", 1)), Base: f.SHA256})
 		must(t, err)
 		two, to := "two", "2"
 		if name == "utf16" {
@@ -253,7 +263,8 @@ func TestFormatAndCheck(t *testing.T) {
 		}
 	})
 	p := b.propose(Auto, "a.txt", edited)
-	equal(t, "formatted before it was proposed", b.disk("a.txt"), strings.Replace(edited, "TWO", "Two", 1))
+	equal(t, "formatted before it was proposed", b.disk("a.txt"),
+		strings.Replace(edited, "TWO", "Two", 1))
 	o, err := b.Await(context.Background(), p.ID)
 	must(t, err)
 	equal(t, "outcome", o.Text, "applied 3/3 hunks\na.txt was formatted before it was proposed.\nvet: "+b.path("a.txt"))
@@ -277,11 +288,13 @@ func TestEndOfText(t *testing.T) {
 	b.ed.open(b.uri("a.txt"), "one\ntwo\n")
 	b.propose(Auto, "a.txt", "one\ntwo\nthree\n")
 	e := b.ed.requests[0].Documents[0].Edits[0]
-	equal(t, "place", e.Range, Range{Start: Position{Line: 1, Character: 3}, End: Position{Line: 1, Character: 3}})
+	equal(t, "place", e.Range, Range{Start: Position{Line: 1, Character: 3},
+		End: Position{Line: 1, Character: 3}})
 	equal(t, "text", e.NewText, "\nthree")
 	b.propose(Auto, "a.txt", "one\n")
 	e = b.ed.requests[1].Documents[0].Edits[0]
-	equal(t, "place", e.Range, Range{Start: Position{Line: 0, Character: 3}, End: Position{Line: 2, Character: 5}})
+	equal(t, "place", e.Range, Range{Start: Position{Line: 0, Character: 3},
+		End: Position{Line: 2, Character: 5}})
 	equal(t, "buffer", b.ed.text(b.uri("a.txt")), "one\n")
 }
 
@@ -290,7 +303,8 @@ func TestEndOfText(t *testing.T) {
 func TestConfirmHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{true, false} {
-		b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+		b := newBench(t, map[string]string{"a.txt": ten},
+			func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
 		uri := b.uri("a.txt")
 		if open {
 			b.ed.open(uri, ten)
@@ -312,7 +326,9 @@ func TestConfirmHoldsNoLock(t *testing.T) {
 		}()
 		<-asked
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		other, err := b.Propose(ctx, ProposeRequest{SessionID: "other", Policy: Auto, Changes: []Change{{Op: Modify, Ref: b.ref("a.txt"), Data: []byte(strings.Replace(ten, "ten", "zehn", 1))}}})
+		other, err := b.Propose(ctx, ProposeRequest{SessionID: "other", Policy: Auto,
+			Changes: []Change{{Op: Modify, Ref: b.ref("a.txt"),
+				Data: []byte(strings.Replace(ten, "ten", "zehn", 1))}}})
 		must(t, err)
 		o, err := b.Await(ctx, other.ID)
 		must(t, err)

@@ -28,10 +28,11 @@ func numbered(n int) []string {
 func TestAnySubsetUnderTyping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 30
-		b := newBench(t, map[string]string{"a.txt": strings.Join(numbered(n), "")}, func(o *Options, f *fakeEditor) {
-			o.StateDir = ""
-			f.enc = rapid.SampledFrom([]Encoding{UTF8, UTF16}).Draw(rt, "encoding")
-		})
+		b := newBench(t, map[string]string{"a.txt": strings.Join(numbered(n), "")},
+			func(o *Options, f *fakeEditor) {
+				o.StateDir = ""
+				f.enc = rapid.SampledFrom([]Encoding{UTF8, UTF16}).Draw(rt, "encoding")
+			})
 		defer b.Workspace.Close()
 		uri, model, proposed := b.uri("a.txt"), numbered(n), numbered(n)
 		open := rapid.Bool().Draw(rt, "open")
@@ -113,7 +114,8 @@ func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []
 		return // a hunk's own line; or the very place where a deleted line may come back
 	}
 	start := len(strings.Join(fate[:i], ""))
-	text := rapid.SampledFrom([]string{"user ä\n", "", "x\ny\n", "USER 😀 typed\n"}).Draw(rt, "typed")
+	text := rapid.SampledFrom([]string{"user ä\n", "", "x\ny\n", "USER 😀 typed\n"}).Draw(rt,
+		"typed")
 	b.ed.type_(uri, start, start+len(fate[i]), text)
 	fate[i] = text
 }
@@ -124,7 +126,8 @@ func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []
 func TestRestoreLosesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 24
-		b := newBench(t, map[string]string{"a.txt": strings.Join(numbered(n), "")}, func(o *Options, _ *fakeEditor) { o.StateDir = "" })
+		b := newBench(t, map[string]string{"a.txt": strings.Join(numbered(n), "")},
+			func(o *Options, _ *fakeEditor) { o.StateDir = "" })
 		defer b.Workspace.Close()
 		uri := b.uri("a.txt")
 		open := rapid.Bool().Draw(rt, "open")
@@ -134,7 +137,8 @@ func TestRestoreLosesNothing(t *testing.T) {
 		marks := map[string]bool{}
 		for turn := range rapid.IntRange(1, 4).Draw(rt, "turns") {
 			for k := range rapid.IntRange(1, 3).Draw(rt, "edits") {
-				b.agentEdit(rt, open, fmt.Sprintf("t%d", turn), fmt.Sprintf("AGENT %d.%d\n", turn, k))
+				b.agentEdit(rt, open, fmt.Sprintf("t%d", turn),
+					fmt.Sprintf("AGENT %d.%d\n", turn, k))
 				b.userEdit(rt, open, fmt.Sprintf("USER %d.%d\n", turn, k), marks)
 			}
 		}
@@ -171,7 +175,9 @@ func (b *bench) agentEdit(rt *rapid.T, open bool, turn, text string) {
 	i := rapid.IntRange(0, len(lines)-1).Draw(rt, "agent's line")
 	lines[i] = text
 	ref := b.ref("a.txt")
-	_, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s", TurnID: turn, Policy: Auto, Title: "edit", Changes: []Change{{Op: Modify, Ref: ref, Data: []byte(strings.Join(lines, ""))}}})
+	_, err := b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", TurnID: turn, Policy: Auto, Title: "edit",
+			Changes: []Change{{Op: Modify, Ref: ref, Data: []byte(strings.Join(lines, ""))}}})
 	must(rt, err)
 }
 
@@ -194,14 +200,17 @@ func (b *bench) userEdit(rt *rapid.T, open bool, text string, marks map[string]b
 // TestFirstDeciderWins lets two decide the same hunks in opposite ways at once.
 func TestFirstDeciderWins(t *testing.T) {
 	for range 30 {
-		b := newBench(t, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) { o.StateDir = "" })
+		b := newBench(t, map[string]string{"a.txt": ten},
+			func(o *Options, _ *fakeEditor) { o.StateDir = "" })
 		p := b.propose(Ask, "a.txt", edited)
 		one := 1
 		var wg sync.WaitGroup
 		results := make([]error, 2)
 		for i, action := range []Action{Accept, Reject} {
 			wg.Go(func() {
-				_, results[i] = b.Decide(context.Background(), DecideRequest{ProposalID: p.ID, Revision: &one, Decisions: []Decision{{HunkID: "*", Action: action}}})
+				_, results[i] = b.Decide(context.Background(),
+					DecideRequest{ProposalID: p.ID, Revision: &one,
+						Decisions: []Decision{{HunkID: "*", Action: action}}})
 			})
 		}
 		wg.Wait()
@@ -227,8 +236,10 @@ func TestCompetingProposals(t *testing.T) {
 		if open {
 			b.ed.open(b.uri("a.txt"), ten)
 		}
-		mine := b.propose(Ask, "a.txt", strings.Replace(ten, "two\n", "two\ntwo more\ntwo too\n", 1))
-		theirs := b.propose(Ask, "a.txt", strings.NewReplacer("two", "zwei", "nine", "neun").Replace(ten))
+		mine := b.propose(Ask, "a.txt",
+			strings.Replace(ten, "two\n", "two\ntwo more\ntwo too\n", 1))
+		theirs := b.propose(Ask, "a.txt",
+			strings.NewReplacer("two", "zwei", "nine", "neun").Replace(ten))
 		over := b.propose(Ask, "a.txt", strings.Replace(ten, "two\nthree", "2\n3", 1))
 		b.decide(theirs, accept("*"))
 		got := b.get(over.ID).Files[0].Hunks[0]
@@ -238,7 +249,8 @@ func TestCompetingProposals(t *testing.T) {
 		r := b.decide(over, accept(over.Files[0].Hunks[0].ID))
 		equal(t, "a conflict", len(r.Conflicts), 1)
 		b.decide(mine, accept("*"))
-		equal(t, "text", b.now(open), strings.NewReplacer("two\n", "zwei\ntwo more\ntwo too\n", "nine", "neun").Replace(ten))
+		equal(t, "text", b.now(open), strings.NewReplacer("two\n", "zwei\ntwo more\ntwo too\n",
+			"nine", "neun").Replace(ten))
 		r = b.decide(over, reject(over.Files[0].Hunks[0].ID))
 		equal(t, "rejected", r.Proposal.State, StateRejected)
 	}
@@ -283,7 +295,9 @@ func TestDocumentGoneBetween(t *testing.T) {
 	b.ed.open("untitled:1", ten)
 	ref, err := b.Resolve("", "untitled:1")
 	must(t, err)
-	p, err = b.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{{Op: Modify, Ref: ref, Data: []byte(edited)}}})
+	p, err = b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", Policy: Ask,
+			Changes: []Change{{Op: Modify, Ref: ref, Data: []byte(edited)}}})
 	must(t, err)
 	b.ed.close("untitled:1")
 	equal(t, "untitled closed", len(b.decide(p, accept("*")).Conflicts), 3)

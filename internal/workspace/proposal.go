@@ -251,7 +251,8 @@ func (c *change) current() ([]byte, *text.LineIndex) {
 func (w *Workspace) view(p *proposal) Proposal {
 	v := Proposal{
 		ID: p.id, Revision: p.revision, SessionID: p.session, TurnID: p.turn, ItemID: p.item,
-		Title: p.title, State: p.state(), Policy: p.policy, Files: make([]FileChange, 0, len(p.changes)),
+		Title: p.title, State: p.state(), Policy: p.policy,
+		Files: make([]FileChange, 0, len(p.changes)),
 	}
 	for _, c := range p.changes {
 		v.Files = append(v.Files, w.viewFile(c))
@@ -282,8 +283,9 @@ func (w *Workspace) viewFile(c *change) FileChange {
 	text, index := c.current()
 	for _, h := range c.hunks {
 		s := Hunk{
-			ID: h.id, OldText: string(h.old), NewText: string(h.new), State: h.state(), MatchTier: h.tier,
-			Range: h.place,
+			ID: h.id, OldText: string(h.old), NewText: string(h.new), State: h.state(),
+			MatchTier: h.tier,
+			Range:     h.place,
 		}
 		if h.byUser != nil && h.state() == HunkAccepted {
 			s.NewText = string(h.byUser)
@@ -303,7 +305,10 @@ func (c *change) allTaken() bool {
 
 // List returns the proposals that match; empty arguments match all.
 func (w *Workspace) List(sessionID, uri string, state State) []Proposal {
-	return w.list(sessionID, uri, func(p *proposal) bool { return state == "" || p.state() == state })
+	return w.list(sessionID, uri, func(p *proposal) bool {
+		return state == "" ||
+			p.state() == state
+	})
 }
 
 func (w *Workspace) list(sessionID, uri string, wanted func(*proposal) bool) []Proposal {
@@ -316,7 +321,8 @@ func (w *Workspace) list(sessionID, uri string, wanted func(*proposal) bool) []P
 	defer w.mu.Unlock()
 	var out []Proposal
 	for _, p := range w.proposals.order {
-		if (sessionID == "" || p.session == sessionID) && (key == "" || p.touches(key)) && wanted(p) {
+		if (sessionID == "" || p.session == sessionID) && (key == "" || p.touches(key)) &&
+			wanted(p) {
 			out = append(out, w.view(p))
 		}
 	}

@@ -21,7 +21,8 @@ func TestAskHunkByHunk(t *testing.T) {
 		equal(t, "hunks", len(hs), 3)
 		out := make(chan Outcome, 1)
 		go func() { o, _ := b.Await(context.Background(), p.ID); out <- o }()
-		r := b.decide(p, accept(hs[0].ID), Decision{HunkID: hs[1].ID, Action: Reject, Comment: "keep the retry"})
+		r := b.decide(p, accept(hs[0].ID),
+			Decision{HunkID: hs[1].ID, Action: Reject, Comment: "keep the retry"})
 		equal(t, "state after two", r.Proposal.State, StateProposed)
 		mine := "nine and a half\n"
 		r = b.decide(p, Decision{HunkID: hs[2].ID, Action: Accept, NewText: &mine})
@@ -37,10 +38,12 @@ func TestAskHunkByHunk(t *testing.T) {
 		equal(t, "applied sha", r.Applied[0].SHA256, HashOf([]byte(want)))
 		o := <-out
 		wantText := "applied 2/3 hunks; hunk 2 rejected: \"keep the retry\"; hunk 3 changed by the user:\n"
-		if !strings.HasPrefix(o.Text, wantText) || !strings.Contains(o.Text, "-NINE\n+nine and a half") {
+		if !strings.HasPrefix(o.Text, wantText) ||
+			!strings.Contains(o.Text, "-NINE\n+nine and a half") {
 			t.Fatalf("outcome %q", o.Text)
 		}
-		equal(t, "events", strings.Join(b.kinds(), ","), "created 1 proposed,updated 2 proposed,closed 3 partiallyApplied")
+		equal(t, "events", strings.Join(b.kinds(), ","),
+			"created 1 proposed,updated 2 proposed,closed 3 partiallyApplied")
 	}
 }
 
@@ -96,16 +99,23 @@ func TestMovedHunk(t *testing.T) {
 func TestChangedAcceptedHunksAreShown(t *testing.T) {
 	text := []byte("one\nTWO and more\nthree\nFOUR\n")
 	accepted := func(start, end int, old, new string) *hunk {
-		return &hunk{start: start, end: end, old: []byte(old), new: []byte(new), phase: hunkAccepted}
+		return &hunk{start: start, end: end, old: []byte(old), new: []byte(new),
+			phase: hunkAccepted}
 	}
 	for name, c := range map[string]*change{
-		"longer": {op: Modify, applied: true, text: text, hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"), accepted(23, 28, "four\n", "FOUR\n")}},
-		"over":   {op: Modify, text: text, hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"), accepted(10, 23, "three\n", "3\n")}},
-		"beyond": {op: Modify, text: text, hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"), accepted(20, 60, "four\n", "FOUR\n")}},
+		"longer": {op: Modify, applied: true, text: text,
+			hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"),
+				accepted(23, 28, "four\n", "FOUR\n")}},
+		"over": {op: Modify, text: text,
+			hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"), accepted(10, 23, "three\n", "3\n")}},
+		"beyond": {op: Modify, text: text,
+			hunks: []*hunk{accepted(4, 17, "two\n", "TWO\n"),
+				accepted(20, 60, "four\n", "FOUR\n")}},
 	} {
 		old, hunks := c.without(func(*hunk) bool { return true })
 		diff := unified([]side{{oldName: "a", newName: "a", byHunks: true, old: old, hunks: hunks}})
-		if !strings.HasPrefix(string(old), "one\ntwo\n") || !strings.Contains(diff, "-two\n+TWO\n") {
+		if !strings.HasPrefix(string(old), "one\ntwo\n") ||
+			!strings.Contains(diff, "-two\n+TWO\n") {
 			t.Errorf("%s: %q\n%s", name, old, diff)
 		}
 	}

@@ -21,22 +21,24 @@ import (
 type Change struct {
 	Op     Op
 	Ref    Ref
-	NewRef Ref    // of Rename
-	Data   []byte // the new text as in File.Text.Data; of Create the whole text; of Rename nil for the old text
-	Base   string // the SHA256 of the File that Data was made from; "" to skip the check
-	Tier   string // how loosely the edit matched, for all hunks
-	Hunks  []edit.Hunk
+	NewRef Ref // of Rename
+	// the new text as in File.Text.Data; of Create the whole text; of Rename nil for the old text
+	Data  []byte
+	Base  string // the SHA256 of the File that Data was made from; "" to skip the check
+	Tier  string // how loosely the edit matched, for all hunks
+	Hunks []edit.Hunk
 	// Hunks, if set, are the hunks from the base's text to Data, with their tiers.
 }
 
 // ProposeRequest asks for a proposal.
 type ProposeRequest struct {
 	SessionID, TurnID, ItemID string
-	Reader                    string // whose model knows the file then; "": the session's, else a sub-agent of its
-	MessageID                 string // of the prompt, for the checkpoint
-	Title                     string // "Edit main.go"
-	Policy                    Policy
-	Changes                   []Change
+	// whose model knows the file then; "": the session's, else a sub-agent of its
+	Reader    string
+	MessageID string // of the prompt, for the checkpoint
+	Title     string // "Edit main.go"
+	Policy    Policy
+	Changes   []Change
 }
 
 // proposeRetries bounds how often hunks are computed anew because the user types meanwhile.
@@ -245,7 +247,8 @@ func (w *Workspace) newModify(
 	}
 	for _, h := range hunks {
 		c.hunks = append(c.hunks, &hunk{
-			start: h.BaseStart, end: h.BaseEnd, old: bytes.Clone(h.Old), new: bytes.Clone(h.New), tier: tierOf(ch, h),
+			start: h.BaseStart, end: h.BaseEnd, old: bytes.Clone(h.Old), new: bytes.Clone(h.New),
+			tier: tierOf(ch, h),
 		})
 	}
 	if len(c.hunks) == 0 {
@@ -271,7 +274,8 @@ func checkBase(ch Change, f *File) error {
 // changeOf begins a change of the file as it is; without hunks yet.
 func changeOf(p *proposal, ch Change, f *File) *change {
 	c := &change{
-		p: p, op: ch.Op, ref: f.Ref, newRef: ch.NewRef, text: f.Text.Data, enc: f.Text, mode: f.Mode,
+		p: p, op: ch.Op, ref: f.Ref, newRef: ch.NewRef, text: f.Text.Data, enc: f.Text,
+		mode: f.Mode,
 		base: Base{SHA256: f.SHA256, EOL: edit.EOL(f.Text.Data), BOM: f.Text.BOM},
 	}
 	c.index = text.NewLineIndex(c.text)
@@ -303,7 +307,8 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 	}
 	data, _ := w.format(ctx, p, ch.Ref, ch.Data)
 	c := &change{
-		p: p, op: Create, ref: ch.Ref, base: Base{EOL: edit.EOL(data)}, index: text.NewLineIndex(nil),
+		p: p, op: Create, ref: ch.Ref, base: Base{EOL: edit.EOL(data)},
+		index: text.NewLineIndex(nil),
 		hunks: []*hunk{{new: data, tier: orElse(ch.Tier, "T0")}},
 	}
 	return c, nil

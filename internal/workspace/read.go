@@ -73,7 +73,8 @@ func (w *Workspace) ReadFor(ctx context.Context, sessionID string, ref Ref) (*Fi
 	f, err := w.Read(ctx, ref)
 	if pending, ok := w.pendingText(sessionID, ref, f); ok {
 		if pending == nil {
-			return nil, fmt.Errorf("reading %s: a pending change deletes it: %w", ref, fs.ErrNotExist)
+			return nil, fmt.Errorf("reading %s: a pending change deletes it: %w", ref,
+				fs.ErrNotExist)
 		}
 		return pending, nil
 	}
@@ -110,7 +111,8 @@ func readDisk(ref Ref) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", ref, err)
 	}
-	return &File{Ref: ref, Text: text, Source: FromDisk, SHA256: HashOf(data), Mode: st.Mode(), modified: st.ModTime()}, nil
+	return &File{Ref: ref, Text: text, Source: FromDisk, SHA256: HashOf(data), Mode: st.Mode(),
+		modified: st.ModTime()}, nil
 }
 
 // ReadDiskRaw returns a file's bytes on disk, whatever the editor shows. At most MaxFileSize.

@@ -45,7 +45,8 @@ func TestOnReadOnlyMount(t *testing.T) {
 	_ = syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, "")
 	err := syscall.Mount(b.path("d"), b.path("d"), "", syscall.MS_BIND, "")
 	if err == nil {
-		err = syscall.Mount("", b.path("d"), "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+		err = syscall.Mount("", b.path("d"), "",
+			syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
 	}
 	if err != nil {
 		t.Logf("no mounts here: %v", err)

@@ -27,16 +27,19 @@ func TestReadOnly(t *testing.T) {
 	data, err := os.ReadFile(exe)
 	must(t, err)
 	must(t, os.WriteFile(own, data, 0o755))
-	for d := dir; d != "/" && strings.HasPrefix(d, os.TempDir()) && d != os.TempDir(); d = filepath.Dir(d) {
+	for d := dir; d != "/" && strings.HasPrefix(d, os.TempDir()) &&
+		d != os.TempDir(); d = filepath.Dir(d) {
 		must(t, os.Chmod(d, 0o755))
 	}
 	must(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o777))
 	must(t, os.Chmod(filepath.Join(dir, "tmp"), 0o777))
 	cmd := exec.Command(own, "-test.run=^TestAsNobody$", "-test.v", "-test.count=1")
 	cmd.Dir = filepath.Join(dir, "tmp")
-	cmd.Env = append(os.Environ(), readOnlyEnv+"=1", "TMPDIR="+cmd.Dir, "HOME="+cmd.Dir, "GOCOVERDIR="+cmd.Dir)
+	cmd.Env = append(os.Environ(), readOnlyEnv+"=1", "TMPDIR="+cmd.Dir, "HOME="+cmd.Dir,
+		"GOCOVERDIR="+cmd.Dir)
 	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534,
+			Gid: 65534}}
 	}
 	out, err := cmd.CombinedOutput()
 	switch {
@@ -58,8 +61,10 @@ func TestAsNobody(t *testing.T) {
 	}{
 		{"file", "read-only", func(b *bench) { must(t, os.Chmod(b.path("d/a.txt"), 0o444)) }},
 		{"folder", "permission denied", func(b *bench) { must(t, os.Chmod(b.path("d"), 0o555)) }},
-		{"unreadable file", "permission denied", func(b *bench) { must(t, os.Chmod(b.path("d/a.txt"), 0)) }},
-		{"unreadable folder", "permission denied", func(b *bench) { must(t, os.Chmod(b.path("d"), 0)) }},
+		{"unreadable file", "permission denied",
+			func(b *bench) { must(t, os.Chmod(b.path("d/a.txt"), 0)) }},
+		{"unreadable folder", "permission denied",
+			func(b *bench) { must(t, os.Chmod(b.path("d"), 0)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) { notWritten(t, c.reason, c.deny) })
 	}

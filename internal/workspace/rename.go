@@ -148,7 +148,8 @@ func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
 
 // itself reports whether the rename is the one that the change is about.
 func (m moved) itself() bool {
-	return m.c.op == Rename && (m.ref != nil && m.ref.Key == m.wasNew.Key || m.newRef != nil && m.newRef.Key == m.was.Key)
+	return m.c.op == Rename && (m.ref != nil && m.ref.Key == m.wasNew.Key || m.newRef != nil &&
+		m.newRef.Key == m.was.Key)
 }
 
 // holdAll takes the proposals, or none: a place is written only by who holds both the proposal's
@@ -170,7 +171,8 @@ func holdAll(ps []*proposal) bool {
 // moveChange gives a change its new place. Caller holds mu and the proposal's sem.
 func (w *Workspace) moveChange(m moved) {
 	c := m.c
-	if c.ref.Key != m.was.Key || c.newRef.Key != m.wasNew.Key || !slices.Contains(w.tracked[c.ref.Key], c) {
+	if c.ref.Key != m.was.Key || c.newRef.Key != m.wasNew.Key ||
+		!slices.Contains(w.tracked[c.ref.Key], c) {
 		return
 	}
 	if m.newRef != nil {

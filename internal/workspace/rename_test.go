@@ -100,7 +100,9 @@ func TestStampFollowsRename(t *testing.T) {
 func TestPendingFollowsAcceptedRename(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
-	r, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s2", Policy: Ask, Changes: []Change{{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")}}})
+	r, err := b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s2", Policy: Ask,
+			Changes: []Change{{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")}}})
 	must(t, err)
 	equal(t, "renamed", b.decide(r, accept("*")).Proposal.State, StateApplied)
 	q := b.get(p.ID)
@@ -112,7 +114,9 @@ func TestPendingFollowsAcceptedRename(t *testing.T) {
 // TestRenamedByHand: the user did what a pending rename would do; that is a conflict, not a loss.
 func TestRenamedByHand(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
-	p, err := b.Propose(context.Background(), ProposeRequest{SessionID: "s", Policy: Ask, Changes: []Change{{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")}}})
+	p, err := b.Propose(context.Background(),
+		ProposeRequest{SessionID: "s", Policy: Ask,
+			Changes: []Change{{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")}}})
 	must(t, err)
 	b.moved("r", "a.txt", "b.txt")
 	equal(t, "conflicts", len(b.decide(p, accept("*")).Conflicts), 1)
@@ -147,7 +151,8 @@ func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 		equal(t, "conflicts of the undoing", len(b.undo().Conflicts), 0)
 		equal(t, "back", string(b.read("a.txt").Text.Data), mine)
 
-		p, err = b.change(Ask, Change{Op: Rename, Ref: b.ref("c.txt"), NewRef: b.ref("d.txt"), Data: []byte(edited)})
+		p, err = b.change(Ask, Change{Op: Rename, Ref: b.ref("c.txt"), NewRef: b.ref("d.txt"),
+			Data: []byte(edited)})
 		must(t, err)
 		change("c.txt")
 		equal(t, "conflicts", len(b.decide(p, accept(p.Files[0].Hunks[0].ID)).Conflicts), 1)
@@ -170,7 +175,8 @@ func TestRenameWithoutItsText(t *testing.T) {
 			if open {
 				b.ed.open(b.uri("a.txt"), ten)
 			}
-			p, err := b.change(policy, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+			p, err := b.change(policy, Change{Op: Rename, Ref: b.ref("a.txt"),
+				NewRef: b.ref("b.txt"), Data: []byte(edited)})
 			must(t, err)
 			action, was, text := Accept, "a.txt", ten
 			if policy == Review {
@@ -205,11 +211,13 @@ func TestRenameByHalf(t *testing.T) {
 		}
 		return ApplyReply{FailureReason: "no more"}, nil
 	}
-	p, err := b.change(Ask, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+	p, err := b.change(Ask, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"),
+		Data: []byte(edited)})
 	must(t, err)
 	r := b.decide(p, accept("*"))
 	equal(t, "state", r.Proposal.State, StateConflict)
-	equal(t, "reason", r.Conflicts[0].Reason, "it has its new name, but not its new text: changing b.txt: no more")
+	equal(t, "reason", r.Conflicts[0].Reason,
+		"it has its new name, but not its new text: changing b.txt: no more")
 	equal(t, "text", string(b.read("b.txt").Text.Data), ten)
 	equal(t, "files", strings.Join(b.files(), " "), "b.txt")
 }
@@ -251,10 +259,12 @@ func TestRenameIsFormatted(t *testing.T) {
 	const unformatted = "one\ntwo\n"
 	b := newBench(t, map[string]string{"a.txt": unformatted}, func(o *Options, _ *fakeEditor) {
 		o.Format = func(_ context.Context, path string, text []byte) ([]byte, error) {
-			return append([]byte(filepath.Base(path)+"\n"), bytes.TrimPrefix(text, []byte("b.txt\n"))...), nil
+			return append([]byte(filepath.Base(path)+"\n"),
+				bytes.TrimPrefix(text, []byte("b.txt\n"))...), nil
 		}
 	})
-	p, err := b.change(Review, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte("TWO\n")})
+	p, err := b.change(Review, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"),
+		Data: []byte("TWO\n")})
 	must(t, err)
 	equal(t, "shown", p.Files[0].Hunks[0].NewText, "b.txt\nTWO\n")
 	equal(t, "written", b.disk("b.txt"), "b.txt\nTWO\n")
@@ -270,7 +280,8 @@ func TestRenameIsFormatted(t *testing.T) {
 func TestConfirmedRename(t *testing.T) {
 	t.Parallel()
 	for state, text := range map[State]string{StateApplied: edited, StateConflict: ten} {
-		b := newBench(t, map[string]string{"a.txt": ten}, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
+		b := newBench(t, map[string]string{"a.txt": ten},
+			func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
 		b.ed.open(b.uri("a.txt"), ten)
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 			b.ed.mu.Lock()
@@ -286,7 +297,8 @@ func TestConfirmedRename(t *testing.T) {
 			}
 			return ApplyReply{Applied: true}, nil
 		}
-		p, err := b.change(Confirm, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"), Data: []byte(edited)})
+		p, err := b.change(Confirm, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt"),
+			Data: []byte(edited)})
 		must(t, err)
 		o, err := b.Await(context.Background(), p.ID)
 		must(t, err)
@@ -336,8 +348,10 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
 	must(t, os.Symlink("/nowhere/at/all", b.path("dangling")))
-	for _, to := range []string{"file:///etc/passwd", "untitled:x", "", b.uri("dangling"), "file:///proc/self/mem"} {
-		b.FilesRenamed([]FileRename{{b.uri("a.txt"), to}, {to, b.uri("c.txt")}, {b.uri("a.txt"), b.uri("a.txt")}})
+	for _, to := range []string{"file:///etc/passwd", "untitled:x", "", b.uri("dangling"),
+		"file:///proc/self/mem"} {
+		b.FilesRenamed([]FileRename{{b.uri("a.txt"), to}, {to, b.uri("c.txt")},
+			{b.uri("a.txt"), b.uri("a.txt")}})
 		equal(t, "uri after "+to, b.get(p.ID).Files[0].URI, b.uri("a.txt"))
 	}
 	equal(t, "conflicts", len(b.decide(p, accept("*")).Conflicts), 0)
@@ -348,7 +362,8 @@ func TestRenamesThatCannotBe(t *testing.T) {
 // open, with the text that it has, or never. The change that comes with the rename is made where
 // it lasts.
 func TestRenameIsToldLate(t *testing.T) {
-	for name, reopens := range map[string]bool{"opens the new file late": true, "opens it never": false} {
+	for name, reopens := range map[string]bool{"opens the new file late": true,
+		"opens it never": false} {
 		inBubble(t, name, func(t *testing.T, b *bench, uri string) {
 			b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 				if len(e.Files) == 0 {
@@ -364,7 +379,8 @@ func TestRenameIsToldLate(t *testing.T) {
 				}()
 				return ApplyReply{Applied: true}, nil
 			}
-			p, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("new.txt"), Data: []byte(edited)})
+			p, err := b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"),
+				NewRef: b.ref("new.txt"), Data: []byte(edited)})
 			must(t, err)
 			o, err := b.Await(context.Background(), p.ID)
 			must(t, err)

@@ -61,7 +61,8 @@ func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreRe
 		w.checkpoints.MarkUndone(undo, res.UndoCheckpointID)
 	}
 	if names := undo.NotCovered; len(names) > 0 {
-		w.notice("warning", "changed by commands too, which no checkpoint covers: "+strings.Join(names, ", "))
+		w.notice("warning", "changed by commands too, which no checkpoint covers: "+
+			strings.Join(names, ", "))
 	}
 	return res, nil
 }
@@ -115,7 +116,8 @@ type refusal struct {
 }
 
 // applyRestore makes the changes as one silent proposal, which keeps its own checkpoint.
-func (w *Workspace) applyRestore(ctx context.Context, session string, changes []Change, u unwound, res *RestoreResult) error {
+func (w *Workspace) applyRestore(ctx context.Context, session string, changes []Change, u unwound,
+	res *RestoreResult) error {
 	req := ProposeRequest{SessionID: session, Title: "restore", Policy: Auto, Changes: changes}
 	p := newProposal(req, w)
 	p.id, p.kind = checkpoint.NewID(), restoreProposal
@@ -135,7 +137,10 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 			c.enc, c.mode = edit.Text{BOM: s.BOM, Encoding: s.Encoding}, s.Mode
 		}
 	}
-	targets := u.withOldNames(p.targets(func(_ *change, h *hunk) (want, bool) { return want{h, h.new}, true }), refuse)
+	targets := u.withOldNames(p.targets(func(_ *change, h *hunk) (want, bool) {
+		return want{h,
+			h.new}, true
+	}), refuse)
 	err = w.carryOut(ctx, p, targets)
 	for _, t := range targets {
 		switch {

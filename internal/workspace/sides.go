@@ -21,7 +21,8 @@ func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err er
 		return nil, nil, fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
 	}
 	if p.closed() {
-		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed", proposalID, p.state())
+		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed",
+			proposalID, p.state())
 	}
 	for _, s := range w.sides(p) {
 		if k, _ := path.LexicalKey(s.uri); k == key || s.key == key {
@@ -89,10 +90,13 @@ func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hun
 		start := h.start + delta
 		if c.applied || h.state() == HunkAccepted {
 			back = append(back, splice{Start: h.start, End: h.end, Text: h.old})
-			delta += len(h.old) - (h.end - h.start) // what is there may be longer than what was accepted
-			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old), New: h.stands(c.applied)})
+			// what is there may be longer than what was accepted
+			delta += len(h.old) - (h.end - h.start)
+			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old),
+				New: h.stands(c.applied)})
 		} else {
-			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + h.end - h.start, New: h.new})
+			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + h.end - h.start,
+				New: h.new})
 		}
 	}
 	if len(back) > 0 {
@@ -144,7 +148,8 @@ func unified(sides []side) string {
 		case s.byHunks:
 			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, s.hunks, diffContext)
 		case len(s.old) == 0 || len(s.new) == 0:
-			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, wholeHunk(s.old, s.new), diffContext)
+			diff = edit.UnifiedHunks(s.oldName, s.newName, s.old, wholeHunk(s.old, s.new),
+				diffContext)
 		default:
 			diff = edit.Unified(s.oldName, s.newName, s.old, s.new, diffContext)
 		}

@@ -5,7 +5,8 @@ import "github.com/agent-lsp/agent-lsp/internal/workspace/readset"
 // Stamp records that a session has seen the file as it is in f: all of it, or a part, which is
 // enough to edit it and not to replace it.
 func (w *Workspace) Stamp(sessionID string, f *File, whole bool) {
-	w.reads.Put(sessionID, f.Ref.Key, readset.Record{SHA: HashOf(f.Text.Data), Text: f.Text.Data, Whole: whole})
+	w.reads.Put(sessionID, f.Ref.Key,
+		readset.Record{SHA: HashOf(f.Text.Data), Text: f.Text.Data, Whole: whole})
 }
 
 // StampRaw is Stamp for a part of a file on disk that was read as a stream; sha is the SHA-256
@@ -44,7 +45,8 @@ func (w *Workspace) stampOwn(p *proposal) {
 			before, _ = w.reads.Get(p.reader, key) // it went along with the file
 		}
 		whole := before.Whole || c.op == Create || c.base.SHA256 == emptyHash
-		w.reads.Put(p.reader, key, readset.Record{SHA: HashOf(c.left), Text: c.left, Whole: whole, Own: true})
+		w.reads.Put(p.reader, key, readset.Record{SHA: HashOf(c.left), Text: c.left, Whole: whole,
+			Own: true})
 		c.left = nil
 	}
 }

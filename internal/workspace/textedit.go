@@ -53,7 +53,8 @@ func (w *Workspace) textEdits(d *document, splices []splice) DocumentEdit {
 		if s.Start == s.End && len(s.Text) == 0 {
 			continue
 		}
-		e.Edits = append(e.Edits, TextEdit{Range: d.index.Range(d.text, s.Start, s.End, w.encoding), NewText: string(s.Text)})
+		e.Edits = append(e.Edits, TextEdit{Range: d.index.Range(d.text, s.Start, s.End, w.encoding),
+			NewText: string(s.Text)})
 	}
 	return e
 }

@@ -202,7 +202,8 @@ func (c *change) rebase(body []byte) (changed bool) {
 	if bytes.Equal(old, body) {
 		return false
 	}
-	before, splices := c.states(), []splice{text.Trim(old, splice{Start: 0, End: len(old), Text: body})}
+	before, splices := c.states(),
+		[]splice{text.Trim(old, splice{Start: 0, End: len(old), Text: body})}
 	if c.touched(splices[0]) {
 		splices = text.Lines(old, body)
 	}
@@ -222,7 +223,8 @@ func (w *Workspace) untrack(c *change) {
 }
 
 func (w *Workspace) dropTracked(c *change) {
-	list := slices.DeleteFunc(slices.Clone(w.tracked[c.ref.Key]), func(o *change) bool { return o == c })
+	list := slices.DeleteFunc(slices.Clone(w.tracked[c.ref.Key]),
+		func(o *change) bool { return o == c })
 	if len(list) == 0 {
 		delete(w.tracked, c.ref.Key)
 	} else {

@@ -91,7 +91,8 @@ func (r *reporter) add(doc *ast.CommentGroup, format string, args ...any) {
 	l := large{text: fmt.Sprintf(format, args...)}
 	if c := directive(doc); c != nil {
 		r.used[c] = true
-		if l.reason = strings.TrimSpace(strings.TrimPrefix(c.Text, largeDirective)); strings.HasPrefix(
+		if l.reason = strings.TrimSpace(strings.TrimPrefix(c.Text,
+			largeDirective)); strings.HasPrefix(
 			c.Text,
 			wireDirective,
 		) {

@@ -61,7 +61,9 @@ func notices(w io.Writer, pkg string) error {
 // linked lists Go and the modules of other people that the package is linked with, in the order of
 // their names.
 func linked(pkg string) ([]part, error) {
-	out, err := tool("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", pkg)
+	out, err := tool("list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}",
+		pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +111,11 @@ func (p part) licences() (files []string) {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		entries, _ := os.ReadDir(filepath.Join(p.root, dir)) // what cannot be read has no licence, which is told
+		// what cannot be read has no licence, which is told
+		entries, _ := os.ReadDir(filepath.Join(p.root, dir))
 		for _, e := range entries {
-			if e.Type().IsRegular() && licence.MatchString(e.Name()) && filepath.Ext(e.Name()) != ".go" {
+			if e.Type().IsRegular() && licence.MatchString(e.Name()) &&
+				filepath.Ext(e.Name()) != ".go" {
 				files = append(files, filepath.Join(dir, e.Name()))
 			}
 		}
@@ -124,6 +128,7 @@ func (p part) write(w io.Writer, file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "==== %s: %s ====\n\n%s\n\n", p.name, filepath.ToSlash(file), strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
+	_, err = fmt.Fprintf(w, "==== %s: %s ====\n\n%s\n\n", p.name, filepath.ToSlash(file),
+		strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
 	return err
 }

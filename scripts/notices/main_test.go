@@ -32,9 +32,11 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 	slices.Sort(want)
 	if got = slices.Compact(got); !slices.Equal(got, want) {
-		t.Errorf("licences of\n%s\ndocs/contribute/licences.md has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("licences of\n%s\ndocs/contribute/licences.md has\n%s", strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
 	}
-	for _, text := range []string{"==== Go: LICENSE ====\n\nCopyright 2009 The Go Authors.", ": LICENSE-SQLITE ===="} {
+	for _, text := range []string{"==== Go: LICENSE ====\n\nCopyright 2009 The Go Authors.",
+		": LICENSE-SQLITE ===="} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("%q is missing", text)
 		}
@@ -45,7 +47,8 @@ func TestNoticesOfTheProgram(t *testing.T) {
 // else.
 func TestLicences(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README", "a/b/COPYING", "other/LICENSE"} {
+	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README",
+		"a/b/COPYING", "other/LICENSE"} {
 		file := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)

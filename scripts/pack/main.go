@@ -95,7 +95,8 @@ func tarball(w io.Writer, folder string, at time.Time) error {
 	}
 	t := tar.NewWriter(z)
 	err = each(folder, func(name string, mode fs.FileMode, data []byte) error {
-		h := &tar.Header{Name: name, Mode: int64(mode), Size: int64(len(data)), ModTime: at, Format: tar.FormatUSTAR}
+		h := &tar.Header{Name: name, Mode: int64(mode), Size: int64(len(data)), ModTime: at,
+			Format: tar.FormatUSTAR}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
@@ -113,7 +114,11 @@ func tarball(w io.Writer, folder string, at time.Time) error {
 
 func zipped(w io.Writer, folder string, at time.Time) error {
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	z.RegisterCompressor(zip.Deflate,
+		func(w io.Writer) (io.WriteCloser,
+			error) {
+			return flate.NewWriter(w, flate.BestCompression)
+		})
 	err := each(folder, func(name string, mode fs.FileMode, data []byte) error {
 		h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: at}
 		h.SetMode(mode)

@@ -22,7 +22,8 @@ func TestPackIsReproducible(t *testing.T) {
 				if err := os.WriteFile(path, []byte(f), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.Chtimes(path, time.Unix(int64(i)*1e8, 0), time.Unix(int64(i)*1e8, 0)); err != nil {
+				if err := os.Chtimes(path, time.Unix(int64(i)*1e8, 0),
+					time.Unix(int64(i)*1e8, 0)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -14,7 +14,8 @@ import (
 const module = "github.com/agent-lsp/agent-lsp"
 
 // targets are those of scripts/release.sh.
-var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64",
+	"windows/amd64", "windows/arm64"}
 
 func main() {
 	list := targets

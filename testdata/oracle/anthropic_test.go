@@ -60,7 +60,8 @@ func claudeReply(m *anthropic.Message) reply {
 func TestAnthropic(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := fixture(t, "anthropic/testdata/"+name)
-		first := generate(t, messagesAPI.New(options(claude, stream(answer))), modeltest.User("Weather?"))
+		first := generate(t, messagesAPI.New(options(claude, stream(answer))),
+			modeltest.User("Weather?"))
 		params := anthropic.MessageNewParams{
 			Model: claude, MaxTokens: 32000,
 			Messages: []anthropic.MessageParam{
@@ -89,7 +90,8 @@ func TestAnthropic(t *testing.T) {
 			}
 		}
 		last = append(last, anthropic.NewTextBlock("And now?"))
-		params.Messages = append(params.Messages, theirs.ToParam(), anthropic.NewUserMessage(last...))
+		params.Messages = append(params.Messages, theirs.ToParam(),
+			anthropic.NewUserMessage(last...))
 		sdk := stream(answer)
 		claudeReads(t, sdk, params)
 		equal(t, name, w.Body, sdk.Body, "cache_control")

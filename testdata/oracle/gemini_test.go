@@ -74,7 +74,8 @@ var signatures = strings.NewReplacer(
 func TestGemini(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := signatures.Replace(fixture(t, "gemini/testdata/"+name))
-		first := generate(t, geminiAPI.New(options(flash, stream(answer))), modeltest.User("Weather?"))
+		first := generate(t, geminiAPI.New(options(flash, stream(answer))),
+			modeltest.User("Weather?"))
 		contents := []*genai.Content{genai.NewContentFromText("Weather?", genai.RoleUser)}
 		content, theirs := geminiReads(t, stream(answer), contents, nil)
 		same(t, name, read(first), theirs)

@@ -79,7 +79,8 @@ data: {"type":"response.completed","sequence_number":8,"response":{"id":"r","obj
 )
 
 func gptClient(w *wire) openai.Client {
-	return openai.NewClient(option.WithAPIKey("k"), option.WithHTTPClient(&http.Client{Transport: w}))
+	return openai.NewClient(option.WithAPIKey("k"),
+		option.WithHTTPClient(&http.Client{Transport: w}))
 }
 
 func parameters() map[string]any {
@@ -89,7 +90,8 @@ func parameters() map[string]any {
 }
 
 // chatReads streams params through the SDK and gathers the completion.
-func chatReads(t *testing.T, w *wire, params openai.ChatCompletionNewParams) *openai.ChatCompletion {
+func chatReads(t *testing.T, w *wire,
+	params openai.ChatCompletionNewParams) *openai.ChatCompletion {
 	t.Helper()
 	client := gptClient(w)
 	s := client.Chat.Completions.NewStreaming(t.Context(), params)
@@ -128,7 +130,8 @@ func TestChat(t *testing.T) {
 	w, sdk := stream(chatStream), stream(chatStream)
 	generate(t, chatAPI.New(options(gpt, w)), request(first.Message))
 	params.Messages = []openai.ChatCompletionMessageParamUnion{
-		openai.SystemMessage("Be careful."), openai.UserMessage("Weather?"), choice.Message.ToParam(),
+		openai.SystemMessage("Be careful."), openai.UserMessage("Weather?"),
+		choice.Message.ToParam(),
 	}
 	for _, c := range choice.Message.ToolCalls {
 		params.Messages = append(params.Messages, openai.ToolMessage("sunny", c.ID))
@@ -147,7 +150,8 @@ func TestChat(t *testing.T) {
 // TestResponses: the stream is read alike, and the conversation that goes on from it is an equal
 // request.
 func TestResponses(t *testing.T) {
-	first := generate(t, responsesAPI.New(options(gpt, stream(responsesStream))), modeltest.User("Weather?"))
+	first := generate(t, responsesAPI.New(options(gpt, stream(responsesStream))),
+		modeltest.User("Weather?"))
 	user := func(text string) responses.ResponseInputItemUnionParam {
 		return responses.ResponseInputItemParamOfMessage(text, responses.EasyInputMessageRoleUser)
 	}
@@ -155,7 +159,8 @@ func TestResponses(t *testing.T) {
 	params.Input.OfInputItemList = responses.ResponseInputParam{user("Weather?")}
 	theirs := responsesRead(t, stream(responsesStream), params)
 	want := reply{
-		Text: theirs.OutputText(), Stop: string(theirs.Status), Input: int(theirs.Usage.InputTokens),
+		Text: theirs.OutputText(), Stop: string(theirs.Status),
+		Input:  int(theirs.Usage.InputTokens),
 		Output: int(theirs.Usage.OutputTokens),
 		Cached: int(theirs.Usage.InputTokensDetails.CachedTokens),
 	}
@@ -169,7 +174,8 @@ func TestResponses(t *testing.T) {
 		case "function_call":
 			c := item.AsFunctionCall()
 			want.call(c.CallID, c.Name, c.Arguments)
-			input = append(input, responses.ResponseInputItemParamOfFunctionCall(c.Arguments, c.CallID, c.Name))
+			input = append(input, responses.ResponseInputItemParamOfFunctionCall(c.Arguments,
+				c.CallID, c.Name))
 			out := responses.ResponseInputItemParamOfFunctionCallOutput("sunny")
 			out.OfFunctionCallOutput.CallID = openai.String(c.CallID)
 			results = append(results, out)
@@ -255,7 +261,8 @@ func responsesSurvives(body []byte) error {
 func TestNativeTools(t *testing.T) {
 	answer := fixture(t, "openai/testdata/native.sse")
 	native := func(w *wire) modeltest.Model {
-		return ours.New(ours.Options{Options: options(gpt, w), API: ours.APIResponses, NativeTools: new(true)})
+		return ours.New(ours.Options{Options: options(gpt, w), API: ours.APIResponses,
+			NativeTools: new(true)})
 	}
 	first := generate(t, native(stream(answer)), modeltest.User("Fix it."))
 	theirs := responsesRead(t, stream(answer), responses.ResponseNewParams{Model: gpt})

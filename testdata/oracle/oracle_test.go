@@ -163,7 +163,8 @@ func histories(t *testing.T, a *modeltest.API, model, answer string, check func(
 		w := stream(answer)
 		m := a.New(options(model, w))
 		req := &agent.Request{
-			Messages: modeltest.SomeHistory(r, []string{model}, []message.Block{{Type: message.Text, Text: "x"}}),
+			Messages: modeltest.SomeHistory(r, []string{model},
+				[]message.Block{{Type: message.Text, Text: "x"}}),
 			System:   []agent.SystemBlock{{Text: "s", Cache: true}}[:r.IntN(2)],
 			Tools:    request(&message.Message{}).Tools[:r.IntN(2)],
 			Thinking: agent.Thinking{Level: []string{"", "off", "low", "high"}[r.IntN(4)]},

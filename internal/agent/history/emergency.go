@@ -67,7 +67,11 @@ func cutOld(in *Input, e *edit) {
 			e.replace(u.from, c)
 			m = c
 		}
-		plain := !slices.ContainsFunc(m.Content, func(b message.Block) bool { return b.Type != message.Text && b.Type != message.ToolUse })
+		plain := !slices.ContainsFunc(m.Content,
+			func(b message.Block) bool {
+				return b.Type != message.Text &&
+					b.Type != message.ToolUse
+			})
 		if text := m.TextContent(); utf8.RuneCountInString(text) > emergencyOld || !plain {
 			e.replace(u.from, withText(m, headTail(text, emergencyOHead, emergencyOTail, "")))
 		}

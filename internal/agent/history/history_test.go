@@ -31,7 +31,8 @@ func (k *maker) round(text string, metas []resultMeta, size int) []*message.Mess
 	for _, meta := range metas {
 		k.n++
 		id := fmt.Sprint("call", k.n)
-		a.Content = append(a.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: id, Name: "read", Args: json.RawMessage(`{"path":"x"}`)}})
+		a.Content = append(a.Content, message.Block{Type: message.ToolUse,
+			Call: &message.ToolCall{ID: id, Name: "read", Args: json.RawMessage(`{"path":"x"}`)}})
 		r := k.msg(message.RoleTool, strings.Repeat("0123456789abcde\n", size/16))
 		r.CallID, r.Name = id, "read"
 		if raw, err := json.Marshal(meta); err == nil {
@@ -49,7 +50,8 @@ func talk(k *maker, n, size int) []*message.Message {
 	var msgs []*message.Message
 	for i := range n {
 		msgs = append(msgs, k.msg(message.RoleUser, fmt.Sprintf("question %d", i)))
-		msgs = append(msgs, k.round("looking", []resultMeta{file(fmt.Sprint("/f", i), fmt.Sprint(i)), file("/same", "s")}, size)...)
+		msgs = append(msgs, k.round("looking",
+			[]resultMeta{file(fmt.Sprint("/f", i), fmt.Sprint(i)), file("/same", "s")}, size)...)
 		a := k.msg(message.RoleAssistant, fmt.Sprintf("answer %d", i))
 		a.Stop = message.StopEnd
 		msgs = append(msgs, a)
@@ -90,13 +92,17 @@ func TestReducers(t *testing.T) {
 		want []string // texts that the result has
 		not  []string // and has not
 	}{
-		{Dedupe, []string{"[Earlier file read: /same; a later result shows it]"}, []string{"Earlier file read: /f1;"}},
+		{Dedupe, []string{"[Earlier file read: /same; a later result shows it]"},
+			[]string{"Earlier file read: /f1;"}},
 		{Mask, []string{"[PREVIOUS RESULT: read, 4800 chars, 301 lines]"}, nil},
 		{Truncate, []string{"chars left out"}, nil},
 		{TurnSummaries, []string{"- User asked: question 0. Used tools: read (2x). Read files: /f0, /same. Response: answer 0"}, []string{"user: question 0"}},
-		{Summary, []string{"<context-summary>\nthe gist\n<read-files>\n/f0\n"}, []string{"user: question 0"}},
-		{Importance, []string{"earlier messages of this conversation were left out", "user: question 0", "user: question 19"}, nil},
-		{DropTurns, []string{"earlier messages of this conversation were left out"}, []string{"user: question 0"}},
+		{Summary, []string{"<context-summary>\nthe gist\n<read-files>\n/f0\n"},
+			[]string{"user: question 0"}},
+		{Importance, []string{"earlier messages of this conversation were left out",
+			"user: question 0", "user: question 19"}, nil},
+		{DropTurns, []string{"earlier messages of this conversation were left out"},
+			[]string{"user: question 0"}},
 		{Emergency, []string{"chars left out"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -104,7 +110,10 @@ func TestReducers(t *testing.T) {
 			before := all(msgs)
 			total := Total(msgs)
 			in := Input{Messages: msgs, Target: total * 8 / 10, Limit: total, Recent: 6000,
-				Summarize: func(context.Context, SummaryRequest) (string, error) { return "the gist", nil }}
+				Summarize: func(context.Context, SummaryRequest) (string,
+					error) {
+					return "the gist", nil
+				}}
 			res := fit(t, in, tc.name, tc.name)
 			got := all(res.Messages)
 			if res.After >= res.Before || res.After > in.Target && tc.name != Dedupe {
@@ -162,10 +171,12 @@ func TestSummaryIsUpdated(t *testing.T) {
 	k := &maker{}
 	msgs := talk(k, 10, 4800)
 	var prompts []string
-	in := Input{Target: 4000, Recent: 3000, Messages: msgs, Summarize: func(_ context.Context, r SummaryRequest) (string, error) {
-		prompts = append(prompts, r.Prompt)
-		return "<summary>notes " + fmt.Sprint(len(prompts)) + "</summary><modified-files>/etc/passwd</modified-files>", nil
-	}}
+	in := Input{Target: 4000, Recent: 3000, Messages: msgs,
+		Summarize: func(_ context.Context, r SummaryRequest) (string, error) {
+			prompts = append(prompts, r.Prompt)
+			return "<summary>notes " + fmt.Sprint(len(prompts)) +
+				"</summary><modified-files>/etc/passwd</modified-files>", nil
+		}}
 	first := fit(t, in, Summary, Summary)
 	in.Messages = append(first.Messages, talk(k, 10, 4800)...)
 	second := fit(t, in, Summary, Summary)
@@ -173,7 +184,8 @@ func TestSummaryIsUpdated(t *testing.T) {
 	if len(prompts) != 2 || !strings.Contains(prompts[1], "<notes>\nnotes 1\n</notes>") {
 		t.Fatalf("%d prompts", len(prompts))
 	}
-	if strings.Count(got, "<context-summary>") != 1 || !strings.Contains(got, "notes 2") || strings.Contains(got, "/etc/passwd") {
+	if strings.Count(got, "<context-summary>") != 1 || !strings.Contains(got, "notes 2") ||
+		strings.Contains(got, "/etc/passwd") {
 		t.Errorf("%.2000s", got)
 	}
 	for _, f := range []string{"/f0", "/f7", "/same"} {
@@ -193,7 +205,8 @@ func TestSplitTurn(t *testing.T) {
 	for i := range 50 {
 		msgs = append(msgs, k.round("step", []resultMeta{file(fmt.Sprint("/f", i), "x")}, 4800)...)
 	}
-	in := Input{Messages: msgs, Target: 8000, Summarize: func(context.Context, SummaryRequest) (string, error) { return "gist", nil }}
+	in := Input{Messages: msgs, Target: 8000,
+		Summarize: func(context.Context, SummaryRequest) (string, error) { return "gist", nil }}
 	res := fit(t, in, Summary, Summary)
 	if res.After > in.Target || !strings.Contains(all(res.Messages), "user: the one request") {
 		t.Errorf("%d tokens: %.500s", res.After, all(res.Messages))
@@ -203,16 +216,31 @@ func TestSplitTurn(t *testing.T) {
 // A summary call that fails, overflows or returns nothing: the next reducers do it.
 func TestSummaryThatFails(t *testing.T) {
 	for name, f := range map[string]Summarizer{
-		"fails":     func(context.Context, SummaryRequest) (string, error) { return "", errors.New("no") },
-		"overflows": func(context.Context, SummaryRequest) (string, error) { return "", ErrTooLong },
-		"is empty":  func(context.Context, SummaryRequest) (string, error) { return " <summary></summary> ", nil },
-		"panics":    func(context.Context, SummaryRequest) (string, error) { panic("boom") },
-		"is long":   func(context.Context, SummaryRequest) (string, error) { return strings.Repeat("long ", 1e6), nil },
+		"fails": func(context.Context, SummaryRequest) (string, error) {
+			return "",
+				errors.New("no")
+		},
+		"overflows": func(context.Context, SummaryRequest) (string, error) {
+			return "",
+				ErrTooLong
+		},
+		"is empty": func(context.Context, SummaryRequest) (string,
+			error) {
+			return " <summary></summary> ", nil
+		},
+		"panics": func(context.Context, SummaryRequest) (string, error) { panic("boom") },
+		"is long": func(context.Context, SummaryRequest) (string,
+			error) {
+			return strings.Repeat("long ", 1e6), nil
+		},
 	} {
 		msgs := talk(&maker{}, 20, 4800)
-		res := fit(t, Input{Messages: msgs, Target: 3000, Summarize: f}, Summary, DropTurns, Emergency)
-		if res.After > 3000 || strings.Contains(res.Strategy, Summary) || name != "is long" && len(res.Problems) != 1 {
-			t.Errorf("%s: %d tokens by %s, problems %v", name, res.After, res.Strategy, res.Problems)
+		res := fit(t, Input{Messages: msgs, Target: 3000, Summarize: f}, Summary, DropTurns,
+			Emergency)
+		if res.After > 3000 || strings.Contains(res.Strategy, Summary) || name != "is long" &&
+			len(res.Problems) != 1 {
+			t.Errorf("%s: %d tokens by %s, problems %v", name, res.After, res.Strategy,
+				res.Problems)
 		}
 	}
 }
@@ -220,12 +248,13 @@ func TestSummaryThatFails(t *testing.T) {
 func TestSummaryRetriesWithLess(t *testing.T) {
 	tries := 0
 	msgs := talk(&maker{}, 20, 4800)
-	res := fit(t, Input{Messages: msgs, Target: 5000, Summarize: func(context.Context, SummaryRequest) (string, error) {
-		if tries++; tries < 3 {
-			return "", ErrTooLong
-		}
-		return "gist", nil
-	}}, Summary, Summary)
+	res := fit(t, Input{Messages: msgs, Target: 5000,
+		Summarize: func(context.Context, SummaryRequest) (string, error) {
+			if tries++; tries < 3 {
+				return "", ErrTooLong
+			}
+			return "gist", nil
+		}}, Summary, Summary)
 	if tries != 3 || res.Strategy != Summary {
 		t.Error(tries, res.Strategy, res.Problems)
 	}
@@ -266,13 +295,15 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 		}
 		res, err := Fit(t.Context(), in, ladder)
 		fail := func(format string, args ...any) {
-			t.Fatalf("seed %d run %d %s target %d limit %d: %s", seed, run, name, in.Target, in.Limit, fmt.Sprintf(format, args...))
+			t.Fatalf("seed %d run %d %s target %d limit %d: %s", seed, run, name, in.Target,
+				in.Limit, fmt.Sprintf(format, args...))
 		}
 		if oe := (*OverflowError)(nil); res.After > in.Limit != errors.As(err, &oe) {
 			fail("%d tokens, error %v", res.After, err)
 		}
 		if Total(res.Messages) != res.After || res.After > res.Before {
-			fail("tokens: %d counted, %d said, %d before", Total(res.Messages), res.After, res.Before)
+			fail("tokens: %d counted, %d said, %d before", Total(res.Messages), res.After,
+				res.Before)
 		}
 		if !Paired(res.Messages) || !in.keepsAll(res.Messages) || all(msgs) != before {
 			fail("a rule is broken")
@@ -284,7 +315,8 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 		}
 		lastUser(t, msgs, res.Messages)
 		if res.After <= in.Target {
-			again, _ := Fit(t.Context(), Input{Messages: res.Messages, Target: in.Target, Pins: in.Pins}, ladder)
+			again, _ := Fit(t.Context(), Input{Messages: res.Messages, Target: in.Target,
+				Pins: in.Pins}, ladder)
 			if !slices.Equal(again.Messages, res.Messages) {
 				fail("not stable")
 			}
@@ -368,7 +400,8 @@ func TestPair(t *testing.T) {
 
 // Token estimate: images, CJK, arguments, and the calibration by real counts.
 func TestTokens(t *testing.T) {
-	for s, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "中文字": 3, "ééé": 2, strings.Repeat("x", 4000): 1000} {
+	for s, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "中文字": 3, "ééé": 2,
+		strings.Repeat("x", 4000): 1000} {
 		if got := Text(s); got != want {
 			t.Errorf("Text(%.10q) = %d, want %d", s, got, want)
 		}

@@ -82,7 +82,8 @@ var Strategies = map[string][]string{
 }
 
 var reducers = map[string]Reducer{
-	Dedupe: dedupe{}, Mask: mask{}, Truncate: truncate{}, TurnSummaries: turnSummaries{}, Summary: summary{},
+	Dedupe: dedupe{}, Mask: mask{}, Truncate: truncate{}, TurnSummaries: turnSummaries{},
+	Summary:    summary{},
 	Importance: importance{}, DropTurns: dropTurns{}, Emergency: emergency{},
 }
 
@@ -107,7 +108,8 @@ func Ladder(names ...string) ([]Reducer, error) {
 	return out, nil
 }
 
-var byCost = []string{Dedupe, Mask, Truncate, TurnSummaries, Summary, Importance, DropTurns, Emergency}
+var byCost = []string{Dedupe, Mask, Truncate, TurnSummaries, Summary, Importance, DropTurns,
+	Emergency}
 
 func cost(r Reducer) int { return slices.Index(byCost, r.Name()) }
 
@@ -132,7 +134,8 @@ func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 		step.Messages = res.Messages
 		out, err := apply(ctx, r, &step)
 		if err != nil {
-			res.Problems = append(res.Problems, fmt.Errorf("reducing the context by %s: %w", r.Name(), err))
+			res.Problems = append(res.Problems,
+				fmt.Errorf("reducing the context by %s: %w", r.Name(), err))
 			continue
 		}
 		if n := Total(out); n < res.After {

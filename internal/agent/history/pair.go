@@ -44,7 +44,8 @@ func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 // Pair returns msgs itself if it is paired, else a new slice that is: results are put
 // behind their calls in call order, results without a call are dropped, and missing ones
 // are made up by missing (nil: MissingResult).
-func Pair(msgs []*message.Message, missing func(m *message.Message, c *message.ToolCall) *message.Message) []*message.Message {
+func Pair(msgs []*message.Message,
+	missing func(m *message.Message, c *message.ToolCall) *message.Message) []*message.Message {
 	if Paired(msgs) {
 		return msgs
 	}

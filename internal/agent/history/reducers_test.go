@@ -24,7 +24,10 @@ func TestCheapestFirst(t *testing.T) {
 		t.Error(names)
 	}
 	for name, list := range Strategies {
-		if !slices.IsSortedFunc(list, func(a, b string) int { return slices.Index(byCost, a) - slices.Index(byCost, b) }) {
+		if !slices.IsSortedFunc(list, func(a, b string) int {
+			return slices.Index(byCost,
+				a) - slices.Index(byCost, b)
+		}) {
 			t.Errorf("%s: %v", name, list)
 		}
 	}
@@ -38,9 +41,16 @@ func TestDedupeByMetadata(t *testing.T) {
 		meta func(i int) resultMeta
 		left int
 	}{
-		{"outputs of a command", func(i int) resultMeta { return resultMeta{Kind: "command", Key: "make", SHA256: string(rune('a' + i))} }, keepOutputs},
-		{"the same output", func(int) resultMeta { return resultMeta{Kind: "command", Key: "make", SHA256: "s"} }, 1},
-		{"versions of a file", func(i int) resultMeta { return file("/f", string(rune('a'+i))) }, keepReads},
+		{"outputs of a command", func(i int) resultMeta {
+			return resultMeta{Kind: "command",
+				Key: "make", SHA256: string(rune('a' + i))}
+		}, keepOutputs},
+		{"the same output", func(int) resultMeta {
+			return resultMeta{Kind: "command", Key: "make",
+				SHA256: "s"}
+		}, 1},
+		{"versions of a file", func(i int) resultMeta { return file("/f", string(rune('a'+i))) },
+			keepReads},
 		{"the same version", func(int) resultMeta { return file("/f", "s") }, 1},
 		{"of other tools", func(int) resultMeta { return resultMeta{} }, 20},
 	} {
@@ -73,13 +83,15 @@ func TestTruncateNamesTheFile(t *testing.T) {
 		msgs = append(msgs, k.round("", []resultMeta{{}}, 8000)...)
 	}
 	var kept []string
-	in := Input{Messages: msgs, Target: 1, Limit: 1 << 20, Spill: func(name, text string) (string, error) {
-		kept = append(kept, text)
-		return "/here/" + name, nil
-	}}
+	in := Input{Messages: msgs, Target: 1, Limit: 1 << 20,
+		Spill: func(name, text string) (string, error) {
+			kept = append(kept, text)
+			return "/here/" + name, nil
+		}}
 	res := fit(t, in, Truncate, Truncate)
 	first, second := res.Messages[2].TextContent(), res.Messages[3].TextContent()
-	if !strings.Contains(first, "/there") || !strings.Contains(second, "/here/read-"+res.Messages[3].CallID) {
+	if !strings.Contains(first, "/there") ||
+		!strings.Contains(second, "/here/read-"+res.Messages[3].CallID) {
 		t.Errorf("%.2500s\n%.2500s", first, second)
 	}
 	if len(kept) != 1 || kept[0] != msgs[3].TextContent() {
@@ -96,7 +108,8 @@ func TestTruncateNamesTheFile(t *testing.T) {
 // stays.
 func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	for stop, clean := range map[message.StopReason]bool{
-		message.StopEnd: true, message.StopAborted: false, message.StopError: false, message.StopToolUse: false,
+		message.StopEnd: true, message.StopAborted: false, message.StopError: false,
+		message.StopToolUse: false,
 	} {
 		k := &maker{}
 		msgs := talk(k, 1, 4800)
@@ -105,7 +118,8 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 			msgs = msgs[:len(msgs)-1]
 		}
 		msgs = append(msgs, talk(k, 3, 4800)...)
-		res := fit(t, Input{Messages: msgs, Target: 1, Limit: 1 << 20, Recent: 3000}, TurnSummaries, TurnSummaries)
+		res := fit(t, Input{Messages: msgs, Target: 1, Limit: 1 << 20, Recent: 3000}, TurnSummaries,
+			TurnSummaries)
 		if kept := slices.Contains(res.Messages, msgs[0]); kept == clean {
 			t.Errorf("%s: the turn's first message stays: %v", stop, kept)
 		}
@@ -116,14 +130,17 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 // it too.
 func TestSummaryForm(t *testing.T) {
 	var asked SummaryRequest
-	in := Input{Messages: talk(&maker{}, 20, 4800), Target: 5000, Instructions: "keep the numbers", Summarize: func(_ context.Context, r SummaryRequest) (string, error) {
-		asked = r
-		return "gist", nil
-	}}
+	in := Input{Messages: talk(&maker{}, 20, 4800), Target: 5000, Instructions: "keep the numbers",
+		Summarize: func(_ context.Context, r SummaryRequest) (string, error) {
+			asked = r
+			return "gist", nil
+		}}
 	fit(t, in, Summary, Summary)
 	for _, want := range []string{
-		"## Goal", "## Constraints & Preferences", "## Progress", "### Done", "### In Progress", "### Blocked", "## Key Decisions", "## Next Steps", "## Critical Context",
-		"oldest third", "middle third", "newest third", "keep the numbers", "[User] question 0", "[Assistant tool calls] read(",
+		"## Goal", "## Constraints & Preferences", "## Progress", "### Done", "### In Progress",
+		"### Blocked", "## Key Decisions", "## Next Steps", "## Critical Context",
+		"oldest third", "middle third", "newest third", "keep the numbers", "[User] question 0",
+		"[Assistant tool calls] read(",
 	} {
 		if !strings.Contains(asked.Prompt, want) {
 			t.Errorf("the prompt lacks %q", want)

@@ -102,7 +102,8 @@ func (dedupe) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 		case "command":
 			what = "Earlier command output"
 		}
-		e.replace(i, withText(in.Messages[i], fmt.Sprintf("[%s: %s; a later result shows it]", what, meta.Key)))
+		e.replace(i, withText(in.Messages[i],
+			fmt.Sprintf("[%s: %s; a later result shows it]", what, meta.Key)))
 	}
 	return e.msgs, nil
 }
@@ -192,5 +193,6 @@ func headTail(text string, head, tail int, where string) string {
 	if where != "" {
 		where = "; the whole is in " + where
 	}
-	return fmt.Sprintf("%s\n[... %d chars left out%s ...]\n%s", string(r[:head]), len(r)-head-tail, where, string(r[len(r)-tail:]))
+	return fmt.Sprintf("%s\n[... %d chars left out%s ...]\n%s", string(r[:head]), len(r)-head-tail,
+		where, string(r[len(r)-tail:]))
 }

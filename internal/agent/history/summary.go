@@ -72,7 +72,8 @@ func (summary) Reduce(ctx context.Context, in *Input) ([]*message.Message, error
 		"The summary replaces the earlier conversation; what stands in it is done or decided. Newer messages follow.")
 	m.Meta = map[string]json.RawMessage{summaryKey: raw}
 	out := []*message.Message{m}
-	out = append(out, rebuild(in.Messages, us, func(i int) bool { return i >= cut || us[i].keep })...)
+	out = append(out, rebuild(in.Messages, us,
+		func(i int) bool { return i >= cut || us[i].keep })...)
 	return out, nil
 }
 
@@ -93,7 +94,8 @@ func summarize(ctx context.Context, in *Input, old []*message.Message) (summaryM
 	previous := previousSummary(old)
 	for try := 1; ; try++ {
 		text, err := in.Summarize(ctx, SummaryRequest{
-			System: summarySystem, Prompt: summaryPrompt(in, old, previous), MaxTokens: min(summaryMaxTokens, max(256, in.Target/4)),
+			System: summarySystem, Prompt: summaryPrompt(in, old, previous),
+			MaxTokens: min(summaryMaxTokens, max(256, in.Target/4)),
 		})
 		if errors.Is(err, ErrTooLong) && try < summaryTries && len(old) > 5 {
 			old = old[len(old)/5:]
@@ -200,7 +202,8 @@ var fileLists = lazyregexp.New(`(?s)<(read-files|modified-files|analysis)>.*?</(
 
 func cleanSummary(s string) string {
 	s = fileLists().ReplaceAllString(s, "")
-	s = strings.NewReplacer("<summary>", "", "</summary>", "", "<notes>", "", "</notes>", "", "<context-summary>", "", "</context-summary>", "").Replace(s)
+	s = strings.NewReplacer("<summary>", "", "</summary>", "", "<notes>", "", "</notes>", "",
+		"<context-summary>", "", "</context-summary>", "").Replace(s)
 	return strings.TrimSpace(s)
 }
 

@@ -14,7 +14,8 @@ import (
 
 // Thresholds of the reducers of whole turns.
 const (
-	recentShare    = 3 // of the target: a third of the target is recent past, within the bounds below
+	// of the target: a third of the target is recent past, within the bounds below
+	recentShare    = 3
 	recentMin      = 2000
 	recentMax      = 20000
 	summaryAsked   = 300 // runes of the request in a turn's summary
@@ -70,7 +71,8 @@ func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*me
 	var lines []string
 	flush := func() {
 		if len(lines) > 0 {
-			out = append(out, in.hidden("Earlier turns of this conversation, in short:\n"+strings.Join(lines, "\n")))
+			out = append(out, in.hidden("Earlier turns of this conversation, in short:\n"+
+				strings.Join(lines, "\n")))
 			lines = nil
 		}
 	}
@@ -91,7 +93,8 @@ func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*me
 func summarizeTurn(msgs []*message.Message, us []unit) (text string, tokens int) {
 	all := msgs[us[0].from:us[len(us)-1].to]
 	last := all[len(all)-1]
-	if !us[0].user || last.Role != message.RoleAssistant || len(last.ToolCalls()) > 0 || last.Stop == message.StopAborted || last.Stop == message.StopError {
+	if !us[0].user || last.Role != message.RoleAssistant || len(last.ToolCalls()) > 0 ||
+		last.Stop == message.StopAborted || last.Stop == message.StopError {
 		return "", 0
 	}
 	for _, u := range us {
@@ -173,7 +176,8 @@ func filesOf(msgs []*message.Message) (read, changed []string) {
 func writeFiles(b *strings.Builder, what string, files []string) {
 	switch n := len(files); {
 	case n > summaryFiles:
-		fmt.Fprintf(b, "%s: %s and %d more.", what, strings.Join(files[:summaryFiles], ", "), n-summaryFiles)
+		fmt.Fprintf(b, "%s: %s and %d more.", what, strings.Join(files[:summaryFiles], ", "),
+			n-summaryFiles)
 	case n > 0:
 		fmt.Fprintf(b, "%s: %s.", what, strings.Join(files, ", "))
 	}

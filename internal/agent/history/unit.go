@@ -25,7 +25,8 @@ type unit struct {
 func (in *Input) units(msgs []*message.Message) []unit {
 	var us []unit
 	for i := 0; i < len(msgs); {
-		u := unit{from: i, to: i + 1, user: isPrompt(msgs[i]), pinned: in.pinned(msgs[i]), tokens: Tokens(msgs[i])}
+		u := unit{from: i, to: i + 1, user: isPrompt(msgs[i]), pinned: in.pinned(msgs[i]),
+			tokens: Tokens(msgs[i])}
 		for u.to < len(msgs) && msgs[u.to].Role == message.RoleTool {
 			u.tokens += Tokens(msgs[u.to])
 			u.to++
@@ -114,7 +115,8 @@ func (in *Input) hidden(text string) *message.Message {
 // withText returns a copy of m whose text is replaced; other content but calls and text is dropped.
 func withText(m *message.Message, text string) *message.Message {
 	c := m.Clone()
-	c.Content = slices.DeleteFunc(c.Content, func(b message.Block) bool { return b.Type != message.ToolUse })
+	c.Content = slices.DeleteFunc(c.Content,
+		func(b message.Block) bool { return b.Type != message.ToolUse })
 	c.Content = append([]message.Block{{Type: message.Text, Text: text}}, c.Content...)
 	return c
 }

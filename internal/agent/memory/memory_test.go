@@ -26,7 +26,8 @@ func clock() func() time.Time {
 }
 
 func newStore(t testing.TB, change func(*Options)) *Store {
-	opts := Options{Path: filepath.Join(t.TempDir(), "state", "memory.db"), Root: "/w", now: clock()}
+	opts := Options{Path: filepath.Join(t.TempDir(), "state", "memory.db"), Root: "/w",
+		now: clock()}
 	if change != nil {
 		change(&opts)
 	}
@@ -81,14 +82,17 @@ func TestOpenedOnFirstUse(t *testing.T) {
 
 func TestSaveGetDelete(t *testing.T) {
 	s := newStore(t, nil)
-	save(t, s, Memory{Key: "build", Content: "Build with make.", Tags: []string{"Go", "go ", "ci"}, Author: "user"})
+	save(t, s, Memory{Key: "build", Content: "Build with make.", Tags: []string{"Go", "go ", "ci"},
+		Author: "user"})
 	m, err := s.Get(t.Context(), "build", "")
-	if err != nil || m.Content != "Build with make." || strings.Join(m.Tags, ",") != "ci,go" || m.Author != "user" || m.Scope != Workspace {
+	if err != nil || m.Content != "Build with make." || strings.Join(m.Tags, ",") != "ci,go" ||
+		m.Author != "user" || m.Scope != Workspace {
 		t.Errorf("%+v, %v", m, err)
 	}
 	save(t, s, Memory{Key: "build", Content: "Build with bazel."})
 	again, err := s.Get(t.Context(), "build", Workspace)
-	if err != nil || again.Content != "Build with bazel." || !again.UpdatedAt.After(m.UpdatedAt) || !again.CreatedAt.Equal(m.CreatedAt) {
+	if err != nil || again.Content != "Build with bazel." || !again.UpdatedAt.After(m.UpdatedAt) ||
+		!again.CreatedAt.Equal(m.CreatedAt) {
 		t.Errorf("overwritten: %+v, %v", again, err)
 	}
 	check(t, s, Query{Text: "make"}, "")
@@ -97,7 +101,8 @@ func TestSaveGetDelete(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, s, Query{Text: "bazel"}, "")
-	for _, err := range []error{s.Delete(t.Context(), "build", ""), second(s.Get(t.Context(), "build", ""))} {
+	for _, err := range []error{s.Delete(t.Context(), "build", ""),
+		second(s.Get(t.Context(), "build", ""))} {
 		if !errors.Is(err, ErrNotFound) {
 			t.Errorf("error %v", err)
 		}
@@ -133,9 +138,12 @@ func TestScopes(t *testing.T) {
 func TestSearchRanks(t *testing.T) {
 	s := newStore(t, nil)
 	for _, m := range []Memory{
-		{Key: "tests", Content: "Tests are run with go test ./... and never with make.", Tags: []string{"ci"}},
-		{Key: "db", Content: "The database is Postgres; migrations live in db/migrate.", Tags: []string{"db"}},
-		{Key: "style", Content: "The user prefers short functions and table tests.", Tags: []string{"style"}},
+		{Key: "tests", Content: "Tests are run with go test ./... and never with make.",
+			Tags: []string{"ci"}},
+		{Key: "db", Content: "The database is Postgres; migrations live in db/migrate.",
+			Tags: []string{"db"}},
+		{Key: "style", Content: "The user prefers short functions and table tests.",
+			Tags: []string{"style"}},
 		{Key: "unicode", Content: "設定は日本語で書く。Ünïcode wörks.", Tags: []string{"style", "ci"}},
 	} {
 		save(t, s, m)
@@ -144,7 +152,8 @@ func TestSearchRanks(t *testing.T) {
 	check(t, s, Query{Text: "running test"}, "tests style") // stems; then any of the words
 	check(t, s, Query{Text: "日本語"}, "unicode")
 	check(t, s, Query{Text: "unicode works"}, "unicode")
-	check(t, s, Query{Text: `"; DROP TABLE memories; -- NEAR( *`, TopK: 1}, "style") // words, no syntax
+	// words, no syntax
+	check(t, s, Query{Text: `"; DROP TABLE memories; -- NEAR( *`, TopK: 1}, "style")
 	check(t, s, Query{Text: "100%"}, "")
 	check(t, s, Query{Text: "tests", Tags: []string{"STYLE"}}, "style")
 	check(t, s, Query{Text: "", Tags: []string{"style", "db"}, TopK: 2}, "unicode style")
@@ -154,12 +163,14 @@ func TestSearchRanks(t *testing.T) {
 func TestDuplicates(t *testing.T) {
 	s := newStore(t, nil)
 	save(t, s, Memory{Key: "a", Content: "Use tabs.", Tags: []string{"x"}})
-	if saved := save(t, s, Memory{Key: "b", Content: " use  TABS", Tags: []string{"y"}}); saved.Duplicate != "a" {
+	if saved := save(t, s, Memory{Key: "b", Content: " use  TABS",
+		Tags: []string{"y"}}); saved.Duplicate != "a" {
 		t.Errorf("saved %+v", saved)
 	}
 	check(t, s, Query{Text: "tabs"}, "a")
 	check(t, s, Query{Text: "tabs", Tags: []string{"y"}}, "a")
-	if m, err := s.Get(t.Context(), "b", ""); err != nil || m.Content != "Use tabs." || m.Key != "b" {
+	if m, err := s.Get(t.Context(), "b", ""); err != nil || m.Content != "Use tabs." ||
+		m.Key != "b" {
 		t.Errorf("by its other name: %+v, %v", m, err)
 	}
 	if saved := save(t, s, Memory{Key: "a", Content: "Use tabs!"}); saved.Duplicate != "" {
@@ -171,7 +182,8 @@ func TestDuplicates(t *testing.T) {
 	check(t, s, Query{Text: "tabs"}, "b") // goes on under the other name
 	save(t, s, Memory{Key: "b", Content: "Use spaces."})
 	check(t, s, Query{Text: "tabs"}, "")
-	if saved := save(t, s, Memory{Content: "No key was given here at all"}); saved.Key == "" || !strings.HasPrefix(saved.Key, "no-key-was-given-here-") {
+	if saved := save(t, s, Memory{Content: "No key was given here at all"}); saved.Key == "" ||
+		!strings.HasPrefix(saved.Key, "no-key-was-given-here-") {
 		t.Errorf("made key %+v", saved)
 	}
 }
@@ -179,8 +191,11 @@ func TestDuplicates(t *testing.T) {
 func TestLimits(t *testing.T) {
 	s := newStore(t, nil)
 	for name, m := range map[string]Memory{
-		"empty": {Key: "k", Content: " \n"}, "long": {Key: "k", Content: strings.Repeat("x", MaxContent+1)},
-		"long key": {Key: strings.Repeat("k", MaxKey+1), Content: "x"}, "tags": {Key: "k", Content: "x", Tags: strings.Fields(strings.Repeat("a b c d e ", 1) + manyTags())},
+		"empty":    {Key: "k", Content: " \n"},
+		"long":     {Key: "k", Content: strings.Repeat("x", MaxContent+1)},
+		"long key": {Key: strings.Repeat("k", MaxKey+1), Content: "x"},
+		"tags": {Key: "k", Content: "x",
+			Tags: strings.Fields(strings.Repeat("a b c d e ", 1) + manyTags())},
 	} {
 		if _, err := s.Save(t.Context(), m); err == nil {
 			t.Errorf("%s: saved", name)
@@ -201,7 +216,10 @@ func manyTags() string {
 
 func TestSecretsAreNotStored(t *testing.T) {
 	s := newStore(t, func(o *Options) {
-		o.Redact = func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "sk-1", "[redacted]")) }
+		o.Redact = func(b []byte) []byte {
+			return []byte(strings.ReplaceAll(string(b), "sk-1",
+				"[redacted]"))
+		}
 	})
 	save(t, s, Memory{Key: "k", Content: "the key is sk-1"})
 	if m, _ := s.Get(t.Context(), "k", ""); m.Content != "the key is [redacted]" {
@@ -214,7 +232,8 @@ func TestDamagedDatabase(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(s.opts.Path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.opts.Path, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+	if err := os.WriteFile(s.opts.Path, []byte(strings.Repeat("no database ", 1000)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	save(t, s, Memory{Key: "k", Content: "works again"})
@@ -233,7 +252,8 @@ func TestNewerDatabase(t *testing.T) {
 	}
 	other := Open(s.opts)
 	defer other.Close()
-	if _, err := other.Get(t.Context(), "k", ""); err == nil || !strings.Contains(err.Error(), "newer") {
+	if _, err := other.Get(t.Context(), "k", ""); err == nil ||
+		!strings.Contains(err.Error(), "newer") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -248,7 +268,8 @@ func TestTwoWriters(t *testing.T) {
 		go func() {
 			var err error
 			for n := 0; n < 50 && err == nil; n++ {
-				_, err = s.Save(t.Context(), Memory{Key: fmt.Sprintf("k%d-%d", i, n), Content: fmt.Sprintf("content %d %d", i, n)})
+				_, err = s.Save(t.Context(), Memory{Key: fmt.Sprintf("k%d-%d", i, n),
+					Content: fmt.Sprintf("content %d %d", i, n)})
 			}
 			done <- err
 		}()
@@ -287,19 +308,22 @@ func meaning(_ context.Context, texts []string) ([][]float32, error) {
 func TestMeaning(t *testing.T) {
 	s := newStore(t, func(o *Options) { o.Embedder = embedder("m1", meaning) })
 	save(t, s, Memory{Key: "cat", Content: "The cat sleeps."})
-	save(t, s, Memory{Key: "tower", Content: "A tower of stone, with a long description that goes on and on about very many things which are not the same. The pet."})
+	save(t, s, Memory{Key: "tower",
+		Content: "A tower of stone, with a long description that goes on and on about very many things which are not the same. The pet."})
 	save(t, s, Memory{Key: "none", Content: "fail to embed, house"})
 	check(t, s, Query{Text: "dog"}, "cat tower") // no word in common, by meaning alone
 	check(t, s, Query{Text: "building"}, "tower")
 	check(t, s, Query{Text: "house"}, "none tower") // both rankings
 	check(t, s, Query{Text: "cat", Tags: []string{"none"}}, "")
-	if saved := save(t, s, Memory{Key: "dog", Content: "The dogs sleeps"}); saved.Duplicate != "cat" {
+	if saved := save(t, s, Memory{Key: "dog",
+		Content: "The dogs sleeps"}); saved.Duplicate != "cat" {
 		t.Errorf("means the same: %+v", saved)
 	}
 	other := Open(Options{Path: s.opts.Path, Root: "/w", Embedder: embedder("m2", meaning)})
 	defer other.Close()
 	check(t, other, Query{Text: "animal"}, "") // vectors of another model are not compared
-	elsewhere := Open(Options{Path: s.opts.Path, Root: "/elsewhere", Embedder: embedder("m1", meaning)})
+	elsewhere := Open(Options{Path: s.opts.Path, Root: "/elsewhere",
+		Embedder: embedder("m1", meaning)})
 	defer elsewhere.Close()
 	check(t, elsewhere, Query{Text: "animal"}, "") // nor those of another workspace
 	if err := s.Delete(t.Context(), "tower", ""); err != nil {
@@ -351,8 +375,10 @@ func TestTools(t *testing.T) {
 		tool       tool.Tool
 		args, want string
 	}{
-		{remember, `{"content":"Build with make.","key":"build","tags":["ci"]}`, `Remembered as "build".`},
-		{remember, `{"content":"build with make","key":"other"}`, `This was remembered already as "build"; nothing was stored twice.`},
+		{remember, `{"content":"Build with make.","key":"build","tags":["ci"]}`,
+			`Remembered as "build".`},
+		{remember, `{"content":"build with make","key":"other"}`,
+			`This was remembered already as "build"; nothing was stored twice.`},
 		{remember, `{"content":""}`, "error: saving a memory: content is empty"},
 		{recall, `{"query":"make"}`, "build (workspace, 2026-03-01) [ci]: Build with make."},
 		{recall, `{"key":"build"}`, "build (workspace, 2026-03-01) [ci]: Build with make."},
@@ -428,7 +454,8 @@ func embedder(model string, embed Embed) func() (string, Embed) {
 
 func BenchmarkSearch10000(b *testing.B) {
 	for name, query := range map[string]string{
-		"words": "the project uses component number 4711 with workers", "common": "project workers", "embed": "component 4711",
+		"words": "the project uses component number 4711 with workers", "common": "project workers",
+		"embed":  "component 4711",
 		"absent": "zebra", "script": "日本語",
 	} {
 		embed := name == "embed"
@@ -436,7 +463,8 @@ func BenchmarkSearch10000(b *testing.B) {
 			s := newStore(b, func(o *Options) {
 				o.now = time.Now
 				if embed {
-					o.Embedder = embedder("", func(_ context.Context, texts []string) ([][]float32, error) {
+					o.Embedder = embedder("", func(_ context.Context, texts []string) ([][]float32,
+						error) {
 						v := make([]float32, 768)
 						for i, c := range texts[0] {
 							v[(i*31+int(c)*7)%768] += float32(c % 13)
@@ -465,9 +493,11 @@ func fillStore(b *testing.B, s *Store, n int) {
 		b.Fatal(err)
 	}
 	for i := range n {
-		m := Memory{Key: fmt.Sprintf("key-%d", i), Author: "agent", Tags: []string{fmt.Sprintf("tag%d", i%50)},
+		m := Memory{Key: fmt.Sprintf("key-%d", i), Author: "agent",
+			Tags:    []string{fmt.Sprintf("tag%d", i%50)},
 			Content: fmt.Sprintf("The project uses component number %d of the module m%d, which is built with make and tested with %d workers on every change of the tree.", i, i%97, i%13)}
-		if _, err := s.save(b.Context(), tx, "w:/w", m, s.embed(b.Context(), m.Content), 0); err != nil {
+		if _, err := s.save(b.Context(), tx, "w:/w", m, s.embed(b.Context(), m.Content),
+			0); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -531,7 +561,9 @@ func TestSavedAtOnce(t *testing.T) {
 		arrived.Add(writers)
 		for i := range writers {
 			all.Go(func() {
-				saved, err := s.Save(t.Context(), Memory{Key: fmt.Sprint(round, " ", i), Content: fmt.Sprint("number ", i, " of ", round)})
+				saved, err := s.Save(t.Context(),
+					Memory{Key: fmt.Sprint(round, " ", i),
+						Content: fmt.Sprint("number ", i, " of ", round)})
 				if err != nil {
 					t.Error(err)
 				}
@@ -575,7 +607,8 @@ func TestTwinThatChanges(t *testing.T) {
 			if err := change(s); err != nil {
 				t.Fatal(err)
 			}
-			if saved, err := s.store(t.Context(), db, owner, m, vector, twin); err != nil || saved.Duplicate != "" {
+			if saved, err := s.store(t.Context(), db, owner, m, vector, twin); err != nil ||
+				saved.Duplicate != "" {
 				t.Errorf("saved %+v, %v", saved, err)
 			}
 			if got, err := s.Get(t.Context(), "dog", ""); err != nil || got.Content != m.Content {

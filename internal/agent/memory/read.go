@@ -23,7 +23,8 @@ func scan(row scanner) (Memory, error) {
 func scanID(row scanner) (m Memory, id int64, err error) {
 	var owner, tags string
 	var created, updated int64
-	if err := row.Scan(&id, &owner, &m.Key, &m.Content, &tags, &m.Author, &created, &updated); err != nil {
+	if err := row.Scan(&id, &owner, &m.Key, &m.Content, &tags, &m.Author, &created,
+		&updated); err != nil {
 		return Memory{}, 0, err
 	}
 	m.Scope, m.CreatedAt, m.UpdatedAt = scopeOf(owner), time.Unix(0, created), time.Unix(0, updated)

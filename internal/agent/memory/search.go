@@ -59,7 +59,8 @@ func (s *Store) Search(ctx context.Context, q Query) ([]Memory, error) {
 func (s *Store) search(ctx context.Context, db *sql.DB, q Query, f filter) ([]Memory, error) {
 	terms := termsOf(q.Text)
 	if strings.TrimSpace(q.Text) == "" {
-		return memoriesOf(ctx, db, selectMemory+" WHERE "+f.where+" ORDER BY m.updated DESC LIMIT ?", append(slices.Clone(f.args), q.TopK)...)
+		return memoriesOf(ctx, db, selectMemory+" WHERE "+f.where+
+			" ORDER BY m.updated DESC LIMIT ?", append(slices.Clone(f.args), q.TopK)...)
 	}
 	byText, err := textRank(ctx, db, terms, q, f)
 	if err != nil {
@@ -86,12 +87,14 @@ type filter struct {
 }
 
 func filterOf(owners, tags []string) filter {
-	f := filter{owners: owners, tags: tags, where: "m.owner IN (?" + strings.Repeat(",?", len(owners)-1) + ")"}
+	f := filter{owners: owners, tags: tags, where: "m.owner IN (?" +
+		strings.Repeat(",?", len(owners)-1) + ")"}
 	for _, o := range owners {
 		f.args = append(f.args, o)
 	}
 	if len(tags) > 0 {
-		f.where += " AND EXISTS (SELECT 1 FROM tags t WHERE t.id = m.id AND t.tag IN (?" + strings.Repeat(",?", len(tags)-1) + "))"
+		f.where += " AND EXISTS (SELECT 1 FROM tags t WHERE t.id = m.id AND t.tag IN (?" +
+			strings.Repeat(",?", len(tags)-1) + "))"
 		for _, t := range tags {
 			f.args = append(f.args, t)
 		}
@@ -103,7 +106,11 @@ func filterOf(owners, tags []string) filter {
 // without spaces is a phrase of its characters.
 func termsOf(text string) []string {
 	var terms []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsMark(r) &&
+				!unicode.IsDigit(r)
+		}) {
 		for _, term := range splitScripts(w) {
 			if !slices.Contains(terms, term) && len(terms) < maxTerms {
 				terms = append(terms, term)
@@ -129,7 +136,8 @@ func splitScripts(word string) []string {
 
 // spaceless says whether a rune is of a script that puts no spaces between words.
 func spaceless(r rune) bool {
-	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // segmented puts spaces around each rune of such a script, so that the index takes it for a word.
@@ -196,7 +204,9 @@ func tellingTerms(ctx context.Context, db *sql.DB, terms []string) ([]string, er
 	var telling []string
 	for _, t := range terms {
 		var n int
-		err := db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM texts WHERE texts MATCH ? LIMIT ?)", `"`+t+`"`, maxCommon+1).Scan(&n)
+		err := db.QueryRowContext(ctx,
+			"SELECT count(*) FROM (SELECT 1 FROM texts WHERE texts MATCH ? LIMIT ?)", `"`+t+`"`,
+			maxCommon+1).Scan(&n)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +217,8 @@ func tellingTerms(ctx context.Context, db *sql.DB, terms []string) ([]string, er
 	return telling, nil
 }
 
-func match(ctx context.Context, db *sql.DB, expression, order string, topK int, f filter) ([]int64, error) {
+func match(ctx context.Context, db *sql.DB, expression, order string, topK int,
+	f filter) ([]int64, error) {
 	args := append([]any{expression}, f.args...)
 	return idsOf(ctx, db, "SELECT m.id FROM texts JOIN memories m ON m.id = texts.rowid WHERE texts MATCH ? AND "+f.where+
 		" ORDER BY "+order+" LIMIT ?", append(args, topK)...)
@@ -252,7 +263,8 @@ func byIDs(ctx context.Context, db *sql.DB, ids []int64, scores []float64) ([]Me
 	for i, id := range ids {
 		args[i] = id
 	}
-	rows, err := db.QueryContext(ctx, selectMemory+" WHERE m.id IN (?"+strings.Repeat(",?", len(ids)-1)+")", args...)
+	rows, err := db.QueryContext(ctx, selectMemory+" WHERE m.id IN (?"+
+		strings.Repeat(",?", len(ids)-1)+")", args...)
 	if err != nil {
 		return nil, err
 	}

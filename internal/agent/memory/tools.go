@@ -29,7 +29,8 @@ type rememberTool struct{ store *Store }
 
 func (t *rememberTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "remember", Aliases: []string{"save_memory", "memory_save"}, Label: "Remember", Description: strings.TrimSpace(rememberText),
+		Name: "remember", Aliases: []string{"save_memory", "memory_save"}, Label: "Remember",
+		Description: strings.TrimSpace(rememberText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"content":{"type":"string","description":"What to remember, in one or a few full sentences."},` +
 			`"key":{"type":"string","description":"Short name. The same key again replaces the memory."},` +
@@ -60,7 +61,8 @@ func (t *rememberTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepar
 }
 
 func (t *rememberTool) remember(ctx context.Context, a rememberArgs) (*tool.Result, error) {
-	saved, err := t.store.Save(ctx, Memory{Key: a.Key, Content: a.Content, Tags: a.Tags, Scope: a.Scope, Author: "agent"})
+	saved, err := t.store.Save(ctx,
+		Memory{Key: a.Key, Content: a.Content, Tags: a.Tags, Scope: a.Scope, Author: "agent"})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,8 @@ type recallTool struct{ store *Store }
 
 func (t *recallTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "recall", Aliases: []string{"search_memory", "memory_search"}, Label: "Recall", Description: strings.TrimSpace(recallText),
+		Name: "recall", Aliases: []string{"search_memory", "memory_search"}, Label: "Recall",
+		Description: strings.TrimSpace(recallText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"query":{"type":"string","description":"Words to look for. Empty: the newest."},` +
 			`"key":{"type":"string","description":"Exact key of one memory, instead of a query."},` +
@@ -107,7 +110,8 @@ func (t *recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared
 	return p, nil
 }
 
-func (t *recallTool) recall(ctx context.Context, call *tool.Call, a recallArgs) (*tool.Result, error) {
+func (t *recallTool) recall(ctx context.Context, call *tool.Call,
+	a recallArgs) (*tool.Result, error) {
 	if a.Where == "session" {
 		return fromSession(call, a)
 	}
@@ -160,11 +164,13 @@ func fromSession(call *tool.Call, a recallArgs) (*tool.Result, error) {
 func Line(m Memory, limit int) string {
 	content := m.Content
 	if len(content) > limit {
-		content = strings.ToValidUTF8(content[:limit], "") + "… (cut; recall key " + m.Key + " gives the whole)"
+		content = strings.ToValidUTF8(content[:limit], "") + "… (cut; recall key " + m.Key +
+			" gives the whole)"
 	}
 	tags := ""
 	if len(m.Tags) > 0 {
 		tags = " [" + strings.Join(m.Tags, ", ") + "]"
 	}
-	return fmt.Sprintf("%s (%s, %s)%s: %s", m.Key, m.Scope, m.UpdatedAt.Format("2006-01-02"), tags, content)
+	return fmt.Sprintf("%s (%s, %s)%s: %s", m.Key, m.Scope, m.UpdatedAt.Format("2006-01-02"), tags,
+		content)
 }

@@ -85,8 +85,10 @@ func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {
 		p, q := (*[8]byte)(x), (*[8]byte)(y)
-		a += int32(int8(p[0]))*int32(int8(q[0])) + int32(int8(p[1]))*int32(int8(q[1])) + int32(int8(p[2]))*int32(int8(q[2])) + int32(int8(p[3]))*int32(int8(q[3]))
-		b += int32(int8(p[4]))*int32(int8(q[4])) + int32(int8(p[5]))*int32(int8(q[5])) + int32(int8(p[6]))*int32(int8(q[6])) + int32(int8(p[7]))*int32(int8(q[7]))
+		a += int32(int8(p[0]))*int32(int8(q[0])) + int32(int8(p[1]))*int32(int8(q[1])) +
+			int32(int8(p[2]))*int32(int8(q[2])) + int32(int8(p[3]))*int32(int8(q[3]))
+		b += int32(int8(p[4]))*int32(int8(q[4])) + int32(int8(p[5]))*int32(int8(q[5])) +
+			int32(int8(p[6]))*int32(int8(q[6])) + int32(int8(p[7]))*int32(int8(q[7]))
 		x, y = x[8:], y[8:]
 	}
 	for i := range min(len(x), len(y)) {
@@ -120,18 +122,22 @@ func (c *vectorCache) forget() {
 }
 
 // loadVectors returns all vectors of a model, and their sketches.
-func (s *Store) loadVectors(ctx context.Context, db *sql.DB, model string) ([]vector, sketches, error) {
+func (s *Store) loadVectors(ctx context.Context, db *sql.DB,
+	model string) ([]vector, sketches, error) {
 	c := &s.vectors
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var version, changes int64
-	if err := db.QueryRowContext(ctx, "SELECT data_version, total_changes() FROM pragma_data_version").Scan(&version, &changes); err != nil {
+	if err := db.QueryRowContext(ctx,
+		"SELECT data_version, total_changes() FROM pragma_data_version").Scan(&version,
+		&changes); err != nil {
 		return nil, sketches{}, err
 	}
 	if c.valid && c.model == model && c.version == version && c.changes == changes {
 		return c.all, c.sketch, nil
 	}
-	rows, err := db.QueryContext(ctx, "SELECT id, owner, key, vector FROM memories WHERE model = ? AND vector IS NOT NULL", model)
+	rows, err := db.QueryContext(ctx,
+		"SELECT id, owner, key, vector FROM memories WHERE model = ? AND vector IS NOT NULL", model)
 	if err != nil {
 		return nil, sketches{}, err
 	}
@@ -144,7 +150,8 @@ func (s *Store) loadVectors(ctx context.Context, db *sql.DB, model string) ([]ve
 		}
 		all = append(all, v)
 	}
-	c.model, c.version, c.changes, c.all, c.sketch, c.valid = model, version, changes, all, sketch(all), rows.Err() == nil
+	c.model, c.version, c.changes, c.all, c.sketch, c.valid = model, version, changes, all,
+		sketch(all), rows.Err() == nil
 	return all, c.sketch, rows.Err()
 }
 
@@ -168,9 +175,12 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 
 // stillTwin is a memory that meant the same a moment ago, 0 where it does no longer: somebody else
 // may have changed or deleted it, and its number be another's by now.
-func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string, e embedding) (int64, error) {
+func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string,
+	e embedding) (int64, error) {
 	var packed []byte
-	err := tx.QueryRowContext(ctx, "SELECT vector FROM memories WHERE id = ? AND owner = ? AND key <> ? AND model = ?", twin, owner, key, e.model).Scan(&packed)
+	err := tx.QueryRowContext(ctx,
+		"SELECT vector FROM memories WHERE id = ? AND owner = ? AND key <> ? AND model = ?", twin,
+		owner, key, e.model).Scan(&packed)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && cosine(packed, e.packed) < twinCosine {
 		return 0, nil
 	}
@@ -194,7 +204,10 @@ func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) 
 		s.warn("comparing memories", err)
 		return nil
 	}
-	wanted := func(v *vector) bool { return slices.Contains(f.owners, v.owner) && (allowed == nil || allowed[v.id]) }
+	wanted := func(v *vector) bool {
+		return slices.Contains(f.owners, v.owner) &&
+			(allowed == nil || allowed[v.id])
+	}
 	near, compared := nearest(all, sketched.likeliest(packed, candidates), packed, wanted)
 	if compared < candidates/4 { // the filter leaves few: all of those are worth it
 		near, _ = nearest(all, nil, packed, wanted)
@@ -215,7 +228,8 @@ type likeness struct {
 
 // nearest compares the wanted ones of the vectors at some places (nil: of all) with a query, and
 // says how many it compared.
-func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness, compared int) {
+func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness,
+	compared int) {
 	compare := func(v *vector) {
 		if !wanted(v) {
 			return

@@ -117,7 +117,8 @@ type Costs struct {
 
 // Add returns the sum of both.
 func (c Costs) Add(d Costs) Costs {
-	return Costs{c.Input + d.Input, c.Output + d.Output, c.CacheRead + d.CacheRead, c.CacheWrite + d.CacheWrite}
+	return Costs{c.Input + d.Input, c.Output + d.Output, c.CacheRead + d.CacheRead, c.CacheWrite +
+		d.CacheWrite}
 }
 
 // Total is what the parts add up to.
@@ -127,8 +128,10 @@ func (c Costs) Total() float64 { return c.Input + c.Output + c.CacheRead + c.Cac
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
-		CacheWrite: u.CacheWrite + v.CacheWrite, Reasoning: u.Reasoning + v.Reasoning, Total: u.Total + v.Total,
-		Cost: u.Cost + v.Cost, CostEstimated: u.CostEstimated || v.CostEstimated, Costs: u.Costs.Add(v.Costs),
+		CacheWrite: u.CacheWrite + v.CacheWrite, Reasoning: u.Reasoning + v.Reasoning,
+		Total: u.Total + v.Total,
+		Cost:  u.Cost + v.Cost, CostEstimated: u.CostEstimated || v.CostEstimated,
+		Costs: u.Costs.Add(v.Costs),
 	}
 }
 
@@ -165,13 +168,15 @@ type Message struct {
 	Model      string     `json:"model,omitempty"`
 
 	// Bookkeeping.
-	Time   time.Time                  `json:"time"`
-	TurnID string                     `json:"turnId,omitempty"` // the execution that it belongs to
-	Author string                     `json:"author,omitempty"` // user, agent, tools, or a sub-agent's name
-	Source Source                     `json:"source,omitempty"`
-	Hidden bool                       `json:"hidden,omitempty"` // sent to the model, not shown
-	App    string                     `json:"app,omitempty"`    // kind of an app-level message; never sent to the model
-	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
+	Time   time.Time `json:"time"`
+	TurnID string    `json:"turnId,omitempty"` // the execution that it belongs to
+	// user, agent, tools, or a sub-agent's name
+	Author string `json:"author,omitempty"`
+	Source Source `json:"source,omitempty"`
+	Hidden bool   `json:"hidden,omitempty"` // sent to the model, not shown
+	// kind of an app-level message; never sent to the model
+	App  string                     `json:"app,omitempty"`
+	Meta map[string]json.RawMessage `json:"meta,omitempty"`
 
 	derived derived
 }
@@ -233,8 +238,9 @@ func (m *Message) ToolCalls() []*ToolCall {
 // Clone returns a deep copy without cached encodings.
 func (m *Message) Clone() *Message {
 	c := &Message{
-		ID: m.ID, Role: m.Role, CallID: m.CallID, Name: m.Name, IsError: m.IsError, Details: m.Details,
-		Stop: m.Stop, AbortPhase: m.AbortPhase, Model: m.Model, Time: m.Time, TurnID: m.TurnID,
+		ID: m.ID, Role: m.Role, CallID: m.CallID, Name: m.Name, IsError: m.IsError,
+		Details: m.Details,
+		Stop:    m.Stop, AbortPhase: m.AbortPhase, Model: m.Model, Time: m.Time, TurnID: m.TurnID,
 		Author: m.Author, Source: m.Source, Hidden: m.Hidden, App: m.App,
 	}
 	if m.Usage != nil {

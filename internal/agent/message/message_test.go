@@ -8,7 +8,8 @@ import (
 // Clone: a copy shares nothing that can be changed, and has no encoding of its original.
 func TestClone(t *testing.T) {
 	m := NewText(RoleAssistant, "text")
-	m.Content = append(m.Content, Block{Type: ToolUse, Call: &ToolCall{ID: "c", Name: "read", Args: json.RawMessage(`{}`)}})
+	m.Content = append(m.Content, Block{Type: ToolUse,
+		Call: &ToolCall{ID: "c", Name: "read", Args: json.RawMessage(`{}`)}})
 	m.Usage, m.Meta = &Usage{Input: 1}, map[string]json.RawMessage{"k": json.RawMessage(`1`)}
 	encode := func(m *Message) ([]byte, error) { return json.Marshal(m) }
 	before, err := m.Encoded("json", encode)
@@ -35,7 +36,8 @@ func TestShownText(t *testing.T) {
 		blocks []string
 	}{
 		{"", nil}, {"one", []string{"one"}}, {"one\n\ntwo", []string{"one", "two"}},
-		{"one\ntwo", []string{"one\n", "two"}}, {"one\ntwo", []string{"one", "\ntwo"}}, {"one\n\n\ntwo", []string{"one\n", "\n\ntwo"}},
+		{"one\ntwo", []string{"one\n", "two"}}, {"one\ntwo", []string{"one", "\ntwo"}},
+		{"one\n\n\ntwo", []string{"one\n", "\n\ntwo"}},
 		{"one\n\ntwo", []string{"", "one", "", "two", ""}},
 	} {
 		m := &Message{Role: RoleUser}

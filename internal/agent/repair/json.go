@@ -253,7 +253,8 @@ func (p *parser) key() bool {
 		return p.str(open, true)
 	}
 	start := p.i
-	for p.i < len(p.s) && (isWord(p.s[p.i]) || p.s[p.i] == '-' || p.s[p.i] == '.' || p.s[p.i] == '$') {
+	for p.i < len(p.s) && (isWord(p.s[p.i]) || p.s[p.i] == '-' || p.s[p.i] == '.' ||
+		p.s[p.i] == '$') {
 		p.i++
 	}
 	if p.i == start {
@@ -397,12 +398,15 @@ func isHex(s string) bool {
 }
 
 func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
+		c >= utf8.RuneSelf
 }
 
 var words = map[string]string{
-	"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null",
-	"TRUE": "true", "FALSE": "false", "undefined": "null", "nil": "null", "NaN": "null", "Infinity": "null",
+	"true": "true", "false": "false", "null": "null", "True": "true", "False": "false",
+	"None": "null",
+	"TRUE": "true", "FALSE": "false", "undefined": "null", "nil": "null", "NaN": "null",
+	"Infinity": "null",
 }
 
 // bare reads what has no quotes: a number, a word, or a text without them.
@@ -428,10 +432,13 @@ func appendNumber(out []byte, w string) []byte {
 	if json.Valid([]byte(w)) {
 		return append(out, w...)
 	}
-	if n, err := strconv.ParseInt(w, 0, 64); err == nil && !strings.HasPrefix(strings.TrimLeft(w, "+-"), "0") || err == nil && strings.HasPrefix(w, "0x") {
+	if n, err := strconv.ParseInt(w, 0, 64); err == nil &&
+		!strings.HasPrefix(strings.TrimLeft(w, "+-"), "0") || err == nil &&
+		strings.HasPrefix(w, "0x") {
 		return strconv.AppendInt(out, n, 10)
 	}
-	if f, err := strconv.ParseFloat(w, 64); err == nil && strings.ContainsAny(w, ".eE") && !strings.ContainsAny(w, "xXpP_") {
+	if f, err := strconv.ParseFloat(w, 64); err == nil && strings.ContainsAny(w, ".eE") &&
+		!strings.ContainsAny(w, "xXpP_") {
 		if b, err := json.Marshal(f); err == nil {
 			return append(out, b...)
 		}

@@ -32,7 +32,8 @@ func TestJSON(t *testing.T) {
 		{"extra closer", `{"a":1}}`, `{"a":1}`},
 		{"inner quotes", `{"a":"say "hi" now"}`, `{"a":"say \"hi\" now"}`},
 		{"typographic quotes", `{“a”: “b”}`, `{"a":"b"}`},
-		{"leading zero, plus, hex", `{a: +1, b: .5, c: 0x10, d: 007}`, `{"a":1,"b":0.5,"c":16,"d":"007"}`},
+		{"leading zero, plus, hex", `{a: +1, b: .5, c: 0x10, d: 007}`,
+			`{"a":1,"b":0.5,"c":16,"d":"007"}`},
 		{"unquoted text", `{path: src/main.go, n: 1}`, `{"path":"src/main.go","n":1}`},
 		{"big number kept", `{"a":12345678901234567890,}`, `{"a":12345678901234567890}`},
 		{"closing tag behind", `{"a":1,}</tool_call>`, `{"a":1}`},
@@ -43,7 +44,8 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s: JSON(%s) = %s, %v; want %s", c.name, c.raw, got, ok, c.want)
 		}
 	}
-	for _, raw := range []string{"", "hello", "just prose: with a colon { and }", "{\"a\":1} and then prose", "}{", "\x00", strings.Repeat("[", 5000)} {
+	for _, raw := range []string{"", "hello", "just prose: with a colon { and }",
+		"{\"a\":1} and then prose", "}{", "\x00", strings.Repeat("[", 5000)} {
 		if got, ok := repair.JSON(raw); ok && !json.Valid(got) {
 			t.Errorf("JSON(%.40q) = %s claims to be valid", raw, got)
 		}
@@ -57,24 +59,40 @@ func TestJSON(t *testing.T) {
 
 func sameJSON(a, b string) bool {
 	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil &&
+		reflect.DeepEqual(x, y)
 }
 
 // worst are texts on which a careless scanner takes quadratic time.
 func worst(size int) map[string]string {
 	rep := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	return map[string]string{
-		"prose": rep("The quick brown fox, name: it.\n"), "open braces": rep("{"), "open brace quote": rep(`{"`), "keys": "{" + rep(`a:1,`),
-		"open tags": rep("<tool_call>"), "open tags, one closer": rep("<tool_call>") + "</tool_call>", "functions": rep("<function=read>"), "fences": rep("```\n"),
-		"name lines": rep("name: read\n"), "name lines with args": rep("name: read\nargs: {\n"), "quotes": `{"a":"` + rep(`" `), "blank": "{" + rep(" "), "backslashes": `{"a":"` + rep(`\`),
-		"calls": rep(`<tool_call>{"name":"read","arguments":{"path":"a"}}</tool_call>` + "\n"), "bare calls": rep("{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}\n"),
-		"line ends": rep("\n"), "mistral": rep("[TOOL_CALLS]"), "inline": rep("` <tool_call>{"), "python": rep("<|python_tag|>a("), "escapes": rep("\x1b["), "osc": rep("\x1b]"),
-		"tool json": rep("read {"), "brackets": rep("[{"), "nested fences": rep("```json\n{\"name\": "), "parameters": "<function=read>" + rep("<parameter=a>"),
-		"args far": rep("name: read\n\n\n\n\n\n\n\n\nargs:\n"), "wrappers": rep("<tool_calls>"), "unknown calls": rep(`<tool_call>{"name":"fly","arguments":{}}</tool_call>` + "\n"), "names alone": rep(`{"name":"x"}` + "\n"),
-		"example calls": rep(`> <tool_call>{"name":"read","arguments":{"a":1}}</tool_call>` + "\n"), "quoted args": rep("name: read\nargs: \"{}\"\n"), "long lines": rep(`read {"path":1} `),
-		"glm": "<tool_call>read" + rep("<arg_key>a</arg_key><arg_value>b"), "kimi": rep("<|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"), "deepseek": rep("<｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n{"),
-		"named tags": rep("<tool=read>{\"a\":"), "python args": "<|python_tag|>read(" + rep("a=1,") + ")", "fenced calls": rep("```json\n{\"name\":\"read\",\"arguments\":{\"n\":1}}\n```\n"), "json lines in a tag": "<tool_call>" + rep("{\"name\":\"read\"}\n"),
-		"open tags with names": rep("<tool_call>{\"name\":"), "nested json": "<tool_call>" + rep("{\"name\":[") + "</tool_call>", "unicode quotes": "{“a”:“" + rep("“"), "spaces": "name: read\nargs:" + rep(" "),
+		"prose": rep("The quick brown fox, name: it.\n"), "open braces": rep("{"),
+		"open brace quote": rep(`{"`), "keys": "{" + rep(`a:1,`),
+		"open tags": rep("<tool_call>"), "open tags, one closer": rep("<tool_call>") +
+			"</tool_call>", "functions": rep("<function=read>"), "fences": rep("```\n"),
+		"name lines": rep("name: read\n"), "name lines with args": rep("name: read\nargs: {\n"),
+		"quotes": `{"a":"` + rep(`" `), "blank": "{" + rep(" "), "backslashes": `{"a":"` + rep(`\`),
+		"calls":      rep(`<tool_call>{"name":"read","arguments":{"path":"a"}}</tool_call>` + "\n"),
+		"bare calls": rep("{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}\n"),
+		"line ends":  rep("\n"), "mistral": rep("[TOOL_CALLS]"), "inline": rep("` <tool_call>{"),
+		"python": rep("<|python_tag|>a("), "escapes": rep("\x1b["), "osc": rep("\x1b]"),
+		"tool json": rep("read {"), "brackets": rep("[{"),
+		"nested fences": rep("```json\n{\"name\": "), "parameters": "<function=read>" +
+			rep("<parameter=a>"),
+		"args far": rep("name: read\n\n\n\n\n\n\n\n\nargs:\n"), "wrappers": rep("<tool_calls>"),
+		"unknown calls": rep(`<tool_call>{"name":"fly","arguments":{}}</tool_call>` + "\n"),
+		"names alone":   rep(`{"name":"x"}` + "\n"),
+		"example calls": rep(`> <tool_call>{"name":"read","arguments":{"a":1}}</tool_call>` + "\n"),
+		"quoted args":   rep("name: read\nargs: \"{}\"\n"), "long lines": rep(`read {"path":1} `),
+		"glm":        "<tool_call>read" + rep("<arg_key>a</arg_key><arg_value>b"),
+		"kimi":       rep("<|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"),
+		"deepseek":   rep("<｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n{"),
+		"named tags": rep("<tool=read>{\"a\":"), "python args": "<|python_tag|>read(" +
+			rep("a=1,") + ")", "fenced calls": rep("```json\n{\"name\":\"read\",\"arguments\":{\"n\":1}}\n```\n"), "json lines in a tag": "<tool_call>" + rep("{\"name\":\"read\"}\n"),
+		"open tags with names": rep("<tool_call>{\"name\":"), "nested json": "<tool_call>" +
+			rep("{\"name\":[") + "</tool_call>", "unicode quotes": "{“a”:“" + rep("“"),
+		"spaces": "name: read\nargs:" + rep(" "),
 	}
 }
 
@@ -127,7 +145,8 @@ func BenchmarkParseCalls1MB(b *testing.B) {
 }
 
 func FuzzJSON(f *testing.F) {
-	for _, s := range []string{`{"a":1,}`, `{'a': "b"`, "```json\n{}\n```", `{"a":"\u12"}`, `[1 2 3`, `"a":1`, "{a:\"\x80\"}"} {
+	for _, s := range []string{`{"a":1,}`, `{'a': "b"`, "```json\n{}\n```", `{"a":"\u12"}`,
+		`[1 2 3`, `"a":1`, "{a:\"\x80\"}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -56,7 +56,8 @@ func (s *scanner) mayBegin(i int) bool {
 		return false
 	}
 	rest := strings.TrimLeft(s.text[i+1:min(len(s.text), i+65)], " \t\r\n")
-	return rest != "" && (rest[0] == '"' || rest[0] == '\'' || rest[0] == '{' || rest[0] == '}' || isWord(rest[0]))
+	return rest != "" && (rest[0] == '"' || rest[0] == '\'' || rest[0] == '{' || rest[0] == '}' ||
+		isWord(rest[0]))
 }
 
 // jsonAt takes the JSON at text[start:end] for a call, or for the arguments of the tool that is
@@ -221,7 +222,8 @@ func matching(s string, budget *int) int {
 
 // namesCall says whether a JSON text has a word without which it is no call.
 func namesCall(text string) bool {
-	return strings.Contains(text, "name") || strings.Contains(text, "function") || strings.Contains(text, "tool")
+	return strings.Contains(text, "name") || strings.Contains(text, "function") ||
+		strings.Contains(text, "tool")
 }
 
 // callsIn reads the calls of a JSON text in any of the usual shapes. In an explicit form
@@ -240,7 +242,9 @@ func callsIn(text string, tagged bool) []parsed {
 	calls := shaped(f.value, tagged, 0)
 	if f.cutString {
 		for i := range calls {
-			calls[i].problem, calls[i].raw, calls[i].args = "the arguments end in the middle of a string", text, json.RawMessage("{}")
+			calls[i].problem, calls[i].raw,
+				calls[i].args = "the arguments end in the middle of a string", text,
+				json.RawMessage("{}")
 		}
 	}
 	return calls
@@ -310,7 +314,8 @@ func one(o map[string]json.RawMessage, tagged bool) []parsed {
 	if name == "" {
 		return nil
 	}
-	for _, key := range []string{"arguments", "parameters", "input", "args", "params", "tool_input"} {
+	for _, key := range []string{"arguments", "parameters", "input", "args", "params",
+		"tool_input"} {
 		raw, ok := o[key]
 		if !ok {
 			continue

@@ -132,7 +132,8 @@ func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 		n.report.Dropped++
 		return false
 	}
-	if c.ID != was.ID || c.Name != was.Name || c.Raw != was.Raw || c.Problem != was.Problem || string(c.Args) != string(was.Args) {
+	if c.ID != was.ID || c.Name != was.Name || c.Raw != was.Raw || c.Problem != was.Problem ||
+		string(c.Args) != string(was.Args) {
 		n.report.Repaired++
 		n.changed = true
 	}
@@ -184,7 +185,8 @@ func (n *normalizer) name(name string) string {
 	if found := knownName(clean, n.known); found != "" {
 		return found
 	}
-	for _, prefix := range []string{"functions.", "function.", "tools.", "tool.", "default_api.", "default_api:"} {
+	for _, prefix := range []string{"functions.", "function.", "tools.", "tool.", "default_api.",
+		"default_api:"} {
 		if rest, ok := strings.CutPrefix(clean, prefix); ok {
 			if found := knownName(rest, n.known); found != "" {
 				return found

@@ -37,22 +37,38 @@ func TestNormalizer(t *testing.T) {
 		want  string // id name args problem; …
 		dropd int
 	}{
-		{"untouched", []message.ToolCall{{ID: "a", Name: "read", Args: raw(`{"x":1}`)}}, `a read {"x":1}`, 0},
+		{"untouched", []message.ToolCall{{ID: "a", Name: "read", Args: raw(`{"x":1}`)}},
+			`a read {"x":1}`, 0},
 		{"no id", []message.ToolCall{{Name: "read"}}, `new1 read {}`, 0},
-		{"id of a wrong form", []message.ToolCall{{ID: "call.1:é", Name: "read"}}, `new1 read {}`, 0},
-		{"id taken in the session", []message.ToolCall{{ID: "old", Name: "read"}}, `new1 read {}`, 0},
-		{"two calls of one id", []message.ToolCall{{ID: "a", Name: "read"}, {ID: "a", Name: "bash"}}, `a read {}; new1 bash {}`, 0},
-		{"a copy", []message.ToolCall{{ID: "a", Name: "read"}, {ID: "a", Name: "read"}}, `a read {}`, 1},
-		{"like calls of two ids stay", []message.ToolCall{{ID: "a", Name: "read"}, {ID: "b", Name: "read"}}, `a read {}; b read {}`, 0},
-		{"channel token", []message.ToolCall{{ID: "a", Name: "read<|channel|>commentary"}}, `a read {}`, 0},
+		{"id of a wrong form", []message.ToolCall{{ID: "call.1:é", Name: "read"}}, `new1 read {}`,
+			0},
+		{"id taken in the session", []message.ToolCall{{ID: "old", Name: "read"}}, `new1 read {}`,
+			0},
+		{"two calls of one id", []message.ToolCall{{ID: "a", Name: "read"},
+			{ID: "a", Name: "bash"}}, `a read {}; new1 bash {}`, 0},
+		{"a copy", []message.ToolCall{{ID: "a", Name: "read"}, {ID: "a", Name: "read"}},
+			`a read {}`, 1},
+		{"like calls of two ids stay",
+			[]message.ToolCall{{ID: "a", Name: "read"}, {ID: "b", Name: "read"}},
+			`a read {}; b read {}`, 0},
+		{"channel token", []message.ToolCall{{ID: "a", Name: "read<|channel|>commentary"}},
+			`a read {}`, 0},
 		{"prefix and case", []message.ToolCall{{ID: "a", Name: "functions.Read"}}, `a read {}`, 0},
 		{"no name", []message.ToolCall{{ID: "a"}, {ID: "b", Name: "read"}}, `a  {}; b read {}`, 0},
-		{"a copy of other content", []message.ToolCall{{ID: "a", Name: "read", Args: raw(`{"x":1}`)}, {ID: "a", Name: "read", Args: raw(`{"x":2}`)}}, `a read {"x":1}; new1 read {"x":2}`, 0},
-		{"mended", []message.ToolCall{{ID: "a", Name: "read", Raw: `{'x': "it's",}`}}, `a read {"x":"it's"}`, 0},
-		{"string in a string", []message.ToolCall{{ID: "a", Name: "read", Raw: `"{\"x\":1}"`}}, `a read {"x":1}`, 0},
-		{"closer missing", []message.ToolCall{{ID: "a", Name: "read", Raw: `{"x":{"y":1}`}}, `a read {"x":{"y":1}}`, 0},
-		{"beyond repair", []message.ToolCall{{ID: "a", Name: "read", Raw: `read the file`}}, `a read {} !read the file`, 0},
-		{"a cut string is not guessed", []message.ToolCall{{ID: "a", Name: "write_file", Raw: `{"content":"half`}}, `a write_file {} !{"content":"half`, 0},
+		{"a copy of other content", []message.ToolCall{{ID: "a", Name: "read",
+			Args: raw(`{"x":1}`)}, {ID: "a", Name: "read", Args: raw(`{"x":2}`)}},
+			`a read {"x":1}; new1 read {"x":2}`, 0},
+		{"mended", []message.ToolCall{{ID: "a", Name: "read", Raw: `{'x': "it's",}`}},
+			`a read {"x":"it's"}`, 0},
+		{"string in a string", []message.ToolCall{{ID: "a", Name: "read", Raw: `"{\"x\":1}"`}},
+			`a read {"x":1}`, 0},
+		{"closer missing", []message.ToolCall{{ID: "a", Name: "read", Raw: `{"x":{"y":1}`}},
+			`a read {"x":{"y":1}}`, 0},
+		{"beyond repair", []message.ToolCall{{ID: "a", Name: "read", Raw: `read the file`}},
+			`a read {} !read the file`, 0},
+		{"a cut string is not guessed",
+			[]message.ToolCall{{ID: "a", Name: "write_file", Raw: `{"content":"half`}},
+			`a write_file {} !{"content":"half`, 0},
 		{"a list", []message.ToolCall{{ID: "a", Name: "read", Raw: `[1]`}}, `a read {} ![1]`, 0},
 	} {
 		o := options()
@@ -90,7 +106,9 @@ func TestNormalizerLeavesTheOriginal(t *testing.T) {
 
 // TestLengthCutOffStripsTheUnfinishedCall covers issue 4.3: unfinished calls are stripped.
 func TestLengthCutOffStripsTheUnfinishedCall(t *testing.T) {
-	m := assistant(message.StopLength, message.ToolCall{ID: "a", Name: "read", Args: json.RawMessage(`{"x":1}`)}, message.ToolCall{ID: "b", Name: "bash", Raw: `{"command":"rm -rf /t`})
+	m := assistant(message.StopLength,
+		message.ToolCall{ID: "a", Name: "read", Args: json.RawMessage(`{"x":1}`)},
+		message.ToolCall{ID: "b", Name: "bash", Raw: `{"command":"rm -rf /t`})
 	got, report := repair.Normalize(m, tools, options())
 	if calls := got.ToolCalls(); len(calls) != 1 || calls[0].ID != "a" || report.Stripped != 1 {
 		t.Errorf("calls %v, report %+v", calls, report)
@@ -98,7 +116,8 @@ func TestLengthCutOffStripsTheUnfinishedCall(t *testing.T) {
 }
 
 func TestFallbackParserSwitch(t *testing.T) {
-	m := message.NewText(message.RoleAssistant, "I look.\n<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}</tool_call>")
+	m := message.NewText(message.RoleAssistant,
+		"I look.\n<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}</tool_call>")
 	m.Stop = message.StopEnd
 	o := options()
 	if got, _ := repair.Normalize(m, tools, o); len(got.ToolCalls()) != 0 {
@@ -106,7 +125,8 @@ func TestFallbackParserSwitch(t *testing.T) {
 	}
 	o.FallbackParser = true
 	got, report := repair.Normalize(m, tools, o)
-	if len(got.ToolCalls()) != 1 || got.TextContent() != "I look." || got.Stop != message.StopToolUse || report.FromText != 1 {
+	if len(got.ToolCalls()) != 1 || got.TextContent() != "I look." ||
+		got.Stop != message.StopToolUse || report.FromText != 1 {
 		t.Errorf("got %+v, %+v", got, report)
 	}
 }
@@ -147,7 +167,8 @@ func answer(text string, stop message.StopReason) *message.Message {
 
 // TestValidator covers the rows "Validator" and "Blank / repetitive" (1.9) and behaviour 2.7.
 func TestValidator(t *testing.T) {
-	all := repair.Default().WithChecks([]string{"blank", "truncated", "tentative", "repetitive", "reasoningOnly"})
+	all := repair.Default().WithChecks([]string{"blank", "truncated", "tentative", "repetitive",
+		"reasoningOnly"})
 	long := "the tests pass now because the parser reads the last line and the reader closes the file after it"
 	for _, c := range []struct {
 		name, text, previous string
@@ -162,7 +183,8 @@ func TestValidator(t *testing.T) {
 		{"comma", "first,", "", false, repair.Default(), repair.Truncated},
 		{"fence", "```go\nfunc", "", false, repair.Default(), repair.Truncated},
 		{"rule is no dash", "text\n---", "", false, repair.Default(), repair.Accept},
-		{"tentative is off by default", "Let me check the file.", "", true, repair.Default(), repair.Accept},
+		{"tentative is off by default", "Let me check the file.", "", true, repair.Default(),
+			repair.Accept},
 		{"tentative", "Let me check the file.", "", true, all, repair.Tentative},
 		{"tentative only after tools", "Let me check the file.", "", false, all, repair.Accept},
 		{"a question is an answer", "Let me know: should I go on?", "", true, all, repair.Accept},
@@ -171,13 +193,16 @@ func TestValidator(t *testing.T) {
 		{"no previous", long, "", false, all, repair.Accept},
 		{"short and different", "All is done.", "All is well.", false, all, repair.Accept},
 	} {
-		got, nudge := repair.Validate(repair.Answer{Message: answer(c.text, message.StopEnd), AfterTools: c.after, Previous: c.previous}, &repair.Budget{}, c.o)
+		got, nudge := repair.Validate(repair.Answer{Message: answer(c.text, message.StopEnd),
+			AfterTools: c.after, Previous: c.previous}, &repair.Budget{}, c.o)
 		if got != c.want || (nudge == "") != (c.want == repair.Accept) {
 			t.Errorf("%s: got %q with nudge %q, want %q", c.name, got, nudge, c.want)
 		}
 	}
-	m := &message.Message{Role: message.RoleAssistant, Stop: message.StopEnd, Content: []message.Block{{Type: message.Reasoning, Text: "I think a lot"}}}
-	if got, _ := repair.Validate(repair.Answer{Message: m}, &repair.Budget{}, all); got != repair.ReasoningOnly {
+	m := &message.Message{Role: message.RoleAssistant, Stop: message.StopEnd,
+		Content: []message.Block{{Type: message.Reasoning, Text: "I think a lot"}}}
+	if got, _ := repair.Validate(repair.Answer{Message: m}, &repair.Budget{},
+		all); got != repair.ReasoningOnly {
 		t.Errorf("reasoning only: %q", got)
 	}
 }
@@ -186,7 +211,8 @@ func TestValidatorBudgets(t *testing.T) {
 	count := func(text string, after bool, o repair.Options) (n int, last repair.Verdict) {
 		var b repair.Budget
 		for n = 0; n < 10; n++ {
-			v, nudge := repair.Validate(repair.Answer{Message: answer(text, message.StopEnd), AfterTools: after}, &b, o)
+			v, nudge := repair.Validate(repair.Answer{Message: answer(text, message.StopEnd),
+				AfterTools: after}, &b, o)
 			if last = v; nudge == "" {
 				return n, last
 			}
@@ -201,7 +227,8 @@ func TestValidatorBudgets(t *testing.T) {
 	if n, last := count("and...", false, o); n != repair.MaxContinuations || last != repair.Accept {
 		t.Errorf("truncated: %d nudges, then %q", n, last)
 	}
-	if n, last := count("Let me look.", true, o); n != repair.MaxTentativeNudges || last != repair.Accept {
+	if n, last := count("Let me look.", true, o); n != repair.MaxTentativeNudges ||
+		last != repair.Accept {
 		t.Errorf("tentative: %d nudges, then %q", n, last)
 	}
 	if n, last := count("", false, repair.Options{}); n != 0 || last != repair.Accept {

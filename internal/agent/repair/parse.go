@@ -39,14 +39,16 @@ func parseCalls(text string, known []string, newID func() string) ([]*message.To
 				continue
 			}
 			seen[key] = true
-			calls = append(calls, &message.ToolCall{ID: newID(), Name: c.name, Args: c.args, Raw: c.raw, Problem: c.problem})
+			calls = append(calls, &message.ToolCall{ID: newID(), Name: c.name, Args: c.args,
+				Raw: c.raw, Problem: c.problem})
 		}
 	}
 	return calls, cut(text, found)
 }
 
 // markers are what a text with calls must have, one at least.
-var markers = []string{"{", "<function", "<tool", "<invoke", "[TOOL_CALLS]", "<|python_tag|>", "<|tool_call", "<｜tool", "name:", "tool:", "function:"}
+var markers = []string{"{", "<function", "<tool", "<invoke", "[TOOL_CALLS]", "<|python_tag|>",
+	"<|tool_call", "<｜tool", "name:", "tool:", "function:"}
 
 func mayHoldCalls(text string) bool {
 	for _, m := range markers {
@@ -157,7 +159,8 @@ func (s *scanner) inFence(i int) *fence {
 }
 
 // callLabels are the labels of code blocks in which calls may stand.
-var callLabels = []string{"", "json", "tool_call", "tool_calls", "tool_code", "tool", "xml", "function_call", "jsonc", "json5"}
+var callLabels = []string{"", "json", "tool_call", "tool_calls", "tool_code", "tool", "xml",
+	"function_call", "jsonc", "json5"}
 
 // isExample says whether what stands at text[start:end] is shown and not meant.
 func (s *scanner) isExample(start, end int) bool {
@@ -168,7 +171,8 @@ func (s *scanner) isExample(start, end int) bool {
 	if strings.HasPrefix(strings.TrimLeft(before, " \t"), ">") {
 		return true
 	}
-	if n := len(before); n > 0 && end < len(s.text) && strings.IndexByte("\"'", before[n-1]) >= 0 && s.text[end] == before[n-1] {
+	if n := len(before); n > 0 && end < len(s.text) && strings.IndexByte("\"'", before[n-1]) >= 0 &&
+		s.text[end] == before[n-1] {
 		return true
 	}
 	if strings.HasSuffix(before, "“") {
@@ -183,11 +187,14 @@ func (s *scanner) introduction(start int) string {
 	if strings.TrimSpace(s.text[low:start]) != "" {
 		return s.text[low:start]
 	}
-	i := len(strings.TrimRight(s.text[max(0, low-maxLineBack):low], " \t\r\n")) + max(0, low-maxLineBack)
+	i := len(strings.TrimRight(s.text[max(0, low-maxLineBack):low], " \t\r\n")) +
+		max(0, low-maxLineBack)
 	return s.text[lineStart(s.text, i):i]
 }
 
-var exampleWords = []string{"example", "e.g.", "for instance", "such as", "looks like", "look like", "would be", "would look", "format:", "syntax", "instead of", "like this:", "sample", "documentation"}
+var exampleWords = []string{"example", "e.g.", "for instance", "such as", "looks like", "look like",
+	"would be", "would look", "format:", "syntax", "instead of", "like this:", "sample",
+	"documentation"}
 
 func speaksOfExample(line string) bool {
 	line = strings.ToLower(line)

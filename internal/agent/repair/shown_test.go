@@ -53,11 +53,17 @@ var shownTexts = []string{
 	"I look.\n\n<tool_call>\n{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}\n</tool_call>\n",
 	"I look. <tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}</tool_call> And then?",
 	"```go\nfunc main() { <tool> }\n```\nDone.\n```json\n{\"name\":\"read\",\"arguments\":{}}\n```\n",
-	"First:\nread {\"path\": \"a\"}", "call: read {\"path\": \"a\"}", "The name: x\nname: read\n\narguments: {\"path\":\"a\"}\n",
-	"  - tool: bash\nargs: {\"command\": \"ls\"}", "Now <tool_calls>\n\n<invoke name=\"read\"></invoke></tool_calls>", "[TOOL_CALLS]read[ARGS]{\"path\": \"a\"}",
+	"First:\nread {\"path\": \"a\"}", "call: read {\"path\": \"a\"}",
+	"The name: x\nname: read\n\narguments: {\"path\":\"a\"}\n",
+	"  - tool: bash\nargs: {\"command\": \"ls\"}",
+	"Now <tool_calls>\n\n<invoke name=\"read\"></invoke></tool_calls>",
+	"[TOOL_CALLS]read[ARGS]{\"path\": \"a\"}",
 	"red \x1b[1;31mreads\x1b[0m \x1b]0;title\x07 <tool_\x1b[0mcall>{\"name\":\"read\",\"arguments\":{}}</tool_call>", "Ünï \u009b31mcödé \x1b(B\x1b]", "<|python_tag|>read.call(path=\"a\")",
-	"> quoted <tool_call>{\"name\":\"read\",\"arguments\":{}}</tool_call>\nend", "For example:\n{\"name\":\"read\",\"arguments\":{}}\n", "\n\n\n", "", "read", "read\n{\"path\":1}", "*read* {}", "``` \nread {}\n",
-	"text ```\n{\"name\":\"read\",\"arguments\":{}}\n```", "<", "a<b and c>d, x[0] `y`", "name", "tool : read", "Tool: read\nInput: {}",
+	"> quoted <tool_call>{\"name\":\"read\",\"arguments\":{}}</tool_call>\nend",
+	"For example:\n{\"name\":\"read\",\"arguments\":{}}\n", "\n\n\n", "", "read",
+	"read\n{\"path\":1}", "*read* {}", "``` \nread {}\n",
+	"text ```\n{\"name\":\"read\",\"arguments\":{}}\n```", "<", "a<b and c>d, x[0] `y`", "name",
+	"tool : read", "Tool: read\nInput: {}",
 }
 
 // What is shown of a reply while it streams is what stays of it, to the byte.

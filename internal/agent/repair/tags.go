@@ -22,16 +22,20 @@ var tagForms = []tagForm{
 	{open: "<function_call>", close: []string{"</function_call>"}, read: readToolCall},
 	{open: "<tool=", close: []string{"</tool>", "</tool="}, read: readNamed, named: true},
 	{open: "<tool>", close: []string{"</tool>"}, read: readToolCall},
-	{open: "<function=", close: []string{"</function>", "</function="}, read: readNamed, named: true}, // Llama, Qwen coder
+	// Llama, Qwen coder
+	{open: "<function=", close: []string{"</function>", "</function="}, read: readNamed,
+		named: true},
 	{open: "<invoke name=", close: []string{"</invoke>"}, read: readNamed, named: true},
 	{open: "[TOOL_CALLS]", read: readMistral},
-	{open: "<|python_tag|>", close: []string{"<|eom_id|>", "<|eot_id|>"}, read: readPython}, // Llama 3
+	// Llama 3
+	{open: "<|python_tag|>", close: []string{"<|eom_id|>", "<|eot_id|>"}, read: readPython},
 	{open: "<|tool_call_begin|>", close: []string{"<|tool_call_end|>"}, read: readKimi},
 	{open: "<｜tool▁call▁begin｜>", close: []string{"<｜tool▁call▁end｜>"}, read: readDeepSeek},
 }
 
 // wrappers stand around several calls and are cut out with them.
-var wrappers = []string{"<tool_calls>", "</tool_calls>", "<function_calls>", "</function_calls>", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
+var wrappers = []string{"<tool_calls>", "</tool_calls>", "<function_calls>", "</function_calls>",
+	"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
 	"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}
 
 // tags finds the explicit forms. The first opening wins; nothing is looked for within a call.
@@ -218,7 +222,8 @@ func taggedParameters(body string) (json.RawMessage, bool) {
 // is; all else, and everything of several lines (a file's content), is a string.
 func tagValue(value string) json.RawMessage {
 	trimmed := strings.TrimSpace(value)
-	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' && json.Valid([]byte(trimmed)) {
+	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' &&
+		json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)
 	}
 	value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
@@ -231,7 +236,8 @@ func readToolCall(_, body string) []parsed {
 	for _, open := range []string{"<function=", "<invoke name="} {
 		if rest, ok := strings.CutPrefix(trimmed, open); ok {
 			name, inner, _ := strings.Cut(rest, ">")
-			inner, _, _ = strings.Cut(inner, "</"+strings.TrimLeft(open[:strings.IndexAny(open, "= ")], "<"))
+			inner, _, _ = strings.Cut(inner, "</"+
+				strings.TrimLeft(open[:strings.IndexAny(open, "= ")], "<"))
 			return readNamed(strings.Trim(name, " \"'"), inner)
 		}
 	}

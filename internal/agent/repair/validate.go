@@ -87,7 +87,9 @@ func Validate(a Answer, b *Budget, o Options) (Verdict, string) {
 	text := strings.TrimSpace(a.Message.TextContent())
 	reasoning := reasoningText(a.Message)
 	switch {
-	case o.ReasoningOnly && len(strings.Fields(text)) < reasoningVisible && utf8.RuneCountInString(reasoning) >= reasoningRunes && spend(&b.reasoning, MaxReasoningNudges):
+	case o.ReasoningOnly && len(strings.Fields(text)) < reasoningVisible &&
+		utf8.RuneCountInString(reasoning) >= reasoningRunes &&
+		spend(&b.reasoning, MaxReasoningNudges):
 		return ReasoningOnly, NudgeReasoning
 	case o.Blank && isBlank(text):
 		if spend(&b.blank, MaxBlankNudges) {
@@ -98,7 +100,8 @@ func Validate(a Answer, b *Budget, o Options) (Verdict, string) {
 		return Repetitive, NudgeRepetitive
 	case o.Truncated && a.Message.Stop == message.StopEnd && LooksTruncated(text) && b.Continue():
 		return Truncated, NudgeTruncated
-	case o.Tentative && a.AfterTools && isTentative(text) && spend(&b.tentative, MaxTentativeNudges):
+	case o.Tentative && a.AfterTools && isTentative(text) &&
+		spend(&b.tentative, MaxTentativeNudges):
 		return Tentative, NudgeTentative
 	}
 	return Accept, ""
@@ -124,7 +127,8 @@ func reasoningText(m *message.Message) string {
 
 // isBlank says whether a text shows nothing.
 func isBlank(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
+	return strings.IndexFunc(text,
+		func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
 }
 
 // LooksTruncated says whether a text ends as if it went on: an open code fence, dots, a comma or a
@@ -137,7 +141,9 @@ func LooksTruncated(text string) bool {
 	if strings.Count(text, "```")%2 == 1 {
 		return true
 	}
-	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.HasSuffix(text, ",") || strings.HasSuffix(text, "-") && !strings.HasSuffix(text, "---")
+	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") ||
+		strings.HasSuffix(text, ",") || strings.HasSuffix(text, "-") &&
+		!strings.HasSuffix(text, "---")
 }
 
 // repeats says whether an answer is an earlier one again: equal but for case and spacing,
@@ -171,14 +177,18 @@ func repeats(text, previous string) bool {
 }
 
 var planning = []string{
-	"let me ", "let's ", "i'll ", "i will ", "i'm going to ", "i am going to ", "i need to ", "i should ", "i want to ", "now i'll ", "now i will ",
-	"now let me ", "next, i", "next i", "first, i", "first i", "first, let", "one moment", "just a moment", "give me a moment", "hold on", "please wait",
-	"to start, i", "to begin, i", "okay, let me", "ok, let me", "okay, i'll", "ok, i'll", "alright, let", "sure, let me", "great, let me", "looking at ", "checking ", "going to ",
+	"let me ", "let's ", "i'll ", "i will ", "i'm going to ", "i am going to ", "i need to ",
+	"i should ", "i want to ", "now i'll ", "now i will ",
+	"now let me ", "next, i", "next i", "first, i", "first i", "first, let", "one moment",
+	"just a moment", "give me a moment", "hold on", "please wait",
+	"to start, i", "to begin, i", "okay, let me", "ok, let me", "okay, i'll", "ok, i'll",
+	"alright, let", "sure, let me", "great, let me", "looking at ", "checking ", "going to ",
 }
 
 // isTentative says whether a text only says what comes next.
 func isTentative(text string) bool {
-	if text == "" || len(strings.Fields(text)) >= tentativeWords || strings.Contains(text, "```") || strings.HasSuffix(text, "?") {
+	if text == "" || len(strings.Fields(text)) >= tentativeWords || strings.Contains(text, "```") ||
+		strings.HasSuffix(text, "?") {
 		return false
 	}
 	t := strings.ToLower(strings.ReplaceAll(text, "’", "'"))

@@ -33,7 +33,8 @@ func Classify(status int, header map[string][]string, body []byte, err error) *E
 	if n, err := strconv.Atoi(d.Code); err == nil && status == 0 && n >= 400 && n < 600 {
 		status = n // an error event: its status can only stand in its code
 	}
-	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err, Message: shown(Redact(text))}
+	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err,
+		Message: shown(Redact(text))}
 	e.Kind = e.classify(d, strings.ToLower(text+" "+d.Code+" "+d.Type), err)
 	if e.Kind == ContextOverflow {
 		if e.Window = windowIn(text); e.Window == 0 {
@@ -66,17 +67,22 @@ func kindOfCode(d detail) (Kind, bool) {
 		switch strings.ToLower(word) {
 		case "script":
 			return Script, true
-		case "context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded", "string_above_max_length":
+		case "context_length_exceeded", "exceed_context_size_error",
+			"model_max_prompt_tokens_exceeded", "string_above_max_length":
 			return ContextOverflow, true
-		case "content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed", "moderation_blocked":
+		case "content_filter", "content_policy_violation", "responsibleaipolicyviolation",
+			"data_inspection_failed", "moderation_blocked":
 			return ContentFilter, true
-		case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance", "billing_error":
+		case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active",
+			"insufficient_balance", "billing_error":
 			return Quota, true
 		case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests":
 			return RateLimit, true
-		case "overloaded_error", "server_overloaded", "engine_overloaded", "service_unavailable", "unavailable_error":
+		case "overloaded_error", "server_overloaded", "engine_overloaded", "service_unavailable",
+			"unavailable_error":
 			return Overloaded, true
-		case "invalid_api_key", "authentication_error", "permission_error", "permission_denied", "unauthenticated":
+		case "invalid_api_key", "authentication_error", "permission_error", "permission_denied",
+			"unauthenticated":
 			return Auth, true
 		}
 	}
@@ -166,20 +172,32 @@ type textStep struct {
 }
 
 var (
-	quotaWords    = []string{"insufficient_quota", "insufficient balance", "exceeded your current quota", "quota exceeded", "billing", "insufficient credits", "out of credits", "credit balance is too low"}
-	filterWords   = []string{"content_filter", "content filter", "content management policy", "content policy", "safety system", "flagged", "moderation", "prohibited_content"}
-	overloadWords = []string{"overloaded", "at capacity", "no available server", "loading model", "server is busy", "currently unavailable"}
-	overflowWords = []string{"context window", "context length", "context_length", "context size", "maximum prompt length", "prompt is too long", "input is too long", "input length",
-		"exceeds the maximum number of tokens", "reduce the length of the messages", "model token limit", "too large for model with", "tokens in request more than max tokens", "request_too_large"}
+	quotaWords = []string{"insufficient_quota", "insufficient balance",
+		"exceeded your current quota", "quota exceeded", "billing", "insufficient credits",
+		"out of credits", "credit balance is too low"}
+	filterWords = []string{"content_filter", "content filter", "content management policy",
+		"content policy", "safety system", "flagged", "moderation", "prohibited_content"}
+	overloadWords = []string{"overloaded", "at capacity", "no available server", "loading model",
+		"server is busy", "currently unavailable"}
+	overflowWords = []string{"context window", "context length", "context_length", "context size",
+		"maximum prompt length", "prompt is too long", "input is too long", "input length",
+		"exceeds the maximum number of tokens", "reduce the length of the messages",
+		"model token limit", "too large for model with", "tokens in request more than max tokens",
+		"request_too_large"}
 
 	textSteps = []textStep{
 		{Quota, quotaWords, "402"},
-		{RateLimit, []string{"rate limit", "rate_limit", "too many requests", "resource_exhausted"}, "429"},
+		{RateLimit, []string{"rate limit", "rate_limit", "too many requests", "resource_exhausted"},
+			"429"},
 		{Overloaded, overloadWords, "503 529"},
-		{Auth, []string{"unauthorized", "authentication failed", "authentication error", "invalid api key", "incorrect api key", "api key not valid", "permission denied"}, "401 403"},
+		{Auth, []string{"unauthorized", "authentication failed", "authentication error",
+			"invalid api key", "incorrect api key", "api key not valid", "permission denied"},
+			"401 403"},
 		{ContentFilter, filterWords, ""},
-		{Client, []string{"bad request", "invalid parameter", "invalid_request", "unprocessable", "unsupported parameter", "model not found", "does not exist",
-			"tool call result does not follow", "tool_use_ids", "must be followed by tool messages"}, "400 404 405 409 410 413 414 415 422 431"},
+		{Client, []string{"bad request", "invalid parameter", "invalid_request", "unprocessable",
+			"unsupported parameter", "model not found", "does not exist",
+			"tool call result does not follow", "tool_use_ids",
+			"must be followed by tool messages"}, "400 404 405 409 410 413 414 415 422 431"},
 	}
 	codeInText = lazyregexp.New(`(?:^|status(?: code)?:? |http(?:/[\d.]+)? |error:? |code:? |\()(\d{3})\b`)
 )
@@ -203,7 +221,9 @@ func kindOfText(text string) Kind {
 
 // isOverflow tells an overflow of the context from a limit on the output that was set too high.
 func isOverflow(text string) bool {
-	if strings.Contains(text, "max_tokens") && (strings.Contains(text, "completion tokens") || strings.Contains(text, "less than or equal")) &&
+	if strings.Contains(text, "max_tokens") &&
+		(strings.Contains(text, "completion tokens") ||
+			strings.Contains(text, "less than or equal")) &&
 		!strings.Contains(text, "context length") {
 		return false
 	}
@@ -273,7 +293,8 @@ func parseBody(body []byte) detail {
 		d.Type = word(obj["status"])
 	}
 	if d.Message == "" {
-		d.Message = first(word(obj["detail"]), word(obj["msg"]), word(obj["error_description"]), string(obj["detail"]))
+		d.Message = first(word(obj["detail"]), word(obj["msg"]), word(obj["error_description"]),
+			string(obj["detail"]))
 	}
 	if raw := upstream(obj["metadata"]); raw != "" { // OpenRouter: what the provider behind it said
 		d.Message += ": " + raw
@@ -354,7 +375,8 @@ func windowReset(header map[string][]string) (wait time.Duration) {
 		if get(header, "Anthropic-Ratelimit-"+limit+"-Remaining") != "0" {
 			continue
 		}
-		if t, err := time.Parse(time.RFC3339, get(header, "Anthropic-Ratelimit-"+limit+"-Reset")); err == nil {
+		if t, err := time.Parse(time.RFC3339,
+			get(header, "Anthropic-Ratelimit-"+limit+"-Reset")); err == nil {
 			wait = max(wait, time.Until(t))
 		}
 	}

@@ -33,10 +33,11 @@ type Error struct {
 	Kind       Kind
 	Status     int           // HTTP status, 0 where there was none
 	RetryAfter time.Duration // what the provider asked for, 0 where it did not
-	Window     int           // of a ContextOverflow: the model's window in tokens, if the provider names it
-	Message    string
-	Hint       string // what the user can do
-	Err        error
+	// of a ContextOverflow: the model's window in tokens, if the provider names it
+	Window  int
+	Message string
+	Hint    string // what the user can do
+	Err     error
 }
 
 func (e *Error) Error() string {

@@ -28,7 +28,8 @@ type Policy struct {
 
 // Default returns the policy that holds when nothing is set.
 func Default() Policy {
-	return Policy{MaxRetries: DefaultMaxRetries, InitialDelay: DefaultInitialDelay, MaxDelay: DefaultMaxDelay, Jitter: DefaultJitter}
+	return Policy{MaxRetries: DefaultMaxRetries, InitialDelay: DefaultInitialDelay,
+		MaxDelay: DefaultMaxDelay, Jitter: DefaultJitter}
 }
 
 // Next says whether retry number attempt (from 1) is made after err, and after which delay.

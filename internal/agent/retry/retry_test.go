@@ -39,7 +39,8 @@ func TestTaxonomy(t *testing.T) {
 		{429, `{"error":{"code":"insufficient_quota","message":"x"}}`, retry.Quota},
 		{400, `{"error":{"code":"content_filter","message":"x"}}`, retry.ContentFilter},
 		{400, `{"error":{"code":"invalid_api_key","message":"x"}}`, retry.Auth},
-		{400, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, retry.Overloaded},
+		{400, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`,
+			retry.Overloaded},
 		{422, `{"error":{"type":"script","message":"x"}}`, retry.Script},
 		// Overflows in the providers' words.
 		{400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","type":"BadRequestError","code":400}`, retry.ContextOverflow},
@@ -57,8 +58,10 @@ func TestTaxonomy(t *testing.T) {
 		// One status, two meanings.
 		{429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details"}}`, retry.Quota},
 		{429, `[{"error":{"code":429,"message":"You exceeded your current quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"RetryInfo","retryDelay":"17s"}]}}]`, retry.RateLimit},
-		{403, `{"error":{"message":"Your input was flagged by moderation","code":403}}`, retry.ContentFilter},
-		{400, `{"error":{"message":"Your credit balance is too low to access the API"}}`, retry.Quota},
+		{403, `{"error":{"message":"Your input was flagged by moderation","code":403}}`,
+			retry.ContentFilter},
+		{400, `{"error":{"message":"Your credit balance is too low to access the API"}}`,
+			retry.Quota},
 		{400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, retry.Auth},
 		// In a stream there is no status.
 		{0, `{"error":{"code":502,"message":"upstream"}}`, retry.Transient},
@@ -79,9 +82,12 @@ func TestTaxonomy(t *testing.T) {
 // TestTextFallback covers 2.9's order for errors that are text alone.
 func TestTextFallback(t *testing.T) {
 	for text, want := range map[string]retry.Kind{
-		"too many requests": retry.RateLimit, "status code: 429": retry.RateLimit, "insufficient_quota": retry.Quota,
-		"unauthorized": retry.Auth, "error: 401": retry.Auth, "input is too long for the context window": retry.ContextOverflow,
-		"tool call result does not follow tool call": retry.Client, "bad request": retry.Client, "status 422": retry.Client,
+		"too many requests": retry.RateLimit, "status code: 429": retry.RateLimit,
+		"insufficient_quota": retry.Quota,
+		"unauthorized":       retry.Auth, "error: 401": retry.Auth,
+		"input is too long for the context window":   retry.ContextOverflow,
+		"tool call result does not follow tool call": retry.Client, "bad request": retry.Client,
+		"status 422":                   retry.Client,
 		"dial tcp: connection refused": retry.Transient, "unknown": retry.Transient,
 		"I found 404 files and 429 lines": retry.Transient, // numbers in prose are no codes
 	} {
@@ -89,7 +95,8 @@ func TestTextFallback(t *testing.T) {
 			t.Errorf("%q: kind %s, want %s", text, e.Kind, want)
 		}
 	}
-	if e := retry.Classify(0, nil, nil, fmt.Errorf("reading: %w", io.ErrUnexpectedEOF)); e.Kind != retry.Truncated {
+	if e := retry.Classify(0, nil, nil,
+		fmt.Errorf("reading: %w", io.ErrUnexpectedEOF)); e.Kind != retry.Truncated {
 		t.Errorf("unexpected EOF: %s", e.Kind)
 	}
 	if e := retry.Classify(0, nil, nil, context.DeadlineExceeded); e.Kind != retry.Transient {
@@ -109,19 +116,27 @@ func TestRetryAfter(t *testing.T) {
 		body   string
 		lo, hi time.Duration
 	}{
-		{"seconds", map[string][]string{"Retry-After": {"7"}}, "", 7 * time.Second, 7 * time.Second},
-		{"fraction", map[string][]string{"retry-after": {"0.5"}}, "", 500 * time.Millisecond, 500 * time.Millisecond},
+		{"seconds", map[string][]string{"Retry-After": {"7"}}, "", 7 * time.Second,
+			7 * time.Second},
+		{"fraction", map[string][]string{"retry-after": {"0.5"}}, "", 500 * time.Millisecond,
+			500 * time.Millisecond},
 		{"date", map[string][]string{"Retry-After": {at}}, "", time.Second, 31 * time.Second},
-		{"past date", map[string][]string{"Retry-After": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, "", 0, 0},
-		{"milliseconds win", map[string][]string{"Retry-After": {"9"}, "Retry-After-Ms": {"1500"}}, "", 1500 * time.Millisecond, 1500 * time.Millisecond},
+		{"past date", map[string][]string{"Retry-After": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, "", 0,
+			0},
+		{"milliseconds win", map[string][]string{"Retry-After": {"9"}, "Retry-After-Ms": {"1500"}},
+			"", 1500 * time.Millisecond, 1500 * time.Millisecond},
 		{"nonsense", map[string][]string{"Retry-After": {"soon"}}, "", 0, 0},
 		{"negative", map[string][]string{"Retry-After": {"-5"}}, "", 0, 0},
 		{"huge", map[string][]string{"Retry-After": {"1e300"}}, "", time.Hour, 1 << 62},
-		{"in words", nil, `{"error":{"message":"Please try again in 1.2s."}}`, 1200 * time.Millisecond, 1200 * time.Millisecond},
-		{"in words, ms", nil, `{"error":{"message":"Please try again in 350ms."}}`, 350 * time.Millisecond, 350 * time.Millisecond},
-		{"Gemini", nil, `{"error":{"message":"x","details":[{"retryDelay": "17s"}]}}`, 17 * time.Second, 17 * time.Second},
+		{"in words", nil, `{"error":{"message":"Please try again in 1.2s."}}`,
+			1200 * time.Millisecond, 1200 * time.Millisecond},
+		{"in words, ms", nil, `{"error":{"message":"Please try again in 350ms."}}`,
+			350 * time.Millisecond, 350 * time.Millisecond},
+		{"Gemini", nil, `{"error":{"message":"x","details":[{"retryDelay": "17s"}]}}`,
+			17 * time.Second, 17 * time.Second},
 	} {
-		if d := retry.Classify(429, c.header, []byte(c.body), nil).RetryAfter; d < c.lo || d > c.hi {
+		if d := retry.Classify(429, c.header, []byte(c.body), nil).RetryAfter; d < c.lo ||
+			d > c.hi {
 			t.Errorf("%s: %v", c.name, d)
 		}
 	}
@@ -132,15 +147,18 @@ func TestBackoff(t *testing.T) {
 	p := retry.Default()
 	p.Rand = func() float64 { return 0 }
 	transient := &retry.Error{Kind: retry.Transient}
-	for attempt, want := range []time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 7: time.Minute, 100: time.Minute} {
+	for attempt, want := range []time.Duration{1: time.Second, 2: 2 * time.Second,
+		3: 4 * time.Second, 7: time.Minute, 100: time.Minute} {
 		if want != 0 && p.Delay(attempt, transient) != want {
 			t.Errorf("attempt %d: %v, want %v", attempt, p.Delay(attempt, transient), want)
 		}
 	}
-	if d := p.Delay(1, &retry.Error{Kind: retry.RateLimit, RetryAfter: 7 * time.Second}); d != 7*time.Second {
+	if d := p.Delay(1, &retry.Error{Kind: retry.RateLimit,
+		RetryAfter: 7 * time.Second}); d != 7*time.Second {
 		t.Errorf("Retry-After: %v", d)
 	}
-	if d := p.Delay(1, &retry.Error{Kind: retry.RateLimit, RetryAfter: time.Hour}); d != time.Minute {
+	if d := p.Delay(1, &retry.Error{Kind: retry.RateLimit,
+		RetryAfter: time.Hour}); d != time.Minute {
 		t.Errorf("Retry-After is not capped: %v", d)
 	}
 	p.Rand = func() float64 { return .999 }
@@ -167,9 +185,13 @@ func TestBackoff(t *testing.T) {
 
 func TestWhatIsRetried(t *testing.T) {
 	for kind, want := range map[retry.Kind][2]bool{ // retryable, another provider may heal it
-		retry.RateLimit: {true, true}, retry.Overloaded: {true, true}, retry.Transient: {true, true}, retry.StreamIdle: {true, true}, retry.Truncated: {true, true},
-		retry.Quota: {false, true}, retry.Auth: {false, false}, retry.Client: {false, false}, retry.ContextOverflow: {false, false},
-		retry.ContentFilter: {false, false}, retry.Blank: {false, false}, retry.Script: {false, false},
+		retry.RateLimit: {true, true}, retry.Overloaded: {true, true},
+		retry.Transient: {true, true}, retry.StreamIdle: {true, true},
+		retry.Truncated: {true, true},
+		retry.Quota:     {false, true}, retry.Auth: {false, false}, retry.Client: {false, false},
+		retry.ContextOverflow: {false, false},
+		retry.ContentFilter:   {false, false}, retry.Blank: {false, false},
+		retry.Script: {false, false},
 	} {
 		if got := [2]bool{retry.Retryable(kind), retry.FallbackEligible(kind)}; got != want {
 			t.Errorf("%s: %v, want %v", kind, got, want)
@@ -181,7 +203,8 @@ func TestWhatIsRetried(t *testing.T) {
 }
 
 func TestNoSecretInAnError(t *testing.T) {
-	for _, s := range []string{"Incorrect API key provided: sk-proj-abcdefghij.", "Authorization: Bearer abcdefghijkl", "key AIzaSyA1234567890abcdefghijkl"} {
+	for _, s := range []string{"Incorrect API key provided: sk-proj-abcdefghij.",
+		"Authorization: Bearer abcdefghijkl", "key AIzaSyA1234567890abcdefghijkl"} {
 		e := retry.Classify(401, nil, []byte(`{"error":{"message":"`+s+`"}}`), nil)
 		for _, secret := range []string{"sk-proj", "abcdefghijkl", "AIzaSy"} {
 			if strings.Contains(e.Error(), secret) {
@@ -195,7 +218,8 @@ func FuzzClassify(f *testing.F) {
 	f.Add(429, []byte(`{"error":{"message":["a","b"],"code":1}}`))
 	f.Add(0, []byte(`[{"error":"x"}]`))
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		if e := retry.Classify(status, nil, body, nil); e.Kind == "" || e.Message == "" || e.RetryAfter < 0 {
+		if e := retry.Classify(status, nil, body, nil); e.Kind == "" || e.Message == "" ||
+			e.RetryAfter < 0 {
 			t.Fatalf("%d %q: %+v", status, body, e)
 		}
 	})

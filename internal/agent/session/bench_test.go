@@ -26,10 +26,12 @@ func fill(t testing.TB, s *Session, from, n int) {
 		case 0:
 			m, it.Type, it.Text = msg(id, message.RoleUser, text), agent.ItemUser, text
 		case 1:
-			m, it.Type, it.Text = msg(id, message.RoleAssistant, text, "k"+id), agent.ItemAssistant, text
+			m, it.Type, it.Text = msg(id, message.RoleAssistant, text, "k"+id), agent.ItemAssistant,
+				text
 		case 2:
 			m, it.Type = result(id, fmt.Sprintf("km%06d", i-1), text), agent.ItemToolCall
-			it.Call = &agent.CallItem{CallID: m.CallID, Name: "bash", Label: "Run ls", Result: text, Args: json.RawMessage(`{"command":"ls"}`)}
+			it.Call = &agent.CallItem{CallID: m.CallID, Name: "bash", Label: "Run ls", Result: text,
+				Args: json.RawMessage(`{"command":"ls"}`)}
 		default:
 			m, it.Type, it.Text = msg(id, message.RoleAssistant, text), agent.ItemAssistant, text
 			m.Usage = &message.Usage{Input: 1000, Output: 100, Total: 1100}

@@ -38,7 +38,8 @@ func daemon(dir string) error {
 	if err != nil {
 		return err
 	}
-	effects, err := os.OpenFile(filepath.Join(dir, "effects"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	effects, err := os.OpenFile(filepath.Join(dir, "effects"), os.O_APPEND|os.O_CREATE|os.O_WRONLY,
+		0o600)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,8 @@ func crashTurn(s *Session, n int, effects *os.File) error {
 		return s.Append(agent.Record{Type: agent.RecordMessage, Message: m, Time: now})
 	}
 	add("u"+id, agent.ItemUser, "u"+id, "prompt "+id)
-	if err := s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: turn, Time: now}); err != nil {
+	if err := s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: turn,
+		Time: now}); err != nil {
 		return err
 	}
 	if err := message(msg("u"+id, "user", "prompt "+id)); err != nil {
@@ -114,7 +116,8 @@ func TestKilledAtRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	interrupted := 0
 	for done := 0; done < runs; done += killsEach {
-		interrupted += killAgain(t, random, fmt.Sprintf("seed %d, session %d", seed, done/killsEach))
+		interrupted += killAgain(t, random,
+			fmt.Sprintf("seed %d, session %d", seed, done/killsEach))
 	}
 	t.Logf("%d kills, %d calls interrupted", runs, interrupted)
 }
@@ -203,7 +206,8 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 			t.Fatalf("%s: item %s has number %d after %d", when, it.Item.ID, it.Seq, last)
 		}
 		if c := it.Item.Call; c != nil && c.Result != results[c.CallID] {
-			t.Fatalf("%s: item of %s shows %q, the history says %q", when, c.CallID, c.Result, results[c.CallID])
+			t.Fatalf("%s: item of %s shows %q, the history says %q", when, c.CallID, c.Result,
+				results[c.CallID])
 		}
 		last = it.Seq
 	}

@@ -61,7 +61,8 @@ func TestCutAtEachByte(t *testing.T) {
 			}
 			continue
 		}
-		cut := data[n-1] != '\n' && !json.Valid(data[strings.LastIndexByte(string(data[:n]), '\n')+1:n])
+		cut := data[n-1] != '\n' && !json.Valid(data[strings.LastIndexByte(string(data[:n]), '\n')+
+			1:n])
 		if got := len(in.Problems) == 1; got != cut {
 			t.Fatalf("cut at %d: problems %v", n, in.Problems)
 		}
@@ -82,7 +83,8 @@ func TestCutAtEachByte(t *testing.T) {
 func TestDamagedMiddle(t *testing.T) {
 	lines := strings.SplitAfter(string(stored(t)), "\n")
 	for i := range lines[:len(lines)-1] {
-		for _, junk := range []string{"\x00\x00\x00\n", "{\"type\":\"message\"}\n", "42\n", "{\"role\":\"user\",\"content\":\"hi\"}\n", "<html>\n"} {
+		for _, junk := range []string{"\x00\x00\x00\n", "{\"type\":\"message\"}\n", "42\n",
+			"{\"role\":\"user\",\"content\":\"hi\"}\n", "<html>\n"} {
 			bad := append(append(append([]string{}, lines[:i]...), junk), lines[i+1:]...)
 			l := place(t, []byte(strings.Join(bad, "")))
 			in := load(t, l, "s1")
@@ -143,7 +145,8 @@ func TestFullLog(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(), maxBytes: 2000})
 	s := create(t, l)
 	defer s.Close()
-	wantErr(t, s.Append(messageRecord(msg("u1", message.RoleUser, strings.Repeat("x", 3000)))), ErrFull)
+	wantErr(t, s.Append(messageRecord(msg("u1", message.RoleUser, strings.Repeat("x", 3000)))),
+		ErrFull)
 	must(t, s.Append(messageRecord(msg("u2", message.RoleUser, "small"))))
 	wantOutline(t, load(t, l, s.ID()), "u:small")
 }
@@ -186,7 +189,10 @@ func TestFolderIsAFile(t *testing.T) {
 
 func TestSecretsAreNotStored(t *testing.T) {
 	const secret = `sk-live-"1234`
-	redact := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "sk-live", `[red"acted]`)) }
+	redact := func(b []byte) []byte {
+		return []byte(strings.ReplaceAll(string(b), "sk-live",
+			`[red"acted]`))
+	}
 	l := OpenWith(t.TempDir(), Options{now: clock(), Redact: redact})
 	s := create(t, l)
 	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "my key is "+secret))))
@@ -226,7 +232,8 @@ func TestPairing(t *testing.T) {
 			case "u":
 				history = append(history, msg(id, message.RoleUser, ""))
 			case "a":
-				history = append(history, msg(id, message.RoleAssistant, "", strings.Split(ids, ",")...))
+				history = append(history, msg(id, message.RoleAssistant, "",
+					strings.Split(ids, ",")...))
 			default:
 				history = append(history, result(id, ids, fmt.Sprintf("r%d", i)))
 			}
@@ -245,7 +252,8 @@ func TestUnknownRecordsStay(t *testing.T) {
 	const future = `{"type":"fromTheFuture","data":{"keep":"me","n":1e400},"beside":[1,{"two":null}],"time":"2030-01-01T00:00:00Z"}` + "\n"
 	lines := strings.SplitAfter(string(stored(t)), "\n")
 	middle := len(lines) / 2
-	l := place(t, []byte(strings.Join(lines[:middle], "")+future+strings.Join(lines[middle:], "")+future))
+	l := place(t, []byte(strings.Join(lines[:middle], "")+future+strings.Join(lines[middle:], "")+
+		future))
 	in := load(t, l, "s1")
 	if len(in.Problems) != 0 {
 		t.Errorf("problems %v", in.Problems)

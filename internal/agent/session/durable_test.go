@@ -12,7 +12,8 @@ import (
 )
 
 func lasting(id string) agent.Record {
-	return agent.Record{Type: agent.RecordMessage, Message: msg(id, message.RoleUser, "text of "+id), Sync: true}
+	return agent.Record{Type: agent.RecordMessage,
+		Message: msg(id, message.RoleUser, "text of "+id), Sync: true}
 }
 
 // A write does not wait for the disk, Sync does, and one pass of the disk serves what came

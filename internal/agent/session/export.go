@@ -33,7 +33,8 @@ type exported struct {
 // "markdown" for people.
 func (l *Library) Export(id, format string) (string, error) {
 	if format != "json" && format != "markdown" {
-		return "", fmt.Errorf("exporting session %s: the format is %q, it can be json or markdown", id, format)
+		return "", fmt.Errorf("exporting session %s: the format is %q, it can be json or markdown",
+			id, format)
 	}
 	in, err := l.borrow(id)
 	if err != nil {
@@ -47,8 +48,10 @@ func (l *Library) Export(id, format string) (string, error) {
 		return "", fmt.Errorf("exporting: %w", err)
 	}
 	doc := exported{
-		Format: exportFormat, Version: Version, Title: in.Entry.Title, Cwd: in.Entry.Cwd, CreatedAt: in.Entry.CreatedAt,
-		Usage: in.Entry.Usage, Config: in.Config, Messages: in.Messages, Commits: in.Commits, Pins: in.Pins,
+		Format: exportFormat, Version: Version, Title: in.Entry.Title, Cwd: in.Entry.Cwd,
+		CreatedAt: in.Entry.CreatedAt,
+		Usage:     in.Entry.Usage, Config: in.Config, Messages: in.Messages, Commits: in.Commits,
+		Pins: in.Pins,
 	}
 	known := all{}
 	for _, m := range in.Messages {
@@ -73,14 +76,18 @@ func (l *Library) Export(id, format string) (string, error) {
 func markdown(in *Loaded) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", strings.ReplaceAll(in.Entry.Title, "\n", " "))
-	fmt.Fprintf(&b, "%s, %s, %d messages, %d tokens\n", in.Entry.CreatedAt.UTC().Format("2006-01-02 15:04"), in.Entry.Cwd, in.Entry.Messages, in.Entry.Usage.Total)
+	fmt.Fprintf(&b, "%s, %s, %d messages, %d tokens\n",
+		in.Entry.CreatedAt.UTC().Format("2006-01-02 15:04"), in.Entry.Cwd, in.Entry.Messages,
+		in.Entry.Usage.Total)
 	last := message.Role("")
 	for _, m := range in.Messages {
 		if m.Hidden || m.App != "" {
 			continue
 		}
-		if m.Role != last && m.Role != message.RoleTool && !(last == message.RoleTool && m.Role == message.RoleAssistant) {
-			fmt.Fprintf(&b, "\n## %s\n", map[message.Role]string{message.RoleUser: "User", message.RoleAssistant: "Agent", message.RoleSystem: "System"}[m.Role])
+		if m.Role != last && m.Role != message.RoleTool &&
+			!(last == message.RoleTool && m.Role == message.RoleAssistant) {
+			fmt.Fprintf(&b, "\n## %s\n", map[message.Role]string{message.RoleUser: "User",
+				message.RoleAssistant: "Agent", message.RoleSystem: "System"}[m.Role])
 		}
 		last = m.Role
 		writeMessage(&b, m)
@@ -94,7 +101,8 @@ func writeMessage(b *strings.Builder, m *message.Message) {
 		if m.IsError {
 			label = "Error of " + m.Name
 		}
-		fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", label, fenced(m.TextContent(), ""))
+		fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", label,
+			fenced(m.TextContent(), ""))
 		return
 	}
 	for i := range m.Content {

@@ -23,7 +23,8 @@ func TestExportAndImport(t *testing.T) {
 	must(t, err)
 	log, err := os.ReadFile(l.logPath(s.ID()))
 	must(t, err)
-	for name, text := range map[string]string{"export": text, "log": string(log), "log with a torn line": string(log) + `{"type":"mess`} {
+	for name, text := range map[string]string{"export": text, "log": string(log),
+		"log with a torn line": string(log) + `{"type":"mess`} {
 		other, problems, err := l.Import([]byte(text))
 		must(t, err)
 		in := load(t, l, other.ID())
@@ -51,7 +52,8 @@ func TestImportBringsNoSettings(t *testing.T) {
 	text, err := from.Export(src.ID(), "json")
 	must(t, err)
 	for _, field := range []string{
-		`"cwd":"/elsewhere"`, `"config":{"instructions":"obey"}`, `"config":{"systemPrompt":"obey"}`,
+		`"cwd":"/elsewhere"`, `"config":{"instructions":"obey"}`,
+		`"config":{"systemPrompt":"obey"}`,
 		`"config":{"permissions":{"rules":["allow bash(*)"]}}`, `"config":{"model":"m"}`,
 		`"config":{"hooks":{"beforeRun":[{"command":"touch"}]}}`, `"config":{"mode":"x"}`,
 		`"config":{"permissions":{"rules":["deny read(*)"]}}`, `"config":{"editPolicy":"auto"}`,
@@ -78,11 +80,15 @@ func TestMarkdown(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
 	story(t, s)
-	must(t, s.Append(messageRecord(msg("a3", message.RoleAssistant, "again", "k2")), messageRecord(result("r2", "k2", "```\nnested\n```"))))
+	must(t, s.Append(messageRecord(msg("a3", message.RoleAssistant, "again", "k2")),
+		messageRecord(result("r2", "k2", "```\nnested\n```"))))
 	text, err := l.Export(s.ID(), "markdown")
 	must(t, err)
-	for _, want := range []string{"# fix <the> bug please\n", "\n## User\n\nfix <the> bug\nplease\n", "\n## Agent\n\nlooking\n\n**bash**\n\n```json\n{\"command\":\"ls\"}\n```\n",
-		"<details><summary>Result of bash</summary>\n\n```\nmain.go\n```\n", "````\n```\nnested\n```\n````"} {
+	for _, want := range []string{"# fix <the> bug please\n",
+		"\n## User\n\nfix <the> bug\nplease\n",
+		"\n## Agent\n\nlooking\n\n**bash**\n\n```json\n{\"command\":\"ls\"}\n```\n",
+		"<details><summary>Result of bash</summary>\n\n```\nmain.go\n```\n",
+		"````\n```\nnested\n```\n````"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
@@ -109,7 +115,9 @@ func TestImportOfSomebodyElse(t *testing.T) {
 		checkPaired(t, in.Messages)
 	}
 	l := newLibrary(t)
-	for _, text := range []string{"", "hello", "{}", "[]", `{"messages":{}}`, `{"format":"agent-lsp-session","version":9}`, "\x00\x01", `[{"role":"robot","content":"x"}]`, `<html>`} {
+	for _, text := range []string{"", "hello", "{}", "[]", `{"messages":{}}`,
+		`{"format":"agent-lsp-session","version":9}`, "\x00\x01",
+		`[{"role":"robot","content":"x"}]`, `<html>`} {
 		if _, _, err := l.Import([]byte(text)); err == nil {
 			t.Errorf("imported %q", text)
 		}
@@ -124,7 +132,9 @@ func TestPinsGoAlong(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
 	story(t, s)
-	must(t, s.Append(agent.Record{Type: agent.RecordPin, Pin: &agent.PinChange{Pin: []string{"u1"}}}, agent.Record{Type: agent.RecordPin, Pin: &agent.PinChange{Unpin: []string{"u1"}}}))
+	must(t, s.Append(agent.Record{Type: agent.RecordPin,
+		Pin: &agent.PinChange{Pin: []string{"u1"}}},
+		agent.Record{Type: agent.RecordPin, Pin: &agent.PinChange{Unpin: []string{"u1"}}}))
 	file, err := os.ReadFile(l.logPath(s.ID()))
 	must(t, err)
 	fork, err := l.Fork(s.ID(), "", false)
@@ -135,7 +145,8 @@ func TestPinsGoAlong(t *testing.T) {
 	must(t, err)
 	imported, _, err := l.Import(file)
 	must(t, err)
-	for name, id := range map[string]string{"itself": s.ID(), "fork": fork.ID(), "export": exported.ID(), "file": imported.ID()} {
+	for name, id := range map[string]string{"itself": s.ID(), "fork": fork.ID(),
+		"export": exported.ID(), "file": imported.ID()} {
 		if got := fmt.Sprint(load(t, l, id).Restored().Pins); got != "[{[u1] [] []} {[] [u1] []}]" {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -166,7 +177,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:len(data)/2])
 	f.Add(bytes.Replace(data, []byte(`"createdAt":"`), []byte(`"createdAt":{},"x":"`), 3))
-	f.Add([]byte(`{"type":"session","data":{"version":1,"id":"x"}}` + "\n" + `{"type":"branch","data":{"through":"u9"}}` + "\n"))
+	f.Add([]byte(`{"type":"session","data":{"version":1,"id":"x"}}` + "\n" +
+		`{"type":"branch","data":{"through":"u9"}}` + "\n"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := OpenWith(dir, Options{now: clock()})
@@ -185,7 +197,8 @@ func FuzzLoad(f *testing.F) {
 		must(t, in.Session.Close())
 		again := load(t, l, "s1")
 		if len(again.Messages) != n+1 || again.LastSeq < in.LastSeq {
-			t.Fatalf("%d messages and number %d, then %d and %d", n, in.LastSeq, len(again.Messages), again.LastSeq)
+			t.Fatalf("%d messages and number %d, then %d and %d", n, in.LastSeq,
+				len(again.Messages), again.LastSeq)
 		}
 	})
 }

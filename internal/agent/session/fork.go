@@ -30,13 +30,15 @@ func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 			}
 		}
 		if at < 0 {
-			return nil, fmt.Errorf("forking session %s: atItemId %q: %w", id, atItem, ErrUnknownItem)
+			return nil, fmt.Errorf("forking session %s: atItemId %q: %w", id, atItem,
+				ErrUnknownItem)
 		}
 		cut = cutAt(in.Messages, places[at], before)
 	}
 	meta := Meta{Cwd: in.Entry.Cwd, Title: in.Entry.Title, ForkOf: id}
 	return l.write(meta, content{
-		config: in.Config, messages: in.Messages[:cut], items: keep(items, places, cut), commits: in.Commits, pins: in.Pins,
+		config: in.Config, messages: in.Messages[:cut], items: keep(items, places, cut),
+		commits: in.Commits, pins: in.Pins,
 	})
 }
 
@@ -107,7 +109,8 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 	}
 	records := make([]agent.Record, 0, len(c.messages)+len(c.items)+2)
 	if len(c.config) > 0 {
-		records = append(records, agent.Record{Type: RecordConfig, Data: c.config, Time: meta.CreatedAt})
+		records = append(records, agent.Record{Type: RecordConfig, Data: c.config,
+			Time: meta.CreatedAt})
 	}
 	known := all{}
 	for _, m := range c.messages {
@@ -116,7 +119,8 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 	}
 	for _, commit := range c.commits {
 		if known.byID(commit.Through) != nil {
-			records = append(records, agent.Record{Type: agent.RecordCompaction, Commit: commit, Time: l.now()})
+			records = append(records, agent.Record{Type: agent.RecordCompaction, Commit: commit,
+				Time: l.now()})
 		}
 	}
 	for _, change := range c.pins {

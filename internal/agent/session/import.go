@@ -22,7 +22,8 @@ var ErrForeign = errors.New("not a session: expected the JSON of an export, a se
 // problems say what was left out.
 func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if len(text) > MaxImport {
-		return nil, nil, fmt.Errorf("importing a session: it has %d bytes, at most %d are read", len(text), MaxImport)
+		return nil, nil, fmt.Errorf("importing a session: it has %d bytes, at most %d are read",
+			len(text), MaxImport)
 	}
 	meta, c, problems, err := l.parseImport(bytes.TrimPrefix(text, []byte("\uFEFF")))
 	if err != nil {
@@ -50,7 +51,8 @@ func (l *Library) parseImport(text []byte) (Meta, content, []Problem, error) {
 		if doc.Version > Version {
 			return Meta{}, content{}, nil, ErrNewer
 		}
-		c := content{config: doc.Config, messages: doc.Messages, commits: doc.Commits, pins: doc.Pins}
+		c := content{config: doc.Config, messages: doc.Messages, commits: doc.Commits,
+			pins: doc.Pins}
 		known := all{}
 		for _, m := range doc.Messages {
 			if m != nil {
@@ -73,7 +75,8 @@ func (l *Library) parseLog(text []byte) (Meta, content, []Problem, error) {
 		return Meta{}, content{}, nil, err
 	}
 	r.finish(text)
-	c := content{config: r.out.Config, messages: r.out.Messages, commits: r.out.Commits, pins: r.out.Pins}
+	c := content{config: r.out.Config, messages: r.out.Messages, commits: r.out.Commits,
+		pins: r.out.Pins}
 	in := &itemReader{file: bytes.NewReader(text), nodes: r.log.nodes}
 	for _, ref := range r.log.visible() {
 		if it, ok, err := in.item(ref); ok && err == nil {
@@ -89,7 +92,8 @@ func (r *reader) valid(ms []*message.Message) []*message.Message {
 	seen := map[string]bool{}
 	var out []*message.Message
 	for i, m := range ms {
-		if m == nil || m.Role != message.RoleUser && m.Role != message.RoleAssistant && m.Role != message.RoleTool {
+		if m == nil || m.Role != message.RoleUser && m.Role != message.RoleAssistant &&
+			m.Role != message.RoleTool {
 			r.problem(0, 0, fmt.Sprintf("message %d has no role user, assistant or tool and is skipped", i+1))
 			continue
 		}
@@ -103,7 +107,8 @@ func (r *reader) valid(ms []*message.Message) []*message.Message {
 		for _, call := range m.ToolCalls() {
 			var object map[string]json.RawMessage
 			if json.Unmarshal(call.Args, &object) != nil || object == nil {
-				call.Raw, call.Problem, call.Args = string(call.Args), "the arguments were no object", json.RawMessage(`{}`)
+				call.Raw, call.Problem, call.Args = string(call.Args),
+					"the arguments were no object", json.RawMessage(`{}`)
 			}
 		}
 		out = append(out, m)
@@ -147,7 +152,8 @@ func chatMessages(text []byte) ([]*message.Message, []Problem, error) {
 			m, err = c.message()
 		}
 		if err != nil {
-			problems = append(problems, Problem{Text: fmt.Sprintf("message %d is skipped: %s", i+1, brief(err))})
+			problems = append(problems, Problem{Text: fmt.Sprintf("message %d is skipped: %s", i+1,
+				brief(err))})
 			continue
 		}
 		out = append(out, m)
@@ -178,7 +184,8 @@ func (c *chatMessage) message() (*message.Message, error) {
 		if json.Unmarshal(args, &quoted) == nil {
 			args = json.RawMessage(quoted)
 		}
-		m.Content = append(m.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: call.ID, Name: call.Function.Name, Args: args}})
+		m.Content = append(m.Content, message.Block{Type: message.ToolUse,
+			Call: &message.ToolCall{ID: call.ID, Name: call.Function.Name, Args: args}})
 	}
 	return m, nil
 }

@@ -86,7 +86,8 @@ func (l *Library) readIndex(id string, size int64) (Entry, bool) {
 	b, err := os.ReadFile(l.indexPath(id))
 	sum, text, ok := bytes.Cut(b, []byte(" "))
 	text = bytes.TrimSpace(text)
-	if err != nil || !ok || len(b) > maxIndex || string(sum) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) {
+	if err != nil || !ok || len(b) > maxIndex ||
+		string(sum) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) {
 		return Entry{}, false
 	}
 	if decode(text, &e) != nil || e.ID != id || e.Bytes <= 0 || e.Bytes > size {

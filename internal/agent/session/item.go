@@ -68,13 +68,16 @@ type messages interface {
 func storeItem(it Item, in messages) (d itemData, found bool) {
 	i := it.Item
 	s := storedItem{
-		ID: i.ID, Type: i.Type, ParentID: i.ParentID, CreatedAt: i.CreatedAt, Text: i.Text, Content: i.Content,
-		Source: i.Source, Status: i.Status, Level: i.Level, Plan: i.Plan, MessageID: i.MessageID,
+		ID: i.ID, Type: i.Type, ParentID: i.ParentID, CreatedAt: i.CreatedAt, Text: i.Text,
+		Content: i.Content,
+		Source:  i.Source, Status: i.Status, Level: i.Level, Plan: i.Plan, MessageID: i.MessageID,
 	}
 	if c := i.Call; c != nil {
 		s.Call = &storedCall{
-			CallID: c.CallID, Name: c.Name, Label: c.Label, Args: c.Args, Result: c.Result, Content: c.Content, Details: c.Details,
-			IsError: c.IsError, DurationMs: c.Duration.Milliseconds(), ProposalID: c.ProposalID, Locations: c.Locations,
+			CallID: c.CallID, Name: c.Name, Label: c.Label, Args: c.Args, Result: c.Result,
+			Content: c.Content, Details: c.Details,
+			IsError: c.IsError, DurationMs: c.Duration.Milliseconds(), ProposalID: c.ProposalID,
+			Locations: c.Locations,
 		}
 		found = s.referCall(in)
 	} else {
@@ -133,14 +136,17 @@ func (d itemData) item(in messages) Item {
 		text = s.Ref.text(s.Type, in.byID(s.Ref.ID))
 	}
 	it := agent.Item{
-		ID: s.ID, Type: s.Type, ParentID: s.ParentID, CreatedAt: s.CreatedAt, Text: text, Content: s.Content,
-		Source: s.Source, Status: s.Status, Level: s.Level, Plan: s.Plan, MessageID: s.MessageID,
+		ID: s.ID, Type: s.Type, ParentID: s.ParentID, CreatedAt: s.CreatedAt, Text: text,
+		Content: s.Content,
+		Source:  s.Source, Status: s.Status, Level: s.Level, Plan: s.Plan, MessageID: s.MessageID,
 	}
 	if c := s.Call; c != nil {
 		it.Text = ""
 		it.Call = &agent.CallItem{
-			CallID: c.CallID, Name: c.Name, Label: c.Label, Args: c.Args, Result: c.Result, Content: c.Content, Details: c.Details,
-			IsError: c.IsError, Duration: time.Duration(c.DurationMs) * time.Millisecond, ProposalID: c.ProposalID, Locations: c.Locations,
+			CallID: c.CallID, Name: c.Name, Label: c.Label, Args: c.Args, Result: c.Result,
+			Content: c.Content, Details: c.Details,
+			IsError: c.IsError, Duration: time.Duration(c.DurationMs) * time.Millisecond,
+			ProposalID: c.ProposalID, Locations: c.Locations,
 		}
 		if s.Ref != nil {
 			it.Call.Result = text

@@ -13,14 +13,18 @@ import (
 // replyWithRuns is a reply whose text was shown as two items around reasoning, with a call.
 func replyWithRuns() (*message.Message, []agent.Item) {
 	m := msg("a1", message.RoleAssistant, "first words, ")
-	m.Content = append(m.Content, message.Block{Type: message.Reasoning, Text: "thinking hard"}, message.Block{Type: message.Text, Text: "last words"},
-		message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: "k1", Name: "write", Args: json.RawMessage(`{"content":"a long file"}`)}})
+	m.Content = append(m.Content, message.Block{Type: message.Reasoning, Text: "thinking hard"},
+		message.Block{Type: message.Text, Text: "last words"},
+		message.Block{Type: message.ToolUse,
+			Call: &message.ToolCall{ID: "k1", Name: "write",
+				Args: json.RawMessage(`{"content":"a long file"}`)}})
 	return m, []agent.Item{
 		{ID: "i1", Type: agent.ItemAssistant, Text: "first words, ", MessageID: "a1"},
 		{ID: "i2", Type: agent.ItemReasoning, Text: "thinking hard", MessageID: "a1"},
 		{ID: "i3", Type: agent.ItemAssistant, Text: "last words", MessageID: "a1"},
-		{ID: "i4", Type: agent.ItemToolCall, MessageID: "a1", Call: &agent.CallItem{CallID: "k1", Name: "write",
-			Args: json.RawMessage(`{"content":"a long file"}`), Result: "wrote it"}},
+		{ID: "i4", Type: agent.ItemToolCall, MessageID: "a1",
+			Call: &agent.CallItem{CallID: "k1", Name: "write",
+				Args: json.RawMessage(`{"content":"a long file"}`), Result: "wrote it"}},
 		{ID: "i5", Type: agent.ItemNotice, Text: "a notice"},
 	}
 }
@@ -47,7 +51,8 @@ func TestItemsBeforeTheirMessages(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
 	m, items := replyWithRuns()
-	want := []string{"first words, ", "thinking hard", "last words", `{"content":"a long file"}wrote it`, "a notice"}
+	want := []string{"first words, ", "thinking hard", "last words",
+		`{"content":"a long file"}wrote it`, "a notice"}
 	for _, it := range items {
 		s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: it})
 	}
@@ -63,7 +68,8 @@ func TestItemsBeforeTheirMessages(t *testing.T) {
 	wantTexts(t, "after a restart", load(t, l, s.ID()).Session, want...)
 	data, err := os.ReadFile(l.logPath(s.ID()))
 	must(t, err)
-	for _, text := range []string{"first words", "thinking hard", "last words", "a long file", "wrote it"} {
+	for _, text := range []string{"first words", "thinking hard", "last words", "a long file",
+		"wrote it"} {
 		if n := strings.Count(string(data), text); n != 1 {
 			t.Errorf("%q stands %d times in the log", text, n)
 		}
@@ -74,7 +80,8 @@ func TestItemsBeforeTheirMessages(t *testing.T) {
 func TestItemsWithoutMessages(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
-	retracted := agent.Item{ID: "i1", Type: agent.ItemAssistant, Text: "never mind", MessageID: "gone", Status: agent.StatusRetracted}
+	retracted := agent.Item{ID: "i1", Type: agent.ItemAssistant, Text: "never mind",
+		MessageID: "gone", Status: agent.StatusRetracted}
 	s.AddItem(Item{Seq: s.NextSeq(), Item: retracted})
 	must(t, s.Append(agent.Record{Type: agent.RecordTurnEnd, Turn: &agent.Turn{TurnID: "t1"}}))
 	if len(s.waiting()) != 0 {
@@ -91,8 +98,10 @@ func TestItemsOfAFailedWrite(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(), maxBytes: 3000})
 	defer l.Close()
 	s := create(t, l)
-	s.AddItem(Item{Seq: s.NextSeq(), Item: agent.Item{ID: "u1", Type: agent.ItemUser, Text: "hi", MessageID: "u1"}})
-	wantErr(t, s.Append(messageRecord(msg("u1", message.RoleUser, strings.Repeat("hi", 4000)))), ErrFull)
+	s.AddItem(Item{Seq: s.NextSeq(),
+		Item: agent.Item{ID: "u1", Type: agent.ItemUser, Text: "hi", MessageID: "u1"}})
+	wantErr(t, s.Append(messageRecord(msg("u1", message.RoleUser, strings.Repeat("hi", 4000)))),
+		ErrFull)
 	wantTexts(t, "after the failure", s, "hi")
 	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "hi"))))
 	wantTexts(t, "after it went well", s, "hi")

@@ -43,7 +43,8 @@ func (s *Session) Items(since uint64) ([]Item, error) {
 func (s *Session) itemRefs(since uint64) (refs []itemRef, pending []itemData, in *itemReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in = &itemReader{nodes: s.log.nodes[:len(s.log.nodes):len(s.log.nodes)], extra: slices.Clone(s.recent)}
+	in = &itemReader{nodes: s.log.nodes[:len(s.log.nodes):len(s.log.nodes)],
+		extra: slices.Clone(s.recent)}
 	refs = slices.DeleteFunc(s.log.visible(), func(r itemRef) bool { return r.seq <= since })
 	for _, r := range s.repairs {
 		if r.Message != nil {

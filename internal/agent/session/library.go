@@ -76,12 +76,14 @@ func Dir(stateDir, root string) string {
 	root = filepath.Clean(root)
 	sum := sha256.Sum256([]byte(root))
 	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' ||
+			r == '_' {
 			return r
 		}
 		return '-'
 	}, filepath.Base(root))
-	return filepath.Join(stateDir, "sessions", fmt.Sprintf("%.40s-%s", name, hex.EncodeToString(sum[:6])))
+	return filepath.Join(stateDir, "sessions",
+		fmt.Sprintf("%.40s-%s", name, hex.EncodeToString(sum[:6])))
 }
 
 // Open returns the library in dir with default options. Nothing is read or made until it is used.
@@ -89,7 +91,8 @@ func Open(dir string) *Library { return OpenWith(dir, Options{}) }
 
 // OpenWith returns the library in dir.
 func OpenWith(dir string, opts Options) *Library {
-	return &Library{dir: dir, opts: opts, open: map[string]*Session{}, cache: map[string]cached{}, spare: map[string]error{}}
+	return &Library{dir: dir, opts: opts, open: map[string]*Session{}, cache: map[string]cached{},
+		spare: map[string]error{}}
 }
 
 func (l *Library) logPath(id string) string   { return filepath.Join(l.dirOf(id), id+logSuffix) }
@@ -144,7 +147,8 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 		meta.ID = NewID(meta.CreatedAt)
 	}
 	if !validID().MatchString(meta.ID) {
-		return nil, fmt.Errorf("creating session %q: an id has 1 to 64 letters, digits, - and _", meta.ID)
+		return nil, fmt.Errorf("creating session %q: an id has 1 to 64 letters, digits, - and _",
+			meta.ID)
 	}
 	meta.Version = Version
 	f, err := l.newLog(meta.ID)

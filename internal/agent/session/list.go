@@ -30,7 +30,10 @@ func (l *Library) List(q Query) ([]Entry, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	all = slices.DeleteFunc(all, func(e Entry) bool { return e.Archived != q.Archived || e.Empty() && l.opened(e.ID) == nil })
+	all = slices.DeleteFunc(all, func(e Entry) bool {
+		return e.Archived != q.Archived ||
+			e.Empty() && l.opened(e.ID) == nil
+	})
 	slices.SortFunc(all, newestFirst)
 	if all, err = after(all, q.Cursor); err != nil {
 		return nil, "", err

@@ -91,15 +91,22 @@ func TestStaleIndex(t *testing.T) {
 		"old":     func(string) error { return nil },
 		"missing": os.Remove,
 		"damaged": func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
-		"foreign": func(path string) error { return l.writeIndexAs(path, Entry{Meta: Meta{ID: "x"}, Bytes: 10}) },
-		"too big": func(path string) error { return l.writeIndexAs(path, Entry{Meta: Meta{ID: s.ID()}, Bytes: 1e9}) },
-		"torn":    func(path string) error { return tear(path) },
+		"foreign": func(path string) error {
+			return l.writeIndexAs(path,
+				Entry{Meta: Meta{ID: "x"}, Bytes: 10})
+		},
+		"too big": func(path string) error {
+			return l.writeIndexAs(path,
+				Entry{Meta: Meta{ID: s.ID()}, Bytes: 1e9})
+		},
+		"torn": func(path string) error { return tear(path) },
 	} {
 		must(t, l.writeIndex(s.log.entry))
 		must(t, spoil(l.indexPath(s.ID())))
 		e, err := OpenWith(l.dir, Options{}).Entry(s.ID())
 		must(t, err)
-		if e.Title != want.Title || e.Messages != want.Messages || e.Usage != want.Usage || !e.UpdatedAt.Equal(want.UpdatedAt) || e.Bytes != want.Bytes {
+		if e.Title != want.Title || e.Messages != want.Messages || e.Usage != want.Usage ||
+			!e.UpdatedAt.Equal(want.UpdatedAt) || e.Bytes != want.Bytes {
 			t.Errorf("%s: %+v, want %+v", name, e, want)
 		}
 	}
@@ -112,8 +119,10 @@ func TestSearchTitlesAndMessages(t *testing.T) {
 	story(t, s)
 	must(t, s.Close())
 	for query, want := range map[string]string{
-		"GRÖSSE": "", "größe": `Größe "ändern" und <mehr>`, `"ändern"` + "\nund <MEHR>": `Größe "ändern" und <mehr>`,
-		"main.go": "fix <the> bug please", "looking": "fix <the> bug please", "message": "", "nowhere": "",
+		"GRÖSSE": "", "größe": `Größe "ändern" und <mehr>`, `"ändern"` +
+			"\nund <MEHR>": `Größe "ändern" und <mehr>`,
+		"main.go": "fix <the> bug please", "looking": "fix <the> bug please", "message": "",
+		"nowhere": "",
 	} {
 		wantTitles(t, l, Query{Text: query}, want)
 	}
@@ -121,7 +130,9 @@ func TestSearchTitlesAndMessages(t *testing.T) {
 
 func TestTitle(t *testing.T) {
 	for prompt, want := range map[string]string{
-		"  fix\n\tthe bug ": "fix the bug", strings.Repeat("wörd ", 100): strings.Repeat("wörd ", 15) + "wörd…", "": "", strings.Repeat("x", 9999): strings.Repeat("x", 79) + "…",
+		"  fix\n\tthe bug ":          "fix the bug",
+		strings.Repeat("wörd ", 100): strings.Repeat("wörd ", 15) + "wörd…", "": "",
+		strings.Repeat("x", 9999): strings.Repeat("x", 79) + "…",
 	} {
 		if got := titleOf(prompt); got != want {
 			t.Errorf("%.20q: %q, want %q", prompt, got, want)
@@ -204,7 +215,8 @@ func TestFork(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
 	story(t, s)
-	must(t, s.Append(agent.Record{Type: agent.RecordCompaction, Commit: &agent.Commit{Through: "r1", Strategy: "x"}}))
+	must(t, s.Append(agent.Record{Type: agent.RecordCompaction,
+		Commit: &agent.Commit{Through: "r1", Strategy: "x"}}))
 	for _, c := range []struct {
 		at     string
 		before bool
@@ -223,10 +235,12 @@ func TestFork(t *testing.T) {
 		wantOutline(t, in, c.want)
 		items, err := fork.Items(0)
 		must(t, err)
-		if len(items) != c.items || len(items) > 0 && (items[0].Seq != 1 || items[0].Item.Text != "fix <the> bug\nplease") {
+		if len(items) != c.items || len(items) > 0 &&
+			(items[0].Seq != 1 || items[0].Item.Text != "fix <the> bug\nplease") {
 			t.Errorf("fork at %q: items %+v", c.at, items)
 		}
-		if in.Entry.ForkOf != s.ID() || in.Entry.Title != "fix <the> bug please" || string(in.Config) != `{"model":"m1"}` {
+		if in.Entry.ForkOf != s.ID() || in.Entry.Title != "fix <the> bug please" ||
+			string(in.Config) != `{"model":"m1"}` {
 			t.Errorf("fork at %q: %+v", c.at, in)
 		}
 		if want := c.items >= 2; (len(in.Commits) == 1) != want {
@@ -253,7 +267,8 @@ func tear(path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(strings.Replace(string(b), `"total":15`, `"total":16`, 1)), 0o600)
+	return os.WriteFile(path, []byte(strings.Replace(string(b), `"total":15`, `"total":16`, 1)),
+		0o600)
 }
 
 // A session that is being made is not taken for an old and empty one, whoever makes it.
@@ -281,13 +296,16 @@ func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 // A workspace's sessions lie in a folder of its own, by its whole path.
 func TestFolderOfAWorkspace(t *testing.T) {
 	seen := map[string]string{}
-	for _, root := range []string{"/home/a/work", "/home/b/work", "/home/a/work/sub", "/", "/home/a/wörk", "/home/a/" + strings.Repeat("long", 100)} {
+	for _, root := range []string{"/home/a/work", "/home/b/work", "/home/a/work/sub", "/",
+		"/home/a/wörk", "/home/a/" + strings.Repeat("long", 100)} {
 		dir := Dir("/state", root)
 		if other, ok := seen[dir]; ok {
 			t.Errorf("%s and %s share %s", root, other, dir)
 		}
 		seen[dir] = root
-		if again := Dir("/state", root+"/."); again != dir || filepath.Dir(dir) != filepath.Join("/state", "sessions") || len(filepath.Base(dir)) > 60 {
+		if again := Dir("/state", root+"/."); again != dir ||
+			filepath.Dir(dir) != filepath.Join("/state", "sessions") ||
+			len(filepath.Base(dir)) > 60 {
 			t.Errorf("%s: %s, written otherwise %s", root, dir, again)
 		}
 	}

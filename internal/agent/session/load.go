@@ -46,7 +46,8 @@ const MaxTurns = 256
 // Restored is what the engine goes on from.
 func (l *Loaded) Restored() agent.Restored {
 	return agent.Restored{
-		Messages: l.Messages, Commits: l.Commits, Pins: l.Pins, Queue: l.Queue, Title: l.Entry.Title, Usage: l.Entry.Usage,
+		Messages: l.Messages, Commits: l.Commits, Pins: l.Pins, Queue: l.Queue,
+		Title: l.Entry.Title, Usage: l.Entry.Usage,
 		Turns: l.Turns, Paused: l.Paused,
 	}
 }
@@ -224,7 +225,8 @@ func (r *reader) line(line []byte, n int, off int64) (bool, error) {
 	if n == 1 {
 		if meta, ok := headerOf(line); ok {
 			if meta.Version > Version {
-				return false, fmt.Errorf("it has format %d, this version reads up to %d: %w", meta.Version, Version, ErrNewer)
+				return false, fmt.Errorf("it has format %d, this version reads up to %d: %w",
+					meta.Version, Version, ErrNewer)
 			}
 			r.version = meta.Version
 		}
@@ -234,7 +236,8 @@ func (r *reader) line(line []byte, n int, off int64) (bool, error) {
 		if m := migrations[v]; m != nil {
 			var err error
 			if text, err = m(text); err != nil {
-				return r.damaged(n, off, "it cannot be converted to the current format: "+err.Error()), nil
+				return r.damaged(n, off, "it cannot be converted to the current format: "+
+					err.Error()), nil
 			}
 		}
 	}
@@ -309,7 +312,8 @@ func (r *reader) turn(t *agent.Turn) {
 
 // intern makes messages share the strings that most of them have in common.
 func (r *reader) intern(m *message.Message) {
-	for _, s := range []*string{(*string)(&m.Role), &m.Model, &m.TurnID, &m.Author, (*string)(&m.Source), (*string)(&m.Stop), &m.Name} {
+	for _, s := range []*string{(*string)(&m.Role), &m.Model, &m.TurnID, &m.Author,
+		(*string)(&m.Source), (*string)(&m.Stop), &m.Name} {
 		*s = r.shared(*s)
 	}
 	for i := range m.Content {

@@ -24,11 +24,12 @@ type Entry struct {
 	Messages  int           `json:"messages"`
 	Usage     message.Usage `json:"usage"`
 	LastSeq   uint64        `json:"lastSeq"`
-	OpenTurn  string        `json:"openTurn,omitempty"` // began and did not end: running, or interrupted by a crash
-	Bytes     int64         `json:"bytes"`              // of the log that the entry stands for
-	Titled    bool          `json:"titled,omitempty"`   // the title was given, not made
-	Damaged   int           `json:"damaged,omitempty"`  // lines that could not be read
-	Paused    bool          `json:"paused,omitempty"`
+	// began and did not end: running, or interrupted by a crash
+	OpenTurn string `json:"openTurn,omitempty"`
+	Bytes    int64  `json:"bytes"`             // of the log that the entry stands for
+	Titled   bool   `json:"titled,omitempty"`  // the title was given, not made
+	Damaged  int    `json:"damaged,omitempty"` // lines that could not be read
+	Paused   bool   `json:"paused,omitempty"`
 
 	// Config is the session's own configuration; one of more than maxEntryConfig bytes is left out.
 	Config json.RawMessage `json:"config,omitempty"`
@@ -250,6 +251,7 @@ func titleOf(prompt string) string {
 }
 
 // lenient reads what other versions and other hands wrote.
-var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true),
+	jsontext.AllowInvalidUTF8(true))
 
 func decode(b []byte, v any) error { return jsonv2.Unmarshal(b, v, lenient) }

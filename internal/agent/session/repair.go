@@ -68,7 +68,8 @@ func (r *reader) interrupt(m *message.Message, call *message.ToolCall) *message.
 	result.Time, result.TurnID, result.Author = r.log.entry.UpdatedAt, m.TurnID, "tools"
 	in.Result = result
 	r.out.Interrupted = append(r.out.Interrupted, in)
-	r.repairs = append(r.repairs, agent.Record{Type: agent.RecordMessage, Message: result, Time: result.Time})
+	r.repairs = append(r.repairs, agent.Record{Type: agent.RecordMessage, Message: result,
+		Time: result.Time})
 	r.interruptItem(in, start.ItemID)
 	return result
 }
@@ -90,8 +91,10 @@ func (r *reader) interruptItem(in Interrupted, itemID string) {
 	}
 	r.out.LastSeq++
 	it := Item{Seq: r.out.LastSeq, TurnID: in.TurnID, Item: agent.Item{
-		ID: itemID, Type: agent.ItemToolCall, CreatedAt: in.Result.Time, Status: agent.StatusCancelled, MessageID: in.Result.ID,
-		Call: &agent.CallItem{CallID: in.Call.ID, Name: in.Call.Name, Label: in.Call.Name, Args: in.Call.Args, IsError: true,
+		ID: itemID, Type: agent.ItemToolCall, CreatedAt: in.Result.Time,
+		Status: agent.StatusCancelled, MessageID: in.Result.ID,
+		Call: &agent.CallItem{CallID: in.Call.ID, Name: in.Call.Name, Label: in.Call.Name,
+			Args: in.Call.Args, IsError: true,
 			Result: in.Result.TextContent(), ProposalID: in.ProposalID},
 	}}
 	d, _ := storeItem(it, recent{in.Result})
@@ -106,7 +109,8 @@ func (r *reader) closeTurn() {
 	if id == "" {
 		return
 	}
-	turn := &agent.Turn{TurnID: id, Status: "aborted", EndReason: agent.EndAborted, AbortPhase: "inference"}
+	turn := &agent.Turn{TurnID: id, Status: "aborted", EndReason: agent.EndAborted,
+		AbortPhase: "inference"}
 	for _, m := range r.out.Messages {
 		if m.TurnID != id {
 			continue
@@ -127,5 +131,6 @@ func (r *reader) closeTurn() {
 	}
 	r.out.InterruptedTurn = id
 	r.out.Turns = append(r.out.Turns, *turn)
-	r.repairs = append(r.repairs, agent.Record{Type: agent.RecordTurnEnd, Turn: turn, Time: r.log.entry.UpdatedAt})
+	r.repairs = append(r.repairs, agent.Record{Type: agent.RecordTurnEnd, Turn: turn,
+		Time: r.log.entry.UpdatedAt})
 }

@@ -42,7 +42,8 @@ func ModelScript(in *Loaded) ([]byte, error) {
 			}
 		}
 		for _, c := range m.ToolCalls() {
-			line.ToolCalls = append(line.ToolCalls, scriptCall{ID: c.ID, Name: c.Name, Arguments: c.Args})
+			line.ToolCalls = append(line.ToolCalls,
+				scriptCall{ID: c.ID, Name: c.Name, Arguments: c.Args})
 		}
 		if err := encode(&b, line); err != nil {
 			return nil, fmt.Errorf("recording session %s: %w", in.Entry.ID, err)
@@ -53,10 +54,12 @@ func ModelScript(in *Loaded) ([]byte, error) {
 
 // Recording is what a session script is made of beside the session.
 type Recording struct {
-	Root   string            // the workspace's folder: paths below it are those of the script's workspace
-	Files  map[string][]byte // what files held when the session began, by paths relative to Root, with slashes
-	Config json.RawMessage   // the script's settings; nil: none
-	Notes  []string          // for the reader, e.g. which file was left out
+	// the workspace's folder: paths below it are those of the script's workspace
+	Root string
+	// what files held when the session began, by paths relative to Root, with slashes
+	Files  map[string][]byte
+	Config json.RawMessage // the script's settings; nil: none
+	Notes  []string        // for the reader, e.g. which file was left out
 }
 
 // Record returns the session as a session script: a bug report that is a test as soon as it says
@@ -76,10 +79,13 @@ func Record(in *Loaded, rec Recording) ([]byte, error) {
 	}
 	a := &txtar.Archive{Comment: []byte(safe(comment))}
 	if len(rec.Config) > 0 {
-		a.Files = append(a.Files, txtar.File{Name: "config.json", Data: rec.portable(string(rec.Config) + "\n")})
+		a.Files = append(a.Files, txtar.File{Name: "config.json",
+			Data: rec.portable(string(rec.Config) + "\n")})
 	}
-	story := rec.addFiles(a) + "auto agent/requestPermission {\"optionId\": \"allow_once\"}\n" + prompts(in)
-	a.Files = append(a.Files, txtar.File{Name: "model.jsonl", Data: rec.portable(string(model))}, txtar.File{Name: "script", Data: rec.portable(story)})
+	story := rec.addFiles(a) + "auto agent/requestPermission {\"optionId\": \"allow_once\"}\n" +
+		prompts(in)
+	a.Files = append(a.Files, txtar.File{Name: "model.jsonl", Data: rec.portable(string(model))},
+		txtar.File{Name: "script", Data: rec.portable(story)})
 	return txtar.Format(a), nil
 }
 
@@ -109,8 +115,10 @@ func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 	for _, name := range names {
 		f := txtar.File{Name: name, Data: r.Files[name]}
 		back := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{f}}))
-		whole := len(back.Files) == 1 && back.Files[0].Name == name && bytes.Equal(back.Files[0].Data, f.Data)
-		if !whole || !strings.Contains(name, "/") && sections[name] || strings.HasPrefix(name, "want/") {
+		whole := len(back.Files) == 1 && back.Files[0].Name == name &&
+			bytes.Equal(back.Files[0].Data, f.Data)
+		if !whole || !strings.Contains(name, "/") && sections[name] ||
+			strings.HasPrefix(name, "want/") {
 			lines += "write " + name + " " + strconv.Quote(string(f.Data)) + "\n"
 			continue
 		}
@@ -120,7 +128,8 @@ func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 }
 
 // sections are the names that mean something else in a script.
-var sections = map[string]bool{"script": true, "model.jsonl": true, "config.json": true, "client.json": true,
+var sections = map[string]bool{"script": true, "model.jsonl": true, "config.json": true,
+	"client.json":      true,
 	"user-config.json": true, "env": true, "args": true, "transcript": true}
 
 // portable writes the workspace's folder as the script's, and dollars as the script wants them.

@@ -49,7 +49,8 @@ func foldedJSON(text string) []byte {
 // messageHolds says whether line is a message that a user sees and that holds text.
 func messageHolds(line []byte, text string) bool {
 	var rec agent.Record
-	if decode(line, &rec) != nil || rec.Type != agent.RecordMessage || rec.Message == nil || rec.Message.Hidden {
+	if decode(line, &rec) != nil || rec.Type != agent.RecordMessage || rec.Message == nil ||
+		rec.Message.Hidden {
 		return false
 	}
 	for i := range rec.Message.Content {

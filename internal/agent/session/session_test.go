@@ -55,7 +55,9 @@ func msg(id string, role message.Role, text string, calls ...string) *message.Me
 	m := message.NewText(role, text)
 	m.ID, m.TurnID, m.Time = id, "t1", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range calls {
-		m.Content = append(m.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: c, Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}})
+		m.Content = append(m.Content, message.Block{Type: message.ToolUse,
+			Call: &message.ToolCall{ID: c, Name: "bash",
+				Args: json.RawMessage(`{"command":"ls"}`)}})
 	}
 	return m
 }
@@ -71,7 +73,8 @@ func messageRecord(m *message.Message) agent.Record {
 }
 
 func toolStart(call string) agent.Record {
-	return agent.Record{Type: agent.RecordToolStart, Data: json.RawMessage(`{"callId":"` + call + `"}`)}
+	return agent.Record{Type: agent.RecordToolStart,
+		Data: json.RawMessage(`{"callId":"` + call + `"}`)}
 }
 
 // outline is a history in one line: role and text of each message.
@@ -96,16 +99,23 @@ func story(t testing.TB, s *Session) {
 	must(t, s.SetConfig(json.RawMessage(`{"model":"m1"}`)))
 	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "fix <the> bug\nplease")),
 		agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}}))
-	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: agent.Item{ID: "u1", Type: agent.ItemUser, Text: "fix <the> bug\nplease", MessageID: "u1"}})
+	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1",
+		Item: agent.Item{ID: "u1", Type: agent.ItemUser, Text: "fix <the> bug\nplease",
+			MessageID: "u1"}})
 	must(t, s.Append(messageRecord(msg("a1", message.RoleAssistant, "looking", "k1"))))
 	must(t, s.Append(toolStart("k1")))
 	must(t, s.Append(messageRecord(result("r1", "k1", "main.go"))))
-	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: agent.Item{ID: "i2", Type: agent.ItemToolCall, MessageID: "a1",
-		Call: &agent.CallItem{CallID: "k1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`), Result: "main.go", Duration: 3 * time.Millisecond}}})
+	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1",
+		Item: agent.Item{ID: "i2", Type: agent.ItemToolCall, MessageID: "a1",
+			Call: &agent.CallItem{CallID: "k1", Name: "bash",
+				Args:   json.RawMessage(`{"command":"ls"}`),
+				Result: "main.go", Duration: 3 * time.Millisecond}}})
 	must(t, s.Append(messageRecord(msg("a2", message.RoleAssistant, "done"))))
-	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1", Item: agent.Item{ID: "i3", Type: agent.ItemAssistant, Text: "done", MessageID: "a2"}})
-	must(t, s.Append(agent.Record{Type: agent.RecordTurnEnd, Turn: &agent.Turn{TurnID: "t1", Status: "completed", EndReason: agent.EndStop,
-		Usage: message.Usage{Input: 10, Output: 5, Total: 15}}, Sync: true}))
+	s.AddItem(Item{Seq: s.NextSeq(), TurnID: "t1",
+		Item: agent.Item{ID: "i3", Type: agent.ItemAssistant, Text: "done", MessageID: "a2"}})
+	must(t, s.Append(agent.Record{Type: agent.RecordTurnEnd,
+		Turn: &agent.Turn{TurnID: "t1", Status: "completed", EndReason: agent.EndStop,
+			Usage: message.Usage{Input: 10, Output: 5, Total: 15}}, Sync: true}))
 }
 
 const storyOutline = "u:fix <the> bug\nplease a:looking t:main.go a:done"
@@ -114,7 +124,8 @@ func TestStoryComesBack(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
 	story(t, s)
-	must(t, s.Append(agent.Record{Type: agent.RecordQueue, Queue: []agent.QueueEntry{{MessageID: "q1", Delivery: "followUp"}}},
+	must(t, s.Append(agent.Record{Type: agent.RecordQueue,
+		Queue: []agent.QueueEntry{{MessageID: "q1", Delivery: "followUp"}}},
 		agent.Record{Type: "outcome", Data: json.RawMessage(`{"x":1}`)}))
 	must(t, s.Close())
 
@@ -123,13 +134,16 @@ func TestStoryComesBack(t *testing.T) {
 	if string(in.Config) != `{"model":"m1"}` || len(in.Queue) != 1 {
 		t.Errorf("config %s, queue %v", in.Config, in.Queue)
 	}
-	if in.LastSeq != 3 || in.InterruptedTurn != "" || len(in.Turns) != 1 || in.Turns[0].EndReason != agent.EndStop {
-		t.Errorf("lastSeq %d, interrupted %q, last turn %+v", in.LastSeq, in.InterruptedTurn, in.Turns)
+	if in.LastSeq != 3 || in.InterruptedTurn != "" || len(in.Turns) != 1 ||
+		in.Turns[0].EndReason != agent.EndStop {
+		t.Errorf("lastSeq %d, interrupted %q, last turn %+v", in.LastSeq, in.InterruptedTurn,
+			in.Turns)
 	}
 	if len(in.Problems) > 0 {
 		t.Errorf("problems: %v", in.Problems)
 	}
-	if e := in.Entry; e.Title != "fix <the> bug please" || e.Messages != 4 || e.Usage.Total != 15 || e.Cwd != "/w" {
+	if e := in.Entry; e.Title != "fix <the> bug please" || e.Messages != 4 || e.Usage.Total != 15 ||
+		e.Cwd != "/w" {
 		t.Errorf("entry %+v", e)
 	}
 	if n := in.Session.NextSeq(); n != 4 {
@@ -143,7 +157,9 @@ func TestItemsHoldNoTextTwice(t *testing.T) {
 	story(t, s)
 	items, err := s.Items(1)
 	must(t, err)
-	if len(items) != 2 || items[0].Item.Call.Result != "main.go" || string(items[0].Item.Call.Args) != `{"command":"ls"}` || items[0].Item.Call.Duration != 3*time.Millisecond || items[1].Item.Text != "done" {
+	if len(items) != 2 || items[0].Item.Call.Result != "main.go" ||
+		string(items[0].Item.Call.Args) != `{"command":"ls"}` ||
+		items[0].Item.Call.Duration != 3*time.Millisecond || items[1].Item.Text != "done" {
 		t.Errorf("items after 1: %+v", items)
 	}
 	data, err := os.ReadFile(filepath.Join(l.dir, s.ID()+logSuffix))
@@ -158,10 +174,12 @@ func TestItemsHoldNoTextTwice(t *testing.T) {
 func TestCrashInTool(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
-	must(t, s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}}, messageRecord(msg("u1", message.RoleUser, "go")),
+	must(t, s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}},
+		messageRecord(msg("u1", message.RoleUser, "go")),
 		messageRecord(msg("a1", message.RoleAssistant, "", "k1", "k2", "k3", "k4"))))
 	must(t, s.Append(toolStart("k1"), messageRecord(result("r1", "k1", "one")), toolStart("k2"),
-		agent.Record{Type: agent.RecordToolStart, Data: json.RawMessage(`{"callId":"k3","itemId":"item7"}`)}))
+		agent.Record{Type: agent.RecordToolStart,
+			Data: json.RawMessage(`{"callId":"k3","itemId":"item7"}`)}))
 	before := s.NextSeq()
 	crash(s)
 
@@ -178,12 +196,15 @@ func TestCrashInTool(t *testing.T) {
 			"t:interrupted by a restart; proposal p7 is still pending t:interrupted: agent-lsp ended before this call was started. It had no effect.")
 		items, err := in.Session.Items(0)
 		must(t, err)
-		if len(items) != 5 || items[1].Item.Call.Result != "one" || items[3].Item.Call.Result != "interrupted by a restart; proposal p7 is still pending" || items[0].Seq <= before {
+		if len(items) != 5 || items[1].Item.Call.Result != "one" ||
+			items[3].Item.Call.Result != "interrupted by a restart; proposal p7 is still pending" ||
+			items[0].Seq <= before {
 			t.Errorf("items: %+v", items)
 		}
 	}
 	in := load(t, other, s.ID())
-	if in.InterruptedTurn != "t1" || len(in.Interrupted) != 3 || in.Turns[0].AbortPhase != "tool_execution" {
+	if in.InterruptedTurn != "t1" || len(in.Interrupted) != 3 ||
+		in.Turns[0].AbortPhase != "tool_execution" {
 		t.Errorf("interrupted %q %+v, last %+v", in.InterruptedTurn, in.Interrupted, in.Turns)
 	}
 	check(in)
@@ -214,12 +235,14 @@ func TestCrashAfterPrompt(t *testing.T) {
 	s := create(t, l)
 	u := msg("u1", message.RoleUser, "go")
 	u.TurnID = "t1"
-	must(t, s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}}, messageRecord(u)))
+	must(t, s.Append(agent.Record{Type: agent.RecordTurnStart, Turn: &agent.Turn{TurnID: "t1"}},
+		messageRecord(u)))
 	crash(s)
 	in := load(t, l, s.ID())
 	items, err := in.Session.Items(0)
 	must(t, err)
-	if len(items) != 1 || items[0].Item.ID != "u1" || items[0].Item.Text != "go" || items[0].TurnID != "t1" {
+	if len(items) != 1 || items[0].Item.ID != "u1" || items[0].Item.Text != "go" ||
+		items[0].TurnID != "t1" {
 		t.Errorf("items: %+v", items)
 	}
 }
@@ -227,12 +250,19 @@ func TestCrashAfterPrompt(t *testing.T) {
 // TestCrashWithPendingProposal asks who keeps the proposals about those that nobody told the
 // session of.
 func TestCrashWithPendingProposal(t *testing.T) {
-	l := OpenWith(t.TempDir(), Options{now: clock(), PendingProposal: func(_, item string) string { return strings.Replace(item, "item", "p", 1) }})
+	l := OpenWith(t.TempDir(), Options{now: clock(),
+		PendingProposal: func(_, item string) string {
+			return strings.Replace(item, "item", "p",
+				1)
+		}})
 	s := create(t, l)
-	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "go")), messageRecord(msg("a1", message.RoleAssistant, "", "k1")),
-		agent.Record{Type: agent.RecordToolStart, Data: json.RawMessage(`{"callId":"k1","itemId":"item9"}`)}))
+	must(t, s.Append(messageRecord(msg("u1", message.RoleUser, "go")),
+		messageRecord(msg("a1", message.RoleAssistant, "", "k1")),
+		agent.Record{Type: agent.RecordToolStart,
+			Data: json.RawMessage(`{"callId":"k1","itemId":"item9"}`)}))
 	crash(s)
-	wantOutline(t, load(t, l, s.ID()), "u:go a: t:interrupted by a restart; proposal p9 is still pending")
+	wantOutline(t, load(t, l, s.ID()),
+		"u:go a: t:interrupted by a restart; proposal p9 is still pending")
 }
 
 func TestSeqGoesOnAfterCrash(t *testing.T) {

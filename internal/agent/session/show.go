@@ -74,7 +74,8 @@ func (r *reader) shownIn(turn string, data []byte) map[string]bool {
 		var rec agent.Record
 		var d itemData
 		line := bytes.TrimSpace(data[ref.off : ref.off+int64(ref.n)])
-		if !bytes.Contains(line, []byte(turn)) || decode(line, &rec) != nil || decode(rec.Data, &d) != nil || d.TurnID != turn {
+		if !bytes.Contains(line, []byte(turn)) || decode(line, &rec) != nil ||
+			decode(rec.Data, &d) != nil || d.TurnID != turn {
 			continue
 		}
 		it := agent.Item{Type: d.Item.Type, MessageID: d.Item.MessageID}
@@ -98,7 +99,8 @@ func itemKey(it agent.Item) string {
 func itemsOf(m *message.Message, results map[string]*message.Message) (items []agent.Item) {
 	text := func(typ agent.ItemType, id string) {
 		if s := shownText(typ, m); s != "" {
-			items = append(items, agent.Item{ID: id, Type: typ, CreatedAt: m.Time, Text: s, Source: m.Source, MessageID: m.ID})
+			items = append(items, agent.Item{ID: id, Type: typ, CreatedAt: m.Time, Text: s,
+				Source: m.Source, MessageID: m.ID})
 		}
 	}
 	switch m.Role {
@@ -116,11 +118,14 @@ func itemsOf(m *message.Message, results map[string]*message.Message) (items []a
 	return items
 }
 
-func callItem(at time.Time, messageID string, c *message.ToolCall, res *message.Message) agent.Item {
+func callItem(at time.Time, messageID string, c *message.ToolCall,
+	res *message.Message) agent.Item {
 	status := agent.StatusCompleted
 	if res.IsError {
 		status = agent.StatusFailed
 	}
-	return agent.Item{ID: "item-" + c.ID, Type: agent.ItemToolCall, CreatedAt: at, Status: status, MessageID: messageID,
-		Call: &agent.CallItem{CallID: c.ID, Name: c.Name, Label: c.Name, Args: c.Args, Result: res.TextContent(), IsError: res.IsError}}
+	return agent.Item{ID: "item-" + c.ID, Type: agent.ItemToolCall, CreatedAt: at, Status: status,
+		MessageID: messageID,
+		Call: &agent.CallItem{CallID: c.ID, Name: c.Name, Label: c.Name, Args: c.Args,
+			Result: res.TextContent(), IsError: res.IsError}}
 }

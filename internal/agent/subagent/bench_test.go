@@ -16,9 +16,11 @@ func BenchmarkParallel(b *testing.B) {
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			s := setup()
-			args := `{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"task":"hello"},`, n), ",") + `]}`
+			args := `{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"task":"hello"},`, n), ",") +
+				`]}`
 			for b.Loop() {
-				res, err := agenttest.Run(b.Context(), s.tool, &tool.Call{ItemID: "i", Args: json.RawMessage(args)})
+				res, err := agenttest.Run(b.Context(), s.tool,
+					&tool.Call{ItemID: "i", Args: json.RawMessage(args)})
 				if err != nil || res.IsError {
 					b.Fatal(res, err)
 				}

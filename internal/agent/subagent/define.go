@@ -13,7 +13,8 @@ import (
 // description, model, thinking, tools, profile, maxModelCalls), then its instructions. name is
 // the default for the agent's.
 func ParseAgent(name string, data []byte) (Agent, error) {
-	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
+	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"),
+		[]byte("\n"))
 	head, body, ok := frontMatter(data)
 	if !ok {
 		return Agent{}, errors.New("it begins with no front matter (--- … ---)")
@@ -36,8 +37,10 @@ func ParseAgent(name string, data []byte) (Agent, error) {
 	if meta.Description == "" {
 		return Agent{}, errors.New("its front matter has no description: the model would not know when to call it")
 	}
-	return Agent{Name: meta.Name, Description: strings.Join(strings.Fields(meta.Description), " "), Prompt: strings.TrimSpace(string(body)),
-		Model: meta.Model, Thinking: meta.Thinking, Tools: meta.Tools, Profile: meta.Profile, MaxCalls: meta.MaxCalls}, nil
+	return Agent{Name: meta.Name, Description: strings.Join(strings.Fields(meta.Description), " "),
+		Prompt: strings.TrimSpace(string(body)),
+		Model:  meta.Model, Thinking: meta.Thinking, Tools: meta.Tools, Profile: meta.Profile,
+		MaxCalls: meta.MaxCalls}, nil
 }
 
 func frontMatter(data []byte) (head, body []byte, ok bool) {

@@ -41,7 +41,8 @@ func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outc
 	out = outcome{Agent: c.spawn.Agent.Name, Status: "failed"}
 	defer func() {
 		if r := recover(); r != nil {
-			out.Output = fmt.Sprintf("the sub-agent panicked: %v\n%s", r, firstLines(string(debug.Stack()), 5))
+			out.Output = fmt.Sprintf("the sub-agent panicked: %v\n%s", r,
+				firstLines(string(debug.Stack()), 5))
 		}
 	}()
 	// The call may have been aborted while this task waited for its turn.
@@ -70,8 +71,10 @@ func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outc
 }
 
 // converse gives the task and waits for the answer.
-func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session, task string, out outcome) outcome {
-	acc, err := s.Prompt(agent.Prompt{Content: []message.Block{{Type: message.Text, Text: task}}, Author: "agent"})
+func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session, task string,
+	out outcome) outcome {
+	acc, err := s.Prompt(agent.Prompt{Content: []message.Block{{Type: message.Text, Text: task}},
+		Author: "agent"})
 	if err != nil {
 		out.Output = err.Error()
 		return out
@@ -121,7 +124,8 @@ func (c *child) forward(call *tool.Call, e agent.Event) {
 		return
 	}
 	if done, ok := e.(agent.ItemCompleted); ok && done.Item.Call != nil {
-		call.Emit(fmt.Sprintf("[%s] %s %s\n", c.spawn.Agent.Name, done.Item.Call.Label, done.Item.Status))
+		call.Emit(fmt.Sprintf("[%s] %s %s\n", c.spawn.Agent.Name, done.Item.Call.Label,
+			done.Item.Status))
 	}
 }
 
@@ -142,7 +146,9 @@ func clip(s string) string {
 		return s
 	}
 	half := maxOutput / 2
-	return strings.ToValidUTF8(s[:half], "") + fmt.Sprintf("\n[… %d bytes left out …]\n", len(s)-2*half) + strings.ToValidUTF8(s[len(s)-half:], "")
+	return strings.ToValidUTF8(s[:half], "") +
+		fmt.Sprintf("\n[… %d bytes left out …]\n", len(s)-2*half) +
+		strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
 func firstLines(s string, n int) string {
@@ -173,7 +179,8 @@ func (t *Tool) parallel(ctx context.Context, call *tool.Call, runs []*child) *to
 			good++
 		}
 	}
-	text, err := json.Marshal(map[string]any{"summary": fmt.Sprintf("%d/%d succeeded", good, len(out)), "results": out})
+	text, err := json.Marshal(map[string]any{"summary": fmt.Sprintf("%d/%d succeeded", good,
+		len(out)), "results": out})
 	if err != nil {
 		text = []byte(err.Error())
 	}
@@ -188,7 +195,8 @@ func (t *Tool) chain(ctx context.Context, call *tool.Call, runs []*child) *tool.
 		o := c.run(ctx, call, strings.ReplaceAll(c.task, "{previous}", previous))
 		out = append(out, o)
 		if !o.ok() {
-			text, _ := json.Marshal(map[string]any{"error": fmt.Sprintf("step %d of %d (%s) failed", i+1, len(runs), o.Agent), "results": out})
+			text, _ := json.Marshal(map[string]any{"error": fmt.Sprintf("step %d of %d (%s) failed",
+				i+1, len(runs), o.Agent), "results": out})
 			return &tool.Result{Text: string(text), IsError: true, Details: details(out)}
 		}
 		previous = o.Output
@@ -300,7 +308,8 @@ func (r *running) of(itemID string) []*agent.Session {
 }
 
 // Steer speaks to the sub-agents that run below an item; ok is false where there is none.
-func (t *Tool) Steer(itemID string, req agent.SteerRequest) (out agent.SteerOutcome, ok bool, err error) {
+func (t *Tool) Steer(itemID string,
+	req agent.SteerRequest) (out agent.SteerOutcome, ok bool, err error) {
 	list := t.running.of(itemID)
 	for _, s := range list {
 		if out, err = s.Steer(req); err != nil {

@@ -29,7 +29,8 @@ type echo struct {
 
 func (e *echo) Info() agent.ModelInfo { return agent.ModelInfo{ID: "echo"} }
 
-func (e *echo) Generate(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+func (e *echo) Generate(ctx context.Context, req *agent.Request,
+	on func(agent.Delta)) (*agent.Reply, error) {
 	n := e.now.Add(1)
 	defer e.now.Add(-1)
 	for p := e.peak.Load(); n > p && !e.peak.CompareAndSwap(p, n); p = e.peak.Load() {
@@ -77,7 +78,8 @@ func setup(agents ...Agent) *bench {
 			}
 			env := agent.EnvironmentFunc(func(context.Context, agent.TurnInfo) (agent.Step, error) {
 				reg, err := tool.NewRegistry()
-				return agent.Step{Models: []agent.Model{b.model}, Tools: reg, Retry: retry.Policy{MaxRetries: -1}}, err
+				return agent.Step{Models: []agent.Model{b.model}, Tools: reg,
+					Retry: retry.Policy{MaxRetries: -1}}, err
 			})
 			return agent.Options{ID: fmt.Sprintf("child%d", n.Add(1)), Environment: env}, nil
 		},
@@ -100,16 +102,19 @@ func TestSubagentModes(t *testing.T) {
 	for _, c := range []struct{ name, args, want, err string }{
 		{"single", `{"task":"hello"}`, "said: hello", ""},
 		{"chain", `{"chain":[{"task":"a"},{"task":"{previous} b"}]}`, "said: said: a b", ""},
-		{"chain stops", `{"chain":[{"task":"a"},{"task":"fail"},{"task":"never"}]}`, `"error":"step 2 of 3 (general) failed"`, ""},
+		{"chain stops", `{"chain":[{"task":"a"},{"task":"fail"},{"task":"never"}]}`,
+			`"error":"step 2 of 3 (general) failed"`, ""},
 		{"panic", `{"task":"panic"}`, "boom", ""},
 		{"no mode", `{}`, "", "exactly one mode"},
 		{"two modes", `{"task":"a","tasks":[{"task":"b"}]}`, "", "exactly one mode"},
 		{"unknown agent", `{"agent":"poet","task":"a"}`, "", "the agents are general, reviewer"},
-		{"too many", `{"tasks":[` + strings.Repeat(`{"task":"x"},`, 8) + `{"task":"x"}]}`, "", "at most 8"},
+		{"too many", `{"tasks":[` + strings.Repeat(`{"task":"x"},`, 8) + `{"task":"x"}]}`, "",
+			"at most 8"},
 		{"bad model", `{"task":"a","model":"missing"}`, "there is no model missing", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			res, err := setup(Agent{Name: "reviewer", Description: "reviews"}).run(t.Context(), t, c.args)
+			res, err := setup(Agent{Name: "reviewer", Description: "reviews"}).run(t.Context(), t,
+				c.args)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v, want %q", err, c.err)
@@ -127,7 +132,8 @@ func TestSubagentModes(t *testing.T) {
 func TestSubagentParallel(t *testing.T) {
 	b := setup()
 	var nested atomic.Int32
-	call := &tool.Call{ItemID: "i", Args: json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
+	call := &tool.Call{ItemID: "i",
+		Args:   json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
 		Nested: func(agent.Event) { nested.Add(1) }}
 	res, err := agenttest.Run(t.Context(), b.tool, call)
 	if err != nil {
@@ -140,7 +146,8 @@ func TestSubagentParallel(t *testing.T) {
 	if err := json.Unmarshal([]byte(res.Text), &out); err != nil {
 		t.Fatal(err)
 	}
-	if out.Summary != "7/8 succeeded" || out.Results[0].Output != "said: 1" || out.Results[7].Output != "said: 8" || out.Results[1].Status != "failed" {
+	if out.Summary != "7/8 succeeded" || out.Results[0].Output != "said: 1" ||
+		out.Results[7].Output != "said: 8" || out.Results[1].Status != "failed" {
 		t.Errorf("%+v", out)
 	}
 	if p := b.model.peak.Load(); p > Concurrency {
@@ -168,7 +175,8 @@ func TestSubagentAbort(t *testing.T) {
 	b := setup()
 	done := make(chan *tool.Result, 1)
 	ready := make(chan struct{}, 8)
-	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { ready <- struct{}{} }}
+	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`),
+		Nested: func(agent.Event) { ready <- struct{}{} }}
 	go func() {
 		res, _ := agenttest.Run(t.Context(), b.tool, call)
 		done <- res
@@ -195,7 +203,8 @@ func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 		begun.Add(1)
 		return child(ctx, s)
 	}
-	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
+	call := &tool.Call{ItemID: "item1",
+		Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
 	var res *tool.Result
 	synctest.Test(t, func(t *testing.T) {
 		go func() { res, _ = agenttest.Run(t.Context(), b.tool, call) }()
@@ -217,7 +226,8 @@ func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 func TestSubagentEndsWithItsParent(t *testing.T) {
 	b := setup()
 	ctx, cancel := context.WithCancel(t.Context())
-	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`), Nested: func(agent.Event) { cancel() }}
+	call := &tool.Call{ItemID: "item1", Args: json.RawMessage(`{"task":"wait"}`),
+		Nested: func(agent.Event) { cancel() }}
 	res, err := agenttest.Run(ctx, b.tool, call)
 	if err != nil || !res.IsError {
 		t.Errorf("%+v, %v", res, err)
@@ -231,17 +241,20 @@ func TestSubagentDescriptionAndDepth(t *testing.T) {
 		t.Error("the description depends on the order")
 	}
 	tool := setup().tool
-	if tool.At(1, Limits{}, tool.opts.Agents) == nil || tool.At(2, Limits{}, tool.opts.Agents) != nil {
+	if tool.At(1, Limits{}, tool.opts.Agents) == nil ||
+		tool.At(2, Limits{}, tool.opts.Agents) != nil {
 		t.Error("the depth is not bounded at 2")
 	}
 }
 
 func TestParseAgent(t *testing.T) {
 	a, err := ParseAgent("file", []byte("---\r\nname: reviewer\r\ndescription: reads\r\ntools: read, grep\r\nmaxModelCalls: 5\r\n---\r\nBe strict.\r\n"))
-	if err != nil || a.Name != "reviewer" || a.Prompt != "Be strict." || len(a.Tools) != 2 || a.MaxCalls != 5 {
+	if err != nil || a.Name != "reviewer" || a.Prompt != "Be strict." || len(a.Tools) != 2 ||
+		a.MaxCalls != 5 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	for _, bad := range []string{"no front matter", "---\nname: x\n---\n", "---\ndescription: [\n---\n"} {
+	for _, bad := range []string{"no front matter", "---\nname: x\n---\n",
+		"---\ndescription: [\n---\n"} {
 		if _, err := ParseAgent("x", []byte(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}

@@ -40,7 +40,8 @@ type Agent struct {
 }
 
 // General is the agent that exists without settings.
-var General = Agent{Name: "general", Description: "does any task with the tools that you have, in a context of its own"}
+var General = Agent{Name: "general",
+	Description: "does any task with the tools that you have, in a context of its own"}
 
 // Spawn asks for the options of one sub-agent's session.
 type Spawn struct {
@@ -56,7 +57,9 @@ type Spawn struct {
 // Background runs work that outlives its turn. It keeps what the work writes, tells the session
 // when it ends, and ends it with the session.
 type Background interface {
-	Start(sessionID, title string, work func(ctx context.Context, out io.Writer) (summary string, err error)) (jobID, outputFile string, err error)
+	Start(sessionID, title string,
+		work func(ctx context.Context, out io.Writer) (summary string, err error)) (jobID,
+		outputFile string, err error)
 }
 
 // Options is what the tool needs from outside.
@@ -156,7 +159,8 @@ func (t *Tool) Spec() tool.Spec {
 		fmt.Fprintf(&b, "\n- %s: %s", a.Name, a.Description)
 	}
 	return tool.Spec{
-		Name: "agent", Aliases: []string{"subagent", "task"}, Label: "Sub-agent", Description: b.String(), Schema: schema,
+		Name: "agent", Aliases: []string{"subagent", "task"}, Label: "Sub-agent",
+		Description: b.String(), Schema: schema,
 		Effect: tool.Mutates, Bounded: true, Source: "builtin", Deferred: true, MaxResult: -1,
 	}
 }
@@ -272,11 +276,20 @@ func (t *Tool) plan(a arguments, call *tool.Call) (job, error) {
 	}
 	switch {
 	case len(a.Tasks) > 0:
-		return func(ctx context.Context, call *tool.Call) *tool.Result { return t.parallel(ctx, call, runs) }, nil
+		return func(ctx context.Context, call *tool.Call) *tool.Result {
+			return t.parallel(ctx,
+				call, runs)
+		}, nil
 	case len(a.Chain) > 0:
-		return func(ctx context.Context, call *tool.Call) *tool.Result { return t.chain(ctx, call, runs) }, nil
+		return func(ctx context.Context, call *tool.Call) *tool.Result {
+			return t.chain(ctx, call,
+				runs)
+		}, nil
 	}
-	return func(ctx context.Context, call *tool.Call) *tool.Result { return t.single(ctx, call, runs[0]) }, nil
+	return func(ctx context.Context, call *tool.Call) *tool.Result {
+		return t.single(ctx, call,
+			runs[0])
+	}, nil
 }
 
 // child finds a step's agent.
@@ -291,13 +304,15 @@ func (t *Tool) child(s step, call *tool.Call) (*child, error) {
 		for _, a := range t.agents {
 			names = append(names, a.Name)
 		}
-		return nil, fmt.Errorf("there is no agent %q; the agents are %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("there is no agent %q; the agents are %s", name,
+			strings.Join(names, ", "))
 	}
 	if strings.TrimSpace(s.Task) == "" {
 		return nil, fmt.Errorf("the task for %s is empty", def.Name)
 	}
 	return &child{tool: t, task: s.Task, spawn: Spawn{
-		Agent: def, Model: s.Model, Parent: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, Depth: t.depth + 1, Cwd: call.Cwd}}, nil
+		Agent: def, Model: s.Model, Parent: call.SessionID, TurnID: call.TurnID,
+		ItemID: call.ItemID, Depth: t.depth + 1, Cwd: call.Cwd}}, nil
 }
 
 // background hands the work to Options.Background. Its items are not shown: the turn may be over.
@@ -308,18 +323,21 @@ func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result,
 	if t.depth > 0 {
 		return nil, fmt.Errorf("a sub-agent cannot start one in the background: it would outlive it; run it without background")
 	}
-	id, file, err := t.opts.Background.Start(call.SessionID, a.label(), func(ctx context.Context, out io.Writer) (string, error) {
-		quiet := &tool.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID, TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
-			Output: func(s string) { _, _ = io.WriteString(out, s) }}
-		res := work(ctx, quiet)
-		if res.IsError {
-			return "", fmt.Errorf("%s", res.Text)
-		}
-		return res.Text, nil
-	})
+	id, file, err := t.opts.Background.Start(call.SessionID, a.label(),
+		func(ctx context.Context, out io.Writer) (string, error) {
+			quiet := &tool.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID,
+				TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
+				Output: func(s string) { _, _ = io.WriteString(out, s) }}
+			res := work(ctx, quiet)
+			if res.IsError {
+				return "", fmt.Errorf("%s", res.Text)
+			}
+			return res.Text, nil
+		})
 	if err != nil {
 		return nil, err
 	}
-	text, _ := json.Marshal(map[string]string{"task_id": id, "status": "running", "output_file": file})
+	text, _ := json.Marshal(map[string]string{"task_id": id, "status": "running",
+		"output_file": file})
 	return &tool.Result{Text: string(text)}, nil
 }

@@ -73,8 +73,11 @@ func FuzzArguments(f *testing.F) {
 		"mode":{"enum":["a","b"]}},"required":["path"],"additionalProperties":false}`)
 	a := newSchema(Spec{Schema: schema, ParamAliases: map[string]string{"file": "path"}})
 	for _, s := range []string{
-		`{"path":"a"}`, `{"file":1,"n":"12"}`, `{"path":"a","deep":"[{\"x\":\"1\"}]"}`, `[]`, ``, `{"path":null,"n":1e400}`,
-		`{"path":"a","deep":[{"x":null}],"mode":"c"}`, `{"PATH":"a","Path":"b"}`, "{\"path\":\"\xff\"}", `{"path":"a","mode":1e-999999999}`, `{"path":"a","mode":1e999999999,"n":1e999999999}`,
+		`{"path":"a"}`, `{"file":1,"n":"12"}`, `{"path":"a","deep":"[{\"x\":\"1\"}]"}`, `[]`, ``,
+		`{"path":null,"n":1e400}`,
+		`{"path":"a","deep":[{"x":null}],"mode":"c"}`, `{"PATH":"a","Path":"b"}`,
+		"{\"path\":\"\xff\"}", `{"path":"a","mode":1e-999999999}`,
+		`{"path":"a","mode":1e999999999,"n":1e999999999}`,
 	} {
 		f.Add(s)
 	}

@@ -320,7 +320,8 @@ func (u *usage) take(v jsontext.Value) {
 		return
 	}
 	for _, f := range []struct{ to, from *int }{
-		{&u.Input, &w.Input}, {&u.Output, &w.Output}, {&u.CacheRead, &w.CacheRead}, {&u.CacheWrite, &w.CacheWrite},
+		{&u.Input, &w.Input}, {&u.Output, &w.Output}, {&u.CacheRead, &w.CacheRead},
+		{&u.CacheWrite, &w.CacheWrite},
 		{&u.Details.Thinking, &w.Details.Thinking},
 	} {
 		if *f.from > 0 {

@@ -41,7 +41,8 @@ func TestRecordedStreams(t *testing.T) {
 		m, _ := endpoint(t, modeltest.Stream(fixture(t, name)))
 		var heard [3]strings.Builder
 		reply, err := m.Generate(t.Context(), modeltest.User("hi"), func(d agent.Delta) {
-			heard[map[agent.DeltaKind]int{agent.DeltaText: 0, agent.DeltaReasoning: 1, agent.DeltaToolInput: 2}[d.Kind]].WriteString(
+			heard[map[agent.DeltaKind]int{agent.DeltaText: 0, agent.DeltaReasoning: 1,
+				agent.DeltaToolInput: 2}[d.Kind]].WriteString(
 				d.Text,
 			)
 		})
@@ -67,19 +68,22 @@ func TestRecordedStreams(t *testing.T) {
 // frame is a stream with a text and the given end.
 func frame(end string) string {
 	return `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
-		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n" +
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` +
+		"\n\n" +
 		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half"}}` + "\n\n" + end
 }
 
 func stopped(reason string) string {
 	return frame(
-		`data: {"type":"message_delta","delta":{"stop_reason":"` + reason + `"},"usage":{"output_tokens":9}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
+		`data: {"type":"message_delta","delta":{"stop_reason":"` + reason +
+			`"},"usage":{"output_tokens":9}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
 	)
 }
 
 func TestStopReasons(t *testing.T) {
 	for reason, want := range map[string]message.StopReason{
-		"end_turn": message.StopEnd, "stop_sequence": message.StopEnd, "tool_use": message.StopEnd, "max_tokens": message.StopLength,
+		"end_turn": message.StopEnd, "stop_sequence": message.StopEnd, "tool_use": message.StopEnd,
+		"max_tokens":                    message.StopLength,
 		"model_context_window_exceeded": message.StopLength, "something_new": message.StopUnknown,
 	} {
 		m, _ := endpoint(t, modeltest.Stream(stopped(reason)))
@@ -149,7 +153,8 @@ func TestPause(t *testing.T) {
 var api = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model { return anthropic.New(o) },
 	Begin: `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
-		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n",
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` +
+		"\n\n",
 	Text: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello "}}` + "\n\n",
 	Rest: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"world"}}` + "\n\n",
 	End: `data: {"type":"content_block_stop","index":0}` + "\n\n" +
@@ -164,10 +169,12 @@ var api = &modeltest.API{
 // faults are faults in the shape of the API.
 func faults() []modeltest.Fault {
 	event := func(kind, text string) string {
-		return "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"" + kind + "\",\"message\":\"" + text + "\"}}\n\n"
+		return "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"" + kind +
+			"\",\"message\":\"" + text + "\"}}\n\n"
 	}
 	body := func(status int, kind, text string) modeltest.Answer {
-		return modeltest.JSON(status, `{"type":"error","error":{"type":"`+kind+`","message":"`+text+`"},"request_id":"req_1"}`)
+		return modeltest.JSON(status, `{"type":"error","error":{"type":"`+kind+`","message":"`+text+
+			`"},"request_id":"req_1"}`)
 	}
 	limited := func(w http.ResponseWriter, r *http.Request) {
 		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
@@ -181,29 +188,58 @@ func faults() []modeltest.Fault {
 		a.Serve(w, r)
 	}
 	return []modeltest.Fault{
-		{Name: "overloaded before", Serve: body(529, "overloaded_error", "Overloaded").Serve, Kind: retry.Overloaded},
-		{Name: "overloaded first", Serve: modeltest.Stream(event("overloaded_error", "Overloaded")).Serve, Kind: retry.Overloaded},
-		{Name: "overloaded in the text", Serve: modeltest.Stream(frame(event("overloaded_error", "Overloaded"))).Serve, Kind: retry.Overloaded},
-		{Name: "rate limit in the text", Serve: modeltest.Stream(frame(event("rate_limit_error", "x"))).Serve, Kind: retry.RateLimit},
-		{Name: "error of the API in the text", Serve: modeltest.Stream(frame(event("api_error", "Internal server error"))).Serve, Kind: retry.Transient},
-		{Name: "rate limit, its window", Serve: limited, Kind: retry.RateLimit, Wait: 20 * time.Second, Slack: 3 * time.Second},
-		{Name: "413", Serve: body(413, "request_too_large", "Request exceeds the maximum size").Serve, Kind: retry.ContextOverflow},
-		{Name: "too long", Serve: body(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum").Serve, Kind: retry.ContextOverflow},
-		{Name: "too long with the output", Serve: body(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000").Serve, Kind: retry.ContextOverflow},
-		{Name: "auth", Serve: body(401, "authentication_error", "invalid x-api-key "+modeltest.Secret).Serve, Kind: retry.Auth},
+		{Name: "overloaded before", Serve: body(529, "overloaded_error", "Overloaded").Serve,
+			Kind: retry.Overloaded},
+		{Name: "overloaded first", Serve: modeltest.Stream(event("overloaded_error",
+			"Overloaded")).Serve, Kind: retry.Overloaded},
+		{Name: "overloaded in the text",
+			Serve: modeltest.Stream(frame(event("overloaded_error", "Overloaded"))).Serve,
+			Kind:  retry.Overloaded},
+		{Name: "rate limit in the text",
+			Serve: modeltest.Stream(frame(event("rate_limit_error", "x"))).Serve,
+			Kind:  retry.RateLimit},
+		{Name: "error of the API in the text",
+			Serve: modeltest.Stream(frame(event("api_error", "Internal server error"))).Serve,
+			Kind:  retry.Transient},
+		{Name: "rate limit, its window", Serve: limited, Kind: retry.RateLimit,
+			Wait: 20 * time.Second, Slack: 3 * time.Second},
+		{Name: "413", Serve: body(413, "request_too_large",
+			"Request exceeds the maximum size").Serve, Kind: retry.ContextOverflow},
+		{Name: "too long", Serve: body(400, "invalid_request_error",
+			"prompt is too long: 210000 tokens > 200000 maximum").Serve,
+			Kind: retry.ContextOverflow},
+		{Name: "too long with the output",
+			Serve: body(400, "invalid_request_error",
+				"input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000").Serve, Kind: retry.ContextOverflow},
+		{Name: "auth", Serve: body(401, "authentication_error", "invalid x-api-key "+
+			modeltest.Secret).Serve, Kind: retry.Auth},
 		{Name: "permission", Serve: body(403, "permission_error", "no").Serve, Kind: retry.Auth},
-		{Name: "billing", Serve: body(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.").Serve, Kind: retry.Quota},
-		{Name: "unknown model", Serve: body(404, "not_found_error", "model: claude-9").Serve, Kind: retry.Client},
-		{Name: "bad request", Serve: body(400, "invalid_request_error", "messages: roles must alternate").Serve, Kind: retry.Client},
+		{Name: "billing", Serve: body(400, "invalid_request_error",
+			"Your credit balance is too low to access the Anthropic API.").Serve,
+			Kind: retry.Quota},
+		{Name: "unknown model", Serve: body(404, "not_found_error", "model: claude-9").Serve,
+			Kind: retry.Client},
+		{Name: "bad request", Serve: body(400, "invalid_request_error",
+			"messages: roles must alternate").Serve, Kind: retry.Client},
 		{Name: "timeout", Serve: body(504, "timeout_error", "x").Serve, Kind: retry.Transient},
 		{Name: "cut in the text", Serve: modeltest.Stream(frame("")).Serve, Kind: retry.Truncated},
-		{Name: "cut in an event", Serve: modeltest.Stream(frame(`data: {"type":"mess`)).Serve, Kind: retry.Truncated},
-		{Name: "JSON that is an error", Serve: modeltest.Answer{Status: 200, Kind: "application/json", Bodies: []string{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`}}.Serve, Kind: retry.Overloaded},
-		{Name: "JSON that is another API's", Serve: modeltest.Answer{Status: 200, Kind: "application/json", Bodies: []string{`{"choices":[]}`}}.Serve, Kind: retry.Truncated},
-		{Name: "event: error that is no JSON", Serve: modeltest.Stream("event: error\ndata: Overloaded\n\n").Serve, Kind: retry.Overloaded},
-		{Name: "error of a proxy in the stream", Serve: modeltest.Stream(`data: {"error":{"type":"overloaded_error","message":"x"}}` + "\n\n").Serve, Kind: retry.Overloaded},
+		{Name: "cut in an event", Serve: modeltest.Stream(frame(`data: {"type":"mess`)).Serve,
+			Kind: retry.Truncated},
+		{Name: "JSON that is an error",
+			Serve: modeltest.Answer{Status: 200, Kind: "application/json",
+				Bodies: []string{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`}}.Serve, Kind: retry.Overloaded},
+		{Name: "JSON that is another API's",
+			Serve: modeltest.Answer{Status: 200, Kind: "application/json",
+				Bodies: []string{`{"choices":[]}`}}.Serve, Kind: retry.Truncated},
+		{Name: "event: error that is no JSON",
+			Serve: modeltest.Stream("event: error\ndata: Overloaded\n\n").Serve,
+			Kind:  retry.Overloaded},
+		{Name: "error of a proxy in the stream",
+			Serve: modeltest.Stream(`data: {"error":{"type":"overloaded_error","message":"x"}}` +
+				"\n\n").Serve, Kind: retry.Overloaded},
 		{Name: "ends without its mark but with its reason", Serve: modeltest.Stream(frame(
-			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n")).Serve, Text: "half"},
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n")).Serve,
+			Text: "half"},
 	}
 }
 

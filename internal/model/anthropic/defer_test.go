@@ -72,7 +72,9 @@ func TestDeferLoading(t *testing.T) {
 		"deferred",
 		body,
 		"tools",
-		`[`+front+`,{"name":"three",`+schema+`,"cache_control":{"type":"ephemeral"}},{"name":"one",`+schema+`,"defer_loading":true},{"name":"two",`+schema+`,"defer_loading":true}]`,
+		`[`+front+`,{"name":"three",`+schema+
+			`,"cache_control":{"type":"ephemeral"}},{"name":"one",`+schema+
+			`,"defer_loading":true},{"name":"two",`+schema+`,"defer_loading":true}]`,
 	)
 	modeltest.Has(
 		t, "deferred", body, "messages", `[{"role":"user","content":[{"type":"text","text":"hi"}]},
@@ -88,7 +90,8 @@ func TestDeferLoading(t *testing.T) {
 		"an older model",
 		body,
 		"tools",
-		`[`+front+`,{"name":"one",`+schema+`},{"name":"three",`+schema+`},{"name":"two",`+schema+`,"cache_control":{"type":"ephemeral"}}]`,
+		`[`+front+`,{"name":"one",`+schema+`},{"name":"three",`+schema+`},{"name":"two",`+schema+
+			`,"cache_control":{"type":"ephemeral"}}]`,
 	)
 }
 

@@ -90,7 +90,8 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 		return b
 	}
 	if s.Temperature != nil && *s.Temperature > 1 {
-		c.Notice(fmt.Sprintf("%s takes a temperature from 0 to 1: %g is not sent", c.Model, *s.Temperature))
+		c.Notice(fmt.Sprintf("%s takes a temperature from 0 to 1: %g is not sent", c.Model,
+			*s.Temperature))
 		s.Temperature = nil
 	}
 	if g, _ := generationOf(c.Model); s.Temperature != nil && s.TopP != 0 && g.atLeast(4, 1) {

@@ -27,8 +27,9 @@ func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agen
 // looks for it.
 func TestAddress(t *testing.T) {
 	for base, want := range map[string]string{
-		"": "https://api.anthropic.com/v1/messages k ", "https://api.anthropic.com/v1/": "https://api.anthropic.com/v1/messages k ",
-		"https://llm.example.com/anthropic":                         "https://llm.example.com/anthropic/v1/messages k ",
+		"":                                  "https://api.anthropic.com/v1/messages k ",
+		"https://api.anthropic.com/v1/":     "https://api.anthropic.com/v1/messages k ",
+		"https://llm.example.com/anthropic": "https://llm.example.com/anthropic/v1/messages k ",
 		"https://bedrock-runtime.eu-west-1.amazonaws.com/anthropic": "https://bedrock-runtime.eu-west-1.amazonaws.com/anthropic/v1/messages  Bearer k",
 		"https://aiplatform.googleapis.com/v1":                      "https://aiplatform.googleapis.com/v1/messages  Bearer k",
 	} {
@@ -63,29 +64,53 @@ func TestThinkingAndSampling(t *testing.T) {
 		want     map[string]string
 		notices  int
 	}{
-		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{}, "", map[string]string{"thinking": "", "max_tokens": "32000", "output_config": ""}, 0},
-		{"claude-sonnet-4-5-20250929", agent.Thinking{Level: "medium"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`, "max_tokens": "40192"}, 0},
-		{"claude-opus-4-20250514", agent.Thinking{Level: "high", Budget: 5000}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"enabled","budget_tokens":5000}`}, 0},
-		{"anthropic.claude-opus-4-6-v1:0", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`, "output_config": `{"effort":"high"}`}, 1},
-		{"claude-opus-4-7", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "", map[string]string{"output_config": `{"effort":"xhigh"}`}, 0},
-		{"claude-sonnet-5-5", agent.Thinking{Level: "minimal"}, warm, "", map[string]string{"output_config": `{"effort":"low"}`, "temperature": "", "top_k": ""}, 2},
-		{"claude-mythos-preview", agent.Thinking{Level: "low"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`}, 0},
-		{"claude-opus-4-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": ""}, 0},
-		{"claude-opus-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "", map[string]string{"thinking": `{"type":"disabled"}`}, 0},
-		{"claude-3-5-haiku-latest", agent.Thinking{Level: "high"}, warm, "", map[string]string{"thinking": "", "max_tokens": "4096", "temperature": "0.5", "top_p": "0.9", "top_k": "40"}, 1},
-		{"claude-sonnet-4-5", agent.Thinking{}, warm, "", map[string]string{"temperature": "0.5", "top_p": "", "top_k": "40"}, 1},
-		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(0.)}, "", map[string]string{"temperature": "0", "top_p": ""}, 0},
+		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{}, "",
+			map[string]string{"thinking": "", "max_tokens": "32000", "output_config": ""}, 0},
+		{"claude-sonnet-4-5-20250929", agent.Thinking{Level: "medium"}, agent.Sampling{}, "",
+			map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`,
+				"max_tokens": "40192"}, 0},
+		{"claude-opus-4-20250514", agent.Thinking{Level: "high", Budget: 5000}, agent.Sampling{},
+			"", map[string]string{"thinking": `{"type":"enabled","budget_tokens":5000}`}, 0},
+		{"anthropic.claude-opus-4-6-v1:0", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "",
+			map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`,
+				"output_config": `{"effort":"high"}`}, 1},
+		{"claude-opus-4-7", agent.Thinking{Level: "xhigh"}, agent.Sampling{}, "",
+			map[string]string{"output_config": `{"effort":"xhigh"}`}, 0},
+		{"claude-sonnet-5-5", agent.Thinking{Level: "minimal"}, warm, "",
+			map[string]string{"output_config": `{"effort":"low"}`, "temperature": "", "top_k": ""},
+			2},
+		{"claude-mythos-preview", agent.Thinking{Level: "low"}, agent.Sampling{}, "",
+			map[string]string{"thinking": `{"type":"adaptive","display":"summarized"}`}, 0},
+		{"claude-opus-4-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "",
+			map[string]string{"thinking": ""}, 0},
+		{"claude-opus-5", agent.Thinking{Level: "off"}, agent.Sampling{}, "",
+			map[string]string{"thinking": `{"type":"disabled"}`}, 0},
+		{"claude-3-5-haiku-latest", agent.Thinking{Level: "high"}, warm, "",
+			map[string]string{"thinking": "", "max_tokens": "4096", "temperature": "0.5",
+				"top_p": "0.9", "top_k": "40"}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{}, warm, "",
+			map[string]string{"temperature": "0.5", "top_p": "", "top_k": "40"}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(0.)}, "",
+			map[string]string{"temperature": "0", "top_p": ""}, 0},
 		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{Temperature: new(1.5)}, "",
 			map[string]string{"temperature": ""}, 1},
-		{"claude-opus-4-7", agent.Thinking{}, warm, "", map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
-		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, warm, "", map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
-		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, agent.Sampling{MaxTokens: 1500}, "", map[string]string{"thinking": "", "max_tokens": "1500"}, 1},
-		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, agent.Sampling{}, "read", map[string]string{"thinking": "", "tool_choice": `{"type":"tool","name":"read"}`}, 1},
-		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{MinP: .1}, "required", map[string]string{"tool_choice": `{"type":"any"}`}, 1},
-		{"another-model", agent.Thinking{Level: "low"}, agent.Sampling{}, "auto", map[string]string{"thinking": `{"type":"enabled","budget_tokens":2048}`, "tool_choice": `{"type":"auto"}`}, 0},
+		{"claude-opus-4-7", agent.Thinking{}, warm, "",
+			map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, warm, "",
+			map[string]string{"temperature": "", "top_p": "", "top_k": ""}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, agent.Sampling{MaxTokens: 1500}, "",
+			map[string]string{"thinking": "", "max_tokens": "1500"}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{Level: "high"}, agent.Sampling{}, "read",
+			map[string]string{"thinking": "", "tool_choice": `{"type":"tool","name":"read"}`}, 1},
+		{"claude-sonnet-4-5", agent.Thinking{}, agent.Sampling{MinP: .1}, "required",
+			map[string]string{"tool_choice": `{"type":"any"}`}, 1},
+		{"another-model", agent.Thinking{Level: "low"}, agent.Sampling{}, "auto",
+			map[string]string{"thinking": `{"type":"enabled","budget_tokens":2048}`,
+				"tool_choice": `{"type":"auto"}`}, 0},
 	} {
 		req := modeltest.User("hi")
-		req.Thinking, req.Sampling, req.ToolChoice, req.Tools = c.thinking, c.sampling, c.choice, tools
+		req.Thinking, req.Sampling, req.ToolChoice, req.Tools = c.thinking, c.sampling, c.choice,
+			tools
 		body, reply := send(t, c.model, req)
 		name := fmt.Sprintf("%s %s", c.model, c.thinking.Level)
 		for key, want := range c.want {
@@ -188,7 +213,8 @@ func TestRequest(t *testing.T) {
 		{"role":"user","content":[{"type":"text","text":"Continue.","cache_control":{"type":"ephemeral"}}]}]`)
 	no := false
 	blind := anthropic.New(
-		modelhttp.Options{Model: "m", Vision: &no, Tools: &no, Transport: &modeltest.Wire{Answer: stopped("end_turn")}},
+		modelhttp.Options{Model: "m", Vision: &no, Tools: &no,
+			Transport: &modeltest.Wire{Answer: stopped("end_turn")}},
 	)
 	defer blind.Close()
 	if reply, err := blind.Generate(t.Context(), req, nil); err != nil || len(reply.Notices) != 1 {

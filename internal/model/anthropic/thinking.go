@@ -22,7 +22,8 @@ type generation struct{ major, minor int }
 func generationOf(model string) (g generation, known bool) {
 	_, name, known := strings.Cut(strings.ToLower(model), "claude-")
 	var numbers []int
-	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-.@:_", r) }) {
+	for _, part := range strings.FieldsFunc(name,
+		func(r rune) bool { return strings.ContainsRune("-.@:_", r) }) {
 		n := 0
 		for _, r := range part {
 			if r < '0' || r > '9' || n > 99 {

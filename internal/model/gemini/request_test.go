@@ -175,7 +175,8 @@ func TestRequest(t *testing.T) {
 // TestModelWithoutToolsOrVision: images are omitted with a notice, and a required call is refused.
 func TestModelWithoutToolsOrVision(t *testing.T) {
 	no := false
-	m := gemini.New(modelhttp.Options{Model: "m", Vision: &no, Tools: &no, Transport: &modeltest.Wire{Answer: stopped("STOP")}})
+	m := gemini.New(modelhttp.Options{Model: "m", Vision: &no, Tools: &no,
+		Transport: &modeltest.Wire{Answer: stopped("STOP")}})
 	defer m.Close()
 	req := modeltest.User("hi")
 	req.Tools = tools

@@ -36,7 +36,8 @@ func TestBodyIsWhatWasPut(t *testing.T) {
 		if b.size != int64(len(want)) {
 			t.Fatalf("seed %d: the size is %d, not %d", seed, b.size, len(want))
 		}
-		for _, read := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader, iotest.HalfReader} {
+		for _, read := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r },
+			iotest.OneByteReader, iotest.HalfReader} {
 			got, err := io.ReadAll(read(b.reader()))
 			if err != nil || !bytes.Equal(got, want) {
 				t.Fatalf("seed %d: %v, %d bytes, not %d", seed, err, len(got), len(want))
@@ -100,10 +101,14 @@ func (c spyConn) ReadFrom(r io.Reader) (int64, error) {
 // net/http hands a long body over as it was given: else it would be copied again, and nobody would
 // see it.
 func TestBodyIsNotCopied(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_,
+			_ = io.Copy(io.Discard, r.Body)
+	}))
 	defer s.Close()
 	whole := false
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, network,
+		addr string) (net.Conn, error) {
 		conn, err := dial(&net.Dialer{})(ctx, network, addr)
 		if err != nil {
 			return nil, err

@@ -106,7 +106,8 @@ func (c *Client) key(ctx context.Context) (string, error) {
 // makes its owner forget the refused one.
 func (c *Call) refusedKey(ctx context.Context, err error) bool {
 	e := retry.As(err)
-	return e != nil && e.Status == http.StatusUnauthorized && c.key != "" && c.Client.Options.KeyRefused != nil &&
+	return e != nil && e.Status == http.StatusUnauthorized && c.key != "" &&
+		c.Client.Options.KeyRefused != nil &&
 		ctx.Err() == nil &&
 		c.Client.Options.KeyRefused(c.key)
 }

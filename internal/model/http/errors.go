@@ -216,7 +216,8 @@ func transportHint(err error, base string) string {
 	case isTLS(err):
 		return "the certificate is not trusted: SSL_CERT_FILE names a file of further authorities"
 	case errors.As(err, &dns):
-		return "the host of provider.baseUrl, " + base + ", is not known: check its spelling and the network"
+		return "the host of provider.baseUrl, " + base +
+			", is not known: check its spelling and the network"
 	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"):
 		return "nothing listens at " + base + ": start the server or change provider.baseUrl"
 	}

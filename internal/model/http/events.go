@@ -185,7 +185,8 @@ func (n *Events) addData(value []byte) {
 // whole says whether the data may be a whole event: it begins and ends like one.
 func (n *Events) whole(data []byte) bool {
 	data = bytes.TrimSpace(data)
-	return len(data) == 0 || data[0] == '{' && data[len(data)-1] == '}' && balanced(data) || n.isEndMark(data)
+	return len(data) == 0 || data[0] == '{' && data[len(data)-1] == '}' && balanced(data) ||
+		n.isEndMark(data)
 }
 
 // balanced says whether all braces and brackets outside strings are closed.

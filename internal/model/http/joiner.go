@@ -97,7 +97,8 @@ func (l *Joiner) flushHigh(out []byte) []byte {
 	return out
 }
 
-var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r',
+	't': '\t'}
 
 // escape appends what the escape sequence at the start of in means; it returns the sequence's
 // length.

@@ -35,7 +35,10 @@ func LoadedTools(req *agent.Request) *Loaded {
 		for _, name := range agent.Activated(m) {
 			i := slices.IndexFunc(
 				req.Tools,
-				func(t agent.ToolSpec) bool { return t.Deferred && strings.EqualFold(t.Name, name) },
+				func(t agent.ToolSpec) bool {
+					return t.Deferred &&
+						strings.EqualFold(t.Name, name)
+				},
 			)
 			if i >= 0 &&
 				d.tools[req.Tools[i].Name] == nil { // the first search that loads a tool counts

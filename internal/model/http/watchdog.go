@@ -45,7 +45,8 @@ func (w *watchdog) fire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bark = &retry.Error{
-		Kind: retry.StreamIdle, Message: "the provider sent nothing for " + w.limit.String(), Hint: retry.Hint(retry.StreamIdle),
+		Kind: retry.StreamIdle, Message: "the provider sent nothing for " + w.limit.String(),
+		Hint: retry.Hint(retry.StreamIdle),
 	}
 	w.cancel(w.bark)
 }

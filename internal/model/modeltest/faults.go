@@ -75,11 +75,15 @@ func (a *API) connectionFaults() []Fault {
 		{Name: "resets in a call", Serve: Then(call, Reset), Kind: retry.Truncated},
 		{Name: "ends after the text", Serve: Say(200, SSE, text), Kind: retry.Truncated},
 		{Name: "ends in a call", Serve: Say(200, SSE, call), Kind: retry.Truncated},
-		{Name: "ends in mid-JSON", Serve: Say(200, SSE, text+a.Text[:len(a.Text)-6]), Kind: retry.Truncated},
-		{Name: "ends in mid-UTF-8", Serve: Say(200, SSE, text+a.Text[:strings.Index(a.Text, "Hello")]+"\xe2\x82"), Kind: retry.Truncated},
+		{Name: "ends in mid-JSON", Serve: Say(200, SSE, text+a.Text[:len(a.Text)-6]),
+			Kind: retry.Truncated},
+		{Name: "ends in mid-UTF-8", Serve: Say(200, SSE, text+
+			a.Text[:strings.Index(a.Text, "Hello")]+"\xe2\x82"), Kind: retry.Truncated},
 		{Name: "empty body", Serve: Say(200, SSE, ""), Kind: retry.Truncated},
-		{Name: "comments without end", Serve: Then("", Repeat(": PROCESSING\n\n")), Kind: retry.StreamIdle},
-		{Name: "comments without end after text", Serve: Then(text, Repeat(": PROCESSING\n\n")), Kind: retry.StreamIdle},
+		{Name: "comments without end", Serve: Then("", Repeat(": PROCESSING\n\n")),
+			Kind: retry.StreamIdle},
+		{Name: "comments without end after text", Serve: Then(text, Repeat(": PROCESSING\n\n")),
+			Kind: retry.StreamIdle},
 		{Name: "an event without end", Serve: Then(text, Repeat("x")), Kind: retry.StreamIdle},
 	}
 }
@@ -87,25 +91,40 @@ func (a *API) connectionFaults() []Fault {
 // streamFaults are streams that are odd but complete, or too long.
 func (a *API) streamFaults() []Fault {
 	big := strings.Repeat("0123456789abcdef", 10<<20/16)
-	whole := func(s string) string { return strings.Replace(a.Begin+a.Text+a.End+a.Done, "Hello ", s, 1) }
+	whole := func(s string) string {
+		return strings.Replace(a.Begin+a.Text+a.End+a.Done, "Hello ",
+			s, 1)
+	}
 	const text = "Hello world"
 	comments := strings.Repeat(": PROCESSING\n\n", 1000)
 	return []Fault{
 		{Name: "sound", Serve: Say(200, SSE, a.Sound()), Text: text},
-		{Name: "last event without newline", Serve: Say(200, SSE, strings.TrimSpace(a.Sound())), Text: text},
+		{Name: "last event without newline", Serve: Say(200, SSE, strings.TrimSpace(a.Sound())),
+			Text: text},
 		{Name: "trickles", Serve: Slowly(a.Sound()), Text: text},
 		{Name: "stalls after its end", Serve: Then(a.Sound(), Stall), Text: text},
-		{Name: "sends comments after its end", Serve: Then(a.Sound(), Repeat(": ping\n\n")), Text: text},
+		{Name: "sends comments after its end", Serve: Then(a.Sound(), Repeat(": ping\n\n")),
+			Text: text},
 		{Name: "repeats its end", Serve: Say(200, SSE, a.Sound()+a.End+a.Done), Text: text},
-		{Name: "repeats all of it behind its end", Serve: Say(200, SSE, a.Sound()+a.Sound()), Text: text},
-		{Name: "comments before and between", Serve: Say(200, SSE, comments+a.Begin+a.Text+comments+a.Rest+a.End+a.Done), Text: text},
+		{Name: "repeats all of it behind its end", Serve: Say(200, SSE, a.Sound()+a.Sound()),
+			Text: text},
+		{Name: "comments before and between",
+			Serve: Say(200, SSE, comments+a.Begin+a.Text+comments+a.Rest+a.End+a.Done), Text: text},
 		{Name: "10 MB delta", Serve: Say(200, SSE, whole(big)), Text: big},
 		{Name: "longer than allowed", Serve: Say(200, SSE, whole(big+big)), Kind: retry.Client},
-		{Name: "events that are no JSON", Serve: Say(200, SSE, "data: hello\n\n"+a.Done), Kind: retry.Truncated},
-		{Name: "error as first event", Serve: Say(200, SSE, `data: { "error": {"message":"busy","code":503}}`+"\n\n"), Kind: retry.Overloaded},
-		{Name: "error text event", Serve: Say(200, SSE, `data: {"error":"model overloaded"}`+"\n\n"+a.Done), Kind: retry.Overloaded},
-		{Name: "event: error", Serve: Say(200, SSE, a.Begin+a.Text+"event: error\ndata: {\"type\":\"overloaded_error\",\"message\":\"x\"}\n\n"), Kind: retry.Overloaded, Stream: true},
-		{Name: "event: error in words", Serve: Say(200, SSE, a.Begin+a.Text+"event: error\ndata: rate limit reached\n\n"), Kind: retry.RateLimit, Stream: true},
+		{Name: "events that are no JSON", Serve: Say(200, SSE, "data: hello\n\n"+a.Done),
+			Kind: retry.Truncated},
+		{Name: "error as first event",
+			Serve: Say(200, SSE, `data: { "error": {"message":"busy","code":503}}`+"\n\n"),
+			Kind:  retry.Overloaded},
+		{Name: "error text event", Serve: Say(200, SSE, `data: {"error":"model overloaded"}`+"\n\n"+
+			a.Done), Kind: retry.Overloaded},
+		{Name: "event: error", Serve: Say(200, SSE, a.Begin+a.Text+
+			"event: error\ndata: {\"type\":\"overloaded_error\",\"message\":\"x\"}\n\n"),
+			Kind: retry.Overloaded, Stream: true},
+		{Name: "event: error in words",
+			Serve: Say(200, SSE, a.Begin+a.Text+"event: error\ndata: rate limit reached\n\n"),
+			Kind:  retry.RateLimit, Stream: true},
 	}
 }
 
@@ -113,14 +132,21 @@ func (a *API) streamFaults() []Fault {
 func (a *API) answerFaults() []Fault {
 	page := "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in</body></html>"
 	return []Fault{
-		{Name: "wrong content type", Serve: Say(200, "application/octet-stream", a.Sound()), Text: "Hello world"},
-		{Name: "JSON in place of a stream", Serve: Say(200, "application/json", a.Whole), Text: "Hello world"},
-		{Name: "200 with an error body", Serve: Say(200, "application/json", "{\n\"error\": {\"message\":\"no such model\",\"code\":404}}"), Kind: retry.Client},
+		{Name: "wrong content type", Serve: Say(200, "application/octet-stream", a.Sound()),
+			Text: "Hello world"},
+		{Name: "JSON in place of a stream", Serve: Say(200, "application/json", a.Whole),
+			Text: "Hello world"},
+		{Name: "200 with an error body",
+			Serve: Say(200, "application/json",
+				"{\n\"error\": {\"message\":\"no such model\",\"code\":404}}"), Kind: retry.Client},
 		{Name: "HTML", Serve: Say(200, "text/html", page), Kind: retry.Client},
-		{Name: "HTML that claims to be a stream", Serve: Say(200, SSE, "\n "+page), Kind: retry.Client},
+		{Name: "HTML that claims to be a stream", Serve: Say(200, SSE, "\n "+page),
+			Kind: retry.Client},
 		{Name: "HTML gateway error", Serve: Say(502, "text/html", page), Kind: retry.Transient},
-		{Name: "redirect to a page", Serve: Say(302, "text/html", page, "Location", "/login"), Kind: retry.Client},
-		{Name: "redirect with a stream", Serve: Say(302, SSE, a.Sound(), "Location", "/login"), Kind: retry.Client},
+		{Name: "redirect to a page", Serve: Say(302, "text/html", page, "Location", "/login"),
+			Kind: retry.Client},
+		{Name: "redirect with a stream", Serve: Say(302, SSE, a.Sound(), "Location", "/login"),
+			Kind: retry.Client},
 	}
 }
 
@@ -136,21 +162,29 @@ func statusFaults() []Fault {
 	}
 	return []Fault{
 		{Name: "400", Serve: say(400, failure("unknown field")), Kind: retry.Client},
-		{Name: "401", Serve: say(401, failure("Incorrect API key provided: "+Secret)), Kind: retry.Auth},
+		{Name: "401", Serve: say(401, failure("Incorrect API key provided: "+Secret)),
+			Kind: retry.Auth},
 		{Name: "404", Serve: Say(404, "text/plain", "404 page not found"), Kind: retry.Client},
-		{Name: "413 of a proxy", Serve: Say(413, "text/html", "<html><body>Entity</body></html>"), Kind: retry.ContextOverflow},
+		{Name: "413 of a proxy", Serve: Say(413, "text/html", "<html><body>Entity</body></html>"),
+			Kind: retry.ContextOverflow},
 		{Name: "429", Serve: say(429, failure("slow down")), Kind: retry.RateLimit},
-		{Name: "429 Retry-After", Serve: say(429, failure("slow down"), "Retry-After", "9"), Kind: retry.RateLimit, Wait: 9 * time.Second},
-		{Name: "429 quota", Serve: say(429, `{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`), Kind: retry.Quota},
+		{Name: "429 Retry-After", Serve: say(429, failure("slow down"), "Retry-After", "9"),
+			Kind: retry.RateLimit, Wait: 9 * time.Second},
+		{Name: "429 quota", Serve: say(429,
+			`{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`),
+			Kind: retry.Quota},
 		{
 			Name: "500", Serve: say(500, failure("oops")),
 			Kind: retry.Transient, Says: "HTTP 500 from 127.0.0.1:",
 		},
-		{Name: "500 Retry-After", Serve: say(500, `{}`, "Retry-After", "3"), Kind: retry.Transient, Wait: 3 * time.Second},
+		{Name: "500 Retry-After", Serve: say(500, `{}`, "Retry-After", "3"), Kind: retry.Transient,
+			Wait: 3 * time.Second},
 		{Name: "529", Serve: say(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), Kind: retry.Overloaded},
-		{Name: "529 Retry-After", Serve: say(529, failure("busy"), "Retry-After", "2"), Kind: retry.Overloaded, Wait: 2 * time.Second},
+		{Name: "529 Retry-After", Serve: say(529, failure("busy"), "Retry-After", "2"),
+			Kind: retry.Overloaded, Wait: 2 * time.Second},
 		{Name: "error body that stalls", Serve: stall, Kind: retry.Transient, Stalls: true},
-		{Name: "context overflow", Serve: say(400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 100000 tokens"}}`), Kind: retry.ContextOverflow},
+		{Name: "context overflow", Serve: say(400,
+			`{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 100000 tokens"}}`), Kind: retry.ContextOverflow},
 	}
 }
 

@@ -30,7 +30,8 @@ type phase struct {
 	retries int
 }
 
-var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1}, {"retried after a tool", 1, 1}}
+var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1},
+	{"retried after a tool", 1, 1}}
 
 // CheckPhases checks that each fault, in each phase of a turn, streamed or not, ends the turn as
 // its kind within bounded time, or is overcome by a retry, and that the next prompt works. All

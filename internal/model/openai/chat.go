@@ -80,7 +80,8 @@ type gathered struct {
 }
 
 func newChatDecoder(c *call) *chatDecoder {
-	return &chatDecoder{c: c, byIndex: map[int]*gathered{}, blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
+	return &chatDecoder{c: c, byIndex: map[int]*gathered{},
+		blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
 // Event takes one event.
@@ -128,7 +129,9 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 		d.finish = f
 	}
 	if d.finish == "error" { // OpenRouter, when the provider behind it fails
-		return &retry.Error{Kind: retry.Transient, Message: "the provider ended the answer with an error", Hint: retry.Hint(retry.Transient)}
+		return &retry.Error{Kind: retry.Transient,
+			Message: "the provider ended the answer with an error",
+			Hint:    retry.Hint(retry.Transient)}
 	}
 	return nil
 }
@@ -219,7 +222,8 @@ func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 	default: // an object instead of its text
 		text = g.args.AddText(string(a))
 	}
-	d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id, Name: g.name})
+	d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id,
+		Name: g.name})
 }
 
 // find returns the call that a fragment belongs to: that of its index, unless its id says
@@ -232,7 +236,8 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 			return g
 		}
 	}
-	another := numbered && d.byIndex[n] == nil && modelhttp.Word(f.Function.Name) != "" // a call of its own, whatever its id
+	// a call of its own, whatever its id
+	another := numbered && d.byIndex[n] == nil && modelhttp.Word(f.Function.Name) != ""
 	for _, g := range d.calls {
 		if id != "" && g.id == id && !another {
 			return g
@@ -333,7 +338,8 @@ func (d *chatDecoder) message() *message.Message {
 	d.blocks.End()
 	msg := &message.Message{Content: d.blocks.List}
 	d.attachDetails(msg)
-	slices.SortStableFunc(d.calls, func(a, b *gathered) int { return cmp.Compare(a.index, b.index) })
+	slices.SortStableFunc(d.calls,
+		func(a, b *gathered) int { return cmp.Compare(a.index, b.index) })
 	for _, g := range d.calls {
 		g.args.End()
 		msg.Content = append(msg.Content, g.block())
@@ -343,7 +349,8 @@ func (d *chatDecoder) message() *message.Message {
 
 // block makes the call's content block. Arguments that are no object are kept in Raw.
 func (g *gathered) block() message.Block {
-	return message.Block{Type: message.ToolUse, Opaque: g.extra, Call: modelhttp.ToolCall(g.id, g.name, string(g.args.Text))}
+	return message.Block{Type: message.ToolUse, Opaque: g.extra,
+		Call: modelhttp.ToolCall(g.id, g.name, string(g.args.Text))}
 }
 
 // attachDetails keeps what OpenRouter wants back with the first reasoning block.
@@ -368,7 +375,8 @@ func (d *chatDecoder) attachDetails(msg *message.Message) {
 func mergeDetails(have, more []json.RawMessage) []json.RawMessage {
 	for _, m := range more {
 		var last, next map[string]any
-		if len(have) > 0 && json.Unmarshal(have[len(have)-1], &last) == nil && json.Unmarshal(m, &next) == nil &&
+		if len(have) > 0 && json.Unmarshal(have[len(have)-1], &last) == nil &&
+			json.Unmarshal(m, &next) == nil &&
 			last["index"] == next["index"] && last["type"] == next["type"] && next["index"] != nil {
 			if joined, err := json.Marshal(joinDetail(last, next)); err == nil {
 				have[len(have)-1] = joined
@@ -397,7 +405,8 @@ func joinDetail(last, next map[string]any) map[string]any {
 // stopOf maps a provider's finish reason.
 func stopOf(finish string, calls bool) message.StopReason {
 	switch strings.ToLower(finish) {
-	case "stop", "end_turn", "eos", "eos_token", "stop_sequence", "complete", "completed", "finished", "done", "finish_reason_stop", "":
+	case "stop", "end_turn", "eos", "eos_token", "stop_sequence", "complete", "completed",
+		"finished", "done", "finish_reason_stop", "":
 		if calls {
 			return message.StopToolUse
 		}
@@ -409,7 +418,8 @@ func stopOf(finish string, calls bool) message.StopReason {
 		return message.StopEnd
 	case "length", "max_tokens", "max_output_tokens", "model_length", "max_length", "token_limit":
 		return message.StopLength
-	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal", "sensitive":
+	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal",
+		"sensitive":
 		return message.StopContentFilter
 	}
 	return message.StopUnknown

@@ -24,7 +24,8 @@ func (c *call) encodeChat() ([]byte, error) {
 	}
 	b := make([]byte, 0, c.writtenSize())
 	b = append(b, '{')
-	for _, part := range []func([]byte, can) ([]byte, error){c.chatHead, c.chatMessages, c.chatTools} {
+	for _, part := range []func([]byte, can) ([]byte, error){c.chatHead, c.chatMessages,
+		c.chatTools} {
 		var err error
 		if b, err = part(b, k); err != nil {
 			return nil, err
@@ -53,7 +54,8 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 			b = append(modelhttp.AppendKey(b, "stream_options"), `{"include_usage":true}`...)
 		}
 	}
-	if n := c.outputLimit(info); n > 0 && !c.taken("max_tokens") && !c.taken("max_completion_tokens") {
+	if n := c.outputLimit(info); n > 0 && !c.taken("max_tokens") &&
+		!c.taken("max_completion_tokens") {
 		b = modelhttp.AppendInt(b, c.limitField(), n)
 	}
 	b = c.sampling(b)
@@ -67,7 +69,8 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 // limitField is what the limit on the output is called: OpenAI's reasoning models refuse
 // the old name, most other servers know no new one.
 func (c *call) limitField() string {
-	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && !strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || c.reasons() {
+	if (c.m.dialect == OpenAI || c.m.dialect == Azure) &&
+		!strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || c.reasons() {
 		return "max_completion_tokens"
 	}
 	return "max_tokens"
@@ -155,7 +158,8 @@ func (c *call) chatImages(b []byte, start int, results []*message.Message) []byt
 func (c *call) chatSystem(b []byte, k can) []byte {
 	system := c.Req.System
 	if !k.call && len(c.Req.Tools) > 0 {
-		system = append(system[:len(system):len(system)], agent.SystemBlock{Text: textToolPrompt(c.Req.Tools)})
+		system = append(system[:len(system):len(system)],
+			agent.SystemBlock{Text: textToolPrompt(c.Req.Tools)})
 	}
 	if len(system) == 0 {
 		return b
@@ -241,7 +245,8 @@ func (c *call) chatPart(b []byte, p *message.Block, k can) []byte {
 		return c.chatImage(b, p)
 	case p.Type == message.File && !modelhttp.IsTextFile(p):
 		b = append(b, `{"type":"file","file":{`...)
-		b = modelhttp.AppendField(modelhttp.AppendField(b, "filename", p.Name), "file_data", modelhttp.DataURL(p))
+		b = modelhttp.AppendField(modelhttp.AppendField(b, "filename", p.Name), "file_data",
+			modelhttp.DataURL(p))
 		return append(b, "}}"...)
 	}
 	t, _ := plain(&message.Message{Content: []message.Block{*p}}, k)
@@ -249,7 +254,8 @@ func (c *call) chatPart(b []byte, p *message.Block, k can) []byte {
 }
 
 func (c *call) chatImage(b []byte, p *message.Block) []byte {
-	return append(modelhttp.AppendString(append(b, `{"type":"image_url","image_url":{"url":`...), modelhttp.ImageURL(p)), "}}"...)
+	return append(modelhttp.AppendString(append(b, `{"type":"image_url","image_url":{"url":`...),
+		modelhttp.ImageURL(p)), "}}"...)
 }
 
 // chatResult encodes a tool's result.
@@ -262,9 +268,11 @@ func (c *call) chatResult(m *message.Message, k can) []byte {
 		text = m.TextContent()
 	}
 	if !k.call {
-		return append(modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "user"), "content", textToolResult(m.Name, text)), '}')
+		return append(modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "user"),
+			"content", textToolResult(m.Name, text)), '}')
 	}
-	b := modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "tool"), "tool_call_id", m.CallID)
+	b := modelhttp.AppendField(modelhttp.AppendField([]byte{'{'}, "role", "tool"), "tool_call_id",
+		m.CallID)
 	if c.m.dialect == Gemini {
 		b = modelhttp.AppendField(b, "name", modelhttp.PlainName(m.Name))
 	}
@@ -276,7 +284,8 @@ func (c *call) chatAssistant(m *message.Message, k can) []byte {
 	b := modelhttp.AppendField([]byte{'{'}, "role", "assistant")
 	calls := m.ToolCalls()
 	if !k.call {
-		return append(modelhttp.AppendField(b, "content", textToolCalls(m.TextContent(), calls)), '}')
+		return append(modelhttp.AppendField(b, "content", textToolCalls(m.TextContent(), calls)),
+			'}')
 	}
 	b = modelhttp.AppendField(b, "content", m.TextContent())
 	b = c.chatReasoning(b, m, len(calls) > 0)
@@ -296,7 +305,8 @@ func (c *call) chatAssistant(m *message.Message, k can) []byte {
 func (c *call) chatCall(b []byte, p *message.Block, own bool) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "id", p.Call.ID)
 	b = append(b, `,"type":"function","function":{`...)
-	b = append(modelhttp.AppendField(modelhttp.AppendField(b, "name", modelhttp.PlainName(p.Call.Name)), "arguments", string(p.Call.Args)), '}')
+	b = append(modelhttp.AppendField(modelhttp.AppendField(b, "name",
+		modelhttp.PlainName(p.Call.Name)), "arguments", string(p.Call.Args)), '}')
 	if own && json.Valid(p.Opaque) && originOf(p).Item == "" {
 		b = append(modelhttp.AppendKey(b, "extra_content"), p.Opaque...)
 	}
@@ -333,7 +343,8 @@ func (c *call) chatTools(b []byte, k can) ([]byte, error) {
 	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") {
 		return b, nil
 	}
-	b = c.Builder.Put(modelhttp.AppendKey(b, "tools"), c.m.Client.Tools.Encode(c.Req.Tools, c.chatTool))
+	b = c.Builder.Put(modelhttp.AppendKey(b, "tools"),
+		c.m.Client.Tools.Encode(c.Req.Tools, c.chatTool))
 	return c.toolChoice(b, `{"type":"function","function":{"name":`, "}}"), nil
 }
 
@@ -366,6 +377,7 @@ func (c *call) toolChoice(b []byte, open, closing string) []byte {
 	case "auto", "none", "required":
 		return modelhttp.AppendField(b, "tool_choice", choice)
 	default:
-		return append(modelhttp.AppendString(append(modelhttp.AppendKey(b, "tool_choice"), open...), modelhttp.PlainName(choice)), closing...)
+		return append(modelhttp.AppendString(append(modelhttp.AppendKey(b, "tool_choice"), open...),
+			modelhttp.PlainName(choice)), closing...)
 	}
 }

@@ -15,7 +15,10 @@ import (
 // searched is a history in which two searches loaded tools, and one found nothing.
 func searched() *agent.Request {
 	search := func(id string) *message.Message {
-		return &message.Message{Role: message.RoleAssistant, Content: []message.Block{{Type: message.ToolUse, Call: &message.ToolCall{ID: id, Name: "tool_search", Args: json.RawMessage(`{"query":"x"}`)}}}}
+		return &message.Message{Role: message.RoleAssistant,
+			Content: []message.Block{{Type: message.ToolUse,
+				Call: &message.ToolCall{ID: id, Name: "tool_search",
+					Args: json.RawMessage(`{"query":"x"}`)}}}}
 	}
 	found := func(id, text, activate string) *message.Message {
 		m := message.NewText(message.RoleTool, text)
@@ -27,9 +30,15 @@ func searched() *agent.Request {
 	}
 	schema := json.RawMessage(`{"type":"object"}`)
 	return &agent.Request{
-		Messages: append(modeltest.User("hi").Messages, search("c1"), found("c1", "Loaded: one", `["one"]`), search("c2"), found("c2", "Loaded: one, two", `["one","two"]`), search("c3"), found("c3", "No tool matches.", "")),
-		Tools: []agent.ToolSpec{{Name: "read", Description: "Reads.", Schema: schema}, {Name: "tool_search", Description: "Finds tools.", Schema: schema},
-			{Name: "one", Description: "First.", Schema: schema, Deferred: true}, {Name: "three", Description: "Not by a search.", Schema: schema, Deferred: true}, {Name: "two", Description: "Second.", Schema: schema, Deferred: true}},
+		Messages: append(modeltest.User("hi").Messages, search("c1"),
+			found("c1", "Loaded: one", `["one"]`), search("c2"),
+			found("c2", "Loaded: one, two", `["one","two"]`), search("c3"),
+			found("c3", "No tool matches.", "")),
+		Tools: []agent.ToolSpec{{Name: "read", Description: "Reads.", Schema: schema},
+			{Name: "tool_search", Description: "Finds tools.", Schema: schema},
+			{Name: "one", Description: "First.", Schema: schema, Deferred: true},
+			{Name: "three", Description: "Not by a search.", Schema: schema, Deferred: true},
+			{Name: "two", Description: "Second.", Schema: schema, Deferred: true}},
 	}
 }
 
@@ -48,7 +57,8 @@ const (
 // said beside its tools is not lost.
 func TestDeferLoading(t *testing.T) {
 	on, off := true, false
-	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.4", BaseURL: "https://api.openai.com/v1"}, API: openai.APIResponses}, searched())
+	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.4",
+		BaseURL: "https://api.openai.com/v1"}, API: openai.APIResponses}, searched())
 	modeltest.Has(t, "known", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
 	modeltest.Has(t, "known", body, "input", `[{"role":"user","content":"hi"},`+
 		searchCall+`c1","arguments":{"query":"x"}},`+searchOut+`c1","tools":[`+oneTool+`]},`+
@@ -57,10 +67,14 @@ func TestDeferLoading(t *testing.T) {
 		searchCall+`c3","arguments":{"query":"x"}},`+searchOut+`c3","tools":[]},`+
 		`{"role":"developer","content":"Result of tool_search: No tool matches."}]`)
 	for name, o := range map[string]openai.Options{
-		"an older model":   {Options: modelhttp.Options{Model: "gpt-5.3", BaseURL: "https://api.openai.com/v1"}, API: openai.APIResponses},
-		"unknown provider": {Options: modelhttp.Options{Model: "gpt-5.4", BaseURL: "https://llm.example.com/v1"}, API: openai.APIResponses},
-		"switched off":     {Options: modelhttp.Options{Model: "gpt-5.4", BaseURL: "https://api.openai.com/v1", DeferLoading: &off}, API: openai.APIResponses},
-		"chat":             {Options: modelhttp.Options{Model: "gpt-5.4", BaseURL: "https://api.openai.com/v1", DeferLoading: &on}},
+		"an older model": {Options: modelhttp.Options{Model: "gpt-5.3",
+			BaseURL: "https://api.openai.com/v1"}, API: openai.APIResponses},
+		"unknown provider": {Options: modelhttp.Options{Model: "gpt-5.4",
+			BaseURL: "https://llm.example.com/v1"}, API: openai.APIResponses},
+		"switched off": {Options: modelhttp.Options{Model: "gpt-5.4",
+			BaseURL: "https://api.openai.com/v1", DeferLoading: &off}, API: openai.APIResponses},
+		"chat": {Options: modelhttp.Options{Model: "gpt-5.4",
+			BaseURL: "https://api.openai.com/v1", DeferLoading: &on}},
 	} {
 		body, _ := send(t, o, searched())
 		var tools []struct{ Type string }
@@ -74,7 +88,9 @@ func TestDeferLoading(t *testing.T) {
 			}
 		}
 	}
-	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "m", BaseURL: "https://llm.example.com/v1", DeferLoading: &on}, API: openai.APIResponses}, searched())
+	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "m",
+		BaseURL: "https://llm.example.com/v1", DeferLoading: &on}, API: openai.APIResponses},
+		searched())
 	modeltest.Has(t, "switched on", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
 }
 

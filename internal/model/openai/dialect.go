@@ -27,15 +27,18 @@ var hostDialects = []struct {
 	host    string
 	dialect Dialect
 }{
-	{"api.openai.com", OpenAI}, {".openai.azure.com", Azure}, {".services.ai.azure.com", Azure}, {".cognitiveservices.azure.com", Azure},
-	{"api.anthropic.com", Anthropic}, {"generativelanguage.googleapis.com", Gemini}, {"aiplatform.googleapis.com", Gemini},
+	{"api.openai.com", OpenAI}, {".openai.azure.com", Azure}, {".services.ai.azure.com", Azure},
+	{".cognitiveservices.azure.com", Azure},
+	{"api.anthropic.com", Anthropic}, {"generativelanguage.googleapis.com", Gemini},
+	{"aiplatform.googleapis.com", Gemini},
 	{"openrouter.ai", OpenRouter}, {"api.deepseek.com", DeepSeek}, {"api.mistral.ai", Mistral},
 }
 
 // DialectOf tells the dialect of an endpoint by its host, and of a local server by its usual port.
 func DialectOf(u *url.URL) Dialect {
 	for _, h := range hostDialects {
-		if u.Hostname() == strings.TrimPrefix(h.host, ".") || strings.HasSuffix(u.Hostname(), h.host) {
+		if u.Hostname() == strings.TrimPrefix(h.host, ".") ||
+			strings.HasSuffix(u.Hostname(), h.host) {
 			return h.dialect
 		}
 	}

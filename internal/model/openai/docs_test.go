@@ -30,7 +30,8 @@ func TestProviderTable(t *testing.T) {
 	fields := map[string]string{ // what the request must have because of the provider, by heading
 		"OpenAI": "", "Azure OpenAI": "Api-Key", "Anthropic": `"max_tokens":`, "Gemini": "",
 		"Several providers": "", "OpenRouter": "Authorization", "DeepSeek": "Authorization",
-		"Mistral": `"stream":true}`, "Ollama": "", "llama-server": "", "vLLM": "", "LM Studio": "", "Models that write their calls as text": "",
+		"Mistral": `"stream":true}`, "Ollama": "", "llama-server": "", "vLLM": "", "LM Studio": "",
+		"Models that write their calls as text": "",
 	}
 	for _, at := range blocks {
 		heads := section.FindAllSubmatch(page[:at[0]], -1)
@@ -41,8 +42,11 @@ func TestProviderTable(t *testing.T) {
 		}
 		checkSnippet(t, name, page[at[2]:at[3]], want)
 	}
-	for kind := range map[retry.Kind]bool{retry.Auth: true, retry.RateLimit: true, retry.Quota: true, retry.Overloaded: true, retry.ContextOverflow: true, retry.ContentFilter: true,
-		retry.Client: true, retry.Transient: true, retry.Blank: true, retry.StreamIdle: true, retry.Truncated: true, retry.Script: true} {
+	for kind := range map[retry.Kind]bool{retry.Auth: true, retry.RateLimit: true,
+		retry.Quota: true, retry.Overloaded: true, retry.ContextOverflow: true,
+		retry.ContentFilter: true,
+		retry.Client:        true, retry.Transient: true, retry.Blank: true, retry.StreamIdle: true,
+		retry.Truncated: true, retry.Script: true} {
 		row := "| `" + string(kind) + "` |"
 		i := bytes.Index(page, []byte(row))
 		if i < 0 {
@@ -50,7 +54,9 @@ func TestProviderTable(t *testing.T) {
 			continue
 		}
 		line, _, _ := strings.Cut(string(page[i:]), "\n")
-		if cells := strings.Split(line, "|"); strings.TrimSpace(cells[3]) == "yes" != retry.Retryable(kind) || strings.TrimSpace(cells[4]) == "yes" != retry.FallbackEligible(kind) {
+		if cells := strings.Split(line,
+			"|"); strings.TrimSpace(cells[3]) == "yes" != retry.Retryable(kind) ||
+			strings.TrimSpace(cells[4]) == "yes" != retry.FallbackEligible(kind) {
 			t.Errorf("the row of %s does not say what the code does: %s", kind, line)
 		}
 	}
@@ -88,7 +94,9 @@ func checkSnippet(t *testing.T, name string, raw []byte, want string) {
 	if otherAdapter.Match(raw) {
 		return // see TestProviderSettings
 	}
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: config.Provider.BaseURL, Model: config.Model, Query: config.Provider.Query, ContextWindow: config.Context.Window, Transport: w, Key: keyOf(config.Provider.APIKeyEnv)}, API: config.Provider.API})
+	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: config.Provider.BaseURL,
+		Model: config.Model, Query: config.Provider.Query, ContextWindow: config.Context.Window,
+		Transport: w, Key: keyOf(config.Provider.APIKeyEnv)}, API: config.Provider.API})
 	defer m.Close()
 	if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
 		t.Errorf("%s: %v", name, err)
@@ -96,7 +104,8 @@ func checkSnippet(t *testing.T, name string, raw []byte, want string) {
 	var sent strings.Builder
 	_ = w.header.Write(&sent)
 	sent.Write(w.body)
-	if !strings.Contains(strings.ReplaceAll(sent.String(), `,"messages":[{"role":"user","content":"hi"}]`, ""), want) {
+	if !strings.Contains(strings.ReplaceAll(sent.String(),
+		`,"messages":[{"role":"user","content":"hi"}]`, ""), want) {
 		t.Errorf("%s: %q is missing in the request:\n%s", name, want, sent.String())
 	}
 }

@@ -15,7 +15,9 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 }
 
 func (c *call) embed(texts []string) ([][]float32, error) {
-	_, err := c.client().CreateEmbeddings(c.Ctx, goopenai.EmbeddingRequestStrings{Input: texts, Model: goopenai.EmbeddingModel(c.m.opts.Model)})
+	_, err := c.client().CreateEmbeddings(c.Ctx,
+		goopenai.EmbeddingRequestStrings{Input: texts,
+			Model: goopenai.EmbeddingModel(c.m.opts.Model)})
 	var answer struct {
 		Error jsontext.Value `json:"error"`
 		Data  []struct {

@@ -60,7 +60,10 @@ func TestEndlessStream(t *testing.T) {
 			) + "}]}\n\n"
 		}
 	}
-	alternating := func(i int) string { return chat([]string{`{"content":"x"}`, `{"reasoning_content":"y"}`}[i%2])(i) }
+	alternating := func(i int) string {
+		return chat([]string{`{"content":"x"}`,
+			`{"reasoning_content":"y"}`}[i%2])(i)
+	}
 	same := func(s string) func(int) string { return func(int) string { return s } }
 	bulky := strings.Repeat(kib, 1<<10)
 	for i, c := range []struct {
@@ -72,15 +75,21 @@ func TestEndlessStream(t *testing.T) {
 		{"reasoning", "", "", chat(`{"reasoning":"` + kib + `"}`), "16 MiB"},
 		{"refusal", "", "", chat(`{"refusal":"` + kib + `"}`), "16 MiB"},
 		{"alternating kinds", "", "", alternating, "16 MiB"},
-		{"one call's arguments", "", "", chat(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"` + kib + `"}}]}`), "16 MiB"},
-		{"one call's name", "", "", chat(`{"tool_calls":[{"index":0,"function":{"name":"` + kib + `#"}}]}`), "16 MiB"},
+		{"one call's arguments", "", "",
+			chat(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"` +
+				kib + `"}}]}`), "16 MiB"},
+		{"one call's name", "", "", chat(`{"tool_calls":[{"index":0,"function":{"name":"` + kib +
+			`#"}}]}`), "16 MiB"},
 		{"calls", "", "", chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read","arguments":"{}"}}]}`), "256 tool calls"},
-		{"signatures of calls", "", "", chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read"},"extra_content":"` + bulky + `"}]}`), "16 MiB"},
+		{"signatures of calls", "", "",
+			chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read"},"extra_content":"` + bulky + `"}]}`), "16 MiB"},
 		{"reasoning details", "", "", chat(`{"reasoning_details":[{"index":#,"type":"reasoning.encrypted","data":"` + bulky + `"}]}`), "16 MiB"},
 		{"one line", "", "data: ", same(kib), "one event"},
 		{"one event of many lines", "", "", same("data: " + kib + "\n"), "one event"},
 		{"one JSON document", "", `{"choices":[{"message":{"content":"`, same(kib), "one event"},
-		{"text of the responses API", openai.APIResponses, "", same(`data: {"type":"response.output_text.delta","output_index":0,"delta":"` + kib + `"}` + "\n\n"), "16 MiB"},
+		{"text of the responses API", openai.APIResponses, "",
+			same(`data: {"type":"response.output_text.delta","output_index":0,"delta":"` + kib +
+				`"}` + "\n\n"), "16 MiB"},
 		{"items of the responses API", openai.APIResponses, "", func(i int) string {
 			return fmt.Sprintf(`data: {"type":"response.output_item.done","output_index":%d,"item":{"type":"reasoning","id":"r%d","encrypted_content":"%s"}}`+"\n\n", i, i, kib)
 		}, "16 MiB"},
@@ -96,7 +105,10 @@ func TestEndlessStream(t *testing.T) {
 		}
 		t.Run(
 			c.name,
-			func(t *testing.T) { checkEndless(t, c.api, modeltest.Endless(c.begin, c.next), c.want) },
+			func(t *testing.T) {
+				checkEndless(t, c.api, modeltest.Endless(c.begin, c.next),
+					c.want)
+			},
 		)
 	}
 }

@@ -57,17 +57,26 @@ var chatAPI = &modeltest.API{
 // chatFaults are faults in the shape of the chat API.
 func chatFaults() []modeltest.Fault {
 	say := func(body string) modeltest.Handler { return modeltest.Say(200, sse, body) }
-	const text, role = "Hello world", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"
+	const text, role = "Hello world",
+		`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"
 	return []modeltest.Fault{
-		{Name: "ends without its mark but with its reason", Serve: say(textPart + lastPart), Text: text},
+		{Name: "ends without its mark but with its reason", Serve: say(textPart + lastPart),
+			Text: text},
 		{Name: "repeats its beginning", Serve: say(role + role + sound), Text: text},
-		{Name: "reorders the fragments of calls", Serve: say(reorderedCalls), Text: text, Stream: true},
+		{Name: "reorders the fragments of calls", Serve: say(reorderedCalls), Text: text,
+			Stream: true},
 		{Name: "only the end mark", Serve: say(done), Kind: retry.Transient},
-		{Name: "empty choices", Serve: say(`data: {"choices":[]}` + "\n\n" + done), Kind: retry.Transient},
-		{Name: "null choices", Serve: say(`data: {"choices":null}` + "\n\n" + done), Kind: retry.Transient},
-		{Name: "empty choices before the first", Serve: say(`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + sound), Text: text},
-		{Name: "error within a choice", Serve: say(`data: {"choices":[{"delta":{},"error":{"code":502,"message":"upstream"},"finish_reason":"error"}]}` + "\n\n" + done), Kind: retry.Transient},
-		{Name: "Azure filter", Serve: modeltest.Say(400, "application/json", `{"error":{"code":"content_filter","message":"filtered"}}`), Kind: retry.ContentFilter},
+		{Name: "empty choices", Serve: say(`data: {"choices":[]}` + "\n\n" + done),
+			Kind: retry.Transient},
+		{Name: "null choices", Serve: say(`data: {"choices":null}` + "\n\n" + done),
+			Kind: retry.Transient},
+		{Name: "empty choices before the first",
+			Serve: say(`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + sound),
+			Text:  text},
+		{Name: "error within a choice",
+			Serve: say(`data: {"choices":[{"delta":{},"error":{"code":502,"message":"upstream"},"finish_reason":"error"}]}` + "\n\n" + done), Kind: retry.Transient},
+		{Name: "Azure filter", Serve: modeltest.Say(400, "application/json",
+			`{"error":{"code":"content_filter","message":"filtered"}}`), Kind: retry.ContentFilter},
 	}
 }
 
@@ -97,27 +106,38 @@ func TestRefusedConnection(t *testing.T) {
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: base, Model: "m"}})
 	defer m.Close()
 	_, err = m.Generate(t.Context(), modeltest.User("hi"), nil)
-	if e := retry.As(err); e == nil || e.Kind != retry.Transient || !strings.Contains(e.Hint, "nothing listens") || strings.Contains(e.Error(), "pass") || strings.Contains(e.Error(), "hidden") {
+	if e := retry.As(err); e == nil || e.Kind != retry.Transient ||
+		!strings.Contains(e.Hint, "nothing listens") || strings.Contains(e.Error(), "pass") ||
+		strings.Contains(e.Error(), "hidden") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestToolCallFragments(t *testing.T) {
-	frag := func(s string) string { return `{"choices":[{"index":0,"delta":{"tool_calls":[` + s + `]}}]}` }
+	frag := func(s string) string {
+		return `{"choices":[{"index":0,"delta":{"tool_calls":[` + s +
+			`]}}]}`
+	}
 	for _, c := range []struct {
 		name  string
 		parts []string
 		want  string
 	}{
 		{"reordered", []string{`{"index":1,"id":"b","function":{"name":"two","arguments":"{\"b\""}}`, `{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\""}}`,
-			`{"index":1,"function":{"arguments":":2}"}}`, `{"index":0,"function":{"arguments":":1}"}}`}, `a one {"a":1}; b two {"b":2}`},
+			`{"index":1,"function":{"arguments":":2}"}}`,
+			`{"index":0,"function":{"arguments":":1}"}}`}, `a one {"a":1}; b two {"b":2}`},
 		{"all of index 0", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\":1}"}}`, `{"index":0,"id":"b","function":{"name":"two","arguments":"{\"b\":2}"}}`}, `a one {"a":1}; b two {"b":2}`},
-		{"no index", []string{`{"id":"a","function":{"name":"one","arguments":"{\"a\":"}}`, `{"function":{"arguments":"1}"}}`, `{"id":"b","function":{"name":"two","arguments":"{}"}}`}, `a one {"a":1}; b two {}`},
-		{"no index and no id", []string{`{"function":{"name":"one","arguments":"{\"a\":1}"}}`, `{"function":{"name":"two","arguments":"{}"}}`}, ` one {"a":1};  two {}`},
+		{"no index", []string{`{"id":"a","function":{"name":"one","arguments":"{\"a\":"}}`,
+			`{"function":{"arguments":"1}"}}`,
+			`{"id":"b","function":{"name":"two","arguments":"{}"}}`}, `a one {"a":1}; b two {}`},
+		{"no index and no id", []string{`{"function":{"name":"one","arguments":"{\"a\":1}"}}`,
+			`{"function":{"name":"two","arguments":"{}"}}`}, ` one {"a":1};  two {}`},
 		{"string index", []string{`{"index":"0","id":"a","function":{"name":"one","arguments":"{}"}}`}, `a one {}`},
 		{"object arguments", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":{"a":1}}}`}, `a one {"a":1}`},
 		{"name with each fragment", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\":"}}`, `{"index":0,"id":"a","function":{"name":"one","arguments":"1}"}}`}, `a one {"a":1}`},
-		{"name in pieces", []string{`{"index":0,"id":"a","function":{"name":"read"}}`, `{"index":0,"function":{"name":"_file"}}`, `{"index":0,"function":{"arguments":"{}"}}`}, `a read_file {}`},
+		{"name in pieces", []string{`{"index":0,"id":"a","function":{"name":"read"}}`,
+			`{"index":0,"function":{"name":"_file"}}`, `{"index":0,"function":{"arguments":"{}"}}`},
+			`a read_file {}`},
 		{"no arguments", []string{`{"index":0,"id":"a","function":{"name":"one"}}`}, `a one {}`},
 		{"broken arguments", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{oops"}}`}, `a one {} raw {oops`},
 	} {
@@ -125,7 +145,8 @@ func TestToolCallFragments(t *testing.T) {
 		for _, p := range c.parts {
 			stream.WriteString("data: " + frag(p) + "\n\n")
 		}
-		stream.WriteString(`data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n" + done)
+		stream.WriteString(`data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` +
+			"\n\n" + done)
 		reply := answer(t, openai.Options{}, stream.String())
 		var got []string
 		for _, k := range reply.Message.ToolCalls() {
@@ -171,7 +192,8 @@ func TestDeltasEndAtRuneBorders(t *testing.T) {
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})
 	defer m.Close()
 	var pieces []string
-	reply, err := m.Generate(t.Context(), modeltest.User("hi"), func(d agent.Delta) { pieces = append(pieces, d.Text) })
+	reply, err := m.Generate(t.Context(), modeltest.User("hi"),
+		func(d agent.Delta) { pieces = append(pieces, d.Text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,10 +210,15 @@ func TestDeltasEndAtRuneBorders(t *testing.T) {
 
 func TestFinishReasons(t *testing.T) {
 	for finish, want := range map[string]message.StopReason{
-		"stop": message.StopEnd, "length": message.StopLength, "max_tokens": message.StopLength, "content_filter": message.StopContentFilter,
-		"end_turn": message.StopEnd, "tool_calls": message.StopEnd, "SAFETY": message.StopContentFilter, "STOP": message.StopEnd, "eos_token": message.StopEnd, "something_new": message.StopUnknown,
+		"stop": message.StopEnd, "length": message.StopLength, "max_tokens": message.StopLength,
+		"content_filter": message.StopContentFilter,
+		"end_turn":       message.StopEnd, "tool_calls": message.StopEnd,
+		"SAFETY": message.StopContentFilter, "STOP": message.StopEnd, "eos_token": message.StopEnd,
+		"something_new": message.StopUnknown,
 	} {
-		reply := answer(t, openai.Options{}, `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"`+finish+`"}]}`+"\n\n"+done)
+		reply := answer(t, openai.Options{},
+			`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"`+finish+`"}]}`+"\n\n"+
+				done)
 		if reply.Message.Stop != want || reply.Finish != finish {
 			t.Errorf("%s: stop %s, finish %s", finish, reply.Message.Stop, reply.Finish)
 		}
@@ -201,28 +228,33 @@ func TestFinishReasons(t *testing.T) {
 func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.Header.Get("Authorization")+" "+r.URL.RawQuery+" "+r.Header.Get("X-Own"))
+		seen = append(seen, r.Header.Get("Authorization")+" "+r.URL.RawQuery+" "+
+			r.Header.Get("X-Own"))
 		modeltest.Say(200, sse, sound)(w, r)
 	}))
 	defer server.Close()
 	n := 0
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m", Headers: map[string]string{"X-Own": "1"}, Query: map[string]string{"api-version": "v1"}, Key: func(context.Context) (string, error) {
-		if n++; n == 3 {
-			return "", errors.New("the vault is locked")
-		}
-		return fmt.Sprintf("k%d\n", n), nil
-	}}})
+	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m",
+		Headers: map[string]string{"X-Own": "1"}, Query: map[string]string{"api-version": "v1"},
+		Key: func(context.Context) (string, error) {
+			if n++; n == 3 {
+				return "", errors.New("the vault is locked")
+			}
+			return fmt.Sprintf("k%d\n", n), nil
+		}}})
 	defer m.Close()
 	for range 2 {
 		if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(seen) != 2 || seen[0] != "Bearer k1 api-version=v1 1" || seen[1] != "Bearer k2 api-version=v1 1" {
+	if len(seen) != 2 || seen[0] != "Bearer k1 api-version=v1 1" ||
+		seen[1] != "Bearer k2 api-version=v1 1" {
 		t.Errorf("seen %q", seen)
 	}
 	_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
-	if e := retry.As(err); e == nil || e.Kind != retry.Auth || !strings.Contains(e.Error(), "the vault is locked") {
+	if e := retry.As(err); e == nil || e.Kind != retry.Auth ||
+		!strings.Contains(e.Error(), "the vault is locked") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -232,7 +264,8 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 func TestConnectionIsUsedAgain(t *testing.T) {
 	var opened atomic.Int32
 	end := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(modeltest.Then(sound, func(http.ResponseWriter, *http.Request) { <-end })))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(modeltest.Then(sound,
+		func(http.ResponseWriter, *http.Request) { <-end })))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			opened.Add(1)

@@ -40,15 +40,26 @@ func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 			case strings.HasSuffix(r.URL.Path, "/models"):
 				modeltest.Say(200, "application/json", `{"data":[{"id":"m"}]}`)(w, r)
 			case strings.HasSuffix(r.URL.Path, "/embeddings"):
-				modeltest.Say(200, "application/json", `{"data":[{"index":0,"embedding":[1,0]}]}`)(w, r)
+				modeltest.Say(200, "application/json",
+					`{"data":[{"index":0,"embedding":[1,0]}]}`)(w, r)
 			default:
 				modeltest.Say(200, sse, sound)(w, r)
 			}
 		}))
 		asked := 0
-		m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m", KeyRefused: func(string) bool { return c.another }, Key: func(context.Context) (string, error) { asked++; return c.keys[asked-1], nil }}})
+		m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m",
+			KeyRefused: func(string) bool { return c.another },
+			Key: func(context.Context) (string, error) {
+				asked++
+				return c.keys[asked-1],
+					nil
+			}}})
 		for _, do := range []func() error{
-			func() error { _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); return err },
+			func() error {
+				_, err := m.Generate(t.Context(), modeltest.User("hi"),
+					nil)
+				return err
+			},
 			func() error { _, err := m.Models(t.Context()); return err },
 			func() error { _, err := m.Embed(t.Context(), []string{"hi"}); return err },
 		} {
@@ -72,7 +83,8 @@ func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 func TestKeyIsInNoError(t *testing.T) {
 	const key = `q7"Zz\key/9+w`
 	server := modeltest.NewProvider(t)
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m", Key: func(context.Context) (string, error) { return key, nil }}})
+	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m",
+		Key: func(context.Context) (string, error) { return key, nil }}})
 	defer m.Close()
 	long := strings.Repeat("x", 590)
 	for _, body := range []string{
@@ -82,12 +94,16 @@ func TestKeyIsInNoError(t *testing.T) {
 		`{"error":{"message":"GET /v1?key=q7%22Zz%5Ckey%2F9%2Bw failed"}}`,
 		"no JSON at all: " + key,
 	} {
-		for _, serve := range []func(http.ResponseWriter, *http.Request){modeltest.Say(401, "application/json", body), modeltest.Say(500, "text/plain", body), modeltest.Say(200, sse, "event: error\ndata: "+body+"\n\n"), modeltest.Say(200, sse, "data: "+key+"\n\n"+done)} {
+		for _, serve := range []func(http.ResponseWriter, *http.Request){modeltest.Say(401,
+			"application/json", body), modeltest.Say(500, "text/plain", body),
+			modeltest.Say(200, sse, "event: error\ndata: "+body+"\n\n"),
+			modeltest.Say(200, sse, "data: "+key+"\n\n"+done)} {
 			server.Set(serve)
 			_, generated := m.Generate(t.Context(), modeltest.User("hi"), nil)
 			_, embedded := m.Embed(t.Context(), []string{"hi"})
 			for _, err := range []error{generated, embedded} {
-				if e := retry.As(err); e == nil || strings.Contains(e.Error(), "9+w") || strings.Contains(e.Error(), "9%2Bw") || strings.Contains(e.Error(), "q7") {
+				if e := retry.As(err); e == nil || strings.Contains(e.Error(), "9+w") ||
+					strings.Contains(e.Error(), "9%2Bw") || strings.Contains(e.Error(), "q7") {
 					t.Errorf("%s: %v", body, err)
 				}
 			}

@@ -102,7 +102,8 @@ func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	if n, ok := modelhttp.Integer(w.Top.MaxOutput); ok && n > 0 && m.opts.MaxOutput == 0 {
 		i.MaxOutput = n
 	}
-	for _, v := range []jsontext.Value{w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train} {
+	for _, v := range []jsontext.Value{w.ContextLength, w.ContextWindow, w.MaxModelLen,
+		w.MaxContext, w.Meta.Train} {
 		if n, ok := modelhttp.Integer(v); ok && n > 0 && m.opts.ContextWindow == 0 {
 			i.ContextWindow, i.Reported = n, true
 			break

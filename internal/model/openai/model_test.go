@@ -53,7 +53,8 @@ func TestScriptedReplyStreamedAndWhole(t *testing.T) {
 		if h.reasoning.String() != "think ☃" || reply.Message.Content[0].Text != "think ☃" {
 			t.Errorf("noStream %v: reasoning %q", noStream, h.reasoning.String())
 		}
-		if len(calls) != 2 || string(calls[1].Args) != `{"path":"b.go"}` || calls[0].ID != "call_1_1" || reply.Message.Stop != message.StopToolUse {
+		if len(calls) != 2 || string(calls[1].Args) != `{"path":"b.go"}` ||
+			calls[0].ID != "call_1_1" || reply.Message.Stop != message.StopToolUse {
 			t.Errorf("noStream %v: calls %+v, stop %s", noStream, calls, reply.Message.Stop)
 		}
 		if u := reply.Message.Usage; u == nil || u.Input != 10 || u.Cached != 4 || u.Total != 15 {
@@ -71,7 +72,8 @@ func TestScriptFailures(t *testing.T) {
 		{"run out", ``, retry.Script},
 		{"rate limit", `{"error":{"status":429,"code":"rate_limit_exceeded","message":"slow","retryAfter":7}}`, retry.RateLimit},
 		{"overloaded", `{"error":{"status":529,"message":"busy"}}`, retry.Overloaded},
-		{"in the stream", `{"text":"half","error":{"status":503,"message":"gone"}}`, retry.Overloaded},
+		{"in the stream", `{"text":"half","error":{"status":503,"message":"gone"}}`,
+			retry.Overloaded},
 		{"drop", `{"text":"half","drop":true}`, retry.Truncated},
 		{"auth", `{"error":{"status":401,"message":"who"}}`, retry.Auth},
 	} {

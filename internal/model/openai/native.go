@@ -37,7 +37,8 @@ type origin struct {
 	Operation string `json:"operation,omitempty"` // of a patch
 	Part      int    `json:"part,omitempty"`      // which command of a shell item
 	TimeoutMs int    `json:"timeoutMs,omitempty"`
-	MaxOutput int    `json:"maxOutput,omitempty"` // characters of a command's output, 0: not limited
+	// characters of a command's output, 0: not limited
+	MaxOutput int `json:"maxOutput,omitempty"`
 }
 
 // originOf returns the origin of a block, the zero value if it did not come from a native item.

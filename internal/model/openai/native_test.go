@@ -123,7 +123,8 @@ func TestUnfinishedNativeCalls(t *testing.T) {
 	server.Set(modeltest.Say(200, sse, events(many)))
 	m := nativeAPI.New(modelhttp.Options{BaseURL: server.URL, Model: "m"})
 	defer m.Close()
-	if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err == nil || !strings.Contains(err.Error(), "tool calls") {
+	if _, err := m.Generate(t.Context(), modeltest.User("hi"), nil); err == nil ||
+		!strings.Contains(err.Error(), "tool calls") {
 		t.Errorf("5001 commands: %v", err)
 	}
 }
@@ -185,7 +186,8 @@ func TestNativeHistory(t *testing.T) {
 	for name, o := range map[string]openai.Options{
 		"an older model": {Options: modelhttp.Options{Model: "gpt-5"}, API: api},
 		"a codex model":  {Options: modelhttp.Options{Model: "gpt-5.1-codex"}, API: api},
-		"elsewhere":      {Options: modelhttp.Options{Model: "gpt-5.1", BaseURL: "https://llm.example.com/v1"}, API: openai.APIResponses},
+		"elsewhere": {Options: modelhttp.Options{Model: "gpt-5.1",
+			BaseURL: "https://llm.example.com/v1"}, API: openai.APIResponses},
 		"off": {
 			Options: modelhttp.Options{Model: "gpt-5.1"}, API: api, NativeTools: off,
 		},

@@ -37,19 +37,23 @@ func TestProviderShapes(t *testing.T) {
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"c","type":"function","function":{"name":"read","arguments":"{\"path\":"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"\"b\"}"}}]}}]}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`), `c read{"path":"a"} c read{"path":"b"} stop=toolUse`},
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`),
+			`c read{"path":"a"} c read{"path":"b"} stop=toolUse`},
 		{"two calls of one id, the first without arguments", events(
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"ls","arguments":"{}"}},{"index":1,"id":"c","function":{"name":"read","arguments":"{\"path\":\"b\"}"}}]}}]}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`), `c ls{} c read{"path":"b"} stop=toolUse`},
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`),
+			`c ls{} c read{"path":"b"} stop=toolUse`},
 		{"two calls of one id and one index", events(
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"read","arguments":"{\"path\":\"b\"}"}}]}}]}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`), `c read{"path":"a"} c read{"path":"b"} stop=toolUse`},
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`),
+			`c read{"path":"a"} c read{"path":"b"} stop=toolUse`},
 		{"empty arguments first", events(
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"read","arguments":""}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"{\"a\":{\"b\":1}"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"}"}}]}}]}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`), `c read{"a":{"b":1}} stop=toolUse`},
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`),
+			`c read{"a":{"b":1}} stop=toolUse`},
 		{"OpenAI refusal", events(
 			`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"refusal":"I can"}}]}`, `{"choices":[{"index":0,"delta":{"refusal":"not."}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`),
 			`refusal:I cannot. stop=stop`},
@@ -73,7 +77,8 @@ func TestProviderShapes(t *testing.T) {
 		{"OpenRouter", ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n" + events(
 			`{"id":"gen-1","provider":"Anthropic","model":"anthropic/claude","object":"chat.completion.chunk","created":1,"choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm","index":0,"format":"anthropic-claude-v1"}]},"finish_reason":null,"native_finish_reason":null,"logprobs":null}]}`,
 			`{"id":"gen-1","choices":[{"index":0,"delta":{"content":"","reasoning":"m","reasoning_details":[{"type":"reasoning.text","text":"m","index":0},{"type":"reasoning.text","signature":"S","index":0}]}}]}`,
-			`{"id":"gen-1","choices":[{"index":0,"delta":{"content":"Hi"}}]}`, `{"id":"gen-1","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop","native_finish_reason":"end_turn"}]}`,
+			`{"id":"gen-1","choices":[{"index":0,"delta":{"content":"Hi"}}]}`,
+			`{"id":"gen-1","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop","native_finish_reason":"end_turn"}]}`,
 			`{"id":"gen-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"cost":0.00014,"is_byok":false,"prompt_tokens_details":{"cached_tokens":6,"cache_write_tokens":2},"cost_details":{"upstream_inference_cost":null}}}`, `[DONE]`),
 			`reasoning:Hmm+{"reasoning_details":[{"format":"anthropic-claude-v1","index":0,"signature":"S","text":"Hmm","type":"reasoning.text"}]} text:Hi stop=stop in=10 out=4 cached=6 write=2 total=14 cost=0.00014`},
 		{"Ollama", events(
@@ -84,7 +89,8 @@ func TestProviderShapes(t *testing.T) {
 			`reasoning:Hm text:Hi call_x read{"path":"a"} stop=toolUse in=3 out=2 total=5`},
 		{"llama-server", events(
 			`{"choices":[{"finish_reason":null,"index":0,"delta":{"role":"assistant","content":null}}],"created":1,"id":"chatcmpl-1","model":"m","system_fingerprint":"b1","object":"chat.completion.chunk"}`,
-			`{"choices":[{"finish_reason":null,"index":0,"delta":{"reasoning_content":"Hm"}}]}`, `{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"Hi"}}]}`,
+			`{"choices":[{"finish_reason":null,"index":0,"delta":{"reasoning_content":"Hm"}}]}`,
+			`{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"Hi"}}]}`,
 			`{"choices":[{"finish_reason":"stop","index":0,"delta":{}}]}`,
 			`{"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":3,"total_tokens":5},"timings":{"prompt_n":3,"predicted_per_second":50.5}}`, `[DONE]`), `reasoning:Hm text:Hi stop=stop in=3 out=2 total=5`},
 		{"vLLM", events(
@@ -105,12 +111,19 @@ func TestProviderShapes(t *testing.T) {
 			`reasoning:Hm text:Hi D681PevKs read{"path": "a"} stop=toolUse in=3 out=2 total=5`},
 		{"Groq usage", events(`{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}],"x_groq":{"id":"r","usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}}`, `[DONE]`), `text:Hi stop=stop in=3 out=2 total=5`},
 		{"Moonshot usage", events(`{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop","usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}]}`, `[DONE]`), `text:Hi stop=stop in=3 out=2 total=5`},
-		{"think tags", events(`{"choices":[{"delta":{"content":"<thi"}}]}`, `{"choices":[{"delta":{"content":"nk>\nHm</th"}}]}`, `{"choices":[{"delta":{"content":"ink>\n\nHi <think>"},"finish_reason":"stop"}]}`, `[DONE]`), "reasoning:\nHm text:Hi <think> stop=stop"},
+		{"think tags", events(`{"choices":[{"delta":{"content":"<thi"}}]}`,
+			`{"choices":[{"delta":{"content":"nk>\nHm</th"}}]}`,
+			`{"choices":[{"delta":{"content":"ink>\n\nHi <think>"},"finish_reason":"stop"}]}`,
+			`[DONE]`), "reasoning:\nHm text:Hi <think> stop=stop"},
 		{"old function call", events(`{"choices":[{"delta":{"function_call":{"name":"read","arguments":"{\"pa"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"th\":1}"}},"finish_reason":"function_call"}]}`, `[DONE]`), ` read{"path":1} stop=toolUse`},
-		{"LF, CRLF and no blank lines", "\xef\xbb\xbfdata:{\"choices\":[{\"delta\":{\"content\":\"H\"}}]}\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"i\"}}]}\ndata: {\"choices\":[{\"delta\":{\"content\":\"!\"},\ndata: \"finish_reason\":\"stop\"}]}\n\ndata:[DONE]", `text:Hi! stop=stop`},
+		{"LF, CRLF and no blank lines",
+			"\xef\xbb\xbfdata:{\"choices\":[{\"delta\":{\"content\":\"H\"}}]}\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"i\"}}]}\ndata: {\"choices\":[{\"delta\":{\"content\":\"!\"},\ndata: \"finish_reason\":\"stop\"}]}\n\ndata:[DONE]", `text:Hi! stop=stop`},
 		{"CR alone", "id: 1\rdata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\r\rretry: 5\rdata: [DONE]\r\r", `text:Hi stop=stop`},
 		{"two choices", events(`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}`, `[DONE]`), `text:Hi stop=stop`},
-		{"copy of all in the last event", events(`{"choices":[{"delta":{"content":"Hi"}}]}`, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`, `[DONE]`), `text:Hi stop=stop`},
+		{"copy of all in the last event",
+			events(`{"choices":[{"delta":{"content":"Hi"}}]}`,
+				`{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`, `[DONE]`),
+			`text:Hi stop=stop`},
 		{"odd types", events(`{"created":1.5,"choices":[{"index":"0","delta":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3.0,"completion_tokens":2}}`, `[DONE]`), `text:Hi stop=stop in=3 out=2 total=5`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,7 +152,8 @@ func summary(r *agent.Reply) string {
 		for _, n := range []struct {
 			name string
 			v    int
-		}{{"in", u.Input}, {"out", u.Output}, {"cached", u.Cached}, {"write", u.CacheWrite}, {"thought", u.Reasoning}, {"total", u.Total}} {
+		}{{"in", u.Input}, {"out", u.Output}, {"cached", u.Cached}, {"write", u.CacheWrite},
+			{"thought", u.Reasoning}, {"total", u.Total}} {
 			if n.v != 0 {
 				list = append(list, fmt.Sprintf("%s=%d", n.name, n.v))
 			}
@@ -169,19 +183,23 @@ func TestResponsesAPI(t *testing.T) {
 		`{"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":2,"delta":"\"a\"}"}`,
 		`{"type":"response.output_item.done","output_index":2,"item":{"id":"fc_1","type":"function_call","arguments":"{\"path\":\"a\"}","call_id":"call_1","name":"read"}}`,
 		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"reasoning"},{"type":"message"},{"type":"function_call"}],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":15}}}`)
-	const reasoning = `reasoning:One` + "\n\n" + `Two+{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"enc"}`
+	const reasoning = `reasoning:One` + "\n\n" +
+		`Two+{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"enc"}`
 	whole := `{"id":"resp_1","object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"error":null,"output":[{"type":"message","id":"m","content":[{"type":"output_text","text":"Half"}]}],"usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3}}`
 	for _, c := range []struct{ name, body, want string }{
-		{"stream", stream, reasoning + ` text:Hi call_1 read{"path":"a"} stop=toolUse in=10 out=5 cached=4 thought=2 total=15`},
+		{"stream", stream, reasoning +
+			` text:Hi call_1 read{"path":"a"} stop=toolUse in=10 out=5 cached=4 thought=2 total=15`},
 		{"whole", whole, `text:Half stop=length in=1 out=2 total=3`},
 		{"items at the end only", events(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"No"}]},{"type":"function_call","call_id":"c","name":"read","arguments":"{}"}]}}`), `refusal:No c read{} stop=toolUse`},
 	} {
-		if got := summary(answer(t, openai.Options{API: openai.APIResponses}, c.body)); got != c.want {
+		if got := summary(answer(t, openai.Options{API: openai.APIResponses},
+			c.body)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
 	server := modeltest.NewProvider(t)
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}, API: openai.APIResponses})
+	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"},
+		API: openai.APIResponses})
 	defer m.Close()
 	for body, want := range map[string]retry.Kind{
 		events(`{"type":"response.output_text.delta","output_index":0,"delta":"Hi"}`):                                                                    retry.Truncated,

@@ -33,7 +33,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.body, _ = io.ReadAll(r.Body)
 		w.bytes += len(w.body)
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {sse}}, Body: io.NopCloser(strings.NewReader(w.answer)), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {sse}},
+		Body: io.NopCloser(strings.NewReader(w.answer)), Request: r}, nil
 }
 
 // send sends a request and returns its body.
@@ -60,35 +61,73 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 // TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and
 // behaviour 2.13.
 func TestSamplingAndThinking(t *testing.T) {
-	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1, PresencePenalty: .2, RepetitionPenalty: 1.1}
-	const openAI, azure, gemini, anthropic = "https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1", "https://generativelanguage.googleapis.com/v1beta/openai", "https://api.anthropic.com/v1"
+	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1,
+		PresencePenalty: .2, RepetitionPenalty: 1.1}
+	const openAI, azure, gemini, anthropic = "https://api.openai.com/v1",
+		"https://x.openai.azure.com/openai/v1",
+		"https://generativelanguage.googleapis.com/v1beta/openai", "https://api.anthropic.com/v1"
 	for _, c := range []struct {
 		name, base, model string
 		sampling          agent.Sampling
 		thinking          agent.Thinking
 		want              map[string]string
 	}{
-		{"zero is omitted", "http://localhost:8080/v1", "m", agent.Sampling{}, agent.Thinking{}, map[string]string{"temperature": "", "top_p": "", "top_k": "", "min_p": "", "presence_penalty": "", "repetition_penalty": "", "max_tokens": "", "reasoning_effort": "", "prompt_cache_key": ""}},
-		{"zero temperature", "http://localhost:8080/v1", "m", agent.Sampling{Temperature: new(0.)}, agent.Thinking{}, map[string]string{"temperature": "0", "top_p": ""}},
-		{"all", "http://localhost:8080/v1", "m", all, agent.Thinking{}, map[string]string{"temperature": "0.5", "top_k": "40", "min_p": "0.1", "repetition_penalty": "1.1", "presence_penalty": "0.2", "max_tokens": "100", "max_completion_tokens": ""}},
-		{"OpenAI", openAI, "gpt-4.1", all, agent.Thinking{Level: "high"}, map[string]string{"temperature": "0.5", "top_k": "", "min_p": "", "max_tokens": "", "max_completion_tokens": "100", "reasoning_effort": ""}},
-		{"OpenAI reasoning", openAI, "gpt-5.1", all, agent.Thinking{Level: "high"}, map[string]string{"temperature": "", "presence_penalty": "", "max_completion_tokens": "100", "reasoning_effort": `"high"`}},
-		{"off is sent", openAI, "gpt-5.1", agent.Sampling{}, agent.Thinking{Level: "off"}, map[string]string{"reasoning_effort": `"none"`}},
-		{"o3 knows no off", openAI, "o3", agent.Sampling{}, agent.Thinking{Level: "off"}, map[string]string{"reasoning_effort": `"low"`}},
-		{"Azure", azure, "o4-mini", all, agent.Thinking{Level: "minimal"}, map[string]string{"reasoning_effort": `"low"`, "max_completion_tokens": "100"}},
-		{"Gemini", gemini, "gemini-2.5-pro", agent.Sampling{}, agent.Thinking{Level: "xhigh"}, map[string]string{"reasoning_effort": `"high"`}},
-		{"Gemini budget", gemini, "gemini-2.5-pro", agent.Sampling{}, agent.Thinking{Level: "high", Budget: 5000}, map[string]string{"reasoning_effort": "", "extra_body": `{"google":{"thinking_config":{"include_thoughts":true,"thinking_budget":5000}}}`}},
-		{"Anthropic", anthropic, "claude-sonnet-4-5", agent.Sampling{}, agent.Thinking{Level: "medium"}, map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`, "max_tokens": "40192"}},
-		{"Anthropic, more thought than fits", anthropic, "claude-opus-4-1", agent.Sampling{}, agent.Thinking{Level: "xhigh"}, map[string]string{"thinking": `{"type":"enabled","budget_tokens":30976}`, "max_tokens": "32000"}},
-		{"Anthropic, no room for thought", anthropic, "claude-sonnet-4-5", agent.Sampling{MaxTokens: 1500}, agent.Thinking{Level: "low"}, map[string]string{"thinking": "", "max_tokens": "1500"}},
-		{"OpenRouter", "https://openrouter.ai/api/v1", "m", all, agent.Thinking{Level: "low"}, map[string]string{"reasoning": `{"effort":"low"}`, "top_k": "40"}},
-		{"OpenRouter off", "https://openrouter.ai/api/v1", "m", all, agent.Thinking{Level: "off"}, map[string]string{"reasoning": `{"enabled":false}`}},
-		{"DeepSeek", "https://api.deepseek.com", "deepseek-chat", agent.Sampling{}, agent.Thinking{Level: "off"}, map[string]string{"thinking": `{"type":"disabled"}`}},
-		{"vLLM", "http://localhost:8000/v1", "m", agent.Sampling{}, agent.Thinking{Level: "off"}, map[string]string{"chat_template_kwargs": `{"enable_thinking":false}`}},
-		{"Ollama", "http://localhost:11434/v1", "m", agent.Sampling{}, agent.Thinking{Level: "high"}, map[string]string{"reasoning_effort": `"high"`}},
-		{"Mistral", "https://api.mistral.ai/v1", "m", agent.Sampling{MaxTokens: 5}, agent.Thinking{Level: "high"}, map[string]string{"stream_options": "", "max_tokens": "5", "reasoning_effort": ""}},
+		{"zero is omitted", "http://localhost:8080/v1", "m", agent.Sampling{}, agent.Thinking{},
+			map[string]string{"temperature": "", "top_p": "", "top_k": "", "min_p": "",
+				"presence_penalty": "", "repetition_penalty": "", "max_tokens": "",
+				"reasoning_effort": "", "prompt_cache_key": ""}},
+		{"zero temperature", "http://localhost:8080/v1", "m", agent.Sampling{Temperature: new(0.)},
+			agent.Thinking{}, map[string]string{"temperature": "0", "top_p": ""}},
+		{"all", "http://localhost:8080/v1", "m", all, agent.Thinking{},
+			map[string]string{"temperature": "0.5", "top_k": "40", "min_p": "0.1",
+				"repetition_penalty": "1.1", "presence_penalty": "0.2", "max_tokens": "100",
+				"max_completion_tokens": ""}},
+		{"OpenAI", openAI, "gpt-4.1", all, agent.Thinking{Level: "high"},
+			map[string]string{"temperature": "0.5", "top_k": "", "min_p": "", "max_tokens": "",
+				"max_completion_tokens": "100", "reasoning_effort": ""}},
+		{"OpenAI reasoning", openAI, "gpt-5.1", all, agent.Thinking{Level: "high"},
+			map[string]string{"temperature": "", "presence_penalty": "",
+				"max_completion_tokens": "100", "reasoning_effort": `"high"`}},
+		{"off is sent", openAI, "gpt-5.1", agent.Sampling{}, agent.Thinking{Level: "off"},
+			map[string]string{"reasoning_effort": `"none"`}},
+		{"o3 knows no off", openAI, "o3", agent.Sampling{}, agent.Thinking{Level: "off"},
+			map[string]string{"reasoning_effort": `"low"`}},
+		{"Azure", azure, "o4-mini", all, agent.Thinking{Level: "minimal"},
+			map[string]string{"reasoning_effort": `"low"`, "max_completion_tokens": "100"}},
+		{"Gemini", gemini, "gemini-2.5-pro", agent.Sampling{}, agent.Thinking{Level: "xhigh"},
+			map[string]string{"reasoning_effort": `"high"`}},
+		{"Gemini budget", gemini, "gemini-2.5-pro", agent.Sampling{},
+			agent.Thinking{Level: "high", Budget: 5000},
+			map[string]string{"reasoning_effort": "",
+				"extra_body": `{"google":{"thinking_config":{"include_thoughts":true,"thinking_budget":5000}}}`}},
+		{"Anthropic", anthropic, "claude-sonnet-4-5", agent.Sampling{},
+			agent.Thinking{Level: "medium"},
+			map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`,
+				"max_tokens": "40192"}},
+		{"Anthropic, more thought than fits", anthropic, "claude-opus-4-1", agent.Sampling{},
+			agent.Thinking{Level: "xhigh"},
+			map[string]string{"thinking": `{"type":"enabled","budget_tokens":30976}`,
+				"max_tokens": "32000"}},
+		{"Anthropic, no room for thought", anthropic, "claude-sonnet-4-5",
+			agent.Sampling{MaxTokens: 1500}, agent.Thinking{Level: "low"},
+			map[string]string{"thinking": "", "max_tokens": "1500"}},
+		{"OpenRouter", "https://openrouter.ai/api/v1", "m", all, agent.Thinking{Level: "low"},
+			map[string]string{"reasoning": `{"effort":"low"}`, "top_k": "40"}},
+		{"OpenRouter off", "https://openrouter.ai/api/v1", "m", all, agent.Thinking{Level: "off"},
+			map[string]string{"reasoning": `{"enabled":false}`}},
+		{"DeepSeek", "https://api.deepseek.com", "deepseek-chat", agent.Sampling{},
+			agent.Thinking{Level: "off"}, map[string]string{"thinking": `{"type":"disabled"}`}},
+		{"vLLM", "http://localhost:8000/v1", "m", agent.Sampling{}, agent.Thinking{Level: "off"},
+			map[string]string{"chat_template_kwargs": `{"enable_thinking":false}`}},
+		{"Ollama", "http://localhost:11434/v1", "m", agent.Sampling{},
+			agent.Thinking{Level: "high"}, map[string]string{"reasoning_effort": `"high"`}},
+		{"Mistral", "https://api.mistral.ai/v1", "m", agent.Sampling{MaxTokens: 5},
+			agent.Thinking{Level: "high"},
+			map[string]string{"stream_options": "", "max_tokens": "5", "reasoning_effort": ""}},
 	} {
-		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: c.base, Model: c.model}}, &agent.Request{Messages: modeltest.User("hi").Messages, Sampling: c.sampling, Thinking: c.thinking})
+		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: c.base,
+			Model: c.model}}, &agent.Request{Messages: modeltest.User("hi").Messages,
+			Sampling: c.sampling, Thinking: c.thinking})
 		for key, want := range c.want {
 			modeltest.Has(t, c.name, body, key, want)
 		}
@@ -97,7 +136,8 @@ func TestSamplingAndThinking(t *testing.T) {
 
 // TestOutputLimit: what nobody set is derived from the model and the free window, where that helps.
 func TestOutputLimit(t *testing.T) {
-	long := &agent.Request{Messages: modeltest.User(strings.Repeat("word ", 100_000)).Messages} // 125,000 tokens by estimate
+	// 125,000 tokens by estimate
+	long := &agent.Request{Messages: modeltest.User(strings.Repeat("word ", 100_000)).Messages}
 	for _, c := range []struct {
 		name string
 		opts openai.Options
@@ -105,14 +145,25 @@ func TestOutputLimit(t *testing.T) {
 		key  string
 		want string
 	}{
-		{"OpenAI counts it against the rate limit", openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, modeltest.User("hi"), "max_completion_tokens", ""},
+		{"OpenAI counts it against the rate limit",
+			openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, modeltest.User("hi"),
+			"max_completion_tokens", ""},
 		{"a model that is known", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "claude-3-haiku"}}, modeltest.User("hi"), "max_tokens", "2048"},
-		{"a model that says more than is derived", openai.Options{Options: modelhttp.Options{BaseURL: "https://openrouter.ai/api/v1", Model: "anthropic/claude-sonnet-4.5"}}, modeltest.User("hi"), "max_tokens", "32000"},
-		{"DeepSeek's own is half of it", openai.Options{Options: modelhttp.Options{BaseURL: "https://api.deepseek.com/v1", Model: "deepseek-chat"}}, modeltest.User("hi"), "max_tokens", "8192"},
-		{"a window that is nearly full", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m", ContextWindow: 170_000}}, long, "max_tokens", "3750"},
+		{"a model that says more than is derived",
+			openai.Options{Options: modelhttp.Options{BaseURL: "https://openrouter.ai/api/v1",
+				Model: "anthropic/claude-sonnet-4.5"}}, modeltest.User("hi"), "max_tokens",
+			"32000"},
+		{"DeepSeek's own is half of it",
+			openai.Options{Options: modelhttp.Options{BaseURL: "https://api.deepseek.com/v1",
+				Model: "deepseek-chat"}}, modeltest.User("hi"), "max_tokens", "8192"},
+		{"a window that is nearly full",
+			openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1",
+				Model: "m", ContextWindow: 170_000}}, long, "max_tokens", "3750"},
 		{"a window that is full", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m", ContextWindow: 100_000}}, long, "max_tokens", "1024"},
 		{"nothing known", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:11434/v1", Model: "m"}}, modeltest.User("hi"), "max_tokens", ""},
-		{"a local server takes what is free", openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:8000/v1", Model: "m", ContextWindow: 32768}}, modeltest.User("hi"), "max_tokens", ""},
+		{"a local server takes what is free",
+			openai.Options{Options: modelhttp.Options{BaseURL: "http://localhost:8000/v1",
+				Model: "m", ContextWindow: 32768}}, modeltest.User("hi"), "max_tokens", ""},
 		{"the responses API", openai.Options{Options: modelhttp.Options{BaseURL: "https://llm.example.com/v1", Model: "gpt-4o"}, API: openai.APIResponses}, modeltest.User("hi"), "max_output_tokens", "8192"},
 	} {
 		body, _ := send(t, c.opts, c.req)
@@ -122,43 +173,66 @@ func TestOutputLimit(t *testing.T) {
 
 func TestChatRequest(t *testing.T) {
 	req := &agent.Request{
-		System: []agent.SystemBlock{{Text: "You are", Cache: true}, {Text: "a tool"}}, CacheKey: "s1", ToolChoice: "read",
-		Tools:    []agent.ToolSpec{{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "later", Deferred: true}},
-		Messages: []*message.Message{message.NewText(message.RoleUser, "hi \xff\u2028"), modeltest.Calling("", "c1"), modeltest.Result("c1", ""), message.NewText(message.RoleAssistant, "half"), message.NewText(message.RoleAssistant, "rest"), {Role: message.RoleAssistant, Content: []message.Block{{Type: message.Reasoning, Text: "only"}}}, {Role: message.RoleUser, App: "note"}},
+		System:   []agent.SystemBlock{{Text: "You are", Cache: true}, {Text: "a tool"}},
+		CacheKey: "s1", ToolChoice: "read",
+		Tools: []agent.ToolSpec{{Name: "read", Description: "reads",
+			Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "later", Deferred: true}},
+		Messages: []*message.Message{message.NewText(message.RoleUser, "hi \xff\u2028"),
+			modeltest.Calling("", "c1"), modeltest.Result("c1", ""),
+			message.NewText(message.RoleAssistant, "half"),
+			message.NewText(message.RoleAssistant, "rest"),
+			{Role: message.RoleAssistant, Content: []message.Block{{Type: message.Reasoning,
+				Text: "only"}}}, {Role: message.RoleUser, App: "note"}},
 	}
-	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1", ExtraBody: map[string]json.RawMessage{"temperature": json.RawMessage("0"), "user": json.RawMessage(`"u"`)}}}, req)
+	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1",
+		ExtraBody: map[string]json.RawMessage{"temperature": json.RawMessage("0"),
+			"user": json.RawMessage(`"u"`)}}}, req)
 	modeltest.Has(t, "chat", body, "messages", `[{"role":"system","content":"You are\n\na tool"},{"role":"user","content":"hi `+"\uFFFD\u2028"+`"},
 		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":""},{"role":"assistant","content":"half"},{"role":"user","content":"Continue."},{"role":"assistant","content":"rest"}]`)
-	modeltest.Has(t, "chat", body, "tools", `[{"type":"function","function":{"name":"read","description":"reads","parameters":{"type":"object"}}},{"type":"function","function":{"name":"later","description":"","parameters":{"type":"object","properties":{}}}}]`)
+	modeltest.Has(t, "chat", body, "tools",
+		`[{"type":"function","function":{"name":"read","description":"reads","parameters":{"type":"object"}}},{"type":"function","function":{"name":"later","description":"","parameters":{"type":"object","properties":{}}}}]`)
 	modeltest.Has(t, "chat", body, "tool_choice", `{"type":"function","function":{"name":"read"}}`)
 	modeltest.Has(t, "chat", body, "prompt_cache_key", `"s1"`)
 	modeltest.Has(t, "chat", body, "temperature", `0`)
 	modeltest.Has(t, "chat", body, "user", `"u"`)
 	modeltest.Has(t, "chat", body, "stream_options", `{"include_usage":true}`)
-	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "anthropic/claude-sonnet-4", BaseURL: "https://openrouter.ai/api/v1"}}, &agent.Request{System: req.System, Messages: modeltest.User("x").Messages})
-	modeltest.Has(t, "cache marks", body, "messages", `[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
+	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "anthropic/claude-sonnet-4",
+		BaseURL: "https://openrouter.ai/api/v1"}},
+		&agent.Request{System: req.System, Messages: modeltest.User("x").Messages})
+	modeltest.Has(t, "cache marks", body, "messages",
+		`[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
 	modeltest.Has(t, "no tools", body, "tools", "")
 	for _, api := range []string{openai.APIChat, openai.APIResponses} { // what tool_search loaded is there, with no word that hides it
-		body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: api}, req)
-		if tools, _ := json.Marshal(body["tools"]); !strings.Contains(string(tools), `"name":"later"`) || strings.Contains(string(tools), "defer") {
+		body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: api},
+			req)
+		if tools, _ := json.Marshal(body["tools"]); !strings.Contains(string(tools),
+			`"name":"later"`) || strings.Contains(string(tools), "defer") {
 			t.Errorf("%s: tools %s", api, tools)
 		}
 	}
 }
 
 func picture() *message.Message {
-	return &message.Message{Role: message.RoleUser, Content: []message.Block{{Type: message.Text, Text: "see"}, {Type: message.Image, MimeType: "image/png", Data: []byte("png")},
-		{Type: message.Image, URL: "https://x/y.png"}, {Type: message.File, Name: "a.pdf", MimeType: "application/pdf", Data: []byte("pdf")}, {Type: message.Resource, URI: "file:///a.go", Text: "x", Range: &message.Range{}}}}
+	return &message.Message{Role: message.RoleUser,
+		Content: []message.Block{{Type: message.Text, Text: "see"},
+			{Type: message.Image, MimeType: "image/png", Data: []byte("png")},
+			{Type: message.Image, URL: "https://x/y.png"},
+			{Type: message.File, Name: "a.pdf", MimeType: "application/pdf", Data: []byte("pdf")},
+			{Type: message.Resource, URI: "file:///a.go", Text: "x", Range: &message.Range{}}}}
 }
 
 func TestImagesAndFiles(t *testing.T) {
 	shot := modeltest.Result("c1", "taken")
-	shot.Content = append(shot.Content, message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")})
+	shot.Content = append(shot.Content,
+		message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")})
 	two := modeltest.Calling("", "c1")
-	two.Content = append(two.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: "c2", Name: "read", Args: json.RawMessage(`{}`)}})
+	two.Content = append(two.Content,
+		message.Block{Type: message.ToolUse,
+			Call: &message.ToolCall{ID: "c2", Name: "read", Args: json.RawMessage(`{}`)}})
 	messages := []*message.Message{picture(), two, shot, modeltest.Result("c2", "y")}
-	body, reply := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}}, &agent.Request{Messages: messages})
+	body, reply := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}},
+		&agent.Request{Messages: messages})
 	modeltest.Has(t, "vision", body, "messages", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},{"type":"image_url","image_url":{"url":"https://x/y.png"}},
 		{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"}},{"type":"text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]},
 		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}]},
@@ -168,11 +242,14 @@ func TestImagesAndFiles(t *testing.T) {
 		t.Errorf("notices %v", reply.Notices)
 	}
 	blind := false
-	body, reply = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1", Vision: &blind}}, &agent.Request{Messages: messages})
-	if s := fmt.Sprint(body); strings.Contains(s, "image_url") || !strings.Contains(s, "cannot see") || len(reply.Notices) != 1 {
+	body, reply = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1",
+		Vision: &blind}}, &agent.Request{Messages: messages})
+	if s := fmt.Sprint(body); strings.Contains(s, "image_url") ||
+		!strings.Contains(s, "cannot see") || len(reply.Notices) != 1 {
 		t.Errorf("a blind model was sent %s with notices %v", s, reply.Notices)
 	}
-	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: openai.APIResponses}, &agent.Request{Messages: messages[:1]})
+	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"},
+		API: openai.APIResponses}, &agent.Request{Messages: messages[:1]})
 	modeltest.Has(t, "responses", body, "input", `[{"role":"user","content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"},{"type":"input_image","image_url":"https://x/y.png"},
 		{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"},{"type":"input_text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]}]`)
 }
@@ -183,13 +260,17 @@ func TestReasoningReplay(t *testing.T) {
 	details := json.RawMessage(`{"reasoning_details":[{"type":"reasoning.text","text":"Hm"}]}`)
 	with := func(opaque json.RawMessage, model string) *agent.Request {
 		m := modeltest.Calling("", "c1")
-		m.Content = append([]message.Block{{Type: message.Reasoning, Text: "Hm", Opaque: opaque}}, m.Content...)
+		m.Content = append([]message.Block{{Type: message.Reasoning, Text: "Hm", Opaque: opaque}},
+			m.Content...)
 		m.Content[len(m.Content)-1].Opaque = json.RawMessage(`{"google":{"thought_signature":"S"}}`)
 		m.Model = model
-		return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, "hi"), m, modeltest.Result("c1", "x")}}
+		return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, "hi"),
+			m, modeltest.Result("c1", "x")}}
 	}
-	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"}, API: openai.APIResponses}, with(item, "gpt-5.1"))
-	modeltest.Has(t, "responses", body, "input", `[{"role":"user","content":"hi"},`+string(item)+`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"},
+		API: openai.APIResponses}, with(item, "gpt-5.1"))
+	modeltest.Has(t, "responses", body, "input", `[{"role":"user","content":"hi"},`+string(item)+
+		`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 	modeltest.Has(t, "responses", body, "include", `["reasoning.encrypted_content"]`)
 	for _, c := range []struct {
 		name, base, made string
@@ -200,10 +281,12 @@ func TestReasoningReplay(t *testing.T) {
 		{"OpenRouter, another model's", "https://openrouter.ai/api/v1", "n", details, ""},
 		{"DeepSeek", "https://api.deepseek.com", "m", nil, "reasoning_content"},
 		{"Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "m", nil, ""},
-		{"Gemini, another model's", "https://generativelanguage.googleapis.com/v1beta/openai", "n", nil, ""},
+		{"Gemini, another model's", "https://generativelanguage.googleapis.com/v1beta/openai", "n",
+			nil, ""},
 		{"a local server", "http://localhost:8000/v1", "m", nil, ""},
 	} {
-		body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "m", BaseURL: c.base}}, with(c.opaque, c.made))
+		body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "m", BaseURL: c.base}},
+			with(c.opaque, c.made))
 		s := fmt.Sprint(body)
 		for _, word := range []string{"reasoning_details", "reasoning_content"} {
 			if strings.Contains(s, word) != (word == c.want) {
@@ -218,12 +301,17 @@ func TestReasoningReplay(t *testing.T) {
 
 func TestModelWithoutTools(t *testing.T) {
 	no := false
-	req := &agent.Request{Tools: []agent.ToolSpec{{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}}, Messages: []*message.Message{message.NewText(message.RoleUser, "hi"), modeltest.Calling("I read.", "c1"), modeltest.Result("c1", "text")}}
+	req := &agent.Request{Tools: []agent.ToolSpec{{Name: "read", Description: "reads",
+		Schema: json.RawMessage(`{"type":"object"}`)}},
+		Messages: []*message.Message{message.NewText(message.RoleUser, "hi"),
+			modeltest.Calling("I read.", "c1"), modeltest.Result("c1", "text")}}
 	for _, api := range []string{openai.APIChat, openai.APIResponses} {
-		body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "m", Tools: &no}, API: api}, req)
+		body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "m", Tools: &no},
+			API: api}, req)
 		modeltest.Has(t, api, body, "tools", "")
 		s := fmt.Sprint(body)
-		for _, want := range []string{"<tool_call>", `"name":"read","description":"reads"`, `{"name":"read","arguments":{"path":"a"}}`, "<tool_response name=\"read\">\ntext"} {
+		for _, want := range []string{"<tool_call>", `"name":"read","description":"reads"`,
+			`{"name":"read","arguments":{"path":"a"}}`, "<tool_response name=\"read\">\ntext"} {
 			if !strings.Contains(s, want) {
 				t.Errorf("%s: %q is missing in %s", api, want, s)
 			}
@@ -231,9 +319,11 @@ func TestModelWithoutTools(t *testing.T) {
 	}
 	must := *req
 	must.ToolChoice = "required"
-	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m", Tools: &no, Transport: &wire{answer: sound}}})
+	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m", Tools: &no,
+		Transport: &wire{answer: sound}}})
 	defer m.Close()
-	if _, err := m.Generate(t.Context(), &must, nil); retry.As(err) == nil || retry.As(err).Kind != retry.Client {
+	if _, err := m.Generate(t.Context(), &must, nil); retry.As(err) == nil ||
+		retry.As(err).Kind != retry.Client {
 		t.Errorf("got %v", err)
 	}
 }
@@ -244,8 +334,10 @@ func TestCost(t *testing.T) {
 		model  string
 		prices map[string]catalog.Price
 		want   float64
-	}{{"gpt-4.1", nil, 1 + .25 + 8}, {"openai/gpt-4.1-2025-04-14", nil, 9.25}, {"unknown", nil, 0}, {"gpt-4.1", map[string]catalog.Price{"gpt-4.1": {Input: 1, Output: 1}}, 2}} {
-		u := answer(t, openai.Options{Options: modelhttp.Options{Model: c.model, Prices: c.prices}}, stream).Message.Usage
+	}{{"gpt-4.1", nil, 1 + .25 + 8}, {"openai/gpt-4.1-2025-04-14", nil, 9.25}, {"unknown", nil, 0},
+		{"gpt-4.1", map[string]catalog.Price{"gpt-4.1": {Input: 1, Output: 1}}, 2}} {
+		u := answer(t, openai.Options{Options: modelhttp.Options{Model: c.model, Prices: c.prices}},
+			stream).Message.Usage
 		if d := u.Cost - c.want; d > 1e-9 || d < -1e-9 || u.CostEstimated != (c.want > 0) {
 			t.Errorf("%s: cost %v, estimated %v, want %v", c.model, u.Cost, u.CostEstimated, c.want)
 		}
@@ -253,7 +345,9 @@ func TestCost(t *testing.T) {
 }
 
 func TestContextWindow(t *testing.T) {
-	for model, want := range map[string]int{"gpt-4.1": 1047576, "gpt-4": 0, "gpt-3.5-turbo": 16385, "gpt-4o-2024-08-06": 128000, "anthropic/claude-sonnet-4.5": 200000, "o1-preview": 200000, "o10": 0, "gpt-5.2": 400000, "mystery": 0, "GPT-4.1-MINI": 1047576} {
+	for model, want := range map[string]int{"gpt-4.1": 1047576, "gpt-4": 0, "gpt-3.5-turbo": 16385,
+		"gpt-4o-2024-08-06": 128000, "anthropic/claude-sonnet-4.5": 200000, "o1-preview": 200000,
+		"o10": 0, "gpt-5.2": 400000, "mystery": 0, "GPT-4.1-MINI": 1047576} {
 		if got := openai.ContextWindow(model); got != want {
 			t.Errorf("ContextWindow(%s) = %d, want %d", model, got, want)
 		}
@@ -280,7 +374,8 @@ func TestModelListOfProviders(t *testing.T) {
 	if list[1].Name != "Bee" {
 		t.Errorf("the name is %q", list[1].Name)
 	}
-	if list[0].ContextWindow != 4096 || list[1].ContextWindow != 8192 || !*list[1].Vision || *list[1].Tools || list[2].ContextWindow != 1048576 || list[3].ContextWindow != 1047576 {
+	if list[0].ContextWindow != 4096 || list[1].ContextWindow != 8192 || !*list[1].Vision ||
+		*list[1].Tools || list[2].ContextWindow != 1048576 || list[3].ContextWindow != 1047576 {
 		t.Errorf("got %+v", list)
 	}
 	server.Set(modeltest.Say(401, "application/json", `{"error":{"message":"no"}}`))
@@ -294,7 +389,10 @@ func history(n int) []*message.Message {
 	list := make([]*message.Message, 0, n)
 	for i := 0; len(list) < n; i++ {
 		id := fmt.Sprintf("c%d", i)
-		list = append(list, message.NewText(message.RoleUser, "Please look at the next file, number "+id+"."), modeltest.Calling("I look.", id), modeltest.Result(id, strings.Repeat("func main() { fmt.Println(\"x\") }\n", 60)), message.NewText(message.RoleAssistant, "It prints x."))
+		list = append(list, message.NewText(message.RoleUser,
+			"Please look at the next file, number "+id+"."), modeltest.Calling("I look.", id),
+			modeltest.Result(id, strings.Repeat("func main() { fmt.Println(\"x\") }\n", 60)),
+			message.NewText(message.RoleAssistant, "It prints x."))
 	}
 	return list[:n]
 }
@@ -335,7 +433,8 @@ func BenchmarkEncode1000Messages(b *testing.B) {
 type discard struct{ w *wire }
 
 func (d discard) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(d.w.answer)), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader(d.w.answer)), Request: r}, nil
 }
 
 func BenchmarkStreamDecode(b *testing.B) {
@@ -345,12 +444,14 @@ func BenchmarkStreamDecode(b *testing.B) {
 		s.WriteString(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}` + "\n\n")
 	}
 	s.WriteString(lastPart + done)
-	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m", Transport: discard{&wire{answer: s.String()}}}})
+	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m",
+		Transport: discard{&wire{answer: s.String()}}}})
 	defer m.Close()
 	n := 0
 	begin := time.Now()
 	for b.Loop() {
-		if _, err := m.Generate(b.Context(), modeltest.User("hi"), func(agent.Delta) { n++ }); err != nil {
+		if _, err := m.Generate(b.Context(), modeltest.User("hi"),
+			func(agent.Delta) { n++ }); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -369,14 +470,16 @@ func TestReasoningGoesRound(t *testing.T) {
 		`{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"path\":\"a\"}"}`,
 		`{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"}}`,
 		`{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"output_tokens":7,"output_tokens_details":{"reasoning_tokens":3}}}}`)}
-	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "gpt-5.1", Transport: w}, API: openai.APIResponses})
+	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "gpt-5.1", Transport: w},
+		API: openai.APIResponses})
 	defer m.Close()
 	first := modeltest.User("hi")
 	reply, err := m.Generate(t.Context(), first, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := reply.Message.Usage; u == nil || u.Reasoning != 3 || reply.Message.Stop != message.StopToolUse {
+	if u := reply.Message.Usage; u == nil || u.Reasoning != 3 ||
+		reply.Message.Stop != message.StopToolUse {
 		t.Errorf("reply %+v", reply.Message)
 	}
 	stored, err := json.Marshal(reply.Message)
@@ -387,10 +490,16 @@ func TestReasoningGoesRound(t *testing.T) {
 	if err := json.Unmarshal(stored, &again); err != nil {
 		t.Fatal(err)
 	}
-	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, modeltest.Result("c1", "x"))})
-	modeltest.Has(t, "the second call", body, "input", `[{"role":"user","content":"hi"},`+item+`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
-	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5-mini"}, API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again, modeltest.Result("c1", "x"))})
-	modeltest.Has(t, "another model", body, "input", `[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"},
+		API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again,
+		modeltest.Result("c1", "x"))})
+	modeltest.Has(t, "the second call", body, "input", `[{"role":"user","content":"hi"},`+item+
+		`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5-mini"},
+		API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again,
+		modeltest.Result("c1", "x"))})
+	modeltest.Has(t, "another model", body, "input",
+		`[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 }
 
 // TestSystemMessageIsTextOnly: the chat API takes only text in a message of the system.

@@ -266,7 +266,8 @@ func (d *responsesDecoder) end(r *responsesReply) error {
 		d.finish = cmp.Or(why.Reason, "incomplete")
 	}
 	if r.Status == "failed" || r.Status == "cancelled" {
-		return &retry.Error{Kind: retry.Transient, Message: "the provider's response " + r.Status, Hint: retry.Hint(retry.Transient)}
+		return &retry.Error{Kind: retry.Transient, Message: "the provider's response " + r.Status,
+			Hint: retry.Hint(retry.Transient)}
 	}
 	return nil
 }

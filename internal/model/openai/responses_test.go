@@ -15,11 +15,14 @@ import (
 
 // The shapes that a sound provider of the responses API sends.
 const (
-	itemText  = "event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello "}` + "\n\n"
-	itemCall  = `data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c1","name":"read","arguments":""}}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"pa"}` + "\n\n"
-	itemRest  = `data: {"type":"response.output_text.delta","output_index":0,"delta":"world"}` + "\n\n"
-	completed = "event: response.completed\n" + `data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":1,"output_tokens":2}}}` + "\n\n"
-	document  = `{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello world"}]}]}`
+	itemText = "event: response.output_text.delta\n" +
+		`data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello "}` + "\n\n"
+	itemCall = `data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c1","name":"read","arguments":""}}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"pa"}` + "\n\n"
+	itemRest = `data: {"type":"response.output_text.delta","output_index":0,"delta":"world"}` +
+		"\n\n"
+	completed = "event: response.completed\n" +
+		`data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":1,"output_tokens":2}}}` + "\n\n"
+	document = `{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello world"}]}]}`
 )
 
 // responsesAPI is the responses API for the tests of faults.
@@ -29,9 +32,14 @@ var responsesAPI = &modeltest.API{
 	},
 	Text: itemText, Rest: itemRest, End: completed, Call: itemCall, Whole: document,
 	More: []modeltest.Fault{
-		{Name: "only a chat API's end mark", Serve: modeltest.Say(200, sse, itemText+done), Kind: retry.Truncated},
-		{Name: "unknown events", Serve: modeltest.Say(200, sse, `data: {"type":"response.something.new","x":1}`+"\n\n"+itemText+itemRest+completed), Text: "Hello world"},
-		{Name: "cancelled", Serve: modeltest.Say(200, sse, itemText+`data: {"type":"response.completed","response":{"status":"cancelled"}}`+"\n\n"), Kind: retry.Transient},
+		{Name: "only a chat API's end mark", Serve: modeltest.Say(200, sse, itemText+done),
+			Kind: retry.Truncated},
+		{Name: "unknown events", Serve: modeltest.Say(200, sse,
+			`data: {"type":"response.something.new","x":1}`+"\n\n"+itemText+itemRest+completed),
+			Text: "Hello world"},
+		{Name: "cancelled", Serve: modeltest.Say(200, sse, itemText+
+			`data: {"type":"response.completed","response":{"status":"cancelled"}}`+"\n\n"),
+			Kind: retry.Transient},
 	},
 }
 
@@ -55,14 +63,20 @@ func TestResponsesAbort(t *testing.T) { modeltest.CheckAbort(t, responsesAPI) }
 func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	history := func() *agent.Request {
 		m := &message.Message{Role: message.RoleAssistant, Model: "m", Content: []message.Block{
-			{Type: message.Reasoning, Text: "Hm.", Opaque: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[]}`)}, {Type: message.Text, Text: "Yes."}}}
-		return &agent.Request{Messages: append(modeltest.User("hi").Messages, m, modeltest.User("and").Messages[0])}
+			{Type: message.Reasoning, Text: "Hm.",
+				Opaque: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[]}`)},
+			{Type: message.Text, Text: "Yes."}}}
+		return &agent.Request{Messages: append(modeltest.User("hi").Messages, m,
+			modeltest.User("and").Messages[0])}
 	}
 	for base, want := range map[string]string{
-		"https://api.openai.com/v1": ``, "https://llm.example.com/v1": ``, "http://127.0.0.1:8000/v1": `{"type":"reasoning","id":"rs_1","summary":[]},`,
+		"https://api.openai.com/v1": ``, "https://llm.example.com/v1": ``,
+		"http://127.0.0.1:8000/v1": `{"type":"reasoning","id":"rs_1","summary":[]},`,
 	} {
-		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: base, Model: "m"}, API: openai.APIResponses}, history())
-		modeltest.Has(t, base, body, "input", `[{"role":"user","content":"hi"},`+want+`{"role":"assistant","content":"Yes."},{"role":"user","content":"and"}]`)
+		body, _ := send(t, openai.Options{Options: modelhttp.Options{BaseURL: base, Model: "m"},
+			API: openai.APIResponses}, history())
+		modeltest.Has(t, base, body, "input", `[{"role":"user","content":"hi"},`+want+
+			`{"role":"assistant","content":"Yes."},{"role":"user","content":"and"}]`)
 	}
 }
 
@@ -114,11 +128,13 @@ func TestEffortOfUnknownModels(t *testing.T) {
 		{"gpt-5.6-sol", "minimal", `"low"`, `{"summary":"auto","effort":"low"}`, 1},
 		{"gpt-5.1", "off", `"none"`, `{"summary":"auto","effort":"none"}`, 0},
 	} {
-		for api, want := range map[string]string{openai.APIChat: c.chat, openai.APIResponses: c.responses} {
+		for api, want := range map[string]string{openai.APIChat: c.chat,
+			openai.APIResponses: c.responses} {
 			req := modeltest.User("hi")
 			req.Thinking.Level = c.level
 			body, reply := send(t, openai.Options{Options: modelhttp.Options{BaseURL: "https://x.openai.azure.com/openai/v1", Model: c.model}, API: api}, req)
-			key := map[string]string{openai.APIChat: "reasoning_effort", openai.APIResponses: "reasoning"}[api]
+			key := map[string]string{openai.APIChat: "reasoning_effort",
+				openai.APIResponses: "reasoning"}[api]
 			modeltest.Has(t, c.model+" "+c.level+" "+api, body, key, want)
 			if len(reply.Notices) != c.notices || len(reply.Lasting) != c.notices {
 				t.Errorf("%s %s %s: notices %q", c.model, c.level, api, reply.Notices)

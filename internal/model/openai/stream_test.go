@@ -14,7 +14,8 @@ import (
 )
 
 func normalize(r io.Reader) (string, error) {
-	b, err := io.ReadAll(newStream(&modelhttp.Answer{Events: modelhttp.NewEvents(r, 1<<20, 0, endMark)}))
+	b, err := io.ReadAll(newStream(&modelhttp.Answer{Events: modelhttp.NewEvents(r, 1<<20, 0,
+		endMark)}))
 	return string(b), err
 }
 
@@ -36,13 +37,15 @@ func TestStream(t *testing.T) {
 		"data: {\"a\":\"}{\"}\ndata: [DONE]":       "data: {\"a\":\"}{\"}\n\ndata: [DONE]\n\n",
 		"":                                         "",
 	} {
-		for name, r := range map[string]io.Reader{"at once": strings.NewReader(in), "by bytes": iotest.OneByteReader(strings.NewReader(in))} {
+		for name, r := range map[string]io.Reader{"at once": strings.NewReader(in),
+			"by bytes": iotest.OneByteReader(strings.NewReader(in))} {
 			if got, err := normalize(r); got != want || err != nil {
 				t.Errorf("%q %s: got %q, %v; want %q", in, name, got, err, want)
 			}
 		}
 	}
-	if _, err := normalize(strings.NewReader("data: " + strings.Repeat("x", 2<<20))); !errors.Is(err, retry.ErrReplyTooLong) {
+	if _, err := normalize(strings.NewReader("data: " +
+		strings.Repeat("x", 2<<20))); !errors.Is(err, retry.ErrReplyTooLong) {
 		t.Errorf("an event over the bound: %v", err)
 	}
 }
@@ -75,7 +78,8 @@ func FuzzChatEvents(f *testing.F) {
 		for _, api := range []string{APIChat, APIResponses} {
 			var text strings.Builder
 			client := modelhttp.New(modelhttp.Options{})
-			c := &call{&modelhttp.Call{Client: client, On: textOnly(t, &text)}, &Model{Client: client}}
+			c := &call{&modelhttp.Call{Client: client, On: textOnly(t, &text)},
+				&Model{Client: client}}
 			var d modelhttp.Decoder = newChatDecoder(c)
 			if api == APIResponses {
 				d = newResponsesDecoder(c)

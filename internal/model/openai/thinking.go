@@ -13,7 +13,8 @@ import (
 // unset level appends nothing; "off" is sent, for models that think unless told not to.
 func (c *call) chatThinking(b []byte) []byte {
 	t := c.Req.Thinking
-	if t.Level == "" || slices.ContainsFunc([]string{"reasoning_effort", "reasoning", "thinking"}, c.taken) {
+	if t.Level == "" || slices.ContainsFunc([]string{"reasoning_effort", "reasoning", "thinking"},
+		c.taken) {
 		return b
 	}
 	off := t.Level == "off"
@@ -97,7 +98,8 @@ func (c *call) openRouterThinking(b []byte, off bool, budget int) []byte {
 
 func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
 	if budget > 0 && !off {
-		b = append(modelhttp.AppendKey(b, "extra_body"), `{"google":{"thinking_config":{"include_thoughts":true`...)
+		b = append(modelhttp.AppendKey(b, "extra_body"),
+			`{"google":{"thinking_config":{"include_thoughts":true`...)
 		return append(modelhttp.AppendInt(b, "thinking_budget", budget), "}}}"...)
 	}
 	level := c.effort()
@@ -111,7 +113,8 @@ func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
 // localThinking serves chat templates with a switch, and those with levels.
 func (c *call) localThinking(b []byte, off bool) []byte {
 	if off {
-		return append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":false}`...)
+		return append(modelhttp.AppendKey(b, "chat_template_kwargs"),
+			`{"enable_thinking":false}`...)
 	}
 	b = append(modelhttp.AppendKey(b, "chat_template_kwargs"), `{"enable_thinking":true`...)
 	used := c.Req.Thinking.Level

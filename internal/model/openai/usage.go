@@ -45,7 +45,8 @@ func readUsage(v jsontext.Value) *message.Usage {
 		return nil
 	}
 	u := &message.Usage{
-		Input: count(w.Prompt, w.Input), Output: count(w.Completion, w.Output), Total: count(w.Total),
+		Input: count(w.Prompt, w.Input), Output: count(w.Completion, w.Output),
+		Total:      count(w.Total),
 		Cached:     count(w.PromptD.Cached, w.InputD.Cached, w.CacheHit, w.CacheRead),
 		CacheWrite: count(w.PromptD.CacheWrite, w.InputD.CacheWrite, w.CacheCreation),
 		Reasoning:  count(w.CompletionD.Reasoning, w.OutputD.Reasoning),

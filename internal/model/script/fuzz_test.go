@@ -41,6 +41,7 @@ func playOne(ctx context.Context, v *Server, path, body string) {
 			panic(r)
 		}
 	}()
-	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/"+path, strings.NewReader(body))
+	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/"+path,
+		strings.NewReader(body))
 	v.handler().ServeHTTP(httptest.NewRecorder(), req)
 }

@@ -180,7 +180,8 @@ func (c *geminiContent) check(i int) error {
 		case (p.Call != nil) && c.Role != "model", (p.Result != nil) && c.Role != "user":
 			return invalid("contents[%d].parts[%d] is not allowed for the role %s", i, n, c.Role)
 		case p.Call != nil && !signed && p.Signature == "":
-			return invalid("contents[%d].parts[%d]: Function call is missing a thought_signature", i, n)
+			return invalid("contents[%d].parts[%d]: Function call is missing a thought_signature",
+				i, n)
 		}
 		signed = signed || p.Call != nil
 	}

@@ -189,7 +189,8 @@ func (r *messagesRequest) check() error {
 	switch {
 	case r.MaxTokens < 1:
 		return invalid("max_tokens: Field required")
-	case r.Thinking.Type == "enabled" && (r.Thinking.Budget < 1024 || r.Thinking.Budget >= r.MaxTokens):
+	case r.Thinking.Type == "enabled" &&
+		(r.Thinking.Budget < 1024 || r.Thinking.Budget >= r.MaxTokens):
 		return invalid(
 			"thinking.budget_tokens: %d is not at least 1024 and less than max_tokens, %d",
 			r.Thinking.Budget,

@@ -89,7 +89,8 @@ func (r *responsesRequest) kind(callID, kind string) {
 func (r *responsesRequest) output(v *view, i int, of string) {
 	w := &r.Input[i]
 	if kind := r.kinds[w.CallID]; kind != of {
-		v.wrong = invalid("input[%d]: No tool call of type %q found for %s with call_id %q", i, of, w.Type, w.CallID)
+		v.wrong = invalid("input[%d]: No tool call of type %q found for %s with call_id %q", i, of,
+			w.Type, w.CallID)
 	}
 	text := contentText(w.Output)
 	switch of {

@@ -154,7 +154,9 @@ func (r *responsesRequest) reasoning(v *view, i int) {
 	switch {
 	case r.Input[i].Encrypted == "" && r.Store != nil && !*r.Store:
 		v.wrong = invalid("input[%d]: item of type 'reasoning' not found. Items are not persisted when `store` is set to false", i)
-	case i+1 == len(r.Input) || !slices.Contains([]string{"", "message", "reasoning", "function_call", "tool_search_call", patchCall, shellCall}, r.Input[i+1].Type) || r.Input[i+1].Role == "user":
+	case i+1 == len(r.Input) || !slices.Contains([]string{"", "message", "reasoning",
+		"function_call", "tool_search_call", patchCall, shellCall}, r.Input[i+1].Type) ||
+		r.Input[i+1].Role == "user":
 		v.wrong = invalid("input[%d]: item of type 'reasoning' was provided without its required following item", i)
 	}
 }
@@ -166,7 +168,8 @@ func (r *responsesRequest) found(v *view, w *wireItem) {
 	}
 	names := make([]string, 0, len(w.Tools))
 	for _, t := range w.Tools {
-		if names = append(names, t.Name); !t.Defer || strings.Contains(" "+v.tools, " "+t.Name+" ") {
+		if names = append(names, t.Name); !t.Defer ||
+			strings.Contains(" "+v.tools, " "+t.Name+" ") {
 			v.wrong = invalid("tool_search_output of call %q: %q has no defer_loading, or is there already", w.CallID, t.Name)
 		}
 		v.tools += t.Name + " "
@@ -192,12 +195,14 @@ func (p *itemPlayer) stream() {
 	st := p.step
 	if st.Reasoning != "" {
 		p.begin(map[string]any{"type": "reasoning", "id": p.itemID("rs"), "summary": []any{}})
-		p.event("response.reasoning_summary_part.added", "output_index", len(p.done), "summary_index", 0)
+		p.event("response.reasoning_summary_part.added", "output_index", len(p.done),
+			"summary_index", 0)
 		p.pieces("response.reasoning_summary_text.delta", st.Reasoning)
 		p.finished(p.reasoning())
 	}
 	if st.Text != "" {
-		p.begin(map[string]any{"type": "message", "id": p.itemID("msg"), "role": "assistant", "status": "in_progress", "content": []any{}})
+		p.begin(map[string]any{"type": "message", "id": p.itemID("msg"), "role": "assistant",
+			"status": "in_progress", "content": []any{}})
 		p.pieces("response.output_text.delta", st.Text)
 		p.finished(p.message())
 	}
@@ -229,7 +234,8 @@ func (p *itemPlayer) pieces(name, text string) {
 
 // reasoning is the item as it comes back: encrypted only where the request asks for that.
 func (p *itemPlayer) reasoning() map[string]any {
-	item := map[string]any{"type": "reasoning", "id": p.itemID("rs"), "summary": []any{map[string]any{"type": "summary_text", "text": p.step.Reasoning}}}
+	item := map[string]any{"type": "reasoning", "id": p.itemID("rs"),
+		"summary": []any{map[string]any{"type": "summary_text", "text": p.step.Reasoning}}}
 	if slices.Contains(p.req.Include, encryptedReasoning) {
 		item["encrypted_content"] = "encrypted " + p.id
 	}
@@ -237,17 +243,22 @@ func (p *itemPlayer) reasoning() map[string]any {
 }
 
 func (p *itemPlayer) message() map[string]any {
-	return map[string]any{"type": "message", "id": p.itemID("msg"), "role": "assistant", "status": "completed",
-		"content": []any{map[string]any{"type": "output_text", "text": p.step.Text, "annotations": []any{}}}}
+	return map[string]any{"type": "message", "id": p.itemID("msg"), "role": "assistant",
+		"status": "completed",
+		"content": []any{map[string]any{"type": "output_text", "text": p.step.Text,
+			"annotations": []any{}}}}
 }
 
 // item is a call as an item: a search of a client that told of it has its own type, and comes
 // whole.
 func (p *itemPlayer) item(c call) (item map[string]any, search bool) {
 	if c.Name == searchTool && p.req.searches() && isObject(c.args) {
-		return map[string]any{"type": "tool_search_call", "id": p.itemID("tsc"), "call_id": c.ID, "execution": "client", "status": "completed", "arguments": json.RawMessage(c.args)}, true
+		return map[string]any{"type": "tool_search_call", "id": p.itemID("tsc"), "call_id": c.ID,
+				"execution": "client", "status": "completed", "arguments": json.RawMessage(c.args)},
+			true
 	}
-	return map[string]any{"type": "function_call", "id": p.itemID("fc"), "call_id": c.ID, "name": c.Name, "status": "completed", "arguments": c.args}, false
+	return map[string]any{"type": "function_call", "id": p.itemID("fc"), "call_id": c.ID,
+		"name": c.Name, "status": "completed", "arguments": c.args}, false
 }
 
 func (p *itemPlayer) call(c call) {
@@ -302,7 +313,8 @@ func (p *itemPlayer) answer() map[string]any {
 }
 
 func (p *itemPlayer) response(status string) map[string]any {
-	r := map[string]any{"id": p.id, "object": "response", "created_at": 0, "model": "script", "status": status, "error": nil, "output": append([]any{}, p.done...)}
+	r := map[string]any{"id": p.id, "object": "response", "created_at": 0, "model": "script",
+		"status": status, "error": nil, "output": append([]any{}, p.done...)}
 	if len(p.step.Usage) > 0 && status != "in_progress" {
 		r["usage"] = wireUsage(p.step.Usage, true)
 	}

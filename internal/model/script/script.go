@@ -57,7 +57,8 @@ type step struct {
 	Stall     bool            `json:"stall"`
 	Raw       *raw            `json:"raw"`
 	Usage     json.RawMessage `json:"usage"`
-	Finish    string          `json:"finish"` // the finish reason, where it is not stop or tool_calls
+	// the finish reason, where it is not stop or tool_calls
+	Finish string `json:"finish"`
 
 	// Of a first line that is no reply.
 	Strict *bool `json:"strict"`
@@ -67,10 +68,11 @@ type step struct {
 type expect struct {
 	LastUser string `json:"lastUser"`
 	LastTool string `json:"lastTool"`
-	Tools    string `json:"tools"`   // on the names of the tools that are offered, each followed by a space
-	Sent     string `json:"sent"`    // on the text of all that was sent: system prompt and messages
-	NotSent  string `json:"notSent"` // must not match there
-	Request  string `json:"request"` // on the path and the JSON of the request
+	// on the names of the tools that are offered, each followed by a space
+	Tools   string `json:"tools"`
+	Sent    string `json:"sent"`    // on the text of all that was sent: system prompt and messages
+	NotSent string `json:"notSent"` // must not match there
+	Request string `json:"request"` // on the path and the JSON of the request
 
 	user, tool, tools, sent, notSent, request *regexp.Regexp
 }
@@ -106,9 +108,10 @@ type raw struct {
 }
 
 type call struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // an object, or a string that is sent as it is, however broken
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// an object, or a string that is sent as it is, however broken
+	Arguments json.RawMessage `json:"arguments"`
 
 	args string // the text that is sent
 }
@@ -211,7 +214,8 @@ func (e *expect) compile(name string) (err error) {
 		key, pattern string
 		into         **regexp.Regexp
 	}{
-		{"lastUser", e.LastUser, &e.user}, {"lastTool", e.LastTool, &e.tool}, {"tools", e.Tools, &e.tools},
+		{"lastUser", e.LastUser, &e.user}, {"lastTool", e.LastTool, &e.tool},
+		{"tools", e.Tools, &e.tools},
 		{"sent", e.Sent, &e.sent}, {"notSent", e.NotSent, &e.notSent},
 		{"request", e.Request, &e.request},
 	} {

@@ -37,7 +37,8 @@ func both(t *testing.T, lines ...string) map[string]agent.Model {
 		if err != nil {
 			t.Fatal(err)
 		}
-		over := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL(), Model: "script"}, API: api})
+		over := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL(),
+			Model: "script"}, API: api})
 		t.Cleanup(func() { over.Close(); server.Close() })
 		ways[api] = over
 	}
@@ -53,7 +54,8 @@ func ask(m agent.Model, messages ...*message.Message) (*agent.Reply, error) {
 func calls(ids ...string) *message.Message {
 	m := &message.Message{Role: message.RoleAssistant}
 	for _, id := range ids {
-		m.Content = append(m.Content, message.Block{Type: message.ToolUse, Call: &message.ToolCall{ID: id, Name: "read", Args: []byte("{}")}})
+		m.Content = append(m.Content, message.Block{Type: message.ToolUse,
+			Call: &message.ToolCall{ID: id, Name: "read", Args: []byte("{}")}})
 	}
 	return m
 }
@@ -81,12 +83,14 @@ func TestErrorsNameTheLine(t *testing.T) {
 		`{"when":{"notSent":"("}}`:                         "when.notSent",
 		"{\"text\":\"a\"}\n" + strings.Repeat("x", 33<<20): "line 2",
 	} {
-		if _, err := script.Load(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := script.Load(strings.NewReader(in)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", in, err, want)
 		}
 	}
 	for name, m := range both(t, "// a comment", "", `{"text":"a"}`+"\r") {
-		if r, err := ask(m, text(message.RoleUser, "hi")); err != nil || r.Message.TextContent() != "a" {
+		if r, err := ask(m, text(message.RoleUser, "hi")); err != nil ||
+			r.Message.TextContent() != "a" {
 			t.Errorf("comment and blank lines, %s: %v, %v", name, r, err)
 		}
 	}
@@ -94,7 +98,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 
 func TestExpect(t *testing.T) {
 	for name, m := range both(t, `{"expect":{"lastUser":"fix.*bug"},"toolCalls":[{"id":"c1","name":"read","arguments":{"path":"a"}}]}`, `{"expect":{"lastTool":"^ok$"},"text":"done"}`) {
-		if _, err := ask(m, text(message.RoleUser, "hello")); retry.As(err) == nil || retry.As(err).Kind != retry.Script || !strings.Contains(err.Error(), "line 1") {
+		if _, err := ask(m, text(message.RoleUser, "hello")); retry.As(err) == nil ||
+			retry.As(err).Kind != retry.Script || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%s: a mismatch is %v", name, err)
 		}
 		u := text(message.RoleUser, "fix the bug")
@@ -106,7 +111,8 @@ func TestExpect(t *testing.T) {
 		if err != nil || r.Message.TextContent() != "done" {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
-		if _, err := ask(m, u); retry.As(err) == nil || retry.As(err).Kind != retry.Script || !strings.Contains(err.Error(), "run out") {
+		if _, err := ask(m, u); retry.As(err) == nil || retry.As(err).Kind != retry.Script ||
+			!strings.Contains(err.Error(), "run out") {
 			t.Errorf("%s: the end is %v", name, err)
 		}
 	}
@@ -115,15 +121,19 @@ func TestExpect(t *testing.T) {
 // What was sent as a whole can be asked of, the system prompt included.
 func TestExpectSent(t *testing.T) {
 	for name, m := range both(t, `{"expect":{"sent":"(?s)be kind.*first.*answer.*second"},"text":"a"}`, `{"expect":{"notSent":"first"},"text":"b"}`) {
-		req := &agent.Request{System: []agent.SystemBlock{{Text: "be kind"}}, Messages: []*message.Message{text(message.RoleUser, "first")}}
-		if _, err := m.Generate(t.Context(), req, nil); err == nil || !strings.Contains(err.Error(), "what is sent") {
+		req := &agent.Request{System: []agent.SystemBlock{{Text: "be kind"}},
+			Messages: []*message.Message{text(message.RoleUser, "first")}}
+		if _, err := m.Generate(t.Context(), req, nil); err == nil ||
+			!strings.Contains(err.Error(), "what is sent") {
 			t.Errorf("%s: %v", name, err)
 		}
-		req.Messages = append(req.Messages, text(message.RoleAssistant, "answer"), text(message.RoleUser, "second"))
+		req.Messages = append(req.Messages, text(message.RoleAssistant, "answer"),
+			text(message.RoleUser, "second"))
 		if _, err := m.Generate(t.Context(), req, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := m.Generate(t.Context(), req, nil); err == nil || !strings.Contains(err.Error(), `"first" does`) {
+		if _, err := m.Generate(t.Context(), req, nil); err == nil ||
+			!strings.Contains(err.Error(), `"first" does`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,7 +160,8 @@ func TestStall(t *testing.T) {
 	for name, m := range both(t, `{"text":"half","stall":true}`) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("enough")
-		_, err := m.Generate(ctx, &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(agent.Delta) { cancel(gone) })
+		_, err := m.Generate(ctx, &agent.Request{Messages: []*message.Message{text(message.RoleUser,
+			"hi")}}, func(agent.Delta) { cancel(gone) })
 		if !errors.Is(err, gone) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -159,7 +170,8 @@ func TestStall(t *testing.T) {
 
 // A line with a when waits for the request that it fits, and the others go on in order.
 func TestWhen(t *testing.T) {
-	for name, m := range both(t, `{"when":{"lastUser":"^b$"},"text":"for b"}`, `{"text":"first"}`, `{"when":{"lastUser":"^a$"},"text":"for a"}`, `{"text":"second"}`) {
+	for name, m := range both(t, `{"when":{"lastUser":"^b$"},"text":"for b"}`, `{"text":"first"}`,
+		`{"when":{"lastUser":"^a$"},"text":"for a"}`, `{"text":"second"}`) {
 		var got []string
 		for _, prompt := range []string{"a", "x", "a", "b"} {
 			r, err := ask(m, text(message.RoleUser, prompt))
@@ -185,12 +197,16 @@ func TestStrict(t *testing.T) {
 		messages []*message.Message
 		want     retry.Kind
 	}{
-		{"sound", []*message.Message{u, calls("c1", "c2"), result("c2", "x"), result("c1", "y")}, ""},
-		{"a call without a result", []*message.Message{u, calls("c1", "c2"), result("c1", "x"), u}, retry.Client},
+		{"sound", []*message.Message{u, calls("c1", "c2"), result("c2", "x"), result("c1", "y")},
+			""},
+		{"a call without a result", []*message.Message{u, calls("c1", "c2"), result("c1", "x"), u},
+			retry.Client},
 		{"a call without a result at the end", []*message.Message{u, calls("c1")}, retry.Client},
 		{"a result without a call", []*message.Message{u, a, result("c1", "x")}, retry.Client},
-		{"two results of a call", []*message.Message{u, calls("c1"), result("c1", "x"), result("c1", "x")}, retry.Client},
-		{"an id used twice", []*message.Message{u, calls("c1"), result("c1", "x"), calls("c1"), result("c1", "x")}, retry.Client},
+		{"two results of a call", []*message.Message{u, calls("c1"), result("c1", "x"),
+			result("c1", "x")}, retry.Client},
+		{"an id used twice", []*message.Message{u, calls("c1"), result("c1", "x"), calls("c1"),
+			result("c1", "x")}, retry.Client},
 		{"the assistant first", []*message.Message{a, u}, retry.Client},
 		{"the assistant last", []*message.Message{u, a}, retry.Client},
 		{"a mended name", []*message.Message{u, badName, result("c1", "x")}, ""},
@@ -267,7 +283,9 @@ func TestReplies(t *testing.T) {
 // said asks and writes down the deltas, then the error or the reply.
 func said(t *testing.T, m agent.Model) string {
 	var s strings.Builder
-	r, err := m.Generate(t.Context(), &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(d agent.Delta) { s.WriteString(string(d.Kind) + " " + d.CallID + d.Text + ";") })
+	r, err := m.Generate(t.Context(),
+		&agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}},
+		func(d agent.Delta) { s.WriteString(string(d.Kind) + " " + d.CallID + d.Text + ";") })
 	if e := retry.As(err); e != nil {
 		fmt.Fprintf(&s, "%s %s", e.Kind, e.RetryAfter)
 		return s.String()
@@ -289,7 +307,9 @@ func said(t *testing.T, m agent.Model) string {
 func TestDelay(t *testing.T) {
 	for name, m := range both(t, `{"text":"abcd","chunks":4,"delayMs":20}`) {
 		begin, n := time.Now(), 0
-		_, err := m.Generate(t.Context(), &agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}}, func(agent.Delta) { n++ })
+		_, err := m.Generate(t.Context(),
+			&agent.Request{Messages: []*message.Message{text(message.RoleUser, "hi")}},
+			func(agent.Delta) { n++ })
 		if took := time.Since(begin); err != nil || n != 4 || took < 4*20*time.Millisecond {
 			t.Errorf("%s: %v, %d deltas after %v", name, err, n, took)
 		}
@@ -299,7 +319,8 @@ func TestDelay(t *testing.T) {
 // TestOneCursor: sessions that call at the same time share the cursor.
 func TestOneCursor(t *testing.T) {
 	const n = 20
-	for name, m := range both(t, strings.Split(strings.Repeat(`{"text":"x"}`+"\n", n-1)+`{"text":"x"}`, "\n")...) {
+	for name, m := range both(t, strings.Split(strings.Repeat(`{"text":"x"}`+"\n", n-1)+
+		`{"text":"x"}`, "\n")...) {
 		errs := make(chan error, n)
 		for range n {
 			go func() { _, err := ask(m, text(message.RoleUser, "hi")); errs <- err }()
@@ -323,7 +344,8 @@ func TestCloseEndsAReply(t *testing.T) {
 	}
 	begun := make(chan struct{})
 	server.OnRequest = func([]byte) { close(begun) }
-	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL(), Model: "script"}})
+	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL(),
+		Model: "script"}})
 	defer m.Close()
 	ended := make(chan error, 1)
 	go func() { _, err := ask(m, text(message.RoleUser, "hi")); ended <- err }()
@@ -350,11 +372,14 @@ func TestDocumentedScript(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		list := []*message.Message{u, r.Message, result(r.Message.ToolCalls()[0].ID, "package main")}
-		if _, err := ask(m, list...); retry.As(err) == nil || retry.As(err).Kind != retry.Overloaded {
+		list := []*message.Message{u, r.Message,
+			result(r.Message.ToolCalls()[0].ID, "package main")}
+		if _, err := ask(m, list...); retry.As(err) == nil ||
+			retry.As(err).Kind != retry.Overloaded {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r, err = ask(m, list...); err != nil || r.Message.TextContent() != "The bug is in line 3." || r.Message.Usage.Input != 900 {
+		if r, err = ask(m, list...); err != nil ||
+			r.Message.TextContent() != "The bug is in line 3." || r.Message.Usage.Input != 900 {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}

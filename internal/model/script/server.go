@@ -44,7 +44,8 @@ func Serve(s *Script) (*Server, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	v := &Server{script: s, prefixes: prefixes{}, ln: ln, done: make(chan struct{}), stop: stop}
-	v.http = &http.Server{Handler: v.handler(), ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	v.http = &http.Server{Handler: v.handler(), ReadHeaderTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		defer close(v.done)
 		_ = v.http.Serve(ln)
@@ -121,7 +122,8 @@ func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (got rec
 		v.OnRequest(body)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		refuse(w, http.StatusBadRequest, "invalid_request_error", "the request is no JSON: "+err.Error(), "")
+		refuse(w, http.StatusBadRequest, "invalid_request_error", "the request is no JSON: "+
+			err.Error(), "")
 		return received{}, false
 	}
 	return received{path: r.URL.Path, body: body}, true
@@ -157,7 +159,8 @@ func refuse(w http.ResponseWriter, status int, code, text, retryAfter string) {
 }
 
 func errorJSON(code, text string) []byte {
-	b, _ := json.Marshal(map[string]any{"error": map[string]string{"message": text, "type": code, "code": code}})
+	b, _ := json.Marshal(map[string]any{"error": map[string]string{"message": text, "type": code,
+		"code": code}})
 	return b
 }
 
@@ -254,10 +257,12 @@ func (p *player) stream() {
 }
 
 func (p *player) call(i int, c call) {
-	head := map[string]any{"index": i, "id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": ""}}
+	head := map[string]any{"index": i, "id": c.ID, "type": "function",
+		"function": map[string]any{"name": c.Name, "arguments": ""}}
 	p.delta(map[string]any{"tool_calls": []any{head}}, true)
 	for _, s := range pieces(c.args, p.step.Chunks) {
-		p.delta(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": s}}}}, true)
+		p.delta(map[string]any{"tool_calls": []any{map[string]any{"index": i,
+			"function": map[string]any{"arguments": s}}}}, true)
 	}
 }
 
@@ -346,14 +351,16 @@ func (p *player) whole() {
 	}
 	var calls []any
 	for _, c := range st.ToolCalls {
-		calls = append(calls, map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": c.args}})
+		calls = append(calls, map[string]any{"id": c.ID, "type": "function",
+			"function": map[string]any{"name": c.Name, "arguments": c.args}})
 	}
 	if calls != nil {
 		m["tool_calls"] = calls
 	}
 	answer := map[string]any{
 		"id": "script", "object": "chat.completion", "created": 0, "model": "script",
-		"choices": []any{map[string]any{"index": 0, "message": m, "finish_reason": st.finishReason()}},
+		"choices": []any{map[string]any{"index": 0, "message": m,
+			"finish_reason": st.finishReason()}},
 	}
 	if len(st.Usage) > 0 {
 		answer["usage"] = wireUsage(st.Usage, false)
@@ -410,7 +417,8 @@ func wireUsage(raw json.RawMessage, responses bool) json.RawMessage {
 	}
 	w := map[string]any{
 		in: u.Input, out: u.Output, "total_tokens": u.Total,
-		in + "_details":  map[string]int{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrite},
+		in + "_details": map[string]int{"cached_tokens": u.Cached,
+			"cache_write_tokens": u.CacheWrite},
 		out + "_details": map[string]int{"reasoning_tokens": u.Reasoning},
 	}
 	if u.Cost > 0 {

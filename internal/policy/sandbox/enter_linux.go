@@ -20,7 +20,8 @@ const (
 const (
 	fsWriteV1 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir |
 		ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
-	fsFile = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev // the rights that a rule for a single file may have
+	// the rights that a rule for a single file may have
+	fsFile = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 )
 
 // devices may be written though they lie outside: they keep nothing.
@@ -155,7 +156,8 @@ func allowBelow(ruleset int, path string, rights uint64) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fsFile
 	}
-	if err := ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
+	if err := ll.LandlockAddPathBeneathRule(ruleset,
+		&ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
 		return fmt.Errorf("allowing writes below %s: %w", path, err)
 	}
 	return nil

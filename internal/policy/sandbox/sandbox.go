@@ -209,7 +209,8 @@ func (s Support) covers() string {
 	case Own:
 		return "agent-lsp's own: writes only in the workspace and in private folders; network only through the proxy, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
 	case Bubblewrap:
-		return "bubblewrap " + s.Version + ": " + write + "; " + s.networkWords() + ", own process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
+		return "bubblewrap " + s.Version + ": " + write + "; " + s.networkWords() +
+			", own process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
 	case Namespace:
 		return fmt.Sprintf(
 			"network namespace and Landlock ABI %d: %s; network only through the proxy; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)",
@@ -231,7 +232,8 @@ func (s Support) covers() string {
 			s.Why,
 		)
 	case SandboxExec:
-		return "sandbox-exec: " + write + "; no network; does not cover: reading files, processes that leave their group"
+		return "sandbox-exec: " + write +
+			"; no network; does not cover: reading files, processes that leave their group"
 	}
 	return "none: commands run without a sandbox (" + s.Why + ")"
 }

@@ -57,7 +57,8 @@ func noSockets() error {
 		stmt(ret, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)),
 	}
 	p := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&p)), 0, 0); err != nil {
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&p)),
+		0, 0); err != nil {
 		return fmt.Errorf("forbidding sockets: %w", err)
 	}
 	return nil

@@ -38,7 +38,8 @@ func TestLikeDisk(t *testing.T) {
 		{"equal", "a\n", "a\n", "a\n", true},
 		{"hidden line endings", "a\nb\n", "a\r\nb\r\n", "a\r\nb\r\n", true},
 		{"hidden mark", "a\n", "\ufeffa\n", "\ufeffa\n", true},
-		{"unsaved with hidden line endings", "a\nnew\nb\n", "a\r\nb\r\n", "a\r\nnew\r\nb\r\n", false},
+		{"unsaved with hidden line endings", "a\nnew\nb\n", "a\r\nb\r\n", "a\r\nnew\r\nb\r\n",
+			false},
 		{"unsaved", "a\nb\n", "a\n", "a\nb\n", false},
 		{"mixed endings are left alone", "a\nb\nc\n", "a\r\nb\n", "a\nb\nc\n", false},
 	} {
@@ -55,18 +56,24 @@ func TestPromptBlocks(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("png"))
 	mime := "image/png"
 	got, err := promptBlocks([]acp.ContentBlock{
-		acp.TextBlock("look"), acp.ImageBlock(png, mime), acp.ResourceLinkBlock("a.go", "file:///a.go"), acp.ResourceLinkBlock("page", "https://x/"),
+		acp.TextBlock("look"), acp.ImageBlock(png, mime),
+		acp.ResourceLinkBlock("a.go", "file:///a.go"), acp.ResourceLinkBlock("page", "https://x/"),
 		acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: "zed:///thread", Text: "said"}}),
 		acp.ResourceBlock(acp.EmbeddedResourceResource{BlobResourceContents: &acp.BlobResourceContents{Uri: "file:///x/doc.pdf", Blob: png}}),
 		acp.ResourceBlock(acp.EmbeddedResourceResource{BlobResourceContents: &acp.BlobResourceContents{Uri: "file:///x.png", Blob: png, MimeType: &mime}}),
 	})
-	want := wire.Prompt{{Type: "text", Text: "look"}, {Type: "image", MimeType: mime, Data: []byte("png")}, {Type: "resource", URI: "file:///a.go"},
-		{Type: "text", Text: "page: https://x/"}, {Type: "resource", URI: "zed:///thread", Text: "said"},
-		{Type: "file", Name: "doc.pdf", MimeType: "application/octet-stream", Data: []byte("png")}, {Type: "image", MimeType: mime, Data: []byte("png")}}
+	want := wire.Prompt{{Type: "text", Text: "look"},
+		{Type: "image", MimeType: mime, Data: []byte("png")},
+		{Type: "resource", URI: "file:///a.go"},
+		{Type: "text", Text: "page: https://x/"},
+		{Type: "resource", URI: "zed:///thread", Text: "said"},
+		{Type: "file", Name: "doc.pdf", MimeType: "application/octet-stream", Data: []byte("png")},
+		{Type: "image", MimeType: mime, Data: []byte("png")}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range [][]acp.ContentBlock{nil, {acp.AudioBlock("AA==", "audio/wav")}, {acp.ImageBlock("no base64!", mime)}} {
+	for _, bad := range [][]acp.ContentBlock{nil, {acp.AudioBlock("AA==", "audio/wav")},
+		{acp.ImageBlock("no base64!", mime)}} {
 		if _, err := promptBlocks(bad); err == nil || !strings.Contains(err.Error(), "prompt") {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -100,12 +107,14 @@ func TestLinesOfAFile(t *testing.T) {
 	text := "no lines" // an empty text is the editor's too: the file's does not stand for it
 	for _, c := range []struct{ given, want string }{{text, text}, {"", "(empty)"}} {
 		got, err := promptBlocks([]acp.ContentBlock{acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: "file:///a.go#L2", Text: c.given}})})
-		if err != nil || got[0].Text != c.want || got[0].URI != "file:///a.go" || got[0].Range == nil {
+		if err != nil || got[0].Text != c.want || got[0].URI != "file:///a.go" ||
+			got[0].Range == nil {
 			t.Errorf("%q: %+v, %v", c.given, got, err)
 		}
 	}
 	away := acp.ImageBlock("", "image/png") // nothing but pages is fetched, and not by us
-	for uri, want := range map[string]string{"https://x/a.png": "https://x/a.png", "file:///etc/passwd": ""} {
+	for uri, want := range map[string]string{"https://x/a.png": "https://x/a.png",
+		"file:///etc/passwd": ""} {
 		away.Image.Uri = &uri
 		if got, err := promptBlocks([]acp.ContentBlock{away}); err != nil || got[0].URL != want {
 			t.Errorf("%s: %+v, %v", uri, got, err)
@@ -139,15 +148,21 @@ func TestDecisions(t *testing.T) {
 	}
 	q = question{hunks: []string{"h7", "h8"}, rest: true}
 	for option, want := range map[string][]wire.Decision{
-		"accept": {{HunkID: "h7", Action: "accept"}, {HunkID: "h8", Action: "accept"}}, "reject": {{HunkID: "h7", Action: "reject"}, {HunkID: "h8", Action: "reject"}},
-		"accept_always": {{HunkID: "*", Action: "accept"}}, "else": {{HunkID: "*", Action: "reject"}},
+		"accept":        {{HunkID: "h7", Action: "accept"}, {HunkID: "h8", Action: "accept"}},
+		"reject":        {{HunkID: "h7", Action: "reject"}, {HunkID: "h8", Action: "reject"}},
+		"accept_always": {{HunkID: "*", Action: "accept"}},
+		"else":          {{HunkID: "*", Action: "reject"}},
 	} {
-		if got := answer(`{"outcome":{"outcome":"selected","optionId":"` + option + `"}}`); !reflect.DeepEqual(got, want) {
+		if got := answer(`{"outcome":{"outcome":"selected","optionId":"` + option +
+			`"}}`); !reflect.DeepEqual(got, want) {
 			t.Errorf("of some hunks, %s: %+v", option, got)
 		}
 	}
 	q = question{hunks: []string{"h7"}}
-	all := func(action string) []wire.Decision { return []wire.Decision{{HunkID: "*", Action: action}} }
+	all := func(action string) []wire.Decision {
+		return []wire.Decision{{HunkID: "*",
+			Action: action}}
+	}
 	for raw, want := range map[string][]wire.Decision{
 		`{"outcome":{"outcome":"selected","optionId":"accept"}}`:                                                                        all("accept"),
 		`{"outcome":{"outcome":"selected","optionId":"reject"}}`:                                                                        all("reject"),
@@ -165,7 +180,8 @@ func TestDecisions(t *testing.T) {
 
 func TestFoldersAndServers(t *testing.T) {
 	dir := t.TempDir()
-	if got, err := folders(dir, []string{dir + string(filepath.Separator)}); err != nil || len(got) != 1 {
+	if got, err := folders(dir, []string{dir + string(filepath.Separator)}); err != nil ||
+		len(got) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, bad := range []string{"", "relative", filepath.Join(dir, "missing")} {
@@ -179,7 +195,8 @@ func TestFoldersAndServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := mcpConfig(servers)
-	want := map[string]config.MCP{"a": {Command: "/bin/a", Args: []string{"-x"}, Env: map[string]string{"K": "v"}},
+	want := map[string]config.MCP{"a": {Command: "/bin/a", Args: []string{"-x"},
+		Env: map[string]string{"K": "v"}},
 		"b": {Type: "http", URL: "http://b", Headers: map[string]string{"H": "w"}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -195,21 +212,27 @@ func TestDeltaFramesAreJSON(t *testing.T) {
 		t.Fatalf("%s: %v", frame, err)
 	}
 	chunk := m.Params.Update.AgentMessageChunk
-	if m.Params.SessionId != "s\"1" || chunk == nil || *chunk.MessageId != "i\n1" || chunk.Content.Text.Text != `a "b"` {
+	if m.Params.SessionId != "s\"1" || chunk == nil || *chunk.MessageId != "i\n1" ||
+		chunk.Content.Text.Text != `a "b"` {
 		t.Errorf("%+v", m.Params)
 	}
 }
 
 // What is encoded without the library's detour is what the library would have encoded.
 func TestUpdatesAreTheLibrarys(t *testing.T) {
-	call := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b", Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
+	call := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b",
+		Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
 		Result: acp.Ptr("done \u2028 \x00"), Locations: []wire.Location{{URI: "file:///a.go"}}}
-	diffs := []acp.ToolCallContent{acp.ToolDiffContent("/a.go", "new", "old"), acp.ToolDiffContent("/b.go", ""), acp.ToolTerminalRef("t"),
+	diffs := []acp.ToolCallContent{acp.ToolDiffContent("/a.go", "new", "old"),
+		acp.ToolDiffContent("/b.go", ""), acp.ToolTerminalRef("t"),
 		acp.ToolContent(acp.ImageBlock("AA==", "image/png")), acp.ToolContent(acp.TextBlock(""))}
 	for _, u := range []acp.SessionUpdate{
-		{ToolCall: toolCall(call)}, {ToolCallUpdate: endedCall(call, &item{content: diffs})}, {ToolCallUpdate: changedCall(call)},
-		toolUpdate("i", acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent(diffs)),
-		{UsageUpdate: &acp.SessionUsageUpdate{Used: 0, Size: 5, Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
+		{ToolCall: toolCall(call)}, {ToolCallUpdate: endedCall(call, &item{content: diffs})},
+		{ToolCallUpdate: changedCall(call)},
+		toolUpdate("i", acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
+			acp.WithUpdateContent(diffs)),
+		{UsageUpdate: &acp.SessionUsageUpdate{Used: 0, Size: 5,
+			Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
 		{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr("t")}},
 		{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: new(session).configOptions()}},
 		{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: "plan"}},
@@ -266,14 +289,18 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 // out of its order.
 func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	r, w := io.Pipe()
-	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(w, deltaEnd)}
+	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler),
+		sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(w, deltaEnd)}
 	c := &core{a: a}
 	a.register(c, "s")
 	tell := func(e agent.Event) { c.Notify(host.Notification{SessionID: "s", Event: e}) }
 	item := func(text string) agent.Item {
 		return agent.Item{ID: "one", Type: agent.ItemAssistant, Text: text}
 	}
-	say := func(text string) { c.delta("s", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: text}) }
+	say := func(text string) {
+		c.delta("s",
+			agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: text})
+	}
 	tell(agent.ItemStarted{Item: item("")})
 	say("1")
 	if err := a.out.Put(append(make([]byte, jsonrpc.SoftLimit), '{')); err != nil {
@@ -294,7 +321,8 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 		<-a.out.Done()
 		w.Close()
 	}()
-	if got, err := io.ReadAll(lines); err != nil || strings.Count(string(got), "\n") != 1 || !strings.Contains(string(got), `"text":"234"`) {
+	if got, err := io.ReadAll(lines); err != nil || strings.Count(string(got), "\n") != 1 ||
+		!strings.Contains(string(got), `"text":"234"`) {
 		t.Errorf("told %s, %v", got, err)
 	}
 }
@@ -330,10 +358,14 @@ func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 // is told later.
 func TestDeltasKeepTheirPlace(t *testing.T) {
 	var wrote bytes.Buffer
-	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler), sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(&wrote, deltaEnd)}
+	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler),
+		sessions: map[string]*session{}, out: jsonrpc.NewLineOutbox(&wrote, deltaEnd)}
 	c := &core{a: a}
 	s := a.register(c, "s")
-	say := func(id, text string) { c.delta("s", agent.ItemDelta{ItemID: id, Kind: agent.DeltaText, Text: text}) }
+	say := func(id, text string) {
+		c.delta("s",
+			agent.ItemDelta{ItemID: id, Kind: agent.DeltaText, Text: text})
+	}
 	begin := func(id string) {
 		item := agent.Item{ID: id, Type: agent.ItemAssistant}
 		c.Notify(host.Notification{SessionID: "s", Event: agent.ItemStarted{Item: item}})

@@ -51,7 +51,8 @@ type launched struct {
 func launchAhead(t *testing.T, ahead string) *launched {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	l := &launched{t: t, in: inW, out: bufio.NewReader(outR), started: make(chan string, 9), closed: make(chan string, 9), served: make(chan error, 1),
+	l := &launched{t: t, in: inW, out: bufio.NewReader(outR), started: make(chan string, 9),
+		closed: make(chan string, 9), served: make(chan error, 1),
 		writes: make(chan bool, 9)}
 	start := func(init agentapi.Init, _ Terminal) (*agentapi.Core, error) {
 		root := pathOf(init.Roots[0])
@@ -70,7 +71,8 @@ func launchAhead(t *testing.T, ahead string) *launched {
 		}, nil
 	}
 	go func() {
-		l.served <- Serve(context.Background(), Options{In: inR, Out: outW, Version: "1", Ahead: ahead, Start: start})
+		l.served <- Serve(context.Background(),
+			Options{In: inR, Out: outW, Version: "1", Ahead: ahead, Start: start})
 		outW.Close()
 	}()
 	return l
@@ -92,7 +94,8 @@ func (l *launched) next(roots chan string) string {
 func (l *launched) ask(method string, params any) string {
 	l.t.Helper()
 	l.asked++
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": l.asked, "method": method, "params": params})
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": l.asked, "method": method,
+		"params": params})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -108,7 +111,9 @@ func (l *launched) ask(method string, params any) string {
 
 func (l *launched) initialize() {
 	l.t.Helper()
-	l.ask("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{"fs": map[string]any{"readTextFile": true, "writeTextFile": true}}})
+	l.ask("initialize", map[string]any{"protocolVersion": 1,
+		"clientCapabilities": map[string]any{"fs": map[string]any{"readTextFile": true,
+			"writeTextFile": true}}})
 }
 
 // end closes the input and returns the roots of the servers that were started after those that were
@@ -135,7 +140,8 @@ func (l *launched) end() (started, closed []string) {
 // Otherwise it ends as soon as another is asked for.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()
-	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"), filepath.Join(base, "link")
+	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"),
+		filepath.Join(base, "link")
 	for _, d := range []string{dir, other} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -154,7 +160,8 @@ func TestAServerStartsAhead(t *testing.T) {
 		"by another name":  {map[string]any{"cwd": link}, false}, // sessions are stored by the name
 		"another":          {map[string]any{"cwd": other}, false},
 		"with MCP servers": {map[string]any{"cwd": dir, "mcpServers": []any{server}}, false},
-		"with another":     {map[string]any{"cwd": dir, "additionalDirectories": []any{other}}, false},
+		"with another": {map[string]any{"cwd": dir, "additionalDirectories": []any{other}},
+			false},
 	} {
 		for _, method := range []string{"session/new", "session/load", "session/resume"} {
 			t.Run(name+" "+method, func(t *testing.T) {
@@ -175,7 +182,8 @@ func TestAServerStartsAhead(t *testing.T) {
 					}
 				}
 				started, closed := l.end()
-				if want := 1; c.uses && (len(started) != 0 || len(closed) != 1) || !c.uses && (len(started) != want || len(closed) != want) {
+				if want := 1; c.uses && (len(started) != 0 || len(closed) != 1) || !c.uses &&
+					(len(started) != want || len(closed) != want) {
 					t.Errorf("started %v, ended %v more", started, closed)
 				}
 			})
@@ -207,7 +215,8 @@ func TestNoServerStartsAhead(t *testing.T) {
 	for _, ahead := range []string{"", "relative", filepath.Join(t.TempDir(), "missing")} {
 		l := launchAhead(t, ahead)
 		l.initialize()
-		if got := l.ask("session/new", map[string]any{"cwd": "", "mcpServers": []any{}}); got == "" {
+		if got := l.ask("session/new",
+			map[string]any{"cwd": "", "mcpServers": []any{}}); got == "" {
 			t.Fatal(got)
 		}
 		if started, _ := l.end(); len(started) != 0 {
@@ -215,7 +224,8 @@ func TestNoServerStartsAhead(t *testing.T) {
 		}
 	}
 	l := launchAhead(t, t.TempDir())
-	if got := l.ask("session/new", map[string]any{"cwd": t.TempDir(), "mcpServers": []any{}}); got == "" {
+	if got := l.ask("session/new",
+		map[string]any{"cwd": t.TempDir(), "mcpServers": []any{}}); got == "" {
 		t.Fatal(got)
 	}
 	if started, _ := l.end(); len(started) != 0 {

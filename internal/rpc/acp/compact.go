@@ -26,11 +26,14 @@ func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 			return r.Commands, nil
 		}
 	}
-	return append(r.Commands, wire.SlashCommand{Name: compactCommand, Description: "Make the conversation shorter for the model", Hint: "what to keep", Source: "builtin"}), nil
+	return append(r.Commands, wire.SlashCommand{Name: compactCommand,
+		Description: "Make the conversation shorter for the model", Hint: "what to keep",
+		Source: "builtin"}), nil
 }
 
 // asksToCompact says whether a prompt is our command, and with which instructions.
-func (s *session) asksToCompact(ctx context.Context, prompt wire.Prompt) (instructions string, ok bool) {
+func (s *session) asksToCompact(ctx context.Context,
+	prompt wire.Prompt) (instructions string, ok bool) {
 	if len(prompt) != 1 || prompt[0].Type != "text" {
 		return "", false
 	}
@@ -53,7 +56,8 @@ func (s *session) asksToCompact(ctx context.Context, prompt wire.Prompt) (instru
 // compacted says what a compaction brought.
 func compacted(e *wire.Compaction) string {
 	if e.TokensAfter < e.TokensBefore {
-		return fmt.Sprintf("The context was reduced from %d to %d tokens.", e.TokensBefore, e.TokensAfter)
+		return fmt.Sprintf("The context was reduced from %d to %d tokens.", e.TokensBefore,
+			e.TokensAfter)
 	}
 	return fmt.Sprintf("The context was summarized, but it is not smaller: %d tokens before, %d after.", e.TokensBefore, e.TokensAfter)
 }

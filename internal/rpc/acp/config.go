@@ -89,7 +89,8 @@ func (s *session) tellOptions() {
 
 // modeChoices are the built-in modes and those of the settings.
 func (s *session) modeChoices() []choice {
-	out := []choice{{"default", "Default", "Follows the settings"}, {"plan", "Plan", "Reads and plans, and changes nothing until you approve"}}
+	out := []choice{{"default", "Default", "Follows the settings"},
+		{"plan", "Plan", "Reads and plans, and changes nothing until you approve"}}
 	for _, name := range slices.Sorted(maps.Keys(s.config.Modes)) {
 		if name != "default" && name != "plan" {
 			out = append(out, choice{name, name, s.config.Modes[name].Description})
@@ -99,9 +100,12 @@ func (s *session) modeChoices() []choice {
 }
 
 func (s *session) modes() *acp.SessionModeState {
-	out := &acp.SessionModeState{CurrentModeId: acp.SessionModeId(orDefault(s.config.Mode, "default"))}
+	out := &acp.SessionModeState{CurrentModeId: acp.SessionModeId(orDefault(s.config.Mode,
+		"default"))}
 	for _, c := range s.modeChoices() {
-		out.AvailableModes = append(out.AvailableModes, acp.SessionMode{Id: acp.SessionModeId(c.value), Name: c.name, Description: optional(c.description)})
+		out.AvailableModes = append(out.AvailableModes,
+			acp.SessionMode{Id: acp.SessionModeId(c.value), Name: c.name,
+				Description: optional(c.description)})
 	}
 	return out
 }
@@ -126,8 +130,10 @@ func (s *session) configOptions() []acp.SessionConfigOption {
 	return []acp.SessionConfigOption{
 		option(optionMode, "Mode", "mode", orDefault(s.config.Mode, "default"), s.modeChoices()),
 		option(optionModel, "Model", "model", orDefault(s.config.Model, unset), s.modelChoices()),
-		option(optionThinking, "Thinking", "thought_level", orDefault(s.config.Thinking, unset), thinkingChoices),
-		option(optionEditPolicy, "Edits", "_edits", orDefault(s.config.EditPolicy, "ask"), editChoices),
+		option(optionThinking, "Thinking", "thought_level", orDefault(s.config.Thinking, unset),
+			thinkingChoices),
+		option(optionEditPolicy, "Edits", "_edits", orDefault(s.config.EditPolicy, "ask"),
+			editChoices),
 		option(optionPermissions, "Permissions", "_permissions", profile, permissionChoices),
 	}
 }
@@ -137,13 +143,17 @@ func option(id, name, category, current string, choices []choice) acp.SessionCon
 	known := false
 	for _, c := range choices {
 		known = known || c.value == current
-		list = append(list, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueId(c.value), Name: c.name, Description: optional(c.description)})
+		list = append(list, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueId(c.value),
+			Name: c.name, Description: optional(c.description)})
 	}
 	if !known {
-		list = append(list, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueId(current), Name: current})
+		list = append(list, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueId(current),
+			Name: current})
 	}
-	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current), acp.SessionConfigSelectOptions{Ungrouped: &list})
-	o.Select.Id, o.Select.Name, o.Select.Category = acp.SessionConfigId(id), name, acp.Ptr(acp.SessionConfigOptionCategory(category))
+	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current),
+		acp.SessionConfigSelectOptions{Ungrouped: &list})
+	o.Select.Id, o.Select.Name, o.Select.Category = acp.SessionConfigId(id), name,
+		acp.Ptr(acp.SessionConfigOptionCategory(category))
 	return o
 }
 
@@ -159,7 +169,8 @@ func (a *adapter) setMode(ctx context.Context, p *acp.SetSessionModeRequest) (an
 	return struct{}{}, nil
 }
 
-func (a *adapter) setConfigOption(ctx context.Context, p *acp.SetSessionConfigOptionRequest) (any, error) {
+func (a *adapter) setConfigOption(ctx context.Context,
+	p *acp.SetSessionConfigOptionRequest) (any, error) {
 	if p.ValueId == nil {
 		return nil, fail(codeInvalidParams, "value: must be the id of one of the option's values")
 	}

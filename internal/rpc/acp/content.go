@@ -47,7 +47,8 @@ func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
 		return out, nil
 	case b.ResourceLink != nil:
 		if onTheWeb(b.ResourceLink.Uri) {
-			return wire.ContentBlock{Type: "text", Text: b.ResourceLink.Name + ": " + b.ResourceLink.Uri}, nil
+			return wire.ContentBlock{Type: "text", Text: b.ResourceLink.Name + ": " +
+				b.ResourceLink.Uri}, nil
 		}
 		return resource(b.ResourceLink.Uri, ""), nil
 	case b.Resource != nil:
@@ -58,7 +59,8 @@ func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
 
 func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
 	if t := r.TextResourceContents; t != nil {
-		return resource(t.Uri, orDefault(t.Text, "(empty)")), nil // without a text, the file's would stand for it
+		// without a text, the file's would stand for it
+		return resource(t.Uri, orDefault(t.Text, "(empty)")), nil
 	}
 	blob := r.BlobResourceContents
 	if blob == nil {
@@ -75,7 +77,8 @@ func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
 	if strings.HasPrefix(mime, "image/") {
 		return wire.ContentBlock{Type: "image", MimeType: mime, Data: data}, nil
 	}
-	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), MimeType: mime, Data: data}, nil
+	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), MimeType: mime, Data: data},
+		nil
 }
 
 func onTheWeb(uri string) bool {
@@ -101,6 +104,7 @@ func resource(uri, text string) wire.ContentBlock {
 		return out
 	}
 	out.URI = m[1]
-	out.Range = &wire.Range{Start: wire.Position{Line: uint32(first) - 1}, End: wire.Position{Line: uint32(last)}}
+	out.Range = &wire.Range{Start: wire.Position{Line: uint32(first) - 1},
+		End: wire.Position{Line: uint32(last)}}
 	return out
 }

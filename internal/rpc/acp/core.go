@@ -35,16 +35,18 @@ type core struct {
 	err    error         // why it could not; read after ready
 	lane   sync.Mutex    // held by a request that changes what sessions there are or wait for
 
-	mu     sync.Mutex
-	gone   bool // no request begins any more
-	calls  sync.WaitGroup
-	asked  map[*host.Open]*sync.WaitGroup // open questions, with their repetitions
-	last   string                         // the session that was prompted last
-	listed *listing                       // the last one; nil: the provider was not asked, or did not answer
+	mu    sync.Mutex
+	gone  bool // no request begins any more
+	calls sync.WaitGroup
+	asked map[*host.Open]*sync.WaitGroup // open questions, with their repetitions
+	last  string                         // the session that was prompted last
+	// the last one; nil: the provider was not asked, or did not answer
+	listed *listing
 }
 
 // coreFor returns the server for a session's folders and MCP servers, started where there is none.
-func (a *adapter) coreFor(ctx context.Context, cwd string, more []string, servers []acp.McpServer) (*core, error) {
+func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
+	servers []acp.McpServer) (*core, error) {
 	roots, err := folders(cwd, more)
 	if err != nil {
 		return nil, err
@@ -153,7 +155,8 @@ func mcpConfig(servers []acp.McpServer) (map[string]config.MCP, error) {
 			}
 			out[s.Http.Name] = m
 		default:
-			return nil, fail(codeInvalidParams, "mcpServers[%d]: only stdio and http servers can be used", i)
+			return nil, fail(codeInvalidParams,
+				"mcpServers[%d]: only stdio and http servers can be used", i)
 		}
 	}
 	return out, nil

@@ -75,7 +75,8 @@ func stands(text string, f *wire.ProposalFile) bool {
 }
 
 // render puts a text of each hunk that is in into its place.
-func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string, in func(*wire.Hunk) bool) (string, bool) {
+func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
+	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit
 	for i := range f.Hunks {
 		h := &f.Hunks[i]
@@ -83,7 +84,8 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string, in 
 			continue
 		}
 		e := textedit.Edit{NewText: with(h)}
-		e.Range.Start.Line, e.Range.Start.Character = int(h.Range.Start.Line), int(h.Range.Start.Character)
+		e.Range.Start.Line, e.Range.Start.Character = int(h.Range.Start.Line),
+			int(h.Range.Start.Character)
 		e.Range.End.Line, e.Range.End.Character = int(h.Range.End.Line), int(h.Range.End.Character)
 		edits = append(edits, e)
 	}
@@ -125,7 +127,8 @@ func (pic picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	case len(hunks) == 0:
 		return nil
 	case f.Op == "rename":
-		return []acp.ToolCallContent{acp.ToolContent(acp.TextBlock("Rename " + pathOf(f.URI) + " to " + pathOf(f.NewURI)))}
+		return []acp.ToolCallContent{acp.ToolContent(acp.TextBlock("Rename " + pathOf(f.URI) +
+			" to " + pathOf(f.NewURI)))}
 	case pic.texts[i] != nil:
 		before, ok := render(*pic.texts[i], f, func(h *wire.Hunk) string { return h.OldText }, in)
 		after, ok2 := render(*pic.texts[i], f, func(h *wire.Hunk) string { return h.NewText }, in)
@@ -148,7 +151,8 @@ func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp
 	}
 	list := make([]any, 0, len(hunks))
 	for _, h := range hunks {
-		list = append(list, map[string]any{"hunkId": h.HunkID, "state": h.State, "line": h.Range.Start.Line + 1})
+		list = append(list, map[string]any{"hunkId": h.HunkID, "state": h.State,
+			"line": h.Range.Start.Line + 1})
 	}
 	d.Diff.Meta = map[string]any{"agentLsp": map[string]any{"op": f.Op, "hunks": list}}
 	return d

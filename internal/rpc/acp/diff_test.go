@@ -60,17 +60,29 @@ func TestDiffsAreOfWholeFiles(t *testing.T) {
 		want string
 	}{
 		{"a file", wire.ProposalFile{URI: uri("a"), Hunks: hunks}, all, "-1\n2\n3\n+A\n2\nC\n"},
-		{"one of its hunks", wire.ProposalFile{URI: uri("a"), Hunks: hunks}, second, "-1\n2\n3\n+1\n2\nC\n"},
-		{"one that is changed already", wire.ProposalFile{URI: uri("new"), Placement: "applied", Hunks: hunks}, all, "-1\n2\n3\n+A\n2\nC\n"},
-		{"no hunk", wire.ProposalFile{URI: uri("a"), Hunks: hunks}, func(*wire.Hunk) bool { return false }, ""},
-		{"another text", wire.ProposalFile{URI: uri("new"), Hunks: hunks}, all, "-1\n+A\n|-3\n+C\n"},
-		{"the client's text", wire.ProposalFile{URI: uri("unsaved"), Hunks: []wire.Hunk{hunk("one", 1, "1\n", "A\n")}}, all, "-0\n1\n2\n3\n+0\nA\n2\n3\n"},
-		{"a long file", wire.ProposalFile{URI: uri("long"), Hunks: []wire.Hunk{hunk("one", 1, "2\n", "B\n")}}, all, "-2\n+B\n"},
-		{"a file with a mark", wire.ProposalFile{URI: uri("marked"), Hunks: hunks}, all, "-1\n+A\n|-3\n+C\n"},
+		{"one of its hunks", wire.ProposalFile{URI: uri("a"), Hunks: hunks}, second,
+			"-1\n2\n3\n+1\n2\nC\n"},
+		{"one that is changed already",
+			wire.ProposalFile{URI: uri("new"), Placement: "applied", Hunks: hunks}, all,
+			"-1\n2\n3\n+A\n2\nC\n"},
+		{"no hunk", wire.ProposalFile{URI: uri("a"), Hunks: hunks},
+			func(*wire.Hunk) bool { return false }, ""},
+		{"another text", wire.ProposalFile{URI: uri("new"), Hunks: hunks}, all,
+			"-1\n+A\n|-3\n+C\n"},
+		{"the client's text", wire.ProposalFile{URI: uri("unsaved"),
+			Hunks: []wire.Hunk{hunk("one", 1, "1\n", "A\n")}}, all, "-0\n1\n2\n3\n+0\nA\n2\n3\n"},
+		{"a long file", wire.ProposalFile{URI: uri("long"),
+			Hunks: []wire.Hunk{hunk("one", 1, "2\n", "B\n")}}, all, "-2\n+B\n"},
+		{"a file with a mark", wire.ProposalFile{URI: uri("marked"), Hunks: hunks}, all,
+			"-1\n+A\n|-3\n+C\n"},
 		{"no file", wire.ProposalFile{URI: uri("none"), Hunks: hunks}, second, "-3\n+C\n"},
-		{"a new file", wire.ProposalFile{Op: "create", URI: uri("none"), Hunks: []wire.Hunk{hunk("one", 0, "", "A\n")}}, all, "+A\n"},
-		{"a file that goes", wire.ProposalFile{Op: "delete", URI: uri("a"), Hunks: []wire.Hunk{hunk("one", 0, "1\n2\n3\n", "")}}, all, "-1\n2\n3\n+"},
-		{"another name", wire.ProposalFile{Op: "rename", URI: uri("a"), NewURI: uri("b"), Hunks: []wire.Hunk{hunk("one", 0, "", "")}}, all, "Rename " + filepath.Join(dir, "a") + " to " + filepath.Join(dir, "b")},
+		{"a new file", wire.ProposalFile{Op: "create", URI: uri("none"),
+			Hunks: []wire.Hunk{hunk("one", 0, "", "A\n")}}, all, "+A\n"},
+		{"a file that goes", wire.ProposalFile{Op: "delete", URI: uri("a"),
+			Hunks: []wire.Hunk{hunk("one", 0, "1\n2\n3\n", "")}}, all, "-1\n2\n3\n+"},
+		{"another name", wire.ProposalFile{Op: "rename", URI: uri("a"), NewURI: uri("b"),
+			Hunks: []wire.Hunk{hunk("one", 0, "", "")}}, all, "Rename " + filepath.Join(dir, "a") +
+			" to " + filepath.Join(dir, "b")},
 	} {
 		pic := takePicture(&wire.Proposal{Files: []wire.ProposalFile{tt.file}}, docs.looked)
 		if got := drawn(pic.diffs(tt.in)); got != tt.want {
@@ -83,7 +95,8 @@ func TestDiffsAreOfWholeFiles(t *testing.T) {
 func TestDiffsOfWhatWasDecided(t *testing.T) {
 	docs := newDocuments(nil)
 	docs.texts.Store("file:///a", "1\n2\n3\n")
-	file := wire.ProposalFile{URI: "file:///a", Hunks: []wire.Hunk{hunk("one", 0, "1\n", "A\n"), hunk("two", 2, "3\n", "C\n")}}
+	file := wire.ProposalFile{URI: "file:///a",
+		Hunks: []wire.Hunk{hunk("one", 0, "1\n", "A\n"), hunk("two", 2, "3\n", "C\n")}}
 	pic := takePicture(&wire.Proposal{Files: []wire.ProposalFile{file}}, docs.known)
 	docs.texts.Store("file:///a", "1\n2\nmine\n")
 	file.Hunks = []wire.Hunk{file.Hunks[0], hunk("two", 5, "", "mine\n")}
@@ -100,10 +113,12 @@ func TestDiffsOfWhatWasDecided(t *testing.T) {
 func TestDiffsAreBounded(t *testing.T) {
 	p := &wire.Proposal{}
 	for range 5 {
-		p.Files = append(p.Files, wire.ProposalFile{URI: "file:///none/a", Hunks: []wire.Hunk{hunk("h", 0, "", strings.Repeat("x", 1<<20))}})
+		p.Files = append(p.Files, wire.ProposalFile{URI: "file:///none/a",
+			Hunks: []wire.Hunk{hunk("h", 0, "", strings.Repeat("x", 1<<20))}})
 	}
 	got := takePicture(p, newDocuments(nil).looked).diffs(isPending)
-	if len(got) != 5 || got[4].Content == nil || !strings.Contains(got[4].Content.Content.Text.Text, "too long to show") {
+	if len(got) != 5 || got[4].Content == nil ||
+		!strings.Contains(got[4].Content.Content.Text.Text, "too long to show") {
 		t.Errorf("%d pieces", len(got))
 	}
 }
@@ -112,7 +127,8 @@ func TestDiffsAreBounded(t *testing.T) {
 // kind, nothing is accepted that may not have been shown.
 func TestOptionsForClientsWithOneButtonAKind(t *testing.T) {
 	p := &wire.Proposal{Title: "Edit", Files: []wire.ProposalFile{
-		{URI: "file:///a", Hunks: []wire.Hunk{hunk("a1", 0, "", "x"), hunk("a2", 4, "", "x")}}, {URI: "file:///b", Hunks: []wire.Hunk{hunk("b1", 9, "", "x")}}}}
+		{URI: "file:///a", Hunks: []wire.Hunk{hunk("a1", 0, "", "x"), hunk("a2", 4, "", "x")}},
+		{URI: "file:///b", Hunks: []wire.Hunk{hunk("b1", 9, "", "x")}}}}
 	last := func(q question, kind acp.PermissionOptionKind) (id string) {
 		for _, o := range reviewOptions(q) {
 			if o.Kind == kind {
@@ -127,18 +143,25 @@ func TestOptionsForClientsWithOneButtonAKind(t *testing.T) {
 		rest                                              bool
 	}{
 		{"all", "a1 a2 b1", "Edit", "each_file", "accept_always", "reject", "", grain{}, false},
-		{"a file", "a1 a2", "Edit: a:1", "accept", "accept_always", "reject", "each_hunk", grain{files: true}, true},
-		{"a hunk", "a1", "Edit: a:1", "accept", "accept_always", "reject", "", grain{files: true, hunks: "file:///a"}, true},
+		{"a file", "a1 a2", "Edit: a:1", "accept", "accept_always", "reject", "each_hunk",
+			grain{files: true}, true},
+		{"a hunk", "a1", "Edit: a:1", "accept", "accept_always", "reject", "",
+			grain{files: true, hunks: "file:///a"}, true},
 	} {
 		q := questionOf(p, tt.by)
 		if strings.Join(q.hunks, " ") != tt.hunks || q.title != tt.title || q.rest != tt.rest {
 			t.Errorf("%s: %+v", tt.name, q)
 		}
-		got := []string{last(q, acp.PermissionOptionKindAllowOnce), last(q, acp.PermissionOptionKindAllowAlways), last(q, acp.PermissionOptionKindRejectOnce), last(q, acp.PermissionOptionKindRejectAlways)}
-		if strings.Join(got, " ") != strings.Join([]string{tt.allow, tt.always, tt.reject, tt.fourth}, " ") {
+		got := []string{last(q, acp.PermissionOptionKindAllowOnce),
+			last(q, acp.PermissionOptionKindAllowAlways),
+			last(q, acp.PermissionOptionKindRejectOnce),
+			last(q, acp.PermissionOptionKindRejectAlways)}
+		if strings.Join(got, " ") != strings.Join([]string{tt.allow, tt.always, tt.reject,
+			tt.fourth}, " ") {
 			t.Errorf("%s: %q", tt.name, got)
 		}
-		if first := reviewOptions(q)[0]; first.OptionId != acceptIt || first.Kind != acp.PermissionOptionKindAllowOnce {
+		if first := reviewOptions(q)[0]; first.OptionId != acceptIt ||
+			first.Kind != acp.PermissionOptionKindAllowOnce {
 			t.Errorf("%s: the first is %+v", tt.name, first)
 		}
 	}

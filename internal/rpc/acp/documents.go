@@ -137,7 +137,8 @@ func notFound(err error) bool {
 	if !errors.As(err, &e) || e.Code == codeMethodNotFound {
 		return false
 	}
-	return e.Code == codeNotFound || saysNotFound.MatchString(e.Message) || saysNotFound.Match(e.Data)
+	return e.Code == codeNotFound || saysNotFound.MatchString(e.Message) ||
+		saysNotFound.Match(e.Data)
 }
 
 var saysNotFound = regexp.MustCompile(`(?i)\b(?:ENOENT|no such file|(?:file|path|resource|document) (?:was )?not found|does not exist)\b`)
@@ -150,7 +151,8 @@ func refusal(err error) string {
 	}
 	var data struct{ Details string }
 	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
-		return data.Details // where the official SDKs put the words of an exception; their message is "Internal error"
+		// where the official SDKs put the words of an exception; their message is "Internal error"
+		return data.Details
 	}
 	return e.Message
 }
@@ -169,7 +171,8 @@ func likeDisk(text string, disk []byte, err error) (string, bool) {
 	if flat(text) == flat(strings.TrimPrefix(string(disk), "\ufeff")) {
 		return string(disk), true
 	}
-	if n := bytes.Count(disk, []byte("\r\n")); n > 0 && n == bytes.Count(disk, []byte("\n")) && !strings.Contains(text, "\r") {
+	if n := bytes.Count(disk, []byte("\r\n")); n > 0 && n == bytes.Count(disk, []byte("\n")) &&
+		!strings.Contains(text, "\r") {
 		return strings.ReplaceAll(text, "\n", "\r\n"), false
 	}
 	return text, false
@@ -181,7 +184,8 @@ func (d *documents) read(ctx context.Context, path string) (string, error) {
 	ctx, done := context.WithTimeout(ctx, fsTimeout)
 	defer done()
 	var res acp.ReadTextFileResponse
-	err := d.c.a.call(ctx, acp.ClientMethodFsReadTextFile, acp.ReadTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path}, &res)
+	err := d.c.a.call(ctx, acp.ClientMethodFsReadTextFile,
+		acp.ReadTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path}, &res)
 	return res.Content, err
 }
 
@@ -189,7 +193,9 @@ func (d *documents) write(ctx context.Context, path, text string) error {
 	ctx, done := context.WithTimeout(ctx, fsTimeout)
 	defer done()
 	var res json.RawMessage
-	return d.c.a.call(ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path, Content: text}, &res)
+	return d.c.a.call(ctx, acp.ClientMethodFsWriteTextFile,
+		acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path,
+			Content: text}, &res)
 }
 
 func (d *documents) workspace() *workspace.Workspace { return d.c.api.Core().Workspace }
@@ -295,7 +301,8 @@ func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 	if saved {
 		d.report(d.workspace().DidSave(uri, nil))
 	} else {
-		d.c.a.log.Warn("the client reported a write, but the file is not on the disk", "path", doc.path)
+		d.c.a.log.Warn("the client reported a write, but the file is not on the disk", "path",
+			doc.path)
 	}
 }
 

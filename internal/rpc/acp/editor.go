@@ -136,7 +136,8 @@ func (c *core) put(ctx context.Context, o *host.Open) {
 		return
 	}
 	q := wire.AskParams{
-		RequestID: o.ID, SessionID: c.sessionOf(o), Question: o.Question.Text, Multi: o.Question.Multi,
+		RequestID: o.ID, SessionID: c.sessionOf(o), Question: o.Question.Text,
+		Multi: o.Question.Multi,
 	}
 	for _, option := range o.Question.Options {
 		q.Options = append(q.Options, wire.AskOption(option))

@@ -42,7 +42,8 @@ var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
 ))
 
 // likeTheLibrary are the rules that the library's types are made for.
-var likeTheLibrary = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), unions)
+var likeTheLibrary = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
+	unions)
 
 func variant(e *jsontext.Encoder, v any) error {
 	if v == nil {
@@ -108,21 +109,23 @@ func encodeWire(v any) []byte {
 }
 
 // texts decodes as the library does, but for the texts of prompts: those it reads four times.
-var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, b *acp.ContentBlock) error {
-	raw, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	var t struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if jsonv2.Unmarshal(raw, &t, jsonv1.DefaultOptionsV1()) != nil || t.Type != "text" {
-		return b.UnmarshalJSON(raw)
-	}
-	b.Text = &acp.ContentBlockText{Type: t.Type, Text: t.Text}
-	return nil
-})))
+var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(),
+	jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder,
+		b *acp.ContentBlock) error {
+		raw, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		var t struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		if jsonv2.Unmarshal(raw, &t, jsonv1.DefaultOptionsV1()) != nil || t.Type != "text" {
+			return b.UnmarshalJSON(raw)
+		}
+		b.Text = &acp.ContentBlockText{Type: t.Type, Text: t.Text}
+		return nil
+	})))
 
 // decode reads a request's params.
 func decode(params []byte, v any) error {

@@ -65,13 +65,16 @@ func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, e
 	empty := map[string]any{}
 	return map[string]any{
 		"protocolVersion": acp.ProtocolVersionNumber,
-		"agentInfo":       acp.Implementation{Name: "agent-lsp", Title: acp.Ptr("agent-lsp"), Version: a.opts.Version},
+		"agentInfo": acp.Implementation{Name: "agent-lsp", Title: acp.Ptr("agent-lsp"),
+			Version: a.opts.Version},
 		"agentCapabilities": map[string]any{
-			"loadSession":        true,
-			"promptCapabilities": map[string]any{"image": true, "audio": false, "embeddedContext": true},
-			"mcpCapabilities":    map[string]any{"http": true, "sse": false},
+			"loadSession": true,
+			"promptCapabilities": map[string]any{"image": true, "audio": false,
+				"embeddedContext": true},
+			"mcpCapabilities": map[string]any{"http": true, "sse": false},
 			"sessionCapabilities": map[string]any{
-				"list": empty, "resume": empty, "close": empty, "delete": empty, "additionalDirectories": empty},
+				"list": empty, "resume": empty, "close": empty, "delete": empty,
+				"additionalDirectories": empty},
 			"auth": empty,
 		},
 		"authMethods": authMethods(&p.ClientCapabilities),
@@ -100,7 +103,8 @@ func authMethods(client *acp.ClientCapabilities) []any {
 
 func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) (any, error) {
 	if p.MethodId != authMethod {
-		return nil, fail(codeInvalidParams, "methodId: unknown authentication method %q", p.MethodId)
+		return nil, fail(codeInvalidParams, "methodId: unknown authentication method %q",
+			p.MethodId)
 	}
 	c, err := a.coreFor(ctx, launchDir(), nil, nil)
 	if err != nil {

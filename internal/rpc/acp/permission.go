@@ -36,7 +36,8 @@ func (p *permissionAnswer) selected() string {
 }
 
 // choose asks by session/request_permission.
-func (a *adapter) choose(ctx context.Context, r acp.RequestPermissionRequest) (*permissionAnswer, error) {
+func (a *adapter) choose(ctx context.Context,
+	r acp.RequestPermissionRequest) (*permissionAnswer, error) {
 	var raw json.RawMessage
 	if err := a.call(ctx, acp.ClientMethodSessionRequestPermission, r, &raw); err != nil {
 		return nil, err
@@ -50,10 +51,12 @@ func (a *adapter) choose(ctx context.Context, r acp.RequestPermissionRequest) (*
 
 // permission puts the core's question to the client.
 func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) policy.Reply {
-	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(orDefault(p.ItemID, p.RequestID)), Title: &p.Title,
-		Kind: acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
+	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(orDefault(p.ItemID, p.RequestID)),
+		Title: &p.Title,
+		Kind:  acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
 	if p.Subject.Command != "" {
-		call.RawInput = map[string]any{"command": p.Subject.Command, "cwd": orDefault(pathOf(p.Subject.Cwd), p.Subject.Cwd)}
+		call.RawInput = map[string]any{"command": p.Subject.Command,
+			"cwd": orDefault(pathOf(p.Subject.Cwd), p.Subject.Cwd)}
 	}
 	for _, uri := range p.Subject.URIs {
 		if path := pathOf(uri); path != "" {
@@ -65,7 +68,8 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 			call.Content = append(call.Content, acp.ToolContent(acp.TextBlock(text)))
 		}
 	}
-	r := acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID), ToolCall: call, Options: []acp.PermissionOption{}}
+	r := acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID), ToolCall: call,
+		Options: []acp.PermissionOption{}}
 	for _, o := range p.Options {
 		r.Options = append(r.Options, acp.PermissionOption{OptionId: acp.PermissionOptionId(o.OptionID), Name: o.Name, Kind: optionKind(o.Kind)})
 	}
@@ -147,8 +151,10 @@ func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, e
 	var chosen []string
 	for i, o := range p.Options {
 		got, err := a.choose(ctx, acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID),
-			ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(id), Kind: acp.Ptr(acp.ToolKindOther), Status: acp.Ptr(acp.ToolCallStatusPending),
-				Title: acp.Ptr(fmt.Sprintf("%s %d of %d: %s", p.Question, i+1, len(p.Options), described(o)))},
+			ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(id),
+				Kind: acp.Ptr(acp.ToolKindOther), Status: acp.Ptr(acp.ToolCallStatusPending),
+				Title: acp.Ptr(fmt.Sprintf("%s %d of %d: %s", p.Question, i+1, len(p.Options),
+					described(o)))},
 			Options: []acp.PermissionOption{
 				{OptionId: "yes", Name: o.Label, Kind: acp.PermissionOptionKindAllowOnce},
 				{OptionId: "no", Name: "Not this", Kind: acp.PermissionOptionKindRejectOnce}}})
@@ -190,10 +196,13 @@ func described(o wire.AskOption) string {
 }
 
 func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, error) {
-	params := map[string]any{"sessionId": p.SessionID, "mode": "form", "message": p.Question, "requestedSchema": map[string]any{
-		"type": "object", "properties": map[string]any{"answer": answerSchema(p)}, "required": []string{"answer"}}}
+	params := map[string]any{"sessionId": p.SessionID, "mode": "form", "message": p.Question,
+		"requestedSchema": map[string]any{
+			"type": "object", "properties": map[string]any{"answer": answerSchema(p)},
+			"required": []string{"answer"}}}
 	var res elicitation
-	if err := a.call(ctx, acp.ClientMethodElicitationCreate, params, &res); err != nil || res.Action != "accept" {
+	if err := a.call(ctx, acp.ClientMethodElicitationCreate, params, &res); err != nil ||
+		res.Action != "accept" {
 		return host.Answer{Declined: true}, nil
 	}
 	var list []string
@@ -216,7 +225,8 @@ func answerSchema(p wire.AskParams) map[string]any {
 		choices = append(choices, map[string]any{"const": o.Label, "title": described(o)})
 	}
 	if p.Multi {
-		return map[string]any{"type": "array", "title": "Answer", "items": map[string]any{"anyOf": choices}}
+		return map[string]any{"type": "array", "title": "Answer",
+			"items": map[string]any{"anyOf": choices}}
 	}
 	return map[string]any{"type": "string", "title": "Answer", "oneOf": choices}
 }

@@ -49,7 +49,9 @@ func (s *session) claim(ctx context.Context) (*prompting, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
-		return nil, fail(codeInvalidRequest, "a prompt of this session is still running: cancel it, or steer it with %s", methodSteering)
+		return nil, fail(codeInvalidRequest,
+			"a prompt of this session is still running: cancel it, or steer it with %s",
+			methodSteering)
 	}
 	s.turn = &prompting{request: inboundFrom(ctx), cancelled: make(chan struct{})}
 	return s.turn, nil
@@ -142,7 +144,8 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	ended, err := s.core.wait(life, s.id, accepted.MessageID)
 	switch {
 	case !s.answers(turn):
-		return answeredBefore, nil // the next prompt may be under way: no time is spent on what is not written
+		// the next prompt may be under way: no time is spent on what is not written
+		return answeredBefore, nil
 	case turn.wasCancelled():
 		return promptResult(acp.StopReasonCancelled, &ended), nil
 	case err != nil:
@@ -164,7 +167,8 @@ func (s *session) began(turn *prompting, accepted wire.PromptResult) {
 func (s *session) ended(t *wire.Turn) {
 	s.mu.Lock()
 	turn, reason := s.turn, stopReason(t.EndReason)
-	if turn == nil || turn.answered || turn.request == nil || turn.turnID != t.TurnID || !turn.done && (s.pending || t.Status != "completed") {
+	if turn == nil || turn.answered || turn.request == nil || turn.turnID != t.TurnID ||
+		!turn.done && (s.pending || t.Status != "completed") {
 		s.mu.Unlock()
 		return
 	}
@@ -245,9 +249,10 @@ func stopReason(end string) acp.StopReason {
 
 // steerParams are those of the extension _session/steering.
 type steerParams struct {
-	SessionID    string             `json:"sessionId"`
-	Prompt       []acp.ContentBlock `json:"prompt"`
-	IdleBehavior string             `json:"idleBehavior"` // promptRequired: an idle session is an error
+	SessionID string             `json:"sessionId"`
+	Prompt    []acp.ContentBlock `json:"prompt"`
+	// promptRequired: an idle session is an error
+	IdleBehavior string `json:"idleBehavior"`
 }
 
 // steering speaks into the running turn; idle, it starts one of its own unless that is refused.

@@ -12,7 +12,8 @@ import (
 type request[S agentapi.Subject, P, R any] func(s S, ctx context.Context, params *P) (R, error)
 
 // ask makes a request of the core. The end of ctx cancels it. The error is one of the wire.
-func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S, P, R], params P) (R, error) {
+func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S, P, R],
+	params P) (R, error) {
 	return perform(ctx, c, f, params, nil)
 }
 
@@ -84,7 +85,8 @@ func (c *core) wait(ctx context.Context, sessionID, messageID string) (wire.Turn
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(agentapi.ErrGone) })()
-	t, err := agentapi.Turns{API: c.api}.Wait(ctx, &wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
+	t, err := agentapi.Turns{API: c.api}.Wait(ctx,
+		&wire.TurnWaitParams{SessionID: sessionID, MessageID: messageID})
 	if err != nil {
 		return wire.Turn{}, agentapi.WireError(err)
 	}

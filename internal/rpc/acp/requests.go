@@ -101,5 +101,8 @@ var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)
 
 // unanswered returns what is to be written of a body: not what was answered before.
 func unanswered(body []byte) []byte {
-	return jsonrpc.Without(body, func(message []byte) bool { return bytes.HasSuffix(message, answeredBeforeEnd) })
+	return jsonrpc.Without(body, func(message []byte) bool {
+		return bytes.HasSuffix(message,
+			answeredBeforeEnd)
+	})
 }

@@ -54,7 +54,8 @@ func placesOf(p *wire.Proposal) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, f := range p.Files {
 		if path := pathOf(f.URI); path != "" && len(f.Hunks) > 0 {
-			out = append(out, acp.ToolCallLocation{Path: path, Line: acp.Ptr(int(f.Hunks[0].Range.Start.Line) + 1)})
+			out = append(out, acp.ToolCallLocation{Path: path,
+				Line: acp.Ptr(int(f.Hunks[0].Range.Start.Line) + 1)})
 		}
 	}
 	return out
@@ -205,14 +206,16 @@ func questionOf(p *wire.Proposal, by grain) question {
 			}
 			if q.file == "" {
 				q.file = f.URI
-				q.place = []acp.ToolCallLocation{{Path: pathOf(f.URI), Line: acp.Ptr(int(h.Range.Start.Line) + 1)}}
+				q.place = []acp.ToolCallLocation{{Path: pathOf(f.URI),
+					Line: acp.Ptr(int(h.Range.Start.Line) + 1)}}
 			}
 			q.files = q.files || q.file != f.URI
 			q.hunks = append(q.hunks, h.HunkID)
 		}
 	}
 	if (by.files || by.hunks != "") && len(q.place) > 0 {
-		q.title = fmt.Sprintf("%s: %s:%d", p.Title, filepath.Base(q.place[0].Path), *q.place[0].Line)
+		q.title = fmt.Sprintf("%s: %s:%d", p.Title, filepath.Base(q.place[0].Path),
+			*q.place[0].Line)
 	} else {
 		q.place = placesOf(p)
 	}
@@ -222,10 +225,14 @@ func questionOf(p *wire.Proposal, by grain) question {
 // reviewOnce asks once and carries out the answer; false ends the asking.
 func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	pic := s.look(q.p)
-	diffs := pic.diffs(func(h *wire.Hunk) bool { return isPending(h) && slices.Contains(q.hunks, h.HunkID) })
+	diffs := pic.diffs(func(h *wire.Hunk) bool {
+		return isPending(h) &&
+			slices.Contains(q.hunks, h.HunkID)
+	})
 	got, err := s.a.choose(ctx, acp.RequestPermissionRequest{
 		SessionId: acp.SessionId(s.id), Options: reviewOptions(q),
-		ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(q.p.ItemID), Title: &q.title, Kind: acp.Ptr(acp.ToolKindEdit),
+		ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(q.p.ItemID), Title: &q.title,
+			Kind:   acp.Ptr(acp.ToolKindEdit),
 			Status: acp.Ptr(acp.ToolCallStatusPending), Content: diffs, Locations: q.place},
 		Meta: map[string]any{"agentLsp": map[string]any{"proposal": q.p}},
 	})
@@ -246,7 +253,8 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 		_ = s.configure(ctx, map[string]any{optionEditPolicy: "auto"})
 		s.tellOptions()
 	}
-	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision, Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
+	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision,
+		Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
 	// The decision closes the proposal, which ends ctx, and must be carried out all the same.
 	life := context.WithoutCancel(ctx)
 	res, err := ask(life, s.core, agentapi.Proposals.Resolve, params)
@@ -294,13 +302,16 @@ func reviewOptions(q question) []acp.PermissionOption {
 	out := []acp.PermissionOption{
 		{OptionId: acceptIt, Name: accept, Kind: acp.PermissionOptionKindAllowOnce},
 		{OptionId: rejectIt, Name: reject, Kind: acp.PermissionOptionKindRejectOnce},
-		{OptionId: acceptAlways, Name: "Accept all edits of this session", Kind: acp.PermissionOptionKindAllowAlways},
+		{OptionId: acceptAlways, Name: "Accept all edits of this session",
+			Kind: acp.PermissionOptionKindAllowAlways},
 	}
 	switch {
 	case q.files:
-		out = append(out, acp.PermissionOption{OptionId: eachFile, Name: "Ask about each file", Kind: acp.PermissionOptionKindAllowOnce})
+		out = append(out, acp.PermissionOption{OptionId: eachFile, Name: "Ask about each file",
+			Kind: acp.PermissionOptionKindAllowOnce})
 	case len(q.hunks) > 1:
-		out = append(out, acp.PermissionOption{OptionId: eachHunk, Name: "Ask about each hunk", Kind: acp.PermissionOptionKindRejectAlways})
+		out = append(out, acp.PermissionOption{OptionId: eachHunk, Name: "Ask about each hunk",
+			Kind: acp.PermissionOptionKindRejectAlways})
 	}
 	return out
 }

@@ -100,7 +100,8 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &adapter{opts: opts, log: opts.Log, cores: map[string]*core{}, sessions: map[string]*session{}}
+	a := &adapter{opts: opts, log: opts.Log, cores: map[string]*core{},
+		sessions: map[string]*session{}}
 	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.out = jsonrpc.NewLineOutbox(opts.Out, deltaEnd)
 	a.stream = jsonrpc.NewLineStream(opts.In, a.out)
@@ -173,7 +174,8 @@ func (a *adapter) background(f func(ctx context.Context)) {
 func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.log.Error("a handler panicked", "method", req.Method(), "panic", p, "stack", string(debug.Stack()))
+			a.log.Error("a handler panicked", "method", req.Method(), "panic", p, "stack",
+				string(debug.Stack()))
 			err = fail(codeInternal, "internal error; see the log")
 		}
 	}()
@@ -186,7 +188,8 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	case !ok:
 		return nil, fail(codeMethodNotFound, "unknown method %q", req.Method())
 	case !a.ready.Load() && req.Method() != acp.AgentMethodInitialize:
-		return nil, fail(codeInvalidRequest, "received %s before initialize: send initialize first", req.Method())
+		return nil, fail(codeInvalidRequest, "received %s before initialize: send initialize first",
+			req.Method())
 	}
 	reqCtx, done := a.requests.begin(a.ctx, req.ID())
 	defer done()

@@ -27,27 +27,30 @@ type session struct {
 	core *core
 	id   string
 
-	mu        sync.Mutex
-	turn      *prompting // the prompt that is being answered, nil: none
-	items     map[string]*item
-	config    config.Config // in effect
-	models    []string      // that the provider offers
-	options   string        // what the client was last told, encoded
-	title     string
-	usage     usage                         // that the client was last told
-	planned   string                        // the plan that the client was last told, encoded
-	pictures  map[string]picture            // of proposals, as they were made
-	reviews   map[string]context.CancelFunc // proposals that the client is asked about
-	reviewing func()                        // ends reviewPending and waits for that; nil: it never ran
-	pending   bool                          // a proposal may be undecided
-	held      chan struct{}                 // what is told waits in later until this is closed; nil: nothing does
-	holds     int                           // by so many, until each has called resume
-	resuming  bool                          // later is being told
-	later     []func()
+	mu       sync.Mutex
+	turn     *prompting // the prompt that is being answered, nil: none
+	items    map[string]*item
+	config   config.Config // in effect
+	models   []string      // that the provider offers
+	options  string        // what the client was last told, encoded
+	title    string
+	usage    usage                         // that the client was last told
+	planned  string                        // the plan that the client was last told, encoded
+	pictures map[string]picture            // of proposals, as they were made
+	reviews  map[string]context.CancelFunc // proposals that the client is asked about
+	// ends reviewPending and waits for that; nil: it never ran
+	reviewing func()
+	pending   bool // a proposal may be undecided
+	// what is told waits in later until this is closed; nil: nothing does
+	held     chan struct{}
+	holds    int  // by so many, until each has called resume
+	resuming bool // later is being told
+	later    []func()
 }
 
 func (a *adapter) register(c *core, id string) *session {
-	s := &session{a: a, core: c, id: id, items: map[string]*item{}, pictures: map[string]picture{}, reviews: map[string]context.CancelFunc{}}
+	s := &session{a: a, core: c, id: id, items: map[string]*item{}, pictures: map[string]picture{},
+		reviews: map[string]context.CancelFunc{}}
 	a.mu.Lock()
 	a.sessions[id] = s
 	a.mu.Unlock()
@@ -115,7 +118,8 @@ func (a *adapter) sessionResume(ctx context.Context, p *acp.ResumeSessionRequest
 }
 
 // attach loads a stored session. With replay its past reaches the client before the answer.
-func (a *adapter) attach(ctx context.Context, id, cwd string, more []string, servers []acp.McpServer, replay bool) (any, error) {
+func (a *adapter) attach(ctx context.Context, id, cwd string, more []string,
+	servers []acp.McpServer, replay bool) (any, error) {
 	c, err := a.coreFor(ctx, cwd, more, servers)
 	if err != nil {
 		return nil, err
@@ -207,12 +211,14 @@ func (a *adapter) sessionList(ctx context.Context, p *acp.ListSessionsRequest) (
 			continue
 		}
 		for _, info := range more.Sessions {
-			if !slices.ContainsFunc(res.Sessions, func(i acp.SessionInfo) bool { return i.SessionId == info.SessionId }) {
+			if !slices.ContainsFunc(res.Sessions,
+				func(i acp.SessionInfo) bool { return i.SessionId == info.SessionId }) {
 				res.Sessions = append(res.Sessions, info)
 			}
 		}
 	}
-	slices.SortStableFunc(res.Sessions, func(x, y acp.SessionInfo) int { return cmp.Compare(*y.UpdatedAt, *x.UpdatedAt) })
+	slices.SortStableFunc(res.Sessions,
+		func(x, y acp.SessionInfo) int { return cmp.Compare(*y.UpdatedAt, *x.UpdatedAt) })
 	return res, nil
 }
 
@@ -228,7 +234,8 @@ func (a *adapter) otherCores(than *core) []*core {
 	return out
 }
 
-func (a *adapter) listOf(ctx context.Context, c *core, cursor *string) (*acp.ListSessionsResponse, error) {
+func (a *adapter) listOf(ctx context.Context, c *core,
+	cursor *string) (*acp.ListSessionsResponse, error) {
 	params := wire.SessionListParams{Limit: listPage}
 	if cursor != nil {
 		params.Cursor = *cursor
@@ -239,7 +246,8 @@ func (a *adapter) listOf(ctx context.Context, c *core, cursor *string) (*acp.Lis
 	}
 	out := &acp.ListSessionsResponse{Sessions: make([]acp.SessionInfo, 0, len(res.Sessions))}
 	for _, s := range res.Sessions {
-		info := acp.SessionInfo{SessionId: acp.SessionId(s.SessionID), Cwd: pathOf(s.Cwd), UpdatedAt: acp.Ptr(s.UpdatedAt.UTC().Format(time.RFC3339))}
+		info := acp.SessionInfo{SessionId: acp.SessionId(s.SessionID), Cwd: pathOf(s.Cwd),
+			UpdatedAt: acp.Ptr(s.UpdatedAt.UTC().Format(time.RFC3339))}
 		if s.Title != "" {
 			info.Title = &s.Title
 		}

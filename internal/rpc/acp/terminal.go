@@ -62,7 +62,8 @@ func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	if err != nil {
 		return Exit{}, ErrNoTerminals // not for one that it does not know
 	}
-	create := acp.CreateTerminalRequest{SessionId: acp.SessionId(s.id), Command: cmd.Argv[0], Args: cmd.Argv[1:], Cwd: &cmd.Dir, OutputByteLimit: &cmd.OutputBytes}
+	create := acp.CreateTerminalRequest{SessionId: acp.SessionId(s.id), Command: cmd.Argv[0],
+		Args: cmd.Argv[1:], Cwd: &cmd.Dir, OutputByteLimit: &cmd.OutputBytes}
 	terminal, err := a.createTerminal(ctx, create)
 	if err != nil {
 		return Exit{}, notMade(err)
@@ -92,7 +93,8 @@ func notMade(err error) error {
 
 // createTerminal asks for a terminal. One that comes when nobody waits for it any more is killed:
 // its command would run unseen, perhaps beside another try of the same.
-func (a *adapter) createTerminal(ctx context.Context, create acp.CreateTerminalRequest) (id string, err error) {
+func (a *adapter) createTerminal(ctx context.Context,
+	create acp.CreateTerminalRequest) (id string, err error) {
 	type answer struct {
 		made acp.CreateTerminalResponse
 		err  error
@@ -122,24 +124,28 @@ func (a *adapter) createTerminal(ctx context.Context, create acp.CreateTerminalR
 
 func (a *adapter) killTerminal(ctx context.Context, session acp.SessionId, terminal string) {
 	var killed acp.KillTerminalResponse
-	_ = a.terminalCall(ctx, acp.ClientMethodTerminalKill, acp.KillTerminalRequest{SessionId: session, TerminalId: terminal}, &killed)
+	_ = a.terminalCall(ctx, acp.ClientMethodTerminalKill,
+		acp.KillTerminalRequest{SessionId: session, TerminalId: terminal}, &killed)
 }
 
 func (a *adapter) releaseTerminal(ctx context.Context, session acp.SessionId, terminal string) {
 	var done acp.ReleaseTerminalResponse
-	_ = a.terminalCall(ctx, acp.ClientMethodTerminalRelease, acp.ReleaseTerminalRequest{SessionId: session, TerminalId: terminal}, &done)
+	_ = a.terminalCall(ctx, acp.ClientMethodTerminalRelease,
+		acp.ReleaseTerminalRequest{SessionId: session, TerminalId: terminal}, &done)
 }
 
 // follow waits for the end of a terminal's command, and kills it when ctx ends first.
 func (a *adapter) follow(ctx context.Context, session acp.SessionId, terminal string) Exit {
 	var ended acp.WaitForTerminalExitResponse
-	err := a.call(ctx, acp.ClientMethodTerminalWaitForExit, acp.WaitForTerminalExitRequest{SessionId: session, TerminalId: terminal}, &ended)
+	err := a.call(ctx, acp.ClientMethodTerminalWaitForExit,
+		acp.WaitForTerminalExitRequest{SessionId: session, TerminalId: terminal}, &ended)
 	if err != nil {
 		a.killTerminal(ctx, session, terminal)
 	}
 	out := Exit{Code: -1}
 	var shown acp.TerminalOutputResponse
-	if a.terminalCall(ctx, acp.ClientMethodTerminalOutput, acp.TerminalOutputRequest{SessionId: session, TerminalId: terminal}, &shown) == nil {
+	if a.terminalCall(ctx, acp.ClientMethodTerminalOutput,
+		acp.TerminalOutputRequest{SessionId: session, TerminalId: terminal}, &shown) == nil {
 		out.Output, out.Truncated = shown.Output, shown.Truncated
 	}
 	if ended.ExitCode != nil {
@@ -170,5 +176,6 @@ func (s *session) showTerminal(itemID, terminal string) {
 		it.content = content
 	}
 	s.mu.Unlock()
-	s.update(toolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent(content)))
+	s.update(toolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
+		acp.WithUpdateContent(content)))
 }

@@ -18,7 +18,8 @@ const (
 // kinds are the ACP's kinds of our tools.
 var kinds = map[string]acp.ToolKind{
 	"read": acp.ToolKindRead, "ls": acp.ToolKindRead, "job": acp.ToolKindRead,
-	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch, "lsp": acp.ToolKindSearch,
+	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch,
+	"lsp":  acp.ToolKindSearch,
 	"edit": acp.ToolKindEdit, "write": acp.ToolKindEdit, "apply_patch": acp.ToolKindEdit,
 	"lsp_rename": acp.ToolKindEdit, "lsp_action": acp.ToolKindEdit,
 	"bash": acp.ToolKindExecute, "fetch": acp.ToolKindFetch, "web_search": acp.ToolKindFetch,
@@ -84,8 +85,10 @@ func metaOf(w *wire.Item) map[string]any {
 }
 
 func toolCall(w *wire.Item) *acp.SessionUpdateToolCall {
-	return &acp.SessionUpdateToolCall{ToolCallId: acp.ToolCallId(w.ItemID), Title: titleOf(w), Kind: kindOf(w.Name),
-		Status: statusOf(w.Status), Locations: locationsOf(w), RawInput: rawInput(w.Args), Meta: metaOf(w)}
+	return &acp.SessionUpdateToolCall{ToolCallId: acp.ToolCallId(w.ItemID), Title: titleOf(w),
+		Kind:   kindOf(w.Name),
+		Status: statusOf(w.Status), Locations: locationsOf(w), RawInput: rawInput(w.Args),
+		Meta: metaOf(w)}
 }
 
 func toolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate {
@@ -94,8 +97,10 @@ func toolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate 
 
 // changedCall tells a change of a call that goes on.
 func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
-	return &acp.SessionToolCallUpdate{ToolCallId: acp.ToolCallId(w.ItemID), Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w.Name)),
-		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args), Meta: metaOf(w)}
+	return &acp.SessionToolCallUpdate{ToolCallId: acp.ToolCallId(w.ItemID),
+		Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w.Name)),
+		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args),
+		Meta: metaOf(w)}
 }
 
 // endedCall tells a call's result: its diffs, else the text that the model got, and its images. The
@@ -109,7 +114,8 @@ func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 	if w.Result != nil {
 		shown := clip(*w.Result)
 		if len(it.content) == 0 || it.partial || w.IsError || w.Status != "completed" {
-			u.Content = append(u.Content[:len(u.Content):len(u.Content)], acp.ToolContent(acp.TextBlock(shown)))
+			u.Content = append(u.Content[:len(u.Content):len(u.Content)],
+				acp.ToolContent(acp.TextBlock(shown)))
 		}
 		u.RawOutput = map[string]any{"result": shown, "isError": w.IsError}
 	}

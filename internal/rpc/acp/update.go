@@ -239,7 +239,8 @@ func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 // chunk sends a piece of a message. It reports false where there was no room for it.
 func (s *session) chunk(kind, itemID, text string) bool {
 	key := jsonrpc.DeltaKey{ItemID: itemID, Kind: kind}
-	return s.a.out.Merge(s.id, key, text) || s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
+	return s.a.out.Merge(s.id, key, text) ||
+		s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
 }
 
 // deltaPrefix is a chunk's frame up to the opening quote of its text; deltaEnd closes it.
@@ -275,7 +276,8 @@ func (s *session) liveOutput(it *item, itemID string) {
 		s.mu.Lock()
 		tail := string(it.output[max(0, len(it.output)-outputTail):])
 		s.mu.Unlock()
-		return updateFrame(s.id, toolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
+		return updateFrame(s.id, toolUpdate(itemID,
+			acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
 			acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(tail))})))
 	}
 	if key := s.id + "\x00" + itemID; !s.a.out.ReplaceState(key, frame) {
@@ -371,7 +373,8 @@ func (s *session) replayUser(w *wire.Item) {
 	}
 	for _, b := range w.Content {
 		if b.Type == "image" && len(b.Data) > 0 && len(b.Data) < maxText {
-			u := acp.UpdateUserMessage(acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data), b.MimeType))
+			u := acp.UpdateUserMessage(acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data),
+				b.MimeType))
 			u.UserMessageChunk.MessageId = &w.ItemID
 			s.update(u)
 		}
@@ -389,7 +392,8 @@ func (s *session) note(level, text string) {
 }
 
 func (s *session) retried(e *wire.RetryScheduled) {
-	s.note("", fmt.Sprintf("The model call failed (%s). Retry %d of %d starts in %d ms.", e.Error.Message, e.Attempt, e.MaxRetries, e.DelayMs))
+	s.note("", fmt.Sprintf("The model call failed (%s). Retry %d of %d starts in %d ms.",
+		e.Error.Message, e.Attempt, e.MaxRetries, e.DelayMs))
 }
 
 func (s *session) plan(w *wire.Item) {
@@ -399,7 +403,8 @@ func (s *session) plan(w *wire.Item) {
 		if e.Status == "inProgress" {
 			status = acp.PlanEntryStatusInProgress
 		}
-		entries = append(entries, acp.PlanEntry{Content: e.Content, Priority: acp.PlanEntryPriorityMedium, Status: status})
+		entries = append(entries, acp.PlanEntry{Content: e.Content,
+			Priority: acp.PlanEntryPriorityMedium, Status: status})
 	}
 	now := string(encode(entries))
 	s.mu.Lock()

@@ -122,8 +122,10 @@ func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 
 func TurnTo(t agent.Turn) wire.Turn {
 	w := wire.Turn{
-		TurnID: t.TurnID, Status: string(t.Status), EndReason: string(t.EndReason), AbortPhase: t.AbortPhase,
-		ModelCalls: t.ModelCalls, ToolCalls: t.ToolCalls, ToolErrors: t.ToolErrors, Usage: usageTo(t.Usage),
+		TurnID: t.TurnID, Status: string(t.Status), EndReason: string(t.EndReason),
+		AbortPhase: t.AbortPhase,
+		ModelCalls: t.ModelCalls, ToolCalls: t.ToolCalls, ToolErrors: t.ToolErrors,
+		Usage: usageTo(t.Usage),
 	}
 	if t.Error != nil {
 		w.Error = &wire.TurnError{
@@ -137,8 +139,9 @@ func TurnTo(t agent.Turn) wire.Turn {
 
 func usageTo(u message.Usage) wire.Usage {
 	w := wire.Usage{
-		Input: u.Input, Output: u.Output, Cached: u.Cached, CacheWrite: u.CacheWrite, Reasoning: u.Reasoning,
-		Total: u.Total, Cost: u.Cost, CostEstimated: u.CostEstimated,
+		Input: u.Input, Output: u.Output, Cached: u.Cached, CacheWrite: u.CacheWrite,
+		Reasoning: u.Reasoning,
+		Total:     u.Total, Cost: u.Cost, CostEstimated: u.CostEstimated,
 	}
 	if u.Costs != (message.Costs{}) {
 		c := wire.Costs(u.Costs)
@@ -174,8 +177,10 @@ func SessionUpdated(s agent.State) *wire.SessionUpdated {
 
 func ProposalTo(p workspace.Proposal) wire.Proposal {
 	w := wire.Proposal{
-		ProposalID: p.ID, Revision: p.Revision, SessionID: p.SessionID, TurnID: p.TurnID, ItemID: p.ItemID,
-		Title: p.Title, State: string(p.State), Stat: wire.Stat(p.Stat), Files: make([]wire.ProposalFile, 0, len(p.Files)),
+		ProposalID: p.ID, Revision: p.Revision, SessionID: p.SessionID, TurnID: p.TurnID,
+		ItemID: p.ItemID,
+		Title:  p.Title, State: string(p.State), Stat: wire.Stat(p.Stat),
+		Files: make([]wire.ProposalFile, 0, len(p.Files)),
 	}
 	for _, f := range p.Files {
 		file := wire.ProposalFile{
@@ -194,8 +199,9 @@ func ProposalTo(p workspace.Proposal) wire.Proposal {
 
 func hunkTo(h workspace.Hunk) wire.Hunk {
 	return wire.Hunk{
-		HunkID: h.ID, OldText: h.OldText, NewText: h.NewText, State: string(h.State), MatchTier: h.MatchTier,
-		Range: wire.Range{Start: wire.Position(h.Range.Start), End: wire.Position(h.Range.End)},
+		HunkID: h.ID, OldText: h.OldText, NewText: h.NewText, State: string(h.State),
+		MatchTier: h.MatchTier,
+		Range:     wire.Range{Start: wire.Position(h.Range.Start), End: wire.Position(h.Range.End)},
 	}
 }
 

@@ -201,7 +201,8 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 		}
 		out, err = a.Core().Agents.Steer(l.ID, p.ItemID, r)
 	} else {
-		if err := a.ready(l, r.Options); err != nil && r.ExpectedTurnID == "" && startsTurn(r.IfIdle) {
+		if err := a.ready(l, r.Options); err != nil && r.ExpectedTurnID == "" &&
+			startsTurn(r.IfIdle) {
 			return wire.SteerResult{}, err
 		}
 		out, err = l.Engine.Steer(r)

@@ -11,8 +11,10 @@ import (
 
 // proposalStates are the values of agent/proposal/list's state.
 var proposalStates = map[workspace.State]bool{
-	"": true, workspace.StateProposed: true, workspace.StateApplied: true, workspace.StatePartial: true,
-	workspace.StateRejected: true, workspace.StateWithdrawn: true, workspace.StateConflict: true, workspace.StateSuperseded: true,
+	"": true, workspace.StateProposed: true, workspace.StateApplied: true,
+	workspace.StatePartial:  true,
+	workspace.StateRejected: true, workspace.StateWithdrawn: true, workspace.StateConflict: true,
+	workspace.StateSuperseded: true,
 }
 
 func (a Proposals) List(

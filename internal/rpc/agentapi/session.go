@@ -107,7 +107,8 @@ func (a Sessions) List(
 // describe makes the wire's Session of what is stored and, where it is loaded, of what runs.
 func (a *API) describe(e session.Entry) wire.Session {
 	w := wire.Session{
-		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt,
+		UpdatedAt: e.UpdatedAt,
 		Status: string(
 			agent.SessionIdle,
 		), Messages: e.Messages, Usage: usageTo(e.Usage), Archived: e.Archived, Origin: e.Origin,
@@ -119,9 +120,10 @@ func (a *API) describe(e session.Entry) wire.Session {
 	}
 	st := l.Engine.State()
 	w.Status, w.Usage = string(st.Status), usageTo(st.Usage)
-	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow, queueTo(
-		st.Queue,
-	), st.Pinned
+	w.ContextTokens, w.ContextWindow, w.Queue, w.Pinned = st.ContextTokens, st.ContextWindow,
+		queueTo(
+			st.Queue,
+		), st.Pinned
 	w.Config = Encode(l.Config())
 	if st.Title != "" {
 		w.Title = st.Title

@@ -16,7 +16,8 @@ func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	ended := make(chan bool)
 	go func() { ended <- all.Sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`)) }()
 	<-held
-	for name, done := range map[string]<-chan struct{}{"before the answer": before, "after it": all.Wait()} {
+	for name, done := range map[string]<-chan struct{}{"before the answer": before,
+		"after it": all.Wait()} {
 		select {
 		case <-done:
 			t.Errorf("who began to wait %s is through while something is held back", name)

@@ -28,7 +28,8 @@ type commandArgs struct {
 // CommandNames are the commands of workspace/executeCommand.
 var CommandNames = []string{
 	"agent.prompt", "agent.steer", "agent.abort", "agent.continue", "agent.accept", "agent.reject",
-	"agent.acceptAll", "agent.rejectAll", "agent.undoLast", "agent.newSession", "agent.showTranscript", "agent.showDiff", "agent.answer",
+	"agent.acceptAll", "agent.rejectAll", "agent.undoLast", "agent.newSession",
+	"agent.showTranscript", "agent.showDiff", "agent.answer",
 }
 
 // ExecuteCommand serves clients that know nothing of agent/*. All commands work on the

@@ -7,9 +7,12 @@ import (
 
 func TestAIComments(t *testing.T) {
 	for line, want := range map[string]string{
-		"x = 1 // rename this AI!": "do", "# ai! sort these": "do", "-- what is this AI?": "ask", "/* explain AI? */": "ask",
-		"<!-- AI! shorten -->": "do", " * split this AI!": "do", "AI! write the introduction": "do", "; AI?": "ask", "\t// AI: no": "",
-		"// the AI said so": "", "say(\"AI!\")": "", "http://x/AI!": "", "if a != b { // MAI!": "", "// AI!x": "", "plain text AI!": "", "": "",
+		"x = 1 // rename this AI!": "do", "# ai! sort these": "do", "-- what is this AI?": "ask",
+		"/* explain AI? */":    "ask",
+		"<!-- AI! shorten -->": "do", " * split this AI!": "do", "AI! write the introduction": "do",
+		"; AI?": "ask", "\t// AI: no": "",
+		"// the AI said so": "", "say(\"AI!\")": "", "http://x/AI!": "", "if a != b { // MAI!": "",
+		"// AI!x": "", "plain text AI!": "", "": "",
 	} {
 		got := ""
 		if c := aiComments("\n" + line + "\r\n"); len(c) == 1 && c[0].line == 1 {

@@ -181,8 +181,9 @@ func (h *hints) publishOne(uri string) {
 	list := []any{}
 	for _, hunk := range h.s.pendingHunks(uri) {
 		list = append(list, map[string]any{
-			"range": hunk.span, "severity": 4, "source": diagnosticSource, "message": fmt.Sprintf("%s (%s): accept or reject", hunk.title, hunk.stat()),
-			"data": map[string]any{"proposalId": hunk.proposalID, "hunkId": hunk.hunkID},
+			"range": hunk.span, "severity": 4, "source": diagnosticSource,
+			"message": fmt.Sprintf("%s (%s): accept or reject", hunk.title, hunk.stat()),
+			"data":    map[string]any{"proposalId": hunk.proposalID, "hunkId": hunk.hunkID},
 		})
 	}
 	h.mu.Lock()

@@ -153,7 +153,10 @@ func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 	}
 	// From the end, so that each change's range holds in the text after those before it.
 	order := append([]TextEdit(nil), edits...)
-	sort.SliceStable(order, func(i, j int) bool { return after(order[i].Range.Start, order[j].Range.Start) })
+	sort.SliceStable(order, func(i, j int) bool {
+		return after(order[i].Range.Start,
+			order[j].Range.Start)
+	})
 	changes := make([]any, len(order))
 	for i, ed := range order {
 		changes[i] = map[string]any{"range": ed.Range, "text": ed.NewText}

@@ -15,16 +15,21 @@ var commands map[string]func(r *runner, rest string) error
 
 func init() {
 	commands = map[string]func(*runner, string) error{
-		"raw-start": func(*runner, string) error { return nil }, "initialize": func(r *runner, _ string) error { return r.initialize() },
-		"open": cmdOpen, "edit": cmdEdit, "save": cmdSave, "close": cmdClose, "write": cmdWrite, "remove": cmdRemove,
+		"raw-start":  func(*runner, string) error { return nil },
+		"initialize": func(r *runner, _ string) error { return r.initialize() },
+		"open":       cmdOpen, "edit": cmdEdit, "save": cmdSave, "close": cmdClose,
+		"write":  cmdWrite,
+		"remove": cmdRemove,
 		"prompt": cmdPrompt, "steer": cmdSteer, "abort": cmdAbort, "wait": cmdWait, "done": cmdDone,
 		"request": cmdRequest, "send": cmdSend, "notify": cmdNotify, "raw": cmdRaw,
 		"answer": cmdAnswer, "error": cmdError,
 		"expect": cmdExpect, "also": cmdAlso, "await": cmdAwait, "never": cmdNever, "mark": cmdMark,
-		"reply": cmdReply, "reply-error": cmdReplyError, "auto": cmdAuto, "once": cmdOnce, "behave": cmdBehave, "release": cmdRelease,
+		"reply": cmdReply, "reply-error": cmdReplyError, "auto": cmdAuto, "once": cmdOnce,
+		"behave": cmdBehave, "release": cmdRelease,
 		"capture": cmdCapture, "set": cmdSet,
 		"cmp": cmdCmp, "cmpbuf": cmdCmpBuffer, "absent": cmdAbsent, "grep": cmdGrep,
-		"fill": cmdFill, "room": cmdRoom, "readonly": cmdReadOnly, "restart": cmdRestart, "other": cmdOther, "kill": cmdKill, "hangup": cmdHangup,
+		"fill": cmdFill, "room": cmdRoom, "readonly": cmdReadOnly, "restart": cmdRestart,
+		"other": cmdOther, "kill": cmdKill, "hangup": cmdHangup,
 	}
 }
 
@@ -89,7 +94,8 @@ func (r *runner) parseRange(uri, s string) (Range, error) {
 		return Range{p, p}, nil
 	}
 	var rg Range
-	_, err := fmt.Sscanf(s, "%d:%d-%d:%d", &rg.Start.Line, &rg.Start.Character, &rg.End.Line, &rg.End.Character)
+	_, err := fmt.Sscanf(s, "%d:%d-%d:%d", &rg.Start.Line, &rg.Start.Character, &rg.End.Line,
+		&rg.End.Character)
 	return rg, err
 }
 
@@ -158,7 +164,8 @@ func (r *runner) keepIDs() error {
 	if err := json.Unmarshal(r.answer.Result, &ids); err != nil {
 		return err
 	}
-	for name, v := range map[string]string{"session": ids.SessionID, "turn": ids.TurnID, "message": ids.MessageID} {
+	for name, v := range map[string]string{"session": ids.SessionID, "turn": ids.TurnID,
+		"message": ids.MessageID} {
 		if v != "" {
 			r.vars[name] = v
 		}
@@ -187,7 +194,8 @@ func cmdAbort(r *runner, rest string) error {
 
 // wait [pattern] waits for the session's turn to end and compares its summary.
 func cmdWait(r *runner, rest string) error {
-	if err := r.call("agent/turn/wait", map[string]any{"sessionId": r.vars["session"]}); err != nil {
+	if err := r.call("agent/turn/wait",
+		map[string]any{"sessionId": r.vars["session"]}); err != nil {
 		return err
 	}
 	return cmdAnswer(r, rest)

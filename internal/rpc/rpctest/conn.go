@@ -32,7 +32,10 @@ func (e *RPCError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Messag
 func (m *Message) isAnswer() bool { return m.Method == "" }
 
 // isRequest says whether the server waits for an answer to m.
-func (m *Message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 && string(m.ID) != "null" }
+func (m *Message) isRequest() bool {
+	return m.Method != "" && len(m.ID) > 0 &&
+		string(m.ID) != "null"
+}
 
 func (m *Message) String() string {
 	b, err := json.Marshal(m)
@@ -61,7 +64,8 @@ func (c *conn) write(v any) error {
 	if err != nil {
 		return err
 	}
-	return c.writeRaw(append([]byte("Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"), body...))
+	return c.writeRaw(append([]byte("Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"),
+		body...))
 }
 
 // readFrame reads one frame's body.

@@ -39,7 +39,8 @@ func (e *Editor) Edit(uri string, edits ...TextEdit) error {
 		if err := b.Apply([]TextEdit{ed}); err != nil {
 			return err
 		}
-		if err := e.didChange(b, []any{map[string]any{"range": ed.Range, "text": ed.NewText}}); err != nil {
+		if err := e.didChange(b, []any{map[string]any{"range": ed.Range,
+			"text": ed.NewText}}); err != nil {
 			return err
 		}
 	}
@@ -49,7 +50,8 @@ func (e *Editor) Edit(uri string, edits ...TextEdit) error {
 // didChange tells the daemon of a change. It runs under the lock, so that versions leave in order.
 func (e *Editor) didChange(b *Buffer, changes []any) error {
 	return e.Notify("textDocument/didChange", map[string]any{
-		"textDocument": map[string]any{"uri": b.URI, "version": b.Version}, "contentChanges": changes})
+		"textDocument":   map[string]any{"uri": b.URI, "version": b.Version},
+		"contentChanges": changes})
 }
 
 // Save writes a document to disk and tells the daemon.
@@ -61,7 +63,8 @@ func (e *Editor) Save(uri string) error {
 	if err := os.WriteFile(pathOf(uri), []byte(b.Text), 0o644); err != nil {
 		return err
 	}
-	return e.Notify("textDocument/didSave", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	return e.Notify("textDocument/didSave",
+		map[string]any{"textDocument": map[string]any{"uri": uri}})
 }
 
 // Close closes a document.
@@ -69,7 +72,8 @@ func (e *Editor) Close(uri string) error {
 	e.mu.Lock()
 	delete(e.buffers, uri)
 	e.mu.Unlock()
-	return e.Notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	return e.Notify("textDocument/didClose",
+		map[string]any{"textDocument": map[string]any{"uri": uri}})
 }
 
 func pathOf(uri string) string {

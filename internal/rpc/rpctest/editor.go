@@ -53,18 +53,21 @@ type Editor struct {
 
 // activity is what the daemon is known to be doing. It is guarded by the editor's lock.
 type activity struct {
-	turns   map[string]bool          // turns that were begun and not yet completed
-	queued  bool                     // the last session/updated showed a queue
-	status  map[string]string        // of sessions, by id
-	working map[string]bool          // items that are at work: neither ended nor waiting for the client
+	turns  map[string]bool   // turns that were begun and not yet completed
+	queued bool              // the last session/updated showed a queue
+	status map[string]string // of sessions, by id
+	// items that are at work: neither ended nor waiting for the client
+	working map[string]bool
 	probes  map[string]chan struct{} // probes that were sent and not yet answered
 }
 
 // NewEditor starts an editor that reads the daemon's stdout from r and writes its stdin to w.
 func NewEditor(r io.Reader, w io.WriteCloser) *Editor {
 	e := &Editor{
-		conn: conn{w: w}, in: w, answers: map[string]*Message{}, calls: map[string]string{}, pending: map[string]*Message{},
-		buffers: map[string]*Buffer{}, auto: map[string]json.RawMessage{}, once: map[string][]json.RawMessage{},
+		conn: conn{w: w}, in: w, answers: map[string]*Message{}, calls: map[string]string{},
+		pending: map[string]*Message{},
+		buffers: map[string]*Buffer{}, auto: map[string]json.RawMessage{},
+		once: map[string][]json.RawMessage{},
 		activity: activity{
 			turns: map[string]bool{}, status: map[string]string{}, working: map[string]bool{},
 			probes: map[string]chan struct{}{},
@@ -135,7 +138,8 @@ func (e *Editor) follow(m *Message) {
 	}
 	switch {
 	case m.isAnswer() && len(m.Result) > 0 && m.Result[0] == '{':
-		if e.calls[string(m.ID)] == "agent/turn/wait" || json.Unmarshal(m.Result, &p) != nil || p.TurnID == "" {
+		if e.calls[string(m.ID)] == "agent/turn/wait" || json.Unmarshal(m.Result, &p) != nil ||
+			p.TurnID == "" {
 			return
 		}
 		if _, seen := e.activity.turns[p.TurnID]; !seen {
@@ -145,7 +149,8 @@ func (e *Editor) follow(m *Message) {
 		e.activity.turns[p.TurnID] = true
 	case m.Method == "agent/turn/completed" && json.Unmarshal(m.Params, &p) == nil:
 		e.activity.turns[p.TurnID] = false
-	case m.Method == "agent/session/updated" && json.Unmarshal(m.Params, &p) == nil && p.Queue != nil:
+	case m.Method == "agent/session/updated" && json.Unmarshal(m.Params, &p) == nil &&
+		p.Queue != nil:
 		e.activity.queued = len(p.Queue) > 0
 	}
 }
@@ -181,8 +186,10 @@ func (e *Editor) reaction(m *Message) func() {
 	switch m.Method {
 	case "workspace/applyEdit":
 		return e.applyReaction(m)
-	case "window/workDoneProgress/create", "client/registerCapability", "client/unregisterCapability",
-		"workspace/codeLens/refresh", "workspace/textDocumentContent/refresh", "workspace/diagnostic/refresh":
+	case "window/workDoneProgress/create", "client/registerCapability",
+		"client/unregisterCapability",
+		"workspace/codeLens/refresh", "workspace/textDocumentContent/refresh",
+		"workspace/diagnostic/refresh":
 		return func() { _ = e.Reply(m, json.RawMessage("null")) }
 	case "workspace/configuration":
 		return func() { _ = e.Reply(m, configurationAnswer(m)) }
@@ -255,7 +262,8 @@ func (e *Editor) replyError(m *Message, code int, text string) error {
 	e.mu.Lock()
 	delete(e.pending, string(m.ID))
 	e.mu.Unlock()
-	return e.conn.write(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": code, "message": text}})
+	return e.conn.write(map[string]any{"jsonrpc": "2.0", "id": m.ID,
+		"error": map[string]any{"code": code, "message": text}})
 }
 
 // Send sends a request and returns its id without waiting.
@@ -265,12 +273,14 @@ func (e *Editor) Send(method string, params any) (string, error) {
 	id := strconv.Itoa(e.nextID)
 	e.calls[id] = method
 	e.mu.Unlock()
-	return id, e.conn.write(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method, "params": e.greased(params)})
+	return id, e.conn.write(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id),
+		"method": method, "params": e.greased(params)})
 }
 
 // Notify sends a notification.
 func (e *Editor) Notify(method string, params any) error {
-	return e.conn.write(map[string]any{"jsonrpc": "2.0", "method": method, "params": e.greased(params)})
+	return e.conn.write(map[string]any{"jsonrpc": "2.0", "method": method,
+		"params": e.greased(params)})
 }
 
 // Raw writes bytes as they are.
@@ -380,7 +390,8 @@ func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message,
 
 // ofTurn says whether only a running turn sends messages of that method.
 func ofTurn(method string) bool {
-	for _, p := range []string{"agent/item/", "agent/turn/", "agent/delta", "agent/requestPermission", "agent/ask", "agent/retry"} {
+	for _, p := range []string{"agent/item/", "agent/turn/", "agent/delta",
+		"agent/requestPermission", "agent/ask", "agent/retry"} {
 		if strings.HasPrefix(method, p) {
 			return true
 		}

@@ -12,7 +12,8 @@ import (
 // last holds each session's last number from an earlier connection, negative where that was killed
 // (then numbers go on with a gap), and is brought up to date.
 func CheckOrder(log []*Message, last map[string]int64) []string {
-	c := &orderCheck{last: last, items: map[string]*itemState{}, ended: map[string]bool{}, begun: map[string]bool{}, answered: map[string]bool{}, proposals: map[string]string{}}
+	c := &orderCheck{last: last, items: map[string]*itemState{}, ended: map[string]bool{},
+		begun: map[string]bool{}, answered: map[string]bool{}, proposals: map[string]string{}}
 	for _, m := range log {
 		c.take(m)
 	}
@@ -27,10 +28,11 @@ type itemState struct {
 }
 
 type orderCheck struct {
-	last      map[string]int64
-	items     map[string]*itemState
-	begun     map[string]bool // turns that were started
-	answered  map[string]bool // turns that an answer named; the same prompt again may name one again
+	last  map[string]int64
+	items map[string]*itemState
+	begun map[string]bool // turns that were started
+	// turns that an answer named; the same prompt again may name one again
+	answered  map[string]bool
 	ended     map[string]bool
 	proposals map[string]string // open, closed
 	found     []string
@@ -40,8 +42,11 @@ type orderParams struct {
 	SessionID, TurnID, ItemID, Kind, Text string
 	Seq                                   int64
 	Replay                                bool
-	Item                                  struct{ ItemID, Type, Text, Name, Status, ProposalID, ParentItemID string }
-	Proposal                              struct{ ProposalID, State string }
+	Item                                  struct {
+		ItemID, Type, Text, Name, Status, ProposalID,
+		ParentItemID string
+	}
+	Proposal struct{ ProposalID, State string }
 }
 
 func (c *orderCheck) fail(m *Message, format string, args ...any) {
@@ -86,7 +91,8 @@ func (c *orderCheck) answer(m *Message) {
 	if len(m.Result) == 0 || json.Unmarshal(m.Result, &res) != nil {
 		return
 	}
-	if (res.Disposition == "started" || res.Outcome == "startedTurn") && c.begun[res.TurnID] && !c.answered[res.TurnID] {
+	if (res.Disposition == "started" || res.Outcome == "startedTurn") && c.begun[res.TurnID] &&
+		!c.answered[res.TurnID] {
 		c.fail(m, "the answer came after the start of its turn")
 	}
 	c.answered[res.TurnID] = true

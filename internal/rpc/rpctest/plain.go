@@ -82,7 +82,8 @@ func (r *runner) actionsAt(rest string) ([]lspCommand, error) {
 	if err != nil {
 		return nil, err
 	}
-	params := map[string]any{"textDocument": map[string]any{"uri": r.uri(file)}, "range": span, "context": map[string]any{"diagnostics": []any{}}}
+	params := map[string]any{"textDocument": map[string]any{"uri": r.uri(file)}, "range": span,
+		"context": map[string]any{"diagnostics": []any{}}}
 	return r.titled("textDocument/codeAction", params)
 }
 
@@ -117,7 +118,8 @@ func cmdLens(r *runner, rest string) error {
 		return err
 	}
 	file, n, _ := strings.Cut(rest, " ")
-	lenses, err := r.titled("textDocument/codeLens", map[string]any{"textDocument": map[string]any{"uri": r.uri(file)}})
+	lenses, err := r.titled("textDocument/codeLens",
+		map[string]any{"textDocument": map[string]any{"uri": r.uri(file)}})
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,8 @@ const modelWindow = 128000
 
 func (s *Script) special(name string) bool {
 	switch name {
-	case sectionScript, sectionModel, sectionConfig, sectionClient, sectionInitialize, sectionUserConfig, sectionEnv, sectionArgs, sectionTranscript:
+	case sectionScript, sectionModel, sectionConfig, sectionClient, sectionInitialize,
+		sectionUserConfig, sectionEnv, sectionArgs, sectionTranscript:
 		return true
 	}
 	return strings.HasPrefix(name, wantPrefix)
@@ -101,7 +102,8 @@ func (s *Script) uses(command string) bool {
 // Run plays the script against a daemon that start starts. update rewrites its expectations.
 func (s *Script) Run(t *testing.T, start Start, update bool) {
 	t.Helper()
-	r := &runner{t: t, script: s, start: start, dir: t.TempDir(), vars: map[string]string{}, seat: seat{seqs: map[string]int64{}}}
+	r := &runner{t: t, script: s, start: start, dir: t.TempDir(), vars: map[string]string{},
+		seat: seat{seqs: map[string]int64{}}}
 	r.ws = filepath.Join(r.dir, "ws")
 	r.prepare()
 	r.launch()
@@ -113,7 +115,8 @@ func (s *Script) Run(t *testing.T, start Start, update bool) {
 			continue
 		}
 		if err := r.command(line); err != nil {
-			t.Fatalf("%s: line %d of the script: %s\n%v\nstderr of the daemon:\n%s", s.Path, i+1, line, err, tail(r.daemon.Log()))
+			t.Fatalf("%s: line %d of the script: %s\n%v\nstderr of the daemon:\n%s", s.Path, i+1,
+				line, err, tail(r.daemon.Log()))
 		}
 	}
 	r.finish(update)
@@ -161,11 +164,13 @@ func (r *runner) prepare() {
 	r.vars["wspath"] = filepath.ToSlash(r.ws)
 	r.vars["home"] = filepath.ToSlash(filepath.Join(r.dir, "home"))
 	if model, ok := r.script.section(sectionModel); ok {
-		window := fmt.Sprintf("{\"window\":%d}\n", modelWindow) // a line of the script's own comes after it
+		// a line of the script's own comes after it
+		window := fmt.Sprintf("{\"window\":%d}\n", modelWindow)
 		r.writeFile(filepath.Join(r.dir, sectionModel), []byte(window+r.expand(string(model))))
 	}
 	if conf, ok := r.script.section(sectionUserConfig); ok {
-		r.writeFile(filepath.Join(r.dir, "home", ".config", "agent-lsp", "config.json"), []byte(r.expand(string(conf))))
+		r.writeFile(filepath.Join(r.dir, "home", ".config", "agent-lsp", "config.json"),
+			[]byte(r.expand(string(conf))))
 	}
 }
 
@@ -182,9 +187,12 @@ func (r *runner) writeFile(path string, data []byte) {
 func (r *runner) environment() []string {
 	home := filepath.Join(r.dir, "home")
 	env := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "TMPDIR=" + os.TempDir(),
-		"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_STATE_HOME=" + filepath.Join(home, ".local", "state"),
-		"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "TMPDIR=" +
+			os.TempDir(),
+		"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_STATE_HOME=" +
+			filepath.Join(home, ".local", "state"),
+		"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "XDG_DATA_HOME=" +
+			filepath.Join(home, ".local", "share"),
 		"GORACE=atexit_sleep_ms=0",
 	}
 	if _, ok := r.script.section(sectionModel); ok {
@@ -227,7 +235,8 @@ const DefaultCapabilities = `{
 
 func (r *runner) initialize() error {
 	params := map[string]any{
-		"processId": os.Getpid(), "rootUri": r.vars["ws"], "clientInfo": map[string]any{"name": "fake-editor", "version": "1"},
+		"processId": os.Getpid(), "rootUri": r.vars["ws"],
+		"clientInfo":       map[string]any{"name": "fake-editor", "version": "1"},
 		"workspaceFolders": []any{map[string]any{"uri": r.vars["ws"], "name": "ws"}},
 		"capabilities":     json.RawMessage(DefaultCapabilities),
 	}
@@ -290,7 +299,8 @@ func (r *runner) finish(update bool) {
 func (r *runner) finishSeat() {
 	if !r.dead {
 		if left := r.ed.withdrawn(); len(left) > 0 && r.ed.behaving() == "" {
-			r.t.Errorf("%s: the daemon waits for an answer that the script does not give: %s", r.script.Path, left[0])
+			r.t.Errorf("%s: the daemon waits for an answer that the script does not give: %s",
+				r.script.Path, left[0])
 		}
 		r.shutdown()
 	}
@@ -342,7 +352,8 @@ func (r *runner) checkTranscript(stories []string, update bool) {
 		return
 	}
 	if !update {
-		r.t.Errorf("%s: the transcript differs (-update rewrites it)\ngot:\n%s\nwant:\n%s", r.script.Path, got, want)
+		r.t.Errorf("%s: the transcript differs (-update rewrites it)\ngot:\n%s\nwant:\n%s",
+			r.script.Path, got, want)
 		return
 	}
 	for i := range r.script.archive.Files {

@@ -12,7 +12,8 @@ func Story(log []*Message, ws string) string {
 	var b strings.Builder
 	for _, m := range log {
 		if line := storyLine(m); line != "" {
-			b.WriteString(strings.ReplaceAll(strings.ReplaceAll(line, URIOf(ws), "$ws"), ws, "$wspath") + "\n")
+			b.WriteString(strings.ReplaceAll(strings.ReplaceAll(line, URIOf(ws), "$ws"), ws,
+				"$wspath") + "\n")
 		}
 	}
 	return b.String()
@@ -76,7 +77,8 @@ func storyLine(m *Message) string {
 }
 
 func endLine(p *storyParams) string {
-	s := fmt.Sprintf("end %s %s %s calls=%d/%d errors=%d", p.Turn.Status, p.Turn.EndReason, p.Turn.AbortPhase, p.Turn.ModelCalls, p.Turn.ToolCalls, p.Turn.ToolErrors)
+	s := fmt.Sprintf("end %s %s %s calls=%d/%d errors=%d", p.Turn.Status, p.Turn.EndReason,
+		p.Turn.AbortPhase, p.Turn.ModelCalls, p.Turn.ToolCalls, p.Turn.ToolErrors)
 	if p.Turn.Error != nil {
 		s += " " + p.Turn.Error.Kind
 	}
@@ -87,7 +89,8 @@ func itemLine(p *storyParams) string {
 	it := &p.Item
 	switch it.Type {
 	case "toolCall":
-		return fmt.Sprintf("  call %s %s %s\n    -> %s", it.Name, it.Status, it.Args, clip(it.Result))
+		return fmt.Sprintf("  call %s %s %s\n    -> %s", it.Name, it.Status, it.Args,
+			clip(it.Result))
 	case "plan":
 		return "  plan"
 	case "notice":
@@ -103,7 +106,8 @@ func itemLine(p *storyParams) string {
 }
 
 func proposalLine(what string, p *storyParams) string {
-	s := fmt.Sprintf("  %s %s +%d -%d", what, p.Proposal.State, p.Proposal.Stat.Added, p.Proposal.Stat.Removed)
+	s := fmt.Sprintf("  %s %s +%d -%d", what, p.Proposal.State, p.Proposal.Stat.Added,
+		p.Proposal.Stat.Removed)
 	for _, f := range p.Proposal.Files {
 		s += fmt.Sprintf(" %s %s %s", f.Op, f.Placement, f.URI)
 		for _, h := range f.Hunks {

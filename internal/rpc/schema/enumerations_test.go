@@ -24,7 +24,8 @@ func TestEnumerationsAreDocumented(t *testing.T) {
 	documented, typed := documentedEnums(t), typedEnums(load(t))
 	for _, field := range slices.Sorted(maps.Keys(typed)) {
 		if got := documented[field]; got != typed[field] {
-			t.Errorf("%s: the type has %q, docs/reference/protocol/types.md has %q", field, typed[field], got)
+			t.Errorf("%s: the type has %q, docs/reference/protocol/types.md has %q", field,
+				typed[field], got)
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(documented)) {

@@ -103,7 +103,8 @@ func fieldsOf(st *ast.StructType) []field {
 		if doc == "" {
 			doc = strings.TrimSpace(f.Doc.Text() + " " + f.Comment.Text())
 		}
-		fd := field{name: name, doc: oneLine(doc), typ: f.Type, optional: strings.Contains(opts, "omit")}
+		fd := field{name: name, doc: oneLine(doc), typ: f.Type,
+			optional: strings.Contains(opts, "omit")}
 		if e := tag.Get("enum"); e != "" {
 			fd.enum = strings.Split(e, ",")
 		}
@@ -130,9 +131,11 @@ func (s *Schema) check() error {
 	for _, table := range []struct {
 		rows []method
 		want []string
-	}{{requests, wire.Requests}, {notifications, wire.Notifications}, {serverRequests, wire.ServerRequests}} {
+	}{{requests, wire.Requests}, {notifications, wire.Notifications},
+		{serverRequests, wire.ServerRequests}} {
 		if len(table.rows) != len(table.want) {
-			return fmt.Errorf("the schema knows %d methods, the wire %d", len(table.rows), len(table.want))
+			return fmt.Errorf("the schema knows %d methods, the wire %d", len(table.rows),
+				len(table.want))
 		}
 		for i, m := range table.rows {
 			if m.name != table.want[i] {

@@ -16,14 +16,16 @@ type dialect struct {
 }
 
 var typescript = dialect{
-	basic:  map[string]string{"string": "string", "bool": "boolean", "number": "number", "any": "unknown"},
+	basic: map[string]string{"string": "string", "bool": "boolean", "number": "number",
+		"any": "unknown"},
 	array:  func(e string) string { return "Array<" + e + ">" },
 	dict:   func(e string) string { return "Record<string, " + e + ">" },
 	prompt: "string | ContentBlock[]",
 }
 
 var lua = dialect{
-	basic:  map[string]string{"string": "string", "bool": "boolean", "number": "number", "any": "any"},
+	basic: map[string]string{"string": "string", "bool": "boolean", "number": "number",
+		"any": "any"},
 	array:  func(e string) string { return wrapUnion(e) + "[]" },
 	dict:   func(e string) string { return "table<string, " + e + ">" },
 	prompt: "string|agent_lsp.ContentBlock[]",
@@ -60,7 +62,8 @@ func (d dialect) spell(t ast.Expr, named func(string) string) string {
 		case "Prompt":
 			return d.prompt
 		}
-		if strings.HasPrefix(x.Name, "int") || strings.HasPrefix(x.Name, "uint") || strings.HasPrefix(x.Name, "float") {
+		if strings.HasPrefix(x.Name, "int") || strings.HasPrefix(x.Name, "uint") ||
+			strings.HasPrefix(x.Name, "float") {
 			return d.basic["number"]
 		}
 		return named(x.Name)
@@ -98,13 +101,16 @@ func (s *Schema) TypeScript() string {
 	for _, t := range []struct {
 		name, doc string
 		rows      []method
-	}{{"Requests", "What a client may call.", requests}, {"Notifications", "What the server tells.", notifications}, {"ServerRequests", "What the server may ask.", serverRequests}} {
+	}{{"Requests", "What a client may call.", requests},
+		{"Notifications", "What the server tells.", notifications},
+		{"ServerRequests", "What the server may ask.", serverRequests}} {
 		fmt.Fprintf(&b, "\n/** %s */\nexport interface %s {\n", t.doc, t.name)
 		for _, m := range t.rows {
 			if m.result == "" {
 				fmt.Fprintf(&b, "  %q: %s;\n", m.name, m.params)
 			} else {
-				fmt.Fprintf(&b, "  %q: { params: %s; result: %s };\n", m.name, m.params, strings.ReplaceAll(m.result, anyResult, "unknown"))
+				fmt.Fprintf(&b, "  %q: { params: %s; result: %s };\n", m.name, m.params,
+					strings.ReplaceAll(m.result, anyResult, "unknown"))
 			}
 		}
 		b.WriteString("}\n")
@@ -146,7 +152,8 @@ func (s *Schema) Lua() string {
 			if _, pointer := f.typ.(*ast.StarExpr); pointer && !f.optional {
 				t += "|nil"
 			}
-			fmt.Fprintln(&b, strings.TrimSpace(fmt.Sprintf("---@field %s%s %s %s", f.name, question(f.optional), t, f.doc)))
+			fmt.Fprintln(&b, strings.TrimSpace(fmt.Sprintf("---@field %s%s %s %s", f.name,
+				question(f.optional), t, f.doc)))
 		}
 	}
 	return b.String()
@@ -159,14 +166,16 @@ func (s *Schema) JSON() ([]byte, error) {
 		defs[name] = s.object(st)
 	}
 	methods := map[string]any{}
-	for kind, rows := range map[string][]method{"request": requests, "notification": notifications, "serverRequest": serverRequests} {
+	for kind, rows := range map[string][]method{"request": requests, "notification": notifications,
+		"serverRequest": serverRequests} {
 		for _, m := range rows {
 			methods[m.name] = methodSchema(kind, m)
 		}
 	}
 	return json.MarshalIndent(map[string]any{
-		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "agent-lsp wire, version 1",
-		"$defs": defs, "methods": methods,
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "agent-lsp wire, version 1",
+		"$defs":   defs, "methods": methods,
 	}, "", "  ")
 }
 
@@ -204,7 +213,8 @@ func (s *Schema) object(st *structure) map[string]any {
 			required = append(required, f.name)
 		}
 	}
-	return map[string]any{"type": "object", "description": st.doc, "properties": props, "required": required}
+	return map[string]any{"type": "object", "description": st.doc, "properties": props,
+		"required": required}
 }
 
 func jsonType(t ast.Expr) map[string]any {
@@ -238,7 +248,8 @@ func jsonIdent(name string) map[string]any {
 	case name == "any":
 		return map[string]any{}
 	case name == "Prompt":
-		return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "items": ref("ContentBlock")}}}
+		return map[string]any{"anyOf": []any{map[string]any{"type": "string"},
+			map[string]any{"type": "array", "items": ref("ContentBlock")}}}
 	case strings.HasPrefix(name, "float"):
 		return map[string]any{"type": "number"}
 	case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "uint"):

@@ -88,7 +88,8 @@ func TestClientTypes(t *testing.T) {
 			t.Errorf("the TypeScript lacks %q", want)
 		}
 	}
-	for _, want := range []string{"---@meta", "---@class agent_lsp.Hunk", "---@field hunks agent_lsp.Hunk[]",
+	for _, want := range []string{"---@meta", "---@class agent_lsp.Hunk",
+		"---@field hunks agent_lsp.Hunk[]",
 		"---@field version number|nil", `---@field action "accept"|"reject"`,
 		`---@field editPolicies ("ask"|"review"|"collect"|"auto"|"confirm")[]`} {
 		if !strings.Contains(s.Lua(), want) {

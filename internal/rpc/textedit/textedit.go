@@ -64,12 +64,14 @@ func Apply(text string, edits []Edit) (string, error) {
 	}
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(x, y Edit) int {
-		return offset(x.Range.Start.Line, x.Range.Start.Character) - offset(y.Range.Start.Line, y.Range.Start.Character)
+		return offset(x.Range.Start.Line, x.Range.Start.Character) - offset(y.Range.Start.Line,
+			y.Range.Start.Character)
 	})
 	var out strings.Builder
 	last := 0
 	for _, e := range edits {
-		from, to := offset(e.Range.Start.Line, e.Range.Start.Character), offset(e.Range.End.Line, e.Range.End.Character)
+		from, to := offset(e.Range.Start.Line, e.Range.Start.Character),
+			offset(e.Range.End.Line, e.Range.End.Character)
 		if from < last || to < from {
 			return "", errors.New("the edits overlap")
 		}

@@ -91,8 +91,9 @@ type ProviderStatus struct {
 	Configured bool   `json:"configured"`
 	BaseURL    string `json:"baseUrl,omitzero"`
 	Model      string `json:"model,omitzero"`
-	Source     string `json:"source,omitzero"` // what named it: settings, environment, detected, script
-	Hint       string `json:"hint,omitzero"`
+	// what named it: settings, environment, detected, script
+	Source string `json:"source,omitzero"`
+	Hint   string `json:"hint,omitzero"`
 }
 
 // SessionStatus is a loaded session in short.

@@ -20,19 +20,30 @@ var update = flag.Bool("update", false, "rewrite testdata/messages.txt")
 // messages are all that goes over the wire as a whole.
 var messages = []any{
 	ServerCapability{}, ClientCapability{}, StaleProposalData{}, HintData{},
-	SessionNewParams{}, SessionNewResult{}, SessionListParams{}, SessionListResult{}, SessionLoadParams{}, SessionLoadResult{},
-	SessionUpdateParams{}, SessionUpdateResult{}, SessionConfigureParams{}, SessionConfigureResult{}, SessionForkParams{},
-	SessionParams{}, SessionResult{}, SessionExportParams{}, SessionExportResult{}, SessionImportParams{}, Empty{},
-	PromptParams{}, PromptResult{}, SteerParams{}, SteerResult{}, AbortParams{}, AbortResult{}, TurnResult{}, QueueParams{}, QueueResult{},
+	SessionNewParams{}, SessionNewResult{}, SessionListParams{}, SessionListResult{},
+	SessionLoadParams{}, SessionLoadResult{},
+	SessionUpdateParams{}, SessionUpdateResult{}, SessionConfigureParams{},
+	SessionConfigureResult{}, SessionForkParams{},
+	SessionParams{}, SessionResult{}, SessionExportParams{}, SessionExportResult{},
+	SessionImportParams{}, Empty{},
+	PromptParams{}, PromptResult{}, SteerParams{}, SteerResult{}, AbortParams{}, AbortResult{},
+	TurnResult{}, QueueParams{}, QueueResult{},
 	TurnWaitParams{}, Turn{}, CompactParams{}, CompactResult{},
-	ProposalListParams{}, ProposalListResult{}, ProposalParams{}, ProposalGetResult{}, ProposalResolveParams{}, ProposalResolveResult{},
-	CheckpointListResult{}, CheckpointParams{}, CheckpointDiffResult{}, CheckpointRestoreParams{}, CheckpointRestoreResult{},
-	RequestPermissionParams{}, RequestPermissionResult{}, AskParams{}, AskResult{}, PermissionListResult{}, PermissionRevokeParams{},
-	EditorQueryParams{}, EditorSaveParams{}, EditorSaveResult{}, EditorRevealParams{}, EditorRevealResult{}, EditorShowDiffParams{}, EditorShowDiffResult{},
-	MemorySaveParams{}, MemoryKeyParams{}, MemoryGetResult{}, MemorySearchParams{}, MemorySearchResult{},
-	ModelsParams{}, ModelsResult{}, ToolsListResult{}, CommandListResult{}, StatusResult{}, FilesSearchParams{}, FilesSearchResult{},
+	ProposalListParams{}, ProposalListResult{}, ProposalParams{}, ProposalGetResult{},
+	ProposalResolveParams{}, ProposalResolveResult{},
+	CheckpointListResult{}, CheckpointParams{}, CheckpointDiffResult{}, CheckpointRestoreParams{},
+	CheckpointRestoreResult{},
+	RequestPermissionParams{}, RequestPermissionResult{}, AskParams{}, AskResult{},
+	PermissionListResult{}, PermissionRevokeParams{},
+	EditorQueryParams{}, EditorSaveParams{}, EditorSaveResult{}, EditorRevealParams{},
+	EditorRevealResult{}, EditorShowDiffParams{}, EditorShowDiffResult{},
+	MemorySaveParams{}, MemoryKeyParams{}, MemoryGetResult{}, MemorySearchParams{},
+	MemorySearchResult{},
+	ModelsParams{}, ModelsResult{}, ToolsListResult{}, CommandListResult{}, StatusResult{},
+	FilesSearchParams{}, FilesSearchResult{},
 	JobListResult{}, JobParams{}, JobReadResult{},
-	SessionUpdated{}, TurnStarted{}, TurnCompleted{}, ItemEvent{}, Delta{}, RetryScheduled{}, Compaction{},
+	SessionUpdated{}, TurnStarted{}, TurnCompleted{}, ItemEvent{}, Delta{}, RetryScheduled{},
+	Compaction{},
 	ProposalCreated{}, ProposalChanged{}, RequestResolved{},
 }
 
@@ -61,7 +72,8 @@ func TestGoldenMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the wire changed (go test -update shows how):\n%s", firstDifference(got.String(), string(want)))
+		t.Errorf("the wire changed (go test -update shows how):\n%s",
+			firstDifference(got.String(), string(want)))
 	}
 }
 
@@ -77,7 +89,8 @@ func marshal(t *testing.T, v any) []byte {
 func roundTrip(t *testing.T, name string, full reflect.Value) {
 	t.Helper()
 	body := marshal(t, full.Interface())
-	greased := append([]byte(`{"x-unknown":{"a":[1]}`), bytes.Replace(body, []byte("{"), []byte(","), 1)...)
+	greased := append([]byte(`{"x-unknown":{"a":[1]}`),
+		bytes.Replace(body, []byte("{"), []byte(","), 1)...)
 	if len(body) == 2 {
 		greased = []byte(`{"x-unknown":1}`)
 	}
@@ -140,7 +153,8 @@ func firstDifference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range g {
 		if i >= len(w) || g[i] != w[i] {
-			return fmt.Sprintf("line %d\n got %s\nwant %s", i+1, g[i], append(w, "")[min(i, len(w))])
+			return fmt.Sprintf("line %d\n got %s\nwant %s", i+1, g[i],
+				append(w, "")[min(i, len(w))])
 		}
 	}
 	return "the end is missing"

@@ -82,12 +82,16 @@ const (
 
 // Requests lists the methods that a client may call, in the order of docs/reference/protocol.
 var Requests = []string{
-	MethodSessionNew, MethodSessionList, MethodSessionLoad, MethodSessionUpdate, MethodSessionConfigure,
-	MethodSessionFork, MethodSessionPause, MethodSessionResume, MethodSessionDelete, MethodSessionExport, MethodSessionImport,
-	MethodPrompt, MethodSteer, MethodAbort, MethodContinue, MethodQueueList, MethodQueueRemove, MethodQueueClear, MethodTurnWait,
+	MethodSessionNew, MethodSessionList, MethodSessionLoad, MethodSessionUpdate,
+	MethodSessionConfigure,
+	MethodSessionFork, MethodSessionPause, MethodSessionResume, MethodSessionDelete,
+	MethodSessionExport, MethodSessionImport,
+	MethodPrompt, MethodSteer, MethodAbort, MethodContinue, MethodQueueList, MethodQueueRemove,
+	MethodQueueClear, MethodTurnWait,
 	MethodProposalList, MethodProposalGet, MethodProposalResolve,
 	MethodCheckpointList, MethodCheckpointDiff, MethodCheckpointRestore,
-	MethodPermissionList, MethodPermissionRevoke, MethodJobList, MethodJobRead, MethodJobKill, MethodCompact,
+	MethodPermissionList, MethodPermissionRevoke, MethodJobList, MethodJobRead, MethodJobKill,
+	MethodCompact,
 	MethodMemorySave, MethodMemoryGet, MethodMemorySearch, MethodMemoryDelete,
 	MethodModels, MethodToolsList, MethodCommandList, MethodStatus, MethodFilesSearch,
 }
@@ -95,11 +99,13 @@ var Requests = []string{
 // Notifications lists what the server tells by itself.
 var Notifications = []string{
 	MethodSessionUpdated, MethodTurnStarted, MethodTurnCompleted,
-	MethodItemStarted, MethodItemUpdated, MethodItemCompleted, MethodDelta, MethodRetry, MethodCompaction,
+	MethodItemStarted, MethodItemUpdated, MethodItemCompleted, MethodDelta, MethodRetry,
+	MethodCompaction,
 	MethodProposalCreated, MethodProposalUpdated, MethodProposalClosed, MethodRequestResolved,
 }
 
 // ServerRequests lists what the server may ask a client that claims it.
 var ServerRequests = []string{
-	MethodRequestPermission, MethodAsk, MethodEditorQuery, MethodEditorSave, MethodEditorReveal, MethodEditorShowDiff, MethodEditorOpen,
+	MethodRequestPermission, MethodAsk, MethodEditorQuery, MethodEditorSave, MethodEditorReveal,
+	MethodEditorShowDiff, MethodEditorOpen,
 }

@@ -2,16 +2,17 @@ package wire
 
 // RequestPermissionParams asks the user whether a call may run.
 type RequestPermissionParams struct {
-	RequestID string             `json:"requestId"`
-	SessionID string             `json:"sessionId"`
-	TurnID    string             `json:"turnId"`
-	ItemID    string             `json:"itemId"`
-	Title     string             `json:"title"`
-	Reason    string             `json:"reason"`
-	Subject   Subject            `json:"subject"`
-	Sandbox   string             `json:"sandbox,omitzero" enum:"inside,outside,none"` // of a command: where it runs if it is allowed
-	Preview   string             `json:"preview,omitzero"`
-	Options   []PermissionOption `json:"options"`
+	RequestID string  `json:"requestId"`
+	SessionID string  `json:"sessionId"`
+	TurnID    string  `json:"turnId"`
+	ItemID    string  `json:"itemId"`
+	Title     string  `json:"title"`
+	Reason    string  `json:"reason"`
+	Subject   Subject `json:"subject"`
+	// of a command: where it runs if it is allowed
+	Sandbox string             `json:"sandbox,omitzero" enum:"inside,outside,none"`
+	Preview string             `json:"preview,omitzero"`
+	Options []PermissionOption `json:"options"`
 }
 
 // Subject is what a permission is about.

@@ -8,8 +8,9 @@ type PromptParams struct {
 	Context         *PromptContext `json:"context,omitzero"`
 	Delivery        string         `json:"delivery,omitzero" enum:"auto,queue"`
 	ClientMessageID string         `json:"clientMessageId,omitzero"`
-	Pin             bool           `json:"pin,omitzero"` // stays in the model's view, whatever is reduced
-	Options         *TurnOptions   `json:"options,omitzero"`
+	// stays in the model's view, whatever is reduced
+	Pin     bool         `json:"pin,omitzero"`
+	Options *TurnOptions `json:"options,omitzero"`
 }
 
 // TurnOptions apply to every model call of the turn that a message starts. They
@@ -32,15 +33,17 @@ type PromptResult struct {
 
 // SteerParams speaks into a running turn. ItemID steers a sub-agent by its tool call.
 type SteerParams struct {
-	SessionID      string       `json:"sessionId"`
-	Prompt         Prompt       `json:"prompt"`
-	ExpectedTurnID string       `json:"expectedTurnId,omitzero"`
-	IfIdle         string       `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
-	Persist        *bool        `json:"persist,omitzero"`                 // absent: true
-	Role           string       `json:"role,omitzero" enum:"user,system"` // system only with persist false
-	ItemID         string       `json:"itemId,omitzero"`
-	Pin            bool         `json:"pin,omitzero"`     // stays in the model's view, whatever is reduced
-	Options        *TurnOptions `json:"options,omitzero"` // only if the message starts a turn
+	SessionID      string `json:"sessionId"`
+	Prompt         Prompt `json:"prompt"`
+	ExpectedTurnID string `json:"expectedTurnId,omitzero"`
+	IfIdle         string `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
+	Persist        *bool  `json:"persist,omitzero"` // absent: true
+	// system only with persist false
+	Role   string `json:"role,omitzero" enum:"user,system"`
+	ItemID string `json:"itemId,omitzero"`
+	// stays in the model's view, whatever is reduced
+	Pin     bool         `json:"pin,omitzero"`
+	Options *TurnOptions `json:"options,omitzero"` // only if the message starts a turn
 }
 
 // SteerResult says what became of a steer.

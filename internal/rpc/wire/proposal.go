@@ -22,10 +22,11 @@ type Stat struct {
 
 // ProposalFile is what a proposal does to one file. Version is null for a file that is not open.
 type ProposalFile struct {
-	Op        string   `json:"op" enum:"modify,create,delete,rename"`
-	URI       string   `json:"uri"`
-	NewURI    string   `json:"newUri,omitzero"`
-	Placement string   `json:"placement" enum:"proposed,applied"` // whether pending text is already in the buffer
+	Op     string `json:"op" enum:"modify,create,delete,rename"`
+	URI    string `json:"uri"`
+	NewURI string `json:"newUri,omitzero"`
+	// whether pending text is already in the buffer
+	Placement string   `json:"placement" enum:"proposed,applied"`
 	Version   *int32   `json:"version"`
 	Base      FileBase `json:"base"`
 	Hunks     []Hunk   `json:"hunks"`

@@ -58,7 +58,8 @@ type Session struct {
 	Config        json.RawMessage `json:"config"`
 	Archived      bool            `json:"archived,omitzero"`
 	Origin        string          `json:"origin,omitzero"` // "run": made by agent-lsp run
-	Pinned        []string        `json:"pinned,omitzero"` // itemIds; told of a session that is loaded
+	// itemIds; told of a session that is loaded
+	Pinned []string `json:"pinned,omitzero"`
 }
 
 // SessionLoadParams attaches to a stored session. With Replay its past is told again

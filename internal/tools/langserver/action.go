@@ -30,7 +30,8 @@ type action struct {
 
 // codeActions lists what a server offers to do at a place. The contract has no way to ask the
 // editor for that, so a server of the daemon's own is asked always.
-func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render, a args) (*tool.Result, error) {
+func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
+	a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, call, r, a)
 	if err != nil {
 		return nil, err
@@ -38,10 +39,12 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render, a arg
 	enc := h.opt.Workspace.Encoding()
 	where, line := r.at(at.file.Ref.URI, at.position(enc), enc)
 	if len(list) == 0 {
-		return r.result("%s: no data: %s offers no code action here\n    %s", where, s.conf.Name, line), nil
+		return r.result("%s: no data: %s offers no code action here\n    %s", where, s.conf.Name,
+			line), nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: code actions, by %s (lsp_action takes one by its title):\n    %s\n", where, s.conf.Name, line)
+	fmt.Fprintf(&b, "%s: code actions, by %s (lsp_action takes one by its title):\n    %s\n", where,
+		s.conf.Name, line)
 	for i, act := range list {
 		if i == maxActions {
 			fmt.Fprintf(&b, "… and %d more\n", len(list)-i)
@@ -61,7 +64,8 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render, a arg
 
 // actionsAt asks the server of a place, after it has spoken about the text: a fix belongs to a
 // diagnostic.
-func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render, a args) (*server, place, []action, error) {
+func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render,
+	a args) (*server, place, []action, error) {
 	at, err := h.place(ctx, call, r, a)
 	if err != nil {
 		return nil, at, nil, err
@@ -71,7 +75,8 @@ func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render, a args)
 		return nil, at, nil, err
 	}
 	if !s.offers("codeActionProvider") {
-		return nil, at, nil, fmt.Errorf("no data: %s does not offer code actions; use edit", s.conf.Name)
+		return nil, at, nil, fmt.Errorf("no data: %s does not offer code actions; use edit",
+			s.conf.Name)
 	}
 	wait, stop := context.WithTimeout(ctx, min(h.opt.word, h.opt.QueryTimeout))
 	s.spoken(wait, at.file)
@@ -82,7 +87,8 @@ func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render, a args)
 	}
 	raw, err := s.call(ctx, protocol.MethodTextDocumentCodeAction, map[string]any{
 		"textDocument": map[string]any{"uri": string(uri.File(at.file.Ref.Path))}, "range": rng,
-		"context": map[string]any{"diagnostics": s.diagnosticsIn(at.file.Ref.Path, rng), "triggerKind": 1}})
+		"context": map[string]any{"diagnostics": s.diagnosticsIn(at.file.Ref.Path, rng),
+			"triggerKind": 1}})
 	if err != nil {
 		return nil, at, nil, err
 	}
@@ -102,9 +108,11 @@ func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, err
 	index := text.NewLineIndex(body)
 	last := max(a.Line, a.EndLine)
 	if last > index.Lines() {
-		return workspace.Range{}, fmt.Errorf("line %d is past the end: %s has %d lines", last, at.file.Ref, index.Lines())
+		return workspace.Range{}, fmt.Errorf("line %d is past the end: %s has %d lines", last,
+			at.file.Ref, index.Lines())
 	}
-	end := index.Offset(body, workspace.Position{Line: uint32(last - 1), Character: 1<<31 - 1}, workspace.UTF8)
+	end := index.Offset(body, workspace.Position{Line: uint32(last - 1), Character: 1<<31 - 1},
+		workspace.UTF8)
 	return workspace.Range{Start: start, End: index.Position(body, end, enc)}, nil
 }
 
@@ -131,7 +139,8 @@ func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessa
 		return out
 	}
 	for i := range p.items {
-		if d := &p.items[i]; d.Range.Start.Line <= rng.End.Line && d.Range.End.Line >= rng.Start.Line {
+		if d := &p.items[i]; d.Range.Start.Line <= rng.End.Line &&
+			d.Range.End.Line >= rng.Start.Line {
 			out = append(out, d.raw)
 		}
 	}
@@ -139,7 +148,8 @@ func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessa
 }
 
 // act does one code action: what it would change is a proposal.
-func (h *Hub) act(ctx context.Context, call *tool.Call, a args, propose Propose) (*tool.Result, error) {
+func (h *Hub) act(ctx context.Context, call *tool.Call, a args,
+	propose Propose) (*tool.Result, error) {
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
 	if strings.TrimSpace(a.Title) == "" {
 		return nil, errors.New("no title is given: lsp with operation codeActions lists them")
@@ -184,7 +194,8 @@ func pick(list []action, title string) (*action, error) {
 	if len(titles) == 0 {
 		return nil, errors.New("no data: there is no code action here")
 	}
-	return nil, fmt.Errorf("no one action is titled %q. There are:\n- %s", title, strings.Join(titles[:min(len(titles), maxActions)], "\n- "))
+	return nil, fmt.Errorf("no one action is titled %q. There are:\n- %s", title,
+		strings.Join(titles[:min(len(titles), maxActions)], "\n- "))
 }
 
 // editOf is the edit of an action: its own, or what the server adds when it is asked, or what the

@@ -123,7 +123,8 @@ func (d *diagnostic) key(path string) string {
 }
 
 // news writes the errors and warnings that are more than before.
-func (h *Hub) news(ctx context.Context, all map[string][]diagnostic, before map[string]int, enc workspace.Encoding, from string) string {
+func (h *Hub) news(ctx context.Context, all map[string][]diagnostic, before map[string]int,
+	enc workspace.Encoding, from string) string {
 	left := map[string]int{}
 	for k, n := range before {
 		left[k] = n

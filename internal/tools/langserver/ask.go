@@ -26,7 +26,8 @@ const (
 	opWorkspaceSymbol      = "workspaceSymbol"
 	opIncomingCalls        = "incomingCalls"
 	opOutgoingCalls        = "outgoingCalls"
-	opCodeActions          = "codeActions" // not of the contract: always asked of a server of the daemon's own
+	// not of the contract: always asked of a server of the daemon's own
+	opCodeActions = "codeActions"
 )
 
 // methods are the requests that answer operations, and the capabilities that announce them.
@@ -70,7 +71,8 @@ func (h *Hub) ask(ctx context.Context, op string, at place) (answer, error) {
 		return answer{}, err
 	}
 	if !s.offers(methods[op][1]) {
-		return answer{}, fmt.Errorf("no data: %s does not offer %s; use grep and read", s.conf.Name, op)
+		return answer{}, fmt.Errorf("no data: %s does not offer %s; use grep and read", s.conf.Name,
+			op)
 	}
 	raw, err := s.ask(ctx, op, at)
 	return answer{raw, s.encoding(), s.conf.Name}, err
@@ -137,7 +139,8 @@ func (s *server) ask(ctx context.Context, op string, at place) (json.RawMessage,
 }
 
 func (s *server) at(at place) map[string]any {
-	return map[string]any{"textDocument": map[string]any{"uri": string(uri.File(at.file.Ref.Path))}, "position": at.position(s.encoding())}
+	return map[string]any{"textDocument": map[string]any{"uri": string(uri.File(at.file.Ref.Path))},
+		"position": at.position(s.encoding())}
 }
 
 // symbols asks everybody who knows the workspace for symbols by name.
@@ -157,7 +160,8 @@ func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 		}
 		var raw json.RawMessage
 		if err == nil {
-			raw, err = s.call(ctx, protocol.MethodWorkspaceSymbol, map[string]string{"query": query})
+			raw, err = s.call(ctx, protocol.MethodWorkspaceSymbol,
+				map[string]string{"query": query})
 		}
 		if err != nil {
 			failed = append(failed, err.Error())

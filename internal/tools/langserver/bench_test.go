@@ -17,12 +17,14 @@ import (
 func BenchmarkThroughEditor(b *testing.B) {
 	var h *harness
 	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {
-		at := `{"uri":"` + string(uri.File(filepath.Join(h.root, "a.fk"))) + `","range":{"start":{"line":0,"character":5},"end":{"line":0,"character":8}}}`
+		at := `{"uri":"` + string(uri.File(filepath.Join(h.root, "a.fk"))) +
+			`","range":{"start":{"line":0,"character":5},"end":{"line":0,"character":8}}}`
 		return json.RawMessage("[" + at + "," + at + "]"), nil
 	}}
 	h = newHarness(b, o, sample...)
 	references := h.hub.Tools(nil)[0]
-	call := &tool.Call{SessionID: "s", Cwd: h.root, Args: json.RawMessage(`{"operation":"references","path":"b.fk","line":1,"column":6}`)}
+	call := &tool.Call{SessionID: "s", Cwd: h.root,
+		Args: json.RawMessage(`{"operation":"references","path":"b.fk","line":1,"column":6}`)}
 	for b.Loop() {
 		if _, err := agenttest.Run(b.Context(), references, call); err != nil {
 			b.Fatal(err)

@@ -13,12 +13,13 @@ import (
 
 // Config is one language server that can be started.
 type Config struct {
-	Name                  string
-	Command               string
-	Args                  []string
-	Env                   []string          // the whole environment
-	Languages             map[string]string // language id by file name extension with its dot
-	RootMarkers           []string          // files that mark a root; the first that is found counts
+	Name      string
+	Command   string
+	Args      []string
+	Env       []string          // the whole environment
+	Languages map[string]string // language id by file name extension with its dot
+	// files that mark a root; the first that is found counts
+	RootMarkers           []string
 	InitializationOptions json.RawMessage
 	Settings              json.RawMessage // answer to workspace/configuration
 	Disabled              bool
@@ -27,20 +28,30 @@ type Config struct {
 
 // Builtin are the servers that are used where they are found on PATH.
 func Builtin() []Config {
-	ts := map[string]string{".ts": "typescript", ".tsx": "typescriptreact", ".mts": "typescript", ".cts": "typescript",
-		".js": "javascript", ".jsx": "javascriptreact", ".mjs": "javascript", ".cjs": "javascript"}
-	c := map[string]string{".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".m": "objective-c"}
+	ts := map[string]string{".ts": "typescript", ".tsx": "typescriptreact", ".mts": "typescript",
+		".cts": "typescript",
+		".js":  "javascript", ".jsx": "javascriptreact", ".mjs": "javascript", ".cjs": "javascript"}
+	c := map[string]string{".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp",
+		".hh": "cpp", ".hpp": "cpp", ".m": "objective-c"}
 	return []Config{
 		// Without a delay gopls publishes the edited file and those that broke in one burst.
-		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"}, RootMarkers: []string{"go.work", "go.mod"},
+		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"},
+			RootMarkers:           []string{"go.work", "go.mod"},
 			InitializationOptions: json.RawMessage(`{"diagnosticsDelay":"0s"}`)},
-		{Name: "typescript-language-server", Command: "typescript-language-server", Args: []string{"--stdio"}, Languages: ts,
+		{Name: "typescript-language-server", Command: "typescript-language-server",
+			Args: []string{"--stdio"}, Languages: ts,
 			RootMarkers: []string{"tsconfig.json", "jsconfig.json", "package.json"}},
-		{Name: "pyright", Command: "pyright-langserver", Args: []string{"--stdio"}, Languages: map[string]string{".py": "python", ".pyi": "python"},
-			RootMarkers: []string{"pyrightconfig.json", "pyproject.toml", "setup.py", "requirements.txt"}},
-		{Name: "rust-analyzer", Command: "rust-analyzer", Languages: map[string]string{".rs": "rust"}, RootMarkers: []string{"Cargo.toml"}},
-		{Name: "clangd", Command: "clangd", Languages: c, RootMarkers: []string{"compile_commands.json", "compile_flags.txt", ".clangd"}},
-		{Name: "lua-language-server", Command: "lua-language-server", Languages: map[string]string{".lua": "lua"}, RootMarkers: []string{".luarc.json", ".luarc.jsonc"}},
+		{Name: "pyright", Command: "pyright-langserver", Args: []string{"--stdio"},
+			Languages: map[string]string{".py": "python", ".pyi": "python"},
+			RootMarkers: []string{"pyrightconfig.json", "pyproject.toml", "setup.py",
+				"requirements.txt"}},
+		{Name: "rust-analyzer", Command: "rust-analyzer",
+			Languages: map[string]string{".rs": "rust"}, RootMarkers: []string{"Cargo.toml"}},
+		{Name: "clangd", Command: "clangd", Languages: c,
+			RootMarkers: []string{"compile_commands.json", "compile_flags.txt", ".clangd"}},
+		{Name: "lua-language-server", Command: "lua-language-server",
+			Languages:   map[string]string{".lua": "lua"},
+			RootMarkers: []string{".luarc.json", ".luarc.jsonc"}},
 	}
 }
 
@@ -56,8 +67,10 @@ func LanguageOf(ext string) string {
 
 // same says whether two configurations start the same server.
 func (c *Config) same(o *Config) bool {
-	return c.Command == o.Command && slices.Equal(c.Args, o.Args) && slices.Equal(c.Env, o.Env) && c.Disabled == o.Disabled &&
-		string(c.InitializationOptions) == string(o.InitializationOptions) && string(c.Settings) == string(o.Settings)
+	return c.Command == o.Command && slices.Equal(c.Args, o.Args) && slices.Equal(c.Env, o.Env) &&
+		c.Disabled == o.Disabled &&
+		string(c.InitializationOptions) == string(o.InitializationOptions) &&
+		string(c.Settings) == string(o.Settings)
 }
 
 // sectionOf finds a section of settings; settings written without their section's name count as
@@ -139,7 +152,8 @@ func onPath(command string, env []string) bool {
 	}
 	for _, dir := range filepath.SplitList(pathIn(env)) {
 		for _, ext := range executableExtensions() {
-			if fi, err := os.Stat(filepath.Join(dir, command+ext)); err == nil && fi.Mode().IsRegular() && (runtime.GOOS == "windows" || fi.Mode()&0o111 != 0) {
+			if fi, err := os.Stat(filepath.Join(dir, command+ext)); err == nil &&
+				fi.Mode().IsRegular() && (runtime.GOOS == "windows" || fi.Mode()&0o111 != 0) {
 				return true
 			}
 		}
@@ -156,7 +170,8 @@ func executableExtensions() []string {
 
 func pathIn(env []string) string {
 	for _, kv := range slices.Backward(env) {
-		if name, v, ok := strings.Cut(kv, "="); ok && (name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH")) {
+		if name, v, ok := strings.Cut(kv, "="); ok &&
+			(name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH")) {
 			return v
 		}
 	}

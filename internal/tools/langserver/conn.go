@@ -41,7 +41,8 @@ func askAgain(e *jsonrpc2.Error) bool {
 type conn struct {
 	rpc    jsonrpc2.Conn
 	frames *stream
-	handle jsonrpc2.Handler // requests and notifications of the server, in order, on the reader's goroutine
+	// requests and notifications of the server, in order, on the reader's goroutine
+	handle jsonrpc2.Handler
 }
 
 // codec encodes what is sent. Results stay raw: each caller decodes its own.
@@ -51,7 +52,8 @@ var codec = jsonrpc.Codec{Encode: json.Marshal, Decode: json.Unmarshal}
 // What is sent before run waits in the outbox.
 func newConn(handle jsonrpc2.Handler, flood int) *conn {
 	frames := &stream{flood: flood, out: make(chan []byte, outbox), done: make(chan struct{})}
-	return &conn{rpc: jsonrpc2.NewConn(frames, jsonrpc2.WithCodec(codec)), frames: frames, handle: handle}
+	return &conn{rpc: jsonrpc2.NewConn(frames, jsonrpc2.WithCodec(codec)), frames: frames,
+		handle: handle}
 }
 
 // run serves until the server's output ends, and returns why it did. It returns only after
@@ -273,8 +275,10 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		line = bytes.TrimSpace(line)
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if ok && bytes.EqualFold(name, []byte("content-length")) {
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil || length < 0 || length > maxMessage {
-				return nil, fmt.Errorf("it sent a message of %q bytes; at most %d are accepted", bytes.TrimSpace(value), maxMessage)
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil ||
+				length < 0 || length > maxMessage {
+				return nil, fmt.Errorf("it sent a message of %q bytes; at most %d are accepted",
+					bytes.TrimSpace(value), maxMessage)
 			}
 		}
 		if len(line) == 0 && length >= 0 {

@@ -25,7 +25,8 @@ type odd struct {
 func newOdd(t *testing.T, handle jsonrpc2.Handler) *odd {
 	answers, answer := io.Pipe()
 	questions, ask := io.Pipe()
-	o := &odd{t: t, c: newConn(handle, floodCount), in: bufio.NewReader(questions), out: answer, ended: make(chan error, 1)}
+	o := &odd{t: t, c: newConn(handle, floodCount), in: bufio.NewReader(questions), out: answer,
+		ended: make(chan error, 1)}
 	go func() { o.ended <- o.c.run(answers, ask) }()
 	t.Cleanup(func() {
 		_ = answer.Close()
@@ -64,9 +65,12 @@ func TestOddAnswers(t *testing.T) {
 		{"as it should be", `{"jsonrpc":"2.0","id":ID,"result":{"a":1}}`, `{"a":1}`, ""},
 		{"null", `{"jsonrpc":"2.0","id":ID,"result":null}`, `null`, ""},
 		{"no version", `{"id":ID,"result":[1]}`, `[1]`, ""},
-		{"a null result along with an error", `{"jsonrpc":"2.0","id":ID,"result":null,"error":{"code":-32801,"message":"changed"}}`, "", "changed"},
+		{"a null result along with an error",
+			`{"jsonrpc":"2.0","id":ID,"result":null,"error":{"code":-32801,"message":"changed"}}`,
+			"", "changed"},
 		{"an error", `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no"}}`, "", "no"},
-		{"text that is not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"\xff\"}", "\"\xff\"", ""},
+		{"text that is not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"\xff\"}",
+			"\"\xff\"", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOdd(t, nil)
@@ -104,7 +108,8 @@ func TestCallIsCancelledByItsID(t *testing.T) {
 	if err := <-done; !errors.Is(err, cause) {
 		t.Errorf("the error is %v", err)
 	}
-	if m := o.next(); m.Method != "$/cancelRequest" || string(m.Params) != `{"id":`+string(asked.ID)+`}` {
+	if m := o.next(); m.Method != "$/cancelRequest" || string(m.Params) != `{"id":`+
+		string(asked.ID)+`}` {
 		t.Errorf("%s %s was sent for the request %s", m.Method, m.Params, asked.ID)
 	}
 }
@@ -121,7 +126,8 @@ func TestServerRequestsAreAnsweredInOrder(t *testing.T) {
 	if m := o.next(); string(m.ID) != "7" || m.Error != nil {
 		t.Errorf("refresh: %s %v", m.ID, m.Error)
 	}
-	if m := o.next(); string(m.ID) != "8" || m.Error == nil || m.Error.Code != jsonrpc2.MethodNotFound {
+	if m := o.next(); string(m.ID) != "8" || m.Error == nil ||
+		m.Error.Code != jsonrpc2.MethodNotFound {
 		t.Errorf("an unknown request: %s %v", m.ID, m.Error)
 	}
 }
@@ -134,11 +140,13 @@ func TestEndIsTheErrorOfEachCall(t *testing.T) {
 		_ = o.out.Close()
 	}()
 	for range 2 {
-		if _, err := o.c.call(t.Context(), "x", nil); err == nil || err.Error() != "it ended in the middle of a message" {
+		if _, err := o.c.call(t.Context(), "x", nil); err == nil ||
+			err.Error() != "it ended in the middle of a message" {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	if err := o.c.notify("y", nil); err == nil || err.Error() != "it ended in the middle of a message" {
+	if err := o.c.notify("y", nil); err == nil ||
+		err.Error() != "it ended in the middle of a message" {
 		t.Errorf("the error of a notification is %v", err)
 	}
 }

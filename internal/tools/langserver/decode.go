@@ -58,7 +58,10 @@ func (s symbol) named(name string) bool {
 }
 
 // plain is a qualified name without Go's signs for a method's receiver.
-func plain(name string) string { return strings.NewReplacer("(", "", ")", "", "*", "").Replace(name) }
+func plain(name string) string {
+	return strings.NewReplacer("(", "", ")", "", "*",
+		"").Replace(name)
+}
 
 type wireSymbol struct {
 	Name, Detail   string
@@ -87,7 +90,8 @@ const maxDepth = 20
 
 func flatten(out []symbol, list []wireSymbol, container string, depth int) []symbol {
 	for _, w := range list {
-		s := symbol{name: w.Name, container: w.ContainerName, detail: w.Detail, kind: w.Kind, uri: w.Location.URI, at: w.Location.Range, depth: depth}
+		s := symbol{name: w.Name, container: w.ContainerName, detail: w.Detail, kind: w.Kind,
+			uri: w.Location.URI, at: w.Location.Range, depth: depth}
 		if w.SelectionRange != nil {
 			s.at, s.container = *w.SelectionRange, container
 		}
@@ -100,8 +104,10 @@ func flatten(out []symbol, list []wireSymbol, container string, depth int) []sym
 }
 
 // kinds are LSP's SymbolKind in words.
-var kinds = [...]string{"", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface", "function", "variable",
-	"constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator", "type parameter"}
+var kinds = [...]string{"", "file", "module", "namespace", "package", "class", "method", "property",
+	"field", "constructor", "enum", "interface", "function", "variable",
+	"constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member",
+	"struct", "event", "operator", "type parameter"}
 
 func kindName(k int) string {
 	if k > 0 && k < len(kinds) {
@@ -164,7 +170,8 @@ func decodeCalls(raw json.RawMessage) []callItem {
 			it = c.To
 		}
 		if it != nil {
-			out = append(out, callItem{symbol{name: it.Name, detail: it.Detail, kind: it.Kind, uri: it.URI, at: it.SelectionRange}, c.FromRanges})
+			out = append(out, callItem{symbol{name: it.Name, detail: it.Detail, kind: it.Kind,
+				uri: it.URI, at: it.SelectionRange}, c.FromRanges})
 		}
 	}
 	return out

@@ -38,7 +38,8 @@ func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*t
 	}
 	switch {
 	case err == nil && word == unsettled:
-		return r.result("%s", r.ofFile(f, items, a.enc, a.from, " (its language server has not spoken of this text yet; ask again in a moment)")), nil
+		return r.result("%s", r.ofFile(f, items, a.enc, a.from,
+			" (its language server has not spoken of this text yet; ask again in a moment)")), nil
 	case err == nil:
 		return r.result("%s", r.ofFile(f, items, a.enc, a.from, "")), nil
 	case !errors.Is(err, ErrNotOffered):
@@ -51,7 +52,8 @@ func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*t
 	return h.ownDiagnostics(ctx, r, s, f)
 }
 
-func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *workspace.File) (*tool.Result, error) {
+func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
+	f *workspace.File) (*tool.Result, error) {
 	wait, stop := context.WithTimeout(ctx, min(h.opt.word, h.opt.QueryTimeout))
 	defer stop()
 	path, name := f.Ref.Path, r.path(f.Ref.URI)
@@ -74,7 +76,8 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *works
 	case fresh && p != nil:
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, "")), nil
 	case p != nil && p.version != nil && *p.version < version:
-		note := fmt.Sprintf(" (of an older text: version %d of %d; ask again in a moment)", *p.version, version)
+		note := fmt.Sprintf(" (of an older text: version %d of %d; ask again in a moment)",
+			*p.version, version)
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, note)), nil
 	case busy != "":
 		return r.result("%s: not ready: %s is still busy (%s) and has said nothing of this text yet. Ask again in a moment.", name, s.conf.Name, busy), nil
@@ -83,7 +86,8 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server, f *works
 }
 
 // ofFile writes one file's diagnostics; a note says that they are not of the text as it is.
-func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Encoding, from, note string) string {
+func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Encoding, from,
+	note string) string {
 	name := r.path(f.Ref.URI)
 	switch {
 	case len(items) == 0 && note == "":
@@ -91,7 +95,8 @@ func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Enc
 	case len(items) == 0:
 		return fmt.Sprintf("%s: not ready: %s reported nothing%s", name, from, note)
 	}
-	return fmt.Sprintf("%s: %s, by %s%s:\n%s", name, counted(items), from, note, r.lines(f.Ref.URI, items, enc, maxPlaces))
+	return fmt.Sprintf("%s: %s, by %s%s:\n%s", name, counted(items), from, note,
+		r.lines(f.Ref.URI, items, enc, maxPlaces))
 }
 
 // lines writes diagnostics, errors first.
@@ -105,7 +110,8 @@ func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, m
 			break
 		}
 		where, line := r.at(uri, d.Range.Start, enc)
-		fmt.Fprintf(&b, "%s: %s: %s\n", where, severities[d.level()], strings.ReplaceAll(clip.Bytes(d.text(), 500), "\n", " "))
+		fmt.Fprintf(&b, "%s: %s: %s\n", where, severities[d.level()],
+			strings.ReplaceAll(clip.Bytes(d.text(), 500), "\n", " "))
 		if line != "" {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}
@@ -190,7 +196,8 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	case gone != nil:
 		return fmt.Sprintf("the language server %s (%s) is gone: %v", s.conf.Name, s.root, gone)
 	case busy != "":
-		return fmt.Sprintf("not ready: %s is still busy (%s); so far: %s", s.conf.Name, busy, r.ofFiles(all, s.encoding(), s.conf.Name))
+		return fmt.Sprintf("not ready: %s is still busy (%s); so far: %s", s.conf.Name, busy,
+			r.ofFiles(all, s.encoding(), s.conf.Name))
 	case !spoke:
 		return fmt.Sprintf("no data: %s has published nothing yet; ask for the diagnostics of one file", s.conf.Name)
 	}
@@ -283,7 +290,8 @@ func (r *render) ofFiles(all map[string][]diagnostic, enc workspace.Encoding, fr
 		}
 	}
 	if total == 0 {
-		return fmt.Sprintf("clean: %s reports nothing in the %d files that it speaks about.", from, len(all))
+		return fmt.Sprintf("clean: %s reports nothing in the %d files that it speaks about.", from,
+			len(all))
 	}
 	sort.Strings(uris)
 	var b strings.Builder

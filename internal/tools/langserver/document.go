@@ -123,7 +123,8 @@ func (s *server) fresh(path string) bool {
 	case p.version != nil && *p.version < d.version:
 		return false
 	}
-	return p.seq > d.since // also with a version: those of a file that was closed and opened again begin anew
+	// also with a version: those of a file that was closed and opened again begin anew
+	return p.seq > d.since
 }
 
 // sync makes the server's texts those of the workspace: the editor's documents, the files that
@@ -236,7 +237,8 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 			delete(s.problems.pulled, path)
 		}
 		s.mu.Unlock()
-		if err := s.c.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]string{"uri": string(uri.File(path))}}); err != nil {
+		if err := s.c.notify(protocol.MethodTextDocumentDidClose,
+			map[string]any{"textDocument": map[string]string{"uri": string(uri.File(path))}}); err != nil {
 			return err
 		}
 	}

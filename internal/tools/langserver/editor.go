@@ -22,7 +22,8 @@ const (
 
 // editorPauses are those after which an editor that cannot say of which text its diagnostics are is
 // asked again, until they differ.
-var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
+var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond,
+	300 * time.Millisecond, 500 * time.Millisecond}
 
 // spoken says whether an editor's servers have spoken of the text as it is: by its own word, if it
 // can tell.
@@ -47,7 +48,8 @@ func spokenOf(word *bool) spoken {
 // editorFile asks the editor for the diagnostics of one file, once its servers have spoken of its
 // text.
 func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer, spoken, error) {
-	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, URI: uri, Settle: &Settle{[]string{uri}, diagnosticsWait}})
+	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, URI: uri,
+		Settle: &Settle{[]string{uri}, diagnosticsWait}})
 	if err != nil {
 		return nil, a, untold, err
 	}
@@ -63,7 +65,8 @@ func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer,
 
 // editorAll asks the editor for all that it shows, once its servers have spoken of documents;
 // without any at once.
-func (h *Hub) editorAll(ctx context.Context, settle Settle) (map[string][]diagnostic, answer, spoken, error) {
+func (h *Hub) editorAll(ctx context.Context,
+	settle Settle) (map[string][]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, Settle: &settle})
 	if err != nil {
 		return nil, a, untold, err
@@ -122,7 +125,8 @@ func (h *Hub) BeforeEdit(ctx context.Context) Shown {
 }
 
 // afterEditor looks at what the editor shows once its servers have spoken of the edited files.
-func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown, wait time.Duration) string {
+func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
+	wait time.Duration) string {
 	var uris []string
 	for _, p := range paths {
 		if ref, err := h.opt.Workspace.Resolve("", p); err == nil {

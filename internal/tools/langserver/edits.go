@@ -55,7 +55,8 @@ type drafts struct {
 }
 
 // changes turns a server's edit into changes to propose, all or none. The errors are for the model.
-func (s *server) changes(ctx context.Context, cwd string, raw json.RawMessage) ([]workspace.Change, error) {
+func (s *server) changes(ctx context.Context, cwd string,
+	raw json.RawMessage) ([]workspace.Change, error) {
 	var e wireEdit
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("reading the server's edit: %w", err)
@@ -193,7 +194,8 @@ func (d *drafts) delete(c *wireChange) error {
 	case f != nil:
 		f.deleted, d.by[ref.Key] = true, nil
 	case !c.Options.IgnoreIfNotExists:
-		return fmt.Errorf("the server's edit deletes %s, which is no file; do it with the shell", ref)
+		return fmt.Errorf("the server's edit deletes %s, which is no file; do it with the shell",
+			ref)
 	}
 	return nil
 }
@@ -206,11 +208,14 @@ func (d *drafts) changes() (out []workspace.Change) {
 		case f.file == nil:
 			out = append(out, workspace.Change{Op: workspace.Create, Ref: f.ref, Data: f.data})
 		case f.deleted:
-			out = append(out, workspace.Change{Op: workspace.Delete, Ref: f.ref, Base: f.file.SHA256})
+			out = append(out, workspace.Change{Op: workspace.Delete, Ref: f.ref,
+				Base: f.file.SHA256})
 		case f.renamed:
-			out = append(out, workspace.Change{Op: workspace.Rename, Ref: f.ref, NewRef: f.to, Data: f.data, Base: f.file.SHA256})
+			out = append(out, workspace.Change{Op: workspace.Rename, Ref: f.ref, NewRef: f.to,
+				Data: f.data, Base: f.file.SHA256})
 		case !bytes.Equal(f.data, f.file.Text.Data):
-			out = append(out, workspace.Change{Op: workspace.Modify, Ref: f.ref, Data: f.data, Base: f.file.SHA256})
+			out = append(out, workspace.Change{Op: workspace.Modify, Ref: f.ref, Data: f.data,
+				Base: f.file.SHA256})
 		}
 	}
 	return out

@@ -17,8 +17,11 @@ import (
 
 // unstarted is a server that is asked nothing: what is sent to it waits in its connection.
 func (h *harness) unstarted() *server {
-	s := &server{hub: h.hub, conf: Config{Name: "fake", Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
-		open: openDocuments{docs: map[string]*document{}}, problems: problems{diags: map[string]*published{}, pulled: map[string]*published{}}, work: map[string]string{}, news: make(chan struct{})}
+	s := &server{hub: h.hub, conf: Config{Name: "fake",
+		Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
+		open:     openDocuments{docs: map[string]*document{}},
+		problems: problems{diags: map[string]*published{}, pulled: map[string]*published{}},
+		work:     map[string]string{}, news: make(chan struct{})}
 	s.c = newConn(s.handle, floodCount)
 	return s
 }
@@ -41,7 +44,8 @@ func (h *harness) file(name string) *workspace.File {
 func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: call b")
 	s, f, ctx := h.unstarted(), h.file("a.fk"), context.Background()
-	if err := errors.Join(s.sync(ctx, f), os.Remove(filepath.Join(h.root, "a.fk")), s.sync(ctx)); err != nil {
+	if err := errors.Join(s.sync(ctx, f), os.Remove(filepath.Join(h.root, "a.fk")),
+		s.sync(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := h.hub.ownDiagnostics(ctx, &render{h: h.hub, ctx: ctx, cwd: h.root}, s, f)

@@ -48,8 +48,10 @@ func realGopls(t testing.TB) Options {
 	}
 	needs(t, bin)
 	c := Builtin()[0]
-	c.Command, c.Env = bin, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTELEMETRY=off")
-	return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience, QueryTimeout: patience, word: patience}
+	c.Command, c.Env = bin, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off",
+		"GOTELEMETRY=off")
+	return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience,
+		QueryTimeout: patience, word: patience}
 }
 
 var goSample = []string{
@@ -64,38 +66,53 @@ func TestGopls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
 	check(t, h.lsp("diagnostics", object{"path": "calc/calc.go"}), "calc/calc.go: clean: gopls")
-	check(t, h.lsp("definition", object{"path": "main.go", "line": 7, "symbol": "Add"}), "calc/calc.go:4:6: func Add(a, b int) int")
-	check(t, h.lsp("references", object{"symbol": "Add"}), "calc/calc.go:4:6", "main.go:7:37: func twice")
-	check(t, h.lsp("implementation", object{"path": "calc/calc.go", "symbol": "Shape"}), "calc/calc.go:8:6: type Square struct")
-	check(t, h.lsp("hover", object{"symbol": "calc.Add"}), "func Add(a int, b int) int", "Add adds.")
-	check(t, h.lsp("documentSymbol", object{"path": "calc/calc.go"}), "function Add", "struct Square", "method (Square).Area")
+	check(t, h.lsp("definition", object{"path": "main.go", "line": 7, "symbol": "Add"}),
+		"calc/calc.go:4:6: func Add(a, b int) int")
+	check(t, h.lsp("references", object{"symbol": "Add"}), "calc/calc.go:4:6",
+		"main.go:7:37: func twice")
+	check(t, h.lsp("implementation", object{"path": "calc/calc.go", "symbol": "Shape"}),
+		"calc/calc.go:8:6: type Square struct")
+	check(t, h.lsp("hover", object{"symbol": "calc.Add"}), "func Add(a int, b int) int",
+		"Add adds.")
+	check(t, h.lsp("documentSymbol", object{"path": "calc/calc.go"}), "function Add",
+		"struct Square", "method (Square).Area")
 	check(t, h.lsp("workspaceSymbol", object{"query": "twice"}), "sample.twice main.go:7:6")
-	check(t, h.lsp("incomingCalls", object{"symbol": "Add"}), "function twice main.go:7:6", "call at main.go:7:37")
-	check(t, h.lsp("outgoingCalls", object{"path": "main.go", "symbol": "main"}), "function twice", "call at main.go:5:23")
+	check(t, h.lsp("incomingCalls", object{"symbol": "Add"}), "function twice main.go:7:6",
+		"call at main.go:7:37")
+	check(t, h.lsp("outgoingCalls", object{"path": "main.go", "symbol": "main"}), "function twice",
+		"call at main.go:5:23")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
 
 	began := time.Now()
-	broken := h.edit("calc/calc.go", "package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n\ntype Shape interface{ Area() int }\n\ntype Square struct{ side int }\n")
+	broken := h.edit("calc/calc.go",
+		"package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n\ntype Shape interface{ Area() int }\n\ntype Square struct{ side int }\n")
 	t.Logf("the edit that broke a caller took %v", time.Since(began))
-	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:", "not enough arguments in call to calc.Add", "func twice(n int) int", "!not answered")
+	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:",
+		"not enough arguments in call to calc.Add", "func twice(n int) int", "!not answered")
 	check(t, h.edit("main.go", "package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n, 0) }\n"), "!diagnostics")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
 
-	h.write("calc/more.go: package calc\n\nfunc More() { nowhere() }\n") // behind the server's back, as a command does
-	h.ws.WatchedFilesChanged([]workspace.FileEvent{{URI: string(uri.File(filepath.Join(h.root, "calc", "more.go")))}})
+	// behind the server's back, as a command does
+	h.write("calc/more.go: package calc\n\nfunc More() { nowhere() }\n")
+	h.ws.WatchedFilesChanged([]workspace.FileEvent{{URI: string(uri.File(filepath.Join(h.root,
+		"calc", "more.go")))}})
 	check(t, h.lsp("workspaceSymbol", object{"query": "More"}), "calc/more.go:3:6: func More()")
 
-	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, "main.go"))), "go", 1, []byte("package main\n\nfunc main() { missing() }\n")); err != nil {
+	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, "main.go"))), "go", 1,
+		[]byte("package main\n\nfunc main() { missing() }\n")); err != nil {
 		t.Fatal(err)
 	}
-	check(t, h.lsp("diagnostics", object{"path": "main.go"}), "undefined: missing", "    func main() { missing() }")
+	check(t, h.lsp("diagnostics", object{"path": "main.go"}), "undefined: missing",
+		"    func main() { missing() }")
 }
 
 func TestGoplsRename(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
-	check(t, h.run("lsp_rename", object{"symbol": "Add", "new_name": "Sum"}), "Rename to Sum", "!ERROR", "!diagnostics")
-	for name, want := range map[string]string{"calc/calc.go": "func Sum(a, b int)", "main.go": "calc.Sum(n, n)"} {
+	check(t, h.run("lsp_rename", object{"symbol": "Add", "new_name": "Sum"}), "Rename to Sum",
+		"!ERROR", "!diagnostics")
+	for name, want := range map[string]string{"calc/calc.go": "func Sum(a, b int)",
+		"main.go": "calc.Sum(n, n)"} {
 		text, _ := os.ReadFile(filepath.Join(h.root, name))
 		check(t, string(text), want)
 	}
@@ -105,9 +122,12 @@ func TestGoplsRename(t *testing.T) {
 // TestGoplsAction lets gopls mend an import, and a struct, by a proposal.
 func TestGoplsAction(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, realGopls(t), append(goSample, "bad.go: package main\n\nfunc path() string { return filepath.Join(\"a\", \"b\") }\n")...)
-	check(t, h.lsp("codeActions", object{"path": "bad.go", "line": 3, "symbol": "filepath"}), "bad.go:3:29: code actions, by gopls", "\"path/filepath\" (quickfix)")
-	check(t, h.run("lsp_action", object{"path": "bad.go", "line": 3, "symbol": "filepath", "title": "\"path/filepath\""}), "Add import", "!ERROR", "!undefined")
+	h := newHarness(t, realGopls(t),
+		append(goSample, "bad.go: package main\n\nfunc path() string { return filepath.Join(\"a\", \"b\") }\n")...)
+	check(t, h.lsp("codeActions", object{"path": "bad.go", "line": 3, "symbol": "filepath"}),
+		"bad.go:3:29: code actions, by gopls", "\"path/filepath\" (quickfix)")
+	check(t, h.run("lsp_action", object{"path": "bad.go", "line": 3, "symbol": "filepath",
+		"title": "\"path/filepath\""}), "Add import", "!ERROR", "!undefined")
 	text, _ := os.ReadFile(filepath.Join(h.root, "bad.go"))
 	check(t, string(text), "import \"path/filepath\"")
 }
@@ -121,19 +141,24 @@ func TestGoplsPull(t *testing.T) {
 	c := o.Servers()[0]
 	c.InitializationOptions = json.RawMessage(`{"diagnosticsDelay":"0s","pullDiagnostics":true}`)
 	o.Servers = func() []Config { return []Config{c} }
-	h := newHarness(t, o, append(goSample, "bad.go: package main\n\nfunc init() { missing() }\n")...)
+	h := newHarness(t, o, append(goSample,
+		"bad.go: package main\n\nfunc init() { missing() }\n")...)
 	bad := h.lsp("diagnostics", object{"path": "bad.go"})
-	check(t, bad, "bad.go: 1 error, by gopls", "bad.go:3:15: error: undefined: missing", "    func init() { missing() }")
+	check(t, bad, "bad.go: 1 error, by gopls", "bad.go:3:15: error: undefined: missing",
+		"    func init() { missing() }")
 	if s := h.hub.forRoots()[0]; !pulledOf(s, filepath.Join(h.root, "bad.go")) {
 		t.Error("gopls was not asked for them")
 	}
 	check(t, h.edit("bad.go", "package main\n\nfunc init() {}\n"), "!diagnostics")
 	check(t, h.lsp("diagnostics", object{"path": "bad.go"}), "bad.go: clean: gopls")
 
-	h.hub.opt.quiet = 3 * time.Second // on a loaded machine it is slower to publish what another file has
-	broken := h.edit("calc/calc.go", "package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n")
+	// on a loaded machine it is slower to publish what another file has
+	h.hub.opt.quiet = 3 * time.Second
+	broken := h.edit("calc/calc.go",
+		"package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n")
 	h.hub.opt.quiet = quiet
-	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:", "not enough arguments in call to calc.Add", "!not answered")
+	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:",
+		"not enough arguments in call to calc.Add", "!not answered")
 	if n := strings.Count(broken, "not enough arguments"); n != 1 {
 		t.Errorf("it is told %d times: %s", n, broken)
 	}
@@ -141,7 +166,8 @@ func TestGoplsPull(t *testing.T) {
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
 
 	h.open("main.go", "go", "package main\n\nfunc main() { unsaved() }\n")
-	check(t, h.lsp("diagnostics", object{"path": "main.go"}), "main.go: 1 error, by gopls", "undefined: unsaved", "    func main() { unsaved() }")
+	check(t, h.lsp("diagnostics", object{"path": "main.go"}), "main.go: 1 error, by gopls",
+		"undefined: unsaved", "    func main() { unsaved() }")
 }
 
 // pulledOf says whether a server was asked for the diagnostics of a file and has answered.

@@ -59,7 +59,8 @@ type Settle struct {
 }
 
 // Propose shows changes for review, as the edit tools do.
-type Propose func(ctx context.Context, call *tool.Call, title string, changes []workspace.Change) (*tool.Result, error)
+type Propose func(ctx context.Context, call *tool.Call, title string,
+	changes []workspace.Change) (*tool.Result, error)
 
 // Hub holds the language servers of one connection. Safe for concurrent use.
 type Hub struct {

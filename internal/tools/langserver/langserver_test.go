@@ -67,7 +67,8 @@ func (h *harness) write(files ...string) {
 	for _, f := range files {
 		name, text, _ := strings.Cut(f, ": ")
 		path := filepath.Join(h.root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -91,10 +92,13 @@ func fake(t testing.TB, mode string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Name: "fake", Command: exe, Env: append(os.Environ(), langservertest.Variable+"="+mode), Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}
+	c := Config{Name: "fake", Command: exe,
+		Env:       append(os.Environ(), langservertest.Variable+"="+mode),
+		Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}
 	o := Options{Servers: func() []Config { return []Config{c} }}
 	if _, test := t.(*testing.T); test && speaks(mode) {
-		o.StartTimeout, o.QueryTimeout, o.word, o.quiet = patience, patience, patience, 500*time.Millisecond
+		o.StartTimeout, o.QueryTimeout, o.word, o.quiet = patience, patience, patience,
+			500*time.Millisecond
 	}
 	return o
 }
@@ -104,7 +108,9 @@ func (h *harness) run(name string, a object) string {
 	raw, _ := json.Marshal(a)
 	for _, t := range h.hub.Tools(h.propose) {
 		if t.Spec().Name == name {
-			res, err := agenttest.Run(context.Background(), t, &tool.Call{SessionID: "s", TurnID: "t", ItemID: "i", Cwd: filepath.Join(h.root, h.cwd), Args: raw})
+			res, err := agenttest.Run(context.Background(), t,
+				&tool.Call{SessionID: "s", TurnID: "t", ItemID: "i",
+					Cwd: filepath.Join(h.root, h.cwd), Args: raw})
 			if err != nil {
 				return "ERROR: " + err.Error()
 			}
@@ -124,8 +130,10 @@ func (h *harness) lsp(op string, a object) string {
 	return h.run("lsp", a)
 }
 
-func (h *harness) propose(ctx context.Context, _ *tool.Call, title string, changes []workspace.Change) (*tool.Result, error) {
-	p, err := h.ws.Propose(ctx, workspace.ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i", Title: title, Policy: workspace.Auto, Changes: changes})
+func (h *harness) propose(ctx context.Context, _ *tool.Call, title string,
+	changes []workspace.Change) (*tool.Result, error) {
+	p, err := h.ws.Propose(ctx, workspace.ProposeRequest{SessionID: "s", TurnID: "t", ItemID: "i",
+		Title: title, Policy: workspace.Auto, Changes: changes})
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +148,8 @@ func (h *harness) edit(name, text string) string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	res, err := h.propose(context.Background(), nil, "Edit "+name, []workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text)}})
+	res, err := h.propose(context.Background(), nil, "Edit "+name,
+		[]workspace.Change{{Op: workspace.Modify, Ref: ref, Data: []byte(text)}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -151,7 +160,8 @@ func (h *harness) edit(name, text string) string {
 func check(t testing.TB, got string, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if not, ok := strings.CutPrefix(w, "!"); ok == strings.Contains(got, strings.TrimPrefix(w, "!")) {
+		if not, ok := strings.CutPrefix(w, "!"); ok == strings.Contains(got,
+			strings.TrimPrefix(w, "!")) {
 			t.Errorf("want %q (without: %q) in:\n%s", w, not, got)
 		}
 	}
@@ -164,23 +174,30 @@ func TestOperations(t *testing.T) {
 	h := newHarness(t, fake(t, "normal"), sample...)
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
-	check(t, h.lsp("definition", object{"path": "b.fk", "line": 1, "column": 6}), "a.fk:1:6: func one", "by fake")
-	check(t, h.lsp("references", object{"symbol": "two"}), "a.fk:2:6: func two", "b.fk:2:6: call two", ": 2\n")
+	check(t, h.lsp("definition", object{"path": "b.fk", "line": 1, "column": 6}),
+		"a.fk:1:6: func one", "by fake")
+	check(t, h.lsp("references", object{"symbol": "two"}), "a.fk:2:6: func two",
+		"b.fk:2:6: call two", ": 2\n")
 	check(t, h.lsp("hover", object{"path": "b.fk", "symbol": "one"}), "about one")
-	check(t, h.lsp("documentSymbol", object{"path": "a.fk"}), "1: function one | func one", "2: function two")
-	check(t, h.lsp("workspaceSymbol", object{"query": "o"}), "function one a.fk:1:1: func one", "function two")
+	check(t, h.lsp("documentSymbol", object{"path": "a.fk"}), "1: function one | func one",
+		"2: function two")
+	check(t, h.lsp("workspaceSymbol", object{"query": "o"}), "function one a.fk:1:1: func one",
+		"function two")
 	check(t, h.lsp("incomingCalls", object{"path": "a.fk", "line": 1}), "no data: fake found none")
-	check(t, h.lsp("implementation", object{"path": "a.fk", "line": 1}), "ERROR: no data: fake does not offer implementation")
+	check(t, h.lsp("implementation", object{"path": "a.fk", "line": 1}),
+		"ERROR: no data: fake does not offer implementation")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
 }
 
 func TestUnsavedTextCounts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
-	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, "a.fk"))), "fake", 1, []byte("\nfunc ünsaved\ncall nobody\n")); err != nil {
+	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, "a.fk"))), "fake", 1,
+		[]byte("\nfunc ünsaved\ncall nobody\n")); err != nil {
 		t.Fatal(err)
 	}
-	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "1 error", "a.fk:3:6: error: undefined: nobody", "    call nobody")
+	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "1 error",
+		"a.fk:3:6: error: undefined: nobody", "    call nobody")
 	check(t, h.lsp("workspaceSymbol", object{"query": "ünsaved"}), "a.fk:2:1: func ünsaved")
 }
 
@@ -193,14 +210,18 @@ func TestBadPlaces(t *testing.T) {
 		want []string
 	}{
 		{object{"path": "a.fk", "line": 9}, []string{"line 9 is past the end: a.fk has 3 lines"}},
-		{object{"path": "a.fk", "line": 1, "column": 99}, []string{"column 99 is past the end", "8 characters: func one"}},
+		{object{"path": "a.fk", "line": 1, "column": 99},
+			[]string{"column 99 is past the end", "8 characters: func one"}},
 		{object{"path": "none.fk", "line": 1}, []string{"none.fk does not exist"}},
-		{object{"path": "x.zzz", "line": 1}, []string{"no data: no language server is known", ".zzz"}},
+		{object{"path": "x.zzz", "line": 1},
+			[]string{"no data: no language server is known", ".zzz"}},
 		{object{"path": "../../etc/passwd", "line": 1}, []string{"ERROR: "}},
 		{object{}, []string{"no place is given"}},
 		{object{"path": "a.fk"}, []string{"no place is given"}},
-		{object{"symbol": "one"}, []string{"one is not unique: 2 symbols", "a.fk:1:1: func one", "c.fk:1:1: func one"}},
-		{object{"symbol": "tw"}, []string{"no symbol is named tw. Similar:", "function two a.fk:2:1"}},
+		{object{"symbol": "one"}, []string{"one is not unique: 2 symbols", "a.fk:1:1: func one",
+			"c.fk:1:1: func one"}},
+		{object{"symbol": "tw"}, []string{"no symbol is named tw. Similar:",
+			"function two a.fk:2:1"}},
 		{object{"symbol": "zzz"}, []string{"no data: no language server knows a symbol zzz"}},
 		{object{"path": "a.fk", "symbol": "zzz"}, []string{"zzz does not occur in a.fk"}},
 	} {
@@ -212,10 +233,12 @@ func TestBadPlaces(t *testing.T) {
 
 func TestMissingServer(t *testing.T) {
 	o := Options{Servers: func() []Config {
-		return []Config{{Name: "gone", Command: "no-such-server", Env: os.Environ(), Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}}
+		return []Config{{Name: "gone", Command: "no-such-server", Env: os.Environ(),
+			Languages: map[string]string{".fk": "fake"}, RootMarkers: []string{"fake.mod"}}}
 	}}
 	h := newHarness(t, o, sample...)
-	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "ERROR: no data", "no-such-server is not installed")
+	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "ERROR: no data",
+		"no-such-server is not installed")
 	check(t, h.lsp("workspaceDiagnostics", nil), "ERROR: no data: no language server runs")
 	check(t, h.edit("a.fk", "func one\n"), "!diagnostics")
 }
@@ -229,7 +252,8 @@ func TestTempers(t *testing.T) {
 		{"never", []string{"ERROR: ", "is gone: it was not ready within"}},
 		{"crashes", []string{"ERROR: ", "is gone: it ended; it said: panic: out of luck"}},
 		{"floods", []string{"ERROR: ", "it flooded: more than"}},
-		{"silent", []string{"no data: fake has published nothing", "does not mean that it is clean"}},
+		{"silent", []string{"no data: fake has published nothing",
+			"does not mean that it is clean"}},
 		{"loading", []string{"not ready: fake is still busy (Indexing)"}},
 		{"old", []string{"of an older text: version 0 of 1", "undefined: one"}},
 		{"chatty", []string{"b.fk:1:6: error: undefined: one"}},
@@ -249,7 +273,8 @@ func TestTempers(t *testing.T) {
 				for range maxStarts {
 					h.lsp("diagnostics", object{"path": "b.fk"})
 				}
-				check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "failed 3 times and is not started again")
+				check(t, h.lsp("diagnostics", object{"path": "b.fk"}),
+					"failed 3 times and is not started again")
 			}
 		})
 	}
@@ -258,15 +283,19 @@ func TestTempers(t *testing.T) {
 func TestAfterEdit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
-	check(t, h.edit("a.fk", "func one\nfunc two\n\n"), "!diagnostics") // no server runs yet, and none is started
+	// no server runs yet, and none is started
+	check(t, h.edit("a.fk", "func one\nfunc two\n\n"), "!diagnostics")
 	if n := len(h.hub.running()); n != 0 {
 		t.Fatalf("an edit started %d servers", n)
 	}
 	h.lsp("diagnostics", object{"path": "a.fk"})
 	h.lsp("diagnostics", object{"path": "b.fk"})
-	check(t, h.edit("a.fk", "func one\ncall nobody\n"), "new diagnostics after this edit, by fake", "a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two", "    call two", "!undefined: one")
+	check(t, h.edit("a.fk", "func one\ncall nobody\n"), "new diagnostics after this edit, by fake",
+		"a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two", "    call two",
+		"!undefined: one")
 	check(t, h.edit("a.fk", "\nfunc one\ncall nobody\n"), "!diagnostics")
-	check(t, h.edit("a.fk", "\nfunc one\nfunc two\ncall someone\n"), "undefined: someone", "!undefined: two", "!nobody")
+	check(t, h.edit("a.fk", "\nfunc one\nfunc two\ncall someone\n"), "undefined: someone",
+		"!undefined: two", "!nobody")
 	h.hub.opt.AfterEdit = func() (bool, time.Duration) { return false, 0 }
 	check(t, h.edit("a.fk", "call other\n"), "!diagnostics")
 }
@@ -278,9 +307,11 @@ func TestPulledDiagnostics(t *testing.T) {
 	h := newHarness(t, fake(t, "pulls"), sample...)
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
-	check(t, h.edit("a.fk", "func one\ncall nobody\n"), "new diagnostics after this edit, by fake", "a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two")
+	check(t, h.edit("a.fk", "func one\ncall nobody\n"), "new diagnostics after this edit, by fake",
+		"a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two")
 	check(t, h.lsp("workspaceDiagnostics", nil), "2 diagnostics in 2 files, by fake")
-	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 2}), "- Declare it here (quickfix)")
+	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 2}),
+		"- Declare it here (quickfix)")
 	check(t, h.edit("a.fk", "func one\nfunc two\n"), "!diagnostics")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
 }
@@ -293,7 +324,8 @@ func TestPulledAndPublishedDiagnostics(t *testing.T) {
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: clean: fake")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "b.fk: clean: fake")
 	broken := h.edit("a.fk", "func one\ncall nobody\n")
-	check(t, broken, "new diagnostics after this edit, by fake", "a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two")
+	check(t, broken, "new diagnostics after this edit, by fake",
+		"a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two")
 	if n := strings.Count(broken, "undefined"); n != 2 {
 		t.Errorf("two are told %d times: %s", n, broken)
 	}
@@ -319,7 +351,8 @@ func TestRename(t *testing.T) {
 	h.lsp("diagnostics", object{"path": "b.fk"})
 	got := h.run("lsp_rename", object{"path": "a.fk", "symbol": "one", "new_name": "eins"})
 	check(t, got, "Rename to eins (func one)", "!ERROR")
-	for name, want := range map[string]string{"a.fk": "func eins\nfunc two\n", "b.fk": "call eins\ncall two\n"} {
+	for name, want := range map[string]string{"a.fk": "func eins\nfunc two\n",
+		"b.fk": "call eins\ncall two\n"} {
 		if text, _ := os.ReadFile(filepath.Join(h.root, name)); string(text) != want {
 			t.Errorf("%s is %q", name, text)
 		}
@@ -336,14 +369,19 @@ func TestCodeActions(t *testing.T) {
 		want  map[string]string // "": the file is gone
 	}{
 		{"declare it here", map[string]string{"b.fk": "func missing\ncall missing\n"}},
-		{"new file", map[string]string{"new.fk": "func missing\n", "older.fk": "func old\n", "old.fk": "", "gone.fk": ""}},
+		{"new file", map[string]string{"new.fk": "func missing\n", "older.fk": "func old\n",
+			"old.fk": "", "gone.fk": ""}},
 		{"Declare it by a command", map[string]string{"b.fk": "func missing\ncall missing\n"}},
 	} {
 		t.Run(c.title, func(t *testing.T) {
-			h := newHarness(t, fake(t, "normal"), "fake.mod: ", "b.fk: call missing\n", "old.fk: func old\n", "gone.fk: func gone\n")
-			check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1}), "b.fk:1:1: code actions, by fake", "    call missing",
-				"- Declare it here (quickfix)", "- Declare it in a new file (quickfix)", "- Run the tests (source.test)")
-			check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": c.title}), "!ERROR", "Declare it")
+			h := newHarness(t, fake(t, "normal"), "fake.mod: ", "b.fk: call missing\n",
+				"old.fk: func old\n", "gone.fk: func gone\n")
+			check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1}),
+				"b.fk:1:1: code actions, by fake", "    call missing",
+				"- Declare it here (quickfix)", "- Declare it in a new file (quickfix)",
+				"- Run the tests (source.test)")
+			check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": c.title}),
+				"!ERROR", "Declare it")
 			for name, want := range c.want {
 				text, err := os.ReadFile(filepath.Join(h.root, name))
 				if string(text) != want || want == "" && err == nil {
@@ -353,11 +391,15 @@ func TestCodeActions(t *testing.T) {
 		})
 	}
 	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "b.fk: call missing\nfunc fine\n")
-	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "declare"}), "ERROR: no one action is titled", "- Declare it here\n- Declare it in")
-	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "run the tests"}), "ERROR: ", "may do more than change text")
-	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}), "ERROR: the server's edit renames old.fk, which is no file", "Nothing was changed.")
+	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "declare"}),
+		"ERROR: no one action is titled", "- Declare it here\n- Declare it in")
+	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "run the tests"}),
+		"ERROR: ", "may do more than change text")
+	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}),
+		"ERROR: the server's edit renames old.fk, which is no file", "Nothing was changed.")
 	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 2}), "- Run the tests", "!Declare")
-	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1, "end_line": 99}), "ERROR: line 99 is past the end")
+	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1, "end_line": 99}),
+		"ERROR: line 99 is past the end")
 }
 
 // TestRefusalsFromBelow checks that refusals name files as the model sees them from its cwd.
@@ -366,8 +408,10 @@ func TestRefusalsFromBelow(t *testing.T) {
 	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "sub/b.fk: call missing\n")
 	h.cwd = "sub"
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}),
-		"ERROR: the server's edit renames old.fk, which is no file", "!sub/old.fk", "Nothing was changed.")
-	check(t, h.run("lsp_rename", object{"path": "b.fk", "line": 9, "new_name": "x"}), "ERROR: line 9 is past the end: b.fk has", "Nothing was changed.")
+		"ERROR: the server's edit renames old.fk, which is no file", "!sub/old.fk",
+		"Nothing was changed.")
+	check(t, h.run("lsp_rename", object{"path": "b.fk", "line": 9, "new_name": "x"}),
+		"ERROR: line 9 is past the end: b.fk has", "Nothing was changed.")
 }
 
 // TestEditorAnswers asks an editor first, and a server where the editor has none.
@@ -382,23 +426,27 @@ func TestEditorAnswers(t *testing.T) {
 		asked = append(asked, op)
 		switch {
 		case op == "diagnostics" && u == "" && broken:
-			return json.RawMessage(`{"` + string(uri.File(filepath.Join(h.root, "b.fk"))) + `":[{"range":{"start":{"line":0,"character":5}},"severity":1,"message":"no such one"}]}`), nil
+			return json.RawMessage(`{"` + string(uri.File(filepath.Join(h.root, "b.fk"))) +
+				`":[{"range":{"start":{"line":0,"character":5}},"severity":1,"message":"no such one"}]}`), nil
 		case op == "diagnostics":
 			return json.RawMessage(`[]`), nil
 		case op == "documentSymbol":
 			broken = true // the editor's server has seen the edit
 			return json.RawMessage(`[]`), nil
 		case op == "hover":
-			return json.RawMessage(`{"contents":["from the editor",{"language":"x","value":"y"}]}`), nil
+			return json.RawMessage(`{"contents":["from the editor",{"language":"x","value":"y"}]}`),
+				nil
 		}
 		return nil, ErrNotOffered
 	}
 	h = newHarness(t, o, sample...)
-	check(t, h.lsp("hover", object{"path": "a.fk", "line": 1}), "by the editor", "from the editor\n\ny")
+	check(t, h.lsp("hover", object{"path": "a.fk", "line": 1}), "by the editor",
+		"from the editor\n\ny")
 	if n := len(h.hub.running()); n != 0 {
 		t.Errorf("%d servers run though the editor answers", n)
 	}
-	check(t, h.edit("a.fk", "func zwei\n"), "new diagnostics after this edit, by the editor", "b.fk:1:6: error: no such one", "    call one")
+	check(t, h.edit("a.fk", "func zwei\n"), "new diagnostics after this edit, by the editor",
+		"b.fk:1:6: error: no such one", "    call one")
 	check(t, h.lsp("definition", object{"path": "b.fk", "line": 1}), "fake found none")
 	if len(asked) == 0 || asked[0] != "hover" {
 		t.Errorf("asked %q", asked)
@@ -417,12 +465,16 @@ func TestEditsBesideEachOther(t *testing.T) {
 			before.Wait() // what is there before is noted for both before the one is applied
 			return json.RawMessage(`{}`), nil
 		}
-		return json.RawMessage(`{"` + q.Settle.URIs[0] + `":[{"range":{},"severity":1,"message":"broken"}],"settled":true}`), nil
+		return json.RawMessage(`{"` + q.Settle.URIs[0] +
+			`":[{"range":{},"severity":1,"message":"broken"}],"settled":true}`), nil
 	}}
 	h = newHarness(t, o, "a.txt: a\n", "b.txt: b\n")
 	var both sync.WaitGroup
 	for _, name := range []string{"a.txt", "b.txt"} {
-		both.Go(func() { check(t, h.edit(name, "c\n"), "new diagnostics after this edit", name+":1:1: error: broken") })
+		both.Go(func() {
+			check(t, h.edit(name, "c\n"), "new diagnostics after this edit", name+
+				":1:1: error: broken")
+		})
 	}
 	both.Wait()
 }
@@ -450,17 +502,26 @@ func TestOutdatedPublicationsDoNotCount(t *testing.T) {
 		open *document
 		want string
 	}{
-		"of this version":           {&published{version: at(3), items: said("flycheck")}, &document{version: 3}, "answer flycheck"},
-		"of an older version":       {&published{version: at(2), items: said("old")}, &document{version: 3}, "answer"},
-		"before the text changed":   {&published{seq: 5, items: said("old")}, &document{version: 3, since: 5}, "answer"},
-		"after the text changed":    {&published{seq: 6, items: said("flycheck")}, &document{version: 3, since: 5}, "answer flycheck"},
-		"before the file was open":  {&published{seq: 5, items: said("flycheck")}, &document{version: 1, since: 5}, "answer flycheck"},
-		"of a file that is closed":  {&published{version: at(2), items: said("flycheck")}, nil, "answer flycheck"},
-		"the same as it answered":   {&published{version: at(3), items: said("answer")}, &document{version: 3}, "answer"},
+		"of this version": {&published{version: at(3), items: said("flycheck")},
+			&document{version: 3}, "answer flycheck"},
+		"of an older version": {&published{version: at(2), items: said("old")},
+			&document{version: 3}, "answer"},
+		"before the text changed": {&published{seq: 5, items: said("old")},
+			&document{version: 3, since: 5}, "answer"},
+		"after the text changed": {&published{seq: 6, items: said("flycheck")},
+			&document{version: 3, since: 5}, "answer flycheck"},
+		"before the file was open": {&published{seq: 5, items: said("flycheck")},
+			&document{version: 1, since: 5}, "answer flycheck"},
+		"of a file that is closed": {&published{version: at(2), items: said("flycheck")}, nil,
+			"answer flycheck"},
+		"the same as it answered": {&published{version: at(3), items: said("answer")},
+			&document{version: 3}, "answer"},
 		"nothing beside the answer": {nil, &document{version: 3}, "answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{open: openDocuments{docs: map[string]*document{}}, problems: problems{diags: map[string]*published{}, pulled: map[string]*published{"f": {version: at(3), items: said("answer")}}}}
+			s := &server{open: openDocuments{docs: map[string]*document{}},
+				problems: problems{diags: map[string]*published{},
+					pulled: map[string]*published{"f": {version: at(3), items: said("answer")}}}}
 			if c.open != nil {
 				s.open.docs["f"] = c.open
 			}

@@ -24,8 +24,9 @@ func realNode(t testing.TB, name string, script ...string) Options {
 	for _, c := range Builtin() {
 		if c.Name == name {
 			c.Command, c.Args, c.Env = "node", append([]string{path}, c.Args...), os.Environ()
-			return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience, QueryTimeout: patience,
-				sparing: 6 * time.Second} // a loaded machine's server is slower to speak
+			return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience,
+				QueryTimeout: patience,
+				sparing:      6 * time.Second} // a loaded machine's server is slower to speak
 		}
 	}
 	t.Fatalf("no server %s in the table", name)
@@ -35,7 +36,8 @@ func realNode(t testing.TB, name string, script ...string) Options {
 // open shows a file in the editor with a text that is not on the disk.
 func (h *harness) open(name, language, text string) {
 	h.t.Helper()
-	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), language, 1, []byte(text)); err != nil {
+	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), language, 1,
+		[]byte(text)); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -55,7 +57,8 @@ func (h *harness) told(path string) (answer string) {
 // for it takes seconds to start.
 func TestTypeScriptServer(t *testing.T) {
 	t.Parallel() // it mostly waits
-	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib", "cli.mjs"), patience
+	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib",
+		"cli.mjs"), patience
 	o.AfterEdit = func() (bool, time.Duration) { return true, bound }
 	h := newHarness(t, o,
 		"move.ts: export function plus(a: number, b: number): number {\n  return a + b;\n}\n\nexport const four = plus(2, 2);\n",
@@ -64,33 +67,44 @@ func TestTypeScriptServer(t *testing.T) {
 		"main.ts: import { add } from \"./calc\";\n\nexport function twice(n: number): number {\n  return add(n, n);\n}\n")
 	check(t, h.told("calc.ts"), "calc.ts: clean: typescript-language-server")
 	check(t, h.told("main.ts"), "main.ts: clean: typescript-language-server")
-	check(t, h.lsp("definition", object{"path": "main.ts", "line": 4, "symbol": "add"}), "calc.ts:2:17: export function add")
-	check(t, h.lsp("references", object{"path": "calc.ts", "symbol": "add"}), "calc.ts:2:17", "main.ts:4:10: return add(n, n);")
-	check(t, h.lsp("implementation", object{"path": "calc.ts", "symbol": "Shape"}), "calc.ts:8:14: export class Square")
-	check(t, h.lsp("hover", object{"path": "main.ts", "line": 4, "symbol": "add"}), "add(a: number, b: number): number", "Adds.")
-	check(t, h.lsp("documentSymbol", object{"path": "calc.ts"}), "function add", "class Square", "method area")
+	check(t, h.lsp("definition", object{"path": "main.ts", "line": 4, "symbol": "add"}),
+		"calc.ts:2:17: export function add")
+	check(t, h.lsp("references", object{"path": "calc.ts", "symbol": "add"}), "calc.ts:2:17",
+		"main.ts:4:10: return add(n, n);")
+	check(t, h.lsp("implementation", object{"path": "calc.ts", "symbol": "Shape"}),
+		"calc.ts:8:14: export class Square")
+	check(t, h.lsp("hover", object{"path": "main.ts", "line": 4, "symbol": "add"}),
+		"add(a: number, b: number): number", "Adds.")
+	check(t, h.lsp("documentSymbol", object{"path": "calc.ts"}), "function add", "class Square",
+		"method area")
 	check(t, h.lsp("workspaceSymbol", object{"query": "twice"}), "function twice main.ts:3")
-	check(t, h.lsp("incomingCalls", object{"path": "calc.ts", "symbol": "add"}), "function twice", "call at main.ts:4:10")
+	check(t, h.lsp("incomingCalls", object{"path": "calc.ts", "symbol": "add"}), "function twice",
+		"call at main.ts:4:10")
 	check(t, h.lsp("outgoingCalls", object{"path": "main.ts", "symbol": "twice"}), "function add")
 	check(t, h.edit("calc.ts", "export function add(a: number, b: number, c: number): number {\n  return a + b + c;\n}\n"),
-		"new diagnostics after this edit, by typescript-language-server", "main.ts:4:10: error: Expected 3 arguments, but got 2", "return add(n, n)")
+		"new diagnostics after this edit, by typescript-language-server",
+		"main.ts:4:10: error: Expected 3 arguments, but got 2", "return add(n, n)")
 	h.hub.opt.sparing = sparing // what follows breaks nothing: there is no word to wait for
 	check(t, h.edit("main.ts", "import { add } from \"./calc\";\n\nexport function twice(n: number): number {\n  return add(n, n, 0);\n}\n"), "!diagnostics")
-	check(t, h.run("lsp_rename", object{"path": "calc.ts", "symbol": "add", "new_name": "sum"}), "Rename to sum", "!ERROR")
-	if text, _ := os.ReadFile(filepath.Join(h.root, "main.ts")); string(text) != "import { sum } from \"./calc\";\n\nexport function twice(n: number): number {\n  return sum(n, n, 0);\n}\n" {
+	check(t, h.run("lsp_rename", object{"path": "calc.ts", "symbol": "add", "new_name": "sum"}),
+		"Rename to sum", "!ERROR")
+	if text, _ := os.ReadFile(filepath.Join(h.root,
+		"main.ts")); string(text) != "import { sum } from \"./calc\";\n\nexport function twice(n: number): number {\n  return sum(n, n, 0);\n}\n" {
 		t.Errorf("renamed: %s", text)
 	}
 	bound = time.Second // the server says nothing of a file that it made and that is clean
 	movedByTypeScript(t, h)
 	h.open("main.ts", "typescript", "export const x: string = twice(2);\n")
 	check(t, h.told("main.ts"), "Cannot find name 'twice'", "export const x: string = twice(2);")
-	check(t, h.lsp("codeActions", object{"path": "main.ts", "line": 1, "symbol": "twice"}), "Add missing function declaration 'twice' (quickfix)")
+	check(t, h.lsp("codeActions", object{"path": "main.ts", "line": 1, "symbol": "twice"}),
+		"Add missing function declaration 'twice' (quickfix)")
 }
 
 // movedByTypeScript moves a declaration into a new file: the server's edit makes that file.
 func movedByTypeScript(t *testing.T, h *harness) {
 	t.Helper()
-	check(t, h.run("lsp_action", object{"path": "move.ts", "line": 1, "end_line": 3, "title": "Move to a new file"}), "Move to a new file: ", "!ERROR")
+	check(t, h.run("lsp_action", object{"path": "move.ts", "line": 1, "end_line": 3,
+		"title": "Move to a new file"}), "Move to a new file: ", "!ERROR")
 	text, err := os.ReadFile(filepath.Join(h.root, "plus.ts"))
 	check(t, string(text), "export function plus(a: number, b: number): number {")
 	if err != nil {
@@ -106,22 +120,29 @@ func TestPyright(t *testing.T) {
 	o := realNode(t, "pyright", "pyright", "langserver.index.js")
 	o.quiet = 4 * time.Second // it looks at one file after the other
 	h := newHarness(t, o,
-		"pyproject.toml: [tool.pyright]\n", "calc.py: def add(a: int, b: int) -> int:\n    \"\"\"Adds.\"\"\"\n    return a + b\n",
+		"pyproject.toml: [tool.pyright]\n",
+		"calc.py: def add(a: int, b: int) -> int:\n    \"\"\"Adds.\"\"\"\n    return a + b\n",
 		"main.py: from calc import add\n\n\ndef twice(n: int) -> int:\n    return add(n, n)\n")
 	check(t, h.told("calc.py"), "calc.py: clean: pyright")
 	check(t, h.told("main.py"), "main.py: clean: pyright")
-	check(t, h.lsp("definition", object{"path": "main.py", "line": 5, "symbol": "add"}), "calc.py:1:5: def add")
-	check(t, h.lsp("references", object{"path": "calc.py", "symbol": "add"}), "calc.py:1:5", "main.py:5:12: return add(n, n)")
-	check(t, h.lsp("hover", object{"path": "main.py", "line": 5, "symbol": "add"}), "a: int,", "-> int", "Adds.")
+	check(t, h.lsp("definition", object{"path": "main.py", "line": 5, "symbol": "add"}),
+		"calc.py:1:5: def add")
+	check(t, h.lsp("references", object{"path": "calc.py", "symbol": "add"}), "calc.py:1:5",
+		"main.py:5:12: return add(n, n)")
+	check(t, h.lsp("hover", object{"path": "main.py", "line": 5, "symbol": "add"}), "a: int,",
+		"-> int", "Adds.")
 	check(t, h.lsp("documentSymbol", object{"path": "calc.py"}), "function add")
 	check(t, h.lsp("workspaceSymbol", object{"query": "twice"}), "function twice main.py:4")
-	check(t, h.lsp("incomingCalls", object{"path": "calc.py", "symbol": "add"}), "function twice", "call at main.py:5:12")
+	check(t, h.lsp("incomingCalls", object{"path": "calc.py", "symbol": "add"}), "function twice",
+		"call at main.py:5:12")
 	check(t, h.lsp("outgoingCalls", object{"path": "main.py", "symbol": "twice"}), "function add")
 	check(t, h.edit("calc.py", "def add(a: int, b: int, c: int) -> int:\n    return a + b + c\n"),
-		"new diagnostics after this edit, by pyright", "main.py:5:12: error: Argument missing for parameter \"c\"", "return add(n, n)")
+		"new diagnostics after this edit, by pyright",
+		"main.py:5:12: error: Argument missing for parameter \"c\"", "return add(n, n)")
 	h.hub.opt.quiet = quiet // what follows breaks nothing: there is no word to wait for
 	check(t, h.edit("main.py", "from calc import add\n\n\ndef twice(n: int) -> int:\n    return add(n, n, 0)\n"), "!diagnostics")
-	check(t, h.run("lsp_rename", object{"path": "calc.py", "symbol": "add", "new_name": "total"}), "Rename to total", "!ERROR")
+	check(t, h.run("lsp_rename", object{"path": "calc.py", "symbol": "add", "new_name": "total"}),
+		"Rename to total", "!ERROR")
 	text, _ := os.ReadFile(filepath.Join(h.root, "main.py"))
 	check(t, string(text), "from calc import total", "return total(n, n, 0)")
 	h.open("main.py", "python", "missing()\n")

@@ -45,13 +45,15 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 		return 0, fmt.Errorf("line %d is past the end: %s has %d lines", a.Line, f.Ref, lines)
 	}
 	start := index.Offset(body, workspace.Position{Line: uint32(a.Line - 1)}, workspace.UTF8)
-	end := index.Offset(body, workspace.Position{Line: uint32(a.Line - 1), Character: 1<<31 - 1}, workspace.UTF8)
+	end := index.Offset(body, workspace.Position{Line: uint32(a.Line - 1), Character: 1<<31 - 1},
+		workspace.UTF8)
 	line := body[start:end]
 	switch {
 	case a.Column > 0:
 		n := utf8.RuneCount(line)
 		if a.Column > n+1 {
-			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s", a.Column, a.Line, f.Ref, n, shown(string(line)))
+			return 0, fmt.Errorf("column %d is past the end: line %d of %s has %d characters: %s",
+				a.Column, a.Line, f.Ref, n, shown(string(line)))
 		}
 		for range a.Column - 1 {
 			_, size := utf8.DecodeRune(line)
@@ -61,7 +63,8 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	case a.Symbol != "":
 		at := wordAt(line, lastName(a.Symbol))
 		if at < 0 {
-			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref, shown(string(line)))
+			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref,
+				shown(string(line)))
 		}
 		return start + at, nil
 	}
@@ -69,7 +72,8 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 }
 
 // inFile finds a symbol by name in a file: what it declares, else where the name first stands.
-func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File, name string) (place, error) {
+func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File,
+	name string) (place, error) {
 	ans, err := h.ask(ctx, opDocumentSymbol, place{file: f})
 	var found []symbol
 	if err == nil {
@@ -115,11 +119,13 @@ func (h *Hub) anywhere(ctx context.Context, r *render, name string) (place, erro
 	case len(found) == 1:
 		f := r.read(found[0].uri)
 		if f == nil {
-			return place{}, fmt.Errorf("%s is declared outside the workspace, in %s", name, r.path(found[0].uri))
+			return place{}, fmt.Errorf("%s is declared outside the workspace, in %s", name,
+				r.path(found[0].uri))
 		}
 		return place{f, nameOffset(f, found[0], enc)}, nil
 	case len(near) > 0:
-		return place{}, fmt.Errorf("no symbol is named %s. Similar:\n%s", name, r.symbolLines(near, enc, 10))
+		return place{}, fmt.Errorf("no symbol is named %s. Similar:\n%s", name,
+			r.symbolLines(near, enc, 10))
 	}
 	return place{}, fmt.Errorf("no data: no language server knows a symbol %s; try workspaceSymbol with a part of the name, or grep", name)
 }

@@ -141,7 +141,8 @@ func (s *server) keep(path string, version *int32, items []diagnostic) {
 		version = old.version
 	}
 	s.problems.seq++
-	s.problems.pulled[path] = &published{version: version, seq: s.problems.seq, items: items[:min(len(items), maxPerFile)]}
+	s.problems.pulled[path] = &published{version: version, seq: s.problems.seq,
+		items: items[:min(len(items), maxPerFile)]}
 }
 
 // last is what the server said last of a file: what it was asked for and what it published beside,
@@ -178,7 +179,8 @@ func (s *server) outdated(path string, p *published) bool {
 
 // is says whether two diagnostics tell the same.
 func (d *diagnostic) is(o diagnostic) bool {
-	return d.Range == o.Range && d.level() == o.level() && string(d.Code) == string(o.Code) && d.Source == o.Source && d.text() == o.text()
+	return d.Range == o.Range && d.level() == o.level() && string(d.Code) == string(o.Code) &&
+		d.Source == o.Source && d.text() == o.text()
 }
 
 // spokenOf are the files that the server said anything of. Caller holds mu.

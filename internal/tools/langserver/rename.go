@@ -13,7 +13,8 @@ import (
 
 // rename answers the lsp_rename tool. The contract has no way to ask the editor for a rename, so a
 // server of the daemon's own is asked always.
-func (h *Hub) rename(ctx context.Context, call *tool.Call, a args, propose Propose) (*tool.Result, error) {
+func (h *Hub) rename(ctx context.Context, call *tool.Call, a args,
+	propose Propose) (*tool.Result, error) {
 	if strings.TrimSpace(a.NewName) == "" {
 		return nil, errors.New("no new_name is given")
 	}
@@ -27,7 +28,8 @@ func (h *Hub) rename(ctx context.Context, call *tool.Call, a args, propose Propo
 		return nil, err
 	}
 	if !s.offers("renameProvider") {
-		return nil, fmt.Errorf("no data: %s does not offer renaming; use grep and edit", s.conf.Name)
+		return nil, fmt.Errorf("no data: %s does not offer renaming; use grep and edit",
+			s.conf.Name)
 	}
 	params := s.at(at)
 	params["newName"] = a.NewName
@@ -40,7 +42,8 @@ func (h *Hub) rename(ctx context.Context, call *tool.Call, a args, propose Propo
 		return nil, err
 	}
 	if len(changes) == 0 {
-		return r.result("no data: %s would change nothing; check that the position is on a name", s.conf.Name), nil
+		return r.result("no data: %s would change nothing; check that the position is on a name",
+			s.conf.Name), nil
 	}
 	enc := h.opt.Workspace.Encoding()
 	_, line := r.at(at.file.Ref.URI, at.position(enc), enc)

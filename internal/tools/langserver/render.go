@@ -87,7 +87,8 @@ func (r *render) at(uri string, p workspace.Position, enc workspace.Encoding) (w
 	start := s.index.Offset(text, workspace.Position{Line: p.Line}, enc)
 	end := s.index.Offset(text, workspace.Position{Line: p.Line, Character: 1<<31 - 1}, enc)
 	at := s.index.Offset(text, p, enc)
-	return fmt.Sprintf("%s:%d:%d", s.path, p.Line+1, utf8.RuneCount(text[start:at])+1), shown(string(text[start:end]))
+	return fmt.Sprintf("%s:%d:%d", s.path, p.Line+1, utf8.RuneCount(text[start:at])+1),
+		shown(string(text[start:end]))
 }
 
 func shown(line string) string { return clip.Bytes(strings.TrimSpace(line), maxLine) }
@@ -140,12 +141,14 @@ func (r *render) about(op string, at place, a answer) *tool.Result {
 			break
 		}
 		if len(text) > maxHover {
-			text = strings.ToValidUTF8(text[:maxHover], "") + "\n… (cut; read the definition for the rest)"
+			text = strings.ToValidUTF8(text[:maxHover], "") +
+				"\n… (cut; read the definition for the rest)"
 		}
 		return r.result("%s, by %s:\n%s", head, a.from, text)
 	case opIncomingCalls, opOutgoingCalls:
 		if calls := decodeCalls(a.raw); len(calls) > 0 {
-			return r.result("%s, by %s: %d\n%s", head, a.from, len(calls), r.calls(op, at, calls, a.enc))
+			return r.result("%s, by %s: %d\n%s", head, a.from, len(calls),
+				r.calls(op, at, calls, a.enc))
 		}
 	default:
 		if list := decodeLocations(a.raw); len(list) > 0 {
@@ -195,7 +198,8 @@ func (r *render) documentSymbols(f *workspace.File, a answer) *tool.Result {
 			break
 		}
 		_, line := r.at(f.Ref.URI, s.at.Start, a.enc)
-		fmt.Fprintf(&b, "%s%d: %s %s | %s\n", strings.Repeat("  ", s.depth), s.at.Start.Line+1, kindName(s.kind), s.name, line)
+		fmt.Fprintf(&b, "%s%d: %s %s | %s\n", strings.Repeat("  ", s.depth), s.at.Start.Line+1,
+			kindName(s.kind), s.name, line)
 	}
 	return r.result("%s, symbols by line, by %s:\n%s", name, a.from, b.String())
 }
@@ -209,7 +213,8 @@ func (r *render) workspaceSymbols(query string, answers []answer) *tool.Result {
 		b.WriteString(r.symbolLines(list, a.enc, maxPlaces))
 	}
 	if total == 0 {
-		return r.result("no data: %s knows no symbol like %q. Try a part of the name, or grep.", answers[0].from, query)
+		return r.result("no data: %s knows no symbol like %q. Try a part of the name, or grep.",
+			answers[0].from, query)
 	}
 	return r.result("symbols like %q, by %s: %d\n%s", query, answers[0].from, total, b.String())
 }

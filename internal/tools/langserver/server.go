@@ -79,7 +79,9 @@ type problems struct {
 
 // run starts the server and serves it until it ends.
 func (s *server) run(ctx context.Context) {
-	proc, err := s.hub.opt.Runner.Start(ctx, shell.Command{Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.root, Env: s.conf.Env})
+	proc, err := s.hub.opt.Runner.Start(ctx,
+		shell.Command{Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.root,
+			Env: s.conf.Env})
 	if err != nil {
 		s.fail(err)
 		return
@@ -147,11 +149,13 @@ func (s *server) await(ctx context.Context, cond func() bool) bool {
 }
 
 func (s *server) initialize(ctx context.Context) error {
-	ctx, stop := context.WithTimeoutCause(ctx, s.hub.opt.StartTimeout, fmt.Errorf("it was not ready within %v", s.hub.opt.StartTimeout))
+	ctx, stop := context.WithTimeoutCause(ctx, s.hub.opt.StartTimeout,
+		fmt.Errorf("it was not ready within %v", s.hub.opt.StartTimeout))
 	defer stop()
 	root := string(uri.File(s.root))
 	params := map[string]any{
-		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "agent-lsp"}, "rootUri": root, "rootPath": s.root,
+		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "agent-lsp"},
+		"rootUri": root, "rootPath": s.root,
 		"workspaceFolders": s.folders(), "capabilities": clientCapabilities,
 	}
 	if s.conf.InitializationOptions != nil {
@@ -169,7 +173,8 @@ func (s *server) initialize(ctx context.Context) error {
 		return err
 	}
 	if s.conf.Settings != nil {
-		_ = s.c.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": s.conf.Settings})
+		_ = s.c.notify(protocol.MethodWorkspaceDidChangeConfiguration,
+			map[string]any{"settings": s.conf.Settings})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +223,8 @@ func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 		return s.folders(), nil
 	case protocol.MethodWorkspaceApplyEdit:
 		return s.applyEdit(params), nil
-	case protocol.MethodWindowWorkDoneProgressCreate, protocol.MethodClientRegisterCapability, protocol.MethodClientUnregisterCapability, protocol.MethodWindowShowMessageRequest:
+	case protocol.MethodWindowWorkDoneProgressCreate, protocol.MethodClientRegisterCapability,
+		protocol.MethodClientUnregisterCapability, protocol.MethodWindowShowMessageRequest:
 	default:
 		if req.IsCall() && !strings.HasSuffix(req.Method(), "/refresh") {
 			return nil, jsonrpc2.NewError(jsonrpc2.MethodNotFound, "not supported: "+req.Method())
@@ -278,7 +284,8 @@ func (s *server) started(ctx context.Context) error {
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %s is still starting; ask again in a moment", errNotReady, s.conf.Name)
+		return fmt.Errorf("%w: %s is still starting; ask again in a moment", errNotReady,
+			s.conf.Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,7 +312,8 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		var answer *jsonrpc2.Error
 		switch {
 		case errors.As(err, &answer) && askAgain(answer) && pause.For(ctx, againAfter) == nil:
-			continue // its text changed while it looked, or it works on something that it needs for the answer
+			// its text changed while it looked, or it works on something that it needs for the answer
+			continue
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)
 		case errors.Is(err, context.DeadlineExceeded):
@@ -321,7 +329,8 @@ func (s *server) late() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if busy := s.busy(); busy != "" {
-		return fmt.Errorf("%w: %s is still busy (%s); ask again later", errNotReady, s.conf.Name, busy)
+		return fmt.Errorf("%w: %s is still busy (%s); ask again later", errNotReady, s.conf.Name,
+			busy)
 	}
 	return fmt.Errorf("%w: %s did not answer within %v; it may hang or still be loading. Ask again later, or use grep", errNotReady, s.conf.Name, s.hub.opt.QueryTimeout)
 }

@@ -30,27 +30,33 @@ const (
 	placeSchema = `"path":{"type":"string"},"line":{"type":"integer","minimum":1,"description":"1-based"},"column":{"type":"integer","minimum":1,"description":"1-based, in characters"},"symbol":{"type":"string","description":"a name instead of a position; with path it is looked for there, with line on that line"}`
 	lspSchema   = `{"type":"object","properties":{"operation":{"type":"string","enum":["diagnostics","workspaceDiagnostics","definition","references","implementation","hover","documentSymbol","workspaceSymbol","incomingCalls","outgoingCalls","codeActions"]},` +
 		placeSchema + `,"end_line":{"type":"integer","description":"of codeActions"},"query":{"type":"string","description":"of workspaceSymbol"}},"required":["operation"]}`
-	actionSchema = `{"type":"object","properties":{` + placeSchema + `,"end_line":{"type":"integer"},"title":{"type":"string","description":"of the action, or a part of it"}},"required":["path","title"]}`
-	renameSchema = `{"type":"object","properties":{` + placeSchema + `,"new_name":{"type":"string"}},"required":["new_name"]}`
+	actionSchema = `{"type":"object","properties":{` + placeSchema +
+		`,"end_line":{"type":"integer"},"title":{"type":"string","description":"of the action, or a part of it"}},"required":["path","title"]}`
+	renameSchema = `{"type":"object","properties":{` + placeSchema +
+		`,"new_name":{"type":"string"}},"required":["new_name"]}`
 )
 
-var aliases = map[string]string{"file_path": "path", "file": "path", "filename": "path", "uri": "path", "character": "column", "col": "column", "name": "symbol", "action": "operation"}
+var aliases = map[string]string{"file_path": "path", "file": "path", "filename": "path",
+	"uri": "path", "character": "column", "col": "column", "name": "symbol", "action": "operation"}
 
 // Tools are the tools of a session: lsp, and lsp_rename and lsp_action if propose is not nil.
 func (h *Hub) Tools(propose Propose) []tool.Tool {
 	out := []tool.Tool{&hubTool{h, tool.Spec{
-		Name: "lsp", Label: "Language server", Effect: tool.ReadOnly, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
+		Name: "lsp", Label: "Language server", Effect: tool.ReadOnly, Source: "builtin",
+		Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
 		Description: "Ask the language server: diagnostics of a file or the workspace, definition, references, implementation, hover, symbols, calls, code actions. Give path with line and column, or a symbol by name. Unsaved text counts.",
 	}, h.run}}
 	if propose != nil {
 		out = append(out, &hubTool{h, tool.Spec{
-			Name: "lsp_rename", Label: "Rename", Effect: tool.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
+			Name: "lsp_rename", Label: "Rename", Effect: tool.Mutates, Source: "builtin",
+			Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
 			Description: "Rename a symbol everywhere by the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 			res, err := h.rename(ctx, call, a, propose)
 			return res, workspace.SayUnchanged(err)
 		}}, &hubTool{h, tool.Spec{
-			Name: "lsp_action", Label: "Code action", Effect: tool.Mutates, Source: "builtin", Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
+			Name: "lsp_action", Label: "Code action", Effect: tool.Mutates, Source: "builtin",
+			Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
 			Description: "Do a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 			res, err := h.act(ctx, call, a, propose)

@@ -23,7 +23,8 @@ func benchHub(b *testing.B, n int) *world {
 	b.Cleanup(func() { w.hub.Close(); runner.Close() })
 	var confs []Config
 	for i := range n {
-		confs = append(confs, Config{Name: fmt.Sprintf("s%d", i), Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=plain")})
+		confs = append(confs, Config{Name: fmt.Sprintf("s%d", i), Command: os.Args[0],
+			Env: append(os.Environ(), mcptest.Variable+"=plain")})
 	}
 	w.hub.Configure(confs)
 	if err := w.hub.settle(b.Context()); err != nil {
@@ -64,7 +65,8 @@ func BenchmarkMCPConfigure(b *testing.B) {
 		h := New(Options{Runner: runner})
 		var confs []Config
 		for i := range 10 {
-			confs = append(confs, Config{Name: fmt.Sprintf("s%d", i), Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=hang")})
+			confs = append(confs, Config{Name: fmt.Sprintf("s%d", i), Command: os.Args[0],
+				Env: append(os.Environ(), mcptest.Variable+"=hang")})
 		}
 		b.StartTimer()
 		began := time.Now()

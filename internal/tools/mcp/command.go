@@ -49,7 +49,8 @@ func installed(c Config) bool {
 
 func executable(path string) bool {
 	if runtime.GOOS == "windows" {
-		return slices.ContainsFunc([]string{"", ".exe", ".cmd", ".bat"}, func(ext string) bool { return isFile(path + ext) })
+		return slices.ContainsFunc([]string{"", ".exe", ".cmd", ".bat"},
+			func(ext string) bool { return isFile(path + ext) })
 	}
 	fi, err := os.Stat(path)
 	return err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0

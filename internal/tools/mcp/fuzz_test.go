@@ -24,7 +24,8 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, printed []byte, size uint8) {
 		var want []byte
 		for _, line := range bytes.Split(printed, []byte("\n")) {
-			if line = bytes.TrimSpace(line); len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && (line[0] == '{' || line[0] == '[') &&
+				json.Valid(line) {
 				want = append(append(want, line...), '\n')
 			}
 		}
@@ -51,7 +52,9 @@ type scripted map[string]string
 
 func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := func(status int, body string) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		return &http.Response{StatusCode: status,
+			Header: http.Header{"Content-Type": {"application/json"}},
+			Body:   io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	}
 	if r.Method != http.MethodPost {
 		return answer(http.StatusMethodNotAllowed, "")
@@ -81,15 +84,18 @@ func FuzzServer(f *testing.F) {
 		`{"content":[{"type":"text","text":"t"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":""}}],"structuredContent":{"a":[1]},"isError":true}`)
 	f.Add(hello, `{"tools":[{"name":"","inputSchema":true,"annotations":{"readOnlyHint":true}}],"nextCursor":"on"}`, `{"content":null}`)
 	f.Add(`{"protocolVersion":""}`, `[]`, `5`)
-	f.Add(hello, `{"tools":[{"name":"`+strings.Repeat("é", 90)+`","title":"\n","inputSchema":{"$ref":"#"}}]}`, `{"content":[{"type":"unknown"}]}`)
+	f.Add(hello, `{"tools":[{"name":"`+strings.Repeat("é", 90)+
+		`","title":"\n","inputSchema":{"$ref":"#"}}]}`, `{"content":[{"type":"unknown"}]}`)
 	f.Fuzz(func(t *testing.T, initialize, tools, call string) {
 		for _, s := range []string{initialize, tools, call} {
 			if !json.Valid([]byte(s)) {
 				return
 			}
 		}
-		server := scripted{"initialize": initialize, "tools/list": tools, "tools/call": call, "resources/list": call, "resources/read": call}
-		h := New(Options{http: &http.Client{Transport: server}, Notice: func(string, string) {}, Changed: func() {}})
+		server := scripted{"initialize": initialize, "tools/list": tools, "tools/call": call,
+			"resources/list": call, "resources/read": call}
+		h := New(Options{http: &http.Client{Transport: server}, Notice: func(string, string) {},
+			Changed: func() {}})
 		defer h.Close()
 		h.opts.listTimeout = 5 * time.Second
 		h.Configure([]Config{{Name: "s p", URL: "http://server.invalid", Timeout: 5 * time.Second}})
@@ -100,7 +106,8 @@ func FuzzServer(f *testing.F) {
 		}
 		for i, remote := range h.Tools() {
 			s := remote.Spec()
-			if !allowedName.MatchString(s.Name) || !json.Valid(s.Schema) || s.Schema[0] != '{' || !utf8.ValidString(s.Description) {
+			if !allowedName.MatchString(s.Name) || !json.Valid(s.Schema) || s.Schema[0] != '{' ||
+				!utf8.ValidString(s.Description) {
 				t.Errorf("%q %s %q", s.Name, s.Schema, s.Description)
 			}
 			if i > 3 {

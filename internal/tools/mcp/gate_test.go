@@ -149,7 +149,8 @@ func TestGatePausesEnd(t *testing.T) {
 		first := s.g.hold(holdLimit)
 		s.come("a")
 		first()
-		for began := time.Now(); time.Since(began) < pauseLimit+2*startPause; time.Sleep(startPause / 2) {
+		for began := time.Now(); time.Since(began) < pauseLimit+
+			2*startPause; time.Sleep(startPause / 2) {
 			s.g.hold(holdLimit)()
 		}
 		s.want(t, "between the prompts", "a")
@@ -198,15 +199,19 @@ func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 // way for long.
 func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w := start(t)
-	w.hub.opts.listTimeout = patience // those that hang are still starting at the end, however slow the machine is
+	// those that hang are still starting at the end, however slow the machine is
+	w.hub.opts.listTimeout = patience
 	release := w.hub.Hold()
 	var confs []Config
 	for i, temper := range []string{"hang", "hang", "hang", "plain", "plain"} {
-		confs = append(confs, Config{Name: fmt.Sprint("s", i), Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"="+temper)})
+		confs = append(confs, Config{Name: fmt.Sprint("s", i), Command: os.Args[0],
+			Env: append(os.Environ(), mcptest.Variable+"="+temper)})
 	}
 	w.hub.Configure(confs)
 	for began := time.Now(); time.Since(began) < 2*startPause; { // each takes as long as a server's start
-		one, err := w.hub.opts.Runner.Start(t.Context(), shell.Command{Argv: []string{os.Args[0]}, Env: append(os.Environ(), mcptest.Variable+"=exit")})
+		one, err := w.hub.opts.Runner.Start(t.Context(),
+			shell.Command{Argv: []string{os.Args[0]},
+				Env: append(os.Environ(), mcptest.Variable+"=exit")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,8 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 
 // What to do about a server that is given up fits the way by which it is reached.
 func TestAdvice(t *testing.T) {
-	for want, c := range map[string]Config{"answers at its url": {URL: "http://127.0.0.1:1"}, "run its command": {Command: "server"}} {
+	for want, c := range map[string]Config{"answers at its url": {URL: "http://127.0.0.1:1"},
+		"run its command": {Command: "server"}} {
 		if told := c.advice(); !strings.Contains(told, want) {
 			t.Errorf("%+v: %q lacks %q", c, told, want)
 		}

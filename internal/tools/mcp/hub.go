@@ -103,7 +103,8 @@ func New(o Options) *Hub {
 		o.listTimeout = ListTimeout
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Hub{opts: o, ctx: ctx, cancel: cancel, servers: map[string]*server{}, news: make(chan struct{})}
+	return &Hub{opts: o, ctx: ctx, cancel: cancel, servers: map[string]*server{},
+		news: make(chan struct{})}
 }
 
 // Later runs f in the background once servers may start, startPause from now at the earliest: what
@@ -157,7 +158,8 @@ func (h *Hub) Configure(configs []Config) {
 
 func (h *Hub) launch(c Config) *server {
 	ctx, cancel := context.WithCancel(h.ctx)
-	s := &server{hub: h, conf: c, cancel: cancel, allowed: c.Allowed, ended: ctx.Done(), settled: make(chan struct{}), news: make(chan struct{})}
+	s := &server{hub: h, conf: c, cancel: cancel, allowed: c.Allowed, ended: ctx.Done(),
+		settled: make(chan struct{}), news: make(chan struct{})}
 	h.wg.Add(1)
 	go func() {
 		defer h.wg.Done()
@@ -209,7 +211,8 @@ func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool
 			if began.IsZero() {
 				began = time.Now() // its turn comes
 			}
-			if end := began.Add(within); time.Now().Before(end) && (until.IsZero() || end.Before(until)) {
+			if end := began.Add(within); time.Now().Before(end) &&
+				(until.IsZero() || end.Before(until)) {
 				until = end
 			}
 		}

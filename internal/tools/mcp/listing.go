@@ -25,10 +25,14 @@ func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error 
 		}
 		tools = append(tools, newTool(s, t))
 	}
-	if init := session.InitializeResult(); init != nil && init.Capabilities != nil && init.Capabilities.Resources != nil {
+	if init := session.InitializeResult(); init != nil && init.Capabilities != nil &&
+		init.Capabilities.Resources != nil {
 		tools = append(tools, newResources(s))
 	}
-	sort.SliceStable(tools, func(i, j int) bool { return tools[i].Spec().Name < tools[j].Spec().Name })
+	sort.SliceStable(tools, func(i,
+		j int) bool {
+		return tools[i].Spec().Name < tools[j].Spec().Name
+	})
 	if err := s.listed(ctx, session, tools); err != nil {
 		return err
 	}

@@ -45,12 +45,16 @@ func start(t *testing.T, modes ...string) *world {
 	w.hub = New(Options{Runner: runner,
 		Notice:  func(_, text string) { w.notices <- text },
 		Changed: func() { w.changed <- struct{}{} },
-		Elicit:  func(context.Context, Elicitation) (string, map[string]any) { return "decline", nil },
+		Elicit: func(context.Context, Elicitation) (string, map[string]any) {
+			return "decline",
+				nil
+		},
 	})
 	t.Cleanup(func() { w.hub.Close(); runner.Close() })
 	var confs []Config
 	for _, m := range modes {
-		confs = append(confs, Config{Name: m, Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"="+m)})
+		confs = append(confs, Config{Name: m, Command: os.Args[0],
+			Env: append(os.Environ(), mcptest.Variable+"="+m)})
 	}
 	w.hub.Configure(confs)
 	return w
@@ -100,7 +104,8 @@ func TestMCPTools(t *testing.T) {
 	w := start(t, "plain")
 	w.settle(t)
 	for _, c := range []struct{ args, text string }{
-		{`{"text":"hello"}`, "hello"}, {`{"text":"image"}`, "[image, image/png]"}, {`{"text":"ask"}`, "decline map[]"},
+		{`{"text":"hello"}`, "hello"}, {`{"text":"image"}`, "[image, image/png]"},
+		{`{"text":"ask"}`, "decline map[]"},
 	} {
 		res, err := w.call(t, "plain_echo", c.args)
 		if err != nil || res.Text != c.text || res.IsError {
@@ -111,16 +116,20 @@ func TestMCPTools(t *testing.T) {
 	if err != nil || !res.IsError || !strings.Contains(res.Text, "the text is wrong") {
 		t.Errorf("a failing tool: %+v, %v", res, err)
 	}
-	if res, err = w.call(t, "plain_echo", fmt.Sprintf(`{"text":"big %d"}`, mcptest.Big)); err != nil || len(res.Text) != mcptest.Big {
+	if res, err = w.call(t, "plain_echo",
+		fmt.Sprintf(`{"text":"big %d"}`, mcptest.Big)); err != nil || len(res.Text) != mcptest.Big {
 		t.Errorf("%d bytes: %v", mcptest.Big, err)
 	}
-	if res, err = w.call(t, "plain_resources", `{"uri":"mem://note"}`); err != nil || !strings.Contains(res.Text, "remember") {
+	if res, err = w.call(t, "plain_resources", `{"uri":"mem://note"}`); err != nil ||
+		!strings.Contains(res.Text, "remember") {
 		t.Errorf("resource: %+v, %v", res, err)
 	}
-	if ps := w.hub.Prompts(t.Context()); len(ps) != 1 || ps[0].Name != "review" || ps[0].Args[0] != "what" {
+	if ps := w.hub.Prompts(t.Context()); len(ps) != 1 || ps[0].Name != "review" ||
+		ps[0].Args[0] != "what" {
 		t.Errorf("prompts: %+v", ps)
 	}
-	if text, err := w.hub.Expand(t.Context(), "plain", "review", []string{"main.go"}); err != nil || text != "Review main.go" {
+	if text, err := w.hub.Expand(t.Context(), "plain", "review", []string{"main.go"}); err != nil ||
+		text != "Review main.go" {
 		t.Errorf("prompt: %q, %v", text, err)
 	}
 }
@@ -132,7 +141,9 @@ func TestMCPProgressAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := agenttest.Run(ctx, w.tool(t, "plain_echo"), &tool.Call{Args: json.RawMessage(`{"text":"wait"}`), Output: func(s string) { seen <- s }})
+		_, err := agenttest.Run(ctx, w.tool(t, "plain_echo"),
+			&tool.Call{Args: json.RawMessage(`{"text":"wait"}`),
+				Output: func(s string) { seen <- s }})
 		done <- err
 	}()
 	if got := <-seen; got != "0 waiting\n" {
@@ -176,7 +187,8 @@ func TestMCPEndWhileToolsAreListed(t *testing.T) {
 func TestMCPFailures(t *testing.T) {
 	w := start(t, "exit", "greets", "plain")
 	w.settle(t)
-	if text := <-w.notices; !strings.Contains(text, "MCP server exit") || !strings.Contains(text, "no licence found") {
+	if text := <-w.notices; !strings.Contains(text, "MCP server exit") ||
+		!strings.Contains(text, "no licence found") {
 		t.Errorf("notice: %s", text)
 	}
 	for _, name := range []string{"greets_echo", "plain_echo"} {
@@ -201,7 +213,9 @@ func TestMCPRestart(t *testing.T) {
 	for time.Now().Before(deadline) {
 		for _, tl := range w.hub.Tools() {
 			if tl.Spec().Name == "plain_echo" {
-				if res, err := agenttest.Run(t.Context(), tl, &tool.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil && res.Text == "again" {
+				if res, err := agenttest.Run(t.Context(), tl,
+					&tool.Call{Args: json.RawMessage(`{"text":"again"}`)}); err == nil &&
+					res.Text == "again" {
 					return
 				}
 			}
@@ -221,8 +235,10 @@ func TestMCPListTimeout(t *testing.T) {
 		t.Run(temper, func(t *testing.T) {
 			w := start(t)
 			w.hub.opts.listTimeout = 200 * time.Millisecond
-			w.hub.Configure([]Config{{Name: "slow", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"="+temper)}})
-			if text := <-w.notices; !strings.Contains(text, "MCP server slow: no answer within 200ms") {
+			w.hub.Configure([]Config{{Name: "slow", Command: os.Args[0],
+				Env: append(os.Environ(), mcptest.Variable+"="+temper)}})
+			if text := <-w.notices; !strings.Contains(text,
+				"MCP server slow: no answer within 200ms") {
 				t.Error(text)
 			}
 			w.settle(t)
@@ -320,7 +336,9 @@ func TestMCPUnreachable(t *testing.T) {
 func TestServersThatBeginAlikeShareNoName(t *testing.T) {
 	t.Parallel()
 	plain := append(os.Environ(), mcptest.Variable+"=plain")
-	one, other := Config{Name: "a", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=tool=b_echo")}, Config{Name: "a_b", Command: os.Args[0], Env: plain}
+	one, other := Config{Name: "a", Command: os.Args[0],
+		Env: append(os.Environ(), mcptest.Variable+"=tool=b_echo")},
+		Config{Name: "a_b", Command: os.Args[0], Env: plain}
 	w := with(t, Options{}, one, other)
 	owner := map[string]string{}
 	for _, tl := range w.hub.Tools() {

@@ -22,7 +22,8 @@ func toolName(server, tool string, rivals ...string) string {
 		}
 		return '_'
 	}, full)
-	if name == full && len(name) <= maxName && !slices.ContainsFunc(rivals, func(r string) bool { return begins(full, r) }) {
+	if name == full && len(name) <= maxName &&
+		!slices.ContainsFunc(rivals, func(r string) bool { return begins(full, r) }) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))

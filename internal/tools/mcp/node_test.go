@@ -37,7 +37,8 @@ func nodeServer(t *testing.T, name string) string {
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	script := filepath.Join(cache, "agent-lsp-test", "node", "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
+	script := filepath.Join(cache, "agent-lsp-test", "node", "node_modules",
+		"@modelcontextprotocol", name, "dist", "index.js")
 	if _, err := os.Stat(script); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("%s is missing: run scripts/setup.sh", script)
@@ -92,7 +93,8 @@ func TestFilesystemServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("remember the milk\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("remember the milk\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var folders atomic.Pointer[[]string]
@@ -103,7 +105,11 @@ func TestFilesystemServer(t *testing.T) {
 		}
 		return uris
 	}}, Config{Name: "files", Command: "node", Args: []string{script}, Env: os.Environ()})
-	path := func(name string) string { b, _ := json.Marshal(filepath.Join(dir, name)); return string(b) }
+	path := func(name string) string {
+		b,
+			_ := json.Marshal(filepath.Join(dir, name))
+		return string(b)
+	}
 	w.allowed(t, dir) // the server asks for the roots after its start
 	w.ask(t, "files_read_text_file", `{"path":`+path("note.txt")+`}`, "remember the milk")
 	w.ask(t, "files_write_file", `{"path":`+path("new.txt")+`,"content":"written"}`, "Successfully")
@@ -114,7 +120,8 @@ func TestFilesystemServer(t *testing.T) {
 	if res := w.ask(t, "files_read_text_file", `{"path":"/etc/passwd"}`, "denied"); !res.IsError {
 		t.Error("a file outside was read")
 	}
-	for name, effect := range map[string]tool.Effect{"files_read_text_file": tool.ReadOnly, "files_write_file": tool.Mutates} {
+	for name, effect := range map[string]tool.Effect{"files_read_text_file": tool.ReadOnly,
+		"files_write_file": tool.Mutates} {
 		if got := w.tool(t, name).Spec().Effect; got != effect {
 			t.Errorf("%s: effect %s", name, got)
 		}
@@ -151,7 +158,8 @@ func TestEverythingServer(t *testing.T) {
 	script := nodeServer(t, "server-everything")
 	t.Run("stdio", func(t *testing.T) {
 		t.Parallel()
-		everything(t, Config{Name: "all", Command: "node", Args: []string{script, "stdio"}, Env: os.Environ()})
+		everything(t, Config{Name: "all", Command: "node", Args: []string{script, "stdio"},
+			Env: os.Environ()})
 	})
 	t.Run("http", func(t *testing.T) {
 		t.Parallel()
@@ -212,18 +220,21 @@ func everything(t *testing.T, c Config) {
 	w.ask(t, "all_echo", `{"message":"hello"}`, "Echo: hello")
 	w.ask(t, "all_get-sum", `{"a":2,"b":40}`, "42")
 	w.ask(t, "all_get-structured-content", `{"location":"New York"}`, "temperature")
-	if res := w.ask(t, "all_get-tiny-image", `{}`, "[image, image/png]"); len(res.Content) != 1 || res.Content[0].MimeType != "image/png" || len(res.Content[0].Data) < 100 {
+	if res := w.ask(t, "all_get-tiny-image", `{}`, "[image, image/png]"); len(res.Content) != 1 ||
+		res.Content[0].MimeType != "image/png" || len(res.Content[0].Data) < 100 {
 		t.Errorf("image: %+v", res.Content)
 	}
 	w.ask(t, "all_get-resource-links", `{"count":2}`, "[resource demo://")
-	w.ask(t, "all_get-resource-reference", `{"resourceType":"Text","resourceId":1}`, "demo://resource/dynamic/text/1:")
+	w.ask(t, "all_get-resource-reference", `{"resourceType":"Text","resourceId":1}`,
+		"demo://resource/dynamic/text/1:")
 	w.ask(t, "all_resources", `{}`, "demo://")
 	if res, err := w.call(t, "all_get-sum", `{"a":"x"}`); err == nil && !res.IsError {
 		t.Errorf("a wrong argument: %+v", res)
 	}
 	steps := make(chan string, 100)
 	res, err := agenttest.Run(t.Context(), w.tool(t, "all_trigger-long-running-operation"),
-		&tool.Call{Args: json.RawMessage(`{"duration":0.3,"steps":3}`), Output: func(s string) { steps <- s }})
+		&tool.Call{Args: json.RawMessage(`{"duration":0.3,"steps":3}`),
+			Output: func(s string) { steps <- s }})
 	if err != nil || !strings.Contains(res.Text, "completed") {
 		t.Errorf("long: %+v, %v", res, err)
 	}
@@ -250,7 +261,8 @@ func abortsLong(t *testing.T, w *world) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := fmt.Errorf("the user aborted")
 	_, err := agenttest.Run(ctx, w.tool(t, "all_trigger-long-running-operation"), &tool.Call{
-		Args: json.RawMessage(`{"duration":600,"steps":6000}`), Output: func(string) { cancel(cause) }})
+		Args:   json.RawMessage(`{"duration":600,"steps":6000}`),
+		Output: func(string) { cancel(cause) }})
 	if err != cause {
 		t.Errorf("aborted: %v", err)
 	}

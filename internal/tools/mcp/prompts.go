@@ -21,7 +21,8 @@ func (h *Hub) Prompts(ctx context.Context) []Prompt {
 		s.mu.Lock()
 		session := s.session
 		s.mu.Unlock()
-		if session == nil || session.InitializeResult() == nil || session.InitializeResult().Capabilities == nil ||
+		if session == nil || session.InitializeResult() == nil ||
+			session.InitializeResult().Capabilities == nil ||
 			session.InitializeResult().Capabilities.Prompts == nil {
 			continue
 		}

@@ -22,7 +22,8 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 		}
 		<-tell
 		return []string{"file:///one", "file:///two"}
-	}}, Config{Name: "plain", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=plain")})
+	}}, Config{Name: "plain", Command: os.Args[0],
+		Env: append(os.Environ(), mcptest.Variable+"=plain")})
 	w.ask(t, "plain_echo", `{"text": "roots"}`, "file:///one")
 	changed.Store(true)
 	w.hub.RootsChanged()
@@ -31,7 +32,8 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
 		t.Error("the new folders are told already")
 	}
-	time.AfterFunc(50*time.Millisecond, func() { close(tell) }) // a call that does not wait is through by then
+	// a call that does not wait is through by then
+	time.AfterFunc(50*time.Millisecond, func() { close(tell) })
 	if res := w.ask(t, "plain_echo", `{"text": "roots"}`); res.Text != "file:///one file:///two" {
 		t.Errorf("the server knows %q", res.Text)
 	}
@@ -43,19 +45,22 @@ func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	tell := make(chan struct{}, 1)
 	tell <- struct{}{} // those of the start
 	w := with(t, Options{Roots: func() []string { <-tell; return []string{"file:///one"} }},
-		Config{Name: "plain", Command: os.Args[0], Env: append(os.Environ(), mcptest.Variable+"=plain")})
+		Config{Name: "plain", Command: os.Args[0],
+			Env: append(os.Environ(), mcptest.Variable+"=plain")})
 	for name, read := range map[string]func(){
 		"a resource": func() { w.ask(t, "plain_resources", `{"uri":"mem://note"}`, "remember") },
 		"resources":  func() { w.ask(t, "plain_resources", `{}`, "mem://note") },
 		"a prompt": func() {
-			if text, err := w.hub.Expand(t.Context(), "plain", "review", []string{"x"}); text != "Review x" {
+			if text, err := w.hub.Expand(t.Context(), "plain", "review",
+				[]string{"x"}); text != "Review x" {
 				t.Errorf("the prompt is %q (%v)", text, err)
 			}
 		},
 	} {
 		var told atomic.Bool
 		w.hub.RootsChanged()
-		time.AfterFunc(50*time.Millisecond, func() { told.Store(true); tell <- struct{}{} }) // who does not wait is through by then
+		// who does not wait is through by then
+		time.AfterFunc(50*time.Millisecond, func() { told.Store(true); tell <- struct{}{} })
 		if read(); !told.Load() {
 			t.Errorf("%s did not wait for the folders", name)
 		}

@@ -48,9 +48,10 @@ type server struct {
 
 // relisting is what a server said of changes to its tools. It is guarded by the server's lock.
 type relisting struct {
-	done    chan struct{} // closed when the tools are listed again; nil if they are not being listed
-	changes int           // how often the server said that its tools changed
-	at      connection    // where it last did
+	// closed when the tools are listed again; nil if they are not being listed
+	done    chan struct{}
+	changes int        // how often the server said that its tools changed
+	at      connection // where it last did
 }
 
 // connection is a session of the server's; its ctx ends with it.
@@ -80,7 +81,8 @@ func (s *server) same(c Config) bool {
 		slices.Equal(
 			a.Args,
 			c.Args,
-		) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers) && slices.Equal(a.rivals, c.rivals)
+		) && slices.Equal(a.Env, c.Env) && maps.Equal(a.Headers, c.Headers) &&
+		slices.Equal(a.rivals, c.rivals)
 }
 
 // keep runs the server until ctx ends, starting it again with growing pauses when it ends. One that
@@ -240,7 +242,10 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 // newClient makes the client of one session, with which ctx ends.
 func (s *server) newClient(ctx context.Context) *sdk.Client {
 	o := &sdk.ClientOptions{
-		ToolListChangedHandler:      func(_ context.Context, r *sdk.ToolListChangedRequest) { s.changed(connection{ctx, r.Session}) },
+		ToolListChangedHandler: func(_ context.Context,
+			r *sdk.ToolListChangedRequest) {
+			s.changed(connection{ctx, r.Session})
+		},
 		ProgressNotificationHandler: s.onProgress,
 	}
 	if s.hub.opts.Elicit != nil {

@@ -40,8 +40,10 @@ func newTool(s *server, t *sdk.Tool) *serverTool {
 		label = t.Name
 	}
 	return &serverTool{server: s, remote: t.Name, spec: tool.Spec{
-		Name: s.toolName(t.Name), Label: s.conf.Name + ": " + label, Description: clip.Bytes(t.Description, maxDescription),
-		Schema: schema, Effect: effect, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
+		Name: s.toolName(t.Name), Label: s.conf.Name + ": " + label,
+		Description: clip.Bytes(t.Description, maxDescription),
+		Schema:      schema, Effect: effect, Source: "mcp:" + s.conf.Name, Deferred: true,
+		Timeout: s.timeout(),
 	}}
 }
 
@@ -58,7 +60,8 @@ func (t *serverTool) Spec() tool.Spec { return t.spec }
 func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	return &tool.Prepared{
 		Subject: &tool.Subject{
-			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " + t.server.conf.Name,
+			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " +
+				t.server.conf.Name,
 			Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote,
 			Command: clip.Bytes(string(call.Args), 2000),
 		},
@@ -84,10 +87,12 @@ func (t *serverTool) call(ctx context.Context, call *tool.Call) (*tool.Result, e
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) ||
+			errors.Is(err, io.ErrUnexpectedEOF) {
 			t.server.lost(session, err)
 		}
-		return nil, fmt.Errorf("calling %s of the MCP server %s: %w", t.remote, t.server.conf.Name, err)
+		return nil, fmt.Errorf("calling %s of the MCP server %s: %w", t.remote, t.server.conf.Name,
+			err)
 	}
 	t.server.relisted(ctx)
 	return result(res), nil
@@ -151,8 +156,10 @@ func contentBlock(c sdk.Content) *message.Block {
 	if img, ok := c.(*sdk.ImageContent); ok {
 		return &message.Block{Type: message.Image, MimeType: img.MIMEType, Data: img.Data}
 	}
-	if r, ok := c.(*sdk.EmbeddedResource); ok && r.Resource != nil && strings.HasPrefix(r.Resource.MIMEType, "image/") && len(r.Resource.Blob) > 0 {
-		return &message.Block{Type: message.Image, MimeType: r.Resource.MIMEType, Data: r.Resource.Blob}
+	if r, ok := c.(*sdk.EmbeddedResource); ok && r.Resource != nil &&
+		strings.HasPrefix(r.Resource.MIMEType, "image/") && len(r.Resource.Blob) > 0 {
+		return &message.Block{Type: message.Image, MimeType: r.Resource.MIMEType,
+			Data: r.Resource.Blob}
 	}
 	return nil
 }
@@ -171,9 +178,11 @@ const maxResources = 200
 func newResources(s *server) *resources {
 	return &resources{s, tool.Spec{
 		Name: s.toolName("resources"), Label: s.conf.Name + ": resources",
-		Description: "List the resources of the MCP server " + s.conf.Name + ", or read one by its uri.",
-		Schema:      json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"read this one; without it all are listed"}}}`),
-		Effect:      tool.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true, Timeout: s.timeout(),
+		Description: "List the resources of the MCP server " + s.conf.Name +
+			", or read one by its uri.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"read this one; without it all are listed"}}}`),
+		Effect: tool.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true,
+		Timeout: s.timeout(),
 	}}
 }
 

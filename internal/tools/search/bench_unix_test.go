@@ -26,14 +26,17 @@ func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 // installed. It tells the least processor time of each, which others on the machine do not change,
 // and how the two and their times by the clock compare.
 func BenchmarkGrep(b *testing.B) {
-	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf", `\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere", `^\s+return$`, `\w{40}`} {
+	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf",
+		`\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere",
+		`^\s+return$`, `\w{40}`} {
 		b.Run(pattern, func(b *testing.B) {
 			m, err := Compile(Pattern{Text: pattern})
 			if err != nil {
 				b.Fatal(err)
 			}
 			besideRipgrep(b, func() {
-				if _, err := Grep(context.Background(), goTree(), Options{}, Query{Matcher: m}); err != nil {
+				if _, err := Grep(context.Background(), goTree(), Options{},
+					Query{Matcher: m}); err != nil {
 					b.Fatal(err)
 				}
 			}, "-n", pattern, goTree())
@@ -44,7 +47,8 @@ func BenchmarkGrep(b *testing.B) {
 // BenchmarkWalk lists the files of the Go source tree beside rg --files.
 func BenchmarkWalk(b *testing.B) {
 	besideRipgrep(b, func() {
-		_ = Walk(context.Background(), goTree(), Options{}, func(string, []string) error { return nil })
+		_ = Walk(context.Background(), goTree(), Options{},
+			func(string, []string) error { return nil })
 	}, "--files", goTree())
 }
 
@@ -61,7 +65,8 @@ func besideRipgrep(b *testing.B, ours func(), args ...string) {
 		cmd := exec.Command(rg, args...)
 		wall = time.Now()
 		_, _ = cmd.Output()
-		other, otherWall = append(other, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()), append(otherWall, time.Since(wall))
+		other, otherWall = append(other, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()),
+			append(otherWall, time.Since(wall))
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(milliseconds(slices.Min(own)), "cpu-ms")

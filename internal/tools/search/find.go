@@ -57,7 +57,8 @@ func (x *Index) Find(ctx context.Context, query string, limit int, boost map[str
 }
 
 func compareHits(a, b Hit) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Path), len(b.Path)), cmp.Compare(a.Path, b.Path))
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Path), len(b.Path)),
+		cmp.Compare(a.Path, b.Path))
 }
 
 type word struct {

@@ -26,8 +26,10 @@ func newIndex(t testing.TB, root string) *Index {
 }
 
 func TestFind(t *testing.T) {
-	x := newIndex(t, tree(t, "main.go", "cmd/app/main.go", "main/other.txt", "domain.go", "internal/session/store.go",
-		"internal/session/store_test.go", "docs/Session Notes.md", "src/userProfileView.tsx", "src/superb.go", "Éclair.md", "node_modules/.x"))
+	x := newIndex(t, tree(t, "main.go", "cmd/app/main.go", "main/other.txt", "domain.go",
+		"internal/session/store.go",
+		"internal/session/store_test.go", "docs/Session Notes.md", "src/userProfileView.tsx",
+		"src/superb.go", "Éclair.md", "node_modules/.x"))
 	for _, c := range []struct {
 		query string
 		limit int
@@ -49,7 +51,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", c.query, got, c.want)
 		}
 	}
-	if got := find(t, x, "main", 1, map[string]int{"cmd/app/main.go": 500}); got != "cmd/app/main.go" {
+	if got := find(t, x, "main", 1,
+		map[string]int{"cmd/app/main.go": 500}); got != "cmd/app/main.go" {
 		t.Errorf("boosted: %q", got)
 	}
 }
@@ -106,7 +109,8 @@ func BenchmarkFind(b *testing.B) {
 			b.Fatal(err)
 		}
 		for f := range 50 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("serviceHandler%d_%d.go", d, f)), nil, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("serviceHandler%d_%d.go", d, f)),
+				nil, 0o644); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -115,7 +119,8 @@ func BenchmarkFind(b *testing.B) {
 	start := time.Now()
 	x.Find(context.Background(), "x", 1, nil)
 	b.Logf("built in %v", time.Since(start))
-	for _, query := range []string{"", "e", "serv", "shan17", "pkg3/comp/handler", "zzzz", "component7 handler1234"} {
+	for _, query := range []string{"", "e", "serv", "shan17", "pkg3/comp/handler", "zzzz",
+		"component7 handler1234"} {
 		b.Run("query="+query, func(b *testing.B) {
 			for b.Loop() {
 				x.Find(context.Background(), query, 50, nil)

@@ -78,7 +78,8 @@ func compilePattern(text string, negated bool) (p pattern, err error) {
 	case folder:
 		p.text += "/**/*"
 	}
-	if rest, ok := strings.CutPrefix(p.text, "*"); ok && p.name && !strings.ContainsAny(rest, `*?[{\`) {
+	if rest, ok := strings.CutPrefix(p.text, "*"); ok && p.name &&
+		!strings.ContainsAny(rest, `*?[{\`) {
 		p.text, p.suffix = rest, true
 	}
 	return p, nil

@@ -89,8 +89,11 @@ func TestGlobSpaces(t *testing.T) {
 // A glob that cannot be read is an error that says what to do, never one that matches nothing.
 func TestGlobRefused(t *testing.T) {
 	for glob, want := range map[string]string{
-		"": "empty", " , ": "empty", "!": "names no file", "/": "names no file", "[ab": "not closed", "{a,b": "not closed", `a\`: "ends with a",
-		"*.go,[": "not closed", strings.Repeat("{a,b}", 60): "too many", "{" + strings.Repeat("{a,b,c},", 100) + "d}": "too many", strings.Repeat("x", 2000): "too long",
+		"": "empty", " , ": "empty", "!": "names no file", "/": "names no file",
+		"[ab": "not closed", "{a,b": "not closed", `a\`: "ends with a",
+		"*.go,[": "not closed", strings.Repeat("{a,b}", 60): "too many", "{" +
+			strings.Repeat("{a,b,c},", 100) + "d}": "too many",
+		strings.Repeat("x", 2000): "too long",
 	} {
 		if _, err := CompileGlob(glob); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", glob, err, want)
@@ -101,7 +104,9 @@ func TestGlobRefused(t *testing.T) {
 // Patterns that make a naive matcher take for ever.
 func TestGlobBounded(t *testing.T) {
 	start := time.Now()
-	for _, pattern := range []string{strings.Repeat("*a", 300) + "b", strings.Repeat("**/a*/", 100) + "b", strings.Repeat("{*a,*aa}", 8) + "b", "{" + strings.Repeat("*a*b,", 150) + "x}"} {
+	for _, pattern := range []string{strings.Repeat("*a", 300) + "b",
+		strings.Repeat("**/a*/", 100) + "b", strings.Repeat("{*a,*aa}", 8) + "b", "{" +
+			strings.Repeat("*a*b,", 150) + "x}"} {
 		g, err := CompileGlob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +135,8 @@ func TestRules(t *testing.T) {
 		{"#hash", false, ignored}, {"!bang", false, ignored}, {"note", false, undecided},
 		{"trail", false, ignored}, {"q.tmp", false, ignored}, {"q.tmr", false, undecided},
 		{"deep", false, ignored}, {"s/deep", true, ignored},
-		{"{x,y}", false, ignored}, {"x", false, undecided}, {"z", true, undecided}, {"z/a", false, ignored}, {"z/a/b", false, ignored},
+		{"{x,y}", false, ignored}, {"x", false, undecided}, {"z", true, undecided},
+		{"z/a", false, ignored}, {"z/a/b", false, ignored},
 		{"]q", false, ignored}, {"[broken", false, undecided}, {"{e}", false, ignored},
 	} {
 		name := c.path[strings.LastIndex(c.path, "/")+1:]

@@ -129,7 +129,8 @@ type batch struct {
 }
 
 func newGrepper(ctx context.Context, root string, q Query) *grepper {
-	g := &grepper{root: root, q: q, work: make(chan batch, maxBatch), done: map[int][]FileMatches{}, seen: map[string]bool{}}
+	g := &grepper{root: root, q: q, work: make(chan batch, maxBatch), done: map[int][]FileMatches{},
+		seen: map[string]bool{}}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	for range (Options{}).workers() {
 		g.workers.Go(g.run)
@@ -159,7 +160,8 @@ func (g *grepper) send(b batch) error {
 
 func (g *grepper) wanted(dir string, files []string) []string {
 	for _, abs := range g.q.Unsaved {
-		if d, name := path.Split(abs); d == g.root+"/"+dirPrefix(dir) && slices.Contains(files, name) {
+		if d, name := path.Split(abs); d == g.root+"/"+dirPrefix(dir) &&
+			slices.Contains(files, name) {
 			g.seen[abs] = true
 		}
 	}

@@ -42,7 +42,9 @@ func show(f *Found) string {
 }
 
 func TestGrep(t *testing.T) {
-	root := tree(t, "a.txt: one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", "s/b.go: two\r\nTWO\r\n", "bin: two\x00", "utf16: \xff\xfet\x00w\x00o\x00\n\x00", ".hid: two")
+	root := tree(t, "a.txt: one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n",
+		"s/b.go: two\r\nTWO\r\n", "bin: two\x00", "utf16: \xff\xfet\x00w\x00o\x00\n\x00",
+		".hid: two")
 	for _, c := range []struct {
 		name string
 		p    Pattern
@@ -50,10 +52,14 @@ func TestGrep(t *testing.T) {
 		want string
 	}{
 		{"literal", Pattern{Text: "two"}, Query{}, "a.txt:2:two\nutf16:1:two\ns/b.go:1:two\n"},
-		{"any case", Pattern{Text: "two", IgnoreCase: true}, Query{}, "a.txt:2:two\nutf16:1:two\ns/b.go:1:two\ns/b.go:2:TWO\n"},
-		{"end of line before CRLF", Pattern{Text: "o$"}, Query{Only: glob(t, "*.go")}, "s/b.go:1:two\n"},
-		{"context", Pattern{Text: "three|four|eight"}, Query{Context: 1}, "a.txt-2-two\na.txt:3:three\na.txt:4:four\na.txt-5-five\na.txt-7-seven\na.txt:8:eight\na.txt-9-nine\n"},
-		{"context does not repeat", Pattern{Text: "three|five"}, Query{Context: 2}, "a.txt-1-one\na.txt-2-two\na.txt:3:three\na.txt-4-four\na.txt:5:five\na.txt-6-six\na.txt-7-seven\n"},
+		{"any case", Pattern{Text: "two", IgnoreCase: true}, Query{},
+			"a.txt:2:two\nutf16:1:two\ns/b.go:1:two\ns/b.go:2:TWO\n"},
+		{"end of line before CRLF", Pattern{Text: "o$"}, Query{Only: glob(t, "*.go")},
+			"s/b.go:1:two\n"},
+		{"context", Pattern{Text: "three|four|eight"}, Query{Context: 1},
+			"a.txt-2-two\na.txt:3:three\na.txt:4:four\na.txt-5-five\na.txt-7-seven\na.txt:8:eight\na.txt-9-nine\n"},
+		{"context does not repeat", Pattern{Text: "three|five"}, Query{Context: 2},
+			"a.txt-1-one\na.txt-2-two\na.txt:3:three\na.txt-4-four\na.txt:5:five\na.txt-6-six\na.txt-7-seven\n"},
 		{"names", Pattern{Text: "e"}, Query{Names: true}, "a.txt=1\n"},
 		{"counts", Pattern{Text: "e"}, Query{Counts: true}, "a.txt=6\n"},
 		{"word", Pattern{Text: "w", Word: true}, Query{}, ""},
@@ -89,11 +95,13 @@ func glob(t testing.TB, p string) *Glob {
 func TestGrepOverlay(t *testing.T) {
 	root := tree(t, "a: disk", "b: disk", ".git/HEAD", ".gitignore: c", "c: disk")
 	abs := func(n string) string { return root + "/" + n }
-	docs := map[string]string{abs("a"): "buffer", abs("new/x"): "buffer", abs("c"): "buffer", "/elsewhere": "buffer"}
-	q := Query{Matcher: compile(t, Pattern{Text: "disk|buffer"}), Overlay: func(p string) ([]byte, bool) {
-		text, ok := docs[p]
-		return []byte(text), ok
-	}}
+	docs := map[string]string{abs("a"): "buffer", abs("new/x"): "buffer", abs("c"): "buffer",
+		"/elsewhere": "buffer"}
+	q := Query{Matcher: compile(t, Pattern{Text: "disk|buffer"}),
+		Overlay: func(p string) ([]byte, bool) {
+			text, ok := docs[p]
+			return []byte(text), ok
+		}}
 	for p := range docs {
 		q.Unsaved = append(q.Unsaved, p)
 	}
@@ -130,7 +138,9 @@ func TestGrepLargeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := show(found)
-	for _, want := range []string{"big:99999:line 99999\n", "big-299998-line 299998\nbig:299999:line 299999\nbig-300000-line 300000\n", "big:399999:line 399999"} {
+	for _, want := range []string{"big:99999:line 99999\n",
+		"big-299998-line 299998\nbig:299999:line 299999\nbig-300000-line 300000\n",
+		"big:399999:line 399999"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("missing %q in\n%s", want, got)
 		}
@@ -142,7 +152,9 @@ func TestGrepLargeFile(t *testing.T) {
 
 // The automaton, the literal search and the regexp package agree line by line.
 func FuzzMatcher(f *testing.F) {
-	for _, p := range []string{"a", "ab|cd", "(?i)skip", `\bx\w+\b`, "^a.*b$", "[^a]b*", `(a|b)+c`, "", "x*", "a{2,3}b", `\Ba`, "(?i)straße", "(?i)masks of kelvin", "(?i)(sk|ks)x", "k", ".", `\z`, "a\\b", "\r"} {
+	for _, p := range []string{"a", "ab|cd", "(?i)skip", `\bx\w+\b`, "^a.*b$", "[^a]b*", `(a|b)+c`,
+		"", "x*", "a{2,3}b", `\Ba`, "(?i)straße", "(?i)masks of kelvin", "(?i)(sk|ks)x", "k", ".",
+		`\z`, "a\\b", "\r"} {
 		f.Add(p, "ab abc\nSKIP s\u212aip\nxyz aab\n\u017fkip é\r\n\nstrasse k\nMA\u017f\u212aS OF Kelvin\nSTRA\u00dfE \u017fkX", false)
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, word bool) {
@@ -162,7 +174,8 @@ func FuzzMatcher(f *testing.F) {
 			got = append(got, text[start:end])
 			at = nextLine([]byte(text), end)
 		}
-		if want := naive(m.re, text); strings.Join(got, "\n") != strings.Join(want, "\n") || len(got) != len(want) {
+		if want := naive(m.re, text); strings.Join(got, "\n") != strings.Join(want, "\n") ||
+			len(got) != len(want) {
 			t.Errorf("%q in %q: got %q, want %q", pattern, text, got, want)
 		}
 	})
@@ -181,7 +194,8 @@ func naive(re *regexp.Regexp, text string) (lines []string) {
 }
 
 func TestPatternErrors(t *testing.T) {
-	for _, p := range []string{"(", "a{2000}", "((a{100}){100}){100}", "(?=x)", strings.Repeat("a", maxPattern+1)} {
+	for _, p := range []string{"(", "a{2000}", "((a{100}){100}){100}", "(?=x)",
+		strings.Repeat("a", maxPattern+1)} {
 		if _, err := Compile(Pattern{Text: p}); err == nil {
 			t.Errorf("%.20s: no error", p)
 		}

@@ -35,8 +35,9 @@ type rules struct {
 }
 
 type rule struct {
-	kind    ruleKind
-	text    string // kind name: the name; kind suffix: what follows the star; else in doublestar's syntax
+	kind ruleKind
+	// kind name: the name; kind suffix: what follows the star; else in doublestar's syntax
+	text    string
 	negate  bool
 	dirOnly bool
 }

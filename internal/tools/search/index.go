@@ -11,9 +11,10 @@ import (
 
 // Limits of an index.
 const (
-	maxIndexed  = 500_000                // files; those that come later in the walk are not found
-	refreshWait = 10 * time.Millisecond  // that a query waits for changes to be read
-	racyAge     = 100 * time.Millisecond // a folder changed as recently when it was read is read again
+	maxIndexed  = 500_000               // files; those that come later in the walk are not found
+	refreshWait = 10 * time.Millisecond // that a query waits for changes to be read
+	// a folder changed as recently when it was read is read again
+	racyAge = 100 * time.Millisecond
 )
 
 // Index finds files below a root by a few letters of their names. It is built by the
@@ -52,7 +53,8 @@ type stamp struct {
 
 // NewIndex returns an index of the files below root; nothing is read yet.
 func NewIndex(root string, opt Options) *Index {
-	x := &Index{root: strings.TrimSuffix(slashed(root), "/"), opt: opt, ready: make(chan struct{}, 1), stop: make(chan struct{})}
+	x := &Index{root: strings.TrimSuffix(slashed(root), "/"), opt: opt,
+		ready: make(chan struct{}, 1), stop: make(chan struct{})}
 	x.ready <- struct{}{}
 	return x
 }
@@ -230,7 +232,8 @@ func (x *Index) stamps(rel string) (stamps []stamp, racy bool) {
 	if rel != "" {
 		dir += "/" + rel
 	}
-	for _, p := range []string{dir, dir + "/" + gitIgnore, dir + "/" + dotIgnore, dir + "/" + agentIgnore} {
+	for _, p := range []string{dir, dir + "/" + gitIgnore, dir + "/" + dotIgnore, dir + "/" +
+		agentIgnore} {
 		info, err := os.Lstat(p)
 		if err != nil {
 			continue

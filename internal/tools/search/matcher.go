@@ -50,7 +50,8 @@ type literal struct {
 // Compile compiles a pattern. The error names what is wrong in the expression.
 func Compile(p Pattern) (*Matcher, error) {
 	if len(p.Text) > maxPattern {
-		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are allowed", len(p.Text), maxPattern)
+		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are allowed", len(p.Text),
+			maxPattern)
 	}
 	expr := p.Text
 	if p.Literal {
@@ -76,8 +77,10 @@ func Compile(p Pattern) (*Matcher, error) {
 	}
 	tree = tree.Simplify()
 	m := &Matcher{re: re, lits: required(tree)}
-	m.pure = len(m.lits) == 1 && tree.Op == syntax.OpLiteral && !m.lits[0].fold && len(m.lits[0].text) == len(string(tree.Rune)) &&
-		!slices.Contains(tree.Rune, '\r') // it may be found in a line's break, which is no part of the line
+	m.pure = len(m.lits) == 1 && tree.Op == syntax.OpLiteral && !m.lits[0].fold &&
+		len(m.lits[0].text) == len(string(tree.Rune)) &&
+		// it may be found in a line's break, which is no part of the line
+		!slices.Contains(tree.Rune, '\r')
 	if m.prog, err = syntax.Compile(tree); err != nil {
 		return nil, err
 	}
@@ -207,7 +210,8 @@ type scanner struct {
 }
 
 func (m *Matcher) scanner() *scanner {
-	s := &scanner{m: m, dfa: newDFA(m.prog), piece: min(max(pieceCost/len(m.prog.Inst), minPiece), maxPiece)}
+	s := &scanner{m: m, dfa: newDFA(m.prog),
+		piece: min(max(pieceCost/len(m.prog.Inst), minPiece), maxPiece)}
 	for _, l := range m.lits {
 		s.all = append(s.all, newFinder(l))
 		s.ascii = s.ascii || l.ascii

@@ -160,9 +160,14 @@ type oddSearch struct {
 func oddSearches() []oddSearch {
 	var out []oddSearch
 	for _, p := range []string{
-		"foo", "^foo", "foo$", "^foo$", "^$", "^", "$", ".", "^.$", "foo|bar", "fo+", "f.o", "f[a-z]o", "(?i)foo", "x{3}", "bar.*foo", "foo.bar", "\\s", "^\\s+foo", "\\t", "[[:upper:]]+",
-		`\bfoo\b`, `\bfoo`, `foo\b`, `\Bfoo`, `foo\B`, `\bпривет\b`, `привет`, `\bприв`, `\w+`, `^\w+$`, `\W`, `^\W+$`, `\d+`, `^\d+$`, `^a\sb$`, `\S+`, `[^\w\s]`, `caf\b`, `café`, `\bcaf\w+\b`, `\x{0301}`, `\p{L}+`, `\p{Greek}+`, `^\pL+$`,
-		`\bfoo_`, `_\b`, `日本`, `\b日本\b`, `[k]`, `\.`, `a\.b\*`, `\\`, `é`, `[à-ü]`, `x$`, `y$`, `at the (start|end)`, `a.b`, `^a.b$`,
+		"foo", "^foo", "foo$", "^foo$", "^$", "^", "$", ".", "^.$", "foo|bar", "fo+", "f.o",
+		"f[a-z]o", "(?i)foo", "x{3}", "bar.*foo", "foo.bar", "\\s", "^\\s+foo", "\\t",
+		"[[:upper:]]+",
+		`\bfoo\b`, `\bfoo`, `foo\b`, `\Bfoo`, `foo\B`, `\bпривет\b`, `привет`, `\bприв`, `\w+`,
+		`^\w+$`, `\W`, `^\W+$`, `\d+`, `^\d+$`, `^a\sb$`, `\S+`, `[^\w\s]`, `caf\b`, `café`,
+		`\bcaf\w+\b`, `\x{0301}`, `\p{L}+`, `\p{Greek}+`, `^\pL+$`,
+		`\bfoo_`, `_\b`, `日本`, `\b日本\b`, `[k]`, `\.`, `a\.b\*`, `\\`, `é`, `[à-ü]`, `x$`, `y$`,
+		`at the (start|end)`, `a.b`, `^a.b$`,
 	} {
 		out = append(out, oddSearch{pattern: p})
 	}
@@ -177,8 +182,12 @@ func oddSearches() []oddSearch {
 	}
 	out = append(out, oddSearch{pattern: "foo", hidden: true}, oddSearch{pattern: "foo", all: true})
 	for _, g := range []string{
-		"*.txt", "*.go", "*.{go,md}", "src/*.go", "src/**/*.go", "src/**", "**/*.md", "**/src/**", "/Makefile", "Makefile", "**/Makefile", "*", "**", "?.tmp", "[a-m]*.txt", "[!a-z]*", "*.TXT", `\[id\].tsx`, `\{brace\}.ts`, `com\,ma.txt`,
-		"with space.txt", "!*.txt", "!src", "!src/", "!src/**", "!/Makefile", "!**/*.go", "{src,docs}/**", "{src/deep,docs}/**/*", "*.t?t", "日本*", "ünï.txt", "-dash.txt", `\!bang.txt`, "#hash.txt", "docs/", "[]]x", "**/er/*", "src/*/*/x.go",
+		"*.txt", "*.go", "*.{go,md}", "src/*.go", "src/**/*.go", "src/**", "**/*.md", "**/src/**",
+		"/Makefile", "Makefile", "**/Makefile", "*", "**", "?.tmp", "[a-m]*.txt", "[!a-z]*",
+		"*.TXT", `\[id\].tsx`, `\{brace\}.ts`, `com\,ma.txt`,
+		"with space.txt", "!*.txt", "!src", "!src/", "!src/**", "!/Makefile", "!**/*.go",
+		"{src,docs}/**", "{src/deep,docs}/**/*", "*.t?t", "日本*", "ünï.txt", "-dash.txt",
+		`\!bang.txt`, "#hash.txt", "docs/", "[]]x", "**/er/*", "src/*/*/x.go",
 	} {
 		out = append(out, oddSearch{pattern: "foo", glob: g})
 	}
@@ -355,7 +364,8 @@ func (x rgText) String() string {
 func ripgrep(t *testing.T, rg, root, config string, s oddSearch) (places []string) {
 	t.Helper()
 	args := []string{"--no-config", "--json", "--crlf", "--no-messages", "-e", s.pattern}
-	for flag, on := range map[string]bool{"-F": s.literal, "-i": s.fold, "-w": s.word, "--hidden": s.hidden || s.all || s.glob != "", "--no-ignore": s.all || s.glob != ""} {
+	for flag, on := range map[string]bool{"-F": s.literal, "-i": s.fold, "-w": s.word,
+		"--hidden": s.hidden || s.all || s.glob != "", "--no-ignore": s.all || s.glob != ""} {
 		if on {
 			args = append(args, flag)
 		}

@@ -23,7 +23,8 @@ const (
 // Options say what a walk leaves out. The zero value does as ripgrep does: no hidden
 // files but those that an ignore file re-includes, none that ignore files name, no symbolic links.
 type Options struct {
-	Hidden   bool   // also names that begin with a dot and that no ignore file re-includes; never .git
+	// also names that begin with a dot and that no ignore file re-includes; never .git
+	Hidden   bool
 	All      bool   // also what ignore files name
 	Symlinks bool   // also links that lead to a regular file
 	Global   string // the user's own git ignore file, "" for none
@@ -36,7 +37,8 @@ var ErrSkip = errors.New("the rest of the walk is not wanted")
 // Walk reads root and the folders below it and gives each folder's files to visit, from
 // the calling goroutine: dir is relative to root, slash-separated, "" for root itself;
 // files are names, sorted. A folder that cannot be read is left out, but for root.
-func Walk(ctx context.Context, root string, opt Options, visit func(dir string, files []string) error) error {
+func Walk(ctx context.Context, root string, opt Options,
+	visit func(dir string, files []string) error) error {
 	root = strings.TrimSuffix(slashed(root), "/")
 	w := &walker{root: root, opt: opt}
 	w.wake = sync.NewCond(&w.mu)
@@ -125,7 +127,8 @@ func (w *walker) claim(f *folder) bool {
 	return free
 }
 
-func (w *walker) emit(ctx context.Context, first *folder, visit func(string, []string) error) error {
+func (w *walker) emit(ctx context.Context, first *folder,
+	visit func(string, []string) error) error {
 	todo := []*folder{first}
 	for len(todo) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -166,7 +169,8 @@ func (w *walker) load(f *folder) {
 	l := w.opt.list(w.root, f.rel, f.ignores)
 	f.files, f.err = l.files, l.err
 	for _, sub := range l.subs {
-		f.subs = append(f.subs, &folder{rel: dirPrefix(f.rel) + sub, ignores: l.ignores, done: make(chan struct{})})
+		f.subs = append(f.subs, &folder{rel: dirPrefix(f.rel) + sub, ignores: l.ignores,
+			done: make(chan struct{})})
 	}
 	w.mu.Lock()
 	w.ahead++
@@ -199,7 +203,8 @@ func (o *Options) list(root, rel string, ig *ignores) (l listing) {
 	}
 	if !o.All {
 		ig = ig.enter(path, o.Global, func(name string) bool {
-			_, ok := slices.BinarySearchFunc(entries, name, func(e entry, n string) int { return strings.Compare(e.name, n) })
+			_, ok := slices.BinarySearchFunc(entries, name,
+				func(e entry, n string) int { return strings.Compare(e.name, n) })
 			return ok
 		})
 	}

@@ -53,20 +53,34 @@ func TestWalk(t *testing.T) {
 	}{
 		{"order", []string{"b", "a", "d/z", "c/y", "c/x/w"}, "", Options{}, "a b c/y c/x/w d/z"},
 		{"hidden", []string{".h", "a", ".d/x"}, "", Options{}, "a"},
-		{"hidden wanted", []string{".h", "a", ".d/x", ".git/config"}, "", Options{Hidden: true}, ".h a .d/x"},
-		{"gitignore only in a repository", []string{".gitignore: a", "a", "b"}, "", Options{}, "a b"},
-		{"gitignore", []string{".git/HEAD", ".gitignore: a\nout/", "a", "b", "out/x", "s/a"}, "", Options{}, "b"},
+		{"hidden wanted", []string{".h", "a", ".d/x", ".git/config"}, "", Options{Hidden: true},
+			".h a .d/x"},
+		{"gitignore only in a repository", []string{".gitignore: a", "a", "b"}, "", Options{},
+			"a b"},
+		{"gitignore", []string{".git/HEAD", ".gitignore: a\nout/", "a", "b", "out/x", "s/a"}, "",
+			Options{}, "b"},
 		{"all", []string{".git/HEAD", ".gitignore: a", "a", "b"}, "", Options{All: true}, "a b"},
 		{"ignore outside a repository", []string{".ignore: a", "a", "b"}, "", Options{}, "b"},
-		{"agentignore is strongest", []string{".ignore: a\n!b", ".agentignore: b\n!a", "a", "b"}, "", Options{}, "a"},
-		{"nearer wins", []string{".ignore: a", "a", "s/.ignore: !a", "s/a", "s/t/a"}, "", Options{}, "s/a s/t/a"},
-		{"parents count", []string{".git/HEAD", ".gitignore: x.log", "s/x.log", "s/y"}, "s", Options{}, "y"},
-		{"nested repository", []string{".git/HEAD", ".gitignore: a", "sub/.git/HEAD", "sub/a"}, "", Options{}, "sub/a"},
+		{"agentignore is strongest", []string{".ignore: a\n!b", ".agentignore: b\n!a", "a", "b"},
+			"", Options{}, "a"},
+		{"nearer wins", []string{".ignore: a", "a", "s/.ignore: !a", "s/a", "s/t/a"}, "", Options{},
+			"s/a s/t/a"},
+		{"parents count", []string{".git/HEAD", ".gitignore: x.log", "s/x.log", "s/y"}, "s",
+			Options{}, "y"},
+		{"nested repository", []string{".git/HEAD", ".gitignore: a", "sub/.git/HEAD", "sub/a"}, "",
+			Options{}, "sub/a"},
 		{"exclude", []string{".git/info/exclude: a", "a", "b"}, "", Options{}, "b"},
-		{"hidden file that an ignore file re-includes", []string{".ignore: !.env.example\n!.github/", ".env", ".env.example", ".github/w/ci.yml", ".github/.x", ".other/y"}, "", Options{}, ".env.example .github/w/ci.yml"},
-		{"hidden file that .gitignore re-includes", []string{".git/HEAD", ".gitignore: .*\n!.keep", ".keep", ".drop", "s/.keep"}, "", Options{}, ".keep s/.keep"},
-		{"re-included, but .git stays out", []string{".git/HEAD", ".gitignore: !.git", "a"}, "", Options{}, "a"},
-		{"anchored in a folder", []string{".git/HEAD", "s/.gitignore: /a", "s/a", "s/t/a", "a"}, "", Options{}, "a s/t/a"},
+		{"hidden file that an ignore file re-includes",
+			[]string{".ignore: !.env.example\n!.github/", ".env", ".env.example",
+				".github/w/ci.yml", ".github/.x", ".other/y"}, "", Options{},
+			".env.example .github/w/ci.yml"},
+		{"hidden file that .gitignore re-includes",
+			[]string{".git/HEAD", ".gitignore: .*\n!.keep", ".keep", ".drop", "s/.keep"}, "",
+			Options{}, ".keep s/.keep"},
+		{"re-included, but .git stays out", []string{".git/HEAD", ".gitignore: !.git", "a"}, "",
+			Options{}, "a"},
+		{"anchored in a folder", []string{".git/HEAD", "s/.gitignore: /a", "s/a", "s/t/a", "a"}, "",
+			Options{}, "a s/t/a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := walk(t, filepath.Join(tree(t, c.files...), c.below), c.opt); got != c.want {
@@ -86,7 +100,8 @@ func TestWalkGlobalIgnore(t *testing.T) {
 
 func TestWalkLinks(t *testing.T) {
 	root := tree(t, "d/f")
-	for link, to := range map[string]string{"loop": ".", "d/up": "..", "file": "d/f", "dangling": "nowhere"} {
+	for link, to := range map[string]string{"loop": ".", "d/up": "..", "file": "d/f",
+		"dangling": "nowhere"} {
 		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +116,8 @@ func TestWalkLinks(t *testing.T) {
 
 func TestWalkEnds(t *testing.T) {
 	root := tree(t, "a", "b/c", "d/e")
-	if err := Walk(context.Background(), filepath.Join(root, "none"), Options{}, nil); !errors.Is(err, os.ErrNotExist) {
+	if err := Walk(context.Background(), filepath.Join(root, "none"), Options{},
+		nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing root: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -111,7 +127,8 @@ func TestWalkEnds(t *testing.T) {
 		t.Errorf("cancelled: %v after %d", err, n)
 	}
 	n = 0
-	if err := Walk(context.Background(), root, Options{}, func(string, []string) error { n++; return ErrSkip }); err != nil || n != 1 {
+	if err := Walk(context.Background(), root, Options{},
+		func(string, []string) error { n++; return ErrSkip }); err != nil || n != 1 {
 		t.Errorf("skipped: %v after %d", err, n)
 	}
 }

@@ -192,8 +192,12 @@ func (s *scene) close() {
 // files fills the workspace.
 func (s *scene) files(a *attack) {
 	for name, content := range map[string]string{
-		"work/src.txt": "one\ntwo\n", "work/.env": "TOKEN=" + canary + "\n", "work/deep/down/server.pem": canary + "\n", "work/run.sh": "touch OUT/pwned\n", "work/args": "touch OUT/pwned\n",
-		"work/evil.js": `require("fs").writeFileSync("OUT/pwned", "")`, "work/evil.pm": `open F, ">", "OUT/pwned"; 1;`, "work/evil.mk": "all:\n\ttouch OUT/pwned\n", "out/file": "before",
+		"work/src.txt": "one\ntwo\n", "work/.env": "TOKEN=" + canary + "\n",
+		"work/deep/down/server.pem": canary + "\n", "work/run.sh": "touch OUT/pwned\n",
+		"work/args":    "touch OUT/pwned\n",
+		"work/evil.js": `require("fs").writeFileSync("OUT/pwned", "")`,
+		"work/evil.pm": `open F, ">", "OUT/pwned"; 1;`, "work/evil.mk": "all:\n\ttouch OUT/pwned\n",
+		"out/file": "before",
 	} {
 		s.write(s.base+"/"+name, content)
 	}
@@ -225,7 +229,8 @@ func (s *scene) write(path, content string) {
 }
 
 func (s *scene) repository() {
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "src.txt"}, {"-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-q", "-m", "first"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "src.txt"},
+		{"-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-q", "-m", "first"}} {
 		c := exec.Command("git", append([]string{"-C", s.work}, args...)...)
 		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.base, "GIT_CONFIG_NOSYSTEM=1"}
 		if out, err := c.CombinedOutput(); err != nil {
@@ -356,7 +361,8 @@ func attackHome(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	for name, content := range map[string]string{".ssh/id_rsa": canary + "\n", "notes.txt": canary + "\n", ".aws/credentials": canary + "\n", ".netrc": "machine " + canary + "\n"} {
+	for name, content := range map[string]string{".ssh/id_rsa": canary + "\n", "notes.txt": canary +
+		"\n", ".aws/credentials": canary + "\n", ".netrc": "machine " + canary + "\n"} {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +433,8 @@ func TestAttacks(t *testing.T) {
 	}
 	close(todo)
 	wg.Wait()
-	t.Logf("%d attacks, %d runs, %d in a sandbox that was prepared", len(all), ran.Load(), prepared.Load())
+	t.Logf("%d attacks, %d runs, %d in a sandbox that was prepared", len(all), ran.Load(),
+		prepared.Load())
 	if prepared.Load() == 0 {
 		t.Error("no attack ran in a sandbox that was prepared")
 	}

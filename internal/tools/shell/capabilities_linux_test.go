@@ -39,7 +39,8 @@ func TestSandboxDropsCapabilities(t *testing.T) {
 			t.Errorf("%s: no_new_privs is not set", s.Kind)
 		}
 		if os.Getuid() == 0 { // an ordinary user may read the environment of that user's processes
-			if res := b.run("cat " + environ); strings.Contains(string(res.Head), "not-for-commands") {
+			if res := b.run("cat " + environ); strings.Contains(string(res.Head),
+				"not-for-commands") {
 				t.Errorf("%s: the command read the environment of another process", s.Kind)
 			}
 		}
@@ -53,7 +54,8 @@ func TestSandboxDropsCapabilities(t *testing.T) {
 			}
 		}
 	}
-	if content, err := os.ReadFile(environ); err != nil || !strings.Contains(string(content), "not-for-commands") {
+	if content, err := os.ReadFile(environ); err != nil ||
+		!strings.Contains(string(content), "not-for-commands") {
 		t.Errorf("without a sandbox the environment cannot be read either (%v): the test tests nothing", err)
 	}
 }

@@ -51,7 +51,8 @@ func (r *Runner) start(c *Command, stdin, stdout, stderr *os.File) (*child, erro
 }
 
 func newChild(h *helper, plan *sandbox.Plan) *child {
-	return &child{helper: h, plan: plan, began: time.Now(), exited: make(chan struct{}), done: make(chan struct{})}
+	return &child{helper: h, plan: plan, began: time.Now(), exited: make(chan struct{}),
+		done: make(chan struct{})}
 }
 
 // order checks the command and encodes what its supervisor is told.
@@ -63,7 +64,8 @@ func (r *Runner) order(c *Command, keep bool) ([]byte, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
-	line, err := json.Marshal(order{Argv: argv, Dir: c.Dir, Env: c.environment(), Sandbox: c.Sandbox, GraceMS: Grace.Milliseconds(), LingerMS: r.linger.Milliseconds(),
+	line, err := json.Marshal(order{Argv: argv, Dir: c.Dir, Env: c.environment(),
+		Sandbox: c.Sandbox, GraceMS: Grace.Milliseconds(), LingerMS: r.linger.Milliseconds(),
 		Keep: keep})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the command: %w", err)

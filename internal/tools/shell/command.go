@@ -25,11 +25,12 @@ const (
 
 // Command is what a Runner runs. Either Script or Argv is set.
 type Command struct {
-	Script  string        // run by the shell
-	Shell   string        // the program that runs Script; "": the machine's (see shellArgv)
-	Argv    []string      // or run as it is; Argv[0] is looked up in Env's PATH
-	Dir     string        // absolute; must exist
-	Env     []string      // the whole environment; nil: the daemon's. Scrub it first (policy.ChildEnv)
+	Script string   // run by the shell
+	Shell  string   // the program that runs Script; "": the machine's (see shellArgv)
+	Argv   []string // or run as it is; Argv[0] is looked up in Env's PATH
+	Dir    string   // absolute; must exist
+	// the whole environment; nil: the daemon's. Scrub it first (policy.ChildEnv)
+	Env     []string
 	Timeout time.Duration // 0: none
 	Sandbox *sandbox.Plan // nil: no wall
 	Stdin   io.Reader     // nil: empty. Of Run only

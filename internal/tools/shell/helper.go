@@ -20,8 +20,9 @@ type helper struct {
 	status  *os.File
 	timer   *time.Timer // while it waits: it is let go when nobody needs it
 
-	r     *Runner
-	cur   *child        // the command that it serves, nil while it waits; guarded by the Runner's mu
+	r *Runner
+	// the command that it serves, nil while it waits; guarded by the Runner's mu
+	cur   *child
 	ahead *sandbox.Plan // of the sandbox that it has prepared, nil without; likewise
 	gone  bool          // likewise
 }
@@ -132,7 +133,8 @@ func (r *Runner) launch(plan *sandbox.Plan, stdin, stdout, stderr *os.File) (*he
 	}
 	defer statusW.Close()
 	h := &helper{r: r, control: control, status: statusR}
-	h.cmd = &exec.Cmd{Path: r.helper, Args: []string{r.helper, helperArg}, Env: helperEnv(), Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	h.cmd = &exec.Cmd{Path: r.helper, Args: []string{r.helper, helperArg}, Env: helperEnv(),
+		Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	helperAttr(h.cmd, plan, theirs, statusW)
 	if err := r.spawn(h); err != nil {
 		control.Close()

@@ -27,13 +27,17 @@ func supervisorOf(t *testing.T, r *Runner) int {
 func TestSupervisorServesManyCommands(t *testing.T) {
 	r, dir := newRunner(t), t.TempDir()
 	first := supervisorOf(t, r)
-	run(t, r, Command{Script: "export A=1; cd /; umask 0; exec 7>/dev/null; ulimit -n 50", Dir: dir, Env: []string{"A=0", "PATH=" + os.Getenv("PATH")}})
+	run(t, r, Command{Script: "export A=1; cd /; umask 0; exec 7>/dev/null; ulimit -n 50", Dir: dir,
+		Env: []string{"A=0", "PATH=" + os.Getenv("PATH")}})
 	res := run(t, r, Command{Script: `echo "$A|$PWD|$(umask)|$(ulimit -n)"; ls /proc/self/fd 2>/dev/null | tr '\n' ' '`, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	own, _ := os.Getwd()
-	if got := string(res.Head); !strings.HasPrefix(got, "|"+own+"|") || strings.Contains(got, "|50\n") || strings.Contains(got, "|0000|") || strings.Contains(got, " 7 ") {
+	if got := string(res.Head); !strings.HasPrefix(got, "|"+own+"|") ||
+		strings.Contains(got, "|50\n") || strings.Contains(got, "|0000|") ||
+		strings.Contains(got, " 7 ") {
 		t.Errorf("a command found what another left: %q", got)
 	}
-	if _, err := r.Run(context.Background(), Command{Argv: []string{"true"}, Env: []string{"B=1"}}); err == nil {
+	if _, err := r.Run(context.Background(),
+		Command{Argv: []string{"true"}, Env: []string{"B=1"}}); err == nil {
 		t.Error("a command without a PATH used that of another")
 	}
 	if again := supervisorOf(t, newRunner(t)); again == first {

@@ -151,7 +151,8 @@ cat <&3`
 func TestCommandsReachAllowedHosts(t *testing.T) {
 	for _, s := range proxied(t) {
 		for _, c := range []struct{ name, script, want, asked string }{
-			{"http", "curl -sS http://site.test:PORT/", "hello from site.test:PORT \n", "site.test"},
+			{"http", "curl -sS http://site.test:PORT/", "hello from site.test:PORT \n",
+				"site.test"},
 			{
 				"one question for a host",
 				"curl -sS http://site.test:PORT/ http://SITE.test.:PORT/x",
@@ -285,7 +286,8 @@ func TestQuestionsAboutHostsAndTime(t *testing.T) {
 			time.Sleep(limit + time.Second)
 			return nil
 		}
-		res, _ := i.in(newBox(t, s), Command{Script: "curl -sS http://site.test:PORT/", Timeout: limit})
+		res, _ := i.in(newBox(t, s), Command{Script: "curl -sS http://site.test:PORT/",
+			Timeout: limit})
 		if res.TimedOut || !strings.HasPrefix(string(res.Head), "hello") {
 			t.Errorf("%+v", res)
 		}

@@ -84,7 +84,8 @@ func count(mark string) int {
 // there is count once there is one: a process that is just becoming another program has no command
 // line.
 func there(mark string) (n int) {
-	for end := time.Now().Add(time.Minute); n == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); n == 0 &&
+		time.Now().Before(end); time.Sleep(time.Millisecond) {
 		n = count(mark)
 	}
 	return n
@@ -116,7 +117,8 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			seen, asked := 0, time.Time{}
-			res, err := r.Run(ctx, Command{Script: strings.ReplaceAll(script, "%s", m), Output: func([]byte) { seen, asked = there(m), time.Now(); cancel() }})
+			res, err := r.Run(ctx, Command{Script: strings.ReplaceAll(script, "%s", m),
+				Output: func([]byte) { seen, asked = there(m), time.Now(); cancel() }})
 			took := time.Since(asked)
 			if err != nil || !res.Aborted {
 				t.Fatalf("got %+v, %v", res, err)
@@ -134,7 +136,8 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 
 func TestNoOrphansAfterTheEnd(t *testing.T) {
 	r, m := newRunner(t), mark(t)
-	res := run(t, r, Command{Script: "setsid nohup " + m + " >/dev/null 2>&1 & (setsid " + m + " &); sleep 0.1; echo done"})
+	res := run(t, r, Command{Script: "setsid nohup " + m + " >/dev/null 2>&1 & (setsid " + m +
+		" &); sleep 0.1; echo done"})
 	if res.ExitCode != 0 || res.Lingered < 2 {
 		t.Errorf("got %+v; want both left behind and ended", res)
 	}
@@ -227,7 +230,9 @@ func TestNoOrphansAfterAnOrderlyEnd(t *testing.T) {
 // TestNoOrphansAfterTheSupervisorsDeath: the command kills its own supervisor.
 func TestNoOrphansAfterTheSupervisorsDeath(t *testing.T) {
 	r, m := newRunner(t), mark(t)
-	res, err := r.Run(context.Background(), Command{Script: "setsid nohup " + m + " >/dev/null 2>&1 & (setsid " + m + " &) ; " + m + " & sleep 0.1; kill -9 $PPID; sleep 1000"})
+	res, err := r.Run(context.Background(),
+		Command{Script: "setsid nohup " + m + " >/dev/null 2>&1 & (setsid " + m + " &) ; " + m +
+			" & sleep 0.1; kill -9 $PPID; sleep 1000"})
 	if err != nil || !res.Lost {
 		t.Errorf("got %+v, %v; want it lost", res, err)
 	}
@@ -256,7 +261,8 @@ func TestAThousandChildren(t *testing.T) {
 	r, m := newRunner(t), mark(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	res, err := r.Run(ctx, Command{Script: "for i in $(seq 1000); do " + m + " & done; echo ready; wait", Output: func([]byte) { cancel() }})
+	res, err := r.Run(ctx, Command{Script: "for i in $(seq 1000); do " + m +
+		" & done; echo ready; wait", Output: func([]byte) { cancel() }})
 	if err != nil || !res.Aborted {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -269,14 +275,16 @@ func TestAGigabyteOfOutput(t *testing.T) {
 	size, err := strconv.Atoi(os.Getenv("SHELL_TEST_DAEMON_PEAK"))
 	if err != nil {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAGigabyteOfOutput$")
-		cmd.Env = append(os.Environ(), fmt.Sprint("SHELL_TEST_DAEMON_PEAK=", testspeed.Size(1_000_000_000)))
+		cmd.Env = append(os.Environ(),
+			fmt.Sprint("SHELL_TEST_DAEMON_PEAK=", testspeed.Size(1_000_000_000)))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
 	}
 	r := newRunner(t)
-	res := run(t, r, Command{Script: fmt.Sprintf("yes 0123456789abcdef 2>/dev/null | head -c %d", size), SpillBytes: 1 << 20, Output: func([]byte) {}})
+	res := run(t, r, Command{Script: fmt.Sprintf("yes 0123456789abcdef 2>/dev/null | head -c %d",
+		size), SpillBytes: 1 << 20, Output: func([]byte) {}})
 	if res.Total != int64(size) || !res.Truncated || len(res.Head)+len(res.Tail) > 256<<10 {
 		t.Errorf("got %d bytes, head %d, tail %d", res.Total, len(res.Head), len(res.Tail))
 	}

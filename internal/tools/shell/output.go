@@ -28,7 +28,8 @@ type capture struct {
 }
 
 func newCapture(c *Command, dir string) *capture {
-	k := &capture{headCap: c.HeadBytes, tailCap: c.TailBytes, spillDir: c.SpillDir, spillMax: c.SpillBytes}
+	k := &capture{headCap: c.HeadBytes, tailCap: c.TailBytes, spillDir: c.SpillDir,
+		spillMax: c.SpillBytes}
 	if k.headCap <= 0 {
 		k.headCap = defaultHead
 	}

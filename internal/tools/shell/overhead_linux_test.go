@@ -19,7 +19,9 @@ func BenchmarkOverhead(b *testing.B) {
 	boxed := make([]*box, len(kinds))
 	for i, s := range kinds {
 		boxed[i] = newBox(b, s)
-		run(b, boxed[i].r, Command{Argv: []string{"/bin/true"}, Dir: boxed[i].work, Sandbox: boxed[i].plan()}) // from now on a helper waits ahead
+		// from now on a helper waits ahead
+		run(b, boxed[i].r, Command{Argv: []string{"/bin/true"}, Dir: boxed[i].work,
+			Sandbox: boxed[i].plan()})
 	}
 	run(b, r, Command{Argv: []string{"/bin/true"}})
 	var plain, helper []time.Duration
@@ -29,9 +31,13 @@ func BenchmarkOverhead(b *testing.B) {
 		helper = append(helper, timed(func() { run(b, r, Command{Argv: []string{"/bin/true"}}) }))
 		for i, x := range boxed {
 			plan := x.plan()
-			walls[i] = append(walls[i], timed(func() { run(b, x.r, Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan}) }))
+			walls[i] = append(walls[i], timed(func() {
+				run(b, x.r,
+					Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan})
+			}))
 		}
-		time.Sleep(20 * time.Millisecond) // a model thinks between two commands; meanwhile the next helper starts
+		// a model thinks between two commands; meanwhile the next helper starts
+		time.Sleep(20 * time.Millisecond)
 	}
 	reportCost(b, "plain", plain, []time.Duration{0})
 	reportCost(b, "helper", helper, plain)

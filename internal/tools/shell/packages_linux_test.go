@@ -58,7 +58,8 @@ func installs(t *testing.T, s sandbox.Support, program, script, want string) {
 	i := newInternet(t, "127.0.0.0/8", "")
 	i.answer = func(context.Context, string) error { return nil }
 	i.files = packages(t, i.port)
-	registry, name := "http://site.test:"+i.port, map[string]string{"go": "example.test/tiny", "npm": "tiny"}[program]
+	registry, name := "http://site.test:"+i.port,
+		map[string]string{"go": "example.test/tiny", "npm": "tiny"}[program]
 	real, own := os.LookupEnv(registryVar + "_" + strings.ToUpper(program))
 	if own {
 		registry, name, i.real = real, os.Getenv(

@@ -211,7 +211,8 @@ func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 		},
 		{
 			"a readable folder was replaced",
-			"mv OUT/tool OUT/t2 && mkdir OUT/tool && echo new > OUT/tool/v", "cat OUT/tool/v", "new\n",
+			"mv OUT/tool OUT/t2 && mkdir OUT/tool && echo new > OUT/tool/v", "cat OUT/tool/v",
+			"new\n",
 		},
 		{
 			"a readable folder came", "rm -r OUT/none; mkdir OUT/none && echo new > OUT/none/v",

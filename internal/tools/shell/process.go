@@ -41,7 +41,8 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 		errs.r.Close()
 		return nil, err
 	}
-	p := &Process{Stdin: in.w, Stdout: out.r, k: k, stderr: &stderrTail{live: c.Stderr}, read: make(chan struct{}), errR: errs.r}
+	p := &Process{Stdin: in.w, Stdout: out.r, k: k, stderr: &stderrTail{live: c.Stderr},
+		read: make(chan struct{}), errR: errs.r}
 	r.wg.Add(2)
 	go func() {
 		defer r.wg.Done()

@@ -13,7 +13,8 @@ func processes() []process {
 	out := make([]process, 0, len(list))
 	for i := range list {
 		k := &list[i]
-		out = append(out, process{pid: int(k.Proc.P_pid), parent: int(k.Eproc.Ppid), zombie: k.Proc.P_stat == stateZombie})
+		out = append(out, process{pid: int(k.Proc.P_pid), parent: int(k.Eproc.Ppid),
+			zombie: k.Proc.P_stat == stateZombie})
 	}
 	return out
 }

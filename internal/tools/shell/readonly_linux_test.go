@@ -17,7 +17,8 @@ func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 	for _, s := range boxes(t) {
 		b := newBox(t, s)
 		home := b.out + "/home"
-		caches := []string{home + "/.npm/_cacache", home + "/go/pkg/mod", home + "/.cargo/registry", home + "/.cache/go-build"}
+		caches := []string{home + "/.npm/_cacache", home + "/go/pkg/mod", home + "/.cargo/registry",
+			home + "/.cache/go-build"}
 		for _, dir := range append(caches, b.work+"/extra") {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
@@ -31,22 +32,26 @@ func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Configure("s", policy.Settings{Roots: []string{b.work}, Writable: []string{b.work + "/extra"}})
+		e.Configure("s", policy.Settings{Roots: []string{b.work},
+			Writable: []string{b.work + "/extra"}})
 		script := "echo x > \"$TMPDIR/canary\"; echo x > WORK/canary; echo x > WORK/extra/canary"
 		for _, dir := range caches {
 			script += "; echo x > " + dir + "/canary"
 		}
 		for command, reads := range map[string]bool{"ls": true, "make": false} {
-			plan, err := e.SandboxPlan("s", command, policy.Folders{Tmp: b.tmp, Layer: b.tmp + "-layer"}, policy.Granted{})
+			plan, err := e.SandboxPlan("s", command,
+				policy.Folders{Tmp: b.tmp, Layer: b.tmp + "-layer"}, policy.Granted{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.runWith(plan, script)
 			for _, dir := range append(caches, b.work, b.work+"/extra") {
 				_, err := os.Stat(filepath.Join(dir, "canary"))
-				private := s.Kind == sandbox.Own && slices.Contains(caches, dir) // the write went to a layer of its own
+				// the write went to a layer of its own
+				private := s.Kind == sandbox.Own && slices.Contains(caches, dir)
 				if wrote := err == nil; wrote == (reads || private) {
-					t.Errorf("%s: in the sandbox of %s a write to %s succeeded: %v", s.Kind, command, dir, wrote)
+					t.Errorf("%s: in the sandbox of %s a write to %s succeeded: %v", s.Kind,
+						command, dir, wrote)
 				}
 				_ = os.Remove(filepath.Join(dir, "canary"))
 			}

@@ -48,7 +48,8 @@ func New(o Options) (*Runner, error) {
 		o.SpillDir = os.TempDir()
 	}
 	_ = adopt() // Lacks reports it
-	return &Runner{helper: o.Helper, spillDir: o.SpillDir, linger: linger, idleTime: idleTime, maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
+	return &Runner{helper: o.Helper, spillDir: o.SpillDir, linger: linger, idleTime: idleTime,
+		maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
 }
 
 // Lacks says what the system lacks for ending every process of a command, and what that means; ""

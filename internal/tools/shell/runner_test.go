@@ -46,7 +46,8 @@ func TestRunReportsHowACommandEnded(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			res := run(t, r, Command{Script: tc.script})
 			if res.ExitCode != tc.code || res.Signal != tc.signal {
-				t.Errorf("got exit code %d, signal %q; want %d, %q", res.ExitCode, res.Signal, tc.code, tc.signal)
+				t.Errorf("got exit code %d, signal %q; want %d, %q", res.ExitCode, res.Signal,
+					tc.code, tc.signal)
 			}
 			if tc.out != "" && string(res.Head) != tc.out {
 				t.Errorf("got output %q, want %q", res.Head, tc.out)
@@ -90,7 +91,8 @@ func TestRunFeedsStdin(t *testing.T) {
 
 func TestRunUsesDirAndEnv(t *testing.T) {
 	r, dir := newRunner(t), t.TempDir()
-	res := run(t, r, Command{Script: "pwd; echo $NAME; env | grep -c HOME", Dir: dir, Env: []string{"NAME=v", "PATH=" + os.Getenv("PATH")}})
+	res := run(t, r, Command{Script: "pwd; echo $NAME; env | grep -c HOME", Dir: dir,
+		Env: []string{"NAME=v", "PATH=" + os.Getenv("PATH")}})
 	if got := string(res.Head); got != dir+"\nv\n0\n" {
 		t.Errorf("got %q", got)
 	}
@@ -186,13 +188,15 @@ func TestLongOutputKeepsBothEndsAndAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int64(len(whole)) != res.Total || !bytes.HasSuffix(whole, []byte("199999\n200000\n")) || !bytes.HasPrefix(whole, []byte("1\n2\n")) {
+	if int64(len(whole)) != res.Total || !bytes.HasSuffix(whole, []byte("199999\n200000\n")) ||
+		!bytes.HasPrefix(whole, []byte("1\n2\n")) {
 		t.Errorf("the file has %d bytes of %d", len(whole), res.Total)
 	}
 	if !bytes.Equal(res.Head, whole[:100]) || !bytes.Equal(res.Tail, whole[len(whole)-100:]) {
 		t.Errorf("head %q, tail %q", res.Head, res.Tail)
 	}
-	if !strings.Contains(res.Text(), "bytes left out; the whole is in "+res.SpillPath+": read or grep it") {
+	if !strings.Contains(res.Text(), "bytes left out; the whole is in "+res.SpillPath+
+		": read or grep it") {
 		t.Errorf("text does not say what is missing: %q", res.Text())
 	}
 }
@@ -217,7 +221,8 @@ func TestCloseEndsEverythingAndRefusesMore(t *testing.T) {
 	ready := make(chan struct{})
 	ended := make(chan Result, 1)
 	go func() {
-		res, _ := r.Run(context.Background(), Command{Script: "echo ready; sleep 1000", Output: func([]byte) { close(ready) }})
+		res, _ := r.Run(context.Background(),
+			Command{Script: "echo ready; sleep 1000", Output: func([]byte) { close(ready) }})
 		ended <- res
 	}()
 	<-ready

@@ -42,7 +42,8 @@ func newBox(t testing.TB, s sandbox.Support) *box {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	b := &box{t: t, r: newRunner(t), s: s, work: base + "/work", tmp: base + "/tmp", out: base + "/out"}
+	b := &box{t: t, r: newRunner(t), s: s, work: base + "/work", tmp: base + "/tmp", out: base +
+		"/out"}
 	for _, d := range []string{b.work, b.out} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -80,7 +81,8 @@ func TestSandboxLetsWorkHappen(t *testing.T) {
 		t.Run(string(s.Kind), func(t *testing.T) {
 			b := newBox(t, s)
 			res := b.run(`set -e; echo a > a; mkdir d; mv a d/b; cat d/b; rm -r d; echo t > "$TMPDIR/t"; cat "$TMPDIR/t"; cat OUT/file; echo x > /dev/null; pwd; id -u; diff <(echo 1) <(echo 1)`)
-			if want := fmt.Sprintf("a\nt\nbefore%s\n%d\n", b.work, os.Getuid()); res.ExitCode != 0 || string(res.Head) != want {
+			if want := fmt.Sprintf("a\nt\nbefore%s\n%d\n", b.work,
+				os.Getuid()); res.ExitCode != 0 || string(res.Head) != want {
 				t.Errorf("exit code %d, got %q, want %q", res.ExitCode, res.Head, want)
 			}
 			if _, err := os.Stat(b.tmp + "/t"); err != nil {
@@ -92,12 +94,21 @@ func TestSandboxLetsWorkHappen(t *testing.T) {
 
 // writes are attempts to change OUT from inside; each must fail and leave it as it was.
 var writes = []string{
-	`echo x > OUT/file`, `echo x >> OUT/file`, `echo x > OUT/new`, `touch OUT/new`, `rm OUT/file`, `rm -rf OUT`, `mv OUT/file OUT/other`, `mv OUT/file WORK/file`, `mkdir OUT/d`,
-	`ln -s /etc/passwd OUT/l`, `ln WORK OUT/l`, `echo x > WORK/f && mv WORK/f OUT/file`, `ln -s OUT/file WORK/l && echo x > WORK/l`, `ln -s OUT WORK/d && echo x > WORK/d/file`,
-	`cd OUT && echo x > file`, `echo x > WORK/../out/file`, `truncate -s 0 OUT/file`, `cp /etc/hostname OUT/file`, `dd if=/dev/zero of=OUT/file count=1`, `mkfifo OUT/p`,
-	`sh -c 'echo x > OUT/file'`, `setsid sh -c 'echo x > OUT/file'`, `(setsid nohup sh -c 'echo x > OUT/file' &); sleep 0.3; false`, `env -i /bin/sh -c 'echo x > OUT/file'`,
-	`echo x > /proc/self/root/OUT/file`, `exec 9>OUT/file`, `ln OUT/file WORK/hard && echo x > WORK/hard`, `find OUT -name file -delete`, `tee OUT/file < /dev/null`, `perl -e 'unlink("OUT/file") or exit 1'`,
-	`mount -t tmpfs none OUT`, `mount --bind WORK OUT && echo x > OUT/file`, `unshare -Urm sh -c 'mount --bind WORK OUT; echo x > OUT/file'`, `umount OUT; mount -o remount,rw / ; echo x > OUT/file`,
+	`echo x > OUT/file`, `echo x >> OUT/file`, `echo x > OUT/new`, `touch OUT/new`, `rm OUT/file`,
+	`rm -rf OUT`, `mv OUT/file OUT/other`, `mv OUT/file WORK/file`, `mkdir OUT/d`,
+	`ln -s /etc/passwd OUT/l`, `ln WORK OUT/l`, `echo x > WORK/f && mv WORK/f OUT/file`,
+	`ln -s OUT/file WORK/l && echo x > WORK/l`, `ln -s OUT WORK/d && echo x > WORK/d/file`,
+	`cd OUT && echo x > file`, `echo x > WORK/../out/file`, `truncate -s 0 OUT/file`,
+	`cp /etc/hostname OUT/file`, `dd if=/dev/zero of=OUT/file count=1`, `mkfifo OUT/p`,
+	`sh -c 'echo x > OUT/file'`, `setsid sh -c 'echo x > OUT/file'`,
+	`(setsid nohup sh -c 'echo x > OUT/file' &); sleep 0.3; false`,
+	`env -i /bin/sh -c 'echo x > OUT/file'`,
+	`echo x > /proc/self/root/OUT/file`, `exec 9>OUT/file`,
+	`ln OUT/file WORK/hard && echo x > WORK/hard`, `find OUT -name file -delete`,
+	`tee OUT/file < /dev/null`, `perl -e 'unlink("OUT/file") or exit 1'`,
+	`mount -t tmpfs none OUT`, `mount --bind WORK OUT && echo x > OUT/file`,
+	`unshare -Urm sh -c 'mount --bind WORK OUT; echo x > OUT/file'`,
+	`umount OUT; mount -o remount,rw / ; echo x > OUT/file`,
 }
 
 func TestSandboxKeepsWritesIn(t *testing.T) {
@@ -114,7 +125,8 @@ func TestSandboxKeepsWritesIn(t *testing.T) {
 				entries, err := os.ReadDir(b.out)
 				content, _ := os.ReadFile(b.secret)
 				if err != nil || len(entries) != 1 || string(content) != "before" {
-					t.Errorf("%s: outside is now %v %q (%v), output %q", w, entries, content, err, res.Head)
+					t.Errorf("%s: outside is now %v %q (%v), output %q", w, entries, content, err,
+						res.Head)
 				}
 			}
 		})
@@ -132,7 +144,8 @@ func TestTheWritesOfTheTestWorkWithoutASandbox(t *testing.T) {
 func TestAStoppedCommandSaysSo(t *testing.T) {
 	for _, s := range boxes(t) {
 		res := newBox(t, s).run(`echo x > OUT/file`)
-		if res.ExitCode == 0 || !strings.Contains(res.SandboxDenied, "a write outside the workspace") {
+		if res.ExitCode == 0 || !strings.Contains(res.SandboxDenied,
+			"a write outside the workspace") {
 			t.Errorf("%s: got %+v", s.Kind, res)
 		}
 		if res := newBox(t, s).run("exit 3"); res.SandboxDenied != "" {
@@ -154,7 +167,8 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer udp.Close()
-	abstract, err := net.Listen("unix", "@agent-lsp-test-"+filepath.Base(t.TempDir())+fmt.Sprint(os.Getpid()))
+	abstract, err := net.Listen("unix", "@agent-lsp-test-"+filepath.Base(t.TempDir())+
+		fmt.Sprint(os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +183,8 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 		"raw":      "raw",
 		"packet":   "packet",
 	}
-	own := map[string]bool{"bind": true, "raw": true, "packet": true} // allowed in a network of its own
+	// allowed in a network of its own
+	own := map[string]bool{"bind": true, "raw": true, "packet": true}
 	for _, s := range boxes(t) {
 		b := newBox(t, s)
 		for name, probe := range probes {
@@ -177,7 +192,8 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 				continue
 			}
 			if res := b.probe(probe, b.plan()); res.ExitCode != 9 {
-				t.Errorf("%s: %s got through: exit code %d, %q", s.Kind, probe, res.ExitCode, res.Head)
+				t.Errorf("%s: %s got through: exit code %d, %q", s.Kind, probe, res.ExitCode,
+					res.Head)
 			}
 		}
 	}
@@ -199,7 +215,8 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	copied := filepath.Join(b.work, "probe") // the test binary may lie in /tmp, which the wall hides
+	// the test binary may lie in /tmp, which the wall hides
+	copied := filepath.Join(b.work, "probe")
 	if _, err := os.Stat(copied); err != nil {
 		// Nothing may fork meanwhile, as who has started a helper ahead does: a child that has not
 		// yet begun its own program keeps the copy open for writing, and what is open for writing
@@ -214,7 +231,8 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 			b.t.Fatal(err)
 		}
 	}
-	return run(b.t, b.r, Command{Argv: []string{copied}, Env: append(os.Environ(), probeVar+"="+what), Dir: b.work, Sandbox: plan})
+	return run(b.t, b.r, Command{Argv: []string{copied},
+		Env: append(os.Environ(), probeVar+"="+what), Dir: b.work, Sandbox: plan})
 }
 
 // TestSandboxedProcessesCannotReachTheSupervisor: they cannot kill the one that ends them.
@@ -241,7 +259,8 @@ func TestNoOrphansOutOfASandbox(t *testing.T) {
 				b, m := newBox(t, s), mark(t)
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
-				res, err := b.r.Run(ctx, Command{Script: strings.ReplaceAll(script, "%s", m), Dir: b.work, Sandbox: b.plan(), Output: func([]byte) { cancel() }})
+				res, err := b.r.Run(ctx, Command{Script: strings.ReplaceAll(script, "%s", m),
+					Dir: b.work, Sandbox: b.plan(), Output: func([]byte) { cancel() }})
 				if err != nil || !res.Aborted {
 					t.Errorf("got %+v, %v", res, err)
 				}

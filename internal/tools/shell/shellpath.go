@@ -28,11 +28,12 @@ var findShell = sync.OnceValue(func() string {
 // flags are how the shells are told to take a script and to read no files of the user's first,
 // which would cost time and change what commands mean. Any other program is given -c.
 var flags = map[string][]string{
-	"bash": {"--noprofile", "--norc", "-c"},
-	"zsh":  {"-f", "-c"},
-	"fish": {"--no-config", "-c"},
-	"pwsh": {"-NoProfile", "-NonInteractive", "-Command"}, "powershell": {"-NoProfile", "-NonInteractive", "-Command"},
-	"cmd": {"/d", "/c"},
+	"bash":       {"--noprofile", "--norc", "-c"},
+	"zsh":        {"-f", "-c"},
+	"fish":       {"--no-config", "-c"},
+	"pwsh":       {"-NoProfile", "-NonInteractive", "-Command"},
+	"powershell": {"-NoProfile", "-NonInteractive", "-Command"},
+	"cmd":        {"/d", "/c"},
 }
 
 // posixShells are those whose language is the one that the policy reads. zsh is none of them: its
@@ -49,7 +50,8 @@ func interpreterOf(program string) interpreter {
 	if args == nil {
 		args = []string{"-c"}
 	}
-	return interpreter{argv: append([]string{program}, args...), posix: slices.Contains(posixShells, name)}
+	return interpreter{argv: append([]string{program}, args...),
+		posix: slices.Contains(posixShells, name)}
 }
 
 // shellArgv is the command line that runs a script. Without a program: bash where there is one,

@@ -17,10 +17,12 @@ func sweep() {}
 
 // helperAttr hands the pipes over as inherited handles, named in the arguments.
 func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP,
+		HideWindow: true}
 	for _, f := range []*os.File{control, status} {
 		h := f.Fd()
-		_ = windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
+		_ = windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT,
+			windows.HANDLE_FLAG_INHERIT)
 		cmd.SysProcAttr.AdditionalInheritedHandles = append(cmd.SysProcAttr.AdditionalInheritedHandles, syscall.Handle(h))
 		cmd.Args = append(cmd.Args, strconv.FormatUint(uint64(h), 10))
 	}

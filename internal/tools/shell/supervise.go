@@ -219,7 +219,8 @@ func (s *supervisor) over(end report) {
 		s.timer.Stop()
 	}
 	end.Prepared = s.box != nil
-	end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last && !s.order.Sandbox.Enters()
+	end.Done, end.Ended, end.Ready = true, s.ended, s.order.Keep && !s.last &&
+		!s.order.Sandbox.Enters()
 	_ = s.status.Encode(end)
 	if s.box != nil {
 		s.box.Release()

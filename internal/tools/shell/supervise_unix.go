@@ -98,7 +98,8 @@ func (r *orderReader) fill() error {
 
 // start starts the command, walled in if ordered so. Caller holds mu.
 func (s *supervisor) start() error {
-	_ = becomeSubreaper() // without it, what leaves the command's group and session may outlive the command
+	// without it, what leaves the command's group and session may outlive the command
+	_ = becomeSubreaper()
 	if !s.startPrepared() {
 		s.discard() // before the command's own sandbox takes the folder of the layers
 		fork := s.fork

@@ -118,7 +118,8 @@ func (l *Log) steps(c *Change) (map[path.Ref]*Step, error) {
 		return nil, err
 	}
 	s := &Step{
-		Pre: before, Post: after, BOM: c.Encoding.BOM, Encoding: c.Encoding.Encoding, Mode: c.Mode, From: c.From,
+		Pre: before, Post: after, BOM: c.Encoding.BOM, Encoding: c.Encoding.Encoding, Mode: c.Mode,
+		From:  c.From,
 		Added: c.Added, Removed: c.Removed,
 	}
 	if c.NewRef.Key == "" {
@@ -141,7 +142,8 @@ func (l *Log) put(absent bool, text []byte) (string, error) {
 func (c *Change) revert() {
 	for _, k := range c.kept {
 		if k.fresh {
-			k.file.Steps = slices.DeleteFunc(k.file.Steps, func(s *Step) bool { return s == k.step })
+			k.file.Steps = slices.DeleteFunc(k.file.Steps,
+				func(s *Step) bool { return s == k.step })
 		} else {
 			*k.step = k.was
 		}

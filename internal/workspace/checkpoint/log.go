@@ -97,7 +97,8 @@ type Options struct {
 type Log struct {
 	opt Options
 
-	mu        sync.Mutex // also held while a checkpoint is written: steps of a session come in order
+	// also held while a checkpoint is written: steps of a session come in order
+	mu        sync.Mutex
 	sessions  map[string]*sessionLog
 	keep      Retention
 	collected bool // the first collection has begun
@@ -150,12 +151,14 @@ func (l *Log) current(t Turn) *record {
 	restore := t.Restore != ""
 	if n := len(s.list); n > 0 {
 		cp := s.list[n-1]
-		if cp.Turn == t.ID && cp.Restore == restore && !cp.Undone && (!restore || cp.ID == t.Restore) {
+		if cp.Turn == t.ID && cp.Restore == restore && !cp.Undone &&
+			(!restore || cp.ID == t.Restore) {
 			return cp
 		}
 	}
 	cp := &record{
-		ID: t.Restore, Session: t.Session, Turn: t.ID, Message: t.Message, Created: l.opt.Now(), Restore: restore,
+		ID: t.Restore, Session: t.Session, Turn: t.ID, Message: t.Message, Created: l.opt.Now(),
+		Restore: restore,
 	}
 	if !restore {
 		cp.ID = NewID()
@@ -227,8 +230,9 @@ func (l *Log) List(session string) []Checkpoint {
 
 func (cp *record) view() Checkpoint {
 	v := Checkpoint{
-		ID: cp.ID, SessionID: cp.Session, TurnID: cp.Turn, MessageID: cp.Message, CreatedAt: cp.Created,
-		Restore: cp.Restore, Undone: cp.Undone, NotCovered: slices.Clone(cp.NotCovered),
+		ID: cp.ID, SessionID: cp.Session, TurnID: cp.Turn, MessageID: cp.Message,
+		CreatedAt: cp.Created,
+		Restore:   cp.Restore, Undone: cp.Undone, NotCovered: slices.Clone(cp.NotCovered),
 	}
 	for _, f := range cp.Files {
 		v.Files = append(v.Files, f.URI)
@@ -291,7 +295,8 @@ func (l *Log) Files(id string) (list []File, notCovered []string, err error) {
 	}
 	cp := s.list[i]
 	for _, f := range cp.Files {
-		list = append(list, File{Key: f.Key, URI: f.URI, Path: f.Path, Steps: slices.Clone(f.Steps)})
+		list = append(list, File{Key: f.Key, URI: f.URI, Path: f.Path,
+			Steps: slices.Clone(f.Steps)})
 	}
 	return list, slices.Clone(cp.NotCovered), nil
 }

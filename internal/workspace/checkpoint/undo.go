@@ -59,7 +59,8 @@ func unwinding(list []*record) []*File {
 			}
 			for _, s := range f.Steps {
 				c := *s
-				if n := len(g.Steps); n > 0 && g.Steps[n-1].Pre == c.Post && g.Steps[n-1].Post == c.Pre {
+				if n := len(g.Steps); n > 0 && g.Steps[n-1].Pre == c.Post &&
+					g.Steps[n-1].Post == c.Pre {
 					g.Steps = g.Steps[:n-1]
 					continue
 				}
@@ -93,7 +94,10 @@ type Content struct {
 }
 
 // Equal reports whether two contents are the same.
-func (a Content) Equal(b Content) bool { return a.Absent == b.Absent && bytes.Equal(a.Text, b.Text) }
+func (a Content) Equal(b Content) bool {
+	return a.Absent == b.Absent &&
+		bytes.Equal(a.Text, b.Text)
+}
 
 // The reasons why a file stays as it is. The texts are for the user.
 var (

@@ -98,33 +98,54 @@ func hardCases(size int) map[string]func() {
 		"same line, half the file searched": match(same, half, "x\n"),
 		"same line, near line":              match(same, half, "x\n", near),
 		"same line, replace all":            match(same, "a\n", "bb\n", all),
-		"same line, search too deep":        match(same, strings.Repeat("  a\n", size/20)+" a\n", "x\n"),
-		"same line, trailing space":         match(same, strings.Repeat("a \n", size/20)+"b\n", "x\n"),
-		"replace all, shifted":              match(lines("call(some, thing)\n", size), "  call(some, thing)\n", "  x()\n", all),
-		"replace all, trailing space":       match(lines("call(some, thing)  \n", size), "call(some, thing)\nc", "x()\nc", all),
-		"replace all, folded":               match(one, "\"x\"", "\"y\"", all),
-		"uneven shift":                      match(lines("call(some, thing)\n", size), shifted, "x"),
-		"one line, exact":                   match(append(one[:len(one):len(one)], 'z'), "z", "y"),
-		"one line, folded":                  match(append(one[:len(one):len(one)], "it’s"...), "it's", "its"),
-		"one line, all of it folded":        match(one, strings.ReplaceAll(string(one), "“", `"`), strings.ReplaceAll(string(one), "abc", "abd")),
-		"one line, not found":               match(one, "nowhere to be found", "y"),
-		"one line, ambiguous":               match(one, "abc", "y"),
-		"blank lines":                       match(lines("\n", size), "\n\n\n \n", "x"),
-		"CR only":                           match(lines("a\r", size), "a\na\nb", "x"),
-		"many hunks":                        func() { Hunks(pair, noisy) },
-		"shifted pairs":                     func() { Hunks(append([]byte("x\n"), pair...), append(pair[2:len(pair):len(pair)], "y\n"...)) },
-		"nothing in common":                 func() { Hunks(sourceText(size), bytes.ToUpper(sourceText(size))) },
-		"reversed":                          func() { Hunks(sourceText(size), reversed(sourceText(size))) },
-		"unified of repeats":                func() { Unified("a", "b", pair, noisy, 3) },
-		"merge of repeats":                  func() { Merge3(pair, noisy, bytes.Replace(pair, []byte("b\n"), []byte("r\n"), 1000)) },
+		"same line, search too deep": match(same, strings.Repeat("  a\n", size/20)+" a\n",
+			"x\n"),
+		"same line, trailing space": match(same, strings.Repeat("a \n", size/20)+"b\n",
+			"x\n"),
+		"replace all, shifted": match(lines("call(some, thing)\n", size),
+			"  call(some, thing)\n", "  x()\n", all),
+		"replace all, trailing space": match(lines("call(some, thing)  \n", size),
+			"call(some, thing)\nc", "x()\nc", all),
+		"replace all, folded": match(one, "\"x\"", "\"y\"", all),
+		"uneven shift": match(lines("call(some, thing)\n", size), shifted,
+			"x"),
+		"one line, exact": match(append(one[:len(one):len(one)], 'z'), "z", "y"),
+		"one line, folded": match(append(one[:len(one):len(one)], "it’s"...),
+			"it's", "its"),
+		"one line, all of it folded": match(one, strings.ReplaceAll(string(one), "“", `"`),
+			strings.ReplaceAll(string(one), "abc", "abd")),
+		"one line, not found": match(one, "nowhere to be found", "y"),
+		"one line, ambiguous": match(one, "abc", "y"),
+		"blank lines":         match(lines("\n", size), "\n\n\n \n", "x"),
+		"CR only":             match(lines("a\r", size), "a\na\nb", "x"),
+		"many hunks":          func() { Hunks(pair, noisy) },
+		"shifted pairs": func() {
+			Hunks(append([]byte("x\n"), pair...),
+				append(pair[2:len(pair):len(pair)], "y\n"...))
+		},
+		"nothing in common": func() {
+			Hunks(sourceText(size),
+				bytes.ToUpper(sourceText(size)))
+		},
+		"reversed": func() {
+			Hunks(sourceText(size),
+				reversed(sourceText(size)))
+		},
+		"unified of repeats": func() { Unified("a", "b", pair, noisy, 3) },
+		"merge of repeats": func() {
+			Merge3(pair, noisy,
+				bytes.Replace(pair, []byte("b\n"), []byte("r\n"), 1000))
+		},
 		"patch of repeats": func() {
-			files, err := ParsePatch("*** Begin Patch\n*** Update File: f\n@@\n" + strings.Repeat(" a\n b\n", size/50) + "-c\n+d\n*** End Patch")
+			files, err := ParsePatch("*** Begin Patch\n*** Update File: f\n@@\n" +
+				strings.Repeat(" a\n b\n", size/50) + "-c\n+d\n*** End Patch")
 			if err == nil {
 				_, _ = MatchPatch(pair, files[0], Options{})
 			}
 		},
 		"patch with many hunks": func() {
-			files, err := ParsePatch("*** Begin Patch\n*** Update File: f\n" + strings.Repeat("@@ a\n-b\n+d\n", 200) + "*** End Patch")
+			files, err := ParsePatch("*** Begin Patch\n*** Update File: f\n" +
+				strings.Repeat("@@ a\n-b\n+d\n", 200) + "*** End Patch")
 			if err == nil {
 				_, _ = MatchPatch(sourceText(size), files[0], Options{})
 			}

@@ -95,7 +95,8 @@ func (c editCase) replaces(t testing.TB) ([]Replace, Options) {
 		case "path":
 			opt.Path = arg
 		case "disk":
-			opt.Elsewhere = append(opt.Elsewhere, Elsewhere{Name: "the version on disk", Data: []byte(unmark(c.parts["disk"], true))})
+			opt.Elsewhere = append(opt.Elsewhere,
+				Elsewhere{Name: "the version on disk", Data: []byte(unmark(c.parts["disk"], true))})
 		case "", "all", "count", "near":
 		default:
 			t.Errorf("%s: unknown option %q", c.name, l)

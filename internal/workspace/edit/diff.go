@@ -135,7 +135,8 @@ func rising(pairs [][2]int) [][2]int {
 	for i, p := range pairs {
 		k := len(tails)
 		if k > 0 && pairs[tails[k-1]][0] >= p[0] {
-			k, _ = slices.BinarySearchFunc(tails, p[0], func(t, v int) int { return pairs[t][0] - v })
+			k, _ = slices.BinarySearchFunc(tails, p[0],
+				func(t, v int) int { return pairs[t][0] - v })
 		}
 		prev[i] = -1
 		if k > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-const maxElision = 120 // bytes of a line that stands for others; real code with such words is longer
+// bytes of a line that stands for others; real code with such words is longer
+const maxElision = 120
 
 var (
 	openMark    = lazyregexp.New(`^(?://+|#+|/\*+|\{/\*+|<!--|--+|;+|%+|\*+|\()\s*`)
@@ -22,10 +23,13 @@ var (
 
 // dotsAreNoCode lists the extensions of languages in which a line of three dots alone is no
 // valid code.
-var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".rs": true, ".cs": true, ".kt": true, ".swift": true, ".css": true, ".scss": true, ".json": true}
+var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".jsx": true,
+	".ts": true, ".tsx": true, ".rs": true, ".cs": true, ".kt": true, ".swift": true, ".css": true,
+	".scss": true, ".json": true}
 
 // prose lists the extensions of texts in which a line may well begin with dots.
-var prose = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".rst": true, ".adoc": true, ".tex": true}
+var prose = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".rst": true,
+	".adoc": true, ".tex": true}
 
 // isElision reports whether a line stands for lines that the model left out: "// ... existing
 // code ...", "(rest of methods ...)", or dots alone where those cannot be code.
@@ -42,7 +46,8 @@ func isElision(line, file string) bool {
 	case !marked && (prose[ext] || !dotsFirst().MatchString(t)):
 		return false
 	}
-	return elisionDots().MatchString(bare) && elisionWord().MatchString(bare) && plainWords().MatchString(bare)
+	return elisionDots().MatchString(bare) && elisionWord().MatchString(bare) &&
+		plainWords().MatchString(bare)
 }
 
 // uncommented is a line without the marks of a comment or the parentheses around it.
@@ -64,8 +69,9 @@ func (m *matcher) refuseElision(i int, lines []string) error {
 		if i >= 0 {
 			prefix = m.name(i)
 		}
-		return &MatchError{Kind: KindElided, Edit: i, Msg: fmt.Sprintf("%sline %d of the new text, %q, stands for lines that were left out; written so, they would be deleted. Nothing was changed. Send every line, or one small edit for each place that changes.",
-			prefix, n+1, clip(strings.TrimSpace(l)))}
+		return &MatchError{Kind: KindElided, Edit: i,
+			Msg: fmt.Sprintf("%sline %d of the new text, %q, stands for lines that were left out; written so, they would be deleted. Nothing was changed. Send every line, or one small edit for each place that changes.",
+				prefix, n+1, clip(strings.TrimSpace(l)))}
 	}
 	return nil
 }

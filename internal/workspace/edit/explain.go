@@ -50,7 +50,8 @@ func (m *matcher) ambiguous(kind Kind, i int, c candidate, what string) error {
 		}
 	}
 	if what == "" {
-		what = fmt.Sprintf("the search text matches %s places (tier %s, %s)", atLeast(len(c.places)), c.tier, c.tier.Describe())
+		what = fmt.Sprintf("the search text matches %s places (tier %s, %s)",
+			atLeast(len(c.places)), c.tier, c.tier.Describe())
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s, at lines %s. Nothing was changed. %s\n",
@@ -97,7 +98,8 @@ func (m *matcher) showPlaces(b *strings.Builder, places []int) {
 
 func (m *matcher) region(pl place) string {
 	from := m.lineOf(pl.start) - 1
-	return numbered(m.text, m.lines(), from, from+1+strings.Count(string(m.text[pl.start:pl.end]), "\n"))
+	return numbered(m.text, m.lines(), from, from+1+
+		strings.Count(string(m.text[pl.start:pl.end]), "\n"))
 }
 
 // notFound diagnoses a search text that no tier found: how it differs from the
@@ -105,7 +107,8 @@ func (m *matcher) region(pl place) string {
 func (m *matcher) notFound(i int, e Replace) error {
 	err := &MatchError{Kind: KindNotFound, Edit: i}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%sthe search text was not found%s. Nothing was changed.\n", m.name(i), inFile(m.opt.Path))
+	fmt.Fprintf(&b, "%sthe search text was not found%s. Nothing was changed.\n", m.name(i),
+		inFile(m.opt.Path))
 	b.WriteString(m.elsewhere(e.Old))
 	trimmed := strings.Trim(e.Old, "\n")
 	b.WriteString(m.diagnose(err, contents(trimmed), m.whole || trimmed != e.Old))
@@ -189,7 +192,8 @@ func (m *matcher) pointOut(err *MatchError, pl place, what string) string {
 	return what + err.Region
 }
 
-var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\'`, `'`)
+var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\'`,
+	`'`)
 
 func unescape(s string) string { return unescaper.Replace(s) }
 

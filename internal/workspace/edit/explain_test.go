@@ -16,12 +16,17 @@ func TestWhyNotFound(t *testing.T) {
 		want, not       string
 	}{
 		{"another case", "Total = 1\n", "total = 1", false, otherCase, part},
-		{"another case inside a line, which edit may match", "subtotal = 1\n", "Total = 1", false, otherCase, part},
-		{"another case inside a line, in a block", "subtotal = 1\n", "Total = 1", true, "", otherCase},
-		{"another case inside a line, then on a whole one", "subtotal = 1\nTOTAL = 1\n", "Total = 1", true, "2| TOTAL = 1", part},
-		{"another case with a line break that is not there", "Foo bar\n", "foo\n", false, "", otherCase},
+		{"another case inside a line, which edit may match", "subtotal = 1\n", "Total = 1", false,
+			otherCase, part},
+		{"another case inside a line, in a block", "subtotal = 1\n", "Total = 1", true, "",
+			otherCase},
+		{"another case inside a line, then on a whole one", "subtotal = 1\nTOTAL = 1\n",
+			"Total = 1", true, "2| TOTAL = 1", part},
+		{"another case with a line break that is not there", "Foo bar\n", "foo\n", false, "",
+			otherCase},
 		{"a part of a line, in a block", "subtotal = 1\n", "total = 1", true, part, otherCase},
-		{"a part of a line with a line break that is not there", "foo bar\n", "foo\n", false, "leave the line break out", otherCase},
+		{"a part of a line with a line break that is not there", "foo bar\n", "foo\n", false,
+			"leave the line break out", otherCase},
 	} {
 		_, err := Match(
 			[]byte(c.base),

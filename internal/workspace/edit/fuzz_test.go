@@ -49,7 +49,8 @@ func FuzzMatch(f *testing.F) {
 func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 	lf := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	for _, s := range p.Spans {
-		if s.Tier == T0 && !e.ReplaceAll && e.NearLine == 0 && strings.Count(lf.Replace(string(base)), lf.Replace(e.Old)) != 1 {
+		if s.Tier == T0 && !e.ReplaceAll && e.NearLine == 0 &&
+			strings.Count(lf.Replace(string(base)), lf.Replace(e.Old)) != 1 {
 			t.Fatalf("span %+v of an ambiguous text", s)
 		}
 		if kind := EOL(base); kind != "mixed" && kind != "none" {
@@ -81,7 +82,8 @@ func FuzzParsePatch(f *testing.F) {
 			return
 		}
 		for _, p := range files {
-			if p.Path == "" || !slices.Contains([]string{OpModify, OpCreate, OpDelete, OpRename}, p.Op) {
+			if p.Path == "" || !slices.Contains([]string{OpModify, OpCreate, OpDelete, OpRename},
+				p.Op) {
 				t.Fatalf("%+v", p)
 			}
 			plan, err := MatchPatch(base, p, Options{})
@@ -98,7 +100,8 @@ func FuzzParsePatch(f *testing.F) {
 
 // FuzzDecode: what is accepted is written back byte for byte.
 func FuzzDecode(f *testing.F) {
-	for _, s := range []string{"", "a\n", "\xef\xbb\xbfa", "\xff\xfea\x00", "\xfe\xff\x00a", "\xff\xfe=\xd8\x00\xde", "a\x00b", "\xff\xfe\x00\x00", "é\xff", "\xff\xfea"} {
+	for _, s := range []string{"", "a\n", "\xef\xbb\xbfa", "\xff\xfea\x00", "\xfe\xff\x00a",
+		"\xff\xfe=\xd8\x00\xde", "a\x00b", "\xff\xfe\x00\x00", "é\xff", "\xff\xfea"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -127,7 +130,8 @@ func FuzzHunks(f *testing.F) {
 		}
 		Unified("a", "b", base, new, 3)
 		ours, conflicts := Merge3(base, new, third)
-		if theirs, c := Merge3(base, third, new); len(c) != len(conflicts) || !bytes.Equal(resolve(ours, conflicts), theirs) {
+		if theirs, c := Merge3(base, third, new); len(c) != len(conflicts) ||
+			!bytes.Equal(resolve(ours, conflicts), theirs) {
 			t.Fatalf("merge: %q and %q", ours, theirs)
 		}
 	})

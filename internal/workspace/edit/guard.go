@@ -21,7 +21,8 @@ func ParseGuard(file string, before, after []byte) error {
 	if err == nil || check(before) != nil {
 		return nil
 	}
-	return fmt.Errorf("parsing %s after the edit: %w", path.Base(strings.ReplaceAll(file, `\`, "/")), err)
+	return fmt.Errorf("parsing %s after the edit: %w",
+		path.Base(strings.ReplaceAll(file, `\`, "/")), err)
 }
 
 func guardFor(file string) func([]byte) error {

@@ -162,7 +162,8 @@ func (m *matcher) table(t Tier) *lineTable {
 // exactTable numbers the lines as they are.
 func (m *matcher) exactTable() *lineTable {
 	lines, text := m.lines(), string(m.text)
-	tab := &lineTable{ids: make([]int32, len(lines)), known: make(map[string]int32, min(len(lines), 1<<15))}
+	tab := &lineTable{ids: make([]int32, len(lines)),
+		known: make(map[string]int32, min(len(lines), 1<<15))}
 	for i, l := range lines {
 		k := text[l.start:l.end]
 		id, ok := tab.known[k]
@@ -266,7 +267,8 @@ func prefixShift(old, file []string) (shift, bool) {
 func kindsDiffer(old, file []string) bool {
 	for _, block := range [][]string{old, file} {
 		all := strings.Join(block, "")
-		if strings.Contains(all, "\t") && strings.Contains(strings.ReplaceAll(all, "\t ", "\t"), "  ") {
+		if strings.Contains(all, "\t") &&
+			strings.Contains(strings.ReplaceAll(all, "\t ", "\t"), "  ") {
 			return true
 		}
 	}

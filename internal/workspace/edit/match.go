@@ -52,7 +52,8 @@ func Match(base []byte, edits []Replace, opt Options) (*Plan, error) {
 		return nil, err
 	}
 	if len(edits) == 0 {
-		return nil, &MatchError{Kind: KindEmpty, Edit: -1, Msg: "no edits were given; send at least one old/new pair"}
+		return nil, &MatchError{Kind: KindEmpty, Edit: -1,
+			Msg: "no edits were given; send at least one old/new pair"}
 	}
 	m := newMatcher(base, opt, "edit")
 	p := &Plan{}
@@ -88,7 +89,8 @@ func checkSize(base []byte) error {
 	if len(base) <= MaxSize {
 		return nil
 	}
-	return &MatchError{Kind: KindTooLarge, Edit: -1, Msg: fmt.Sprintf("the file has %d bytes, the limit for edits is %d; use a shell command instead", len(base), MaxSize)}
+	return &MatchError{Kind: KindTooLarge, Edit: -1,
+		Msg: fmt.Sprintf("the file has %d bytes, the limit for edits is %d; use a shell command instead", len(base), MaxSize)}
 }
 
 // place is a match: text[start:end] in the LF view.
@@ -107,7 +109,8 @@ type candidate struct {
 
 func (m *matcher) edit(p *Plan, i int, e Replace) error {
 	if e.Old == "" {
-		return &MatchError{Kind: KindEmpty, Edit: i, Msg: m.name(i) + "the search text is empty; name the text to replace, or for an insertion the line to insert at and repeat it in the new text (a new file is written whole)"}
+		return &MatchError{Kind: KindEmpty, Edit: i, Msg: m.name(i) +
+			"the search text is empty; name the text to replace, or for an insertion the line to insert at and repeat it in the new text (a new file is written whole)"}
 	}
 	if n := len(e.Old); n > largeSearch {
 		p.Notes = append(p.Notes, fmt.Sprintf("%sthe search text has %d bytes; short ones (a few unique lines) fail less often", m.name(i), n))
@@ -149,8 +152,9 @@ func (m *matcher) addSpans(p *Plan, i int, c candidate, places []place) error {
 	for _, pl := range places {
 		s, problem := m.span(c, pl)
 		if problem != "" {
-			return &MatchError{Kind: KindNotFound, Edit: i, Line: m.lineOf(pl.start), Msg: fmt.Sprintf("%sthe search text matches line %d only with another indent, and %s. Nothing was changed. Send old and new text with the file's indent:\n%s",
-				m.name(i), m.lineOf(pl.start), problem, m.region(pl))}
+			return &MatchError{Kind: KindNotFound, Edit: i, Line: m.lineOf(pl.start),
+				Msg: fmt.Sprintf("%sthe search text matches line %d only with another indent, and %s. Nothing was changed. Send old and new text with the file's indent:\n%s",
+					m.name(i), m.lineOf(pl.start), problem, m.region(pl))}
 		}
 		s.Edit = i
 		if !sameText(m.base, s) {
@@ -292,7 +296,8 @@ func (m *matcher) fits(start, end int) bool {
 // wholeLines reports whether text[start:end] begins and ends at the borders of lines.
 func (m *matcher) wholeLines(start, end int) bool {
 	begins := start == 0 || m.text[start-1] == '\n'
-	return begins && (end == len(m.text) || m.text[end] == '\n' || end > start && m.text[end-1] == '\n')
+	return begins && (end == len(m.text) || m.text[end] == '\n' || end > start &&
+		m.text[end-1] == '\n')
 }
 
 func disjoint(places []place) []place {
@@ -308,8 +313,10 @@ func disjoint(places []place) []place {
 // choose applies the rule of uniqueness.
 func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 	n := len(c.places)
-	if e.ExpectedCount > 0 && n != e.ExpectedCount && (n < maxPlaces || e.ReplaceAll || e.ExpectedCount > 1) {
-		return nil, m.ambiguous(KindCount, i, c, fmt.Sprintf("%d places were expected, %d match", e.ExpectedCount, n))
+	if e.ExpectedCount > 0 && n != e.ExpectedCount &&
+		(n < maxPlaces || e.ReplaceAll || e.ExpectedCount > 1) {
+		return nil, m.ambiguous(KindCount, i, c,
+			fmt.Sprintf("%d places were expected, %d match", e.ExpectedCount, n))
 	}
 	if e.ReplaceAll || e.ExpectedCount > 1 || n == 1 {
 		return c.places, nil
@@ -346,7 +353,8 @@ func (m *matcher) nearest(places []place, near int) (place, bool) {
 // gone and the new one stands at exactly one place. Short or partial texts
 // prove nothing.
 func (m *matcher) alreadyThere(e Replace) string {
-	if len(strings.TrimSpace(e.New)) < minTelling || strings.Contains(e.Old, strings.Trim(e.New, "\n")) {
+	if len(strings.TrimSpace(e.New)) < minTelling ||
+		strings.Contains(e.Old, strings.Trim(e.New, "\n")) {
 		return ""
 	}
 	at := m.exact(e.New, false, 2)
@@ -406,7 +414,8 @@ func (m *matcher) finish(p *Plan) (*Plan, error) {
 	for k := 1; k < len(p.Spans); k++ {
 		if a, b := p.Spans[k-1], p.Spans[k]; b.Start < a.End || a.Start == b.Start {
 			at := 1 + countLines(m.base[:b.Start])
-			return nil, &MatchError{Kind: KindOverlap, Edit: b.Edit, Line: at, Msg: fmt.Sprintf("%ss %d and %d overlap at line %d; all %ss of a call are matched against the same text, so join them into one. Nothing was changed.", m.noun, min(a.Edit, b.Edit)+1, max(a.Edit, b.Edit)+1, at, m.noun)}
+			return nil, &MatchError{Kind: KindOverlap, Edit: b.Edit, Line: at,
+				Msg: fmt.Sprintf("%ss %d and %d overlap at line %d; all %ss of a call are matched against the same text, so join them into one. Nothing was changed.", m.noun, min(a.Edit, b.Edit)+1, max(a.Edit, b.Edit)+1, at, m.noun)}
 		}
 	}
 	p.NoOp = len(p.Spans) == 0
@@ -415,7 +424,8 @@ func (m *matcher) finish(p *Plan) (*Plan, error) {
 	}
 	if err := ParseGuard(m.opt.Path, m.base, p.Apply(m.base)); err != nil {
 		if t := p.MaxTier(); t > T0 {
-			return nil, &MatchError{Kind: KindParse, Edit: -1, Msg: fmt.Sprintf("the text was found only by tier %s (%s), and the result would no longer parse: %v. Nothing was changed; read the place again and send it exactly.", t, t.Describe(), err)}
+			return nil, &MatchError{Kind: KindParse, Edit: -1,
+				Msg: fmt.Sprintf("the text was found only by tier %s (%s), and the result would no longer parse: %v. Nothing was changed; read the place again and send it exactly.", t, t.Describe(), err)}
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("warning: the file parsed before and does not now: %v", err))
 	}

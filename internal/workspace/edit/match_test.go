@@ -17,9 +17,12 @@ func TestMatchKeepsEndings(t *testing.T) {
 }
 
 func TestReplaceAllHasNoLimit(t *testing.T) {
-	for search, line := range map[string]string{"call(x)": "call(x)\n", "call(x)\n# end": "call(x)  \n# end\n", "  some(long, call)": "some(long, call)\n", `say "x"`: "say “x”\n"} {
+	for search, line := range map[string]string{"call(x)": "call(x)\n",
+		"call(x)\n# end": "call(x)  \n# end\n", "  some(long, call)": "some(long, call)\n",
+		`say "x"`: "say “x”\n"} {
 		base := strings.Repeat(line, 500)
-		p, err := Match([]byte(base), []Replace{{Old: search, New: "  gone", ReplaceAll: true}}, Options{})
+		p, err := Match([]byte(base), []Replace{{Old: search, New: "  gone", ReplaceAll: true}},
+			Options{})
 		if err != nil {
 			t.Errorf("%q: %v", search, err)
 		} else if len(p.Spans) != 500 {

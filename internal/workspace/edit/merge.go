@@ -21,7 +21,8 @@ func Merge3(base, mine, theirs []byte) (merged []byte, conflicts []Conflict) {
 	case bytes.Equal(base, mine):
 		return theirs, nil
 	}
-	g := &merger{base: base, mine: side{text: mine, hunks: Hunks(base, mine)}, theirs: side{text: theirs, hunks: Hunks(base, theirs)}}
+	g := &merger{base: base, mine: side{text: mine, hunks: Hunks(base, mine)},
+		theirs: side{text: theirs, hunks: Hunks(base, theirs)}}
 	for g.next() {
 	}
 	g.out = append(g.out, base[g.at:]...)

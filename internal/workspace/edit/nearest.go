@@ -29,7 +29,8 @@ func (m *matcher) nearestRegion(err *MatchError, old []string) string {
 	err.Line, err.EndLine = at+1, end
 	err.Region = numbered(m.text, lines, at, end)
 	var b strings.Builder
-	fmt.Fprintf(&b, "The nearest region is lines %d-%d (%d of %d lines equal). ", at+1, end, equal, len(old))
+	fmt.Fprintf(&b, "The nearest region is lines %d-%d (%d of %d lines equal). ", at+1, end, equal,
+		len(old))
 	b.WriteString(m.firstDifference(old, at))
 	fmt.Fprintf(&b, "Send these lines as the file has them:\n%s", err.Region)
 	return b.String()
@@ -83,7 +84,8 @@ func visible(s string) string {
 			b.WriteRune('·')
 		case r == '\t':
 			b.WriteRune('→')
-		case r < ' ' || r == 0x7f || r == 0xfeff || r == 0x200b || foldRune(r) != 0 || unicode.Is(unicode.Cf, r):
+		case r < ' ' || r == 0x7f || r == 0xfeff || r == 0x200b || foldRune(r) != 0 ||
+			unicode.Is(unicode.Cf, r):
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		default:
 			b.WriteRune(r)

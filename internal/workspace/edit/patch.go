@@ -31,9 +31,10 @@ type PatchHunk struct {
 	Scopes   []string // lines named by "@@", outermost first: the place lies behind them
 	Section  string   // heading behind a unified header; used only to tell equal places apart
 	HasRange bool     // OldLine comes from a header
-	OldLine  int      // 1-based first line, a hint; before a pure insertion the line that it follows
-	Lines    []PatchLine
-	AtEOF    bool // the hunk ends at the end of the file
+	// 1-based first line, a hint; before a pure insertion the line that it follows
+	OldLine int
+	Lines   []PatchLine
+	AtEOF   bool // the hunk ends at the end of the file
 
 	NoNewlineOld, NoNewlineNew bool // "\ No newline at end of file"
 }
@@ -131,7 +132,8 @@ func joinFiles(files []FilePatch) ([]FilePatch, error) {
 	var out []FilePatch
 	index := map[string]int{}
 	for _, f := range files {
-		if strings.TrimSpace(f.Path) == "" || f.Op == OpRename && strings.TrimSpace(f.NewPath) == "" {
+		if strings.TrimSpace(f.Path) == "" || f.Op == OpRename &&
+			strings.TrimSpace(f.NewPath) == "" {
 			return nil, patchError(0, "a file header names no path")
 		}
 		k, ok := index[f.Path]
@@ -139,7 +141,8 @@ func joinFiles(files []FilePatch) ([]FilePatch, error) {
 			return nil, patchError(0, "%s is named twice, to %s and to %s", f.Path, out[k].Op, f.Op)
 		}
 		if ok {
-			out[k].Hunks, out[k].Edits = append(out[k].Hunks, f.Hunks...), append(out[k].Edits, f.Edits...)
+			out[k].Hunks, out[k].Edits = append(out[k].Hunks, f.Hunks...),
+				append(out[k].Edits, f.Edits...)
 			continue
 		}
 		index[f.Path] = len(out)

@@ -21,7 +21,8 @@ func isBeginFormat(l string) bool {
 }
 
 func isFileHeader(l string) bool {
-	return strings.HasPrefix(l, addFile) || strings.HasPrefix(l, updateFile) || strings.HasPrefix(l, deleteFile)
+	return strings.HasPrefix(l, addFile) || strings.HasPrefix(l, updateFile) ||
+		strings.HasPrefix(l, deleteFile)
 }
 
 // beginParser reads the "*** Begin Patch" format.
@@ -40,7 +41,8 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 	for p.at < len(lines) && !isBeginFormat(lines[p.at]) {
 		p.at++
 	}
-	if i := slices.IndexFunc(lines, func(l string) bool { return isFileHeader(strings.TrimSpace(l)) }); i >= 0 {
+	if i := slices.IndexFunc(lines,
+		func(l string) bool { return isFileHeader(strings.TrimSpace(l)) }); i >= 0 {
 		p.indent = indentOf(lines[i])
 	}
 	ended := false
@@ -49,7 +51,8 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		var err error
 		switch t := strings.TrimSpace(l); {
 		case t == endPatch && ended:
-			return nil, patchError(p.at+1, "the patch ends twice, so it is unclear what belongs to it. Send it with one %q line", endPatch)
+			return nil, patchError(p.at+1,
+				"the patch ends twice, so it is unclear what belongs to it. Send it with one %q line", endPatch)
 		case t == endPatch:
 			ended = true
 			p.at++
@@ -65,14 +68,16 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		case strings.HasPrefix(t, updateFile):
 			err = p.update()
 		default:
-			err = patchError(p.at+1, "%q is no file header; expected %q, %q, %q or %q", clip(l), addFile, updateFile, deleteFile, endPatch)
+			err = patchError(p.at+1, "%q is no file header; expected %q, %q, %q or %q", clip(l),
+				addFile, updateFile, deleteFile, endPatch)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if !ended {
-		return nil, patchError(len(lines), "the patch has no %q line, so it may be cut off; send it whole", endPatch)
+		return nil, patchError(len(lines),
+			"the patch has no %q line, so it may be cut off; send it whole", endPatch)
 	}
 	return p.files, nil
 }
@@ -80,7 +85,8 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 // outdented is a patch without the indent that all of its lines have, where "*** Begin Patch"
 // has one.
 func outdented(lines []string) []string {
-	begin := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) == beginPatch })
+	begin := slices.IndexFunc(lines,
+		func(l string) bool { return strings.TrimSpace(l) == beginPatch })
 	if begin < 0 || indentOf(lines[begin]) == "" {
 		return lines
 	}
@@ -187,7 +193,8 @@ func (h *PatchHunk) header(l string) {
 		h.setRange(r)
 		return
 	}
-	if scope := strings.TrimPrefix(strings.TrimSuffix(strings.TrimRight(l[2:], " \t"), "@@"), " "); strings.Trim(scope, " \t.") != "" {
+	if scope := strings.TrimPrefix(strings.TrimSuffix(strings.TrimRight(l[2:], " \t"), "@@"),
+		" "); strings.Trim(scope, " \t.") != "" {
 		h.Scopes = append(h.Scopes, strings.TrimRight(scope, " \t"))
 	}
 }

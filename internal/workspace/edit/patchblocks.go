@@ -54,7 +54,9 @@ func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 		if b.search == "" {
 			out = append(out, FilePatch{Op: OpCreate, Path: path, Content: []byte(b.replace)})
 		} else {
-			out = append(out, FilePatch{Op: OpModify, Path: path, Edits: []Replace{{Old: b.search, New: b.replace, WholeLines: true, NearLine: b.line}}})
+			out = append(out, FilePatch{Op: OpModify, Path: path,
+				Edits: []Replace{{Old: b.search, New: b.replace, WholeLines: true,
+					NearLine: b.line}}})
 		}
 		i, behind = b.end, b.end+1
 	}
@@ -84,7 +86,8 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 	closes := closing(lines[at:])
 	for end < len(lines) && !closes(lines[end]) {
 		if isSearchMarker(lines[end]) {
-			return searchBlock{}, patchError(end+1, "a SEARCH block begins inside the block of line %d, which is not closed by \">>>>>>> REPLACE\". Close that block first; if the text itself has such a line, use longer markers, all of the same length", at+1)
+			return searchBlock{}, patchError(end+1,
+				"a SEARCH block begins inside the block of line %d, which is not closed by \">>>>>>> REPLACE\". Close that block first; if the text itself has such a line, use longer markers, all of the same length", at+1)
 		}
 		end++
 	}
@@ -111,16 +114,19 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 		same = other
 	}
 	if end == len(lines) || len(same) == 0 {
-		return searchBlock{}, patchError(at+1, "the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\". Send the whole block")
+		return searchBlock{}, patchError(at+1,
+			"the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\". Send the whole block")
 	}
 	if len(same) > 1 {
-		return searchBlock{}, patchError(at+1, "the SEARCH block has %d lines that could divide it (lines %d and %d). Use longer markers, all of the same length, such as \"<<<<<<<<< SEARCH\", \"=========\" and \">>>>>>>>> REPLACE\"",
+		return searchBlock{}, patchError(at+1,
+			"the SEARCH block has %d lines that could divide it (lines %d and %d). Use longer markers, all of the same length, such as \"<<<<<<<<< SEARCH\", \"=========\" and \">>>>>>>>> REPLACE\"",
 			len(same), from+1+same[0], from+1+same[1])
 	}
 	if line > 0 {
 		body = unescaped(body)
 	}
-	return searchBlock{search: joined(body[:same[0]]), replace: joined(body[same[0]+1:]), line: line, end: end}, nil
+	return searchBlock{search: joined(body[:same[0]]), replace: joined(body[same[0]+1:]),
+		line: line, end: end}, nil
 }
 
 // closing returns what recognizes the last marker of the block that begins with lines[0]: a
@@ -157,7 +163,8 @@ func lineHints(lines []string, at int) (start, from int, err error) {
 		}
 		n, err := strconv.Atoi(h[2])
 		if err != nil || n < 1 {
-			return 0, 0, patchError(from+1, "%q names no line; lines are counted from 1", clip(lines[from]))
+			return 0, 0, patchError(from+1, "%q names no line; lines are counted from 1",
+				clip(lines[from]))
 		}
 		if h[1] == "start" {
 			start = n

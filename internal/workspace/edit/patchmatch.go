@@ -17,7 +17,8 @@ func MatchPatch(base []byte, p FilePatch, opt Options) (*Plan, error) {
 	switch p.Op {
 	case OpCreate:
 		if len(base) > 0 {
-			return nil, patchError(0, "%s exists already; update it instead, or delete it first", p.Path)
+			return nil, patchError(0, "%s exists already; update it instead, or delete it first",
+				p.Path)
 		}
 		return &Plan{Spans: []Span{{New: p.Content}}}, nil
 	case OpDelete:
@@ -64,8 +65,10 @@ func planDelete(base []byte, p FilePatch, opt Options) (*Plan, error) {
 		}
 		old = append(old, o...)
 	}
-	if want := strings.Join(old, "\n"); len(p.Hunks) > 0 && want != strings.TrimSuffix(string(m.text), "\n") {
-		return nil, &MatchError{Kind: KindNotFound, Msg: fmt.Sprintf("%s is to be deleted, but its text is not the one that the patch removes. Nothing was changed; read the file again.", p.Path)}
+	if want := strings.Join(old, "\n"); len(p.Hunks) > 0 &&
+		want != strings.TrimSuffix(string(m.text), "\n") {
+		return nil, &MatchError{Kind: KindNotFound,
+			Msg: fmt.Sprintf("%s is to be deleted, but its text is not the one that the patch removes. Nothing was changed; read the file again.", p.Path)}
 	}
 	if len(base) == 0 {
 		return &Plan{}, nil
@@ -115,7 +118,8 @@ func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
 	old, _ = v.hunk.sides()
 	s, problem := pm.build(v.hunk, v.tier, at)
 	if problem != "" {
-		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1, Msg: fmt.Sprintf("%sit matches line %d only with another indent, and %s. Nothing was changed. Send the hunk with the file's indent:\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
+		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1,
+			Msg: fmt.Sprintf("%sit matches line %d only with another indent, and %s. Nothing was changed. Send the hunk with the file's indent:\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
 	}
 	s.Edit = i
 	if !sameText(pm.base, s) {
@@ -157,7 +161,8 @@ func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
 			continue
 		}
 		if at, ok := pm.applied(v, starts, old, new); ok {
-			v.note, v.newLen = fmt.Sprintf("already applied at line %d; nothing to change", at+1), len(new)
+			v.note, v.newLen = fmt.Sprintf("already applied at line %d; nothing to change", at+1),
+				len(new)
 			return v, at, nil
 		}
 		at, ok := pm.pick(v.hunk, starts, len(old), scopes)
@@ -255,7 +260,8 @@ func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem stri
 		}
 		final = text
 	}
-	w := &splicer{m: pm.matcher, pl: pl, tier: t, old: fullPieces(old), new: fullPieces(new), final: fullPieces(final), whole: true}
+	w := &splicer{m: pm.matcher, pl: pl, tier: t, old: fullPieces(old), new: fullPieces(new),
+		final: fullPieces(final), whole: true}
 	s.New = w.run(h.chunks())
 	keep := pl.noEOL && !h.NoNewlineOld || h.NoNewlineNew
 	if keep && pl.end == len(pm.text) {
@@ -268,7 +274,8 @@ func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem stri
 // file, so only what is added must be able to follow the shift.
 func (pm *patchMatcher) reindentHunk(h PatchHunk, pl place) ([]string, string) {
 	old, side := h.sides()
-	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"), strings.Join(h.added(), "\n"), pl)
+	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"),
+		strings.Join(h.added(), "\n"), pl)
 	if problem != "" {
 		return nil, problem
 	}

@@ -70,7 +70,8 @@ func fileName(l string) (string, bool) {
 }
 
 func quoted(t string) (string, bool) {
-	if len(t) < 3 || t[0] != t[len(t)-1] || !strings.ContainsAny(t[:1], "`\"'") || strings.Contains(t[1:len(t)-1], t[:1]) {
+	if len(t) < 3 || t[0] != t[len(t)-1] || !strings.ContainsAny(t[:1], "`\"'") ||
+		strings.Contains(t[1:len(t)-1], t[:1]) {
 		return "", false
 	}
 	return strings.TrimSpace(t[1 : len(t)-1]), true
@@ -78,26 +79,36 @@ func quoted(t string) (string, bool) {
 
 // plainNames are the usual names of files that have neither a folder nor an extension.
 var plainNames = []string{
-	"authors", "brewfile", "build", "caddyfile", "changelog", "codeowners", "containerfile", "contributing", "copying",
-	"dockerfile", "earthfile", "gemfile", "gnumakefile", "jenkinsfile", "justfile", "license", "makefile", "notice",
-	"pipfile", "podfile", "procfile", "rakefile", "readme", "tiltfile", "todo", "vagrantfile", "version", "workspace",
+	"authors", "brewfile", "build", "caddyfile", "changelog", "codeowners", "containerfile",
+	"contributing", "copying",
+	"dockerfile", "earthfile", "gemfile", "gnumakefile", "jenkinsfile", "justfile", "license",
+	"makefile", "notice",
+	"pipfile", "podfile", "procfile", "rakefile", "readme", "tiltfile", "todo", "vagrantfile",
+	"version", "workspace",
 }
 
 // looksLikePath reports whether a word is a file's path rather than prose: it has a folder, an
 // extension or a usual name, at least one letter or digit in its last element, and no character
 // that only prose or markup has.
 func looksLikePath(s string) bool {
-	if s == "" || strings.ContainsAny(s, "<>|\"?*`{}") || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+	if s == "" || strings.ContainsAny(s, "<>|\"?*`{}") ||
+		strings.ContainsFunc(s, func(r rune) bool {
+			return unicode.IsSpace(r) ||
+				unicode.IsControl(r)
+		}) {
 		return false
 	}
-	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, ",") || strings.Contains(s, "://") || strings.HasSuffix(s, "/") {
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, ",") || strings.Contains(s, "://") ||
+		strings.HasSuffix(s, "/") {
 		return false
 	}
 	base := path.Base(strings.ReplaceAll(s, `\`, "/"))
-	if !strings.ContainsFunc(base, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+	if !strings.ContainsFunc(base,
+		func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return false
 	}
-	return base != s || strings.ContainsRune(s, '.') || slices.Contains(plainNames, strings.ToLower(s))
+	return base != s || strings.ContainsRune(s, '.') ||
+		slices.Contains(plainNames, strings.ToLower(s))
 }
 
 // namesOther reports whether the text between two blocks names a file other than that of the

@@ -56,7 +56,8 @@ func parseUnified(lines []string) ([]FilePatch, error) {
 
 // fileHeader reports whether "---" and "+++" lines stand at i.
 func (p *unifiedParser) fileHeader(i int) bool {
-	return i+1 < len(p.lines) && strings.HasPrefix(p.lines[i], "--- ") && strings.HasPrefix(p.lines[i+1], "+++ ")
+	return i+1 < len(p.lines) && strings.HasPrefix(p.lines[i], "--- ") &&
+		strings.HasPrefix(p.lines[i+1], "+++ ")
 }
 
 // git reads the extended header of one file and its hunks.
@@ -99,7 +100,8 @@ func (p *unifiedParser) withoutHunks(f FilePatch, mode bool, lineNo int) error {
 		if mode {
 			return patchError(lineNo, "changing a file's mode is not supported; use a shell command")
 		}
-		return patchError(lineNo, "the section for %s has no hunk. Send the lines to change", f.Path)
+		return patchError(lineNo, "the section for %s has no hunk. Send the lines to change",
+			f.Path)
 	}
 	if f.Op == OpCreate {
 		f.Content = []byte{}
@@ -157,7 +159,8 @@ func (f *FilePatch) created(lineNo int) error {
 	for _, h := range f.Hunks {
 		old, new := h.sides()
 		if len(old) > 0 {
-			return patchError(lineNo, "%s is created, but a hunk has context or removed lines", f.Path)
+			return patchError(lineNo, "%s is created, but a hunk has context or removed lines",
+				f.Path)
 		}
 		lines, noNewline = append(lines, new...), h.NoNewlineNew
 	}

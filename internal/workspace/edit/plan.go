@@ -14,13 +14,14 @@ type Tier int
 // The tiers, strictest first.
 const (
 	T0 Tier = iota // byte-exact, line endings aside
-	T1             // exact without a wrapping fence, line numbers, a surrounding blank line or a last line ending
-	T2             // trailing white space of lines ignored
-	T3             // one uniform shift of the indent
-	T4             // typographic quotes, dashes and spaces read as ASCII
-	T5             // over-escaped: explained only
-	T6             // elided with "...": explained only
-	T7             // merely similar: explained only
+	// exact without a wrapping fence, line numbers, a surrounding blank line or a last line ending
+	T1
+	T2 // trailing white space of lines ignored
+	T3 // one uniform shift of the indent
+	T4 // typographic quotes, dashes and spaces read as ASCII
+	T5 // over-escaped: explained only
+	T6 // elided with "...": explained only
+	T7 // merely similar: explained only
 )
 
 var tierNames = [...]string{
@@ -129,7 +130,8 @@ func summarize(b *strings.Builder, after []byte, lines []line, s Span, start int
 	if s.Tier > T0 {
 		verify = "; verify the result"
 	}
-	fmt.Fprintf(b, "edit %d: lines %d-%d, tier %s (%s%s)\n", s.Edit+1, from+1, to+1, s.Tier, s.Tier.Describe(), verify)
+	fmt.Fprintf(b, "edit %d: lines %d-%d, tier %s (%s%s)\n", s.Edit+1, from+1, to+1, s.Tier,
+		s.Tier.Describe(), verify)
 	b.WriteString(numbered(after, lines, from-1, to+2))
 }
 

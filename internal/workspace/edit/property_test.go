@@ -14,7 +14,8 @@ import (
 // drawText is a text of few distinct lines in all endings, so that repeats,
 // shared lines and missing final newlines are common.
 func drawText(t *rapid.T, label string) []byte {
-	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "  a", "\tb", "c  ", "“d”", "e é 😀", "}", "longer line of text", "\x80\xff"}), 0, 12).Draw(t, label)
+	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "  a", "\tb", "c  ", "“d”",
+		"e é 😀", "}", "longer line of text", "\x80\xff"}), 0, 12).Draw(t, label)
 	var b bytes.Buffer
 	for _, l := range lines {
 		b.WriteString(l + rapid.SampledFrom([]string{"\n", "\n", "\r\n", "\r"}).Draw(t, "eol"))
@@ -48,7 +49,8 @@ func TestHunksAnySubsetIsTheMix(t *testing.T) {
 			atBase, atNew = h.BaseEnd, h.NewEnd
 		}
 		want = append(want, base[atBase:]...)
-		if got := ApplyHunks(base, hunks, func(i int) bool { return chosen[i] }); !bytes.Equal(got, want) {
+		if got := ApplyHunks(base, hunks, func(i int) bool { return chosen[i] }); !bytes.Equal(got,
+			want) {
 			t.Fatalf("the mix is %q, want %q", got, want)
 		}
 	})
@@ -56,10 +58,12 @@ func TestHunksAnySubsetIsTheMix(t *testing.T) {
 
 // TestHunksNeverCutCRLF: one text has a CR where the other has a CRLF.
 func TestHunksNeverCutCRLF(t *testing.T) {
-	for _, c := range [][2]string{{"a\rb", "a\r\nb"}, {"a\r\nb", "a\rb"}, {"x\r\n", "x\n"}, {"x\n", "x\r\n"}, {"a\r", "a\r\n"}} {
+	for _, c := range [][2]string{{"a\rb", "a\r\nb"}, {"a\r\nb", "a\rb"}, {"x\r\n", "x\n"},
+		{"x\n", "x\r\n"}, {"a\r", "a\r\n"}} {
 		base, new := []byte(c[0]), []byte(c[1])
 		for _, h := range Hunks(base, new) {
-			if !isLineStart(base, h.BaseStart) || !isLineStart(new, h.NewStart) || h.BaseEnd < len(base) && !isLineStart(base, h.BaseEnd) {
+			if !isLineStart(base, h.BaseStart) || !isLineStart(new, h.NewStart) ||
+				h.BaseEnd < len(base) && !isLineStart(base, h.BaseEnd) {
 				t.Errorf("%q to %q: hunk %+v cuts a line", base, new, h)
 			}
 		}
@@ -75,7 +79,8 @@ func checkHunk(t *rapid.T, base, new []byte, h Hunk, atBase, atNew int) {
 	if !isLineStart(base, h.BaseStart) || !isLineStart(new, h.NewStart) {
 		t.Fatalf("hunk %+v does not begin with a line", h)
 	}
-	if h.BaseLine != len(splitLines(base[:h.BaseStart])) || h.NewLine != len(splitLines(new[:h.NewStart])) {
+	if h.BaseLine != len(splitLines(base[:h.BaseStart])) ||
+		h.NewLine != len(splitLines(new[:h.NewStart])) {
 		t.Fatalf("hunk %+v has wrong line numbers", h)
 	}
 	if !bytes.Equal(base[atBase:h.BaseStart], new[atNew:h.NewStart]) {
@@ -88,9 +93,13 @@ func checkHunk(t *rapid.T, base, new []byte, h Hunk, atBase, atNew int) {
 
 func TestUnifiedIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		lf := func(label string) []byte { return bytes.ReplaceAll(drawText(t, label), []byte("\r"), nil) }
+		lf := func(label string) []byte {
+			return bytes.ReplaceAll(drawText(t, label), []byte("\r"),
+				nil)
+		}
 		base, new := lf("base"), lf("new")
-		text := Unified("a/dir/my file", "b/dir/my file", base, new, rapid.IntRange(0, 3).Draw(t, "context"))
+		text := Unified("a/dir/my file", "b/dir/my file", base, new,
+			rapid.IntRange(0, 3).Draw(t, "context"))
 		if bytes.Equal(base, new) != (text == "") {
 			t.Fatalf("diff %q of %q and %q", text, base, new)
 		}
@@ -144,7 +153,8 @@ func TestMatchKeepsEverythingElse(t *testing.T) {
 		got := plan.Apply(base)
 		checkOutside(t, base, plan)
 		s := plan.Spans[0]
-		if before, after := endings(base[:s.Start]), endings(got[:s.Start]); !slices.Equal(before, after) {
+		if before, after := endings(base[:s.Start]),
+			endings(got[:s.Start]); !slices.Equal(before, after) {
 			t.Fatalf("endings before the span: %q, want %q", after, before)
 		}
 		if rest := base[s.End:]; !bytes.HasSuffix(got, rest) {
@@ -178,7 +188,8 @@ func TestUnchangedLinesKeepTheirBytes(t *testing.T) {
 			}
 			want.WriteString(l + space + eol)
 		}
-		plan, err := Match(base.Bytes(), []Replace{{Old: strings.Join(old, "\n"), New: strings.Join(new, "\n")}}, Options{})
+		plan, err := Match(base.Bytes(),
+			[]Replace{{Old: strings.Join(old, "\n"), New: strings.Join(new, "\n")}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +201,8 @@ func TestUnchangedLinesKeepTheirBytes(t *testing.T) {
 
 func TestAmbiguityIsAlwaysRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		block := rapid.SampledFrom([]string{"alpha(one)", "if x {\n\ty()\n}", "a\n\nb", "say “hi” there", "tail space  "}).Draw(t, "block")
+		block := rapid.SampledFrom([]string{"alpha(one)", "if x {\n\ty()\n}", "a\n\nb",
+			"say “hi” there", "tail space  "}).Draw(t, "block")
 		vary := []func(string) string{
 			func(s string) string { return s },
 			func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
@@ -203,7 +215,8 @@ func TestAmbiguityIsAlwaysRefused(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(&b, "filler %d\n%s\n", i, same(block))
 		}
-		_, err := Match([]byte(b.String()), []Replace{{Old: variant.Draw(t, "search")(block), New: "replaced"}}, Options{})
+		_, err := Match([]byte(b.String()),
+			[]Replace{{Old: variant.Draw(t, "search")(block), New: "replaced"}}, Options{})
 		var me *MatchError
 		if !errors.As(err, &me) || me.Kind != KindAmbiguous && me.Kind != KindNotFound {
 			t.Fatalf("error %v; want an ambiguity in %q", err, b.String())
@@ -240,13 +253,15 @@ func TestReplayIsANoOp(t *testing.T) {
 func TestDecodeEncodeIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := []byte(strings.ReplaceAll(rapid.String().Draw(t, "text"), "\x00", ""))
-		text := Text{Data: data, Encoding: rapid.SampledFrom([]Encoding{UTF8, UTF16LE, UTF16BE}).Draw(t, "encoding"), BOM: true}
+		text := Text{Data: data, Encoding: rapid.SampledFrom([]Encoding{UTF8, UTF16LE,
+			UTF16BE}).Draw(t, "encoding"), BOM: true}
 		raw, err := text.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		back, err := Decode(raw)
-		if err != nil || !bytes.Equal(back.Data, data) || back.Encoding != text.Encoding || !back.BOM {
+		if err != nil || !bytes.Equal(back.Data, data) || back.Encoding != text.Encoding ||
+			!back.BOM {
 			t.Fatalf("%+v, %v; want %+v", back, err, text)
 		}
 	})
@@ -255,7 +270,8 @@ func TestDecodeEncodeIdentity(t *testing.T) {
 func TestMerge3Laws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base, x, y := drawText(t, "base"), drawText(t, "x"), drawText(t, "y")
-		for _, c := range []struct{ mine, theirs, want []byte }{{base, x, x}, {x, base, x}, {x, x, x}} {
+		for _, c := range []struct{ mine, theirs, want []byte }{{base, x, x}, {x, base, x},
+			{x, x, x}} {
 			got, conflicts := Merge3(base, c.mine, c.theirs)
 			if !bytes.Equal(got, c.want) || len(conflicts) > 0 {
 				t.Fatalf("Merge3(%q, %q, %q) = %q, %v", base, c.mine, c.theirs, got, conflicts)
@@ -267,7 +283,8 @@ func TestMerge3Laws(t *testing.T) {
 			t.Fatalf("not symmetric: %q %v, %q %v", a, ca, b, cb)
 		}
 		for i, c := range ca {
-			if !bytes.Equal(a[c.Start:c.End], c.Mine) || !bytes.Equal(c.Mine, cb[i].Theirs) || !bytes.Equal(c.Base, base[c.BaseStart:c.BaseEnd]) {
+			if !bytes.Equal(a[c.Start:c.End], c.Mine) || !bytes.Equal(c.Mine, cb[i].Theirs) ||
+				!bytes.Equal(c.Base, base[c.BaseStart:c.BaseEnd]) {
 				t.Fatalf("conflict %+v in %q", c, a)
 			}
 		}
@@ -287,12 +304,14 @@ func resolve(merged []byte, conflicts []Conflict) []byte {
 }
 
 func TestMerge3TakesBothSides(t *testing.T) {
-	merged, conflicts := Merge3([]byte("a\nb\nc\nd\ne\n"), []byte("A\nb\nc\nd\ne\n"), []byte("a\nb\nc\nd\nE\n"))
+	merged, conflicts := Merge3([]byte("a\nb\nc\nd\ne\n"), []byte("A\nb\nc\nd\ne\n"),
+		[]byte("a\nb\nc\nd\nE\n"))
 	if string(merged) != "A\nb\nc\nd\nE\n" || len(conflicts) > 0 {
 		t.Errorf("%q, %v", merged, conflicts)
 	}
 	merged, conflicts = Merge3([]byte("a\nb\n"), []byte("mine\nb\n"), []byte("theirs\nb\n"))
-	if string(merged) != "mine\nb\n" || len(conflicts) != 1 || string(conflicts[0].Theirs) != "theirs\n" {
+	if string(merged) != "mine\nb\n" || len(conflicts) != 1 ||
+		string(conflicts[0].Theirs) != "theirs\n" {
 		t.Errorf("%q, %+v", merged, conflicts)
 	}
 }

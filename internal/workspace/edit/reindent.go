@@ -131,7 +131,8 @@ func shiftText(shifts []shift, text string) (out, problem string) {
 			return "", "the new text cannot follow the shift of the indent (tabs and spaces mixed, or less indented than the shift)"
 		}
 		if i > 0 && moved != out {
-			return "", fmt.Sprintf("the width of its indent is unclear (%d or %d spaces for a tab)", len(shifts[0].from+shifts[0].to)-1, len(s.from+s.to)-1)
+			return "", fmt.Sprintf("the width of its indent is unclear (%d or %d spaces for a tab)",
+				len(shifts[0].from+shifts[0].to)-1, len(s.from+s.to)-1)
 		}
 		out = moved
 	}

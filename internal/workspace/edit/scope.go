@@ -171,7 +171,8 @@ func (pm *patchMatcher) blockEnd(at int) int {
 	n := len(pm.lines())
 	depth := len(indentOf(pm.lineText(at)))
 	j := at + 1
-	for j < n && (strings.TrimSpace(pm.lineText(j)) == "" || strings.TrimSpace(pm.lineText(j)) == "{") {
+	for j < n && (strings.TrimSpace(pm.lineText(j)) == "" ||
+		strings.TrimSpace(pm.lineText(j)) == "{") {
 		j++
 	}
 	if j == n {
@@ -210,8 +211,10 @@ func (pm *patchMatcher) insertion(p *Plan, i int, h PatchHunk) error {
 		return err
 	}
 	_, new := h.sides()
-	if found := pm.starts(T0, new); telling(new) && (slices.Contains(found, at) || slices.Contains(found, at-len(new))) {
-		p.Notes = append(p.Notes, fmt.Sprintf("%salready applied at line %d; nothing to change", pm.name(i), at+1))
+	if found := pm.starts(T0, new); telling(new) &&
+		(slices.Contains(found, at) || slices.Contains(found, at-len(new))) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%salready applied at line %d; nothing to change",
+			pm.name(i), at+1))
 		return nil
 	}
 	lines := pm.lines()
@@ -221,13 +224,15 @@ func (pm *patchMatcher) insertion(p *Plan, i int, h PatchHunk) error {
 		old := fullPieces([]string{pm.lineText(at - 1)})
 		both := append(old[:1:1], fullPieces(new)...)
 		w := &splicer{m: pm.matcher, pl: pl, old: old, new: both, final: both, whole: true}
-		s := Span{Start: pm.orig(pl.start), End: pm.orig(pl.end), Edit: i, New: w.run([]chunk{{1, 1, 1, len(both)}})}
+		s := Span{Start: pm.orig(pl.start), End: pm.orig(pl.end), Edit: i,
+			New: w.run([]chunk{{1, 1, 1, len(both)}})}
 		if pl.noEOL && !h.NoNewlineOld || h.NoNewlineNew && pl.end == len(pm.text) {
 			s.New = cutEOL(s.New)
 		}
 		p.Spans = append(p.Spans, s)
 	} else {
-		w := &splicer{m: pm.matcher, pl: pl, new: fullPieces(new), final: fullPieces(new), whole: true}
+		w := &splicer{m: pm.matcher, pl: pl, new: fullPieces(new), final: fullPieces(new),
+			whole: true}
 		s := Span{Edit: i, New: w.run([]chunk{{0, 0, 0, len(new)}})}
 		if len(pm.base) == 0 && h.NoNewlineNew {
 			s.New = cutEOL(s.New)
@@ -261,9 +266,11 @@ func (pm *patchMatcher) insertAt(i int, h PatchHunk) (int, error) {
 	case h.HasRange && h.OldLine <= n && pm.drift == 0:
 		return h.OldLine, nil
 	case h.HasRange && pm.drift != 0:
-		return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: fmt.Sprintf("%sit only adds lines, and the line numbers of this patch are wrong (by %d in the hunk before). Add the line above as context. Nothing was changed.", pm.name(i), pm.drift)}
+		return 0, &MatchError{Kind: KindEmpty, Edit: i,
+			Msg: fmt.Sprintf("%sit only adds lines, and the line numbers of this patch are wrong (by %d in the hunk before). Add the line above as context. Nothing was changed.", pm.name(i), pm.drift)}
 	}
-	return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: pm.name(i) + "it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + endOfFile + "\". Nothing was changed."}
+	return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: pm.name(i) +
+		"it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + endOfFile + "\". Nothing was changed."}
 }
 
 // telling reports whether lines are long enough to prove by standing somewhere
@@ -277,7 +284,9 @@ func (pm *patchMatcher) ambiguousHunk(i int, v variant, starts []int) error {
 	for _, at := range starts[:min(len(starts), maxPlaces)] {
 		c.places = append(c.places, place{start: pm.lines()[at].start})
 	}
-	return pm.ambiguous(KindAmbiguous, i, c, fmt.Sprintf("its context matches %s places (tier %s, %s)", atLeast(len(c.places)), v.tier, v.tier.Describe()))
+	return pm.ambiguous(KindAmbiguous, i, c,
+		fmt.Sprintf("its context matches %s places (tier %s, %s)", atLeast(len(c.places)), v.tier,
+			v.tier.Describe()))
 }
 
 func (pm *patchMatcher) hunkNotFound(i int, h PatchHunk) error {

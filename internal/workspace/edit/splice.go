@@ -66,13 +66,15 @@ func (m *matcher) asLines(old, new string, pl place) bool {
 // edit keeps are copied from the file, new ones get the ending of the line
 // that they replace or follow.
 type splicer struct {
-	m               *matcher
-	pl              place
-	tier            Tier
-	old, new, final []piece // what was searched, what replaces it, and the latter as fitted to the file
-	file            []line  // the place's lines in the view, offsets from pl.start
-	whole           bool    // a hunk's whole lines: one that ends the file without an ending gets one
-	out             []byte
+	m    *matcher
+	pl   place
+	tier Tier
+	// what was searched, what replaces it, and the latter as fitted to the file
+	old, new, final []piece
+	file            []line // the place's lines in the view, offsets from pl.start
+	// a hunk's whole lines: one that ends the file without an ending gets one
+	whole bool
+	out   []byte
 }
 
 func (w *splicer) run(chunks []chunk) []byte {
@@ -118,7 +120,8 @@ func (w *splicer) replace(c chunk) {
 		text := w.final[j].text
 		if w.tier == T4 && i < c.a1 && i < len(w.file) {
 			l := w.file[i]
-			text = keepForm(w.old[i].text, w.new[j].text, string(w.m.text[w.pl.start+l.start:w.pl.start+l.end]), c.a1-c.a0 == c.b1-c.b0)
+			text = keepForm(w.old[i].text, w.new[j].text,
+				string(w.m.text[w.pl.start+l.start:w.pl.start+l.end]), c.a1-c.a0 == c.b1-c.b0)
 		}
 		w.out = append(w.out, text...)
 		if w.final[j].nl {

@@ -51,7 +51,8 @@ type Text struct {
 // share memory with raw.
 func Decode(raw []byte) (Text, error) {
 	if len(raw) > MaxSize {
-		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d; use a shell command instead", ErrTooLarge, len(raw), MaxSize)
+		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d; use a shell command instead",
+			ErrTooLarge, len(raw), MaxSize)
 	}
 	switch {
 	case hasPrefix(raw, bomUTF32LE), hasPrefix(raw, bomUTF32BE):
@@ -125,7 +126,8 @@ func decodeUTF16(raw []byte, enc Encoding, order binary.ByteOrder) (Text, error)
 				pair = utf16.DecodeRune(r, rune(order.Uint16(raw[i+2:])))
 			}
 			if pair == utf8.RuneError {
-				return Text{}, fmt.Errorf("%w: %s with a lone surrogate at offset %d", ErrEncoding, enc, i+2)
+				return Text{}, fmt.Errorf("%w: %s with a lone surrogate at offset %d", ErrEncoding,
+					enc, i+2)
 			}
 			r, i = pair, i+2
 		}
@@ -142,7 +144,8 @@ func decodeUTF16(raw []byte, enc Encoding, order binary.ByteOrder) (Text, error)
 // character. The zero Encoding counts as UTF8.
 func (t Text) Encode() ([]byte, error) {
 	if i := invalidAt(t.Data); i >= 0 {
-		return nil, fmt.Errorf("%w: byte 0x%02x at offset %d is not UTF-8", ErrEncoding, t.Data[i], i)
+		return nil, fmt.Errorf("%w: byte 0x%02x at offset %d is not UTF-8", ErrEncoding, t.Data[i],
+			i)
 	}
 	switch t.Encoding {
 	case UTF8, "":

@@ -29,7 +29,8 @@ func TestDecode(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	check := func(name, raw string, want error, says string) {
 		t.Helper()
-		if _, err := Decode([]byte(raw)); !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
+		if _, err := Decode([]byte(raw)); !errors.Is(err, want) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: error %v, want %v saying %q", name, err, want, says)
 		}
 	}
@@ -43,13 +44,16 @@ func TestDecodeRefuses(t *testing.T) {
 	if _, err := Decode(make([]byte, MaxSize+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("large: %v", err)
 	}
-	if _, err := Match(make([]byte, MaxSize+1), []Replace{{Old: "a", New: "b"}}, Options{}); err == nil {
+	if _, err := Match(make([]byte, MaxSize+1), []Replace{{Old: "a", New: "b"}},
+		Options{}); err == nil {
 		t.Error("an edit of a text above the limit was planned")
 	}
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	for _, text := range []Text{{Data: []byte("\xff")}, {Data: []byte("\xed\xa0\x80"), Encoding: UTF16LE}, {Data: []byte("a"), Encoding: "latin-1"}} {
+	for _, text := range []Text{{Data: []byte("\xff")},
+		{Data: []byte("\xed\xa0\x80"), Encoding: UTF16LE},
+		{Data: []byte("a"), Encoding: "latin-1"}} {
 		if out, err := text.Encode(); !errors.Is(err, ErrEncoding) {
 			t.Errorf("%+v: %q, %v", text, out, err)
 		}
@@ -57,7 +61,8 @@ func TestEncodeRefuses(t *testing.T) {
 }
 
 func TestEOL(t *testing.T) {
-	for data, want := range map[string]string{"": "none", "a": "none", "a\n": "lf", "a\r\nb\r\n": "crlf", "a\rb": "cr", "a\nb\r\n": "mixed", "a\r\nb\r": "mixed"} {
+	for data, want := range map[string]string{"": "none", "a": "none", "a\n": "lf",
+		"a\r\nb\r\n": "crlf", "a\rb": "cr", "a\nb\r\n": "mixed", "a\r\nb\r": "mixed"} {
 		if got := EOL([]byte(data)); got != want {
 			t.Errorf("EOL(%q) = %s, want %s", data, got, want)
 		}

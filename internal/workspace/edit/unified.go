@@ -77,7 +77,8 @@ func (u *unified) hunk(chunks []chunk) {
 	after := min(u.context, len(u.la)-last.a1)
 	a0, a1 := first.a0-before, last.a1+after
 	b0, b1 := first.b0-before, last.b1+after
-	fmt.Fprintf(&u.out, "@@ -%s +%s @@\n", lineSpan(u.first+a0, u.first+a1), lineSpan(u.first+b0, u.first+b1))
+	fmt.Fprintf(&u.out, "@@ -%s +%s @@\n", lineSpan(u.first+a0, u.first+a1),
+		lineSpan(u.first+b0, u.first+b1))
 	at := a0
 	for _, c := range chunks {
 		u.lines(' ', u.a, u.la[at:c.a0])

@@ -104,9 +104,11 @@ func TestUnifiedHunksIsUnified(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range [][2]string{{"", "a\nb"}, {"a\nb", ""}, {"a\nb", "a\nb\n"}, {"a", "a\nb"}, {"a\nb\n", "a\n"}, {"a\r\nb\r\n", "a\r\nc\r\n"}, {"a\rb\rc", "a\rx\rc"}} {
+	for _, c := range [][2]string{{"", "a\nb"}, {"a\nb", ""}, {"a\nb", "a\nb\n"}, {"a", "a\nb"},
+		{"a\nb\n", "a\n"}, {"a\r\nb\r\n", "a\r\nc\r\n"}, {"a\rb\rc", "a\rx\rc"}} {
 		want := Unified("a", "b", []byte(c[0]), []byte(c[1]), 3)
-		if got := UnifiedHunks("a", "b", []byte(c[0]), Hunks([]byte(c[0]), []byte(c[1])), 3); got != want {
+		if got := UnifiedHunks("a", "b", []byte(c[0]), Hunks([]byte(c[0]), []byte(c[1])),
+			3); got != want {
 			t.Errorf("%q:\n%s\nwant\n%s", c, got, want)
 		}
 	}

@@ -31,7 +31,8 @@ func wholeLines(base []byte, hunks []Hunk) bool {
 	starts := func(i int) bool { return i == 0 || base[i-1] == '\n' }
 	for _, h := range hunks {
 		ends := len(h.New) == 0 || h.New[len(h.New)-1] == '\n'
-		if !starts(h.BaseStart) || h.BaseEnd != len(base) && !(starts(h.BaseEnd) && ends) || bytes.Equal(base[h.BaseStart:h.BaseEnd], h.New) {
+		if !starts(h.BaseStart) || h.BaseEnd != len(base) && !(starts(h.BaseEnd) && ends) ||
+			bytes.Equal(base[h.BaseStart:h.BaseEnd], h.New) {
 			return false
 		}
 	}
@@ -52,7 +53,8 @@ type hunkWriter struct {
 // group is the end of the hunks that share their context with hunk i.
 func (w *hunkWriter) group(i int) int {
 	j := i + 1
-	for j < len(w.hunks) && bytes.Count(w.base[w.hunks[j-1].BaseEnd:w.hunks[j].BaseStart], []byte("\n")) <= 2*w.context {
+	for j < len(w.hunks) && bytes.Count(w.base[w.hunks[j-1].BaseEnd:w.hunks[j].BaseStart],
+		[]byte("\n")) <= 2*w.context {
 		j++
 	}
 	return j
@@ -77,7 +79,8 @@ func (w *hunkWriter) write(i, j int) {
 	}
 	w.out.Grow(size + 2*old + more + 64)
 	w.line += bytes.Count(w.base[w.at:from], []byte("\n"))
-	fmt.Fprintf(&w.out, "@@ -%s +%s @@\n", lineSpan(w.line, w.line+old), lineSpan(w.line+w.shift, w.line+w.shift+old+more))
+	fmt.Fprintf(&w.out, "@@ -%s +%s @@\n", lineSpan(w.line, w.line+old),
+		lineSpan(w.line+w.shift, w.line+w.shift+old+more))
 	at := from
 	for _, h := range w.hunks[i:j] {
 		w.lines(' ', w.base[at:h.BaseStart])

@@ -72,7 +72,8 @@ func (m *matcher) dropBlank(c *candidate, limit int) {
 		if len(loosest.places) != 1 {
 			break
 		}
-		if len(v.places) == 1 && v.places[0].start <= loosest.places[0].start && v.places[0].end >= loosest.places[0].end {
+		if len(v.places) == 1 && v.places[0].start <= loosest.places[0].start &&
+			v.places[0].end >= loosest.places[0].end {
 			loosest = v
 		}
 	}
@@ -100,7 +101,8 @@ func (m *matcher) atLineBorders(old string, lead, trail bool, limit int) []place
 	var out []place
 	for _, pl := range m.exact(old, false, limit) {
 		startOK := !lead || pl.start == 0 || m.text[pl.start-1] == '\n'
-		endOK := !trail || pl.end == len(m.text) || m.text[pl.end-1] == '\n' || m.text[pl.end] == '\n'
+		endOK := !trail || pl.end == len(m.text) || m.text[pl.end-1] == '\n' ||
+			m.text[pl.end] == '\n'
 		if startOK && endOK {
 			out = append(out, pl)
 		}

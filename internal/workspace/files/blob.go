@@ -36,10 +36,12 @@ func NewBlobs(stateDir string) *Blobs {
 // The coders are made on first use: a daemon that never edits should not pay for them.
 var (
 	zstdWriter = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
 	})
 	zstdReader = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*MaxFileSize))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(2*MaxFileSize))
 	})
 )
 
@@ -170,9 +172,10 @@ func (s *Blobs) Collect(used map[string]bool, before time.Time) {
 // SessionDir returns the folder of a session's state of one kind, below the state directory. Ids
 // that a file system might not take are spelled in hex.
 func SessionDir(stateDir, kind, sessionID string) string {
-	plain := sessionID != "" && len(sessionID) < 100 && strings.IndexFunc(sessionID, func(r rune) bool {
-		return !(r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	}) < 0
+	plain := sessionID != "" && len(sessionID) < 100 &&
+		strings.IndexFunc(sessionID, func(r rune) bool {
+			return !(r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+		}) < 0
 	if !plain {
 		sessionID = "x-" + Hash([]byte(sessionID))
 	}

@@ -38,7 +38,8 @@ func local(r path.Ref) string {
 // kernel then refuses whatever leads out, also if it was put there a moment ago.
 func openRoot(r path.Ref) (*os.Root, error) {
 	if r.Root == "" {
-		return nil, fmt.Errorf("using %s: only its open document can be used: %w", r, path.ErrOutside)
+		return nil, fmt.Errorf("using %s: only its open document can be used: %w", r,
+			path.ErrOutside)
 	}
 	return os.OpenRoot(r.Root)
 }
@@ -248,7 +249,8 @@ func Sweep(ref path.Ref) {
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
 	for _, n := range names {
-		if strings.HasPrefix(n, tempPrefix(filepath.Base(local(ref)))) && strings.HasSuffix(n, tempSuffix) {
+		if strings.HasPrefix(n, tempPrefix(filepath.Base(local(ref)))) &&
+			strings.HasSuffix(n, tempSuffix) {
 			_ = root.Remove(filepath.Join(filepath.Dir(local(ref)), n))
 		}
 	}

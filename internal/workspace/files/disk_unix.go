@@ -14,7 +14,8 @@ const nonblock = syscall.O_NONBLOCK
 // copyMeta gives a new file the mode and owner of the one that it replaces. An owner that
 // may not be given away is left: the content counts more.
 func copyMeta(f *os.File, st fs.FileInfo) error {
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok && (int(sys.Uid) != os.Geteuid() || int(sys.Gid) != os.Getegid()) {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok &&
+		(int(sys.Uid) != os.Geteuid() || int(sys.Gid) != os.Getegid()) {
 		_ = f.Chown(int(sys.Uid), int(sys.Gid))
 	}
 	return f.Chmod(st.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky))

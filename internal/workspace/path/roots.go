@@ -196,7 +196,8 @@ func (at Located) Ref(open bool) (Ref, error) {
 	r, rel, ok := rootOf(at.Roots, at.Real)
 	switch {
 	case ok && kernelPath(at.Real) && !kernelPath(r.Real):
-		return Ref{}, fmt.Errorf("resolving %s: files of the system's kernel cannot be used", at.Path)
+		return Ref{}, fmt.Errorf("resolving %s: files of the system's kernel cannot be used",
+			at.Path)
 	case ok:
 		ref.Root, ref.Rel, ref.URI = r.Real, filepath.ToSlash(rel), r.uriOf(at.Path, at.Real)
 	case !open || len(at.Roots) > 0:

@@ -119,7 +119,8 @@ func escapePath(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
 		c := p[i]
-		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("/-._~", c) >= 0 {
+		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("/-._~", c) >= 0 {
 			b.WriteByte(c)
 			continue
 		}
@@ -176,5 +177,6 @@ var ErrNotebook = errors.New("notebook cells cannot be read or edited here: thei
 
 // IsNotebook reports whether a URI or path belongs to a notebook.
 func IsNotebook(s string) bool {
-	return strings.HasPrefix(Scheme(s), "vscode-notebook") || strings.HasSuffix(strings.ToLower(s), ".ipynb")
+	return strings.HasPrefix(Scheme(s), "vscode-notebook") ||
+		strings.HasSuffix(strings.ToLower(s), ".ipynb")
 }

@@ -65,7 +65,8 @@ func (s *Set) Check(session string, now Now, whole bool) (note string, err error
 		return "", &UnreadError{Path: now.Name}
 	case r.SHA == now.SHA256 || r.SHA == files.Hash(now.Text):
 	case r.Own && r.Text != nil && bytes.Equal(squeeze(r.Text), squeeze(now.Text)):
-		s.Put(session, now.Key, Record{SHA: files.Hash(now.Text), Text: now.Text, Whole: r.Whole, Own: true})
+		s.Put(session, now.Key, Record{SHA: files.Hash(now.Text), Text: now.Text, Whole: r.Whole,
+			Own: true})
 		note = now.Name + " was formatted after the last edit."
 	default:
 		return "", since(now.Name, r.Text, now.Text)
@@ -184,7 +185,8 @@ type UnreadError struct {
 
 func (e *UnreadError) Error() string {
 	if e.Part {
-		return "replacing " + e.Path + ": only a part of it was read; read it whole first, or edit that part"
+		return "replacing " + e.Path +
+			": only a part of it was read; read it whole first, or edit that part"
 	}
 	return "changing " + e.Path + ": read it first; an edit must know the file as it is now"
 }
@@ -216,7 +218,8 @@ func since(name string, seen, now []byte) *ChangedError {
 	diff := []byte(edit.Unified(name+" (as read)", name+" (now)", seen, now, 1))
 	lines := bytes.SplitAfter(diff, []byte{'\n'})
 	if e.Complete = len(lines) <= maxSinceLines; !e.Complete {
-		diff = append(bytes.Join(lines[:maxSinceLines], nil), fmt.Sprintf("… %d more lines\n", len(lines)-maxSinceLines)...)
+		diff = append(bytes.Join(lines[:maxSinceLines], nil),
+			fmt.Sprintf("… %d more lines\n", len(lines)-maxSinceLines)...)
 	}
 	e.Since = string(diff)
 	return e

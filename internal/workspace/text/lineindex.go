@@ -245,7 +245,8 @@ func advance(s []byte, limit int) (size int, units uint32) {
 		return max(k, 1), uint32(max(k, 1))
 	case c >= 0xC2 && c <= 0xDF && len(s) > 1 && s[1]&0xC0 == 0x80:
 		return 2, 1
-	case (c >= 0xE1 && c <= 0xEC || c >= 0xEE && c <= 0xEF) && len(s) > 2 && s[1]&0xC0 == 0x80 && s[2]&0xC0 == 0x80:
+	case (c >= 0xE1 && c <= 0xEC || c >= 0xEE && c <= 0xEF) && len(s) > 2 && s[1]&0xC0 == 0x80 &&
+		s[2]&0xC0 == 0x80:
 		return 3, 1
 	}
 	r, size := utf8.DecodeRune(s)

@@ -25,7 +25,8 @@ func plainUnits(s []byte) (n uint32) {
 // text changes and is not always UTF-8.
 func TestLongLines(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ä", "€", "😀", "abcdefgh", "𝒳y"}), 5, 40).Draw(rt, "parts")
+		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ä", "€", "😀", "abcdefgh", "𝒳y"}),
+			5, 40).Draw(rt, "parts")
 		text := []byte(strings.Repeat(strings.Join(parts, ""), 1+longLine/len(parts)))
 		x := NewLineIndex(text)
 		for range 6 {
@@ -46,10 +47,12 @@ func TestLongLines(t *testing.T) {
 			for x.isValid(text) && at < len(text) && !utf8.RuneStart(text[at]) {
 				at--
 			}
-			if got, want := x.Position(text, at, UTF16).Character, plainUnits(text[:at]); got != want {
+			if got, want := x.Position(text, at, UTF16).Character,
+				plainUnits(text[:at]); got != want {
 				rt.Fatalf("position of %d: %d, want %d", at, got, want)
 			}
-			if got := x.Offset(text, Position{Character: plainUnits(text[:at])}, UTF16); utf8.Valid(text) && got != at {
+			if got := x.Offset(text, Position{Character: plainUnits(text[:at])},
+				UTF16); utf8.Valid(text) && got != at {
 				rt.Fatalf("offset of %d: %d", at, got)
 			}
 			if got := x.isValid(text); got != utf8.Valid(text) {

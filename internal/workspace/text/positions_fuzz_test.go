@@ -37,9 +37,12 @@ func slowPosition(text []byte, offset int, enc Encoding) (p Position) {
 // has that place; any other position gives a place within the text; and an index that was kept up
 // to date is a fresh one.
 func FuzzPositions(f *testing.F) {
-	f.Add([]byte("a\r\nb\rc\n\xf0\x9f\x98\x80x\xff\n"), uint16(3), uint16(5), []byte("\né"), uint8(1), uint32(2), uint32(99))
-	f.Add([]byte("long 𝄞 line é"), uint16(9), uint16(0), []byte("\r"), uint8(120), uint32(0), uint32(1<<31))
-	f.Fuzz(func(t *testing.T, text []byte, at, cut uint16, insert []byte, times uint8, line, character uint32) {
+	f.Add([]byte("a\r\nb\rc\n\xf0\x9f\x98\x80x\xff\n"), uint16(3), uint16(5), []byte("\né"),
+		uint8(1), uint32(2), uint32(99))
+	f.Add([]byte("long 𝄞 line é"), uint16(9), uint16(0), []byte("\r"), uint8(120), uint32(0),
+		uint32(1<<31))
+	f.Fuzz(func(t *testing.T, text []byte, at, cut uint16, insert []byte, times uint8, line,
+		character uint32) {
 		text = bytes.Repeat(text, int(times)%24+1)
 		x := NewLineIndex(text)
 		check := func() {
@@ -47,16 +50,19 @@ func FuzzPositions(f *testing.F) {
 				for i, checked := 0, 0; i <= len(text) && checked < 400; checked++ {
 					p := x.Position(text, i, enc)
 					if checked < 32 && p != slowPosition(text, i, enc) {
-						t.Fatalf("offset %d of %q: %v, want %v (encoding %d)", i, text, p, slowPosition(text, i, enc), enc)
+						t.Fatalf("offset %d of %q: %v, want %v (encoding %d)", i, text, p,
+							slowPosition(text, i, enc), enc)
 					}
 					inTerminator := i > 0 && i < len(text) && text[i-1] == '\r' && text[i] == '\n'
 					if back := x.Offset(text, p, enc); back != i && !inTerminator {
-						t.Fatalf("offset %d of %q is %v, which is offset %d (encoding %d)", i, text, p, back, enc)
+						t.Fatalf("offset %d of %q is %v, which is offset %d (encoding %d)", i, text,
+							p, back, enc)
 					}
 					_, size := utf8.DecodeRune(text[i:])
 					i += max(size, 1)
 				}
-				if o := x.Offset(text, Position{Line: line, Character: character}, enc); o < 0 || o > len(text) {
+				if o := x.Offset(text, Position{Line: line, Character: character}, enc); o < 0 ||
+					o > len(text) {
 					t.Fatalf("offset %d of %d bytes", o, len(text))
 				}
 			}

@@ -136,7 +136,8 @@ func offLastLine(text []byte, s Splice) Splice {
 	k := len(eol)
 	old := text[s.Start:s.End]
 	ends := func(b []byte) bool { return len(b) == 0 || bytes.HasSuffix(b, eol) }
-	if k == 0 || s.End != len(text) || s.Start < k || !bytes.HasSuffix(text[:s.Start], eol) || !ends(old) || !ends(s.Text) {
+	if k == 0 || s.End != len(text) || s.Start < k || !bytes.HasSuffix(text[:s.Start], eol) ||
+		!ends(old) || !ends(s.Text) {
 		return s
 	}
 	// A lone "\n" that belongs to "\r\n" must not be torn off.

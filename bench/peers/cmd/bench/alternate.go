@@ -33,7 +33,8 @@ func alternate(one, other *bench, pairs int) {
 	if one.opt.crowds > 0 {
 		crowds(pairs*one.opt.crowds, one, other)
 	}
-	log.Printf("%s and %s: took turns in %d pairs of processes", one.p.Name(), other.p.Name(), pairs)
+	log.Printf("%s and %s: took turns in %d pairs of processes", one.p.Name(), other.p.Name(),
+		pairs)
 }
 
 // kinds are the turns of one process. What gives one short figure a turn is played more often: the

@@ -14,12 +14,13 @@ import (
 // paced stream. All crowds together ask for the same number of deltas a second, however many
 // sessions share them.
 type Crowd struct {
-	Sessions int     `json:"sessions"`
-	Latency  *Stat   `json:"delta_latency_ms"`
-	First    *Stat   `json:"first_delta_ms"` // prompt sent -> first delta of its session
-	Turn     *Stat   `json:"turn_ms"`        // prompt sent -> end of its turn: the spread says how fair it was
-	Memory   *Memory `json:"memory"`         // after it; the median of several crowds
-	Missing  int     `json:"missing_deltas"`
+	Sessions int   `json:"sessions"`
+	Latency  *Stat `json:"delta_latency_ms"`
+	First    *Stat `json:"first_delta_ms"` // prompt sent -> first delta of its session
+	// prompt sent -> end of its turn: the spread says how fair it was
+	Turn    *Stat   `json:"turn_ms"`
+	Memory  *Memory `json:"memory"` // after it; the median of several crowds
+	Missing int     `json:"missing_deltas"`
 
 	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // of each crowd of the size
 }
@@ -64,7 +65,8 @@ func (b *bench) crowd(home string, n int, s *crowdSamples) error {
 		return err
 	}
 	pending := map[int]*member{}
-	script := fmt.Sprintf("STREAM n=%d size=%d delay_us=%d id=%s", crowdDeltas/n, b.opt.size, 1_000_000*n/crowdRate, b.id())
+	script := fmt.Sprintf("STREAM n=%d size=%d delay_us=%d id=%s", crowdDeltas/n, b.opt.size,
+		1_000_000*n/crowdRate, b.id())
 	for _, m := range all {
 		c.session = m.id
 		if m.sent, err = b.p.Prompt(c, script); err != nil {
@@ -160,7 +162,8 @@ func (m *member) take(at int64, text string) {
 func (s *crowdSamples) add(c *Conn, all []*member) {
 	var lat []float64
 	for _, m := range all {
-		lat, s.first, s.turn = append(lat, m.lat...), append(s.first, ms(m.sent, m.first)), append(s.turn, ms(m.sent, m.done))
+		lat, s.first, s.turn = append(lat, m.lat...), append(s.first, ms(m.sent, m.first)),
+			append(s.turn, ms(m.sent, m.done))
 		s.missing += crowdDeltas/len(all) - len(m.lat)
 	}
 	if l := stat(lat); l != nil {
@@ -172,7 +175,8 @@ func (s *crowdSamples) add(c *Conn, all []*member) {
 
 func (s *crowdSamples) stat(n int) Crowd {
 	slices.SortFunc(s.memory, func(a, b Memory) int { return cmp.Compare(a.RSS, b.RSS) })
-	return Crowd{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory[len(s.memory)/2], s.missing, s.p99s}
+	return Crowd{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory[len(s.memory)/2], s.missing,
+		s.p99s}
 }
 
 // crowdSizes are the crowds' numbers of sessions.

@@ -11,10 +11,13 @@ import (
 
 // direct reads the mock's stream without an agent: the floor and the ceiling.
 func direct(e *Env, o options) *Result {
-	r := &Result{Name: "direct", Info: Info{Version: "-", Protocol: "the benchmark reads the model server itself", WireAPI: "chat"}, ToolsWorked: true}
+	r := &Result{Name: "direct", Info: Info{Version: "-",
+		Protocol: "the benchmark reads the model server itself", WireAPI: "chat"},
+		ToolsWorked: true}
 	stream := func(n, delay int) ([]float64, float64, error) {
 		body := fmt.Sprintf(`{"model":"mock-model","stream":true,"messages":[{"role":"user","content":"STREAM n=%d size=%d delay_us=%d id=direct"}]}`, n, o.size, delay)
-		resp, err := http.Post(e.BaseURL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		resp, err := http.Post(e.BaseURL+"/v1/chat/completions", "application/json",
+			strings.NewReader(body))
 		if err != nil {
 			return nil, 0, err
 		}

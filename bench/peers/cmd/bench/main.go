@@ -55,23 +55,29 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 10, "tool rounds per turn")
 	flag.IntVar(&o.aborts, "aborts", 5, "aborted turns")
 	flag.IntVar(&o.turns, "turns", 200, "turns of the growth test")
-	flag.IntVar(&o.long, "long", 1000, "turns of the very long conversation, of our own daemon and the floor only")
-	flag.IntVar(&o.pairs, "pairs", 0, "where just two programs are measured, let them take turns in so many pairs of processes, for all rows of time")
-	flag.IntVar(&o.crowds, "crowds", 1, "crowds of 10 and of 100 sessions at once, where a process serves several; as many in each pair of processes")
+	flag.IntVar(&o.long, "long", 1000,
+		"turns of the very long conversation, of our own daemon and the floor only")
+	flag.IntVar(&o.pairs, "pairs", 0,
+		"where just two programs are measured, let them take turns in so many pairs of processes, for all rows of time")
+	flag.IntVar(&o.crowds, "crowds", 1,
+		"crowds of 10 and of 100 sessions at once, where a process serves several; as many in each pair of processes")
 	flag.IntVar(&o.cached, "cached", 50, "tool calls of the conversations over the Messages API")
 	flag.BoolVar(&o.cachedOnly, "cached-only", false, "measure only that conversation")
-	wait := flag.Duration("quiet", time.Minute, "wait at most this long, before each peer, for a machine less than 10% busy")
+	wait := flag.Duration("quiet", time.Minute,
+		"wait at most this long, before each peer, for a machine less than 10% busy")
 	flag.Parse()
 	if *out == "" {
 		*out = *work
 	}
 	env := &Env{PeersDir: *peersDir, Work: *work, WS: filepath.Join(*work, "ws")}
-	env.Node = glob1(*peersDir+"/node24/node_modules/node/bin/node", *peersDir+"/node24/node_modules/.bin/node")
+	env.Node = glob1(*peersDir+"/node24/node_modules/node/bin/node", *peersDir+
+		"/node24/node_modules/.bin/node")
 	if env.Node == "" {
 		env.Node, _ = exec.LookPath("node")
 	}
 	must(os.MkdirAll(env.WS, 0o755))
-	must(writeFile(env.WS+"/a.txt", "MAGIC-4711 first line\n"+strings.Repeat("some text in a small file\n", 40)))
+	must(writeFile(env.WS+"/a.txt", "MAGIC-4711 first line\n"+
+		strings.Repeat("some text in a small file\n", 40)))
 	must(writeFile(env.WS+"/README.md", "# workspace for the benchmark\n"))
 	if fileSize(env.WS+"/.git/HEAD") == 0 {
 		c := exec.Command("git", "init", "-q", env.WS)
@@ -83,7 +89,8 @@ func main() {
 	defer stop()
 	env.BaseURL = base
 
-	peers := []Peer{&codex{}, &pi{}, newOpencode(), newGemini(), &agentlsp{name: "agentlsp"}, newAgentLSPACP(), &agentlsp{name: "refdaemon"}}
+	peers := []Peer{&codex{}, &pi{}, newOpencode(), newGemini(), &agentlsp{name: "agentlsp"},
+		newAgentLSPACP(), &agentlsp{name: "refdaemon"}}
 	want := map[string]bool{}
 	for _, n := range strings.Split(*only, ",") {
 		if n != "" {
@@ -99,7 +106,8 @@ func main() {
 	save := func() {
 		b, _ := json.MarshalIndent(doc, "", " ")
 		must(os.WriteFile(filepath.Join(*out, "results.json"), append(b, '\n'), 0o644))
-		must(os.WriteFile(filepath.Join(*out, "results.md"), []byte(markdown(doc.When, doc.Machine, doc.Options, doc.Peers)), 0o644))
+		must(os.WriteFile(filepath.Join(*out, "results.md"),
+			[]byte(markdown(doc.When, doc.Machine, doc.Options, doc.Peers)), 0o644))
 	}
 	if !o.cachedOnly && (len(want) == 0 || want["direct"]) {
 		quiet(*wait)
@@ -113,7 +121,8 @@ func main() {
 		info, err := p.Find(env)
 		if err != nil {
 			log.Printf("%s: skipped: %v", p.Name(), err)
-			doc.Peers = append(doc.Peers, &Result{Name: p.Name(), Errors: []string{"skipped: " + err.Error()}})
+			doc.Peers = append(doc.Peers, &Result{Name: p.Name(),
+				Errors: []string{"skipped: " + err.Error()}})
 			continue
 		}
 		if n, err := os.ReadFile(filepath.Join(*peersDir, p.Name(), "NOTE")); err == nil {
@@ -132,7 +141,8 @@ func main() {
 		}
 		measured = append(measured, b)
 		_, b.res.Steal = cpuTimes().since(c1)
-		log.Printf("%s: done in %.0fs, %d errors", p.Name(), time.Since(t).Seconds(), len(b.res.Errors))
+		log.Printf("%s: done in %.0fs, %d errors", p.Name(), time.Since(t).Seconds(),
+			len(b.res.Errors))
 		save()
 	}
 	if o.pairs > 0 && len(measured) == 2 {
@@ -184,7 +194,8 @@ func machine() string {
 			break
 		}
 	}
-	return fmt.Sprintf("%d cores (%s), Linux %s, bench built with %s", runtime.NumCPU(), cpu, rel, runtime.Version())
+	return fmt.Sprintf("%d cores (%s), Linux %s, bench built with %s", runtime.NumCPU(), cpu, rel,
+		runtime.Version())
 }
 
 func startMock(bin string) (string, func(), error) {

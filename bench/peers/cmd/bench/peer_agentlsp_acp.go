@@ -13,15 +13,18 @@ func newAgentLSPACP() *acp {
 			if p.bin == "" || fileSize(p.bin) == 0 {
 				return Info{}, fmt.Errorf("no agent-lsp binary (AGENTLSP_BIN=%q)", p.bin)
 			}
-			return Info{Version: "local build", Protocol: "agent-lsp acp, JSON-RPC lines (ACP)", WireAPI: "chat", SizeBytes: fileSize(p.bin), Binary: fileSize(p.bin)}, nil
+			return Info{Version: "local build", Protocol: "agent-lsp acp, JSON-RPC lines (ACP)",
+				WireAPI: "chat", SizeBytes: fileSize(p.bin), Binary: fileSize(p.bin)}, nil
 		},
 		launch: func(p *acp, e *Env, home string) (Launch, error) {
 			// The Config that the LSP face gets with initialize; here it is the user's file.
-			config := `{"model":"mock-model","provider":{"baseUrl":"` + e.BaseURL + `/v1","api":"chat"},"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off","context":{"window":4000000}}`
+			config := `{"model":"mock-model","provider":{"baseUrl":"` + e.BaseURL +
+				`/v1","api":"chat"},"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off","context":{"window":4000000}}`
 			if err := writeFile(home+"/config/agent-lsp/config.json", config); err != nil {
 				return Launch{}, err
 			}
-			return Launch{Args: []string{p.bin, "acp"}, Env: e.vars(home, append(lspEnv(e), "XDG_CONFIG_HOME="+home+"/config")...)}, nil
+			return Launch{Args: []string{p.bin, "acp"},
+				Env: e.vars(home, append(lspEnv(e), "XDG_CONFIG_HOME="+home+"/config")...)}, nil
 		},
 	}
 }

@@ -61,47 +61,61 @@ type Result struct {
 	Info   Info     `json:"info"`
 	Errors []string `json:"errors,omitempty"`
 
-	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"`   // with an empty home
-	ColdInit         *Stat   `json:"cold_init_ms,omitempty"`          // spawn -> initialize answered
-	ColdReady        *Stat   `json:"cold_ready_ms,omitempty"`         // spawn -> session usable
-	ColdFirstRequest *Stat   `json:"cold_first_request_ms,omitempty"` // first prompt sent -> request at the model server
-	SpawnToRequest   *Stat   `json:"spawn_to_request_ms,omitempty"`   // spawn -> that request
-	Exit             *Stat   `json:"exit_ms,omitempty"`               // stdin closed -> process gone; -1 when it had to be killed
+	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"` // with an empty home
+	// spawn -> initialize answered
+	ColdInit  *Stat `json:"cold_init_ms,omitempty"`
+	ColdReady *Stat `json:"cold_ready_ms,omitempty"` // spawn -> session usable
+	// first prompt sent -> request at the model server
+	ColdFirstRequest *Stat `json:"cold_first_request_ms,omitempty"`
+	SpawnToRequest   *Stat `json:"spawn_to_request_ms,omitempty"` // spawn -> that request
+	// stdin closed -> process gone; -1 when it had to be killed
+	Exit *Stat `json:"exit_ms,omitempty"`
 
-	WarmRequest *Stat `json:"warm_request_ms,omitempty"` // later prompts: sent -> request at the model server
-	WarmTail    *Stat `json:"warm_tail_ms,omitempty"`    // model server done -> end of turn told to the client
-	FirstToken  *Stat `json:"first_token_ms,omitempty"`  // first delta written by the model server -> read by the client
-	RequestSize int   `json:"request_bytes,omitempty"`   // of a first turn
-	Extra       int   `json:"extra_requests,omitempty"`  // other model requests in a first turn, such as for a title
+	// later prompts: sent -> request at the model server
+	WarmRequest *Stat `json:"warm_request_ms,omitempty"`
+	// model server done -> end of turn told to the client
+	WarmTail *Stat `json:"warm_tail_ms,omitempty"`
+	// first delta written by the model server -> read by the client
+	FirstToken  *Stat `json:"first_token_ms,omitempty"`
+	RequestSize int   `json:"request_bytes,omitempty"` // of a first turn
+	// other model requests in a first turn, such as for a title
+	Extra int `json:"extra_requests,omitempty"`
 
-	DeltaLatency  *Stat     `json:"delta_latency_ms,omitempty"` // paced stream, all runs pooled
-	DeltaP50s     []float64 `json:"delta_p50_ms_by_run,omitempty"`
-	DeltaP99s     []float64 `json:"delta_p99_ms_by_run,omitempty"`
-	DeltaMessages *Stat     `json:"delta_messages,omitempty"` // notifications that carried the 2000 deltas
-	StdoutBytes   *Stat     `json:"stdout_bytes_per_stream,omitempty"`
-	StreamCPU     *Stat     `json:"cpu_ms_per_stream,omitempty"`
-	Throughput    *Stat     `json:"deltas_per_s,omitempty"`     // unpaced stream
-	BurstLatency  *Stat     `json:"burst_latency_ms,omitempty"` // latency of the deltas of the unpaced stream
-	Missing       int       `json:"missing_deltas"`
+	DeltaLatency *Stat     `json:"delta_latency_ms,omitempty"` // paced stream, all runs pooled
+	DeltaP50s    []float64 `json:"delta_p50_ms_by_run,omitempty"`
+	DeltaP99s    []float64 `json:"delta_p99_ms_by_run,omitempty"`
+	// notifications that carried the 2000 deltas
+	DeltaMessages *Stat `json:"delta_messages,omitempty"`
+	StdoutBytes   *Stat `json:"stdout_bytes_per_stream,omitempty"`
+	StreamCPU     *Stat `json:"cpu_ms_per_stream,omitempty"`
+	Throughput    *Stat `json:"deltas_per_s,omitempty"` // unpaced stream
+	// latency of the deltas of the unpaced stream
+	BurstLatency *Stat `json:"burst_latency_ms,omitempty"`
+	Missing      int   `json:"missing_deltas"`
 
-	Idle        *Memory `json:"memory_idle,omitempty"`
-	AfterStream *Memory `json:"memory_after_stream,omitempty"`  // after the first paced stream of 2000
+	Idle *Memory `json:"memory_idle,omitempty"`
+	// after the first paced stream of 2000
+	AfterStream *Memory `json:"memory_after_stream,omitempty"`
 	AfterAll    *Memory `json:"memory_after_streams,omitempty"` // after all streams
 	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // after the growth test
 	IdleCPU     float64 `json:"idle_cpu_ms_per_10s"`
 
-	BackgroundBusy float64 `json:"background_busy_pct"` // of all cores, in the 2 s before this peer was started
-	Steal          float64 `json:"steal_pct"`           // CPU time taken by the host while this peer was measured
+	// of all cores, in the 2 s before this peer was started
+	BackgroundBusy float64 `json:"background_busy_pct"`
+	// CPU time taken by the host while this peer was measured
+	Steal float64 `json:"steal_pct"`
 
-	ToolRead    *Stat    `json:"tool_read_ms,omitempty"`
-	ToolReadBy  string   `json:"tool_read_by,omitempty"`
-	ToolShell   *Stat    `json:"tool_shell_ms,omitempty"`
-	ToolShellBy string   `json:"tool_shell_by,omitempty"`
-	ToolSamples []string `json:"tool_result_samples,omitempty"` // starts of results, to see that the tools ran
+	ToolRead    *Stat  `json:"tool_read_ms,omitempty"`
+	ToolReadBy  string `json:"tool_read_by,omitempty"`
+	ToolShell   *Stat  `json:"tool_shell_ms,omitempty"`
+	ToolShellBy string `json:"tool_shell_by,omitempty"`
+	// starts of results, to see that the tools ran
+	ToolSamples []string `json:"tool_result_samples,omitempty"`
 	ToolsWorked bool     `json:"tools_worked"`
 
 	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn told
-	AbortGone *Stat `json:"abort_gone_ms,omitempty"` // abort sent -> the model server sees the hang-up
+	// abort sent -> the model server sees the hang-up
+	AbortGone *Stat `json:"abort_gone_ms,omitempty"`
 
 	// Conversations over the Messages API: with the same results for all programs, and with the
 	// program's own tool for files.
@@ -110,9 +124,10 @@ type Result struct {
 
 	Growth      []GrowthRow `json:"growth,omitempty"`
 	GrowthTurns int         `json:"growth_turns,omitempty"`
-	Crowds      []Crowd     `json:"crowds,omitempty"`            // many sessions at once
-	Long        []GrowthRow `json:"long,omitempty"`              // one very long conversation, of our own daemon and the floor
-	GrowthDisk  int64       `json:"growth_home_bytes,omitempty"` // what the home folder grew by
+	Crowds      []Crowd     `json:"crowds,omitempty"` // many sessions at once
+	// one very long conversation, of our own daemon and the floor
+	Long       []GrowthRow `json:"long,omitempty"`
+	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // what the home folder grew by
 }
 
 // GrowthRow is the overhead of a range of turns in one long conversation.

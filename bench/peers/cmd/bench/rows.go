@@ -51,7 +51,8 @@ func (b *bench) all() {
 		c.Drain(300 * time.Millisecond)
 		exit = append(exit, c.Stop())
 	}
-	r.ColdInit, r.ColdReady, r.ColdFirstRequest, r.SpawnToRequest, r.Exit = stat(init), stat(ready), stat(first), stat(total), stat(exit)
+	r.ColdInit, r.ColdReady, r.ColdFirstRequest, r.SpawnToRequest, r.Exit = stat(init), stat(ready),
+		stat(first), stat(total), stat(exit)
 	log.Printf("%s: cold start measured", b.p.Name())
 
 	// One long-lived process for the rest.
@@ -119,7 +120,8 @@ func (b *bench) all() {
 		var gap []float64
 		by := ""
 		for i := 0; i < o.toolTurns; i++ {
-			t, _, err := b.turn(c, fmt.Sprintf("TOOL %s rounds=%d", kind, o.rounds), 120*time.Second, 0)
+			t, _, err := b.turn(c, fmt.Sprintf("TOOL %s rounds=%d", kind, o.rounds),
+				120*time.Second, 0)
 			if err != nil {
 				b.fail("tool "+kind, err)
 				break
@@ -252,7 +254,8 @@ func (g *conversation) turn(i int) {
 		g.failed = true
 		return
 	}
-	g.requests, g.ends = append(g.requests, ms(t.Sent, t.Recs[0].Arrive)), append(g.ends, ms(t.Recs[0].End, t.Done))
+	g.requests, g.ends = append(g.requests, ms(t.Sent, t.Recs[0].Arrive)),
+		append(g.ends, ms(t.Recs[0].End, t.Done))
 	g.sizes = append(g.sizes, t.Recs[len(t.Recs)-1].Bytes)
 	if i%20 == 0 {
 		g.b.env.reset()
@@ -283,9 +286,11 @@ func stretches(talks []*conversation) (rows []GrowthRow) {
 		}
 		var requests, ends []float64
 		for _, g := range talks {
-			requests, ends = append(requests, g.requests[from:to]...), append(ends, g.ends[from:to]...)
+			requests, ends = append(requests, g.requests[from:to]...),
+				append(ends, g.ends[from:to]...)
 		}
-		rows = append(rows, GrowthRow{from + 1, to, stat(requests).P50, stat(ends).P50, talks[0].sizes[to-1]})
+		rows = append(rows, GrowthRow{from + 1, to, stat(requests).P50, stat(ends).P50,
+			talks[0].sizes[to-1]})
 	}
 	return rows
 }

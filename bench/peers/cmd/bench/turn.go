@@ -22,7 +22,8 @@ type Turn struct {
 }
 
 // turn runs one prompt to its end. abortAfter > 0 aborts it that long after the first delta.
-func (b *bench) turn(c *Conn, script string, timeout, abortAfter time.Duration) (*Turn, int64, error) {
+func (b *bench) turn(c *Conn, script string, timeout,
+	abortAfter time.Duration) (*Turn, int64, error) {
 	id := b.id()
 	t := &Turn{}
 	start := c.bytes
@@ -33,7 +34,8 @@ func (b *bench) turn(c *Conn, script string, timeout, abortAfter time.Duration) 
 			return t, 0, err
 		}
 		err = b.follow(c, t, timeout, abortAfter)
-		if err == nil && t.Failed != "" && try < 20 && strings.Contains(t.Failed, "already processing") {
+		if err == nil && t.Failed != "" && try < 20 &&
+			strings.Contains(t.Failed, "already processing") {
 			time.Sleep(5 * time.Millisecond)
 			t.Failed = ""
 			continue
@@ -154,7 +156,8 @@ func (s *samples) turns(r *Result) {
 
 // streams writes the rows of streams.
 func (s *samples) streams(r *Result) {
-	r.DeltaLatency, r.DeltaMessages, r.StdoutBytes, r.StreamCPU = stat(s.latency), stat(s.messages), stat(s.bytes), stat(s.cpu)
+	r.DeltaLatency, r.DeltaMessages, r.StdoutBytes, r.StreamCPU = stat(s.latency), stat(s.messages),
+		stat(s.bytes), stat(s.cpu)
 	r.DeltaP50s, r.DeltaP99s = s.p50s, s.p99s
 	r.Throughput, r.BurstLatency = stat(s.rate), stat(s.burst)
 	r.Missing += s.missing
@@ -163,7 +166,8 @@ func (s *samples) streams(r *Result) {
 // paced plays a turn whose n deltas come one by one.
 func (b *bench) paced(c *Conn, n int, s *samples) error {
 	cpu0 := cpuMS(c.cmd.Process.Pid)
-	t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", n, b.opt.size, b.opt.delayUS), 90*time.Second, 0)
+	t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", n, b.opt.size,
+		b.opt.delayUS), 90*time.Second, 0)
 	if err != nil {
 		return err
 	}
@@ -180,7 +184,8 @@ func (b *bench) paced(c *Conn, n int, s *samples) error {
 
 // unpaced plays a turn whose deltas come as fast as they are read.
 func (b *bench) unpaced(c *Conn, s *samples) error {
-	t, last, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=0", b.opt.n, b.opt.size), 90*time.Second, 0)
+	t, last, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=0", b.opt.n, b.opt.size),
+		90*time.Second, 0)
 	if err != nil {
 		return err
 	}
@@ -198,14 +203,16 @@ func (b *bench) prompted(c *Conn, s *samples) error {
 	if err != nil {
 		return err
 	}
-	s.request, s.tail = append(s.request, ms(t.Sent, t.Recs[0].Arrive)), append(s.tail, ms(t.Recs[0].End, t.Done))
+	s.request, s.tail = append(s.request, ms(t.Sent, t.Recs[0].Arrive)),
+		append(s.tail, ms(t.Recs[0].End, t.Done))
 	s.first = append(s.first, ms(t.Recs[0].First, t.FirstAt))
 	return nil
 }
 
 // aborted plays a turn that is aborted.
 func (b *bench) aborted(c *Conn, s *samples) error {
-	t, at, err := b.turn(c, "STREAM n=5000 size=32 delay_us=2000", 30*time.Second, 200*time.Millisecond)
+	t, at, err := b.turn(c, "STREAM n=5000 size=32 delay_us=2000", 30*time.Second,
+		200*time.Millisecond)
 	if err != nil {
 		return err
 	}

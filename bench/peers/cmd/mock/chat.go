@@ -35,7 +35,8 @@ func parseChat(_ *http.Request, body []byte) (*request, error) {
 		req.messages = append(req.messages, message{m.Role, flat(m.Content)})
 	}
 	for _, t := range in.Tools {
-		req.tools = append(req.tools, tool{name: t.Function.Name, props: schemaProps(t.Function.Parameters)})
+		req.tools = append(req.tools, tool{name: t.Function.Name,
+			props: schemaProps(t.Function.Parameters)})
 	}
 	return req, nil
 }
@@ -46,7 +47,8 @@ type chat struct {
 }
 
 func (c *chat) chunk(delta any, finish any) any {
-	return map[string]any{"id": "chatcmpl-mock", "object": "chat.completion.chunk", "created": 1700000000, "model": c.model,
+	return map[string]any{"id": "chatcmpl-mock", "object": "chat.completion.chunk",
+		"created": 1700000000, "model": c.model,
 		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}}
 }
 
@@ -62,7 +64,8 @@ func (c *chat) text(s string) {
 
 func (c *chat) call(id string, t tool, args map[string]any) {
 	a, _ := json.Marshal(args)
-	c.w.event("", c.chunk(map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": id, "type": "function",
+	c.w.event("", c.chunk(map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": id,
+		"type":     "function",
 		"function": map[string]any{"name": t.name, "arguments": ""}}}}, nil))
 	c.w.event("", c.chunk(map[string]any{"tool_calls": []any{map[string]any{"index": 0,
 		"function": map[string]any{"arguments": string(a)}}}}, nil))
@@ -74,8 +77,10 @@ func (c *chat) end(stop string, in, out int) {
 	}
 	c.w.event("", c.chunk(map[string]any{}, stop))
 	if c.w.req.usage {
-		c.w.event("", map[string]any{"id": "chatcmpl-mock", "object": "chat.completion.chunk", "created": 1700000000, "model": c.model,
-			"choices": []any{}, "usage": map[string]any{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}})
+		c.w.event("", map[string]any{"id": "chatcmpl-mock", "object": "chat.completion.chunk",
+			"created": 1700000000, "model": c.model,
+			"choices": []any{}, "usage": map[string]any{"prompt_tokens": in,
+				"completion_tokens": out, "total_tokens": in + out}})
 	}
 	c.w.event("", "[DONE]")
 }
@@ -85,10 +90,12 @@ func (c *chat) whole(text string, t *tool, args map[string]any) any {
 	if t != nil {
 		a, _ := json.Marshal(args)
 		stop = "tool_calls"
-		msg = map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "call_0", "type": "function",
-			"function": map[string]any{"name": t.name, "arguments": string(a)}}}}
+		msg = map[string]any{"role": "assistant", "content": nil,
+			"tool_calls": []any{map[string]any{"id": "call_0", "type": "function",
+				"function": map[string]any{"name": t.name, "arguments": string(a)}}}}
 	}
-	return map[string]any{"id": "chatcmpl-mock", "object": "chat.completion", "created": 1700000000, "model": c.w.req.model,
+	return map[string]any{"id": "chatcmpl-mock", "object": "chat.completion", "created": 1700000000,
+		"model":   c.w.req.model,
 		"choices": []any{map[string]any{"index": 0, "message": msg, "finish_reason": stop}},
 		"usage":   map[string]any{"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}}
 }

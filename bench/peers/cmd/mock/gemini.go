@@ -78,11 +78,14 @@ func (c *gemini) text(s string) {
 }
 
 func (c *gemini) call(id string, t tool, args map[string]any) {
-	c.w.event("", c.cand([]any{map[string]any{"functionCall": map[string]any{"name": t.name, "args": args}}}, "", nil))
+	c.w.event("", c.cand([]any{map[string]any{"functionCall": map[string]any{"name": t.name,
+		"args": args}}}, "", nil))
 }
 
 func (c *gemini) end(_ string, in, out int) {
-	c.w.event("", c.cand([]any{map[string]any{"text": ""}}, "STOP", map[string]any{"promptTokenCount": in, "candidatesTokenCount": out, "totalTokenCount": in + out}))
+	c.w.event("", c.cand([]any{map[string]any{"text": ""}}, "STOP",
+		map[string]any{"promptTokenCount": in, "candidatesTokenCount": out, "totalTokenCount": in +
+			out}))
 }
 
 func (c *gemini) whole(text string, t *tool, args map[string]any) any {
@@ -90,5 +93,6 @@ func (c *gemini) whole(text string, t *tool, args map[string]any) any {
 	if t != nil {
 		p = map[string]any{"functionCall": map[string]any{"name": t.name, "args": args}}
 	}
-	return c.cand([]any{p}, "STOP", map[string]any{"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20})
+	return c.cand([]any{p}, "STOP",
+		map[string]any{"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20})
 }

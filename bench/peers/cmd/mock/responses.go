@@ -53,7 +53,8 @@ func parseResponses(_ *http.Request, body []byte) (*request, error) {
 	}
 	for _, t := range in.Tools {
 		if t.Name != "" {
-			req.tools = append(req.tools, tool{name: t.Name, custom: t.Type == "custom", props: schemaProps(t.Parameters)})
+			req.tools = append(req.tools, tool{name: t.Name, custom: t.Type == "custom",
+				props: schemaProps(t.Parameters)})
 		}
 	}
 	return req, nil
@@ -78,8 +79,10 @@ func (c *responses) resp(status string, usage any) map[string]any {
 	if out == nil {
 		out = []any{}
 	}
-	return map[string]any{"id": "resp_mock", "object": "response", "created_at": 1700000000, "status": status, "model": c.w.req.model,
-		"output": out, "usage": usage, "error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{},
+	return map[string]any{"id": "resp_mock", "object": "response", "created_at": 1700000000,
+		"status": status, "model": c.w.req.model,
+		"output": out, "usage": usage, "error": nil, "incomplete_details": nil, "instructions": nil,
+		"metadata":            map[string]any{},
 		"parallel_tool_calls": false, "tool_choice": "auto", "tools": []any{}}
 }
 
@@ -91,15 +94,21 @@ func (c *responses) begin(string) {
 func (c *responses) text(s string) {
 	if !c.open {
 		c.open = true
-		c.ev("response.output_item.added", map[string]any{"output_index": 0, "item": map[string]any{"id": "msg_mock", "type": "message",
-			"role": "assistant", "status": "in_progress", "content": []any{}}})
-		c.ev("response.content_part.added", map[string]any{"item_id": "msg_mock", "output_index": 0, "content_index": 0,
-			"part": map[string]any{"type": "output_text", "text": "", "annotations": []any{}}})
+		c.ev("response.output_item.added",
+			map[string]any{"output_index": 0,
+				"item": map[string]any{"id": "msg_mock", "type": "message",
+					"role": "assistant", "status": "in_progress", "content": []any{}}})
+		c.ev("response.content_part.added",
+			map[string]any{"item_id": "msg_mock", "output_index": 0, "content_index": 0,
+				"part": map[string]any{"type": "output_text", "text": "", "annotations": []any{}}})
 	}
 	c.all.WriteString(s)
 	q, _ := json.Marshal(s)
-	c.w.event("response.output_text.delta", `{"type":"response.output_text.delta","sequence_number":`+strconv.Itoa(c.seq)+
-		`,"item_id":"msg_mock","output_index":0,"content_index":0,"logprobs":[],"delta":`+string(q)+`}`)
+	c.w.event("response.output_text.delta",
+		`{"type":"response.output_text.delta","sequence_number":`+strconv.Itoa(c.seq)+
+			`,"item_id":"msg_mock","output_index":0,"content_index":0,"logprobs":[],"delta":`+
+			string(q)+
+			`}`)
 	c.seq++
 }
 
@@ -108,8 +117,10 @@ func (c *responses) call(id string, t tool, args map[string]any) {
 	if t.custom {
 		item["type"], item["input"] = "custom_tool_call", ""
 		c.ev("response.output_item.added", map[string]any{"output_index": 0, "item": item})
-		done := map[string]any{"id": "fc_" + id, "call_id": id, "name": t.name, "status": "completed", "type": "custom_tool_call", "input": args[""]}
-		c.ev("response.custom_tool_call_input.done", map[string]any{"item_id": "fc_" + id, "output_index": 0, "input": args[""]})
+		done := map[string]any{"id": "fc_" + id, "call_id": id, "name": t.name,
+			"status": "completed", "type": "custom_tool_call", "input": args[""]}
+		c.ev("response.custom_tool_call_input.done",
+			map[string]any{"item_id": "fc_" + id, "output_index": 0, "input": args[""]})
 		c.ev("response.output_item.done", map[string]any{"output_index": 0, "item": done})
 		c.out = append(c.out, done)
 		return
@@ -117,19 +128,28 @@ func (c *responses) call(id string, t tool, args map[string]any) {
 	a, _ := json.Marshal(args)
 	item["type"], item["arguments"] = "function_call", ""
 	c.ev("response.output_item.added", map[string]any{"output_index": 0, "item": item})
-	c.ev("response.function_call_arguments.delta", map[string]any{"item_id": "fc_" + id, "output_index": 0, "delta": string(a)})
-	c.ev("response.function_call_arguments.done", map[string]any{"item_id": "fc_" + id, "output_index": 0, "arguments": string(a)})
-	done := map[string]any{"id": "fc_" + id, "call_id": id, "name": t.name, "status": "completed", "type": "function_call", "arguments": string(a)}
+	c.ev("response.function_call_arguments.delta",
+		map[string]any{"item_id": "fc_" + id, "output_index": 0, "delta": string(a)})
+	c.ev("response.function_call_arguments.done",
+		map[string]any{"item_id": "fc_" + id, "output_index": 0, "arguments": string(a)})
+	done := map[string]any{"id": "fc_" + id, "call_id": id, "name": t.name, "status": "completed",
+		"type": "function_call", "arguments": string(a)}
 	c.ev("response.output_item.done", map[string]any{"output_index": 0, "item": done})
 	c.out = append(c.out, done)
 }
 
 func (c *responses) end(_ string, in, out int) {
 	if c.open {
-		part := map[string]any{"type": "output_text", "text": c.all.String(), "annotations": []any{}}
-		c.ev("response.output_text.done", map[string]any{"item_id": "msg_mock", "output_index": 0, "content_index": 0, "text": c.all.String()})
-		c.ev("response.content_part.done", map[string]any{"item_id": "msg_mock", "output_index": 0, "content_index": 0, "part": part})
-		item := map[string]any{"id": "msg_mock", "type": "message", "role": "assistant", "status": "completed", "content": []any{part}}
+		part := map[string]any{"type": "output_text", "text": c.all.String(),
+			"annotations": []any{}}
+		c.ev("response.output_text.done",
+			map[string]any{"item_id": "msg_mock", "output_index": 0, "content_index": 0,
+				"text": c.all.String()})
+		c.ev("response.content_part.done",
+			map[string]any{"item_id": "msg_mock", "output_index": 0, "content_index": 0,
+				"part": part})
+		item := map[string]any{"id": "msg_mock", "type": "message", "role": "assistant",
+			"status": "completed", "content": []any{part}}
 		c.ev("response.output_item.done", map[string]any{"output_index": 0, "item": item})
 		c.out = append(c.out, item)
 	}
@@ -137,17 +157,22 @@ func (c *responses) end(_ string, in, out int) {
 }
 
 func (c *responses) usage(in, out int) any {
-	return map[string]any{"input_tokens": in, "input_tokens_details": map[string]any{"cached_tokens": 0},
-		"output_tokens": out, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": in + out}
+	return map[string]any{"input_tokens": in,
+		"input_tokens_details": map[string]any{"cached_tokens": 0},
+		"output_tokens":        out, "output_tokens_details": map[string]any{"reasoning_tokens": 0},
+		"total_tokens": in + out}
 }
 
 func (c *responses) whole(text string, t *tool, args map[string]any) any {
 	if t != nil {
 		a, _ := json.Marshal(args)
-		c.out = []any{map[string]any{"id": "fc_0", "call_id": "call_0", "name": t.name, "status": "completed", "type": "function_call", "arguments": string(a)}}
+		c.out = []any{map[string]any{"id": "fc_0", "call_id": "call_0", "name": t.name,
+			"status": "completed", "type": "function_call", "arguments": string(a)}}
 	} else {
-		c.out = []any{map[string]any{"id": "msg_mock", "type": "message", "role": "assistant", "status": "completed",
-			"content": []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{}}}}}
+		c.out = []any{map[string]any{"id": "msg_mock", "type": "message", "role": "assistant",
+			"status": "completed",
+			"content": []any{map[string]any{"type": "output_text", "text": text,
+				"annotations": []any{}}}}}
 	}
 	return c.resp("completed", c.usage(10, 10))
 }

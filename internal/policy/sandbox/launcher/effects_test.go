@@ -351,7 +351,8 @@ exec 9<> .env && cat <&9; exec 9<> plain && cat <&9; dd if=a.key; tar c . | stri
 
 func TestHomeIsEmpty(t *testing.T) {
 	b := newBox(t)
-	for _, f := range []string{".ssh/id_rsa", ".aws/credentials", "notes.txt", ".cargo/credentials.toml", ".cargo/bin/tool", ".gitconfig"} {
+	for _, f := range []string{".ssh/id_rsa", ".aws/credentials", "notes.txt",
+		".cargo/credentials.toml", ".cargo/bin/tool", ".gitconfig"} {
 		path := filepath.Join(b.home, f)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -363,7 +364,8 @@ func TestHomeIsEmpty(t *testing.T) {
 	b.spec.Readable = append(b.spec.Readable, HomeReadable(b.home, "")...)
 	b.want(
 		`cd ~; find . -type f | sort; echo x > ~/new; cat ~/new; echo x > ~/.gitconfig || echo kept`,
-		"./.cargo/bin/tool\n./.gitconfig\nx\nbash: line 1: "+b.home+"/.gitconfig: Read-only file system\nkept\n",
+		"./.cargo/bin/tool\n./.gitconfig\nx\nbash: line 1: "+b.home+
+			"/.gitconfig: Read-only file system\nkept\n",
 	)
 	if _, err := os.Lstat(b.home + "/new"); err == nil {
 		t.Error("a file of the private home is in the real one")
@@ -375,8 +377,12 @@ func TestReadOnlyWritesNowhere(t *testing.T) {
 	b.spec.Write = false
 	b.write("file", "old")
 	before := b.tree()
-	for _, w := range []string{`echo x > file`, `touch new`, `rm file`, `mkdir d`, `mv file f2`, `chmod 777 file`, `ln file hard`, `touch /var/tmp/x`, `echo x > /etc/x`, `echo x > /usr/x`, `mknod /tmp/disk b 8 0`,
-		`echo x > /proc/sys/kernel/hostname`, `echo h > /proc/sysrq-trigger`, `echo x > /sys/kernel/x`, `hostname x`, `chmod 4777 /bin/ls`, `touch -d 2001-01-01 /etc/hostname`, `mount -o remount,rw /`, `chroot / true`,
+	for _, w := range []string{`echo x > file`, `touch new`, `rm file`, `mkdir d`, `mv file f2`,
+		`chmod 777 file`, `ln file hard`, `touch /var/tmp/x`, `echo x > /etc/x`, `echo x > /usr/x`,
+		`mknod /tmp/disk b 8 0`,
+		`echo x > /proc/sys/kernel/hostname`, `echo h > /proc/sysrq-trigger`,
+		`echo x > /sys/kernel/x`, `hostname x`, `chmod 4777 /bin/ls`,
+		`touch -d 2001-01-01 /etc/hostname`, `mount -o remount,rw /`, `chroot / true`,
 		`unshare -Ur true`, `unshare -Urm mount -o remount,rw,bind /`, `nsenter -t 1 -m true`} {
 		if code, out := b.run(w); code == 0 {
 			t.Errorf("%s succeeded: %s", w, out)
@@ -404,7 +410,8 @@ func TestNoPrivilegesAndNoOtherProcess(t *testing.T) {
 		b.spec.Write = write
 		_, out := b.run(`grep -E 'Cap|NoNewPrivs|Seccomp:' /proc/self/status | tr -d '\t\n'`)
 		zero := "0000000000000000"
-		if want := "CapInh:" + zero + "CapPrm:" + zero + "CapEff:" + zero + "CapBnd:" + zero + "CapAmb:" + zero + "NoNewPrivs:1Seccomp:2"; out != want {
+		if want := "CapInh:" + zero + "CapPrm:" + zero + "CapEff:" + zero + "CapBnd:" + zero +
+			"CapAmb:" + zero + "NoNewPrivs:1Seccomp:2"; out != want {
 			t.Errorf("got %q, want %q", out, want)
 		}
 		_, out = b.run(
@@ -435,8 +442,11 @@ func TestSockets(t *testing.T) {
 	for _, write := range []bool{false, true} {
 		b.spec.Write = write
 		for _, script := range []string{
-			`exec 9<>/dev/tcp/127.0.0.1/` + port, `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("s")'`, `python3 -c 'import socket; socket.socket(socket.AF_UNIX)'`,
-			`python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM)'`, `python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); exit(l.syscall(425, 1, 0) < 0)'`,
+			`exec 9<>/dev/tcp/127.0.0.1/` + port,
+			`python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("s")'`,
+			`python3 -c 'import socket; socket.socket(socket.AF_UNIX)'`,
+			`python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM)'`,
+			`python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); exit(l.syscall(425, 1, 0) < 0)'`,
 			`python3 -c 'import fcntl, os; m, s = os.openpty(); fcntl.ioctl(s, 0x5412, b"x")'`,
 		} {
 			if code, out := b.run(script); code == 0 {
@@ -459,7 +469,8 @@ func TestNothingIsLeft(t *testing.T) {
 	before := b.tree()
 	start := time.Now()
 	code, _ := b.run(
-		`sleep ` + mark + ` & setsid -f sleep ` + mark + `; (setsid nohup sh -c "trap '' TERM; sleep ` + mark + `" &) ; exit 7`,
+		`sleep ` + mark + ` & setsid -f sleep ` + mark +
+			`; (setsid nohup sh -c "trap '' TERM; sleep ` + mark + `" &) ; exit 7`,
 	)
 	if code != 7 || time.Since(start) > 5*time.Second {
 		t.Errorf("exit code %d after %v", code, time.Since(start))

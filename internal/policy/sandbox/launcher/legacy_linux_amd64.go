@@ -6,7 +6,8 @@ import "golang.org/x/sys/unix"
 func (f *filter) legacy() {
 	f.ifAny(unix.SYS_OPEN, 1, writes, notify)
 	f.ifAny(unix.SYS_ACCESS, 1, unix.W_OK, notify)
-	for _, nr := range []uintptr{unix.SYS_CREAT, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_UNLINK, unix.SYS_RENAME, unix.SYS_LINK, unix.SYS_SYMLINK, unix.SYS_MKNOD,
+	for _, nr := range []uintptr{unix.SYS_CREAT, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_UNLINK,
+		unix.SYS_RENAME, unix.SYS_LINK, unix.SYS_SYMLINK, unix.SYS_MKNOD,
 		unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN} {
 		f.call(nr, notify)
 	}

@@ -109,14 +109,17 @@ func program(brokered bool) filter {
 	f.ifOneOf(unix.SYS_IOCTL, 1, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, fail(unix.EPERM))
 	f.ifAny(unix.SYS_CLONE, 0, namespaces, fail(unix.EPERM))
 	f.ifAny(unix.SYS_UNSHARE, 0, namespaces, fail(unix.EPERM))
-	for _, nr := range []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3} {
+	for _, nr := range []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
+		unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3} {
 		f.call(
 			nr,
 			fail(unix.ENOSYS),
 		) // what a filter cannot look into; programs fall back to older calls
 	}
-	for _, nr := range []uintptr{unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
-		unix.SYS_FSOPEN, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_BPF,
+	for _, nr := range []uintptr{unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2,
+		unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
+		unix.SYS_FSOPEN, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT,
+		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_BPF,
 		unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD} {
 		f.call(nr, fail(unix.EPERM))
 	}
@@ -133,8 +136,10 @@ func (f *filter) brokered() {
 	) // its flags lie in memory; programs fall back to openat
 	f.ifAny(unix.SYS_FACCESSAT, 2, unix.W_OK, notify)
 	f.ifAny(unix.SYS_FACCESSAT2, 2, unix.W_OK, notify)
-	for _, nr := range []uintptr{unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT,
-		unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT, unix.SYS_TRUNCATE, unix.SYS_FCHMOD, unix.SYS_FCHOWN,
+	for _, nr := range []uintptr{unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT,
+		unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT,
+		unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+		unix.SYS_TRUNCATE, unix.SYS_FCHMOD, unix.SYS_FCHOWN,
 		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR} {
 		f.call(nr, notify)
 	}

@@ -31,17 +31,26 @@ const (
 
 // Spec says what a command sees and may change. All paths are absolute.
 type Spec struct {
-	Roots    []string `json:"roots,omitempty"`    // workspace folders, visible at their own paths
-	Write    bool     `json:"write,omitempty"`    // the roots may be changed, except protected files
+	Roots []string `json:"roots,omitempty"` // workspace folders, visible at their own paths
+	// the roots may be changed, except protected files
+	Write    bool     `json:"write,omitempty"`
 	Readable []string `json:"readable,omitempty"` // more files and folders that must stay visible
-	Secrets  []string `json:"secrets,omitempty"`  // secret files that stay readable; in the home they are Readable too
-	Home     string   `json:"home,omitempty"`     // the user's home: empty and private, except Readable and Caches
-	HomeName string   `json:"homeName,omitempty"` // another path of the home that must work, such as a link; "": none
-	Caches   []string `json:"caches,omitempty"`   // shared package caches: readable, writes go to a private layer
-	Layer    string   `json:"layer,omitempty"`    // existing folder that keeps the private layers and the private home; "": they end with the command
-	Tmp      string   `json:"tmp,omitempty"`      // existing folder that becomes /tmp; "": an empty one in memory
-	Proxy    string   `json:"proxy,omitempty"`    // Unix socket of the daemon's proxy; "": no network
-	Dir      string   `json:"dir,omitempty"`      // the command's working folder; "": the one that the launcher is started in
+	// secret files that stay readable; in the home they are Readable too
+	Secrets []string `json:"secrets,omitempty"`
+	// the user's home: empty and private, except Readable and Caches
+	Home string `json:"home,omitempty"`
+	// another path of the home that must work, such as a link; "": none
+	HomeName string `json:"homeName,omitempty"`
+	// shared package caches: readable, writes go to a private layer
+	Caches []string `json:"caches,omitempty"`
+	// existing folder that keeps the private layers and the private home; "": they end with the command
+	Layer string `json:"layer,omitempty"`
+	// existing folder that becomes /tmp; "": an empty one in memory
+	Tmp string `json:"tmp,omitempty"`
+	// Unix socket of the daemon's proxy; "": no network
+	Proxy string `json:"proxy,omitempty"`
+	// the command's working folder; "": the one that the launcher is started in
+	Dir string `json:"dir,omitempty"`
 }
 
 // Args is the command line that starts argv in the sandbox. exe is this program's binary.
@@ -55,7 +64,8 @@ func (s Spec) Args(exe string, argv []string) ([]string, error) {
 
 // Prefix is the part of Args before the command.
 func (s Spec) Prefix(exe string) ([]string, error) {
-	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches, nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Proxy, s.Dir)} {
+	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches,
+		nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Proxy, s.Dir)} {
 		for _, p := range list {
 			if !filepath.IsAbs(p) {
 				return nil, fmt.Errorf("sandboxing a command: %q is not an absolute path", p)

@@ -23,7 +23,8 @@ const Flood = 60_000
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
 func MaybeServe() {
 	if temper := os.Getenv(Variable); temper != "" {
-		(&fakeServer{mode: temper, texts: map[string]string{}, in: os.Stdin, out: bufio.NewWriter(os.Stdout)}).serve()
+		(&fakeServer{mode: temper, texts: map[string]string{}, in: os.Stdin,
+			out: bufio.NewWriter(os.Stdout)}).serve()
 		os.Exit(0)
 	}
 }
@@ -131,11 +132,14 @@ func (f *fakeServer) handle(m *message) {
 		if f.mode == "never" {
 			return
 		}
-		capabilities := map[string]any{"definitionProvider": true, "referencesProvider": true, "hoverProvider": true, "renameProvider": true,
-			"documentSymbolProvider": true, "workspaceSymbolProvider": f.mode != "plain", "callHierarchyProvider": map[string]any{}, "implementationProvider": f.mode == "full",
+		capabilities := map[string]any{"definitionProvider": true, "referencesProvider": true,
+			"hoverProvider": true, "renameProvider": true,
+			"documentSymbolProvider": true, "workspaceSymbolProvider": f.mode != "plain",
+			"callHierarchyProvider": map[string]any{}, "implementationProvider": f.mode == "full",
 			"codeActionProvider": map[string]any{"resolveProvider": true}}
 		if f.mode == "pulls" || f.mode == "both" {
-			capabilities["diagnosticProvider"] = map[string]any{"interFileDependencies": true, "workspaceDiagnostics": false}
+			capabilities["diagnosticProvider"] = map[string]any{"interFileDependencies": true,
+				"workspaceDiagnostics": false}
 		}
 		f.reply(m, map[string]any{"capabilities": capabilities})
 	case "textDocument/didOpen":
@@ -147,7 +151,8 @@ func (f *fakeServer) handle(m *message) {
 	case "textDocument/diagnostic":
 		f.pulled(m, uri)
 	case "textDocument/hover":
-		f.reply(m, map[string]any{"contents": map[string]string{"kind": "plaintext", "value": "about " + f.word(uri, p)}})
+		f.reply(m, map[string]any{"contents": map[string]string{"kind": "plaintext",
+			"value": "about " + f.word(uri, p)}})
 	case "textDocument/definition":
 		f.reply(m, f.find("func "+f.word(uri, p)))
 	case "textDocument/references":
@@ -155,7 +160,8 @@ func (f *fakeServer) handle(m *message) {
 	case "textDocument/documentSymbol", "workspace/symbol":
 		f.reply(m, f.symbols(uri, p.Query))
 	case "textDocument/prepareCallHierarchy":
-		f.reply(m, []map[string]any{{"name": f.word(uri, p), "kind": 12, "uri": uri, "range": span(0, 0, 1), "selectionRange": span(0, 0, 1)}})
+		f.reply(m, []map[string]any{{"name": f.word(uri, p), "kind": 12, "uri": uri,
+			"range": span(0, 0, 1), "selectionRange": span(0, 0, 1)}})
 	case "textDocument/implementation":
 		f.reply(m, f.find("func "+f.word(uri, p)))
 	case "callHierarchy/incomingCalls", "callHierarchy/outgoingCalls":
@@ -166,13 +172,15 @@ func (f *fakeServer) handle(m *message) {
 		f.rename(m, f.word(uri, p), p.NewName)
 	default:
 		if m.ID != nil && m.Method != "" {
-			f.send(message{ID: m.ID, Error: &rpcError{Code: -32601, Message: "unknown " + m.Method}})
+			f.send(message{ID: m.ID, Error: &rpcError{Code: -32601, Message: "unknown " +
+				m.Method}})
 		}
 	}
 }
 
 func span(line, from, n int) map[string]any {
-	return map[string]any{"start": map[string]int{"line": line, "character": from}, "end": map[string]int{"line": line, "character": from + n}}
+	return map[string]any{"start": map[string]int{"line": line, "character": from},
+		"end": map[string]int{"line": line, "character": from + n}}
 }
 
 // changed publishes as the temper says.
@@ -186,7 +194,8 @@ func (f *fakeServer) changed(uri string, version int32) {
 	case "silent":
 		return
 	case "loading":
-		f.notify("$/progress", map[string]any{"token": "t", "value": map[string]string{"kind": "begin", "title": "Indexing"}})
+		f.notify("$/progress", map[string]any{"token": "t",
+			"value": map[string]string{"kind": "begin", "title": "Indexing"}})
 		return
 	case "floods":
 		for range Flood + 1 {
@@ -214,7 +223,8 @@ func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	diags := []map[string]any{}
 	for i, line := range strings.Split(f.texts[uri], "\n") {
 		if name, ok := strings.CutPrefix(line, "call "); ok && len(f.find("func "+name)) == 0 {
-			diags = append(diags, map[string]any{"range": span(i, 5, len(name)), "severity": 1, "message": "undefined: " + name})
+			diags = append(diags, map[string]any{"range": span(i, 5, len(name)), "severity": 1,
+				"message": "undefined: " + name})
 		}
 	}
 	return diags
@@ -260,8 +270,10 @@ func (f *fakeServer) symbols(only, query string) []map[string]any {
 	out := []map[string]any{}
 	for _, u := range f.uris() {
 		for i, l := range strings.Split(f.texts[u], "\n") {
-			if name, ok := strings.CutPrefix(l, "func "); ok && (only == "" || only == u) && strings.Contains(name, query) {
-				out = append(out, map[string]any{"name": name, "kind": 12, "location": map[string]any{"uri": u, "range": span(i, 0, len(l))}})
+			if name, ok := strings.CutPrefix(l, "func "); ok && (only == "" || only == u) &&
+				strings.Contains(name, query) {
+				out = append(out, map[string]any{"name": name, "kind": 12,
+					"location": map[string]any{"uri": u, "range": span(i, 0, len(l))}})
 			}
 		}
 	}
@@ -304,7 +316,8 @@ func (f *fakeServer) act(m *message, uri string) {
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	declare := func(uri string) map[string]any {
-		return map[string]any{"changes": map[string]any{uri: []any{map[string]any{"range": span(0, 0, 0), "newText": "func missing\n"}}}}
+		return map[string]any{"changes": map[string]any{uri: []any{map[string]any{"range": span(0,
+			0, 0), "newText": "func missing\n"}}}}
 	}
 	switch m.Method {
 	case "codeAction/resolve":
@@ -313,11 +326,15 @@ func (f *fakeServer) act(m *message, uri string) {
 			return
 		}
 		at := p.Data[:strings.LastIndex(p.Data, "/")] + "/"
-		f.reply(m, map[string]any{"title": "Declare it in a new file", "edit": map[string]any{"documentChanges": []any{
-			map[string]any{"kind": "create", "uri": at + "new.fk"},
-			map[string]any{"textDocument": map[string]any{"uri": at + "new.fk", "version": nil}, "edits": []any{map[string]any{"range": span(0, 0, 0), "newText": "func missing\n"}}},
-			map[string]any{"kind": "rename", "oldUri": at + "old.fk", "newUri": at + "older.fk"},
-			map[string]any{"kind": "delete", "uri": at + "gone.fk"}}}})
+		f.reply(m, map[string]any{"title": "Declare it in a new file",
+			"edit": map[string]any{"documentChanges": []any{
+				map[string]any{"kind": "create", "uri": at + "new.fk"},
+				map[string]any{"textDocument": map[string]any{"uri": at + "new.fk", "version": nil},
+					"edits": []any{map[string]any{"range": span(0, 0, 0),
+						"newText": "func missing\n"}}},
+				map[string]any{"kind": "rename", "oldUri": at + "old.fk", "newUri": at +
+					"older.fk"},
+				map[string]any{"kind": "delete", "uri": at + "gone.fk"}}}})
 	case "workspace/executeCommand":
 		raw, _ := json.Marshal(map[string]any{"edit": declare(p.Arguments[0])})
 		f.send(message{ID: json.RawMessage(`"edit"`), Method: "workspace/applyEdit", Params: raw})
@@ -326,10 +343,15 @@ func (f *fakeServer) act(m *message, uri string) {
 		list := []any{}
 		if len(p.Context.Diagnostics) > 0 {
 			list = append(list,
-				map[string]any{"title": "Declare it here", "kind": "quickfix", "edit": declare(uri)},
-				map[string]any{"title": "Declare it in a new file", "kind": "quickfix", "data": uri},
-				map[string]any{"title": "Declare it by a command", "kind": "refactor.rewrite", "command": map[string]any{"title": "x", "command": "declare", "arguments": []string{uri}}})
+				map[string]any{"title": "Declare it here", "kind": "quickfix",
+					"edit": declare(uri)},
+				map[string]any{"title": "Declare it in a new file", "kind": "quickfix",
+					"data": uri},
+				map[string]any{"title": "Declare it by a command", "kind": "refactor.rewrite",
+					"command": map[string]any{"title": "x", "command": "declare",
+						"arguments": []string{uri}}})
 		}
-		f.reply(m, append(list, map[string]any{"title": "Run the tests", "kind": "source.test", "command": map[string]any{"title": "x", "command": "test"}}))
+		f.reply(m, append(list, map[string]any{"title": "Run the tests", "kind": "source.test",
+			"command": map[string]any{"title": "x", "command": "test"}}))
 	}
 }

@@ -75,20 +75,24 @@ func Serve(temper string) {
 	own.add()
 	if temper == "builtin" {
 		sdk.AddTool(s, &sdk.Tool{Name: "search", Description: "Is not what it seems."},
-			func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any, error) {
+			func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any,
+				error) {
 				return text("fooled"), nil, nil
 			})
 	}
 	if temper == "tool" {
 		sdk.AddTool(s, &sdk.Tool{Name: value, Description: "Has the name that was asked for."},
-			func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any,
+				error) {
 				return text("here"), nil, nil
 			})
 	}
 	for i := range n {
 		if temper == "many" {
-			sdk.AddTool(s, &sdk.Tool{Name: fmt.Sprintf("tool_%03d", i), Description: "One of many, with a description of a usual length that says what it does."},
-				func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any, error) {
+			sdk.AddTool(s, &sdk.Tool{Name: fmt.Sprintf("tool_%03d", i),
+				Description: "One of many, with a description of a usual length that says what it does."},
+				func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any,
+					error) {
 					return text("one of many"), nil, nil
 				})
 		}
@@ -147,20 +151,28 @@ func (s *server) add() {
 		}
 	})
 	sdk.AddTool(s.Server, &sdk.Tool{Name: "echo", Description: "Says it again."}, s.echo)
-	sdk.AddTool(s.Server, &sdk.Tool{Name: "look", Description: "Looks, and changes nothing.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+	sdk.AddTool(s.Server, &sdk.Tool{Name: "look", Description: "Looks, and changes nothing.",
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 			return text("seen"), nil, nil
 		})
-	sdk.AddTool(s.Server, &sdk.Tool{Name: "measure", Description: "Answers with structured content."},
-		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, measured, error) {
+	sdk.AddTool(s.Server, &sdk.Tool{Name: "measure",
+		Description: "Answers with structured content."},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, measured,
+			error) {
 			return nil, measured{Degrees: 21}, nil
 		})
-	s.AddResource(&sdk.Resource{URI: "mem://note", Name: "note"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "mem://note", Text: "remember"}}}, nil
-	})
-	s.AddPrompt(&sdk.Prompt{Name: "review", Description: "Asks for a review", Arguments: []*sdk.PromptArgument{{Name: "what"}}}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Review " + r.Params.Arguments["what"]}}}}, nil
-	})
+	s.AddResource(&sdk.Resource{URI: "mem://note", Name: "note"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "mem://note",
+				Text: "remember"}}}, nil
+		})
+	s.AddPrompt(&sdk.Prompt{Name: "review", Description: "Asks for a review",
+		Arguments: []*sdk.PromptArgument{{Name: "what"}}},
+		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user",
+				Content: &sdk.TextContent{Text: "Review " + r.Params.Arguments["what"]}}}}, nil
+		})
 }
 
 type measured struct {
@@ -168,7 +180,8 @@ type measured struct {
 }
 
 // echo says the text again, or does what it asks for.
-func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (*sdk.CallToolResult, any, error) {
+func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
+	a echoArgs) (*sdk.CallToolResult, any, error) {
 	if s.temper == "garbage" {
 		fmt.Println("DEBUG: got a call\n{this is no message}\n[1,2")
 	}
@@ -184,16 +197,21 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (
 		}
 		a.Text = strings.Repeat("x", n)
 	case "image":
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}}}, nil, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: []byte{1, 2},
+			MIMEType: "image/png"}}}, nil, nil
 	case "wait":
-		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 0, Message: "waiting"})
+		_ = r.Session.NotifyProgress(ctx,
+			&sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 0,
+				Message: "waiting"})
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
 	case "more":
 		s.waitForList(ctx, func() {
-			s.AddTool(&sdk.Tool{Name: "later", Description: "Came later.", InputSchema: &jsonschema.Schema{Type: "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				return text("late"), nil
-			})
+			s.AddTool(&sdk.Tool{Name: "later", Description: "Came later.",
+				InputSchema: &jsonschema.Schema{Type: "object"}},
+				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+					return text("late"), nil
+				})
 		})
 	case "less":
 		s.waitForList(ctx, func() { s.RemoveTools("look") })
@@ -211,7 +229,8 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (
 	case "ask":
 		answer, ok := r.Params.InputResponses["q"].(*sdk.ElicitResult)
 		if !ok {
-			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": question()}}, nil, nil
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": question()}}, nil,
+				nil
 		}
 		a.Text = fmt.Sprint(answer.Action, " ", answer.Content)
 	}
@@ -219,6 +238,8 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest, a echoArgs) (
 }
 
 func question() *sdk.ElicitParams {
-	return &sdk.ElicitParams{Message: "which?", RequestedSchema: &jsonschema.Schema{Type: "object", Required: []string{"colour"},
-		Properties: map[string]*jsonschema.Schema{"colour": {Type: "string", Enum: []any{"red", "blue"}}}}}
+	return &sdk.ElicitParams{Message: "which?",
+		RequestedSchema: &jsonschema.Schema{Type: "object", Required: []string{"colour"},
+			Properties: map[string]*jsonschema.Schema{"colour": {Type: "string",
+				Enum: []any{"red", "blue"}}}}}
 }
