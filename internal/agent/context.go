@@ -386,7 +386,7 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.mu.Lock()
-	if err := s.mayCompactLocked(); err != nil {
+	if _, err := s.onLocked(runCompact); err != nil {
 		s.mu.Unlock()
 		return Compaction{}, err
 	}
@@ -400,32 +400,23 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 	c := Compaction{TokensBefore: before, Strategy: history.StrategyNone}
 	err := panics.Catch(func() error { return s.compact(ctx, instructions, &c) })
 	s.mu.Lock()
+	s.mustLocked(runCompacted)
 	s.compaction.cancel = nil
 	c.TokensAfter = s.conv.view.meter.Used()
-	waits := (len(s.inbox.queue) > 0 || hasWake(s.inbox.notes)) && !s.closed && err == nil
+	waits := (len(s.inbox.queue) > 0 || hasWake(s.inbox.notes)) && err == nil
 	switch {
-	case waits && !s.pause.on:
+	case waits && s.state == runIdle:
 		s.launchLocked(s.takeLocked(&s.inbox.queue, QueueOneAtATime)...)
 	case s.resumedLocked() && ctx.Err() == nil:
 		s.goOnLocked()
 	default:
-		if waits {
+		if waits && s.state == runPaused {
 			s.holdBackLocked()
 		}
 		s.changedLocked()
 	}
 	s.mu.Unlock()
 	return c, errors.Join(err, s.journal.sync())
-}
-
-func (s *Session) mayCompactLocked() error {
-	switch {
-	case s.closed:
-		return ErrClosed
-	case !s.idleLocked():
-		return ErrNotIdle
-	}
-	return nil
 }
 
 func (s *Session) compact(ctx context.Context, instructions string, c *Compaction) error {

@@ -127,13 +127,13 @@ func (s *Session) keep(e *entry) error {
 
 // acceptLocked returns the queued entry where the prompt was queued.
 func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
-	if s.closed {
+	if s.state.closed() {
 		return Accepted{}, nil, ErrClosed
 	}
 	if acc, ok := s.inbox.clients[p.ClientMessageID]; ok && p.ClientMessageID != "" {
 		return acc, nil, nil
 	}
-	starts := s.idleLocked() && !s.pause.on && p.Delivery != DeliverQueue
+	starts := s.state.refuses(runStart) == nil && p.Delivery != DeliverQueue
 	acc := Accepted{Disposition: DispositionStarted}
 	if !starts {
 		acc.Disposition = DispositionQueued
@@ -148,7 +148,7 @@ func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
 	if starts {
 		acc.TurnID = s.launchLocked(&entry{msg: m})
 	} else {
-		e = &entry{msg: m, delivery: DeliverFollowUp, held: s.turn == nil && s.pause.on}
+		e = &entry{msg: m, delivery: DeliverFollowUp, held: s.state.holds()}
 		s.enqueueLocked(e)
 	}
 	if p.ClientMessageID != "" {
@@ -232,11 +232,11 @@ func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 
 func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	switch {
-	case s.closed:
+	case s.state.closed():
 		return SteerOutcome{}, nil, ErrClosed
 	case r.ExpectedTurnID != "" && (s.turn == nil || s.turn.id != r.ExpectedTurnID):
 		return SteerOutcome{}, nil, ErrTurnMismatch
-	case s.idleLocked() && r.IfIdle == IdleError:
+	case !s.state.busy() && r.IfIdle == IdleError:
 		return SteerOutcome{}, nil, fmt.Errorf("steering: no turn is running: %w", ErrTurnMismatch)
 	case len(s.inbox.queue)+len(s.inbox.steers)+len(s.conv.oneShots) >= s.queueLimitLocked():
 		return SteerOutcome{}, nil, ErrOverloaded
@@ -256,8 +256,8 @@ func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	case s.turn != nil:
 		s.injectLocked(e)
 		return SteerOutcome{Outcome: SteerInjected, MessageID: m.ID, TurnID: s.turn.id}, e, nil
-	case s.pause.on || s.compaction.cancel != nil || r.IfIdle == IdleQueue:
-		e.held = s.pause.on
+	case s.state.refuses(runStart) != nil || r.IfIdle == IdleQueue:
+		e.held = s.state.holds()
 		s.enqueueLocked(e)
 		return SteerOutcome{Outcome: SteerQueued, MessageID: m.ID}, e, nil
 	}
@@ -274,7 +274,7 @@ func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcom
 	switch {
 	case s.turn != nil:
 		out.TurnID = s.turn.id
-	case s.pause.on || s.compaction.cancel != nil || r.IfIdle == IdleQueue:
+	case s.state.refuses(runStart) != nil || r.IfIdle == IdleQueue:
 		s.noOptionsLocked(&r)
 		out.Outcome = SteerQueued
 	default:
@@ -304,7 +304,7 @@ func (s *Session) injectLocked(e *entry) {
 // The session owns m; its ID and Time are set where they are not.
 func (s *Session) Notify(m *message.Message, wake bool) {
 	s.mu.Lock()
-	if s.closed {
+	if s.state.closed() {
 		s.mu.Unlock()
 		return
 	}
@@ -313,9 +313,9 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 		msg:      m,
 		delivery: DeliverNote,
 		wake:     wake,
-		held:     s.turn == nil && s.pause.on && wake,
+		held:     wake && s.state.holds(),
 	}
-	if s.idleLocked() && wake && !s.pause.on {
+	if wake && s.state.refuses(runStart) == nil {
 		s.launchLocked(e)
 	} else {
 		s.inbox.notes = append(s.inbox.notes, e)
@@ -363,8 +363,8 @@ func (s *Session) Abort(r AbortRequest) (state string, err error) {
 }
 
 func (s *Session) abortLocked(silent bool, cause error) {
-	if !s.turn.aborted {
-		s.turn.aborted, s.turn.silent = true, silent
+	if s.mustLocked(runAbort) {
+		s.turn.silent = silent
 	}
 	s.turn.cancel(cause)
 }
@@ -381,17 +381,14 @@ func (s *Session) Continue() (turnID string, err error) {
 }
 
 func (s *Session) continueLocked() (string, error) {
-	if t := s.pause.resumed; t != nil && !s.closed && !s.pause.on {
+	if t := s.pause.resumed; t != nil && !s.state.closed() {
 		s.pause.resumed = nil
 		return t.id, nil
 	}
+	if err := s.state.refuses(runStart); err != nil {
+		return "", err
+	}
 	switch {
-	case s.closed:
-		return "", ErrClosed
-	case !s.idleLocked():
-		return "", ErrNotIdle
-	case s.pause.on:
-		return "", ErrPaused
 	case len(s.inbox.queue) > 0:
 		return s.launchLocked(s.takeLocked(&s.inbox.queue, QueueOneAtATime)...), nil
 	case len(s.conv.messages) == 0 && len(s.inbox.notes) == 0:
@@ -420,26 +417,23 @@ func (s *Session) tailLocked() *message.Message {
 }
 
 // Pause keeps turns from starting and stops the running one at its next boundary.
-func (s *Session) Pause() error { return s.setPaused(true) }
+func (s *Session) Pause() error { return s.setPaused(runPause) }
 
 // Resume ends a pause. What the pause held back, a turn that it stopped or messages that
 // came meanwhile, goes on by itself; a Continue right after answers with that turn.
-func (s *Session) Resume() error { return s.setPaused(false) }
+func (s *Session) Resume() error { return s.setPaused(runResume) }
 
-func (s *Session) setPaused(on bool) error {
+func (s *Session) setPaused(e runEvent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return ErrClosed
+	if changed, err := s.onLocked(e); err != nil || !changed {
+		return err
 	}
-	if s.pause.on == on {
-		return nil
-	}
-	s.pause.on = on
-	if on {
+	if e == runPause {
+		s.pause.resumed = nil
 		s.unholdLocked()
 	}
-	if !on && s.idleLocked() && s.heldLocked() {
+	if s.resumedLocked() {
 		s.goOnLocked()
 		return nil
 	}
@@ -447,9 +441,9 @@ func (s *Session) setPaused(on bool) error {
 	return nil
 }
 
-// resumedLocked reports whether a pause is over and what it held back still waits, because the
-// session was busy then.
-func (s *Session) resumedLocked() bool { return s.heldLocked() && !s.pause.on && !s.closed }
+// resumedLocked reports whether a pause is over and what it held back can start. It still waits
+// where the session was busy when the pause ended.
+func (s *Session) resumedLocked() bool { return s.state == runIdle && s.heldLocked() }
 
 // heldLocked reports whether a pause holds anything back. A message that is taken out is not held
 // any more.
@@ -481,9 +475,6 @@ func (s *Session) goOnLocked() {
 		s.pause.resumed = s.turn
 	}
 }
-
-// idleLocked reports whether a turn may start.
-func (s *Session) idleLocked() bool { return s.turn == nil && s.compaction.cancel == nil }
 
 // Wait returns a turn once it has ended: the one named, the one that the message went to,
 // or without either the running one, else the last. When ctx ends first, the turn's

@@ -93,7 +93,7 @@ func (s *Session) SetPins(pin, unpin []string) error {
 }
 
 func (s *Session) checkPinsLocked(c PinChange) error {
-	if s.closed {
+	if s.state.closed() {
 		return ErrClosed
 	}
 	mine := make(map[string]bool, len(s.conv.messages))

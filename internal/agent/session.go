@@ -38,7 +38,7 @@ type Session struct {
 	stop    context.CancelCauseFunc
 
 	mu       sync.Mutex
-	closed   bool
+	state    runState
 	turn     *turn // the running one
 	conv     conversation
 	inbox    inbox
@@ -46,7 +46,6 @@ type Session struct {
 	hooks    hookState
 	notified map[string]bool // notices that are shown once
 	usage    message.Usage
-	awaiting int // calls that wait for the user
 
 	compaction compactions
 }
@@ -75,7 +74,6 @@ type inbox struct {
 
 // pausing is what a pause stopped, and what goes on after it. Guarded by the session's lock.
 type pausing struct {
-	on bool
 	// the pause held a turn back: Resume goes on, as with entries that are held
 	held    bool
 	resumed *turn        // the turn that Resume started, until Continue asked for it
@@ -154,15 +152,10 @@ func (s *Session) stateLocked() State {
 }
 
 func (s *Session) statusLocked() Status {
-	switch {
-	case s.turn != nil && s.awaiting > 0:
+	if s.turn != nil && len(s.turn.waits) > 0 {
 		return SessionAwaiting
-	case s.turn != nil || s.compaction.cancel != nil:
-		return SessionRunning
-	case s.pause.on:
-		return SessionPaused
 	}
-	return SessionIdle
+	return runShown[s.state]
 }
 
 // changedLocked tells the sink of the state as it is now.
@@ -219,10 +212,10 @@ func (s *Session) noticeLocked(level, text string) {
 // goroutine of the session has ended, or with ctx's error.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
 	if s.turn != nil {
 		s.abortLocked(true, closing{ErrClosed})
 	}
+	s.mustLocked(runClose)
 	if s.compaction.cancel != nil {
 		s.compaction.cancel(ErrClosed)
 	}
@@ -281,12 +274,15 @@ func (s *Session) restore(r Restored) {
 		s.activateLocked([]string{recallName})
 	}
 	s.hooks.restored = len(r.Messages) > 0
-	s.conv.title, s.usage, s.pause.on = r.Title, r.Usage, r.Paused
+	s.conv.title, s.usage = r.Title, r.Usage
+	if r.Paused {
+		s.mustLocked(runPause)
+	}
 	s.board.restore(r.Turns, s.conv.messages)
 	for _, q := range r.Queue {
 		s.restoreEntry(q)
 	}
-	if s.pause.held = s.pause.on && s.interrupted(r.Turns); s.pause.held {
+	if s.pause.held = r.Paused && s.interrupted(r.Turns); s.pause.held {
 		s.pause.unsaid = s.stoppedOptions(r.Turns)
 	}
 }

@@ -33,9 +33,9 @@ type turn struct {
 	ends    bool // a tool's result ends the turn
 
 	// Guarded by the session's lock.
-	fresh           []*message.Message // user messages that no hook has seen
-	aborted, silent bool
-	waits           map[*wait]struct{}
+	fresh  []*message.Message // user messages that no hook has seen
+	silent bool               // its abort leaves no marker
+	waits  map[*wait]struct{}
 
 	plan planItem
 }
@@ -84,6 +84,7 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	s.inbox.unseen = nil
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	t.sum = Turn{TurnID: t.id, Status: TurnStatusRunning}
+	s.mustLocked(runStart)
 	s.turn, s.pause.resumed = t, nil
 	s.unholdLocked()
 	s.board.started(t.id)
@@ -280,7 +281,7 @@ func (s *Session) limitsLocked(t *turn) (outcome, bool) {
 	switch calls := l.maxModelCalls(); {
 	case t.ctx.Err() != nil:
 		return outcome{reason: EndAborted}, true
-	case s.pause.on:
+	case s.state == runPausing:
 		return outcome{reason: EndAborted, paused: true}, true
 	case calls > 0 && t.sum.ModelCalls >= calls:
 		return outcome{reason: EndMaxModelCalls}, true
@@ -300,7 +301,7 @@ func (s *Session) steered() bool {
 // that came after the last boundary of a clean turn takes the turn up again.
 func (s *Session) finish(t *turn, out outcome) *turn {
 	s.mu.Lock()
-	if out.reason == EndStop && len(s.inbox.steers) > 0 && !s.pause.on && t.ctx.Err() == nil {
+	if out.reason == EndStop && len(s.inbox.steers) > 0 && s.state == runRunning {
 		s.mu.Unlock()
 		return t
 	}
@@ -352,13 +353,18 @@ func (s *Session) endLocked(t *turn, out outcome) *turn {
 	for w := range t.waits {
 		w.cancel(context.Canceled)
 	}
-	s.turn, s.awaiting, s.inbox.unseen = nil, 0, t.fresh
+	goesOn := s.state.goesOn()
+	s.mustLocked(runEnd)
+	s.turn, s.inbox.unseen = nil, t.fresh
 	t.plan.close(s, t.id)
 	s.em.emit(TurnCompleted{Turn: t.sum})
-	next := s.nextLocked(t)
+	var next *turn
+	if goesOn {
+		next = s.nextLocked(t)
+	}
 	switch {
 	case next != nil:
-	case s.resumedLocked() && !t.aborted: // while the pause's end of the turn was stored
+	case goesOn && s.resumedLocked(): // while the pause's end of the turn was stored
 		s.goOnLocked()
 	default:
 		s.changedLocked()
@@ -427,12 +433,12 @@ func (s *Session) stampAssistant(t *turn, m *message.Message) {
 }
 
 // nextLocked begins the next turn where the queue may go on by itself: after a turn that
-// completed, unless the session is paused. An abort may have come while the end was stored.
+// completed, unless the session is paused.
 func (s *Session) nextLocked(t *turn) *turn {
-	if t.sum.Status != TurnStatusCompleted || t.aborted || s.closed {
+	if t.sum.Status != TurnStatusCompleted {
 		return nil
 	}
-	if s.pause.on {
+	if s.state == runPaused {
 		s.holdBackLocked()
 		return nil
 	}

@@ -20,11 +20,12 @@ func (s *Session) beginWait(t *turn, w *wait) {
 		w.cancel(context.Canceled)
 		return
 	}
+	before := s.statusLocked()
 	t.waits[w] = struct{}{}
 	if len(s.inbox.steers) > 0 {
 		w.cancel(&tool.SteerError{Text: s.inbox.steers[0].msg.TextContent()})
 	}
-	s.awaitingLocked(1)
+	s.shownLocked(before)
 }
 
 func (s *Session) endWait(t *turn, w *wait) {
@@ -34,15 +35,13 @@ func (s *Session) endWait(t *turn, w *wait) {
 	if _, ok := t.waits[w]; !ok {
 		return
 	}
+	before := s.statusLocked()
 	delete(t.waits, w)
-	if s.turn == t {
-		s.awaitingLocked(-1)
-	}
+	s.shownLocked(before)
 }
 
-func (s *Session) awaitingLocked(n int) {
-	before := s.statusLocked()
-	s.awaiting += n
+// shownLocked notifies clients if they see another status than before.
+func (s *Session) shownLocked(before Status) {
 	if s.statusLocked() != before {
 		s.changedLocked()
 	}

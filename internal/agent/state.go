@@ -1,0 +1,182 @@
+package agent
+
+import "errors"
+
+// This file holds every change of a session's run state. No other file assigns it;
+// TestOnlyTheTableChangesTheRunState checks that.
+//
+// These are the moves between the states, by event. A dash means that the event changes nothing.
+// Busy, paused! and closed! refuse it with ErrNotIdle, ErrPaused and ErrClosed. Never marks what
+// cannot happen: the engine raises the event itself, and only in other states. A plus sign means
+// that a pause is in effect as well.
+//
+//	            start    end      abort     compact     compacted  pause       resume     close
+//	idle        running  never    never     compacting  never      paused      -          closed
+//	paused      paused!  never    never     compacting+ never      -           idle       closed+
+//	running     busy     idle     aborting  busy        never      pausing     -          closing
+//	pausing     busy     paused   halting   busy        never      -           running    closing+
+//	aborting    busy     idle     -         busy        never      halting     -          closing
+//	halting     busy     paused   -         busy        never      -           aborting   closing+
+//	compacting  busy     never    never     busy        idle       compacting+ -          closing
+//	compacting+ busy     never    never     busy        paused     -           compacting closing+
+//	closing     closed!  closed   -         closed!     closed     closed!     closed!    -
+//	closing+    closed!  closed+  -         closed!     closed+    closed!     closed!    -
+//	closed      closed!  never    never     closed!     never      closed!     closed!    -
+//	closed+     closed!  never    never     closed!     never      closed!     closed!    -
+
+// runState is what a session is doing. It is finer than the Status that clients see.
+type runState uint8
+
+const (
+	runIdle             runState = iota // a prompt starts a turn
+	runPaused                           // no turn starts
+	runRunning                          // a turn runs
+	runPausing                          // a turn runs until its next boundary
+	runAborting                         // an aborted turn comes to its end
+	runHalting                          // the same, and the session is paused after it
+	runCompacting                       // Compact runs
+	runCompactingPaused                 // the same, and the session is paused after it
+	runClosing                          // a turn or Compact comes to its end, the last one
+	runClosingPaused                    // the same, of a paused session
+	runClosed                           // nothing runs, and nothing will
+	runClosedPaused                     // the same, of a paused session
+	runStates           = iota
+)
+
+// runEvent is what happens to a session.
+type runEvent uint8
+
+const (
+	runStart     runEvent = iota // a turn begins
+	runEnd                       // the turn has ended
+	runAbort                     // the turn is to end; Abort of a Compact is only a cancellation
+	runCompact                   // Compact begins
+	runCompacted                 // Compact has ended
+	runPause
+	runResume
+	runClose
+	runEvents = iota
+)
+
+// errNever is the refusal of an event that cannot happen in a state.
+var errNever = errors.New("the event cannot happen in this state")
+
+// runMove is what an event does in a state: it leads to a state, or is refused.
+type runMove struct {
+	to      runState
+	refused error
+}
+
+type runRow = [runEvents]runMove
+
+func moveTo(s runState) runMove { return runMove{to: s} }
+
+// The moves that lead to no state.
+var (
+	refuseBusy   = runMove{refused: ErrNotIdle}
+	refusePaused = runMove{refused: ErrPaused}
+	refuseClosed = runMove{refused: ErrClosed}
+	refuseNever  = runMove{refused: errNever}
+)
+
+// runMoves is the transition table of sessions.
+var runMoves = [runStates]runRow{
+	runIdle: {
+		runStart: moveTo(runRunning), runEnd: refuseNever, runAbort: refuseNever,
+		runCompact: moveTo(runCompacting), runCompacted: refuseNever,
+		runPause: moveTo(runPaused), runResume: moveTo(runIdle), runClose: moveTo(runClosed),
+	},
+	runPaused: {
+		runStart: refusePaused, runEnd: refuseNever, runAbort: refuseNever,
+		runCompact: moveTo(runCompactingPaused), runCompacted: refuseNever,
+		runPause: moveTo(runPaused), runResume: moveTo(runIdle), runClose: moveTo(runClosedPaused),
+	},
+	runRunning:          turnRow(runIdle, runAborting, runPausing, runRunning, runClosing),
+	runPausing:          turnRow(runPaused, runHalting, runPausing, runRunning, runClosingPaused),
+	runAborting:         turnRow(runIdle, runAborting, runHalting, runAborting, runClosing),
+	runHalting:          turnRow(runPaused, runHalting, runHalting, runAborting, runClosingPaused),
+	runCompacting:       compactRow(runIdle, runClosing),
+	runCompactingPaused: compactRow(runPaused, runClosingPaused),
+	runClosing:          endingRow(runClosing, runClosed),
+	runClosingPaused:    endingRow(runClosingPaused, runClosedPaused),
+	runClosed:           closedRow(runClosed, refuseNever, refuseNever),
+	runClosedPaused:     closedRow(runClosedPaused, refuseNever, refuseNever),
+}
+
+// turnRow is the row of a state in which a turn runs.
+func turnRow(end, abort, pause, resume, closes runState) runRow {
+	return runRow{
+		runStart: refuseBusy, runEnd: moveTo(end), runAbort: moveTo(abort),
+		runCompact: refuseBusy, runCompacted: refuseNever,
+		runPause: moveTo(pause), runResume: moveTo(resume), runClose: moveTo(closes),
+	}
+}
+
+// compactRow is the row of a state in which Compact runs.
+func compactRow(end, closes runState) runRow {
+	return runRow{
+		runStart: refuseBusy, runEnd: refuseNever, runAbort: refuseNever,
+		runCompact: refuseBusy, runCompacted: moveTo(end),
+		runPause: moveTo(runCompactingPaused), runResume: moveTo(runCompacting),
+		runClose: moveTo(closes),
+	}
+}
+
+// endingRow is the row of a state after Close in which something still runs.
+func endingRow(self, end runState) runRow { return closedRow(self, moveTo(self), moveTo(end)) }
+
+// closedRow is the row of a state after Close.
+func closedRow(self runState, abort, end runMove) runRow {
+	return runRow{
+		runStart: refuseClosed, runEnd: end, runAbort: abort,
+		runCompact: refuseClosed, runCompacted: end,
+		runPause: refuseClosed, runResume: refuseClosed, runClose: moveTo(self),
+	}
+}
+
+// runShown is what clients see of each state. A turn with a call that waits for the user is
+// SessionAwaiting instead of SessionRunning.
+var runShown = [runStates]Status{
+	runIdle: SessionIdle, runPaused: SessionPaused,
+	runRunning: SessionRunning, runPausing: SessionRunning,
+	runAborting: SessionRunning, runHalting: SessionRunning,
+	runCompacting: SessionRunning, runCompactingPaused: SessionRunning,
+	runClosing: SessionRunning, runClosingPaused: SessionRunning,
+	runClosed: SessionIdle, runClosedPaused: SessionPaused,
+}
+
+// refuses returns why an event is refused in the state, nil if it is not.
+func (r runState) refuses(e runEvent) error { return runMoves[r][e].refused }
+
+// busy reports whether a turn or Compact runs.
+func (r runState) busy() bool { return runShown[r] == SessionRunning }
+
+// holds reports whether a message that comes now waits only for the end of the pause.
+func (r runState) holds() bool { return r == runPaused || r == runCompactingPaused }
+
+// closed reports whether Close was called.
+func (r runState) closed() bool { return runMoves[r][runPause].refused != nil }
+
+// goesOn reports whether a turn that ends in the state may be followed by the next one.
+func (r runState) goesOn() bool { return r == runRunning || r == runPausing }
+
+// onLocked applies an event and reports whether the state changed. A refused event changes nothing.
+func (s *Session) onLocked(e runEvent) (changed bool, err error) {
+	move := runMoves[s.state][e]
+	if move.refused != nil {
+		return false, move.refused
+	}
+	changed = move.to != s.state
+	s.state = move.to
+	return changed, nil
+}
+
+// mustLocked is onLocked for an event that the engine raises itself. A refusal is a defect of the
+// engine, and is reported as one.
+func (s *Session) mustLocked(e runEvent) (changed bool) {
+	changed, err := s.onLocked(e)
+	if err != nil {
+		s.bug("session %s: event %d in state %d: %v", s.opts.ID, e, s.state, err)
+	}
+	return changed
+}
