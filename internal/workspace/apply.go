@@ -16,16 +16,16 @@ import (
 
 // How a decision reaches the files.
 //
-//  1. Lock the files' keys, so that decisions about one file come one after the other.
-//  2. Prepare: an open document is taken as it is, a closed file is read anew and the hunks
-//     are moved onto what it holds now. Hunks whose text is gone are conflicts.
-//  3. Keep the pre-images (checkpoint.go).
-//  4. Stage the closed files: the new bytes lie on disk under temporary names. A full or
-//     read-only disk shows here, before anything changed.
-//  5. One workspace/applyEdit for the open documents, with their versions. The reply is a
-//     claim; what counts is the text that the following didChange leaves (request, below).
-//  6. Rename the staged files over their targets, if those still are what was read.
-//  7. Whatever was skipped in 5 or 6 is prepared and tried once more; then it is a conflict.
+// 1. Lock the files' keys, so that decisions about one file run one after another. 2. Prepare: an
+// open document is used as it is; a closed file is read again and the hunks
+//     are moved onto its present contents. Hunks whose text is gone are conflicts.
+// 3. Keep the pre-images (checkpoint.go). 4. Stage the closed files: write the new bytes to disk
+// under temporary names. A full or
+//     read-only disk shows up here, before anything has changed.
+// 5. Send one workspace/applyEdit for the open documents, with their versions. The reply is
+//     only a claim; what counts is the text after the didChange that follows (request, below).
+// 6. Rename the staged files over their targets, if those are still what was read. 7. Prepare and
+// try once more whatever was skipped in 5 or 6; after that it is a conflict.
 
 // want is what one hunk's place shall hold.
 type want struct {
@@ -43,7 +43,7 @@ type target struct {
 	watch  *bufferWatch
 	base   []byte
 	after  []byte
-	spans  []splice  // of the wants, in base
+	spans  []splice  // the edits to make, in base
 	disk   diskState // of a closed file: what base was read from
 	staged *files.Staged
 	needs  *target // what has to be done first
@@ -208,7 +208,7 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	case h.state() != HunkPending:
 		t.lose(orElse(h.reason, "the file was changed"))
 		return
-	case known && mere: // whatever the file holds by now goes along
+	case known && mere: // whatever the file holds now moves with it
 		h.old, h.new, wt.text = now, now, now
 	case known && !bytes.Equal(now, h.basis(t.c.applied)):
 		t.lose("the file was changed")
@@ -343,7 +343,7 @@ func (t *target) splices() []splice {
 	return out
 }
 
-// place sets the hunks' ranges to where their texts stand in t.after. Caller holds mu.
+// place sets the hunks' ranges to where their texts are in t.after. The caller holds mu.
 func (t *target) place(spans []splice) {
 	delta := 0
 	for i, s := range spans {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// Outcome tells an edit call what became of its proposal.
+// Outcome is the result of a proposal, for the edit call that made it.
 type Outcome struct {
 	ProposalID string
 	State      State
@@ -19,8 +19,8 @@ type Outcome struct {
 	Accepted   int    // hunks
 	Total      int
 	Pending    int
-	Denied     bool // a person rejected everything
-	CutOff     bool // nobody has decided, and the proposal outlives the call
+	Denied     bool // the user rejected everything
+	CutOff     bool // undecided, and the proposal outlives the call
 	Changed    []Ref
 }
 
@@ -30,10 +30,10 @@ type steered interface{ SteerText() string }
 // restarts is a cause that means the end of the process, not a decision.
 type restarts interface{ Restarts() bool }
 
-// Await waits until an Ask proposal is decided, or lets a Confirm one be confirmed; for the other
-// policies it returns at once. If ctx ends first, what is undecided is withdrawn, or, if its cause
-// has a SteerText, rejected with that text as comment; the outcome then tells so and there is no
-// error. A cause that Restarts leaves an Ask proposal pending, for after the restart.
+// Await waits until an Ask proposal is decided, or until a Confirm one is confirmed; for the other
+// policies it returns immediately. If ctx ends first, undecided hunks are withdrawn or, if its
+// cause has a SteerText, rejected with that text as the comment; the outcome then says so and the
+// error is nil. A cause that Restarts leaves an Ask proposal pending across the restart.
 func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, error) {
 	w.mu.Lock()
 	p := w.proposals.byID[proposalID]
@@ -114,8 +114,8 @@ func (w *Workspace) withdraw(p *proposal, comment string, phase proposalPhase) {
 	w.deliver()
 }
 
-// DropSession withdraws whatever a deleted session has open and forgets what is known and
-// stored of it. Text that stands in the files stays there.
+// DropSession withdraws everything that a deleted session has open, and forgets what is known and
+// stored about it. Text already in the files stays there.
 func (w *Workspace) DropSession(sessionID string) {
 	for _, p := range w.open(sessionID) {
 		w.withdraw(p, "", proposalWithdrawn)
@@ -168,8 +168,8 @@ func (w *Workspace) outcome(p *proposal) Outcome {
 	return o
 }
 
-// Outcomes returns what the model does not know yet about decided proposals and marks it as
-// told. At a boundary within a turn (prompt false) those of Collect stay for the next prompt.
+// Outcomes returns what the model does not know yet about decided proposals, and marks it as
+// reported. At a boundary within a turn (prompt false), Collect proposals wait for the next prompt.
 func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 	w.mu.Lock()
 	var out []string

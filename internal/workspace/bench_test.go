@@ -195,8 +195,8 @@ func (b *bench) grow(files int) {
 	}
 }
 
-// TestCheckpointCostOfTree counts what an edit with its checkpoint, and a restore, allocate in
-// a small tree and in a large one: whoever looked at the other files would allocate for them.
+// TestCheckpointCostOfTree counts the allocations of an edit with its checkpoint, and of a restore,
+// in a small tree and in a large one: looking at the other files would allocate for each of them.
 func TestCheckpointCostOfTree(t *testing.T) {
 	cost := func(files int) float64 {
 		b := newBench(t, map[string]string{"a.txt": ten},

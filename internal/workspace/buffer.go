@@ -135,7 +135,7 @@ func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
 			aborted = nil
 			timer.Reset(abortWait)
 		}
-		if w.judge(targets, answered, final, refusal) {
+		if w.classify(targets, answered, final, refusal) {
 			return
 		}
 	}
@@ -149,8 +149,8 @@ func (w *Workspace) verifyWait() time.Duration {
 	return verifyWait
 }
 
-// judge decides what became of each target, at last or only as far as it is plain already.
-func (w *Workspace) judge(targets []*target, answered, final bool, refusal string) (all bool) {
+// classify decides what became of each target: finally, or only as far as it is already certain.
+func (w *Workspace) classify(targets []*target, answered, final bool, refusal string) (all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all = true
@@ -217,14 +217,14 @@ func (t *target) stands(text []byte) bool {
 	return !slices.ContainsFunc(t.wants, func(wt want) bool { return !wt.h.holds(text, wt.text) })
 }
 
-// intact reports whether every hunk's place still holds what it held before.
+// intact reports whether the text at every hunk's range is still what it was before.
 func (t *target) intact(text []byte) bool {
 	return !slices.ContainsFunc(t.wants,
 		func(wt want) bool { return !wt.h.holds(text, wt.h.stands(t.c.applied)) })
 }
 
-// holds reports whether the hunk's range is exactly s. Typing at the border may have widened
-// the range; then s must stand in it once.
+// holds reports whether the hunk's range is exactly s. Typing at the border may have widened the
+// range; then s must occur in it exactly once.
 func (h *hunk) holds(text, s []byte) bool {
 	if h.end > len(text) {
 		return false

@@ -77,15 +77,15 @@ func (t *target) checkpointed() *checkpoint.Change {
 	return k
 }
 
-// reportState tells the user once per problem that state could not be kept.
+// reportState warns the user, once per problem, that state could not be saved.
 func (w *Workspace) reportState(err error) {
 	if err != nil {
 		w.notice("error", "keeping checkpoints and proposals: "+err.Error())
 	}
 }
 
-// KeepCheckpoints says how long checkpoints are kept. What is not kept any more goes at once where
-// files were changed already, else with the first change.
+// KeepCheckpoints sets how long checkpoints are kept. Expired ones are removed immediately if files
+// have been changed already, otherwise with the first change.
 func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 
 // Checkpoints lists a session's checkpoints, newest first.
@@ -97,8 +97,8 @@ func (w *Workspace) CheckpointSession(checkpointID string) (sessionID, messageID
 	return w.checkpoints.Session(checkpointID)
 }
 
-// FirstContents returns what the files that a session changed held before its first change, by
-// their paths; nil is a file that was not there. Files that are not UTF-8 are left out.
+// FirstContents returns the contents of the files that a session changed, before its first change,
+// by path; nil means that the file did not exist. Files that are not UTF-8 are omitted.
 func (w *Workspace) FirstContents(sessionID string) (map[string][]byte, error) {
 	return w.checkpoints.FirstContents(sessionID)
 }

@@ -33,7 +33,7 @@ func (b *bench) undo() RestoreResult {
 	return r
 }
 
-// standing is the newest checkpoint that can be taken back, "" if there is none.
+// standing is the newest checkpoint that can be undone, "" if there is none.
 func (b *bench) standing() string {
 	for _, cp := range b.Checkpoints("s") {
 		if !cp.Restore && !cp.Undone && len(cp.Files) > 0 {
@@ -135,8 +135,8 @@ func TestRestoreConflicts(t *testing.T) {
 	}
 }
 
-// TestRestoreTellsOfOtherProposals: a restore that takes away what another proposal was made for
-// says so at once.
+// TestRestoreTellsOfOtherProposals: a restore that removes the text on which another proposal is
+// based reports that immediately.
 func TestRestoreTellsOfOtherProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.propose(Auto, "a.txt", strings.Replace(ten, "two", "TWO", 1))
@@ -182,7 +182,7 @@ func TestCommandsAreNotCovered(t *testing.T) {
 	equal(t, "left", b.disk("b.txt"), "changed by a command\n")
 }
 
-// TestLongCommand runs a command beside later turns, in which the user accepts, saves and undoes.
+// TestLongCommand runs a command during later turns, in which the user accepts, saves and undoes.
 func TestLongCommand(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "open.txt": ten})
 	for _, name := range []string{"a.txt", "b.txt", "open.txt"} {

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// collect adds changes to the session's growing proposal, or begins one. Edits of a file
-// that it already changes are composed: the new hunks lead from what the file holds to what
-// the agent wants it to hold by now.
+// collect adds changes to the session's growing proposal, or begins one. Edits to a file that it
+// already changes are composed: the new hunks lead from the file's present contents to the contents
+// that the agent now intends.
 func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	unlock, err := w.locks.Acquire(ctx, []string{"collect\x00" + req.SessionID})
 	if err != nil {

@@ -96,8 +96,8 @@ func (c *Command) Changed() []string {
 	return changed
 }
 
-// look finds the paths that changed, and the names of those that nobody else than the command can
-// have changed: neither an accepted change nor the user by saving.
+// look finds the paths that changed, and the names of those that only the command can have changed:
+// neither an accepted change nor the user's saving explains them.
 func (c *Command) look() (paths, changed []string) {
 	w := c.w
 	w.mu.Lock()
@@ -136,7 +136,7 @@ func diskIs(ref Ref, hash uint64) bool {
 	return err == nil && maphash.Bytes(docSeed, f.Text.Data) == hash
 }
 
-// wrote tells the running commands how an accepted change left its files.
+// wrote records in the running commands how an accepted change left its files.
 func (w *Workspace) wrote(targets []*target) {
 	w.mu.Lock()
 	running := len(w.commands)
@@ -176,9 +176,9 @@ type FileEvent struct {
 	Deleted bool
 }
 
-// WatchedFilesChanged takes the editor's file events. An open document whose file was
-// changed by somebody else while it has unsaved changes is told to the user; a clean one the
-// editor loads again by itself, or the next Read finds it.
+// WatchedFilesChanged handles the editor's file events. If an open document has unsaved changes and
+// another program changed its file, the user is notified; a clean document is reloaded by the
+// editor or found by the next Read.
 func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	var open, all []string
 	w.mu.Lock()
@@ -203,7 +203,7 @@ func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	w.onDisk(all)
 }
 
-// lookAtDisk reads open documents with unsaved changes, which tells if their files changed.
+// lookAtDisk reads open documents with unsaved changes to find out whether their files changed.
 func (w *Workspace) lookAtDisk(paths []string) {
 	for _, path := range paths {
 		ref, err := w.Resolve("", path)

@@ -38,9 +38,9 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 }
 
 // prepareConfirm readies the targets under their files' locks, which are released before the user
-// is asked. Until shown is called the targets that are on disk are marked: another change of
-// theirs would move the text below the positions that the editor shows. An editor protects its
-// open documents itself, by their versions.
+// is asked. Until shown is called, targets on disk are marked, because another change to them would
+// move the text below the positions that the editor shows. The editor protects its open documents
+// itself, by their versions.
 func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
 	targets []*target) (shown func(), err error) {
 	unlock, err := w.lockUnshown(ctx, targets)
@@ -146,7 +146,7 @@ func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*tar
 	w.mu.Unlock()
 	answer := make(chan applyAnswer, 1)
 	started := w.spawn(func() {
-		// A person answers: no time bound but the turn's and the workspace's.
+		// The user answers, so only the turn and the workspace limit the time.
 		both, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(w.ctx, cancel)()

@@ -209,7 +209,7 @@ func (c *change) userText(s string) []byte {
 	return b
 }
 
-// take makes a hunk decided with the text that now stands at its place.
+// take makes a hunk decided, with the text that is now in its range.
 func (h *hunk) take(c *change, text []byte) {
 	switch {
 	case bytes.Equal(text, h.new):
@@ -222,7 +222,7 @@ func (h *hunk) take(c *change, text []byte) {
 	h.reason = ""
 }
 
-// conclude records what became of each decision and tells everybody.
+// conclude records the result of each decision and notifies everyone involved.
 func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decision,
 	targets []*target, res *DecideResult) {
 	w.mu.Lock()
@@ -361,7 +361,7 @@ func (p *proposal) anyIn(s HunkState) bool {
 	return false
 }
 
-// finish closes a proposal that has ended, else tells that it changed. Caller holds mu.
+// finish closes a proposal that has ended, or else reports that it changed. The caller holds mu.
 func (w *Workspace) finish(p *proposal) {
 	if p.ends() {
 		w.close(p, p.closedPhase())
@@ -371,14 +371,15 @@ func (w *Workspace) finish(p *proposal) {
 	w.emit(p, Updated)
 }
 
-// inConflict reports whether the file holds another text than the one that was accepted, and
-// nobody has settled that.
+// inConflict reports whether the file holds a different text from the accepted one, and the
+// conflict has not been settled.
 func (c *change) inConflict() bool {
 	return c.reason != "" && slices.ContainsFunc(c.hunks,
 		func(h *hunk) bool { return h.state() == HunkStale })
 }
 
-// close ends a proposal: its last event, then whoever awaits it. Caller holds mu.
+// close ends a proposal: it sends the last event, then wakes the callers of Await. The caller holds
+// mu.
 func (w *Workspace) close(p *proposal, phase proposalPhase) {
 	if p.closed() {
 		return

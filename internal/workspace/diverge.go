@@ -10,12 +10,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// A buffer and its file may differ because the user has not saved, which is nobody else's
-// business, or because somebody else changed the file, which the user must hear of: then
-// either text would be lost if one were taken for the other.
+// A buffer and its file may differ because the user has not saved, which concerns only the user, or
+// because another program changed the file, which the user has to know about: either text would be
+// lost if one were mistaken for the other.
 
-// keptTexts is how many texts of a buffer are remembered that may come to the disk: the editor's
-// saving is told after it, and typing goes on meanwhile.
+// keptTexts is how many texts of a buffer are remembered that may still reach the disk: the editor
+// reports a save only afterwards, while the user continues to type.
 const keptTexts = 64
 
 // rememberedBytes is the size beyond which texts are not remembered: each is hashed as it is typed.
@@ -47,7 +47,7 @@ func (w *Workspace) compareDisk(f *File) {
 	if d != nil && d.diverged(disk) {
 		f.Diverged = true
 		tell, d.diskTold = !d.diskTold, true
-		// A buffer without changes of its own the editor loads again by itself.
+		// The editor reloads a buffer without changes of its own.
 		unsaved := maphash.Bytes(docSeed, d.text) != d.synced
 		ask = tell && unsaved && !d.asking && w.opt.AskReload != nil
 		d.asking = d.asking || ask
@@ -62,8 +62,8 @@ func (w *Workspace) compareDisk(f *File) {
 	}
 }
 
-// diverged reports whether somebody else changed the file of a document whose text differs
-// from it. A document that was opened with unsaved text has a file that is older. Caller holds mu.
+// diverged reports whether another program changed the file of a document whose text differs from
+// it. A document opened with unsaved text has an older file. The caller holds mu.
 func (d *document) diverged(disk *File) bool {
 	hash := maphash.Bytes(docSeed, disk.Text.Data)
 	if d.written(hash) {
@@ -111,7 +111,7 @@ func (w *Workspace) noteSynced(key string, text []byte) {
 	}
 }
 
-// ReloadAnswer says what the user wants of a buffer whose file somebody else changed.
+// ReloadAnswer is the user's choice for a buffer whose file another program changed.
 type ReloadAnswer string
 
 // The answers; "" is none, and everything stays as it is.
@@ -144,7 +144,7 @@ func (w *Workspace) asked(key string) {
 	}
 }
 
-// reload has the editor put the file's text into its buffer: one step that its undo takes back.
+// reload has the editor put the file's text into its buffer, as one step of the editor's undo.
 func (w *Workspace) reload(ref Ref, text []byte) {
 	w.mu.Lock()
 	d := w.byKey(ref.Key)

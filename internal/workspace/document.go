@@ -30,14 +30,14 @@ type DocInfo struct {
 	Ref        Ref
 	LanguageID string
 	Version    int32
-	Dirty      bool // differs from the file on disk, or has none
+	Dirty      bool // differs from the file on disk, or has no file
 	Text       []byte
 }
 
 // document is the overlay of one open document. Everything in it is guarded by Workspace.mu.
 type document struct {
 	uri        string // the client's own spelling
-	path       string // "" if it is no file
+	path       string // "" if it is not a file
 	lexical    string // key by spelling
 	key        string // canonical key, "" until first needed: computing it touches the disk
 	languageID string
@@ -50,7 +50,7 @@ type document struct {
 	unsaved []uint64
 	// zero once the disk was looked at: an editor may open a document that is unsaved already
 	opened   time.Time
-	diskTold bool // the user was told that disk and buffer differ
+	diskTold bool // the user knows that disk and buffer differ
 	asking   bool // the user is asked which of the two counts
 	watches  []*bufferWatch
 	late     []*bufferWatch // applies given up whose change may still come
@@ -64,7 +64,7 @@ func (d *document) snapshot() []byte {
 	return d.text
 }
 
-// replace splices the text, copying it first if somebody else holds it.
+// replace splices the text, copying it first if other code holds a reference.
 func (d *document) replace(start, end int, with []byte) {
 	if d.shared {
 		fresh := make([]byte, 0, len(d.text)+len(with)-(end-start)+256)
@@ -183,7 +183,7 @@ func (w *Workspace) DidSave(uri string, text []byte) error {
 		w.change(d, ContentChange{Text: text})
 		w.settle(d)
 	}
-	// What was written may be older than the text is now: typing goes on while the editor writes.
+	// The text on disk may be older than the buffer: the user types while the editor writes.
 	d.remember()
 	d.synced, d.opened = maphash.Bytes(docSeed, d.text), time.Time{}
 	d.diskTold = false

@@ -14,16 +14,16 @@ const (
 	Closed  EventKind = "closed"
 )
 
-// ProposalEvent is told through Options.OnProposal. Events of one proposal come in order
-// and with rising revisions.
+// ProposalEvent is passed to Options.OnProposal. Events of one proposal arrive in order and with
+// rising revisions.
 type ProposalEvent struct {
 	Kind     EventKind
 	Proposal Proposal
 	Diff     string // of Created
 }
 
-// eventQueue delivers callbacks one at a time in the order in which they were queued,
-// without a lock held. Whoever flushes while another does leaves the work to that one.
+// eventQueue delivers callbacks one at a time, in the order in which they were queued and without
+// holding a lock. A caller that flushes during another flush leaves the work to that one.
 type eventQueue struct {
 	mu      sync.Mutex
 	queue   []func()

@@ -67,7 +67,7 @@ func (f *fakeEditor) ApplyEdit(ctx context.Context, label string,
 	return f.honest(e), nil
 }
 
-// honest checks every version first, then applies everything and tells what changed.
+// honest checks every version first, then applies everything and reports what changed.
 func (f *fakeEditor) honest(e WorkspaceEdit) ApplyReply {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,7 +165,7 @@ func (f *fakeEditor) typeLocked(uri string, start, end int, text string) {
 	must(f.t, f.w.DidChange(uri, doc.version, []ContentChange{{Range: &r, Text: []byte(text)}}))
 }
 
-// replace types over the only place where old stands.
+// replace types over the only occurrence of old.
 func (f *fakeEditor) replace(uri, old, new string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// carryOutFileOp creates, deletes or renames a file, or takes that back where it is applied
-// already. A file that is open goes through the editor, if that can do it.
+// carryOutFileOp creates, deletes or renames a file, or reverts that if it has been applied
+// already. A file that is open goes through the editor, if the editor can do it.
 func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) {
 	c, h := t.c, t.wants[0].h
 	var err error
@@ -113,9 +113,9 @@ func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *h
 	return files.Remove(c.ref, c.rawSHA)
 }
 
-// viaEditor asks the editor for a file operation and looks whether it happened and was told of to
-// the end: when the editor answers, and at each document event up to the contract's second after
-// that, when it is enough that it happened.
+// viaEditor asks the editor for a file operation and checks whether it happened and was reported
+// completely: when the editor answers, and at each document event until one second after that (the
+// contract's limit), when it is enough that it happened.
 func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened,
 	told func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
@@ -173,8 +173,8 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 // errMoved means that a rename was done by half, and could not be undone.
 var errMoved = errors.New("it has its new name, but not its new text")
 
-// move gives a file another name: through the editor, where it is open and the editor can do that.
-// With toldOf the editor has told what it has open by then: what that holds matters.
+// move renames a file: through the editor, if the file is open there and the editor can do it. With
+// toldOf, the editor has by then reported what it has open, and that text counts.
 func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, toldOf bool) error {
 	from := f.Ref
 	var err error
@@ -193,7 +193,7 @@ func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, told
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the others' changes go along
+	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the others' changes move with it
 	return nil
 }
 

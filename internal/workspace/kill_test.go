@@ -71,7 +71,7 @@ func (w *Workspace) killInEdit(policy Policy, arm func()) error {
 	return err
 }
 
-// killInRename gives a.txt another name and text, and under Review takes that back.
+// killInRename renames a.txt and changes its text, and under Review undoes that.
 func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	a, err := w.Resolve("", "a.txt")
 	if err != nil {
@@ -256,7 +256,7 @@ func checkKilledRename(t *testing.T, dir string, policy Policy, at string) {
 	}
 }
 
-// checkUndo takes back whatever was done before the kill.
+// checkUndo undoes everything that was done before the kill.
 func checkUndo(t *testing.T, b *bench, at string) {
 	for _, cp := range b.Checkpoints("s") {
 		if r, err := b.Restore(context.Background(), cp.ID); err != nil || len(r.Conflicts) > 0 {
@@ -300,8 +300,8 @@ func TestPendingSurvivesRestart(t *testing.T) {
 	equal(t, "nothing stored any more", len(names), 0)
 }
 
-// TestToldOnce: what the waiting call told the model is not told again after a restart, unless the
-// process may have died before the call's result was kept.
+// TestToldOnce: the model does not get the same outcome twice, once from the waiting call and once
+// after a restart, unless the process may have died before the call's result was stored.
 func TestToldOnce(t *testing.T) {
 	for _, boundary := range []bool{true, false} {
 		b := newBench(t, map[string]string{"a.txt": ten})

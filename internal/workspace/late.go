@@ -10,9 +10,8 @@ import (
 // lateChanges is for how many changes of its document a given-up apply is still recognised.
 const lateChanges = 64
 
-// lookLate recognises the change of an apply that was given up: one that arrives late is
-// taken for what it is, one that arrives although the retry made it already is taken back.
-// Caller holds mu.
+// lookLate recognises the change of an apply that was given up: if it arrives late, it is accepted;
+// if it arrives although the retry already made it, it is undone. The caller holds mu.
 func (w *Workspace) lookLate(d *document) {
 	if len(d.late) == 0 || len(d.watches) > 0 && !w.doubledWatch(d) {
 		return
@@ -56,7 +55,7 @@ func (b *bufferWatch) isDoubled(body []byte) bool {
 func (w *Workspace) takeBack(d *document, expected []byte) {
 	s := text.Trim(d.text, splice{Start: 0, End: len(d.text), Text: expected})
 	e := WorkspaceEdit{Documents: []DocumentEdit{w.textEdits(d, []splice{s})}}
-	_ = w.send("agent: take back a change that was made twice", e)
+	_ = w.send("agent: undo a change that was made twice", e)
 }
 
 // arrived completes the decision whose apply came late. Caller holds mu.

@@ -15,15 +15,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// LoadSession brings back a session's stored proposals after a restart: those still pending
-// wait on, those decided but not told are told by Outcomes. It is idempotent.
+// LoadSession restores a session's stored proposals after a restart: pending ones continue to wait,
+// and those decided but not reported are reported by Outcomes. It is idempotent.
 func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	if w.opt.StateDir == "" {
 		return nil
 	}
 	ctx = context.WithoutCancel(
 		ctx,
-	) // what a file holds is known in the end: a hunk is not lost because nobody waits
+	) // the file's contents are known in the end: a hunk is not lost because no call waits
 	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
 	if err != nil {
 		return err
@@ -56,7 +56,8 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	return nil
 }
 
-// sweep removes the temporary files that a crash left beside what the session last touched.
+// sweep removes the temporary files that a crash left next to the files that the session last
+// touched.
 func (w *Workspace) sweep(sessionID string) {
 	for _, name := range w.checkpoints.LastPaths(sessionID) {
 		if ref, err := w.Resolve("", name); err == nil && ref.IsFile() {
@@ -231,7 +232,7 @@ func (c *change) carriedOut(s *storedChange) {
 	}
 }
 
-// locate finds one hunk by its text and what stood around it, else by its text alone.
+// locate finds one hunk by its text and the text around it, else by its text alone.
 func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 	body := h.stands(c.applied)
 	for _, around := range []struct{ before, after []byte }{{s.Before, s.After}, {s.Before, nil},

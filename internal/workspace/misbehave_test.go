@@ -268,7 +268,7 @@ func TestMisbehavingEditors(t *testing.T) {
 			equal(t, "text", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
 		})
 	inBubble(t, "formats after applying", func(t *testing.T, b *bench, uri string) {
-		formatted := make(chan struct{}) // the edit stands before that
+		formatted := make(chan struct{}) // the edit is made before that
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 			defer close(formatted)
 			r := b.ed.honest(e)
@@ -346,8 +346,8 @@ func states(p Proposal) string {
 }
 
 // TestVersionCheckLostAfterFirst plays Neovim: it checks the first document's version only.
-// TestTypingWhileApplied lets the user type at every place, beside and within each line, while an
-// edit is prepared and again while its request is under way. Nothing that was typed is lost, and
+// TestTypingWhileApplied has the user type at every position, next to and within each line, while
+// an edit is prepared and again while its request is under way. Nothing that was typed is lost, and
 // no line is torn.
 func TestTypingWhileApplied(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()

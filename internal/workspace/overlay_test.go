@@ -203,8 +203,8 @@ func TestEmptyFileInEditor(t *testing.T) {
 	}
 }
 
-// TestOpenedUnsaved opens a document that was changed before: only a later change of the disk is
-// told.
+// TestOpenedUnsaved opens a document that was changed before: only a later change on disk is
+// reported.
 func TestOpenedUnsaved(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "disk\n"})
 	must(t, os.Chtimes(b.path("a.txt"), time.Time{}, time.Now().Add(-time.Minute)))

@@ -52,7 +52,7 @@ func attackTree(t *testing.T) (b *bench, outside string) {
 	return b, outside
 }
 
-// TestPathAttacks tries to read, and to write, what lies outside the roots or is no file.
+// TestPathAttacks tries to read and write what is outside the roots or not a file.
 func TestPathAttacks(t *testing.T) {
 	b, outside := attackTree(t)
 	base := filepath.Base(outside)

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// What is stored of a proposal, one file each. It is written when the proposal is made, with
-// what is about to be done before the first file is touched, and with what was done. After a
-// crash the files themselves say which of the last two is true.
+// The stored form of a proposal, one file each. It is written when the proposal is made, with the
+// intent before the first file is touched, and with the result. After a crash the files themselves
+// show which of the last two is true.
 
 type storedProposal struct {
 	ID       string         `json:"id"`
@@ -68,15 +68,15 @@ type storedHunk struct {
 	Reason    string    `json:"reason,omitempty"`
 	Before    []byte    `json:"before,omitempty"` // the text around it, to find an insertion again
 	After     []byte    `json:"after,omitempty"`
-	Want      []byte    `json:"want,omitempty"` // what its place was about to hold
+	Want      []byte    `json:"want,omitempty"` // the text that was about to be written
 	HasWant   bool      `json:"hasWant,omitempty"`
 	Missing   bool      `json:"missing,omitempty"`
 }
 
-// anchorSize is how much text around a hunk is kept to find its place after a restart.
+// anchorSize is how much text around a hunk is kept to find it again after a restart.
 const anchorSize = 120
 
-// persist writes a proposal as it is, or removes it once nobody needs it any more.
+// persist writes a proposal as it is, or removes it once it is no longer needed.
 func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p)) }
 
 // persistIntent writes what is about to be done with targets, which are live. It stays in what is
@@ -90,7 +90,7 @@ func (w *Workspace) persistIntent(p *proposal, targets []*target) {
 	w.persist(p)
 }
 
-// persistDone writes a proposal of which nothing is being carried out any more.
+// persistDone writes a proposal once no part of it is being carried out.
 func (w *Workspace) persistDone(p *proposal) {
 	p.intend(nil)
 	w.persist(p)
@@ -204,8 +204,8 @@ func (s *storedProposal) intend(p *proposal, intent intended) {
 	}
 }
 
-// StoredPending names the stored proposal of a call's item that nobody has decided yet, "" for
-// none. It changes nothing.
+// StoredPending names the stored, still undecided proposal of a call's item, "" if there is none.
+// It changes nothing.
 func (w *Workspace) StoredPending(sessionID, itemID string) string {
 	if w.opt.StateDir == "" {
 		return ""

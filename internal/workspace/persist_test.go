@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// What is written of a proposal while a decision is carried out still says what is about to be
-// done: a crash then finds out what came of it.
+// While a decision is carried out, the stored proposal still has the intent: after a crash this
+// shows what came of it.
 func TestIntentStaysWhileOthersStore(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)

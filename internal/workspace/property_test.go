@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbered makes a text of distinct lines, so that each one's fate can be told.
+// numbered makes a text of distinct lines, so that each one can be traced.
 func numbered(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -197,7 +197,7 @@ func (b *bench) userEdit(rt *rapid.T, open bool, text string, marks map[string]b
 	must(rt, os.WriteFile(b.path("a.txt"), []byte(old[:start]+text+old[start:]), 0o644))
 }
 
-// TestFirstDeciderWins lets two decide the same hunks in opposite ways at once.
+// TestFirstDeciderWins has two clients decide the same hunks in opposite ways at the same time.
 func TestFirstDeciderWins(t *testing.T) {
 	for range 30 {
 		b := newBench(t, map[string]string{"a.txt": ten},

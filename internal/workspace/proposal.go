@@ -63,7 +63,7 @@ const (
 	HunkStale    HunkState = "stale"
 )
 
-// Placement says whether the pending text already stands in the buffer or file.
+// Placement says whether the pending text is already in the buffer or file.
 type Placement string
 
 // The placements.
@@ -120,7 +120,7 @@ type Base struct {
 	BOM    bool   `json:"bom"`
 }
 
-// Hunk is one change that can be decided by itself.
+// Hunk is one change that can be decided on its own.
 type Hunk struct {
 	ID        string    `json:"hunkId"`
 	Range     Range     `json:"range"`
@@ -142,7 +142,7 @@ type proposal struct {
 	kept     bool       // it has a stored form
 	revision int
 	phase    proposalPhase
-	decided  bool // somebody decided something
+	decided  bool // at least one hunk was decided
 	teller   teller
 	changes  []*change
 	comment  string
@@ -200,7 +200,7 @@ type change struct {
 	hunks       []*hunk
 	reason      string      // why it is in conflict
 	version     *int32      // of the document when the change was over
-	left        []byte      // what its last apply left, until the model is told
+	left        []byte      // the text that its last apply left, until the model has been sent it
 	was         []HunkState // of the hunks before the current notification; nil: no change
 }
 

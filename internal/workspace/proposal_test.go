@@ -95,7 +95,7 @@ func TestMovedHunk(t *testing.T) {
 	equal(t, "text", b.ed.text(uri), moved)
 }
 
-// A change whose accepted text was changed since, or laid over another's, is shown all the same.
+// A change is shown even if its accepted text was changed since, or merged with another's.
 func TestChangedAcceptedHunksAreShown(t *testing.T) {
 	text := []byte("one\nTWO and more\nthree\nFOUR\n")
 	accepted := func(start, end int, old, new string) *hunk {

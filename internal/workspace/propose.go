@@ -33,7 +33,7 @@ type Change struct {
 // ProposeRequest asks for a proposal.
 type ProposeRequest struct {
 	SessionID, TurnID, ItemID string
-	// whose model knows the file then; "": the session's, else a sub-agent of its
+	// Reader is the sub-agent whose model knows the file afterwards; "" is the session itself.
 	Reader    string
 	MessageID string // of the prompt, for the checkpoint
 	Title     string // "Edit main.go"
@@ -41,7 +41,7 @@ type ProposeRequest struct {
 	Changes   []Change
 }
 
-// proposeRetries bounds how often hunks are computed anew because the user types meanwhile.
+// proposeRetries bounds how often hunks are computed again because the user types meanwhile.
 const proposeRetries = 8
 
 // Propose makes a proposal. Under Ask, Confirm and Collect it returns as soon as the
@@ -152,8 +152,8 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 	return nil, fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
 }
 
-// register links a proposal's changes to their documents, if those still hold what the
-// hunks were computed from, and announces it.
+// register links a proposal's changes to their documents, if those are still the texts from which
+// the hunks were computed, and announces it.
 func (w *Workspace) register(p *proposal) bool {
 	p.number()
 	diff := unified(w.sides(p))
@@ -199,8 +199,8 @@ func (p *proposal) number() {
 	}
 }
 
-// hunkID is the same for the same change at the same place in the order of its likes, so
-// that it lives as long as the change does, wherever its lines move.
+// hunkID is the same for the same change at the same position among identical ones, so that it
+// lives as long as the change does, wherever its lines move.
 func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n%d\n%d\n", p.id, c.ref.Key, like, len(h.old))
@@ -320,7 +320,7 @@ func (w *Workspace) newFileOp(ctx context.Context, p *proposal, ch Change) (*cha
 		return nil, err
 	}
 	if !f.Ref.IsFile() {
-		return nil, fmt.Errorf("%s %s: it is no file on disk", ch.Op, ch.Ref)
+		return nil, fmt.Errorf("%s %s: it is not a file on disk", ch.Op, ch.Ref)
 	}
 	if err := checkBase(ch, f); err != nil {
 		return nil, err
@@ -424,7 +424,7 @@ func (w *Workspace) appliedNow(p *proposal, t *target) {
 	}
 }
 
-// targets collects what pick wants of each hunk.
+// targets collects the text that pick returns for each hunk.
 func (p *proposal) targets(pick func(*change, *hunk) (want, bool)) []*target {
 	var out []*target
 	for _, c := range p.changes {

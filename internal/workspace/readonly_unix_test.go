@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// What may not be written. Permissions bind no superuser, so where the test runs as one it runs
-// itself again as nobody; a read-only mount needs namespaces of its own, and is tried where the
-// system gives those.
+// Files that may not be written. Permissions do not bind the superuser, so as root the test runs
+// itself again as an unprivileged user; a read-only mount needs its own namespaces and is tried
+// where the system allows them.
 
 const readOnlyEnv = "WORKSPACE_TEST_READ_ONLY"
 
@@ -96,9 +96,9 @@ func notRenamed(t *testing.T) {
 	}
 }
 
-// notWritten takes the right to write away after a proposal was made: the decision fails with the
-// reason, no file of the same decision is touched, nothing is left beside them, and it can be
-// decided again once the right is back.
+// notWritten removes the right to write after a proposal was made: the decision fails with the
+// reason, no file of the same decision is touched, nothing is left next to them, and it can be
+// decided again once the right is restored.
 func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
 	p := b.propose(Ask, "d/a.txt", edited, "b.txt", edited)

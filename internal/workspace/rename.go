@@ -17,9 +17,9 @@ type FileRename struct{ OldURI, NewURI string }
 // rename is one that is not taken over yet.
 type rename struct{ from, to string } // absolute paths
 
-// FilesRenamed takes the editor's word that files, or folders with all that is below them, have
-// another name now. Like all notifications it never waits for the disk: the names are looked at
-// beside, and at the latest by the next call that needs them.
+// FilesRenamed handles the editor's report that files, or folders with everything below them, have
+// new names. Like all notifications it never waits for the disk: the names are resolved in the
+// background, at the latest by the next call that needs them.
 func (w *Workspace) FilesRenamed(renames []FileRename) {
 	w.mu.Lock()
 	for _, r := range renames {
@@ -59,7 +59,7 @@ func (w *Workspace) followRenames() {
 	}
 }
 
-// tookOver drops a rename, if nobody else did already.
+// tookOver drops a rename, unless that has been done already.
 func (w *Workspace) tookOver(r *rename) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,11 +69,11 @@ func (w *Workspace) tookOver(r *rename) {
 // moved is a change whose file, or whose file's new name, was renamed.
 type moved struct {
 	c           *change
-	was, wasNew Ref  // its places before
-	ref, newRef *Ref // its places now, nil where they stay
+	was, wasNew Ref  // its names before
+	ref, newRef *Ref // its names now, nil where they stay
 }
 
-// followRename moves what lies at or below a path. False if it has to be tried again.
+// followRename moves everything at or below a path. It returns false if it must be tried again.
 func (w *Workspace) followRename(r *rename, from, to string) bool {
 	moves := w.movesOf(from, to)
 	var told []*proposal
@@ -85,7 +85,7 @@ func (w *Workspace) followRename(r *rename, from, to string) bool {
 	w.mu.Lock()
 	if !slices.Contains(w.renames, r) {
 		w.mu.Unlock()
-		return true // somebody else did it
+		return true // already done elsewhere
 	}
 	if !holdAll(told) {
 		w.mu.Unlock()
@@ -129,7 +129,7 @@ func (w *Workspace) movesOf(from, to string) (moves []moved) {
 	return moves
 }
 
-// movedRef is a place's new name, nil if it stays or the new one cannot be used.
+// movedRef is a reference's new name, nil if it stays or the new one cannot be used.
 func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
 	rel, ok := path.Within(from, ref.Path)
 	if !ok || !ref.IsFile() {
@@ -152,8 +152,8 @@ func (m moved) itself() bool {
 		m.newRef.Key == m.was.Key)
 }
 
-// holdAll takes the proposals, or none: a place is written only by who holds both the proposal's
-// sem and mu. Caller holds mu.
+// holdAll locks all of the proposals or none: a ref is written only by the goroutine that holds
+// both the proposal's sem and mu. The caller holds mu.
 func holdAll(ps []*proposal) bool {
 	for i, p := range ps {
 		select {

@@ -73,7 +73,7 @@ func TestPendingFollowsFolder(t *testing.T) {
 	b.Stamp("s", b.read("d/b.txt"), true)
 	b.moved("r", "d", "e/f")
 	opt := b.opt
-	b.get(p.ID) // whoever asks sees it
+	b.get(p.ID) // a reader sees it
 	b.Workspace.Close()
 	b.start(opt)
 	must(t, b.LoadSession(context.Background(), "s"))
@@ -123,9 +123,9 @@ func TestRenamedByHand(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), ten)
 }
 
-// TestRenameKeepsWhatTheUserChanged: since a rename was proposed, or made for review, the user has
-// changed its file. The text goes along; a rename that brings a text of its own is a conflict, not
-// a loss.
+// TestRenameKeepsWhatTheUserChanged: after a rename was proposed, or made for review, the user
+// changed its file. The text moves with the file; a rename that brings its own text is a conflict,
+// not a loss.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten
 	for _, open := range []bool{false, true} {
@@ -275,8 +275,8 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
 
-// TestConfirmedRename: an editor that asks its user about a rename is given the new text too, and
-// what it left is told.
+// TestConfirmedRename: an editor that asks its user about a rename gets the new text too, and the
+// outcome is reported.
 func TestConfirmedRename(t *testing.T) {
 	t.Parallel()
 	for state, text := range map[State]string{StateApplied: edited, StateConflict: ten} {
@@ -307,8 +307,8 @@ func TestConfirmedRename(t *testing.T) {
 	}
 }
 
-// TestConfirmedCreation: a file that the editor made without its text is not told of as if it held
-// it.
+// TestConfirmedCreation: a file that the editor created without its text is not reported as if it
+// had it.
 func TestConfirmedCreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
@@ -322,7 +322,8 @@ func TestConfirmedCreation(t *testing.T) {
 	equal(t, "state", o.State, StateConflict)
 }
 
-// TestRenameWhileDeciding: the file goes away under a decision, whose outcome is told either way.
+// TestRenameWhileDeciding: the file disappears during a decision, whose outcome is reported either
+// way.
 func TestRenameWhileDeciding(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()
 	b := newBench(t, map[string]string{"a.txt": ten})

@@ -31,9 +31,9 @@ type RestoreConflict struct {
 	Reason string `json:"reason"`
 }
 
-// Restore takes back what the agent did since the checkpoint's turn began, that turn
-// included. What the user did since is merged; where both changed the same lines the file
-// stays as it is and is listed. The restore is a checkpoint too.
+// Restore undoes what the agent did since the checkpoint's turn began, including that turn. The
+// user's changes since are merged; where both changed the same lines the file stays as it is and is
+// listed. The restore is a checkpoint too.
 func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreResult, error) {
 	undo, err := w.checkpoints.Undo(checkpointID)
 	if err != nil {
@@ -191,7 +191,7 @@ func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (orde
 // oldName is the name that a file had first and that the restore is about, "" where there is none.
 func (u unwound) oldName(key string, byKey map[string]*target) string {
 	old := u.from[key]
-	for range u.from { // at most: names may go round
+	for range u.from { // at most: names may form a cycle
 		if next := u.from[old]; next != "" && next != key && byKey[old] == nil && !u.stuck[old] {
 			old = next
 		}

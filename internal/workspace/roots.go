@@ -12,9 +12,9 @@ import (
 // files are ignored, for nothing on disk belongs to them.
 func (w *Workspace) SetRoots(uris []string) { w.roots.Set(uris) }
 
-// Roots returns the workspace folders' resolved paths, or what stands in for them where no
-// folder is open: cwd, else the working directory, unless that is the file system's root
-// or the home folder, which nobody means to hand over.
+// Roots returns the workspace folders' resolved paths, or a substitute if no folder is open: cwd,
+// else the working directory, unless that is the file system's root or the home folder, which no
+// user means to hand over.
 func (w *Workspace) Roots(cwd string) []string {
 	var out []string
 	for _, r := range w.roots.For(cwd) {
@@ -23,8 +23,8 @@ func (w *Workspace) Roots(cwd string) []string {
 	return out
 }
 
-// Cwd returns the directory that relative paths start from: cwd if it lies in a root, else the
-// first root.
+// Cwd returns the directory from which relative paths start: cwd if it is in a root, else the first
+// root.
 func (w *Workspace) Cwd(cwd string) (string, error) { return w.roots.Cwd(cwd) }
 
 // Resolve turns a path or URI into a Ref. Relative paths start at cwd. The errors are
@@ -50,7 +50,7 @@ func (w *Workspace) Resolve(cwd, name string) (Ref, error) {
 	return w.resolvePath(cwd, name)
 }
 
-// resolveURI handles what is no file: open documents of any scheme.
+// resolveURI handles open documents of schemes other than file.
 func (w *Workspace) resolveURI(s string) (ref Ref, done bool, err error) {
 	scheme := path.Scheme(s)
 	if scheme == "" || scheme == "file" {

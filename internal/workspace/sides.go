@@ -21,7 +21,7 @@ func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err er
 		return nil, nil, fmt.Errorf("reading proposal %s: %w", proposalID, ErrUnknownProposal)
 	}
 	if p.closed() {
-		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff tells what it changed",
+		return nil, nil, fmt.Errorf("reading proposal %s: it is %s; its diff shows what it changed",
 			proposalID, p.state())
 	}
 	for _, s := range w.sides(p) {
@@ -84,7 +84,7 @@ func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hun
 	delta, at := 0, 0
 	for _, h := range c.inOrder(wanted) {
 		if h.start < at || h.end > len(body) {
-			continue // what was done since laid it over another: it cannot be shown beside that
+			continue // a later change was merged with it, so it cannot be shown separately
 		}
 		at = h.end
 		start := h.start + delta
@@ -123,7 +123,7 @@ func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
 	return out
 }
 
-// snapshot is the text that the offsets refer to, which is not changed any more. Caller holds mu.
+// snapshot is the text that the offsets refer to; it no longer changes. The caller holds mu.
 func (c *change) snapshot() []byte {
 	if c.doc != nil {
 		return c.doc.snapshot()

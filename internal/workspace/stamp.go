@@ -28,8 +28,8 @@ func (w *Workspace) CheckStamp(sessionID string, f *File, whole bool) (note stri
 // emptyHash is the hash of an empty file, which everybody knows whole.
 var emptyHash = HashOf(nil)
 
-// stampOwn refreshes the read records of what a session's own proposal left in the files, now that
-// the model is told of it. What happened to the files after that is not in the record. Caller
+// stampOwn refreshes the read records of the text that a session's own proposal left in the files,
+// now that the model has been sent it. Later changes to the files are not in the record. The caller
 // holds mu.
 func (w *Workspace) stampOwn(p *proposal) {
 	for _, c := range p.changes {

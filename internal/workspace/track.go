@@ -9,15 +9,15 @@ import (
 
 // How a hunk follows the user's typing.
 //
-// A pending hunk is a range of the current text that holds exactly the text it was made
-// from (its old text, or its new text where it is already applied). Each change of the text
-// is one splice, cut down to the bytes that really differ, because editors send whole lines
-// or whole documents for one keystroke. A splice before the hunk shifts it, one after it
-// leaves it, one that touches its bytes makes it stale, unless the text it needs stands
-// exactly once in the document: then that place is it. Nothing is ever matched loosely.
+// A pending hunk is a range of the current text that contains exactly the text from which it was
+// made (its old text, or its new text where it is already applied). Each change of the text is one
+// splice, reduced to the bytes that really differ, because editors send whole lines or whole
+// documents for one keystroke. A splice before the hunk shifts it, one after it leaves it, and one
+// that touches its bytes makes it stale, unless the text it needs occurs exactly once in the
+// document: then the hunk moves there. Nothing is ever matched loosely.
 //
-// Typing at the border of a hunk is outside it. A hunk without bytes (an insertion) stays in
-// front of what is typed at its place, so that it keeps standing at a line's start.
+// Typing at the border of a hunk is outside it. A hunk without bytes (an insertion) stays in front
+// of what is typed at its position, so that it remains at the start of a line.
 
 // touched reports whether a splice touches the text of a pending hunk.
 func (c *change) touched(s splice) bool {
@@ -61,8 +61,8 @@ func (w *Workspace) competitor(d *document, p *proposal) bool {
 	return false
 }
 
-// refindBudget bounds the bytes searched for stale hunks in one change; the others are
-// looked for when somebody decides about them.
+// refindBudget bounds the bytes searched for stale hunks after one change; the others are looked
+// for when the user decides about them.
 const refindBudget = 4 << 20
 
 // follow moves the change's hunks over splices that were made one after the other.
@@ -101,7 +101,7 @@ func (c *change) staleSet() []bool {
 	return set
 }
 
-// touchesAny reports whether one of the splices just made lies at the hunk's place.
+// touchesAny reports whether one of the splices just made touches the hunk's range.
 func touchesAny(h *hunk, splices []splice) bool {
 	return slices.ContainsFunc(splices, func(s splice) bool {
 		return s.Start <= h.end && s.Start+len(s.Text) >= h.start
@@ -188,7 +188,7 @@ func (c *change) refind(h *hunk, text []byte) bool {
 	return true
 }
 
-// taken reports whether another pending hunk stands in the range.
+// taken reports whether another pending hunk is in the range.
 func (c *change) taken(h *hunk, start, end int) bool {
 	return slices.ContainsFunc(c.hunks, func(o *hunk) bool {
 		return o != h && o.state() == HunkPending && o.start < end && start < o.end
@@ -216,7 +216,7 @@ func (w *Workspace) track(c *change) {
 	w.tracked[c.ref.Key] = append(w.tracked[c.ref.Key], c)
 }
 
-// untrack forgets a change that has nothing open any more. Caller holds mu.
+// untrack forgets a change that no longer has an open hunk. The caller holds mu.
 func (w *Workspace) untrack(c *change) {
 	w.dropTracked(c)
 	c.archive(w.encoding)
@@ -287,7 +287,8 @@ func (w *Workspace) unlinkDocument(d *document) {
 	}
 }
 
-// settle tells who waits for the document's text, and sends out what changed. Caller holds mu.
+// settle wakes the callers that wait for the document's text, and sends out what changed. The
+// caller holds mu.
 func (w *Workspace) settle(d *document) {
 	for _, b := range slices.Clone(d.watches) {
 		b.look(d)

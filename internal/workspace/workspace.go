@@ -62,27 +62,28 @@ type ApplyReply struct {
 type Options struct {
 	Client     Client
 	StateDir   string // for checkpoints and pending proposals; "" keeps them in memory
-	WorkingDir string // stands in for a workspace folder where none is open
+	WorkingDir string // used if no workspace folder is open
 	Home       string // never taken for one
 
 	// OnProposal gets every event of a proposal, in order. It must not block and must not
 	// call Propose, Decide or Restore.
 	OnProposal func(ProposalEvent)
-	// OnNotice tells the user something; level is "info", "warning" or "error". Never blocks.
+	// OnNotice shows the user a message; level is "info", "warning" or "error". It never blocks.
 	OnNotice func(level, text string)
 	// Format, if set, formats a new text before it is proposed; an error leaves it as it is.
 	Format func(ctx context.Context, path string, text []byte) ([]byte, error)
-	// Look, if set, runs before a file is read, so that an editor which tells of no changes can
-	// bring its document up to date. It may wait for the editor and heeds ctx. An error says that
-	// the editor refuses the file: it is not read then.
+	// Look, if set, runs before a file is read, so that an editor that does not report changes can
+	// bring its document up to date. It may wait for the editor and respects ctx. An error says
+	// that the editor refuses the file, which is then not read.
 	Look func(ctx context.Context, uri string) error
 	// Before, if set, runs before files change. It must not take long. What it has seen is given to
 	// Check.
 	Before func(ctx context.Context, paths []string) (seen any)
-	// AskReload, if set, asks the user about a document with unsaved changes whose file somebody
-	// else changed. It runs in a goroutine of its own and ends with ctx.
+	// AskReload, if set, asks the user about a document with unsaved changes whose file another
+	// program changed. It runs in its own goroutine and ends with ctx.
 	AskReload func(ctx context.Context, name string) ReloadAnswer
-	// OnDisk, if set, is told of files that something else than an edit changed. It must not block.
+	// OnDisk, if set, is called with files that something other than an edit changed. It must not
+	// block.
 	OnDisk func(paths []string)
 	// Check, if set, runs after files changed; its text is added to the model's result.
 	Check func(ctx context.Context, paths []string, seen any) (string, error)
@@ -100,8 +101,8 @@ type Workspace struct {
 	events eventQueue
 	roots  *path.Roots
 	reads  *readset.Set
-	// docEvents tells of documents opened and closed, of watched files and of confirmations that
-	// ended.
+	// docEvents signals that documents were opened or closed, watched files changed, or
+	// confirmations ended.
 	docEvents broadcast
 
 	ctx    context.Context // ends with Close; parent of what outlives a call

@@ -22,8 +22,8 @@ func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
 
-// Keep says how long checkpoints are kept. What is not kept any more goes at once where
-// files were changed already, else with the first change.
+// Keep sets how long checkpoints are kept. Expired ones are removed immediately if files have been
+// changed already, otherwise with the first change.
 func (l *Log) Keep(keep Retention) {
 	l.mu.Lock()
 	l.keep = keep
@@ -44,8 +44,8 @@ type storedRecord struct {
 	cp   record
 }
 
-// Collect removes checkpoints that are too old or too many, and the contents that
-// none names any more. It runs beside the first edit, and when less is to be kept from then on.
+// Collect removes checkpoints that are too old or too many, and contents that no checkpoint refers
+// to. It runs alongside the first edit, and whenever the limits become tighter.
 func (l *Log) Collect(now time.Time) {
 	if l.opt.StateDir == "" {
 		return

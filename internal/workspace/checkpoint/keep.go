@@ -92,7 +92,7 @@ func (l *Log) Add(t Turn, c *Change) error {
 	return l.save(cp)
 }
 
-// add begins a step, or extends the last one if nobody changed the file since.
+// add begins a step, or extends the last one if the file has not changed since.
 func (cp *record) add(ref path.Ref, s *Step) kept {
 	f := cp.file(ref)
 	if n := len(f.Steps); n > 0 && f.Steps[n-1].Post == s.Pre && s.Pre != "" {
@@ -137,8 +137,7 @@ func (l *Log) put(absent bool, text []byte) (string, error) {
 	return l.opt.Blobs.Put(text)
 }
 
-// revert takes back the steps of an attempt that left the file as it was. Caller holds the log's
-// mu.
+// revert drops the steps of an attempt that left the file as it was. The caller holds the log's mu.
 func (c *Change) revert() {
 	for _, k := range c.kept {
 		if k.fresh {

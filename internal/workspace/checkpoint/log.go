@@ -244,7 +244,7 @@ func (cp *record) view() Checkpoint {
 	return v
 }
 
-// find returns a checkpoint and its place in its session's list. Caller holds mu.
+// find returns a checkpoint and its index in its session's list. The caller holds mu.
 func (l *Log) find(id string) (*sessionLog, int) {
 	for _, s := range l.sessions {
 		if i := slices.IndexFunc(s.list, func(cp *record) bool { return cp.ID == id }); i >= 0 {
@@ -350,7 +350,7 @@ func (l *Log) DropSession(session string) {
 }
 
 // FirstContents returns the contents of a session's files before its first change, by path. Nil
-// means that the file did not exist. Files that are not UTF-8 are left out.
+// means that the file did not exist. Files that are not UTF-8 are omitted.
 func (l *Log) FirstContents(session string) (map[string][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,7 +35,7 @@ func (l *Log) Undo(id string) (*Undo, error) {
 	}, nil
 }
 
-// notCoveredBy lists what commands changed in the turns that are taken back.
+// notCoveredBy lists the files that commands changed in the turns that are undone.
 func notCoveredBy(undo []*record) (names []string) {
 	for _, cp := range undo {
 		names = append(names, cp.NotCovered...)

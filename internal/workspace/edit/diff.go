@@ -15,8 +15,8 @@ const (
 	// untimedGap is the size (items of both sides) up to which a gap costs so
 	// little that no clock is read: small edits come out the same under load.
 	untimedGap = 2000
-	// maxGap bounds what go-diff gets at once: its index and half-match
-	// searches are quadratic and do not watch the deadline.
+	// maxGap bounds what go-diff gets in one call: its index and half-match searches are quadratic
+	// and ignore the deadline.
 	maxGap = 8000
 	// recurseGap is the size from which a gap is searched for unique items again.
 	recurseGap = 64
@@ -36,9 +36,9 @@ type differ struct {
 // seen counts an item on both sides of a gap.
 type seen struct{ na, nb, ai int32 }
 
-// diffIDs finds the changed ranges from a to b, sorted, with at least one
-// equal item between neighbours. It splits at items unique to both sides
-// (patience) and lets go-diff search the gaps.
+// diffIDs finds the changed ranges from a to b, sorted, with at least one equal item between
+// neighbours. It splits at items unique to both sides (patience) and searches the gaps with
+// go-diff.
 func diffIDs(a, b []int32) []chunk {
 	d := &differ{a: a, b: b, deadline: time.Now().Add(diffTimeout)}
 	d.gap(chunk{0, len(a), 0, len(b)}, 0)
@@ -158,9 +158,8 @@ func rising(pairs [][2]int) [][2]int {
 	return out
 }
 
-// windows diffs a gap too large for one search piece by piece. Of each piece
-// it keeps the first change and those that begin in the first half, so that
-// the next piece may resynchronise.
+// windows diffs a gap too large for one search piece by piece. From each piece it keeps the first
+// change and those that begin in the first half, so that the next piece can resynchronise.
 func (d *differ) windows(c chunk) {
 	for {
 		c = d.trim(c)
@@ -185,9 +184,9 @@ func (d *differ) windows(c chunk) {
 	}
 }
 
-// search lets go-diff find the changes in c. One rune stands for one distinct
-// item, surrogates left out because go-diff would turn them into U+FFFD.
-// DiffTimeout 0 switches its half-match off; DiffBisect has its own deadline.
+// search finds the changes in c with go-diff. One rune represents one distinct item; surrogates are
+// skipped because go-diff would turn them into U+FFFD. DiffTimeout 0 switches off its half-match;
+// DiffBisect has its own deadline.
 func (d *differ) search(c chunk) {
 	runes := map[int32]rune{}
 	text := func(ids []int32) string {

@@ -31,8 +31,8 @@ var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".j
 var prose = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".rst": true,
 	".adoc": true, ".tex": true}
 
-// isElision reports whether a line stands for lines that the model left out: "// ... existing
-// code ...", "(rest of methods ...)", or dots alone where those cannot be code.
+// isElision reports whether a line represents lines that the model omitted: "// ... existing code
+// ...", "(rest of methods ...)", or only dots where those cannot be code.
 func isElision(line, file string) bool {
 	t, ext := strings.TrimSpace(line), strings.ToLower(path.Ext(file))
 	if t == "" || len(t) > maxElision {

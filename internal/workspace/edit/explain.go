@@ -28,7 +28,7 @@ type MatchError struct {
 	Kind    Kind
 	Edit    int // 0-based index of the edit or hunk; -1 when it concerns the whole call
 	Msg     string
-	Places  []int // 1-based lines of the places that match, for an ambiguity
+	Places  []int // 1-based lines of the matches, for an ambiguity
 	Line    int   // 1-based first line of the nearest region, 0 if there is none
 	EndLine int   // its last line
 	Region  string
@@ -38,7 +38,7 @@ func (e *MatchError) Error() string { return e.Msg }
 
 func (m *matcher) name(i int) string { return fmt.Sprintf("%s %d: ", m.noun, i+1) }
 
-// shownPlaces bounds the places printed with an ambiguity.
+// shownPlaces bounds the matches printed with an ambiguity.
 const shownPlaces = 5
 
 func (m *matcher) ambiguous(kind Kind, i int, c candidate, what string) error {
@@ -86,7 +86,7 @@ func joinLines(lines []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// showPlaces prints each place with one line around it.
+// showPlaces prints each match with one line around it.
 func (m *matcher) showPlaces(b *strings.Builder, places []int) {
 	for k, n := range places {
 		if k == shownPlaces {

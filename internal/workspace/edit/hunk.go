@@ -16,9 +16,9 @@ type Hunk struct {
 	Tier               Tier // how the text was found; T0 when only texts were compared
 }
 
-// Hunks compares two texts by lines. Applying all hunks to base gives new byte
-// for byte; between two hunks stands at least one unchanged line. The time is
-// bounded; past the bound hunks get coarser, never wrong.
+// Hunks compares two texts by lines. Applying all hunks to base gives new byte for byte, and at
+// least one unchanged line separates two hunks. The time is bounded; past the bound, hunks become
+// coarser, never wrong.
 func Hunks(base, new []byte) []Hunk {
 	if bytes.Equal(base, new) {
 		return nil

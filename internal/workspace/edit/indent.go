@@ -79,7 +79,7 @@ func (m *matcher) shifted(old string, limit int) []place {
 	return out
 }
 
-// linePlace is the place of n whole lines, with the last ending if wanted.
+// linePlace is the range of n whole lines, including the last ending if requested.
 func (m *matcher) linePlace(lines []line, at, n int, ending bool) place {
 	last := lines[at+n-1]
 	pl := place{start: lines[at].start, end: last.end}
@@ -177,7 +177,7 @@ func (m *matcher) exactTable() *lineTable {
 	return tab
 }
 
-// newTable numbers the lines as tier t compares them, each distinct one looked at once.
+// newTable numbers the lines as tier t compares them; each distinct line is normalised once.
 func (m *matcher) newTable(t Tier) *lineTable {
 	exact := m.table(T0)
 	as := make([]int32, len(exact.distinct))

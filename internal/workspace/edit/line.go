@@ -5,8 +5,8 @@ import "bytes"
 // line is one line of a text: its content is data[start:end], its ending data[end:next].
 type line struct{ start, end, next int }
 
-// splitLines splits at LF, CRLF and CR, as LSP positions count lines. A final
-// piece without an ending is a line too; an empty text has none.
+// splitLines splits at LF, CRLF and CR, as LSP positions count lines. A final piece without an
+// ending is a line too; an empty text has no lines.
 func splitLines(data []byte) []line {
 	if bytes.IndexByte(data, '\r') < 0 {
 		return splitLF(data)

@@ -33,20 +33,20 @@ type Elsewhere struct {
 }
 
 const (
-	// largeSearch is the size of a search text, in bytes, above which models
-	// miss most of the time and are told so.
+	// largeSearch is the size of a search text, in bytes, above which models miss most of the time
+	// and the error says so.
 	largeSearch = 4 << 10
-	// minTelling is the length, in bytes, from which a new text that stands in
-	// the file without the old one shows that the edit was made before.
+	// minTelling is the length, in bytes, from which a new text that occurs in the file without the
+	// old one shows that the edit was made before.
 	minTelling = 8
-	// maxPlaces bounds the places collected to prove and show an ambiguity.
+	// maxPlaces bounds the matches collected to prove and show an ambiguity.
 	maxPlaces = 64
 )
 
-// Match plans edits against one snapshot, all or none. Each edit must match at
-// exactly one place at the first tier where it matches at all, or say which
-// (ReplaceAll, ExpectedCount, NearLine). The matched ranges must not overlap.
-// Every error is a *MatchError and means that nothing may be changed.
+// Match plans edits against one snapshot, all or none. Each edit must match exactly once at the
+// first tier where it matches at all, or select its matches (ReplaceAll, ExpectedCount, NearLine).
+// The matched ranges must not overlap. Every error is a *MatchError and means that nothing may be
+// changed.
 func Match(base []byte, edits []Replace, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
@@ -216,8 +216,8 @@ func (m *matcher) find(e Replace) candidate {
 	return candidate{}
 }
 
-// exact lists the places of old; overlapping ones too unless all are to be
-// replaced, because "aa" in "aaa" is no single place.
+// exact lists the occurrences of old, including overlapping ones unless all are to be replaced,
+// because "aa" occurs twice in "aaa".
 func (m *matcher) exact(old string, all bool, limit int) []place {
 	var out []place
 	pat := []byte(old)
@@ -330,8 +330,8 @@ func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 	return nil, m.ambiguous(KindAmbiguous, i, c, "")
 }
 
-// nearest is the place that begins on the line, or is at least twice as near
-// to it as any other: a closer race would be a guess.
+// nearest is the match that begins on the line, or is at least twice as near to it as any other:
+// anything closer would be a guess.
 func (m *matcher) nearest(places []place, near int) (place, bool) {
 	best, second, pick := -1, -1, place{}
 	at, lineNo := 0, 1
@@ -349,9 +349,8 @@ func (m *matcher) nearest(places []place, near int) (place, bool) {
 	return pick, best*2 <= second && best < second
 }
 
-// alreadyThere recognises an edit that was applied before: the old text is
-// gone and the new one stands at exactly one place. Short or partial texts
-// prove nothing.
+// alreadyThere recognises an edit that was applied before: the old text is gone and the new one
+// occurs exactly once. Short or partial texts prove nothing.
 func (m *matcher) alreadyThere(e Replace) string {
 	if len(strings.TrimSpace(e.New)) < minTelling ||
 		strings.Contains(e.Old, strings.Trim(e.New, "\n")) {
@@ -364,8 +363,8 @@ func (m *matcher) alreadyThere(e Replace) string {
 	return fmt.Sprintf("the old text is not there and the new text already stands at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
-// covered reports whether every match already lies inside the new text, as
-// after a replayed insertion.
+// covered reports whether every match is already inside the new text, as after a replayed
+// insertion.
 func (m *matcher) covered(c candidate) bool {
 	if len(c.new) <= len(c.old) {
 		return false

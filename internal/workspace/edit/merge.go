@@ -10,10 +10,9 @@ type Conflict struct {
 	Base, Mine, Theirs []byte
 }
 
-// Merge3 carries the changes from base to theirs over to mine, by lines.
-// Changes that touch the same or neighbouring lines are conflicts unless they
-// are identical; for a conflict merged keeps mine, without any marker, so that
-// nothing of the user's is lost when the conflicts are ignored.
+// Merge3 carries the changes that lead from base to the other text over to mine, by lines. Changes
+// to the same or neighbouring lines are conflicts unless they are identical; for a conflict, merged
+// keeps mine without any marker, so that the user loses nothing if the conflicts are ignored.
 func Merge3(base, mine, theirs []byte) (merged []byte, conflicts []Conflict) {
 	switch {
 	case bytes.Equal(base, theirs), bytes.Equal(mine, theirs):

@@ -15,8 +15,8 @@ type normal struct {
 	to   []int // ... this offset in the view counts on
 }
 
-// back maps an offset to the view; at a line's end it is behind the trailing
-// space that was left out.
+// back maps an offset to the view; at a line's end it is after the trailing space that the view
+// omits.
 func (n *normal) back(off int) int {
 	i, ok := slices.BinarySearch(n.at, off)
 	if ok {

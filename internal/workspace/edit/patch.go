@@ -28,7 +28,7 @@ type FilePatch struct {
 
 // PatchHunk is one changed place.
 type PatchHunk struct {
-	Scopes   []string // lines named by "@@", outermost first: the place lies behind them
+	Scopes   []string // lines named by "@@", outermost first: the hunk is after them
 	Section  string   // heading behind a unified header; used only to tell equal places apart
 	HasRange bool     // OldLine comes from a header
 	// 1-based first line, a hint; before a pure insertion the line that it follows
@@ -212,8 +212,8 @@ func (h *PatchHunk) changes() bool {
 	return false
 }
 
-// trimEmpty drops the empty lines at a hunk's end that nobody marked as
-// context: they separate sections.
+// trimEmpty drops the empty lines at a hunk's end that are not marked as context: they separate
+// sections.
 func (h *PatchHunk) trimEmpty(empties int) {
 	h.Lines = h.Lines[:len(h.Lines)-empties]
 }

@@ -32,8 +32,8 @@ func MatchPatch(base []byte, p FilePatch, opt Options) (*Plan, error) {
 	return nil, patchError(0, "unknown operation %q", p.Op)
 }
 
-// Whole plans the replacement of the whole text by content, whose line endings
-// do not matter: lines that stay keep theirs, new ones get their neighbour's.
+// Whole plans the replacement of the whole text by content, whose line endings do not matter: lines
+// that stay keep their own ending, new ones get their neighbour's.
 func Whole(base, content []byte, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
@@ -139,8 +139,8 @@ func (pm *patchMatcher) advance(h PatchHunk, from, to int) {
 	pm.cursor = max(pm.cursor, to)
 }
 
-// variant is a hunk in the form in which a tier found it; note is set when it
-// stands in the text already.
+// variant is a hunk in the form in which a tier found it; note is set when the text already
+// contains it.
 type variant struct {
 	hunk   PatchHunk
 	tier   Tier
@@ -148,7 +148,7 @@ type variant struct {
 	newLen int
 }
 
-// locate runs the tiers and takes the only place that is left.
+// locate runs the tiers and returns the only match that remains.
 func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
 	scopes, err := pm.scopes(i, h)
 	if err != nil {
@@ -209,7 +209,7 @@ func (pm *patchMatcher) variants(h PatchHunk) []variant {
 	return out
 }
 
-// starts lists the lines where the pattern stands at tier t.
+// starts lists the lines where the pattern matches at tier t.
 func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	if len(pat) == 0 {
 		return nil
@@ -228,8 +228,8 @@ func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	return slices.DeleteFunc(found, func(at int) bool { return len(pm.shifts(pat, at)) == 0 })
 }
 
-// applied reports whether every place of the old side lies inside the new
-// side: the hunk only adds lines, and they are there.
+// applied reports whether every match of the old side is inside the new side: the hunk only adds
+// lines, and they are there.
 func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int, bool) {
 	if len(new) <= len(old) || v.tier == T3 {
 		return 0, false

@@ -54,7 +54,7 @@ func parseUnified(lines []string) ([]FilePatch, error) {
 	return p.files, nil
 }
 
-// fileHeader reports whether "---" and "+++" lines stand at i.
+// fileHeader reports whether "---" and "+++" lines begin at i.
 func (p *unifiedParser) fileHeader(i int) bool {
 	return i+1 < len(p.lines) && strings.HasPrefix(p.lines[i], "--- ") &&
 		strings.HasPrefix(p.lines[i+1], "+++ ")

@@ -100,8 +100,8 @@ func (p *Plan) Hunks(base []byte) []Hunk {
 // maxSummary bounds the after-images in a summary; replace_all can have thousands.
 const maxSummary = 5
 
-// Summary tells the model what the plan did: per span the lines of the outcome,
-// the tier and an after-image with one line around, then the notes.
+// Summary describes to the model what the plan did: for each span the resulting lines, the tier and
+// an after-image with one line around it, then the notes.
 func (p *Plan) Summary(base []byte) string {
 	var b strings.Builder
 	after := p.Apply(base)

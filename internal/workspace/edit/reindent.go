@@ -18,9 +18,9 @@ const (
 const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"
 
 // reindent fits text to the indent of the file at pl, where old matched by tier T3. side is the
-// whole new side, of which text is the part to be written; its indent tells the reading. Where
-// both readings give the same text there is nothing to decide. problem says why the text cannot
-// be fitted.
+// whole new side, of which text is the part to be written; its indent decides between two readings.
+// Where both readings give the same text there is nothing to decide. problem says why the text
+// cannot be fitted.
 func (m *matcher) reindent(old, side, text string, pl place) (out, problem string) {
 	at := m.lineOf(pl.start) - 1
 	shifts := m.shifts(contents(old), at)

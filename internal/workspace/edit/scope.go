@@ -10,8 +10,8 @@ import (
 // block is a range of lines in which a hunk may begin.
 type block struct{ from, to int }
 
-// pick takes the only place, or the one that the end of the file, the scope,
-// the order of hunks, the header's line or its heading tells from the others.
+// pick returns the only match, or the one that the end of the file, the scope, the order of hunks,
+// or the header's line or heading distinguishes from the others.
 func (pm *patchMatcher) pick(h PatchHunk, starts []int, n int, scopes []block) (int, bool) {
 	if h.AtEOF {
 		if last := starts[len(starts)-1]; last+n == len(pm.lines()) {
@@ -243,7 +243,7 @@ func (pm *patchMatcher) insertion(p *Plan, i int, h PatchHunk) error {
 	return nil
 }
 
-// insertAt is the number of lines that stand before the insertion.
+// insertAt is the number of lines before the insertion.
 func (pm *patchMatcher) insertAt(i int, h PatchHunk) (int, error) {
 	n := len(pm.lines())
 	if len(h.Scopes) > 0 {

@@ -18,8 +18,8 @@ func pieces(s string) []piece {
 	return out
 }
 
-// span builds the replacement of one place. problem is set when a tier found
-// the place but the new text cannot be fitted to it.
+// span builds the replacement of one match. problem is set if a tier found the match but the new
+// text cannot be fitted to it.
 func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 	s = Span{Start: m.orig(pl.start), End: m.orig(pl.end), Tier: c.tier}
 	if c.tier <= T1 && m.plain && !pl.noEOL {
@@ -62,16 +62,15 @@ func (m *matcher) asLines(old, new string, pl place) bool {
 	return m.wholeLines(pl.start, pl.end) && (pl.end == 0 || m.text[pl.end-1] != '\n')
 }
 
-// splicer writes the replacement of one place line by line: lines that the
-// edit keeps are copied from the file, new ones get the ending of the line
-// that they replace or follow.
+// splicer writes the replacement of one match line by line: lines that the edit keeps are copied
+// from the file, new ones get the ending of the line that they replace or follow.
 type splicer struct {
 	m    *matcher
 	pl   place
 	tier Tier
 	// what was searched, what replaces it, and the latter as fitted to the file
 	old, new, final []piece
-	file            []line // the place's lines in the view, offsets from pl.start
+	file            []line // the matched lines in the view, offsets from pl.start
 	// a hunk's whole lines: one that ends the file without an ending gets one
 	whole bool
 	out   []byte

@@ -81,7 +81,7 @@ func decodeUTF8(data []byte, bom bool) (Text, error) {
 	return Text{Data: data, BOM: bom, Encoding: UTF8}, nil
 }
 
-// utf16Hint tells UTF-16 without a byte order mark from other binary content.
+// utf16Hint distinguishes UTF-16 without a byte order mark from other binary content.
 func utf16Hint(data []byte) string {
 	n := min(len(data), 512) &^ 1
 	var even, odd int
@@ -202,7 +202,7 @@ func countEOL(data []byte) (lf, crlf, cr int) {
 	return lf - crlf, crlf, all - crlf
 }
 
-// majorityEOL is the ending that most lines of data use, "\n" if it has none.
+// majorityEOL is the ending that most lines of data use, or "\n" for data without any.
 func majorityEOL(data []byte) string {
 	lf, crlf, cr := countEOL(data)
 	switch {

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Unified is the difference of two texts as a unified diff that git and patch
-// apply, with context lines around each change; "" when the texts are equal.
-// The names stand in the header as given ("/dev/null" for no file). Lines end
-// at LF only, as in those tools, so a CR is part of its line.
+// Unified is the difference of two texts as a unified diff that git and patch apply, with context
+// lines around each change; "" when the texts are equal. The header has the names as given
+// ("/dev/null" for no file). Lines end at LF only, as in those tools, so a CR is part of its line.
 func Unified(oldName, newName string, base, new []byte, context int) string {
 	if bytes.Equal(base, new) {
 		return ""
@@ -40,7 +39,7 @@ func headerName(name string) string {
 	return name
 }
 
-// unified writes the changed middle of two texts; first lines stand before it.
+// unified writes the changed middle of two texts; first lines precede it.
 type unified struct {
 	a, b    []byte
 	la, lb  []line

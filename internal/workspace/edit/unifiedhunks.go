@@ -7,8 +7,8 @@ import (
 )
 
 // UnifiedHunks is Unified of base and of base with all hunks applied, without comparing the two
-// again: its cost is that of what it writes. Of the hunks, which are sorted and disjoint, only
-// BaseStart, BaseEnd and New count.
+// again: the cost is that of the output. The hunks are sorted and disjoint; only their BaseStart,
+// BaseEnd and New are used.
 func UnifiedHunks(oldName, newName string, base []byte, hunks []Hunk, context int) string {
 	if !wholeLines(base, hunks) {
 		return Unified(oldName, newName, base, ApplyHunks(base, hunks, nil), context)

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// unwrapped is tier T1: the search text without what models wrap around copied
-// text. Its candidate carries the stripped texts even when nothing matched, so
-// that the looser tiers go on from there.
+// unwrapped is tier T1: the search text without the wrapping that models put around copied text.
+// Its candidate has the stripped texts even when nothing matched, so that the looser tiers continue
+// from there.
 func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	c := candidate{tier: T1, old: e.Old, new: e.New}
 	fenced, fencedNew := stripFence(c.old, c.new)

@@ -138,7 +138,7 @@ func WriteState(path string, data []byte) error {
 	return nil
 }
 
-// RemoveState removes a file of the state directory. A file that does not exist is no error.
+// RemoveState removes a file of the state directory. It is not an error if the file does not exist.
 func RemoveState(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -284,7 +284,7 @@ func (r Root) uriOf(path, real string) string {
 	return strings.TrimSuffix(r.uri, "/") + "/" + escapePath(filepath.ToSlash(rel))
 }
 
-// kernelPath reports whether a path lies in a file system that the kernel makes up.
+// kernelPath reports whether a path is in a file system that the kernel generates.
 func kernelPath(p string) bool {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if _, in := within(dir, p, false); in && !onWindows {

@@ -54,10 +54,10 @@ type Now struct {
 	Text      []byte // decoded
 }
 
-// Check reports whether the session has read the file as it is now: a part of it, or all of it if
-// whole is set. The error tells the model what to do: it is an UnreadError, or a ChangedError with
-// what changed since. A note says that only the formatting of the session's own edit changed, which
-// needs no new read.
+// Check reports whether the session has read the file as it is now: part of it, or all of it if
+// whole is set. The error, an UnreadError or a ChangedError with the changes since, explains to the
+// model what to do. A note says that only the formatting of the session's own edit changed, which
+// requires no new read.
 func (s *Set) Check(session string, now Now, whole bool) (note string, err error) {
 	r, ok := s.Get(session, now.Key)
 	switch {

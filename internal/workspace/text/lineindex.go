@@ -32,34 +32,33 @@ type Range struct {
 	End   Position `json:"end"`
 }
 
-// LineIndex converts between the three ways to name a place in a text: the byte offset
-// (used everywhere inside), the LSP position in UTF-16 code units and the LSP position in
-// bytes. It is the only code that does.
+// LineIndex converts between the three ways to name a position in a text: the byte offset (used
+// everywhere inside), the LSP position in UTF-16 code units and the LSP position in bytes. It is
+// the only code that does.
 //
-// Why a type and not a function: an offset is worth something only together with the text
-// it was computed from, and every bug of this kind seen in other programs is an offset of
-// one text used on another, or a UTF-16 count used as a byte count. The index therefore
-// carries the starts of the lines and is updated by the same splice that changes the text.
+// Why a type and not a function: an offset is worth something only together with the text from
+// which it was computed, and every bug of this kind seen in other programs is an offset of one text
+// used on another, or a UTF-16 count used as a byte count. The index therefore has the starts of
+// the lines and is updated by the same splice that changes the text.
 //
-// A line ends at "\n", "\r\n" or a lone "\r", as LSP says and editors do; U+2028, form
-// feeds and the like end nothing. starts[0] is 0; the text after the last terminator is a
-// line too, even when empty. So a text always has at least one line, and a text that ends
-// in "\n" has an empty last line at which an editor can put its cursor.
+// A line ends at "\n", "\r\n" or a lone "\r", as LSP says and editors do; U+2028 and form feeds do
+// not end a line. starts[0] is 0; the text after the last terminator is a line too, even when
+// empty. So a text always has at least one line, and a text that ends in "\n" has an empty last
+// line on which an editor can put its cursor.
 //
-// Positions from a client are taken generously, because a crash or a refused keystroke
-// helps nobody: a line beyond the end is the end of the text, a character beyond the line
-// is the end of the line before its terminator, a character inside a surrogate pair or a
-// UTF-8 sequence is the start of that character. A byte that is no UTF-8 counts as one
-// unit in both encodings.
+// Positions from a client are accepted generously, because a crash or a refused keystroke helps no
+// user: a line beyond the end is the end of the text, a character beyond the line is the end of the
+// line before its terminator, a character inside a surrogate pair or a UTF-8 sequence is the start
+// of that character. A byte that is not UTF-8 counts as one unit in both encodings.
 //
-// A splice updates the index in time proportional to the inserted text plus a shift of the
-// starts that follow. Whether p is a start depends on the bytes p-1 and p alone, so only
-// the positions in [start, start+inserted] have to be looked at again; that is what makes
-// splitting and joining "\r\n" come out right.
+// A splice updates the index in time proportional to the inserted text plus a shift of the starts
+// that follow. Whether p is a start depends only on the bytes p-1 and p, so only the positions in
+// [start, start+inserted] have to be examined again; that is what makes splitting and joining
+// "\r\n" come out right.
 //
-// In UTF-16 the characters of a line have to be counted. A long line is counted eight bytes
-// at a time, which is right only for valid UTF-8; whether the text is that is looked at when
-// it is first needed and kept up to date from then on.
+// In UTF-16 the characters of a line have to be counted. A long line is counted eight bytes at a
+// time, which is right only for valid UTF-8; the index checks validity when it first needs it and
+// keeps the answer up to date from then on.
 type LineIndex struct {
 	starts []int
 	utf8   atomic.Int32 // a validity; readers compute it when they first need it
