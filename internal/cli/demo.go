@@ -38,13 +38,14 @@ type demo struct {
 	dir     string
 	client  *client
 	events  chan event
-	sample  bool              // plays the sample: answers by itself where no person is there
-	alone   bool              // nobody decides: what waits for a decision is refused
-	calls   map[string]string // labels of the calls that were shown, by item
-	policy  string            // for edits, where the caller chose it
-	waits   int               // proposals that nobody has decided
-	refused int               // proposals rejected because no user was available
-	denied  int               // calls refused because no user was available to ask
+	sample  bool               // plays the sample: answers by itself where no person is there
+	alone   bool               // nobody decides: what waits for a decision is refused
+	calls   map[string]string  // labels of the calls that were shown, by item
+	decided map[string]outcome // of what was decided here, by proposal
+	policy  string             // for edits, where the caller chose it
+	waits   int                // proposals that nobody has decided
+	refused int                // proposals rejected because no user was available
+	denied  int                // calls refused because no user was available to ask
 }
 
 // event is one message of the daemon's. All are handled in their order, so that a question stands

@@ -91,8 +91,21 @@ func (d *demo) item(completed bool, it wire.Item) {
 		d.view.call(d.calls[it.ItemID])
 	}
 	if completed {
-		d.view.callEnd(d.calls[it.ItemID], it)
+		d.view.callEnd(d.calls[it.ItemID], it, d.outcome(it))
 	}
+}
+
+// outcome is what became of the changes of a call, nil if it proposed none. A decision made here
+// is newer than what the call reports.
+func (d *demo) outcome(it wire.Item) *outcome {
+	o, ok := outcomeOf(it)
+	if here, made := d.decided[it.ProposalID]; ok && made {
+		return &here
+	}
+	if !ok {
+		return nil
+	}
+	return &o
 }
 
 func (d *demo) end(t wire.Turn) error {
@@ -165,7 +178,10 @@ func (d *demo) resolve(ctx context.Context, p wire.Proposal, decisions []wire.De
 	if err != nil {
 		return err
 	}
-	d.view.note("Proposal " + res.Proposal.State)
+	if d.decided == nil {
+		d.decided = map[string]outcome{}
+	}
+	d.decided[p.ProposalID] = decided(res.Proposal, decisions)
 	return nil
 }
 

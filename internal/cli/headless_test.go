@@ -121,7 +121,7 @@ func TestRunCollect(t *testing.T) {
 	if code != exitOK || out != "done\n" || strings.Contains(errs, "rejected") {
 		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
-	has(t, "stderr", errs, "✓ Edit a.txt → collected: 1 hunk for the user to decide")
+	has(t, "stderr", errs, "✓ Edit a.txt → 1 change not decided yet\n")
 	has(t, "stderr", errs, "waiting in session", "1 proposal;")
 	for _, args := range [][]string{{"x"}, {"--json", "x"}} {
 		args = append([]string{"--edit-policy", "ask"}, args...)

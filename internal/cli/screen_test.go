@@ -2,8 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"os"
 	"testing"
+
+	"github.com/creack/pty"
 )
 
 // TestNothingControlsTheTerminal writes what a model or a provider may send. The terminal gets the
@@ -28,10 +29,11 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	if onScreen(&b) != &b {
 		t.Error("a file or pipe is changed too")
 	}
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	user, terminal, err := pty.Open()
 	if err != nil {
 		t.Skip(err)
 	}
+	defer user.Close()
 	defer terminal.Close()
 	w := onScreen(terminal)
 	if _, ok := w.(screen); !ok || !isTerminal(w) {

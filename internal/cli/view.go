@@ -155,17 +155,21 @@ func (v *view) said(text string) string {
 // call shows that a call begins.
 func (v *view) call(label string) { v.line("  " + v.paint(cyan, "● ") + label) }
 
-// callEnd shows how a call ended. Several may run at once, so it says which.
-func (v *view) callEnd(label string, it wire.Item) {
+// callEnd shows how a call ended. Several may run at once, so it says which. The outcome is that of
+// a call that proposed changes, nil for another one.
+func (v *view) callEnd(label string, it wire.Item, o *outcome) {
 	mark := v.paint(green, "✓")
-	if it.IsError || it.Status != "completed" {
+	if it.IsError || it.Status != "completed" || o != nil && o.none() {
 		mark = v.paint(red, "✗")
 	}
 	s := "  " + mark + " " + label
-	if it.Status != "completed" {
+	if it.Status != "completed" && o == nil {
 		s += " " + it.Status
 	}
-	if it.Result != nil && (it.IsError || it.Name == "edit") {
+	switch {
+	case o != nil:
+		s += v.paint(dim, " → "+o.String())
+	case it.IsError && it.Result != nil:
 		s += v.paint(dim, " → "+firstLine(strings.TrimPrefix(*it.Result, label+": ")))
 	}
 	v.line(s)

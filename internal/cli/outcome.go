@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"encoding/json"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+)
+
+// outcome is what became of the changes of a call. The call's result is written for the model, so
+// the user reads this instead.
+type outcome struct {
+	State    string `json:"state"`
+	Accepted int    `json:"accepted"`
+	Total    int    `json:"hunks"`
+	comment  string // why the user rejected some
+}
+
+// outcomeOf reads the outcome from a completed call; ok is false for a call without changes.
+func outcomeOf(it wire.Item) (o outcome, ok bool) {
+	if it.ProposalID == "" || it.IsError {
+		return o, false
+	}
+	return o, json.Unmarshal(it.Details, &o) == nil && o.State != ""
+}
+
+// decided is the outcome of the decisions that were made here.
+func decided(p wire.Proposal, decisions []wire.Decision) outcome {
+	o := outcome{State: p.State}
+	for _, f := range p.Files {
+		for _, h := range f.Hunks {
+			o.Total++
+			if h.State == "accepted" {
+				o.Accepted++
+			}
+		}
+	}
+	for _, d := range decisions {
+		if d.Comment != "" {
+			o.comment = ": " + d.Comment
+			break
+		}
+	}
+	return o
+}
+
+// none says that nothing was applied.
+func (o outcome) none() bool { return o.State == "rejected" || o.State == "withdrawn" }
+
+func (o outcome) String() string {
+	switch {
+	case o.State == "proposed":
+		return count(o.Total, "change") + " not decided yet"
+	case o.none():
+		return count(o.Total, "change") + " rejected" + o.comment
+	case o.Accepted < o.Total:
+		return count(o.Accepted, "change") + " applied, " +
+			count(o.Total-o.Accepted, "change") + " rejected" + o.comment
+	}
+	return count(o.Total, "change") + " applied"
+}
