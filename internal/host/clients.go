@@ -8,15 +8,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Clients are the connections that use a host: how many there are, and who is informed of what
-// happens. Its methods may be called from any goroutine and do not block.
+// Clients tracks the connections that use a host, and the subscribers and watchers to notify. Its
+// methods may be called from any goroutine and do not block.
 type Clients struct {
 	feeds *feedTable
 
 	subscribers atomic.Pointer[[]Subscriber]
 	watchers    atomic.Pointer[[]*Watcher]
 	proposals   atomic.Pointer[[]*func(workspace.ProposalEvent)]
-	lists       sync.Mutex // one change of these at a time
+	lists       sync.Mutex // serializes changes of the three lists above
 
 	mu     sync.Mutex
 	joined int // connections
@@ -30,7 +30,7 @@ func newClients(feeds *feedTable) *Clients {
 	return c
 }
 
-// Subscribe begins to tell s what happens in all sessions.
+// Subscribe starts to notify s of the events of all sessions.
 func (c *Clients) Subscribe(s Subscriber) {
 	c.lists.Lock()
 	defer c.lists.Unlock()
@@ -38,7 +38,7 @@ func (c *Clients) Subscribe(s Subscriber) {
 	c.subscribers.Store(&list)
 }
 
-// Unsubscribe ends that. When it returns, s is no longer called.
+// Unsubscribe stops notifying s. When Unsubscribe returns, no call of s is running.
 func (c *Clients) Unsubscribe(s Subscriber) {
 	c.lists.Lock()
 	isSame := func(o Subscriber) bool { return o == s }
@@ -52,19 +52,19 @@ func (c *Clients) Unsubscribe(s Subscriber) {
 	}
 }
 
-// Subscribed says whether there is a subscriber.
+// Subscribed reports whether there is a subscriber.
 func (c *Clients) Subscribed() bool { return len(*c.subscribers.Load()) > 0 }
 
-// Watch begins to call w, until stop is called.
+// Watch calls w for each event until stop is called.
 func (c *Clients) Watch(w Watcher) (stop func()) { return add(&c.lists, &c.watchers, w) }
 
-// WatchProposals begins to call w for each change of a proposal, after the subscribers, until stop
-// is called. It must not block.
+// WatchProposals calls w for each change of a proposal, after the subscribers, until stop is
+// called. w must not block.
 func (c *Clients) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) {
 	return add(&c.lists, &c.proposals, w)
 }
 
-// add puts a function into a list; remove takes it out again.
+// add adds a function to a list; remove removes it again.
 func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func()) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -78,8 +78,8 @@ func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func())
 	}
 }
 
-// Join counts a connection that uses the host. It reports whether it is the first one, which
-// prepares what all share.
+// Join counts a new connection. It reports whether the connection is the first one, which prepares
+// what all connections share.
 func (c *Clients) Join() (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +87,7 @@ func (c *Clients) Join() (first bool) {
 	return c.joined == 1
 }
 
-// Leave ends what Join began. It reports whether no connection is left: the last one closes the
-// host.
+// Leave undoes Join. It reports whether the connection was the last one, which closes the host.
 func (c *Clients) Leave() (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,14 +95,14 @@ func (c *Clients) Leave() (last bool) {
 	return c.joined == 0
 }
 
-// Shared says whether several connections use the host.
+// Shared reports whether several connections use the host.
 func (c *Clients) Shared() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.joined > 1
 }
 
-// feedTable has the feed of each session.
+// feedTable maps session IDs to feeds.
 type feedTable struct {
 	mu   sync.RWMutex
 	byID map[string]*feed

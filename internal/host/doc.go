@@ -1,7 +1,7 @@
-// Package host holds the sessions that are loaded and reports what happens in them to any number of
-// subscribers. It knows no protocol: the front ends (internal/rpc and below) are its clients, and
-// turn its notifications and errors into messages.
+// Package host holds the loaded sessions and reports their events to any number of subscribers. It
+// does not depend on a protocol: the front ends (internal/rpc and the packages below it) are its
+// clients and convert its notifications and errors to messages.
 //
-// Lock order: Host.mu and Session.mu are never held together; feed.mu comes last, and a
-// subscriber is called under it.
+// Lock order: Host.mu and Session.mu are never held together. feed.mu comes last, and subscribers
+// are called while it is held.
 package host

@@ -9,24 +9,24 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// feed is the sequence of one session's notifications. Everything passes through put, so that
-// there is one order; a number is given when the subscribers are called.
-// Nothing here blocks.
+// feed orders the notifications of one session. Everything passes through put, which makes the
+// order unique. A notification gets its number when the subscribers are called. No method blocks.
 type feed struct {
 	host  *Host
 	id    string
 	store *session.Session
 
-	mu        sync.Mutex
-	held      int
-	pending   []func()
-	last      int64                // the last number given
-	open      map[string]*openItem // started and not completed, as the subscribers know them
-	order     []string             // their ids, oldest first
-	proposals map[string]int64     // pending proposals: number of their creation
+	mu      sync.Mutex
+	held    int
+	pending []func()
+	last    int64                // the last number used
+	open    map[string]*openItem // started and not completed items, as the subscribers know them
+	order   []string             // the IDs of the open items, oldest first
+	// pending proposals, with the number of the notification that created each
+	proposals map[string]int64
 }
 
-// openItem is an item that has started, with its text so far.
+// openItem is a started item with its text so far.
 type openItem struct {
 	turnID string
 	seq    int64
@@ -34,7 +34,7 @@ type openItem struct {
 	text   strings.Builder
 }
 
-// Emit passes an event of a session on. It never blocks. The engine calls it.
+// Emit publishes an event of a session. It never blocks. The engine calls it.
 func (h *Host) Emit(sessionID string, e agent.Event) {
 	if f := h.feed(sessionID); f != nil {
 		f.put(func() { f.deliver(e) })
@@ -66,13 +66,13 @@ func (h *Host) closeFeed(f *feed) {
 	}
 }
 
-// barrier returns when the subscribers that are being called have returned.
+// barrier returns when all running calls of subscribers have returned.
 func (f *feed) barrier() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 }
 
-// put does something now, or once the feed is no longer held. do runs under mu.
+// put runs do under mu, immediately or once the feed is no longer held.
 func (f *feed) put(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *feed) put(do func()) {
 	do()
 }
 
-// hold keeps everything back until release. Holds nest.
+// hold defers all notifications until release. Holds nest.
 func (f *feed) hold() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,20 +102,20 @@ func (f *feed) release() {
 	f.pending = nil
 }
 
-// settled returns a channel that is closed when everything put before is done.
+// settled returns a channel that is closed when everything that was put before has run.
 func (f *feed) settled() <-chan struct{} {
 	done := make(chan struct{})
 	f.put(func() { close(done) })
 	return done
 }
 
-// next gives the next number.
+// next returns the next number.
 func (f *feed) next() int64 {
 	f.last = int64(f.store.NextSeq())
 	return f.last
 }
 
-// tell notifies the subscribers and returns the number, 0 where there is none.
+// tell notifies the subscribers and returns the number, or 0 if there is no subscriber.
 func (f *feed) tell(event any) int64 {
 	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 0 {
@@ -128,15 +128,15 @@ func (f *feed) tell(event any) int64 {
 	return n.Seq
 }
 
-// deliver passes one event on. It runs under mu.
+// deliver publishes one event. It runs under mu.
 func (f *feed) deliver(e agent.Event) {
 	switch e := e.(type) {
 	case agent.ItemDelta:
 		f.delta(e)
 		return
 	case agent.TurnCompleted:
-		// A client that saw the end of a turn finds all of it after a crash. An error is shown by
-		// the engine's writes.
+		// A client that has seen the end of a turn must find the whole turn after a crash. The
+		// engine's own writes report errors to the user.
 		_ = f.store.Flush()
 		f.tell(e)
 	case agent.ItemStarted:
@@ -166,7 +166,7 @@ func (f *feed) started(e agent.ItemStarted) {
 	f.order = append(f.order, e.Item.ID)
 }
 
-// completed reports the end of an item and stores it with its number.
+// completed reports the end of an item and stores the item with its number.
 func (f *feed) completed(e agent.ItemCompleted) {
 	delete(f.open, e.Item.ID)
 	for i, id := range f.order {
@@ -182,8 +182,8 @@ func (f *feed) completed(e agent.ItemCompleted) {
 	f.store.AddItem(session.Item{Seq: uint64(seq), TurnID: e.TurnID, Item: e.Item})
 }
 
-// delta is the hot path. With several subscribers no delta merges: a number that one of them
-// would not see is a gap.
+// delta is the hot path. With several subscribers, deltas do not merge: a subscriber that did not
+// see a number would take it for a gap.
 func (f *feed) delta(d agent.ItemDelta) {
 	o := f.open[d.ItemID]
 	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {
@@ -204,7 +204,7 @@ func (f *feed) delta(d agent.ItemDelta) {
 	}
 }
 
-// changed reports the whole state of the session; one that has not been sent yet is replaced.
+// changed reports the whole state of the session. It replaces a state that has not been sent yet.
 func (f *feed) changed(e agent.StateChanged) {
 	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 1 && subscribers[0].Replace(f.id, f.last, e.State) {
@@ -213,7 +213,7 @@ func (f *feed) changed(e agent.StateChanged) {
 	f.tell(e)
 }
 
-// proposal reports what happened to a proposal.
+// proposal reports a change of a proposal.
 func (f *feed) proposal(e workspace.ProposalEvent) {
 	f.put(func() {
 		if e.Kind == workspace.Closed {
@@ -226,7 +226,7 @@ func (f *feed) proposal(e workspace.ProposalEvent) {
 	})
 }
 
-// ProposalChanged notifies the subscribers of a change of a proposal. It never blocks; the
+// ProposalChanged notifies the subscribers of a change of a proposal. It never blocks. The
 // workspace calls it.
 func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
 	if f := h.feed(e.Proposal.SessionID); f != nil {
@@ -237,8 +237,8 @@ func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
 	}
 }
 
-// Settled returns a channel that is closed when the subscribers were notified of all that has
-// happened in a session up to now; nil where the session is not loaded.
+// Settled returns a channel that is closed when the subscribers have been notified of all events of
+// a session up to now. It returns nil if the session is not loaded.
 func (h *Host) Settled(sessionID string) <-chan struct{} {
 	if f := h.feed(sessionID); f != nil {
 		return f.settled()
@@ -246,16 +246,16 @@ func (h *Host) Settled(sessionID string) <-chan struct{} {
 	return nil
 }
 
-// CloseQuestion notifies the subscribers of a session that a question needs no answer.
+// CloseQuestion notifies the subscribers of a session that a question no longer needs an answer.
 func (h *Host) CloseQuestion(sessionID, requestID string) {
 	if f := h.feed(sessionID); f != nil {
 		f.put(func() { f.tell(QuestionClosed{RequestID: requestID}) })
 	}
 }
 
-// replay notifies one subscriber of the past: the completed items whose numbers are above since,
-// then the open items with their text so far, then pending proposals. It returns the last number
-// given. The caller holds the feed back (HoldFor), so that nothing new comes between.
+// replay sends the past to one subscriber: first the completed items whose numbers are above since,
+// then the open items with their text so far, then the pending proposals. It returns the last
+// number used. The caller holds the feed (HoldFor), so that no new events come in between.
 func (f *feed) replay(
 	to Subscriber,
 	items []session.Item,
@@ -266,7 +266,7 @@ func (f *feed) replay(
 	defer f.mu.Unlock()
 	last := int64(f.store.Entry().LastSeq)
 	again := func(seq int64, event any) {
-		if seq == 0 { // it has none: there was no subscriber, or it was another daemon
+		if seq == 0 { // no number: there was no subscriber, or another daemon wrote the item
 			seq = last
 		}
 		to.Notify(Notification{SessionID: f.id, Seq: seq, Replay: true, Event: event})

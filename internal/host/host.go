@@ -14,52 +14,52 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// closeGrace bounds the end of a session that is taken out: an abort completes within 2 s.
+// closeGrace bounds the closing of a session that is unloaded. An abort completes within 2 s.
 const closeGrace = 3 * time.Second
 
-// ErrClosing is the error of a request for a session that comes after Close.
+// ErrClosing is the error of a request for a session after Close.
 var ErrClosing = errors.New("agent-lsp is ending")
 
-// Options are what a host works with. Workspace, Library, Settings and Prepare are required.
+// Options configure a host. Workspace, Library, Settings and Prepare are required.
 type Options struct {
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
-	Questions *Questions // what is asked of the user; nil: nothing is
+	Questions *Questions // questions for the user; nil: none
 	// Prepare returns the engine's options for a session that is created or loaded: Environment,
-	// Approver, Spill, QueueLimit, Locks, Bug. The host sets ID, Cwd, Sink, Store and Restored
-	// afterwards (Restored.ResultFor and Activated are kept).
+	// Approver, Spill, QueueLimit, Locks, Bug. The host then sets ID, Cwd, Sink, Store and
+	// Restored; it keeps Restored.ResultFor and Restored.Activated.
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
-	// Closed is called when a session is no longer loaded; its jobs end where it is deleted. nil:
-	// nothing depends on it.
+	// Closed is called when a session has been unloaded. If deleted is true, the session's jobs
+	// must end too. It may be nil.
 	Closed func(sessionID string, deleted bool)
 }
 
-// SessionInfo says which session Prepare is asked about. Its functions may be called from any
-// goroutine, also before Prepare returns.
+// SessionInfo describes the session to prepare. Its functions may be called from any goroutine,
+// even before Prepare returns.
 type SessionInfo struct {
 	ID     string
 	Cwd    string
-	Config func() config.Config // in effect now; it changes with Session.Configure
+	Config func() config.Config // the effective configuration; Session.Configure changes it
 	Store  *session.Session
 	Loaded *session.Loaded // nil: the session is new
-	// Notice shows the user a line in this session.
+	// Notice shows a line of text to the user in this session.
 	Notice func(level, text string)
-	// Notify adds a message that the user did not type (a job's end).
+	// Notify adds a message that the user did not type, for example that a job has ended.
 	Notify func(m *message.Message, wake bool)
 }
 
-// Settings merges the layers of configuration. Safe for concurrent use.
+// Settings merges the layers of configuration. It is safe for concurrent use.
 type Settings interface {
-	// Session returns the configuration in effect for a session whose own is given (nil: none),
-	// with notices for the user of what was ignored. The error names the field that is wrong.
+	// Session returns the effective configuration of a session with its own layer own (nil: none),
+	// and notices for the user about ignored settings. The error names the invalid field.
 	Session(own json.RawMessage) (config.Config, []string, error)
-	// Merge lays changes over a session's own configuration.
+	// Merge merges changes into a session's own configuration.
 	Merge(own, changes json.RawMessage) (json.RawMessage, error)
 }
 
-// Host holds the loaded sessions. Its methods may be called from any goroutine; those with a
-// context may read the disk, and wait for another load of the same session.
+// Host holds the loaded sessions. Its methods may be called from any goroutine. Methods with a
+// context may read from disk and wait for another load of the same session.
 type Host struct {
 	opts Options
 
@@ -69,14 +69,14 @@ type Host struct {
 	mu      sync.Mutex
 	closed  bool
 	byID    map[string]*Session
-	loading map[string]chan struct{} // closed when a load is over
+	loading map[string]chan struct{} // closed when the load ends
 
-	refresh sync.Mutex // one reading again at a time
+	refresh sync.Mutex // serializes reloads
 }
 
 var _ agent.Sink = (*Host)(nil)
 
-// New returns a host without sessions. Close it, then CloseStores.
+// New returns a host without sessions. To end it, call Close and then CloseStores.
 func New(o Options) *Host {
 	h := &Host{
 		opts:    o,
@@ -92,47 +92,47 @@ func New(o Options) *Host {
 	return h
 }
 
-// Subscriber gets the notifications of all sessions, in the order of their numbers. Its methods
-// are called from the goroutine that causes a notification, one at a time for a session; they
-// must not block and must not call the host.
+// Subscriber receives the notifications of all sessions, in the order of their numbers. Its methods
+// run on the goroutine that causes a notification, one at a time for each session. They must not
+// block and must not call the host.
 type Subscriber interface {
-	// Notify gets any notification but a delta.
+	// Notify receives every notification except deltas.
 	Notify(n Notification)
-	// Delta gets a piece of an item's text.
+	// Delta receives a piece of an item's text.
 	Delta(sessionID string, seq int64, d agent.ItemDelta)
-	// Merge adds a piece to one of the same item that has not been sent yet, so that the two
-	// take one number. It reports whether there was one. A subscriber that is not the only one
-	// is not asked.
+	// Merge adds a piece of text to an unsent delta of the same item, so that both share one
+	// number. It reports whether there was such a delta. The host calls it only if there is no
+	// other subscriber.
 	Merge(sessionID string, d agent.ItemDelta) bool
-	// Replace replaces a state by a later one: one that has not been sent yet and has the session's
-	// last number. It reports whether there was one. As with Merge.
+	// Replace replaces an unsent state that has the session's last number with a later state. It
+	// reports whether there was such a state. The same restriction as for Merge applies.
 	Replace(sessionID string, seq int64, s agent.State) bool
 }
 
-// Watcher gets each event when it is delivered, also where there is no subscriber. It must not
-// block and must not call a session.
+// Watcher receives each event when it is delivered, even without a subscriber. It must not block
+// and must not call a session.
 type Watcher func(sessionID string, e agent.Event)
 
 // Notification is one event of a session.
 type Notification struct {
 	SessionID string
-	Seq       int64 // counts over the session's whole life
-	Replay    bool  // by Session.Replay
-	// Event is an agent.Event but ItemDelta, or a workspace.ProposalEvent, ConfigChanged or
-	// QuestionClosed. What it refers to must not be changed.
+	Seq       int64 // increases over the session's whole life
+	Replay    bool  // sent by Session.Replay
+	// Event is any agent.Event except ItemDelta, or a workspace.ProposalEvent, ConfigChanged or
+	// QuestionClosed. Do not modify what it refers to.
 	Event any
 }
 
-// ConfigChanged reports the configuration in effect, together with the session's state.
+// ConfigChanged reports the effective configuration together with the session's state.
 type ConfigChanged struct {
 	State  agent.State
 	Config config.Config
 }
 
-// QuestionClosed reports that a question to the user needs no answer.
+// QuestionClosed reports that a question to the user no longer needs an answer.
 type QuestionClosed struct{ RequestID string }
 
-// Questions returns what is asked of the user.
+// Questions returns the questions to the user.
 func (h *Host) Questions() *Questions { return h.opts.Questions }
 
 // Clients returns the connections that use the host.

@@ -14,14 +14,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// plainSettings are settings without layers.
+// plainSettings implements Settings without layers.
 type plainSettings struct{ Settings }
 
 func (plainSettings) Session(json.RawMessage) (config.Config, []string, error) {
 	return config.Config{}, nil, nil
 }
 
-// recorder is a subscriber that merges and replaces whatever it is asked to.
+// recorder is a subscriber that merges and replaces whenever the host asks.
 type recorder struct {
 	mu            sync.Mutex
 	got           []string
@@ -62,7 +62,7 @@ func (r *recorder) all() []string {
 	return slices.Clone(r.got)
 }
 
-// oneSession is a host with one session.
+// oneSession returns a host with one session.
 func oneSession(t *testing.T) (*Host, *Session) {
 	t.Helper()
 	library := session.Open(t.TempDir())
@@ -97,8 +97,8 @@ func aTurn(h *Host, id string) {
 	h.Emit(id, agent.TurnCompleted{Turn: agent.Turn{TurnID: "t"}})
 }
 
-// Two subscribers of one session get the same events in the same order, under the same numbers,
-// which have no gap; none is merged for one of them alone.
+// Two subscribers of one session receive the same events in the same order, with the same numbers
+// and without gaps. No event is merged for only one of them.
 func TestTwoSubscribers(t *testing.T) {
 	h, s := oneSession(t)
 	one, two := &recorder{}, &recorder{}
@@ -121,7 +121,8 @@ func TestTwoSubscribers(t *testing.T) {
 	}
 }
 
-// What a request causes waits for its answer, for all subscribers; what comes after it too.
+// The notifications that a request causes, and later ones, wait for its response. This applies to
+// all subscribers.
 func TestHoldFor(t *testing.T) {
 	h, s := oneSession(t)
 	one, two := &recorder{}, &recorder{}
@@ -132,8 +133,8 @@ func TestHoldFor(t *testing.T) {
 	h.HoldFor(ctx, s.ID)
 	h.HoldFor(ctx, s.ID)
 	h.HoldFor(t.Context(), s.ID)          // no request
-	h.HoldFor(ctx, "no such session")     // nothing to hold
-	h.HoldFor(WithAnswer(ctx, nil), s.ID) // a request that was left
+	h.HoldFor(ctx, "no such session")     // no such feed
+	h.HoldFor(WithAnswer(ctx, nil), s.ID) // a request whose caller has left
 	aTurn(h, s.ID)
 	settled := h.Settled(s.ID)
 	if len(answered) != 2 {
@@ -150,8 +151,8 @@ func TestHoldFor(t *testing.T) {
 	}
 }
 
-// A subscriber that comes later gets the past by a replay: completed items with their numbers, then
-// those that are open with their text, then proposals. The other one is not.
+// A late subscriber receives the past in a replay: completed items with their numbers, then open
+// items with their text, then proposals. The other subscriber receives no replay.
 func TestReplay(t *testing.T) {
 	h, s := oneSession(t)
 	one, late := &recorder{}, &recorder{}

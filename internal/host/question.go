@@ -11,76 +11,76 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// ErrUnsupported says that no client has a way to ask its user.
+// ErrUnsupported reports that no client can ask its user.
 var ErrUnsupported = errors.New("the editor does not offer this")
 
-// Question is what a tool, an MCP server or the daemon itself asks the user.
+// Question is a question from a tool, an MCP server or the daemon to the user.
 type Question struct {
-	SessionID string // "": of no session; a client may take its current one
+	SessionID string // "": no session; a client may use its current one
 	Text      string
-	Options   []Option // none: the answer is free text
-	Multi     bool     // several options may be chosen
-	Field     bool     // of a form: an empty answer counts as an answer
+	Options   []Option // if empty, the answer is free text
+	Multi     bool     // the user may choose several options
+	Field     bool     // a form field, where an empty answer is valid
 }
 
-// Option is one answer on offer.
+// Option is one of the offered answers.
 type Option struct{ Label, Description string }
 
-// Answer is what the user said.
+// Answer is the user's answer.
 type Answer struct {
 	Text     string
 	Declined bool
 }
 
-// Asker is a client that can put questions to its user.
+// Asker is a client that can ask its user questions.
 type Asker interface {
-	// Ask shows questions of one moment and answers each (Open.Answer, Open.Reply, Open.Fail). It
-	// returns when each has an answer from here or its context has ended. By then the client has
-	// been notified of those that need no answer.
+	// Ask shows several questions together and answers each of them (Open.Answer, Open.Reply,
+	// Open.Fail). It returns when each question is answered here or its context has ended. By then
+	// the client has been notified of the questions that no longer need an answer.
 	Ask(questions []*Open)
-	// Separately says that each permission is shown on its own, so that one that comes while
-	// others are shown need not wait.
+	// Separately reports whether the client shows each permission on its own, so that a new one
+	// need not wait until the visible ones are answered.
 	Separately() bool
 }
 
-// Questions are the open questions to the user and the clients that can put them. Every client is
-// asked, the first answer counts, and the other clients are notified. Safe for concurrent use; only
-// Ask and Put block.
+// Questions holds the open questions to the user and the clients that can ask them. Every client is
+// asked, the first answer wins, and the other clients are notified. It is safe for concurrent use;
+// only Ask and Put block.
 type Questions struct {
 	host *Host // notifies the subscribers; set by New
 
 	mu     sync.Mutex
 	askers []Asker
-	rounds []*round // those that are asked, oldest first
+	rounds []*round // the open rounds, oldest first
 }
 
 var _ policy.Separate = (*Questions)(nil)
 
-// NewQuestions returns questions without a client. They serve one host (Options.Questions).
+// NewQuestions returns a Questions without clients. It serves one host (Options.Questions).
 func NewQuestions() *Questions { return &Questions{} }
 
-// round is questions of one moment. mu of Questions guards its fields.
+// round is a set of questions that are asked together. Questions.mu guards its fields.
 type round struct {
 	questions []*Open
-	several   bool // clients were asked
+	several   bool // several clients were asked
 	asking    int  // Asker.Ask calls that have not returned
 	over      chan struct{}
 }
 
-// Open is a question that the clients are asked. Its methods may be called from any goroutine; the
+// Open is a question that the clients are asked. Its methods may be called from any goroutine. The
 // exported fields do not change.
 type Open struct {
 	ID        string
 	SessionID string
-	// Permission or Question is set.
+	// Either Permission or Question is set.
 	Permission *policy.Question
 	Question   *Question
 
 	ctx  context.Context // ends with the question
 	end  context.CancelFunc
 	mu   sync.Mutex
-	done bool // there is an answer
-	// one of these is the answer
+	done bool // the question is answered
+	// One of these is the answer.
 	reply  policy.Reply
 	answer Answer
 	err    error
@@ -92,18 +92,21 @@ func newOpen(ctx context.Context, sessionID string) *Open {
 	return o
 }
 
-// Context ends when the question no longer needs an answer: it has one, or its caller has left.
+// Context returns a context that ends when the question no longer needs an answer: it is answered,
+// or its caller has left.
 func (o *Open) Context() context.Context { return o.ctx }
 
-// Reply answers a permission. Only the first answer counts, and none that comes after the end.
+// Reply answers a permission. Only the first answer counts; an answer after the end has no effect.
 func (o *Open) Reply(r policy.Reply) {
 	o.settle(func() { o.reply = r }, func() { o.Permission.Answer(r) })
 }
 
-// Answer answers another question. Only the first answer counts, and none that comes after the end.
+// Answer answers another question. Only the first answer counts; an answer after the end has no
+// effect.
 func (o *Open) Answer(a Answer) { o.settle(func() { o.answer = a }, func() {}) }
 
-// Fail ends a question whose client answered with an error. ErrUnsupported leaves it to the others.
+// Fail ends a question whose client returned an error. After ErrUnsupported, the other clients can
+// still answer.
 func (o *Open) Fail(err error) {
 	if errors.Is(err, ErrUnsupported) {
 		o.mu.Lock()
@@ -138,8 +141,8 @@ func (o *Open) settled() bool {
 	return o.done
 }
 
-// Attach begins to ask a client, also what others are being asked. detach ends that; it does not
-// wait for an Ask that runs.
+// Attach starts to ask a client, including questions that other clients already show. detach stops
+// this; it does not wait for a running Ask.
 func (q *Questions) Attach(a Asker) (detach func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,7 +157,7 @@ func (q *Questions) Attach(a Asker) (detach func()) {
 	}
 }
 
-// askLocked has one more client asked. The caller holds mu.
+// askLocked asks one more client. The caller holds mu.
 func (q *Questions) askLocked(r *round, a Asker) {
 	r.several = r.several || r.asking > 0
 	r.asking++
@@ -169,7 +172,7 @@ func (q *Questions) askLocked(r *round, a Asker) {
 	}()
 }
 
-// put asks all clients and waits for the answers or the ends of the questions' contexts.
+// put asks all clients and waits until each question is answered or its context ends.
 func (q *Questions) put(questions ...*Open) {
 	r := &round{questions: questions, over: make(chan struct{})}
 	q.mu.Lock()
@@ -191,8 +194,8 @@ func (q *Questions) put(questions ...*Open) {
 	<-r.over
 }
 
-// reportEnd notifies the subscribers as soon as a question needs no answer although a client still
-// shows it. wait ends the question and returns when they were notified.
+// reportEnd notifies the subscribers as soon as a question no longer needs an answer while a client
+// still shows it. wait ends the question and returns when they have been notified.
 func (q *Questions) reportEnd(r *round, o *Open) (wait func()) {
 	var once sync.Once
 	report := func() {
@@ -204,21 +207,21 @@ func (q *Questions) reportEnd(r *round, o *Open) (wait func()) {
 	return func() {
 		stop()
 		if o.ctx.Err() != nil {
-			once.Do(report) // waits for one that has begun
+			once.Do(report) // waits for a running report
 		}
 		o.end()
 	}
 }
 
-// sharedBy says whether several clients were asked.
+// sharedBy reports whether several clients were asked.
 func (q *Questions) sharedBy(r *round) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return r.several
 }
 
-// Put asks a question. The answer is Declined where there is no usable one. The error is
-// ErrUnsupported where no client can ask, and ctx's cause where that ended first.
+// Put asks a question. The answer is Declined if there is no usable one. The error is
+// ErrUnsupported if no client can ask, or ctx's cause if ctx ended first.
 func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) {
 	o := newOpen(ctx, question.SessionID)
 	o.Question = &question
@@ -288,7 +291,8 @@ func (q *Questions) noteRefused(o *Open) {
 	}
 }
 
-// endWith ends a question when its caller has left (gone). stop ends it now.
+// endWith ends a question when its caller has left, that is, when gone is closed. stop ends it
+// immediately.
 func endWith(gone <-chan struct{}, o *Open) (stop func()) {
 	ended := make(chan struct{})
 	go func() {

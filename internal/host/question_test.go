@@ -11,11 +11,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// user is a client that hands its questions to a test.
+// user is a client that passes its questions to a test.
 type user struct {
 	asked    chan []*Open
-	returned chan struct{} // gets a value when an Ask has returned
-	left     chan struct{} // closed when the client is gone
+	returned chan struct{} // receives a value whenever an Ask has returned
+	left     chan struct{} // closed when the client leaves
 }
 
 func newUser() *user {
@@ -36,7 +36,7 @@ func (u *user) Ask(questions []*Open) {
 
 func (u *user) Separately() bool { return true }
 
-// mute is a client without a way to ask.
+// mute is a client that cannot ask its user.
 type mute struct{}
 
 func (mute) Separately() bool { return false }
@@ -46,7 +46,7 @@ func (mute) Ask(questions []*Open) {
 	}
 }
 
-// ask puts a question and returns where its answer will be.
+// ask puts a question and returns the channel that will receive its answer.
 func ask(ctx context.Context, q *Questions, question Question) chan Answer {
 	out := make(chan Answer, 1)
 	go func() {
@@ -59,7 +59,7 @@ func ask(ctx context.Context, q *Questions, question Question) chan Answer {
 	return out
 }
 
-// closedIn records the ids of the questions that subscribers hear to be closed.
+// closedIn records the IDs of the questions that are reported to subscribers as closed.
 func closedIn(h *Host) *closings {
 	c := &closings{}
 	h.Clients().Subscribe(c)
@@ -77,8 +77,8 @@ func (c *closings) Notify(n Notification) {
 	}
 }
 
-// Two clients of one session are asked the same, also one that came later. The first answer counts
-// for both, the other client's question ends, and every subscriber is notified.
+// Two clients of one session are asked the same question, even if one of them joined later. The
+// first answer counts for both, the other client's question ends, and every subscriber is notified.
 func TestOneAnswersForAll(t *testing.T) {
 	h, s := oneSession(t)
 	told := closedIn(h)
@@ -113,7 +113,7 @@ func TestOneAnswersForAll(t *testing.T) {
 	}
 }
 
-// A permission is answered once, by either client; the others that came with it stay open.
+// Either client can answer a permission, once. The other permissions of the round stay open.
 func TestOnePermissionForAll(t *testing.T) {
 	h, s := oneSession(t)
 	told := closedIn(h)
@@ -138,7 +138,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	if r := <-answered; r.OptionID != "yes" {
 		t.Errorf("the caller got %+v", r)
 	}
-	close(gone) // the caller of the second has left
+	close(gone) // the caller of the second question leaves
 	got := <-replies
 	if got[0].OptionID != "yes" || !got[1].Cancelled {
 		t.Errorf("replies %+v", got)
@@ -148,7 +148,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	}
 }
 
-// A client that leaves, or has no way to ask, leaves the question to the others.
+// A client that leaves or cannot ask its user leaves the question to the other clients.
 func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
 	h, s := oneSession(t)
 	q := h.Questions()
@@ -168,7 +168,7 @@ func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
 }
 
 // Without a client that can ask, a question ends immediately, a permission is refused, and the
-// session says why.
+// session reports why.
 func TestNoClientCanAsk(t *testing.T) {
 	for _, attach := range []bool{false, true} {
 		h, s := oneSession(t)
@@ -196,7 +196,8 @@ func TestNoClientCanAsk(t *testing.T) {
 	}
 }
 
-// A question ends with its context; then the subscribers are notified, and an answer has no effect.
+// A question ends with its context. The subscribers are then notified, and a later answer has no
+// effect.
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	h, s := oneSession(t)
 	told := closedIn(h)
@@ -216,7 +217,7 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// The only client leaves without an answer: the caller does not wait for ever.
+// If the only client leaves without an answer, the caller does not wait forever.
 func TestTheOnlyClientLeaves(t *testing.T) {
 	h, s := oneSession(t)
 	one := newUser()

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Session is a session that is loaded: its engine, its store and its notifications. Safe for
-// concurrent use; the exported fields do not change.
+// Session is a loaded session: its engine, its store and its notifications. It is safe for
+// concurrent use. The exported fields do not change.
 type Session struct {
 	ID     string
 	Cwd    string // absolute
@@ -21,21 +21,21 @@ type Session struct {
 	feed *feed
 
 	mu     sync.Mutex
-	own    json.RawMessage // the session's own part of the configuration
-	config config.Config   // in effect
-	puts   int             // how often the two were put
-	warned map[string]bool // what the settings were warned of; said once
+	own    json.RawMessage // the session's own layer
+	config config.Config   // effective
+	puts   int             // number of changes of own and config
+	warned map[string]bool // warnings already shown, each only once
 }
 
-// Config returns the configuration in effect.
+// Config returns the effective configuration.
 func (s *Session) Config() config.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.config
 }
 
-// Configure puts into effect what f makes of the session's own configuration; f runs again where
-// another change came meanwhile, which would be lost.
+// Configure applies f to the session's own configuration and puts the result into effect. If the
+// configuration was changed in the meantime, f runs again, so that the other change is not lost.
 func (s *Session) Configure(
 	f func(own json.RawMessage) (json.RawMessage, config.Config, error),
 ) error {
@@ -64,7 +64,7 @@ func (s *Session) setConfigAfter(puts int, own json.RawMessage, effective config
 	return true
 }
 
-// Warn shows the user what is wrong with the settings, each message once in a session.
+// Warn shows problems of the settings to the user, each message once per session.
 func (s *Session) Warn(notices []string) {
 	for _, n := range s.unsaid(notices) {
 		s.Engine.Notice("warning", n)
@@ -93,25 +93,25 @@ func (s *Session) ownConfig() json.RawMessage {
 	return s.own
 }
 
-// TellConfig notifies the subscribers of the configuration in effect.
+// TellConfig notifies the subscribers of the effective configuration.
 func (s *Session) TellConfig() {
 	changed := ConfigChanged{State: s.Engine.State(), Config: s.Config()}
 	s.feed.put(func() { s.feed.tell(changed) })
 }
 
-// TellState notifies the subscribers of the session's state, also where it has not changed.
+// TellState notifies the subscribers of the session's state, even if it has not changed.
 func (s *Session) TellState() {
 	changed := agent.StateChanged{State: s.Engine.State()}
 	s.feed.put(func() { s.feed.changed(changed) })
 }
 
-// Settled returns a channel that is closed when the subscribers were notified of all that has
-// happened up to now.
+// Settled returns a channel that is closed when the subscribers have been notified of all events up
+// to now.
 func (s *Session) Settled() <-chan struct{} { return s.feed.settled() }
 
-// Replay notifies one subscriber of the past: the items completed since the number, those that are
-// open with their text so far, and the proposals, which are those that are pending. It returns
-// the last number given. The caller must have held the notifications back (Host.HoldFor).
+// Replay sends the past to one subscriber: the items completed after number since, the open items
+// with their text so far, and proposals, which are the pending ones. It returns the last number
+// used. The caller must have held back the notifications (Host.HoldFor).
 func (s *Session) Replay(
 	to Subscriber,
 	items []session.Item,
@@ -121,14 +121,14 @@ func (s *Session) Replay(
 	return s.feed.replay(to, items, since, pending)
 }
 
-// Busy says whether a turn runs, also one that waits for the user.
+// Busy reports whether a turn is running, including one that waits for the user.
 func (s *Session) Busy() bool {
 	status := s.Engine.State().Status
 	return status == agent.SessionRunning || status == agent.SessionAwaiting
 }
 
-// coming is a session whose engine may still be on its way: calls for it, from any goroutine,
-// wait meanwhile.
+// coming is a session whose engine may not exist yet. Calls to it, from any goroutine, wait until
+// it does.
 type coming struct {
 	mu     sync.Mutex
 	engine *agent.Session

@@ -13,14 +13,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// Loaded returns a session that is loaded, or nil.
+// Loaded returns a loaded session, or nil.
 func (h *Host) Loaded(id string) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.byID[id]
 }
 
-// All returns the loaded sessions in no order.
+// All returns the loaded sessions in no particular order.
 func (h *Host) All() []*Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,8 +31,8 @@ func (h *Host) All() []*Session {
 	return out
 }
 
-// Get returns a session, loading it where it is only stored. The error is session.ErrUnknown where
-// there is none, and ErrClosing after Close.
+// Get returns a session and loads it if necessary. The error is session.ErrUnknown if there is no
+// such session, and ErrClosing after Close.
 func (h *Host) Get(ctx context.Context, id string) (*Session, error) {
 	for {
 		h.mu.Lock()
@@ -57,8 +57,8 @@ func (h *Host) Get(ctx context.Context, id string) (*Session, error) {
 	}
 }
 
-// Writable returns a session that this daemon may write. Where another one does, the error is
-// session.ErrLocked; where another one did since it was loaded, it is read again first.
+// Writable returns a session that this daemon may write. The error is session.ErrLocked if another
+// daemon is writing it. If another daemon has written it since it was loaded, it is reloaded first.
 func (h *Host) Writable(ctx context.Context, id string) (*Session, error) {
 	s, err := h.Get(ctx, id)
 	if err != nil {
@@ -72,8 +72,8 @@ func (h *Host) Writable(ctx context.Context, id string) (*Session, error) {
 	return s, err
 }
 
-// Fresh returns a session as it is stored: one that another daemon has written since it was
-// loaded is read again.
+// Fresh returns a session as it is stored: it is reloaded if another daemon has written it since it
+// was loaded.
 func (h *Host) Fresh(ctx context.Context, id string) (*Session, error) {
 	h.refresh.Lock()
 	defer h.refresh.Unlock()
@@ -97,7 +97,8 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	}
 	cwd, outside := h.opts.Workspace.Cwd(loaded.Entry.Cwd)
 	if outside != nil {
-		// The session was made in another folder: relative paths begin at this workspace now.
+		// The session was created in another folder. From now on, relative paths start at this
+		// workspace.
 		if cwd, err = h.opts.Workspace.Cwd(""); err != nil {
 			return nil, err
 		}
@@ -120,8 +121,8 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	return s, nil
 }
 
-// admit lists a session that was built. Where the host was closed meanwhile, the session is closed
-// too: nothing else would close it.
+// admit adds a new session to the list. If the host was closed in the meantime, admit closes the
+// session, because nothing else would.
 func (h *Host) admit(ctx context.Context, s *Session) error {
 	h.mu.Lock()
 	closed := h.closed
@@ -141,7 +142,7 @@ func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
 	}
 	switch {
 	case loaded.InterruptedTurn == "":
-	case loaded.Session.WrittenElsewhere(): // it may well be running
+	case loaded.Session.WrittenElsewhere(): // it may still be running there
 		s.Engine.Notice("warning", "another agent-lsp was writing this session when it was read here: "+
 			"close it there, fork it or start a new one")
 	default:
@@ -150,16 +151,16 @@ func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
 	}
 }
 
-// NewSession is what a session begins with.
+// NewSession is the initial content of a session.
 type NewSession struct {
 	Cwd      string // absolute
 	Title    string
 	Origin   string
-	Config   json.RawMessage    // the session's own; nil: none
-	Messages []*message.Message // the history that it begins with
+	Config   json.RawMessage    // the session's own layer; nil: none
+	Messages []*message.Message // the initial history
 }
 
-// Create makes a session and loads it.
+// Create creates a session and loads it.
 func (h *Host) Create(ctx context.Context, n NewSession) (*Session, error) {
 	store, err := h.opts.Library.Create(session.Meta{Cwd: n.Cwd, Title: n.Title, Origin: n.Origin})
 	if err != nil {
@@ -175,7 +176,7 @@ func (h *Host) Create(ctx context.Context, n NewSession) (*Session, error) {
 	return s, nil
 }
 
-// fill stores what a new session begins with and builds it.
+// fill stores the initial content of a new session and builds the session.
 func (h *Host) fill(ctx context.Context, store *session.Session, n NewSession) (*Session, error) {
 	if len(n.Config) > 0 {
 		if err := store.SetConfig(n.Config); err != nil {
@@ -199,7 +200,7 @@ func (h *Host) fill(ctx context.Context, store *session.Session, n NewSession) (
 	return h.build(ctx, store, n.Cwd, n.Config, loaded)
 }
 
-// build makes the engine's session. loaded is nil for a new one.
+// build creates the engine's session. loaded is nil for a new session.
 func (h *Host) build(
 	ctx context.Context,
 	store *session.Session,
@@ -209,7 +210,7 @@ func (h *Host) build(
 ) (*Session, error) {
 	config, notices, err := h.opts.Settings.Session(own)
 	if err != nil {
-		// A stored configuration may have become invalid; the session is still of use.
+		// A stored configuration may have become invalid. The session remains usable without it.
 		notices = append(notices, "the session's own configuration is ignored: "+err.Error())
 		if config, _, err = h.opts.Settings.Session(nil); err != nil {
 			return nil, err
@@ -245,7 +246,7 @@ func (h *Host) build(
 	return s, nil
 }
 
-// restored puts what the library knows into what the engine begins with.
+// restored adds what the library knows to the initial state of the engine.
 func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) agent.Restored {
 	if loaded == nil {
 		prepared.Title = e.Title
@@ -256,9 +257,9 @@ func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) 
 	return r
 }
 
-// Reload builds a session again after its history was branched. It must not be busy. Closing does
-// not stop when ctx ends; a session that could not be built is loaded again when it is next asked
-// for. Its notifications are held back as in HoldFor.
+// Reload builds a session again after its history was branched. The session must not be busy.
+// Closing continues even if ctx ends. A session that cannot be built is loaded when it is next
+// requested. Its notifications are held back as in HoldFor.
 func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 	h.mu.Lock()
 	back := h.takeLocked(old)
@@ -283,15 +284,15 @@ func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 	return s, nil
 }
 
-// closeEngine ends what runs in a session that is being taken out, also where the request for that
-// was cancelled: half a session would be left.
+// closeEngine ends what runs in a session that is being unloaded, even if the request was
+// cancelled. Otherwise a half-closed session would remain.
 func closeEngine(ctx context.Context, s *Session) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer done()
 	return s.Engine.Close(ctx)
 }
 
-// Delete removes a session that is not busy, and what is stored of it.
+// Delete removes a session that is not busy, together with everything stored about it.
 func (h *Host) Delete(ctx context.Context, s *Session) error {
 	h.mu.Lock()
 	back := h.takeLocked(s)
@@ -306,8 +307,8 @@ func (h *Host) Delete(ctx context.Context, s *Session) error {
 	return errors.Join(err, h.opts.Library.Delete(s.ID))
 }
 
-// Release unloads a session, which stays stored: what runs is aborted and waited for, and another
-// daemon may write it then.
+// Release unloads a session, which stays stored. It aborts what is running and waits for it.
+// Afterwards another daemon may write the session.
 func (h *Host) Release(ctx context.Context, id string) error {
 	h.mu.Lock()
 	s := h.byID[id]
@@ -321,7 +322,7 @@ func (h *Host) Release(ctx context.Context, id string) error {
 	return h.end(ctx, s)
 }
 
-// end closes a session that is not listed and stays stored.
+// end closes a session that is no longer listed and stays stored.
 func (h *Host) end(ctx context.Context, s *Session) error {
 	err := closeEngine(ctx, s)
 	h.closeFeed(s.feed)
@@ -330,11 +331,11 @@ func (h *Host) end(ctx context.Context, s *Session) error {
 	return errors.Join(err, s.Store.Close())
 }
 
-// takeLocked takes a session out; requests for it wait until back is
-// called. The caller holds mu.
+// takeLocked removes a session from the list. Requests for it wait until back is called. The caller
+// holds mu.
 func (h *Host) takeLocked(s *Session) (back func()) {
 	if h.byID[s.ID] != s {
-		return func() {} // another call took it out
+		return func() {} // another call has removed it
 	}
 	gone := make(chan struct{})
 	delete(h.byID, s.ID)
@@ -353,14 +354,14 @@ func (h *Host) tellClosed(s *Session, deleted bool) {
 	}
 }
 
-// AbortAll aborts what runs anywhere, because the process ends.
+// AbortAll aborts everything that is running, because the process ends.
 func (h *Host) AbortAll() {
 	for _, s := range h.All() {
-		_, _ = s.Engine.Abort(agent.AbortRequest{Ending: true}) // it may have ended
+		_, _ = s.Engine.Abort(agent.AbortRequest{Ending: true}) // the turn may already have ended
 	}
 }
 
-// Reconfigured puts changed settings into effect from the next model call on.
+// Reconfigured puts changed settings into effect, starting with the next model call.
 func (h *Host) Reconfigured() {
 	for _, s := range h.All() {
 		var notices []string
@@ -378,8 +379,8 @@ func (h *Host) Reconfigured() {
 	}
 }
 
-// Close aborts every session, waits for their ends until ctx ends, and closes them. They stay
-// listed, so that requests that wait for their turns still get their answers.
+// Close aborts every session, waits until they have ended or ctx ends, and closes them. They stay
+// listed, so that requests that wait for their turns still get their responses.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
@@ -398,8 +399,8 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// CloseStores closes the sessions' stores with their last numbers: there are no subscribers by
-// then (Unsubscribe).
+// CloseStores closes the sessions' stores with their last numbers. All subscribers must have
+// unsubscribed.
 func (h *Host) CloseStores() error {
 	var errs []error
 	for _, s := range h.All() {

@@ -9,13 +9,13 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Lenient lets through what peers really send: invalid UTF-8 (which becomes U+FFFD) and members
-// that occur twice. Unknown members are ignored anyway.
+// Lenient accepts what peers send in practice: invalid UTF-8, which becomes U+FFFD, and duplicate
+// members. Unknown members are always ignored.
 var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true),
 	jsontext.AllowDuplicateNames(true))
 
-// AnsweredIDs returns the ids that a body answers, a message or a batch; none for requests and
-// notifications.
+// AnsweredIDs returns the IDs of the requests that a body answers. The body is a message or a
+// batch. Requests and notifications answer none.
 func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	if isBatch(body) {
 		var ids []jsonrpc2.ID
@@ -32,8 +32,8 @@ func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	return []jsonrpc2.ID{IDFrom(view.IDRaw)}
 }
 
-// Without returns a body without the message, or without those of a batch, that drop names; nil
-// where nothing is left.
+// Without returns a body without the messages for which drop returns true, or nil if no message is
+// left. The body is a message or a batch.
 func Without(body []byte, drop func(message []byte) bool) []byte {
 	if !isBatch(body) {
 		if drop(body) {
@@ -49,12 +49,11 @@ func Without(body []byte, drop func(message []byte) bool) []byte {
 	case 0:
 		return nil
 	}
-	out, _ := jsonv2.Marshal(kept, Lenient) // of valid values, it cannot fail
+	out, _ := jsonv2.Marshal(kept, Lenient) // cannot fail: the values are valid
 	return out
 }
 
-// IDFrom reads the id member of a message; one that is neither a number nor a string is the zero
-// ID.
+// IDFrom parses the ID of a message. An ID that is neither a number nor a string gives the zero ID.
 func IDFrom(raw []byte) jsonrpc2.ID {
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return jsonrpc2.NewNumberID(n)
@@ -68,7 +67,7 @@ func IDFrom(raw []byte) jsonrpc2.ID {
 
 func isBatch(body []byte) bool { return len(body) > 0 && body[0] == '[' }
 
-// members are the messages of a batch, none where it is none.
+// members returns the messages of a batch, or nil if the text is not a batch.
 func members(batch []byte) []jsontext.Value {
 	var all []jsontext.Value
 	if jsonv2.Unmarshal(batch, &all, Lenient) != nil {

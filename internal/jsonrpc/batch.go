@@ -8,13 +8,13 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// notARequest stands for a member of a batch that is no object: jsonrpc2 answers it with -32600 and
-// takes the rest of the batch for what it is.
+// notARequest replaces a member of a batch that is not an object. jsonrpc2 answers it with -32600
+// and handles the other members normally.
 var notARequest = jsontext.Value(`{}`)
 
-// splitBatch returns the frames that a batch is read as: each response of the client's alone,
-// because jsonrpc2 takes a batch for requests only, then the rest as one batch, which is answered
-// with one array.
+// splitBatch returns the frames that a batch is split into: each of the client's responses on its
+// own, because jsonrpc2 accepts only requests in a batch, then the rest as one batch, which is
+// answered with one array.
 func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 	var all, rest []jsontext.Value
 	if jsonv2.Unmarshal(body, &all, Lenient) != nil {
@@ -37,13 +37,13 @@ func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 		}
 	}
 	if len(rest) > 0 {
-		out, _ := jsonv2.Marshal(rest, Lenient) // of valid values, it cannot fail
+		out, _ := jsonv2.Marshal(rest, Lenient) // cannot fail: the values are valid
 		frames = append(frames, out)
 	}
 	return frames, nil
 }
 
-// opensBatch reports whether a body begins like a batch.
+// opensBatch reports whether a body starts like a batch.
 func opensBatch(body []byte) bool {
 	return isBatch(bytes.TrimLeft(body, " \t\r\n"))
 }

@@ -12,8 +12,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// specification are all examples of the JSON-RPC 2.0 specification, and what protocol 1.1 adds to
-// them. The answers to errors are compared by id and code.
+// specification lists all examples of the JSON-RPC 2.0 specification and the additions of protocol
+// 1.1. Error responses are compared by ID and code.
 var specification = []struct{ name, in, want string }{
 	{
 		"positional parameters",
@@ -100,7 +100,7 @@ var specification = []struct{ name, in, want string }{
 	},
 }
 
-// specServer is the server that the examples talk to.
+// specServer is the server that the examples call.
 func specServer(ctx context.Context, req *jsonrpc2.Request) (any, error) {
 	var list []int
 	switch req.Method() {
@@ -129,8 +129,8 @@ func specServer(ctx context.Context, req *jsonrpc2.Request) (any, error) {
 	return nil, jsonrpc2.ErrMethodNotFound
 }
 
-// plainAnswer drops from an answer what the specification leaves open, and makes the order of a
-// batch's answers one.
+// plainAnswer removes from a response what the specification leaves open, and sorts the responses
+// of a batch.
 func plainAnswer(t *testing.T, text string) any {
 	t.Helper()
 	if strings.TrimSpace(text) == "" {
@@ -175,7 +175,8 @@ func TestSpecification(t *testing.T) {
 	}
 }
 
-// talk sends a frame and then a last request, and returns what came before the last answer.
+// talk sends a frame and then a final request. It returns what arrived before the response to the
+// final request.
 func talk(t *testing.T, lines bool, body string) string {
 	t.Helper()
 	const last = `{"jsonrpc":"2.0","method":"sum","params":[],"id":"last"}`

@@ -6,8 +6,9 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Codec is what a connection encodes and decodes with: what is encoded already goes through as it
-// is, all else by the rules of the face. It is safe for concurrent use if its functions are.
+// Codec encodes and decodes the messages of a connection. JSON that is already encoded is passed
+// through unchanged; everything else follows the front end's rules. Codec is safe for concurrent
+// use if its functions are.
 type Codec struct {
 	Encode func(v any) ([]byte, error)
 	Decode func(data []byte, v any) error
@@ -26,7 +27,7 @@ func (c Codec) Marshal(v any) ([]byte, error) {
 	return c.Encode(v)
 }
 
-// Unmarshal implements [jsonrpc2.Codec]; raw JSON is a copy of the data.
+// Unmarshal implements [jsonrpc2.Codec]. Raw JSON is copied.
 func (c Codec) Unmarshal(data []byte, v any) error {
 	if raw, ok := v.(*json.RawMessage); ok {
 		*raw = append((*raw)[:0], data...)

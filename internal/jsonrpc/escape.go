@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// AppendEscaped appends text to dst as the inside of a JSON string. Bytes that are no
-// UTF-8 become U+FFFD, as everywhere else on the wire.
+// AppendEscaped appends text to dst as the content of a JSON string, without the quotes. Invalid
+// UTF-8 becomes U+FFFD, as everywhere on the wire.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	start := 0
 	for i := 0; i < len(text); {

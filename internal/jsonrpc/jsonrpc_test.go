@@ -21,8 +21,8 @@ func frameOf(body string) string {
 
 func ping(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id) }
 
-// readAll feeds input to a stream and returns the bodies that it gave and the error codes
-// that it answered.
+// readAll feeds input to a stream. It returns the bodies that the stream returned and the error
+// codes that it answered.
 func readAll(t *testing.T, input string) (bodies []string, codes []int) {
 	t.Helper()
 	var sent lockedBuffer
@@ -125,8 +125,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestMutatedStreamsRecover damages streams at random; a good frame after enough room is
-// always found again.
+// TestMutatedStreamsRecover damages streams at random. After enough padding the stream must always
+// find a valid frame again.
 func TestMutatedStreamsRecover(t *testing.T) {
 	rounds := 3000
 	if testing.Short() {
@@ -161,7 +161,8 @@ func mutated(rng *rand.Rand, s string) string {
 	return string(b)
 }
 
-// checkRecovers appends room, because a lying length swallows what it names, and a marker.
+// checkRecovers appends padding, because a wrong length consumes as many bytes as it claims, and
+// then a marker.
 func checkRecovers(t *testing.T, input string, round int) {
 	t.Helper()
 	const room = 12_000
@@ -184,7 +185,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// lockedBuffer is a writer that can be read while it is written.
+// lockedBuffer is a writer whose content can be read during writes.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -221,7 +222,7 @@ func parseFrames(t *testing.T, data []byte) (bodies [][]byte) {
 	}
 }
 
-// gate is a writer that blocks until it is opened, as a client that does not read.
+// gate is a writer that blocks until it is opened, like a client that does not read.
 type gate struct {
 	lockedBuffer
 	open    chan struct{}
@@ -303,8 +304,8 @@ func TestStatesReplaceEachOther(t *testing.T) {
 	}
 }
 
-// A request's answer precedes the state that the request causes, also where an older state still
-// waits before the answer.
+// A response precedes the state that its request causes, even if an older state is still queued
+// before the response.
 func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	g := newGate()
 	o := NewOutbox(g)
@@ -320,7 +321,7 @@ func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	<-o.Done()
 }
 
-// waiting is how many bytes are queued.
+// waiting returns the number of queued bytes.
 func waiting(o *Outbox) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,19 +13,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// keptOfLong is how much is kept of a line over the limit: enough to find its id.
+// keptOfLong is how many bytes are kept of a line over the limit: enough to find its ID.
 const keptOfLong = 512
 
-// NewLineStream reads messages from in, each a line of JSON, and writes to out, which must
-// frame by lines too. A bad or overlong line is answered and skipped.
+// NewLineStream reads messages from in, one JSON text per line, and writes to out, which must use
+// line framing too. It answers and skips invalid and overlong lines.
 func NewLineStream(in io.Reader, out *Outbox) *Stream {
 	s := NewStream(in, out)
 	s.lines = true
 	return s
 }
 
-// readMessageLine returns the next line that is not blank. Input that ends within a line
-// ends there: the rest of a message is none.
+// readMessageLine returns the next line that is not blank. If the input ends in the middle of a
+// line, that line is dropped, because the message is incomplete.
 func (s *Stream) readMessageLine() ([]byte, error) {
 	for {
 		line, size, err := s.readWhole()
@@ -43,11 +43,11 @@ func (s *Stream) readMessageLine() ([]byte, error) {
 	}
 }
 
-// leadingID finds a request's id where it stands before its params, as it usually does.
+// leadingID finds a request's ID if it comes before the params, which is the usual order.
 var leadingID = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"([^"\\]*)")\s*,`)
 
-// idOf returns the id at the beginning of a line that is too long to be parsed, so that whoever
-// waits for its answer gets one.
+// idOf returns the ID at the beginning of a line that is too long to be parsed, so that the client
+// gets a response to its request.
 func idOf(line []byte) jsonrpc2.ID {
 	m := leadingID().FindSubmatch(line)
 	switch {
@@ -60,7 +60,7 @@ func idOf(line []byte) jsonrpc2.ID {
 	return jsonrpc2.NewStringID(string(m[2]))
 }
 
-// readWhole reads up to the next newline. Of a line over the limit only the beginning is kept.
+// readWhole reads up to the next newline. It keeps only the beginning of a line over the limit.
 func (s *Stream) readWhole() (line []byte, size int, err error) {
 	if cap(s.body) > keepBuffer {
 		s.body = nil
@@ -70,7 +70,7 @@ func (s *Stream) readWhole() (line []byte, size int, err error) {
 		part, err := s.in.ReadSlice('\n')
 		size += len(part)
 		if err == nil && size == len(part) {
-			return part, size, nil // within the reader's buffer, until the next read
+			return part, size, nil // in the reader's buffer, valid until the next read
 		}
 		if size <= MaxFrame {
 			s.body = append(s.body, part...)

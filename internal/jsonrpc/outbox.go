@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// SoftLimit is how many bytes may wait before notifications of sessions are dropped.
-	// Their seq is used up, so a client sees the gap and can load what it missed.
+	// SoftLimit is how many bytes may be queued before notifications of sessions are dropped. Their
+	// sequence numbers are used up, so that a client sees the gap and can load what it missed.
 	SoftLimit = 64 << 20
-	// HardLimit is how many bytes may wait before the connection is given up: the client
-	// asks and asks and never reads.
+	// HardLimit is how many bytes may be queued before the connection is closed: the client keeps
+	// sending requests and does not read.
 	HardLimit = 128 << 20
-	// maxOutputDelta bounds the waiting text of one tool's live output; its start is dropped
-	// beyond, since the item's result holds what counts.
+	// maxOutputDelta bounds the queued text of one tool's live output. Beyond it the start is
+	// dropped; the item's result has the part that matters.
 	maxOutputDelta = 256 << 10
-	// maxLine bounds the text of one delta in line framing, whose readers have limits of
-	// their own (10 MiB is usual) and where escapes may lengthen it sixfold.
+	// maxLine bounds the text of one delta in line framing. Readers of lines have their own limits
+	// (10 MiB is common), and escaping may lengthen the text sixfold.
 	maxLine = 1 << 20
-	// maxBatch bounds one write, so that deltas behind it still merge.
+	// maxBatch bounds one write, so that deltas behind it can still merge.
 	maxBatch = 256 << 10
 )
 
@@ -32,16 +32,16 @@ var ErrClosed = errors.New("the connection is closed")
 // ErrOverrun is the error of a connection whose client does not read.
 var ErrOverrun = fmt.Errorf("the client has not read %d MiB of answers", HardLimit>>20)
 
-// Outbox is the only writer of a connection: whatever is put is queued, and one
-// goroutine writes it in order, as much at a time as waits. Put never blocks.
+// Outbox is the only writer of a connection. It queues frames, and one goroutine writes them in
+// order, as many at a time as are queued. Put never blocks.
 //
-// What waits is bounded: deltas of one item merge into one frame, states of one session
-// replace each other, and beyond SoftLimit and HardLimit see there. There is no timer: a
-// frame that is put while the writer is free leaves at once.
+// The queue is bounded: deltas of one item merge into one frame, states of one session replace each
+// other, and SoftLimit and HardLimit apply. There is no timer: while the writer is idle, a frame is
+// written immediately.
 type Outbox struct {
 	w io.Writer
-	// lines frames by newlines instead of headers, and bounds what merges by maxLine;
-	// ending closes the deltas' frames.
+	// lines selects framing by newlines instead of headers, and limits merged deltas to maxLine.
+	// ending closes the frames of deltas.
 	lines  bool
 	ending string
 
@@ -50,12 +50,12 @@ type Outbox struct {
 	waiting int // bytes
 	err     error
 	closing bool
-	// tails holds, by session, what may still change: valid until another frame of the
-	// session is queued or the writer takes it.
+	// tails holds, by session, the frames that may still change. An entry is valid until another
+	// frame of the session is queued or the writer takes the frame.
 	tails map[string]*tail
 
 	wake chan struct{}
-	lost chan struct{} // closed with the first error
+	lost chan struct{} // closed on the first error
 	done chan struct{}
 }
 
@@ -83,14 +83,14 @@ type tail struct {
 	state  *frame
 }
 
-// DeltaKey says which deltas may merge.
+// DeltaKey identifies deltas that may merge.
 type DeltaKey struct{ ItemID, Kind string }
 
-// NewOutbox starts the writer on w.
+// NewOutbox starts a writer on w.
 func NewOutbox(w io.Writer) *Outbox { return start(&Outbox{w: w, ending: deltaEnd}) }
 
-// NewLineOutbox starts a writer on w that ends each frame with a newline; bodies must hold
-// none. deltaEnd follows the text of each delta, from its closing quote on.
+// NewLineOutbox starts a writer on w that ends each frame with a newline; bodies must not contain
+// one. deltaEnd is written after the text of each delta and starts with the closing quote.
 func NewLineOutbox(w io.Writer, deltaEnd string) *Outbox {
 	return start(&Outbox{w: w, lines: true, ending: deltaEnd})
 }
@@ -103,8 +103,8 @@ func start(o *Outbox) *Outbox {
 	return o
 }
 
-// Put queues body, which it keeps. It may be an answer: no state that comes later takes the place
-// of one before it.
+// Put queues body and takes ownership of it. body may be a response, so states that are queued
+// before it can no longer be replaced by later ones.
 func (o *Outbox) Put(body []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,8 +123,8 @@ func (o *Outbox) Put(body []byte) error {
 	return nil
 }
 
-// PutEvent queues a notification of a session, which it keeps. It reports false where
-// it was dropped because too much waits.
+// PutEvent queues a notification of a session and takes ownership of body. It returns false if it
+// dropped the notification because the queue is full.
 func (o *Outbox) PutEvent(session string, body []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,7 +136,7 @@ func (o *Outbox) PutEvent(session string, body []byte) bool {
 	return true
 }
 
-// PutState queues a notification that a later one of its kind makes moot (ReplaceState).
+// PutState queues a notification that a later one may replace (ReplaceState).
 func (o *Outbox) PutState(session string, body []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,8 +149,8 @@ func (o *Outbox) PutState(session string, body []byte) {
 	o.push(f)
 }
 
-// ReplaceState replaces the session's last notification by what encode makes, if that one
-// came by PutState and still waits, and reports whether it did.
+// ReplaceState replaces the session's last notification with the result of encode, if it was queued
+// by PutState and is still waiting. It reports whether it replaced one.
 func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,8 +164,8 @@ func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	return true
 }
 
-// Merge adds text to the waiting delta of key and reports whether it did: a text for which there is
-// no room is a notification of its own, so that its number is missing.
+// Merge adds text to the queued delta of key and reports whether it did. If there is no room, the
+// caller sends a notification of its own, which is dropped, so that the client sees a gap.
 func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -182,7 +182,7 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 		return false
 	}
 	if !f.delta.output && !o.room(len(text)) {
-		delete(o.tails, session) // what comes later stands behind the gap
+		delete(o.tails, session) // later text must come after the gap
 		return false
 	}
 	f.delta.add(text)
@@ -190,9 +190,9 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	return true
 }
 
-// PutDelta queues a delta to which later ones of key may be added. prefix is the frame up to the
-// opening quote of its text, which ends it; both are kept. It reports false where it was dropped
-// because too much waits.
+// PutDelta queues a delta to which later deltas of key may be added. prefix is the frame up to the
+// opening quote of its text. PutDelta takes ownership of prefix. It returns false if it dropped the
+// delta because the queue is full.
 func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string,
 	output bool) bool {
 	o.mu.Lock()
@@ -213,7 +213,7 @@ func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text stri
 	return true
 }
 
-// add appends text; live output beyond its limit loses its start.
+// add appends text. Live output beyond its limit loses its start.
 func (d *delta) add(text string) {
 	d.text = append(d.text, text...)
 	if !d.output || len(d.text) <= maxOutputDelta {
@@ -227,7 +227,7 @@ func (d *delta) add(text string) {
 	d.skipped = true
 }
 
-// room reports whether n more bytes of notifications may wait.
+// room reports whether n more bytes of notifications may be queued.
 func (o *Outbox) room(n int) bool { return o.refusal() == nil && o.waiting+n <= SoftLimit }
 
 func (o *Outbox) refusal() error {
@@ -251,7 +251,7 @@ func (o *Outbox) signal() {
 	}
 }
 
-// fail records the first error and drops what waits. The caller holds mu.
+// fail records the first error and drops the queue. The caller holds mu.
 func (o *Outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
@@ -262,15 +262,15 @@ func (o *Outbox) fail(err error) {
 	o.signal()
 }
 
-// Err returns the error that ended writing, nil while it works.
+// Err returns the error that ended writing, or nil.
 func (o *Outbox) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// Close lets the writer finish what is queued and then end; later puts are refused.
-// It does not wait: Done tells.
+// Close makes the writer finish what is queued and then end. Later puts are refused. Close does not
+// wait; use Done for that.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -281,11 +281,11 @@ func (o *Outbox) Close() {
 	}
 }
 
-// Lost is closed when the client is given up: writing failed, or it does not read. The writer may
-// still be in a Write that does not end.
+// Lost is closed when the outbox gives up the client: writing failed, or the client does not read.
+// The writer may still be blocked in Write.
 func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
-// Done is closed when the writer has ended: after Close, or when writing failed.
+// Done is closed when the writer has ended, after Close or a write error.
 func (o *Outbox) Done() <-chan struct{} { return o.done }
 
 func (o *Outbox) write(wake <-chan struct{}) {
@@ -315,14 +315,14 @@ func (o *Outbox) write(wake <-chan struct{}) {
 	}
 }
 
-// over reports whether the writer is done: writing failed, or all is written after Close.
+// over reports whether the writer is done: writing failed, or everything is written after Close.
 func (o *Outbox) over(open bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err != nil || !open && len(o.queue) == 0
 }
 
-// take removes the next frames to write, nil if none waits.
+// take removes the next frames to write, or returns nil if none is queued.
 func (o *Outbox) take() []*frame {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -348,7 +348,7 @@ func (o *Outbox) take() []*frame {
 	return frames
 }
 
-// forget makes sure that nothing is added to a frame that is being written.
+// forget ensures that nothing is added to a frame that is being written.
 func (o *Outbox) forget(f *frame) {
 	t := o.tails[f.session]
 	if t == nil {
@@ -368,11 +368,11 @@ const (
 	header    = "Content-Length: "
 	headerEnd = "\r\n\r\n"
 	deltaEnd  = `"}}`
-	// skippedNote stands, already escaped, where live output was dropped.
+	// skippedNote marks where live output was dropped. It is already escaped.
 	skippedNote = `[... output skipped: the client reads too slowly ...]\n`
 )
 
-// append adds the frame with its header, or its newline, to buf.
+// append appends the frame with its header, or its newline, to buf.
 func (o *Outbox) append(buf []byte, f *frame) []byte {
 	body := f.body
 	if f.delta != nil {

@@ -13,39 +13,38 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// MaxFrame bounds a frame's body in bytes; a longer one is skipped and answered.
+// MaxFrame bounds a frame's body in bytes. A longer frame is skipped and answered with an error.
 const MaxFrame = 64 << 20
 
 const (
-	maxHeaderLine = 8 << 10 // a longer one is no header
-	maxSkip       = 4 << 30 // a Content-Length beyond this is nonsense, not a frame to skip
-	keepBuffer    = 1 << 20 // a larger read buffer is given back after its frame
+	maxHeaderLine = 8 << 10 // a longer line is not a header
+	maxSkip       = 4 << 30 // a larger Content-Length is nonsense, not a frame to skip
+	keepBuffer    = 1 << 20 // a larger read buffer is released after its frame
 	readerSize    = 32 << 10
 )
 
-// lengthField is what each frame's header must hold, in any case of letters; a lost
+// lengthField is the field that every header must contain, in any letter case. After an error the
 // reader searches for it.
 var lengthField = []byte("content-length:")
 
-// Stream is a jsonrpc2.Stream that outlives bad input: a frame that is no JSON-RPC
-// message is answered with an error and skipped, and the next frame is found again.
-// It has the raw frame methods, so that batches work. Reads come from one goroutine;
-// writes go to the outbox and never block.
+// Stream is a jsonrpc2.Stream that survives invalid input: it answers a frame that is not a
+// JSON-RPC message with an error, skips it and finds the next frame. It implements the raw frame
+// methods, so that batches work. One goroutine reads. Writes go to the outbox and never block.
 type Stream struct {
 	in     *bufio.Reader
 	source io.Reader
 	out    *Outbox
 	body   []byte
-	// pending are the frames of a batch that are still to be read.
+	// pending holds the frames of a batch that are still to be returned.
 	pending [][]byte
-	lines   bool // one message a line, without headers
+	lines   bool // one message per line, without headers
 
-	// Filter, where set, gets each body that jsonrpc2 writes and returns what is to be written of
-	// it; nil: nothing.
+	// Filter, if set, gets each body that jsonrpc2 writes and returns what to write instead, or nil
+	// to write nothing.
 	Filter func(body []byte) []byte
-	// Sent, where set, is called with each body that jsonrpc2 wrote, after it was queued.
+	// Sent, if set, is called with each body that jsonrpc2 wrote, after it was queued.
 	Sent func(body []byte)
-	// End is called once, with the reader's error, when nothing more can be read.
+	// End is called once, with the read error, when nothing more can be read.
 	End func(error)
 
 	closed    chan struct{}
@@ -60,9 +59,9 @@ func NewStream(in io.Reader, out *Outbox) *Stream {
 		closed: make(chan struct{})}
 }
 
-// ReadFrame returns the next body that is a JSON-RPC message or batch. It is valid
-// until the next call. At the end of input it calls End and waits for Close, because
-// jsonrpc2 refuses to send the answers that are still due once a read has failed.
+// ReadFrame returns the next body that is a JSON-RPC message or batch. The body is valid until the
+// next call. At the end of the input, ReadFrame calls End and waits for Close, because jsonrpc2
+// does not send outstanding responses once a read has failed.
 func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	for {
 		if len(s.pending) > 0 {
@@ -95,7 +94,7 @@ func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	}
 }
 
-// Read is ReadFrame for callers that know no batches.
+// Read is ReadFrame for callers that do not support batches.
 func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 	body, n, err := s.ReadFrame(ctx)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 
 type queuedKey struct{}
 
-// WhenQueued returns a context for a call; f runs when its frame is queued.
+// WhenQueued returns a context for a call. f runs when the call's frame is queued.
 func WhenQueued(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, queuedKey{}, f)
 }
@@ -141,7 +140,7 @@ func (s *Stream) Write(ctx context.Context, msg jsonrpc2.Message) (int64, error)
 	return s.WriteFrame(ctx, body)
 }
 
-// Close ends reading. It closes the source where that can be closed.
+// Close ends reading. It closes the source if possible.
 func (s *Stream) Close() error {
 	var err error
 	s.closeOnce.Do(func() {
@@ -153,12 +152,12 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// frameError is a frame that is answered and skipped.
+// frameError describes a frame that is answered with an error and skipped.
 type frameError struct {
 	code    jsonrpc2.Code
 	message string
-	id      jsonrpc2.ID // of the request, where it could be read
-	resync  bool        // where the next frame begins is unknown
+	id      jsonrpc2.ID // of the request, if known
+	resync  bool        // the start of the next frame is unknown
 }
 
 func (e *frameError) Error() string { return e.message }
@@ -168,11 +167,11 @@ func (s *Stream) answer(e *frameError) {
 	_ = s.out.Put(body)
 }
 
-// errNotJSON is the answer to text that is not JSON, even if it begins like a batch.
+// errNotJSON is the response to text that is not JSON, even if it starts like a batch.
 var errNotJSON = &frameError{code: jsonrpc2.ParseError,
 	message: "the frame's body is not valid JSON"}
 
-// check says what is wrong with a body that is no batch, nil if it is a message.
+// check returns what is wrong with a body that is not a batch, or nil if it is a valid message.
 func check(body []byte) *frameError {
 	_, err := jsonrpc2.DecodeMessage(body)
 	switch {
@@ -180,7 +179,7 @@ func check(body []byte) *frameError {
 		return nil
 	case errors.Is(err, jsonrpc2.ErrInvalidRequest):
 		return &frameError{code: jsonrpc2.InvalidRequest,
-			message: "the frame is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
+			message: "the frame is not a JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
 	}
 	return errNotJSON
 }
@@ -193,7 +192,7 @@ func (s *Stream) readBody() ([]byte, error) {
 	length, err := s.readHeader()
 	var bad *frameError
 	if errors.As(err, &bad) && bad.resync {
-		// The answer goes out now: the next frame may be long in coming.
+		// Answer now: the next frame may take long to arrive.
 		s.answer(bad)
 		length, err = s.resync()
 	}
@@ -211,7 +210,7 @@ func (s *Stream) readBody() ([]byte, error) {
 	return s.fill(int(length))
 }
 
-// fill reads length bytes. What a header claims is not allocated before it arrives.
+// fill reads length bytes. It allocates only as the data arrives, whatever the header claims.
 func (s *Stream) fill(length int) ([]byte, error) {
 	if cap(s.body) > keepBuffer {
 		s.body = nil
@@ -237,8 +236,8 @@ func (s *Stream) discard(n int64) error {
 	return err
 }
 
-// readHeader reads up to the blank line and returns the body's length. Blank lines
-// before the first field are passed over.
+// readHeader reads up to the blank line and returns the body's length. It skips blank lines before
+// the first field.
 func (s *Stream) readHeader() (int64, error) {
 	length, fields := int64(-1), 0
 	for {
@@ -264,7 +263,7 @@ func (s *Stream) readHeader() (int64, error) {
 			return 0, err
 		}
 		if len(bytes.TrimSpace(name)) > len(lengthField)-1 {
-			// Something stood before the header: the rest of a frame with a wrong length.
+			// Something precedes the header: the rest of a frame with a wrong length.
 			s.answer(&frameError{code: jsonrpc2.ParseError,
 				message: "malformed frame: bytes between frames were skipped"})
 		}
@@ -275,8 +274,8 @@ func (s *Stream) readHeader() (int64, error) {
 	return length, nil
 }
 
-// readLine returns a header line without its ending. The error is a *frameError where
-// the line is too long to be one.
+// readLine returns a header line without its ending. It returns a *frameError if the line is too
+// long for a header.
 func (s *Stream) readLine() ([]byte, error) {
 	line, err := s.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxHeaderLine {
@@ -288,8 +287,8 @@ func (s *Stream) readLine() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// isLength reports whether a header field is Content-Length, or ends like it because the
-// rest of a frame stands before it.
+// isLength reports whether a header field is Content-Length, or ends in it because the rest of the
+// previous frame precedes it.
 func isLength(name []byte) bool {
 	name = bytes.TrimSpace(name)
 	want := lengthField[:len(lengthField)-1]
@@ -299,7 +298,7 @@ func isLength(name []byte) bool {
 func parseLength(value []byte) (int64, error) {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 	if err != nil || n < 0 || n > maxSkip {
-		return 0, lost("Content-Length is no usable number")
+		return 0, lost("Content-Length is not a usable number")
 	}
 	return n, nil
 }
@@ -309,8 +308,7 @@ func lost(what string) *frameError {
 		"; skipped to the next Content-Length", resync: true}
 }
 
-// resync searches for the next header and returns its length. What is passed over is
-// answered once, however much it is.
+// resync searches for the next header and returns its length. Whatever it skips is answered once.
 func (s *Stream) resync() (int64, error) {
 	for {
 		if err := s.seek(lengthField); err != nil {
@@ -339,8 +337,8 @@ func (s *Stream) resync() (int64, error) {
 	}
 }
 
-// seek reads past the next occurrence of field, which is in lower case and whose first
-// letter does not occur in it again where that would matter ("c" of "content").
+// seek reads past the next occurrence of field. field is in lower case, and its first letter must
+// not occur in it again where a partial match could fail (like the "c" of "content").
 func (s *Stream) seek(field []byte) error {
 	matched := 0
 	for matched < len(field) {
