@@ -10,6 +10,9 @@ time=${1:-60s}
 pattern=${2:-.}
 count=0 failed=()
 for pkg in $(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do
+  # Packages without a match are not compiled.
+  grep -ho '^func Fuzz[A-Za-z0-9_]*' "$pkg"/*_test.go | sed "s#^func #$pkg #" |
+    grep -qE -- "$pattern" || continue
   for target in $($go test -list '^Fuzz' "$pkg" | grep '^Fuzz' || true); do
     [[ "$pkg $target" =~ $pattern ]] || continue
     count=$((count + 1))

@@ -34,13 +34,13 @@ type Options struct {
 }
 
 // RunHelper runs this process as the supervisor of commands if its parent started it as that, and
-// does not return then. Otherwise it hides the environment of this process, which may contain keys,
-// from other processes. The program calls it before anything else.
+// does not return then. Otherwise it hides the environment and the memory of this process, which may
+// contain keys, from other processes. The program calls it before anything else.
 func RunHelper() {
 	shell.MaybeHelper()
-	if err := environ.Wipe(); err != nil {
+	if err := environ.Hide(); err != nil {
 		fmt.Fprintf(os.Stderr,
-			"agent-lsp: other programs can read the environment of this process: %v\n", err)
+			"agent-lsp: other programs can read the keys of this process: %v\n", err)
 	}
 }
 

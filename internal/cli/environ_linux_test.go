@@ -1,17 +1,25 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestNoProcessShowsTheDaemonsKeys runs a command that reads the environments of all processes, in
-// the sandbox and without one, as this user and as an ordinary one. The daemon has a key in its
-// environment, and so has a process that does not hide it, by which the test sees that it can read.
+// TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment, with a
+// program that looks for the key in the environment and the memory of the agent and of its
+// supervisors. The program runs as command, hook, formatter, MCP server and language server, in the
+// sandbox and without one, as this user and as an ordinary one. A process that it starts itself has
+// a key too, by which the test sees that it looks correctly.
 func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/var/tmp", "agent-lsp-environ-")
@@ -23,68 +31,188 @@ func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	if out, err := exec.Command("cp", os.Args[0], exe).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	put(t, dir+"/model.jsonl", `{"toolCalls":[{"name":"bash","arguments":{"command":"`+
-		`cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep CANARY > found; `+
-		`touch ran"}}]}`+
-		"\n"+`{"text":"done"}`+"\n")
 	users := []int{os.Getuid()}
 	if os.Getuid() == 0 {
 		users = append(users, 12345)
 	}
 	for _, user := range users {
 		for _, setting := range []string{"off", "auto"} {
-			found := environsSeen(t, exe, dir, user, setting)
-			if strings.Contains(found, "DAEMON_CANARY") {
-				t.Errorf("user %d, sandbox %s: %s", user, setting, found)
-			}
-			if setting == "off" && !strings.Contains(found, "OPEN_CANARY") {
-				t.Errorf("user %d: the command could not read any environment", user)
+			found := keysFound(t, exe, dir, user, setting)
+			for _, as := range []string{"command", "hook", "formatter", "mcp", "lsp"} {
+				got := found[as]
+				if strings.Contains(got, "DAEMON") {
+					t.Errorf("user %d, sandbox %s, %s: found\n%s", user, setting, as, got)
+				}
+				if !strings.Contains(got, "OPEN environ") || !strings.Contains(got, "OPEN memory") {
+					t.Errorf("user %d, sandbox %s, %s: could not read its own process: %q", user, setting, as, got)
+				}
 			}
 		}
 	}
 }
 
-// environsSeen runs the agent as a user and returns what its command found.
-func environsSeen(t *testing.T, exe, dir string, user int, setting string) string {
+// keysFound runs the agent as a user and returns what the program found, by what it ran as.
+func keysFound(t *testing.T, exe, dir string, user int, setting string) map[string]string {
 	t.Helper()
 	as := &syscall.SysProcAttr{}
-	work := filepath.Join(dir, "work")
-	if err := os.RemoveAll(work); err != nil {
-		t.Fatal(err)
+	work, home := filepath.Join(dir, "work"), filepath.Join(dir, "home"+setting)
+	for _, d := range []string{work, home} {
+		if err := os.RemoveAll(d); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Mkdir(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	put(t, dir+"/model.jsonl", keyModel(exe, work))
+	put(t, home+"/settings.json", keySettings(t, exe, work))
 	if user != os.Getuid() {
 		as.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
-		for _, f := range []string{dir, dir + "/model.jsonl", work, exe} {
+		for _, f := range []string{dir, dir + "/model.jsonl", work, home, home + "/settings.json", exe} {
 			if err := os.Chown(f, user, user); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	open := exec.Command("sleep", "600")
-	open.Env, open.SysProcAttr = []string{"OPEN_CANARY=1"}, as
-	if err := open.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = open.Process.Kill(); _ = open.Wait() }()
 	cmd := exec.Command(exe, "run", "--permissions", "trust", "hello")
 	cmd.Dir, cmd.SysProcAttr = work, as
 	cmd.Env = []string{
 		envRunMain + "=" + runMainHidden, "OPENAI_API_KEY=DAEMON_CANARY", "MY_TOKEN=DAEMON_CANARY",
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_STATE_HOME=" + dir + "/state" + setting,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + home + "/state",
+		"AGENT_LSP_CONFIG=" + home + "/settings.json",
 		"AGENT_LSP_SCRIPT=" + dir + "/model.jsonl", "AGENT_LSP_SANDBOX=" + setting,
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("user %d, sandbox %s: %v %s", user, setting, err, out)
 	}
-	if _, err := os.Stat(work + "/ran"); err != nil {
-		t.Fatal("the command did not run: ", err)
-	}
-	found, err := os.ReadFile(work + "/found")
+	found := map[string]string{}
+	files, err := filepath.Glob(work + "/found-*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(found)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[strings.TrimPrefix(filepath.Base(f), "found-")] = string(b)
+	}
+	if len(found) < 5 {
+		t.Logf("user %d, sandbox %s: %s", user, setting, out)
+	}
+	return found
+}
+
+// keyModel is a model that runs the program as command and makes an edit, which formats the file
+// and asks the language server.
+func keyModel(exe, work string) string {
+	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s %s %s/found-command"}}]}
+{"toolCalls":[{"name":"write","arguments":{"path":"a.canary","content":"text\n"}}]}
+{"text":"done"}
+`, exe, findKeysArg, work)
+}
+
+func keySettings(t *testing.T, exe, work string) string {
+	t.Helper()
+	program := func(as string, more ...any) map[string]any {
+		m := map[string]any{"command": exe, "args": []string{findKeysArg, work + "/found-" + as}}
+		for i := 0; i+1 < len(more); i += 2 {
+			m[more[i].(string)] = more[i+1]
+		}
+		return m
+	}
+	b, err := json.Marshal(map[string]any{
+		"hooks":           map[string]any{"beforeRun": []any{program("hook")}},
+		"formatters":      map[string]any{"*.canary": program("formatter")},
+		"mcpServers":      map[string]any{"canary": program("mcp")},
+		"languageServers": map[string]any{"canary": program("lsp", "extensions", []string{".canary"})},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// findKeysArg makes the test binary the program that looks for keys.
+const findKeysArg = "--find-keys"
+
+func init() {
+	if len(os.Args) == 3 && os.Args[1] == findKeysArg {
+		findKeys(os.Args[2])
+		_, _ = io.Copy(os.Stdout, os.Stdin) // what a formatter has to do
+		os.Exit(0)
+	}
+}
+
+// findKeys looks for keys in the processes from which this one descends, up to the agent, and in
+// one that it starts. It writes what it found into a file.
+func findKeys(to string) {
+	open := exec.Command("sleep", "600")
+	open.Env = []string{"KEY=" + strings.Join([]string{"OPEN", "CANARY"}, "_")}
+	if err := open.Start(); err != nil {
+		return
+	}
+	pids := []int{open.Process.Pid}
+	for pid := os.Getppid(); pid > 0; pid = parentOf(pid) {
+		pids = append(pids, pid)
+		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(line, []byte("\x00run\x00")) {
+			break
+		}
+	}
+	var found []string
+	for _, pid := range pids {
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		found = append(found, keysIn(environ, "environ")...)
+		found = append(found, keysInMemory(pid)...)
+	}
+	_ = open.Process.Kill()
+	_ = open.Wait()
+	slices.Sort(found)
+	_ = os.WriteFile(to+".new", []byte(strings.Join(slices.Compact(found), "\n")), 0o600)
+	_ = os.Rename(to+".new", to)
+}
+
+// keysIn returns which keys a text contains.
+func keysIn(b []byte, where string) (found []string) {
+	for _, whose := range []string{"OPEN", "DAEMON"} {
+		if bytes.Contains(b, []byte(whose+"_"+"CANARY")) {
+			found = append(found, whose+" "+where)
+		}
+	}
+	return found
+}
+
+// keysInMemory looks at everything that a process can write.
+func keysInMemory(pid int) (found []string) {
+	maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil
+	}
+	defer mem.Close()
+	for line := range strings.Lines(string(maps)) {
+		fields := strings.Fields(line)
+		from, to, _ := strings.Cut(fields[0], "-")
+		start, _ := strconv.ParseInt(from, 16, 64)
+		end, _ := strconv.ParseInt(to, 16, 64)
+		if !strings.HasPrefix(fields[1], "rw") || end-start > 256<<20 {
+			continue
+		}
+		b := make([]byte, end-start)
+		n, _ := mem.ReadAt(b, start)
+		found = append(found, keysIn(b[:n], "memory")...)
+	}
+	return found
+}
+
+// parentOf returns 0 if the process is gone.
+func parentOf(pid int) int {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(string(fields[1]))
+	return parent
 }

@@ -1,2 +1,2 @@
-// Package environ removes the environment of this process from where other processes can read it.
+// Package environ keeps other processes from reading the environment and the memory of this one.
 package environ

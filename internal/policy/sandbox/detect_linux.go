@@ -115,13 +115,13 @@ func probeBwrap() (path, version, why string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := probeCommand(ctx, path, "--version").Output()
 	if err != nil {
 		return "", "", "bubblewrap does not run"
 	}
 	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "bubblewrap ")
 	args := append(bwrapPrefix(Support{Bwrap: path}, Spec{}), "/bin/true")
-	msg, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
+	msg, err := probeCommand(ctx, args...).CombinedOutput()
 	if err != nil {
 		return "", "", "bubblewrap is not allowed here: " + firstLine(string(msg), err)
 	}
@@ -132,13 +132,27 @@ func probeBwrap() (path, version, why string) {
 func probeNamespace() string {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
-	c := exec.CommandContext(ctx, "/bin/true")
+	c := probeCommand(ctx, "/bin/true")
 	c.SysProcAttr = &syscall.SysProcAttr{}
 	namespaceAttr(c.SysProcAttr)
-	if err := c.Run(); err != nil {
+	exe, err := os.Executable()
+	if err == nil {
+		err = launcher.Nest(c, exe)
+	}
+	if err == nil {
+		err = c.Run()
+	}
+	if err != nil {
 		return "user namespaces are not allowed here: " + err.Error()
 	}
 	return ""
+}
+
+// probeCommand is a command without the environment of this process, which may contain keys.
+func probeCommand(ctx context.Context, argv ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Env = []string{"PATH=" + os.Getenv("PATH")}
+	return c
 }
 
 func namespaceAttr(a *syscall.SysProcAttr) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -35,12 +36,18 @@ var devices = []string{
 	"/dev/shm",
 }
 
-// Attr sets what the helper process itself must be started with. Call it in the daemon.
-func (p *Plan) Attr(a *syscall.SysProcAttr) {
-	if p != nil && p.Kind == Namespace && !p.Network {
-		namespaceAttr(a)
+// Attr sets what the helper process itself must be started with. Call it in the daemon, last.
+func (p *Plan) Attr(c *exec.Cmd) error {
+	if p == nil || p.Kind != Namespace || p.Network {
+		return nil
 	}
+	namespaceAttr(c.SysProcAttr)
+	return launcher.Nest(c, c.Path)
 }
+
+// DropTracing takes the right to read the memory of other processes from this thread and from what
+// it starts. The caller has locked the goroutine to its thread.
+func DropTracing() error { return launcher.DropTracing() }
 
 // CommandAttr sets what the command, with the plan's prefix, must be started with.
 func (p *Plan) CommandAttr(a *syscall.SysProcAttr) {

@@ -2,10 +2,16 @@
 
 package sandbox
 
-import "syscall"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // Attr sets what the helper process itself must be started with: nothing here.
-func (p *Plan) Attr(*syscall.SysProcAttr) {}
+func (p *Plan) Attr(*exec.Cmd) error { return nil }
+
+// DropTracing does nothing: this system has no such right.
+func DropTracing() error { return nil }
 
 // CommandAttr sets what the command itself must be started with: nothing here.
 func (p *Plan) CommandAttr(*syscall.SysProcAttr) {}

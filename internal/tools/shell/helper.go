@@ -135,8 +135,11 @@ func (r *Runner) launch(plan *sandbox.Plan, stdin, stdout, stderr *os.File) (*he
 	h := &helper{r: r, control: control, status: statusR}
 	h.cmd = &exec.Cmd{Path: r.helper, Args: []string{r.helper, helperArg}, Env: helperEnv(),
 		Stdin: stdin, Stdout: stdout, Stderr: stderr}
-	helperAttr(h.cmd, plan, theirs, statusW)
-	if err := r.spawn(h); err != nil {
+	err = helperAttr(h.cmd, plan, theirs, statusW)
+	if err == nil {
+		err = r.spawn(h)
+	}
+	if err != nil {
 		control.Close()
 		statusR.Close()
 		return nil, fmt.Errorf("starting the supervisor: %w", err)

@@ -1,17 +1,29 @@
 package shell
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-lsp/agent-lsp/internal/environ"
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
+
+// hiddenVar makes the process of the tests hide its memory, as the daemon does.
+const hiddenVar = "AGENT_LSP_TEST_HIDDEN"
 
 func TestMain(m *testing.M) {
 	MaybeHelper()
 	maybeDaemon()
 	maybeProbe()
+	if os.Getenv(hiddenVar) != "" {
+		if err := environ.Hide(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
 	testspeed.Parallel(12) // the parallel tests mostly wait for processes to end
 	goleak.VerifyTestMain(m)
 }

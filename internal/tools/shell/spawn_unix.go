@@ -15,10 +15,10 @@ func adopt() error { return becomeSubreaper() }
 
 // helperAttr hands the pipes over and puts the supervisor in a group of its own, so that a
 // terminal's Ctrl-C reaches the daemon alone. It stays in the daemon's session: see sweep.
-func helperAttr(cmd *exec.Cmd, plan *sandbox.Plan, control, status *os.File) {
+func helperAttr(cmd *exec.Cmd, plan *sandbox.Plan, control, status *os.File) error {
 	cmd.ExtraFiles = []*os.File{control, status}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	plan.Attr(cmd.SysProcAttr)
+	return plan.Attr(cmd)
 }
 
 // systemEnv is what a helper needs of the daemon's environment: nothing, but coverage counters

@@ -16,7 +16,7 @@ func adopt() error { return nil }
 func sweep() {}
 
 // helperAttr hands the pipes over as inherited handles, named in the arguments.
-func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) {
+func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP,
 		HideWindow: true}
 	for _, f := range []*os.File{control, status} {
@@ -26,6 +26,7 @@ func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) {
 		cmd.SysProcAttr.AdditionalInheritedHandles = append(cmd.SysProcAttr.AdditionalInheritedHandles, syscall.Handle(h))
 		cmd.Args = append(cmd.Args, strconv.FormatUint(uint64(h), 10))
 	}
+	return nil
 }
 
 // systemEnv is what a Windows process cannot start without.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
 // The descriptors that the daemon hands to the supervisor.
@@ -164,6 +166,8 @@ func (s *supervisor) forkApart() (pid int, err error) {
 
 // fork enters the sandbox on this thread only, and starts the command from it.
 func (s *supervisor) fork() (int, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	o := &s.order
 	env := o.Env
 	if o.Dir != "" {
@@ -189,6 +193,9 @@ func (s *supervisor) fork() (int, error) {
 	}
 	attr := &syscall.SysProcAttr{Setsid: true}
 	o.Sandbox.CommandAttr(attr)
+	if err := sandbox.DropTracing(); err != nil {
+		return 0, err
+	}
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: attr})
 	if err != nil {
 		return 0, fmt.Errorf("starting %s: %w", path, err)

@@ -56,7 +56,11 @@ func Probe(exe string) error {
 	}
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Dir, c.SysProcAttr = dir, &syscall.SysProcAttr{}
+	c.Env = []string{"PATH=" + os.Getenv("PATH")} // this process's may contain keys
 	Attr(c.SysProcAttr)
+	if err := Nest(c, exe); err != nil {
+		return err
+	}
 	out, err := c.CombinedOutput()
 	if err != nil {
 		line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))

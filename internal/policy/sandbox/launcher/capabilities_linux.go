@@ -31,6 +31,26 @@ func DropPrivileges() error {
 	return dropCapabilities()
 }
 
+// DropTracing takes the right to read the memory of other processes from this thread and from what
+// it starts. It keeps programs that root starts from a daemon whose memory is hidden. An ordinary
+// user has no such right.
+func DropTracing() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return fmt.Errorf("reading the capabilities: %w", err)
+	}
+	err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0)
+	if err != nil && !errors.Is(err, unix.EPERM) { // root in some containers, and ordinary users
+		return fmt.Errorf("dropping the right to trace: %w", err)
+	}
+	have[0].Inheritable &^= 1 << unix.CAP_SYS_PTRACE // and the ambient one with it
+	if err := unix.Capset(&header, &have[0]); err != nil {
+		return fmt.Errorf("dropping the right to trace: %w", err)
+	}
+	return nil
+}
+
 // dropCapabilities takes every capability from this thread, which starts no program.
 func dropCapabilities() error {
 	var none [2]unix.CapUserData

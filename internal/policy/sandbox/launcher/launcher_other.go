@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"errors"
+	"os/exec"
 	"syscall"
 )
 
@@ -12,6 +13,9 @@ func MaybeRun() {}
 
 // Attr does nothing: this system has no such sandbox.
 func Attr(*syscall.SysProcAttr) {}
+
+// Nest does nothing: a process whose memory is hidden has no user namespaces here.
+func Nest(*exec.Cmd, string) error { return nil }
 
 // Probe returns the reason why this system has no such sandbox.
 func Probe(

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if os.Getenv(child) == "wipe" {
-		if err := Wipe(); err != nil {
+		if err := wipe(); err != nil {
 			os.Stdout.WriteString(err.Error())
 			os.Exit(1)
 		}
@@ -46,7 +46,7 @@ func TestWipe(t *testing.T) {
 
 func BenchmarkWipe(b *testing.B) {
 	for b.Loop() {
-		if err := Wipe(); err != nil {
+		if err := wipe(); err != nil {
 			b.Fatal(err)
 		}
 	}

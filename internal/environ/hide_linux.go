@@ -5,12 +5,28 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
-// Wipe overwrites the block of memory that the kernel shows as /proc/PID/environ. os.Getenv and
-// os.Environ keep working, because the Go runtime copied the variables when it started. C libraries
-// see an empty environment afterwards. Call it first: a process started earlier could have read it.
-func Wipe() error {
+// Hide keeps other processes from reading the environment and the memory of this one, unless they
+// have the capability to trace any process. os.Getenv and os.Environ keep working, because the Go
+// runtime copied the variables when it started. C libraries see an empty environment afterwards.
+// Call it first: a process started earlier could have read both.
+func Hide() error {
+	if err := wipe(); err != nil {
+		return err
+	}
+	// Afterwards, because it also denies an ordinary user the process's own files in /proc. It
+	// prevents core dumps as well.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hiding the memory of this process: %w", err)
+	}
+	return nil
+}
+
+// wipe overwrites the block of memory that the kernel shows as /proc/PID/environ.
+func wipe() error {
 	start, end, err := block()
 	if err != nil {
 		return fmt.Errorf("finding the environment in memory: %w", err)
