@@ -84,6 +84,7 @@ type peer struct {
 	AfterTurns     *memory   `json:"memory_after_turns"`
 	ToolRead       *stat     `json:"tool_read_ms"`
 	ToolShell      *stat     `json:"tool_shell_ms"`
+	ToolSandboxed  *stat     `json:"tool_sandboxed_ms"`
 	AbortDone      *stat     `json:"abort_done_ms"`
 	RequestBytes   float64   `json:"request_bytes"`
 	Busy           float64   `json:"background_busy_pct"`
@@ -207,6 +208,8 @@ var rows = []row{
 		func(p *peer) float64 { return mib(p.AfterTurns) }},
 	{"tool round: read a file", "ms", 1, false, func(p *peer) float64 { return p50(p.ToolRead) }},
 	{"tool round: shell `true`", "ms", 4, false, func(p *peer) float64 { return p50(p.ToolShell) }},
+	{"tool round: sandboxed `true`", "ms", 6, false,
+		func(p *peer) float64 { return p50(p.ToolSandboxed) }},
 	{"abort → turn completed", "ms", 1, false, func(p *peer) float64 { return p50(p.AbortDone) }},
 	{"prompt → request, first 20 turns", "ms", 1.5, false, growth(func(int) int { return 0 })},
 	{"prompt → request, last 20 turns", "ms", 3, false, growth(func(n int) int { return n - 1 })},
@@ -423,5 +426,8 @@ const tail = `
 - A delta: read from the model's connection, decoded, put into one buffer, written by one writer; what waits is merged, never queued.
 - A round with an effect: the assistant's message is on disk before the tool runs, which is one ` + "`fsync`" + `. Reading tools do not wait for it.
 - A shell command: a supervisor that ends every descendant. One serves command after command, so its start is part of the first round only.
+- A sandboxed command: the sandbox of the next command is made while the model is thinking. The
+  bench checks that a command can write to the workspace and not outside. Rivals without a sandbox
+  of their own on Linux have no figure.
 - A request: only what is new since the last one is encoded; the rest is written, without a copy, from what was encoded before.
 `

@@ -109,6 +109,8 @@ type Result struct {
 	ToolReadBy  string `json:"tool_read_by,omitempty"`
 	ToolShell   *Stat  `json:"tool_shell_ms,omitempty"`
 	ToolShellBy string `json:"tool_shell_by,omitempty"`
+	// ToolSandboxed is the row "shell true" with the program's own sandbox on.
+	ToolSandboxed *Stat `json:"tool_sandboxed_ms,omitempty"`
 	// starts of results, to see that the tools ran
 	ToolSamples []string `json:"tool_result_samples,omitempty"`
 	ToolsWorked bool     `json:"tools_worked"`

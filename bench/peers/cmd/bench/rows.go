@@ -147,6 +147,7 @@ func (b *bench) all() {
 			r.ToolShell, r.ToolShellBy = stat(gap), by
 		}
 	}
+	b.sandboxed(home)
 	log.Printf("%s: tools measured", b.p.Name())
 
 	// Aborts.
