@@ -34,8 +34,8 @@ type Options struct {
 }
 
 // RunHelper runs this process as the supervisor of commands if its parent started it as that, and
-// does not return then. Otherwise it hides the environment and the memory of this process, which may
-// contain keys, from other processes. The program calls it before anything else.
+// does not return then. Otherwise it hides the environment and the memory of this process, which
+// may contain keys, from other processes. The program calls it before anything else.
 func RunHelper() {
 	shell.MaybeHelper()
 	if err := environ.Hide(); err != nil {

@@ -44,7 +44,8 @@ func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 					t.Errorf("user %d, sandbox %s, %s: found\n%s", user, setting, as, got)
 				}
 				if !strings.Contains(got, "OPEN environ") || !strings.Contains(got, "OPEN memory") {
-					t.Errorf("user %d, sandbox %s, %s: could not read its own process: %q", user, setting, as, got)
+					t.Errorf("user %d, sandbox %s, %s: could not read its own process: %q",
+						user, setting, as, got)
 				}
 			}
 		}
@@ -68,7 +69,8 @@ func keysFound(t *testing.T, exe, dir string, user int, setting string) map[stri
 	put(t, home+"/settings.json", keySettings(t, exe, work))
 	if user != os.Getuid() {
 		as.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
-		for _, f := range []string{dir, dir + "/model.jsonl", work, home, home + "/settings.json", exe} {
+		files := []string{dir, dir + "/model.jsonl", work, home, home + "/settings.json", exe}
+		for _, f := range files {
 			if err := os.Chown(f, user, user); err != nil {
 				t.Fatal(err)
 			}
@@ -107,26 +109,25 @@ func keysFound(t *testing.T, exe, dir string, user int, setting string) map[stri
 // keyModel is a model that runs the program as command and makes an edit, which formats the file
 // and asks the language server.
 func keyModel(exe, work string) string {
-	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s %s %s/found-command"}}]}
+	command := fmt.Sprintf("%s %s %s/found-command", exe, findKeysArg, work)
+	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s"}}]}
 {"toolCalls":[{"name":"write","arguments":{"path":"a.canary","content":"text\n"}}]}
 {"text":"done"}
-`, exe, findKeysArg, work)
+`, command)
 }
 
 func keySettings(t *testing.T, exe, work string) string {
 	t.Helper()
-	program := func(as string, more ...any) map[string]any {
-		m := map[string]any{"command": exe, "args": []string{findKeysArg, work + "/found-" + as}}
-		for i := 0; i+1 < len(more); i += 2 {
-			m[more[i].(string)] = more[i+1]
-		}
-		return m
+	program := func(as string) map[string]any {
+		return map[string]any{"command": exe, "args": []string{findKeysArg, work + "/found-" + as}}
 	}
+	server := program("lsp")
+	server["extensions"] = []string{".canary"}
 	b, err := json.Marshal(map[string]any{
 		"hooks":           map[string]any{"beforeRun": []any{program("hook")}},
 		"formatters":      map[string]any{"*.canary": program("formatter")},
 		"mcpServers":      map[string]any{"canary": program("mcp")},
-		"languageServers": map[string]any{"canary": program("lsp", "extensions", []string{".canary"})},
+		"languageServers": map[string]any{"canary": server},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +157,8 @@ func findKeys(to string) {
 	pids := []int{open.Process.Pid}
 	for pid := os.Getppid(); pid > 0; pid = parentOf(pid) {
 		pids = append(pids, pid)
-		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(line, []byte("\x00run\x00")) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if bytes.Contains(line, []byte("\x00run\x00")) { // the agent
 			break
 		}
 	}

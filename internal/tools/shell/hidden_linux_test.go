@@ -26,7 +26,9 @@ func TestSandboxesOfAHiddenDaemon(t *testing.T) {
 	if out, err := exec.Command("cp", os.Args[0], exe).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	tests := []string{"TestSandboxDropsCapabilities", "TestSandboxedProcessesCannotReachTheSupervisor"}
+	tests := []string{
+		"TestSandboxDropsCapabilities", "TestSandboxedProcessesCannotReachTheSupervisor",
+	}
 	c := exec.Command(exe, "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
 	c.Dir = dir
 	c.Env = []string{hiddenVar + "=1", "CI=1", "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
