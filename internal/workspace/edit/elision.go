@@ -70,7 +70,7 @@ func (m *matcher) refuseElision(i int, lines []string) error {
 			prefix = m.name(i)
 		}
 		return &MatchError{Kind: KindElided, Edit: i,
-			Msg: fmt.Sprintf("%sline %d of the new text, %q, stands for lines that were left out; written so, they would be deleted. Nothing was changed. Send every line, or one small edit for each place that changes.",
+			Msg: fmt.Sprintf("%sline %d of the new text, %q, represents omitted lines; written as is, it would delete them. Nothing was changed. Send every line, or one small edit for each change.",
 				prefix, n+1, clip(strings.TrimSpace(l)))}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (m *matcher) advice() string {
 	if m.noun == "hunk" {
 		return "Add context lines around the right place, or name a line above it behind @@."
 	}
-	return "Add lines around the right place to the search text, or separate the places by the replace-all flag, an expected count or a near line."
+	return "Add lines around the right match to the search text, or select matches with the replace-all flag, an expected count or a near line."
 }
 
 func atLeast(n int) string {
@@ -128,7 +128,7 @@ func (m *matcher) elsewhere(old string) string {
 	for _, o := range m.opt.Elsewhere {
 		v := newView(o.Data)
 		if at := bytes.Index(v.text, []byte(old)); at >= 0 {
-			return fmt.Sprintf("It stands at line %d of %s; read the file again to see its current state.\n", v.lineOf(at), o.Name)
+			return fmt.Sprintf("It is at line %d of %s; read the file again to see its current state.\n", v.lineOf(at), o.Name)
 		}
 	}
 	return ""
@@ -140,7 +140,7 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 	text := strings.Join(old, "\n")
 	if un := unescape(text); un != text {
 		if at := m.exact(un, false, 1); len(at) > 0 {
-			return m.pointOut(err, at[0], fmt.Sprintf("It is over-escaped (tier %s): with one level of backslashes removed it stands here. Send it unescaped:\n", T5))
+			return m.pointOut(err, at[0], fmt.Sprintf("It is over-escaped (tier %s): with one level of backslashes removed it is found here. Send it unescaped:\n", T5))
 		}
 	}
 	if pl, ok := m.elided(old); ok {
@@ -157,7 +157,7 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 
 // partOfLine explains why a text that the file contains was not found.
 func (m *matcher) partOfLine() string {
-	what := "It stands there only as a part of a line"
+	what := "It is there only as part of a line"
 	switch {
 	case m.noun == "hunk":
 		return what + ". A hunk has whole lines; send them whole:\n"

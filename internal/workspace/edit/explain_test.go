@@ -8,7 +8,7 @@ import (
 // TestWhyNotFound checks that a message names the true difference between a search text and the
 // file.
 func TestWhyNotFound(t *testing.T) {
-	const part = "as a part of a line"
+	const part = "as part of a line"
 	const otherCase = "differs only in upper and lower case"
 	for _, c := range []struct {
 		name, base, old string

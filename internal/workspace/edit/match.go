@@ -125,7 +125,7 @@ func (m *matcher) edit(p *Plan, i int, e Replace) error {
 		return m.notFound(i, e)
 	}
 	if c.old == c.new || m.covered(c) {
-		p.Notes = append(p.Notes, fmt.Sprintf("%sthe new text already stands at line %d; nothing to change (to add it once more, include the lines after it in the search text)", m.name(i), m.lineOf(c.places[0].start)))
+		p.Notes = append(p.Notes, fmt.Sprintf("%sthe new text is already at line %d; nothing to change (to add it once more, include the lines after it in the search text)", m.name(i), m.lineOf(c.places[0].start)))
 		return nil
 	}
 	chosen, err := m.choose(i, e, c)
@@ -360,7 +360,7 @@ func (m *matcher) alreadyThere(e Replace) string {
 	if len(at) != 1 || !wholeWords(m.text, at[0].start, at[0].end) {
 		return ""
 	}
-	return fmt.Sprintf("the old text is not there and the new text already stands at line %d; nothing to change", m.lineOf(at[0].start))
+	return fmt.Sprintf("the old text is not there and the new text is already at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
 // covered reports whether every match is already inside the new text, as after a replayed
@@ -424,7 +424,7 @@ func (m *matcher) finish(p *Plan) (*Plan, error) {
 	if err := ParseGuard(m.opt.Path, m.base, p.Apply(m.base)); err != nil {
 		if t := p.MaxTier(); t > T0 {
 			return nil, &MatchError{Kind: KindParse, Edit: -1,
-				Msg: fmt.Sprintf("the text was found only by tier %s (%s), and the result would no longer parse: %v. Nothing was changed; read the place again and send it exactly.", t, t.Describe(), err)}
+				Msg: fmt.Sprintf("the text was found only by tier %s (%s), and the result would no longer parse: %v. Nothing was changed; read those lines again and send it exactly.", t, t.Describe(), err)}
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("warning: the file parsed before and does not now: %v", err))
 	}

@@ -49,7 +49,7 @@ func (m *matcher) firstDifference(old []string, at int) string {
 			return fmt.Sprintf("First difference, line %d (· space, → tab):\n  file:   %s\n  search: %s\n", at+i+1, visible(a), visible(b))
 		}
 	}
-	return "Its lines are equal there, but not as whole lines in one place.\n"
+	return "The lines there are equal, but not as consecutive whole lines.\n"
 }
 
 // aroundDifference cuts two long lines to the part where they differ.

@@ -68,7 +68,7 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		case strings.HasPrefix(t, updateFile):
 			err = p.update()
 		default:
-			err = patchError(p.at+1, "%q is no file header; expected %q, %q, %q or %q", clip(l),
+			err = patchError(p.at+1, "%q is not a file header; expected %q, %q, %q or %q", clip(l),
 				addFile, updateFile, deleteFile, endPatch)
 		}
 		if err != nil {

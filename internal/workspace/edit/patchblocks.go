@@ -65,7 +65,7 @@ func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 
 func unnamedBlock(line int, above string) error {
 	if above != "" {
-		return patchError(line, "the line above the SEARCH block is no file name: %s. Put the path of the file, and nothing else, on the line above the block or above its fence", clip(above))
+		return patchError(line, "the line above the SEARCH block is not a file name: %s. Put the path of the file, and nothing else, on the line above the block or above its fence", clip(above))
 	}
 	return patchError(line, "no file name above the SEARCH block. Put the path of the file, and nothing else, on the line above the block or above its fence")
 }

@@ -173,7 +173,7 @@ func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
 	}
 	_, new := h.sides()
 	if at := pm.starts(T0, new); len(at) == 1 && h.changes() && telling(new) && h.leavesTrace() {
-		return variant{hunk: h, note: fmt.Sprintf("its outcome already stands at line %d; nothing to change", at[0]+1), newLen: len(new)}, at[0], nil
+		return variant{hunk: h, note: fmt.Sprintf("its result is already at line %d; nothing to change", at[0]+1), newLen: len(new)}, at[0], nil
 	}
 	return variant{}, 0, pm.hunkNotFound(i, h)
 }

@@ -97,7 +97,7 @@ func (pm *patchMatcher) scopes(i int, h PatchHunk) ([]block, error) {
 			break
 		}
 	}
-	err.Msg = fmt.Sprintf("%sthe line behind @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that stands above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clip(missing), pm.diagnose(err, []string{missing}, true))
+	err.Msg = fmt.Sprintf("%sthe line after @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that is above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clip(missing), pm.diagnose(err, []string{missing}, true))
 	return nil, err
 }
 
