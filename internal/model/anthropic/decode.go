@@ -16,7 +16,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// finishPaused is the finish reason of a reply that is to be sent back unchanged.
+// finishPaused is the finish reason of a reply that must be sent back unchanged.
 const finishPaused = "pause_turn"
 
 // event is an event of a stream.
@@ -30,7 +30,7 @@ type event struct {
 	Usage   jsontext.Value `json:"usage"`
 }
 
-// delta is what a block grows by, or what a message ends with.
+// delta is what an event adds to a block, or how a message ends.
 type delta struct {
 	Type      string         `json:"type"`
 	Text      jsontext.Value `json:"text"`
@@ -41,7 +41,8 @@ type delta struct {
 	Details   *refusal       `json:"stop_details"`
 }
 
-// reply is a message: its frame at the beginning of a stream, or an answer that is not a stream.
+// reply is a message: its frame at the beginning of a stream, or a complete reply that is not
+// streamed.
 type reply struct {
 	Error   jsontext.Value   `json:"error"`
 	Content []jsontext.Value `json:"content"`
@@ -56,7 +57,7 @@ type refusal struct {
 	Explanation string `json:"explanation"`
 }
 
-// wireBlock is a block as it begins.
+// wireBlock is the beginning of a block.
 type wireBlock struct {
 	Type      string         `json:"type"`
 	Text      jsontext.Value `json:"text"`
@@ -68,7 +69,7 @@ type wireBlock struct {
 	Input     jsontext.Value `json:"input"`
 }
 
-// block is a block that grows.
+// block is a growing block.
 type block struct {
 	index     int
 	kind      string
@@ -76,10 +77,10 @@ type block struct {
 	id, name  string
 	signature strings.Builder
 	data      string
-	raw       json.RawMessage // of a kind that is not known
+	raw       json.RawMessage // of an unknown kind
 }
 
-// decoder gathers a reply.
+// decoder collects a reply.
 type decoder struct {
 	c       *call
 	blocks  []*block
@@ -91,7 +92,7 @@ type decoder struct {
 
 func newDecoder(c *call) *decoder { return &decoder{c: c} }
 
-// Event takes one event. Kinds of events that are not known are skipped, as the API asks.
+// Event processes one event. Unknown kinds of events are skipped, as the API requires.
 func (d *decoder) Event(raw modelhttp.Event) error {
 	var e event
 	if err := d.c.Decode(raw, &e, &e.Error); err != nil {
@@ -117,7 +118,7 @@ func (d *decoder) Event(raw modelhttp.Event) error {
 	return nil
 }
 
-// begin takes the beginning of a block, which of an answer that is not a stream is all of it.
+// begin processes the beginning of a block. If the reply is not streamed, this is the whole block.
 func (d *decoder) begin(index int, raw jsontext.Value) error {
 	var w wireBlock
 	if jsonv2.Unmarshal(raw, &w, modelhttp.Lenient) != nil || w.Type == "" {
@@ -148,7 +149,8 @@ func (d *decoder) begin(index int, raw jsontext.Value) error {
 	return nil
 }
 
-// grow takes a delta of a block. Citations are not kept: the text has what they mark.
+// grow applies a delta to a block. Citations are not kept, because the text contains what they
+// mark.
 func (d *decoder) grow(index int, w *delta) {
 	i := slices.IndexFunc(d.blocks, func(b *block) bool { return b.index == index })
 	if i < 0 {
@@ -168,7 +170,7 @@ func (d *decoder) grow(index int, w *delta) {
 	}
 }
 
-// tell passes on what a block grew by.
+// tell reports the text that was added to a block.
 func (d *decoder) tell(b *block, s string) {
 	switch {
 	case b.kind == "tool_use":
@@ -191,7 +193,7 @@ func (d *decoder) tell(b *block, s string) {
 	}
 }
 
-// whole takes an answer that is not a stream.
+// whole decodes a reply that is not streamed.
 func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	var r reply
 	switch {
@@ -216,8 +218,8 @@ func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	return d.Reply()
 }
 
-// Reply makes the reply of what was gathered. A refusal is an error, so that what was said before
-// it is taken back and not sent again.
+// Reply returns the reply collected so far. A refusal is an error, so that the text before it is
+// withdrawn and not sent again.
 func (d *decoder) Reply() (*agent.Reply, error) {
 	switch {
 	case d.stop == "" && !d.c.Over:
@@ -252,7 +254,7 @@ func (d *decoder) refused() error {
 	}
 }
 
-// block makes the block for the history.
+// block returns the block for the history.
 func (b *block) block() message.Block {
 	text := string(b.text.Text)
 	switch b.kind {
@@ -268,7 +270,7 @@ func (b *block) block() message.Block {
 	return keepRaw(b.withInput(text))
 }
 
-// withInput is a block of an unknown kind with the input that came in deltas.
+// withInput returns a block of an unknown kind with the input that arrived in deltas.
 func (b *block) withInput(input string) json.RawMessage {
 	if input == "" || !json.Valid([]byte(input)) {
 		return b.raw
@@ -301,8 +303,8 @@ func stopOf(stop string, calls bool) message.StopReason {
 	return message.StopUnknown
 }
 
-// usage counts tokens as the API does: input without what the cache had or got. The counts of a
-// later event include those of earlier ones.
+// usage counts tokens as the API does: the input excludes what was read from the cache or written
+// to it. The counts of a later event include those of earlier ones.
 type usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`
@@ -313,7 +315,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// take takes the counts of an event; a count that is missing or zero leaves the earlier one.
+// take adopts the counts of an event. A missing or zero count keeps the earlier value.
 func (u *usage) take(v jsontext.Value) {
 	var w usage
 	if !modelhttp.Present(v) || jsonv2.Unmarshal(v, &w, modelhttp.Lenient) != nil {
@@ -330,7 +332,7 @@ func (u *usage) take(v jsontext.Value) {
 	}
 }
 
-// message is the usage in the terms of all providers; nil where nothing was counted.
+// message converts the usage to the common form, or returns nil if nothing was counted.
 func (u *usage) message() *message.Usage {
 	if *u == (usage{}) {
 		return nil

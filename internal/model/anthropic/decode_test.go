@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// endpoint serves an answer and keeps the requests' bodies.
+// endpoint serves an answer and records the bodies of the requests.
 func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
 	return modeltest.Endpoint(t, api, "claude-sonnet-4-5", a)
@@ -31,7 +31,7 @@ func fixture(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestRecordedStreams reads what the service sends, streamed as it came and byte by byte.
+// TestRecordedStreams decodes what the service sends, both as it arrived and byte by byte.
 func TestRecordedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll get the current weather in San Francisco for you in Fahrenheit." ; toolu_01RaX2WYWRWCbaeFHssmGJXG get_weather{"city": "San Francisco", "units": "fahrenheit"} ; stop toolUse, in 397 out 89 read 0 write 0 thought 0`,
@@ -65,7 +65,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// frame is a stream with a text and the given end.
+// frame returns a stream with a text and the given end.
 func frame(end string) string {
 	return `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
 		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` +

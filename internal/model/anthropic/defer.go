@@ -11,8 +11,8 @@ import (
 // loads tools. A compaction drops the search's result; the tools are then sent in front.
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-use-with-prompt-caching
 
-// defersLoading reports whether the endpoint knows defer_loading: the option, else Claude from 4.5
-// on.
+// defersLoading reports whether the endpoint supports defer_loading: the option decides, otherwise
+// Claude from 4.5 on does.
 func (c *call) defersLoading() bool {
 	if on := c.Client.Options.DeferLoading; on != nil {
 		return *on
@@ -21,8 +21,8 @@ func (c *call) defersLoading() bool {
 	return known && g.atLeast(4, 5)
 }
 
-// searchResult encodes the result of a search: references to the tools that it is the first to
-// load.
+// searchResult encodes the result of a search as references to the tools that no earlier search has
+// loaded.
 func (c *call) searchResult(m *message.Message) []byte {
 	b := []byte(`{"type":"tool_result"`)
 	b = modelhttp.AppendField(b, "tool_use_id", modelhttp.PlainName(m.CallID))

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// loadedBy is the result of a search that loads tools.
+// loadedBy returns the result of a search that loads tools.
 func loadedBy(id, text string, tools ...string) *message.Message {
 	m := message.NewText(message.RoleTool, text)
 	m.CallID, m.Name = id, "tool_search"
@@ -46,8 +46,8 @@ var deferredTools = []agent.ToolSpec{
 	{Name: "two", Deferred: true},
 }
 
-// TestDeferLoading: a tool that a search loaded is referred to by its result, once, and is not part
-// of the cached tools; one that was loaded otherwise is; what a search said besides its tools
+// TestDeferLoading: the result of a search refers once to each tool that it loaded, and this tool
+// is not among the cached tools. A tool that was loaded in another way is. Other text of a search
 // follows the results.
 func TestDeferLoading(t *testing.T) {
 	req := &agent.Request{
@@ -95,7 +95,8 @@ func TestDeferLoading(t *testing.T) {
 	)
 }
 
-// TestLateToolsKeepTheCache: a tool that is loaded on the way leaves the cached prefix as it is.
+// TestLateToolsKeepTheCache: a tool that is loaded during a conversation does not change the cached
+// prefix.
 func TestLateToolsKeepTheCache(t *testing.T) {
 	on, off := true, false
 	for _, c := range []struct {

@@ -9,11 +9,11 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// mark ends a prefix that the service caches. A request may have four of them: one behind the
-// tools, one behind the system prompt, and two in the conversation (see messages.go).
+// mark ends a prefix that the service caches. A request may have four of them: one after the tools,
+// one after the system prompt, and two in the conversation (see messages.go).
 const mark = `,"cache_control":{"type":"ephemeral"}`
 
-// encode writes the body of a request. Each message's encoding is kept with the message.
+// encode writes the body of a request. Each message keeps its own encoding for later requests.
 func (c *call) encode() ([]byte, error) {
 	see, calls, err := c.Abilities()
 	if err != nil {
@@ -34,10 +34,10 @@ func (c *call) encode() ([]byte, error) {
 	return append(c.messages(c.system(b)), '}'), nil
 }
 
-// beforeThinking is the longest reply of the models that do not think, tokens.
+// beforeThinking is the longest reply, in tokens, of models without thinking.
 const beforeThinking = 4096
 
-// head appends what comes before the prompt: the limit, thinking and sampling.
+// head appends what precedes the prompt: the limit, thinking and sampling.
 func (c *call) head(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	derived := modelhttp.DerivedOutput
@@ -75,7 +75,7 @@ func (c *call) head(b []byte) []byte {
 	return c.sampling(b, t)
 }
 
-// sampling appends the sampling parameters that are set and that the model takes.
+// sampling appends the sampling parameters that are set and that the model accepts.
 func (c *call) sampling(b []byte, t thinks) []byte {
 	s := c.Req.Sampling
 	if s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
@@ -103,7 +103,7 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 	return modelhttp.AppendFloat(b, "top_k", float64(s.TopK))
 }
 
-// system appends the system prompt with a mark behind its stable part.
+// system appends the system prompt with a mark after its stable part.
 func (c *call) system(b []byte) []byte {
 	last := -1
 	var blocks []agent.SystemBlock
@@ -137,8 +137,7 @@ func (c *call) system(b []byte) []byte {
 	return append(b, ']')
 }
 
-// tools appends the tools, the last one in front of the conversation with a mark, and the choice
-// among them.
+// tools appends the tools and the tool choice. The last tool that is not deferred gets a mark.
 func (c *call) tools(b []byte) []byte {
 	front, loaded := c.split()
 	list := c.Client.Tools.Encode(front, appendTool)

@@ -8,17 +8,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// kept is a block that the API wants back unchanged, as it is stored in message.Block.Opaque: a
-// thinking block with its signature, a redacted one, or a block of a kind that this program does
-// not know. Other adapters recognize none of it, and this one recognizes nothing else.
+// kept is a block that must be sent back to the API unchanged, in the form stored in
+// message.Block.Opaque: a thinking block with its signature, a redacted one, or a block of an
+// unknown kind. Other adapters do not recognize kept, and this adapter recognizes nothing else.
 type kept struct {
 	Block json.RawMessage `json:"anthropic"`
-	// Sum covers the parts of a thinking block. A store that removes a secret from the thinking
-	// changes a block that is signed, and the API would refuse the request.
+	// Sum is a checksum of a thinking block. If a store removes a secret from the thinking, the
+	// block no longer fits its signature and the API would refuse the request.
 	Sum string `json:"sum,omitempty"`
 }
 
-// thought is a thinking block, or a redacted one.
+// thought is a thinking block or a redacted thinking block.
 type thought struct {
 	Type      string  `json:"type"`
 	Thinking  *string `json:"thinking,omitempty"`
@@ -38,7 +38,7 @@ func (t *thought) sum() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// keepThought returns the block for the history of a thinking block; without a signature it cannot
+// keepThought converts a thinking block to a block for the history. Without a signature it cannot
 // be sent back.
 func keepThought(t thought) message.Block {
 	b := message.Block{Type: message.Reasoning}
@@ -54,7 +54,7 @@ func keepThought(t thought) message.Block {
 	return b
 }
 
-// keepRaw returns the block for the history of a block of an unknown kind.
+// keepRaw converts a block of an unknown kind to a block for the history.
 func keepRaw(raw json.RawMessage) message.Block {
 	b := message.Block{Type: message.Reasoning}
 	if json.Valid(raw) {
@@ -63,7 +63,8 @@ func keepRaw(raw json.RawMessage) message.Block {
 	return b
 }
 
-// takeBack returns a kept block as the API takes it back, nil if there is none or it was changed.
+// takeBack returns a kept block in the form that the API accepts. It returns nil if there is none
+// or it was changed.
 func takeBack(b *message.Block) (raw []byte, thinks bool) {
 	var k kept
 	if b.Type != message.Reasoning || len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &k) != nil ||

@@ -9,22 +9,23 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// continueText is a user's message where the API wants one and the history has none: before a
-// reply that begins the history, between two replies, and behind the last one.
+// continueText is a user message that is inserted where the API requires one and the history lacks
+// it: before a reply that begins the history, between two replies, and after the last one.
 const continueText = `{"type":"text","text":"Continue."}`
 
-// entry is one message of the request: the blocks of one or more messages of the history.
+// entry is one message of the request. It contains the blocks of one or more messages of the
+// history.
 type entry struct {
 	user    bool
-	results bool             // it begins with results of tools
-	first   *message.Message // of the history, nil for continueText
+	results bool             // it begins with tool results
+	first   *message.Message // the first message of the history, nil for continueText
 	from    int              // its blocks are call.blockLists[from:to]
 	to      int
 }
 
-// messages appends the history. Two messages of the user end with a mark: the last one, and the one
-// with which the previous request of this conversation ended. The service looks for a cached prefix
-// at most 20 blocks before a mark; the second mark finds it whatever was added since.
+// messages appends the history. Two user messages end with a mark: the last one, and the one that
+// ended the previous request of this conversation. The service looks for a cached prefix at most 20
+// blocks before a mark, so the second mark finds the prefix however much was added since.
 func (c *call) messages(b []byte) []byte {
 	marked := map[int]bool{}
 	for i := len(c.entries) - 1; i >= 0 && len(marked) < 2; i-- {
@@ -56,8 +57,8 @@ func (c *call) messages(b []byte) []byte {
 	return append(b, ']')
 }
 
-// arrange makes the entries of the history: user and assistant in turn, the results of tools at the
-// beginning of a user's message.
+// arrange builds the entries of the history: user and assistant alternate, and tool results come
+// first in a user message.
 func (c *call) arrange(see bool) error {
 	key := fmt.Sprintf("anthropic/%s/%t", c.Model, see)
 	encode := func(m *message.Message) ([]byte, error) { return c.blocks(m, see), nil }
@@ -99,7 +100,7 @@ func (c *call) arrange(see bool) error {
 	return nil
 }
 
-// tellSaid adds what the searches of a run of results returned besides tools.
+// tellSaid adds the other text of the searches in a run of results.
 func (c *call) tellSaid() {
 	for _, blocks := range c.said {
 		c.add(nil, blocks)
@@ -107,7 +108,7 @@ func (c *call) tellSaid() {
 	c.said = nil
 }
 
-// add adds a message of the history, nil for continueText.
+// add adds a message of the history, or continueText if m is nil.
 func (c *call) add(m *message.Message, blocks []byte) {
 	if len(blocks) == 0 {
 		return
@@ -127,7 +128,7 @@ func (c *call) add(m *message.Message, blocks []byte) {
 	c.begin(user, m, blocks)
 }
 
-// begin begins an entry.
+// begin starts an entry.
 func (c *call) begin(user bool, m *message.Message, blocks []byte) {
 	n := len(c.blockLists)
 	c.blockLists = append(c.blockLists, blocks)
@@ -166,7 +167,7 @@ func (c *call) content(b []byte, m *message.Message, see bool) []byte {
 	return b
 }
 
-// appendText appends a text block. The API refuses one without a visible character.
+// appendText appends a text block. The API refuses blocks without a visible character.
 func appendText(b []byte, text string) []byte {
 	if strings.TrimSpace(text) == "" {
 		return b
@@ -177,7 +178,7 @@ func appendText(b []byte, text string) []byte {
 	)
 }
 
-// isImage reports whether the API takes an image: by URL, or of these types.
+// isImage reports whether the API accepts an image: by URL, or as data of these types.
 func isImage(p *message.Block) bool {
 	switch p.MimeType {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
@@ -205,7 +206,8 @@ func appendSource(b []byte, kind string, p *message.Block) []byte {
 	return append(b, '}')
 }
 
-// result encodes a tool's result. An error has only text, as the API demands.
+// result encodes a tool result. The result of a failed call contains only text, as the API
+// requires.
 func (c *call) result(m *message.Message, see bool) []byte {
 	b := []byte(`{"type":"tool_result"`)
 	b = modelhttp.AppendField(b, "tool_use_id", modelhttp.PlainName(m.CallID))
@@ -219,11 +221,11 @@ func (c *call) result(m *message.Message, see bool) []byte {
 	return append(b, '}')
 }
 
-// assistant encodes a reply. Thinking goes back unmodified to the model that it came from, and to
-// no other. A reply may not end with it, unless it was paused.
+// assistant encodes a reply. Thinking goes back unmodified to the model that produced it and to no
+// other. Only a paused reply may end with thinking.
 func (c *call) assistant(m *message.Message, paused bool) []byte {
 	var b []byte
-	end := 0 // of the last block that may be the last
+	end := 0 // end of the last block that may come last
 	for i := range m.Content {
 		p, before := &m.Content[i], len(b)
 		switch {

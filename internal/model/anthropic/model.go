@@ -15,20 +15,20 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// DefaultBaseURL is Anthropic's own.
+// DefaultBaseURL is the base URL of Anthropic's own API.
 const DefaultBaseURL = "https://api.anthropic.com"
 
-// version is the version of the API, a header of each request.
+// version is the API version, which each request sends as a header.
 const version = "2023-06-01"
 
-// Model is one model of one endpoint. Safe for concurrent use. Close it when it is no longer
+// Model is one model of one endpoint. It is safe for concurrent use. Close it when it is no longer
 // needed.
 type Model struct{ *modelhttp.Client }
 
 var _ agent.Model = (*Model)(nil)
 
-// New returns a Model. BaseURL is the URL to which "/v1/messages" is appended, or one that ends in
-// "/v1" already. It does not touch the network.
+// New returns a Model. "/v1/messages" is appended to BaseURL, which may already end in "/v1". New
+// does not access the network.
 func New(opts modelhttp.Options) *Model {
 	opts.BaseURL = cmp.Or(opts.BaseURL, DefaultBaseURL)
 	opts.PathHint = `"/v1/messages" is appended to it`
@@ -41,19 +41,19 @@ func New(opts modelhttp.Options) *Model {
 	return &Model{modelhttp.New(opts)}
 }
 
-// takesBearer reports whether the key of a host is a bearer token: of Bedrock and of Vertex.
+// takesBearer reports whether a host expects the key as a bearer token: Bedrock and Vertex do.
 func takesBearer(host string) bool {
 	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".googleapis.com")
 }
 
-// Info says what the configured model can do.
+// Info returns the abilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
-// maxPauses bounds how often a reply that the service paused is sent back.
+// maxPauses bounds how often a reply that the service paused is continued.
 const maxPauses = 8
 
-// Generate makes one call; see agent.Model. A reply that the service paused (pause_turn) is sent
-// back unchanged until it is whole.
+// Generate makes one call; see agent.Model. If the service pauses a reply (pause_turn), Generate
+// sends it back unchanged until it is complete.
 func (m *Model) Generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -75,7 +75,7 @@ func (m *Model) Generate(
 	return reply, nil
 }
 
-// generate makes one request. paused is the reply so far, nil at first.
+// generate makes one request. paused is the reply so far, initially nil.
 func (m *Model) generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -87,7 +87,7 @@ func (m *Model) generate(
 	})
 }
 
-// joined is a reply with what followed its pause.
+// joined appends the continuation of a paused reply to the reply.
 func joined(a, b *agent.Reply) *agent.Reply {
 	b.Message.Content = append(slices.Clip(a.Message.Content), b.Message.Content...)
 	if u := a.Message.Usage; u != nil && b.Message.Usage != nil {
@@ -109,15 +109,15 @@ func joined(a, b *agent.Reply) *agent.Reply {
 	return b
 }
 
-// call is one request on its way.
+// call is one request in progress.
 type call struct {
 	*modelhttp.Call
 	paused *message.Message
 
 	entries    []entry           // the request's messages
-	blockLists [][]byte          // the encoding of each message of the history that is sent
-	loaded     *modelhttp.Loaded // nil: the endpoint does not know deferred tools
-	// what searches returned besides tools, to follow the run of results
+	blockLists [][]byte          // the encodings of the messages of the history that are sent
+	loaded     *modelhttp.Loaded // nil: the endpoint does not support deferred tools
+	// other texts of searches, to follow the run of results
 	said [][]byte
 }
 
@@ -138,7 +138,7 @@ func (c *call) run() (*agent.Reply, error) {
 	return c.Gather(a.Events.Next, d)
 }
 
-// send sends a request to a path below the version of the base URL.
+// send sends a request to a path below the API version.
 func (c *call) send(method, path string) (*modelhttp.Answer, error) {
 	return c.SendTo(method, "/v1", path, http.Header{"Anthropic-Version": {version}})
 }
@@ -156,7 +156,7 @@ type wireModel struct {
 	} `json:"capabilities"`
 }
 
-// Models lists the endpoint's models, with what it and the catalogue say of them.
+// Models lists the endpoint's models with what the endpoint and the catalogue know about them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{Call: h}
@@ -181,7 +181,7 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	})
 }
 
-// listed joins what the endpoint says of a model with what the catalogue knows.
+// listed combines what the endpoint and the catalogue know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	i := m.info(w.ID)
 	i.Name = w.Name

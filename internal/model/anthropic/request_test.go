@@ -23,8 +23,8 @@ func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agen
 	return modeltest.Body(t, anthropic.New(modelhttp.Options{Model: model, Transport: w}), w, req)
 }
 
-// TestAddress: the base URL goes up to the version or not, and the key goes where the endpoint
-// looks for it.
+// TestAddress: the base URL may include the version, and the key goes where the endpoint expects
+// it.
 func TestAddress(t *testing.T) {
 	for base, want := range map[string]string{
 		"":                                  "https://api.anthropic.com/v1/messages k ",
@@ -52,7 +52,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestThinkingAndSampling: what each generation of models is sent for a level, and what is left out
+// TestThinkingAndSampling: what each model generation receives for a level, and what is omitted
 // with a notice.
 func TestThinkingAndSampling(t *testing.T) {
 	warm := agent.Sampling{Temperature: new(.5), TopP: .9, TopK: 40}
@@ -232,7 +232,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// play returns a model over a scripted endpoint, which is strict.
+// play returns a model of a scripted endpoint, which is strict.
 func play(
 	t *testing.T,
 	opts modelhttp.Options,
@@ -246,8 +246,9 @@ func play(
 	return m, server
 }
 
-// TestThinkingGoesBack: thinking and redacted thinking go back unmodified to their model, also from
-// the journal and from a copy, and not at all where they were changed or made by another model.
+// TestThinkingGoesBack: thinking and redacted thinking go back unmodified to their model, even
+// after a restart and from a copy. They are not sent if they were changed or come from another
+// model.
 func TestThinkingGoesBack(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		m, server := play(
@@ -309,7 +310,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsValid covers issue 33's proof.
+// TestAnyHistoryIsValid covers the proof of issue 33.
 func TestAnyHistoryIsValid(t *testing.T) {
 	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
 		Model:   "claude-sonnet-4-5",
@@ -328,8 +329,8 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	})
 }
 
-// conversation runs a conversation of tool calls, parallel ones at times, and returns the shares of
-// tokens.
+// conversation runs a conversation with tool calls, some of them parallel, and returns the shares
+// of tokens.
 func conversation(
 	t *testing.T,
 	requests int,
@@ -403,7 +404,7 @@ func TestCachedShare(t *testing.T) {
 				message.NewText(message.RoleUser, "Also look at the tests."),
 			)
 		case 20:
-			at := len(req.Messages) - 1 // behind the last reply with its results
+			at := len(req.Messages) - 1 // after the last reply with its results
 			for req.Messages[at].Role != message.RoleAssistant {
 				at--
 			}
@@ -417,12 +418,12 @@ func TestCachedShare(t *testing.T) {
 	check("steer and compaction", 85, read, input)
 }
 
-// TestHistoryIsEncodedOnce: with a warm history a request costs what is new in it.
+// TestHistoryIsEncodedOnce: if the history is already encoded, a request costs only what is new.
 func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
 
 func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }
 
-// TestLevelNoticesLast: a level that a model does not have is reported once in a session.
+// TestLevelNoticesLast: a level that a model does not have is reported once per session.
 func TestLevelNoticesLast(t *testing.T) {
 	for model, want := range map[string]string{
 		"claude-opus-4-6":         "claude-opus-4-6 has no thinking level minimal: low is used instead",

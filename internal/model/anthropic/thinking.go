@@ -10,15 +10,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// minBudget is the least that the API takes for thinking, tokens.
+// minBudget is the smallest thinking budget that the API accepts, in tokens.
 const minBudget = 1024
 
-// generation is a model's version, such as {4, 5}; zero if the model's name has none.
+// generation is a model's version, such as {4, 5}. It is zero if the model's name has no version.
 type generation struct{ major, minor int }
 
-// generationOf reads the version out of the name of a Claude model: "claude-3-7-sonnet-latest",
+// generationOf parses the version in the name of a Claude model: "claude-3-7-sonnet-latest",
 // "claude-opus-4-20250514" (a date is not a version), "anthropic.claude-sonnet-4-6-v1:0". known is
-// false for the models of others.
+// false for models of other vendors.
 func generationOf(model string) (g generation, known bool) {
 	_, name, known := strings.Cut(strings.ToLower(model), "claude-")
 	var numbers []int
@@ -52,7 +52,7 @@ func (g generation) atLeast(major, minor int) bool {
 	return g.major > major || g.major == major && g.minor >= minor
 }
 
-// info says what a model of the endpoint can do.
+// info returns the abilities of a model of the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	if g, _ := generationOf(id); g.major == 3 && g.minor < 7 {
@@ -62,20 +62,20 @@ func (m *Model) info(id string) agent.ModelInfo {
 	return i
 }
 
-// thinks is the form in which one request asks for thinking.
+// thinks describes how a request asks for thinking.
 type thinks struct {
-	adaptive bool // the model decides how much; effort says how hard it tries
+	adaptive bool // the model decides how long it thinks; effort guides it
 	effort   string
-	off      bool // said explicitly
-	budget   int  // of the older form; 0: none
-	samples  bool // the model takes sampling parameters
+	off      bool // explicitly off
+	budget   int  // tokens, in the older form; 0: none
+	samples  bool // the model accepts sampling parameters
 }
 
 // on reports whether the request asks for thinking.
 func (t thinks) on() bool { return t.adaptive || t.budget > 0 }
 
 // thinking decides how the request asks for thinking. Models from 4.6 on decide themselves how much
-// they think; earlier ones are given a budget.
+// they think. Earlier ones get a budget.
 func (c *call) thinking(limit int) thinks {
 	g, known := generationOf(c.Model)
 	unnamed := known && g == generation{} // "claude-mythos-preview"
@@ -84,7 +84,7 @@ func (c *call) thinking(limit int) thinks {
 	switch {
 	case level == "":
 	case level == "off":
-		t.off = g.atLeast(5, 0) // earlier ones think only if asked to
+		t.off = g.atLeast(5, 0) // earlier models think only if asked to
 	case c.Forced():
 		c.Notice("thinking is off for this call: the API does not allow it with a required tool")
 	case unnamed || g.atLeast(4, 6):
@@ -102,7 +102,7 @@ func (c *call) thinking(limit int) thinks {
 	return t
 }
 
-// effort is the API's word for a level.
+// effort returns the API's name for a level.
 func (c *call) effort(level string, g generation) string {
 	used := level
 	switch {
@@ -117,8 +117,8 @@ func (c *call) effort(level string, g generation) string {
 	return used
 }
 
-// budget is what is given to thinking out of a limit on all of the output: less than the whole, 0
-// if that is too little.
+// budget returns how many tokens of the output limit are for thinking: less than the whole, or 0 if
+// that is too little.
 func (c *call) budget(limit int) int {
 	if limit < 2*minBudget {
 		return 0
@@ -127,7 +127,7 @@ func (c *call) budget(limit int) int {
 }
 
 // begunWithout reports whether the running turn has a reply that does not begin with thinking of
-// this model: the API refuses such a turn where thinking is given a budget.
+// this model. The API refuses such a turn if thinking has a budget.
 func (c *call) begunWithout() bool {
 	begin := 0
 	for i, e := range c.entries {
@@ -138,7 +138,7 @@ func (c *call) begunWithout() bool {
 	return begin+1 < len(c.entries) && !c.beginsThinking(c.entries[begin+1].first)
 }
 
-// beginsThinking reports whether a reply is sent with a thinking block of this model at its
+// beginsThinking reports whether a reply is sent with a thinking block of this model at the
 // beginning.
 func (c *call) beginsThinking(m *message.Message) bool {
 	i := slices.IndexFunc(m.Content, func(b message.Block) bool {

@@ -1,5 +1,5 @@
-// Package catalog knows the models of many providers: windows, abilities, levels of thinking and
-// prices. Its data is that of the module charm.land/catwalk, or a newer copy of it (see Read).
+// Package catalog knows the models of many providers: context windows, abilities, thinking levels
+// and prices. Its data comes from the module charm.land/catwalk or a newer copy of it (see Read).
 // Start at Lookup.
 package catalog
 
@@ -14,23 +14,23 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// Model is what the catalogue says of a model. The catalogue does not say whether a model calls
-// tools, and how long its replies can be.
+// Model is the catalogue's entry for a model. It does not contain whether the model calls tools or
+// how long its replies can be.
 type Model struct {
 	Name   string
 	Window int // tokens
-	Reply  int // tokens: a limit on a reply that the model accepts, not the largest one
+	Reply  int // tokens: a reply limit that the model accepts, not the largest one
 	Price  Price
 	Vision bool
-	// Levels are the levels of thinking that the model accepts, in the words of the setting
-	// thinking; nil if the model does not think.
+	// Levels lists the thinking levels that the model accepts, named as in the setting thinking. It
+	// is nil if the model does not think.
 	Levels []string
 	Found  bool
-	// Loose reports that only the beginning of the name is known. The price is then unknown.
+	// Loose reports that only the beginning of the name was found. The price is then unknown.
 	Loose bool
 }
 
-// HasVision reports whether the model sees images, nil if that is not known.
+// HasVision reports whether the model accepts images, or nil if that is unknown.
 func (m *Model) HasVision() *bool {
 	if !m.Found {
 		return nil
@@ -39,19 +39,19 @@ func (m *Model) HasVision() *bool {
 	return &v
 }
 
-// Lookup finds a model of a provider by the catalogue's name of the provider, "" if that is not
-// known. A model that the provider's list lacks is looked up among those of all providers.
+// Lookup finds a model of a provider. provider is the catalogue's name for it, or "" if unknown. A
+// model that is missing in the provider's list is looked up among the models of all providers.
 func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 
 // Endpoint is where a model runs.
 type Endpoint struct {
-	Provider string // the catalogue's name of the provider; "" = by the host
+	Provider string // the catalogue's name for the provider; "": derived from the host
 	Host     string
 	Local    bool // a server on this machine
 }
 
-// Lookup finds a model of the endpoint. A local server calls its models what it likes, so that
-// there the beginning of a name says nothing.
+// Lookup finds a model of the endpoint. A local server can give its models any name, so for a local
+// server the beginning of a name is not matched.
 func (e Endpoint) Lookup(id string) Model {
 	if e.Provider == "" {
 		e.Provider = ProviderAt(e.Host)
@@ -63,7 +63,7 @@ func (e Endpoint) Lookup(id string) Model {
 	return m
 }
 
-// ProviderAt returns the catalogue's name of the provider at a host, "" if there is none.
+// ProviderAt returns the catalogue's name for the provider at a host, or "" if there is none.
 func ProviderAt(host string) string {
 	if strings.HasSuffix(host, ".openai.azure.com") {
 		return string(catwalk.InferenceProviderAzure)
@@ -74,10 +74,10 @@ func ProviderAt(host string) string {
 // current is the catalogue in use, nil until the first lookup.
 var current atomic.Pointer[index]
 
-// builtin parses the data in the binary, which takes some milliseconds.
+// builtin parses the embedded data, which takes a few milliseconds.
 var builtin = sync.OnceValue(func() *index { return newIndex(embedded.GetAll()) })
 
-// Load parses the data in the binary, so that the first Lookup does not have to.
+// Load parses the embedded data in advance, so that the first Lookup does not have to.
 func Load() { get() }
 
 func get() *index {
@@ -88,21 +88,21 @@ func get() *index {
 	return current.Load()
 }
 
-// index finds models. It does not change.
+// index finds models. It is immutable.
 type index struct {
 	providers map[string]map[string]*Model // by provider, then by id and by plain name
 	all       map[string]*Model            // by plain name
 	hosts     map[string]string            // providers by the host of their endpoint
 }
 
-// vendors are the providers whose data is taken first for a model of an unknown provider: those
-// that make the models, then the resellers with the most models.
+// vendors lists whose data is preferred for a model of an unknown provider: first the vendors that
+// make models, then the resellers with the most models.
 var vendors = []string{
 	"anthropic", "openai", "gemini", "xai", "deepseek", "moonshot", "zai", "minimax",
 	"alibaba-singapore", "openrouter", "vercel",
 }
 
-// vendorHosts are hosts of providers whose endpoint the data gives as a variable.
+// vendorHosts lists the hosts of providers whose endpoint is a variable in the data.
 var vendorHosts = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai",
 	"generativelanguage.googleapis.com": "gemini",
@@ -126,7 +126,7 @@ func newIndex(list []catwalk.Provider) *index {
 	return x
 }
 
-// add adds a provider. What is there already stays.
+// add adds a provider. Existing entries are kept.
 func (x *index) add(p *catwalk.Provider) {
 	models := make(map[string]*Model, 2*len(p.Models))
 	for i := range p.Models {
@@ -137,7 +137,8 @@ func (x *index) add(p *catwalk.Provider) {
 			}
 		}
 		name := plainName(p.Models[i].ID)
-		if x.all[name] == nil && p.ID != catwalk.InferenceProviderCopilot { // it has windows of its own
+		// Copilot has its own context windows
+		if x.all[name] == nil && p.ID != catwalk.InferenceProviderCopilot {
 			x.all[name] = m
 		}
 	}
@@ -157,8 +158,8 @@ func modelOf(m *catwalk.Model) *Model {
 	}
 }
 
-// levelsOf returns the levels of thinking in the words of the settings. A model that thinks and has
-// no levels of its own takes a budget.
+// levelsOf returns the thinking levels, named as in the settings. A model that thinks but has no
+// levels of its own takes a budget.
 func levelsOf(m *catwalk.Model) []string {
 	if !m.CanReason {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// Models are found under the spelling of each provider, and what a name does not tell is skipped.
+// Models are found under each provider's spelling, and data that a name does not determine is
+// skipped.
 func TestLookup(t *testing.T) {
 	for _, c := range []struct {
 		provider, id string
@@ -39,10 +40,10 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// The two prices of cached input mean different things in different lists. These are the published
-// ones: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching has writes at 1.25
-// times and reads at a tenth of other input, https://openai.com/api/pricing reads at a tenth to a
-// half.
+// The meaning of the two prices of cached input differs between lists. These are the published
+// prices: according to https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, writes
+// cost 1.25 times and reads a tenth of other input; according to https://openai.com/api/pricing,
+// reads cost a tenth to a half.
 func TestCacheTiers(t *testing.T) {
 	claude := 0
 	for _, p := range embedded.GetAll() {
@@ -79,8 +80,8 @@ func TestCacheTiers(t *testing.T) {
 	}
 }
 
-// No price that the catalogue gives makes cached input dearer than a write, or a read dearer than
-// other input.
+// The catalogue contains no price that makes cached input more expensive than a write, or a read
+// more expensive than other input.
 func TestPricesAreSound(t *testing.T) {
 	known := 0
 	for _, p := range embedded.GetAll() {
@@ -101,7 +102,7 @@ func TestPricesAreSound(t *testing.T) {
 	}
 }
 
-// Levels of thinking are in the words of the settings; a model that does not think lacks them.
+// Thinking levels are named as in the settings. A model that does not think has none.
 func TestLevels(t *testing.T) {
 	for id, want := range map[string]string{
 		"claude-opus-5": "[low medium high xhigh]", "gpt-5.6-sol": "[off low medium high xhigh]",
@@ -113,7 +114,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Providers are known by the hosts of their endpoints.
+// Providers are recognized by the hosts of their endpoints.
 func TestProviderAt(t *testing.T) {
 	for host, want := range map[string]string{
 		"api.anthropic.com": "anthropic", "api.deepseek.com": "deepseek",

@@ -6,22 +6,22 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// BaseName is a model's name in lower case without its vendor ("openai/gpt-4.1" → "gpt-4.1").
+// BaseName returns a model's name in lower case without its vendor ("openai/gpt-4.1" → "gpt-4.1").
 func BaseName(model string) string {
 	model = strings.ToLower(model)
 	return model[strings.LastIndexByte(model, '/')+1:]
 }
 
-// release matches what follows the name of a model to fix a release of it: a date or "latest".
+// release matches the suffix that selects a release of a model: a date or "latest".
 var release = lazyregexp.New(`-(latest|20\d{6}|20\d\d-\d\d-\d\d)$`)
 
 // revision matches what Bedrock appends to the name of a Claude model.
 var revision = lazyregexp.New(`-v\d+(-\d+)?$`)
 
-// punctuation is what providers write differently in the same name.
+// punctuation unifies the punctuation that providers write differently in the same name.
 var punctuation = strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-", " ", "-")
 
-// plainName is the name by which a model is found under each provider's spelling of it:
+// plainName returns the name under which each provider's spelling of a model is found:
 // "claude-sonnet-4-5" for "anthropic/claude-sonnet-4.5", "claude-sonnet-4-5-20250929" and
 // "us.anthropic.claude-sonnet-4-5-20250929-v1:0".
 func plainName(id string) string {

@@ -6,8 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Price is what a model costs, in US dollars per million tokens. A zero CacheRead or
-// CacheWrite means the price of other input. The zero Price is unknown.
+// Price is what a model costs, in US dollars per million tokens. If CacheRead or CacheWrite is
+// zero, the price of other input applies. The zero Price means that the price is unknown.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -15,16 +15,16 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite,omitempty"`
 }
 
-// priceOf reads a price. The data has two prices of cached input. Of Anthropic's and of OpenAI's
-// newest models the first one is that of writes and the second one that of reads, but the lists of
-// other providers have them the other way round, or a read price in the first or in both, or the
-// price of output or of storage in the second. The price of other input distinguishes them:
-// no provider sells reads for more than half of it, and those that charge for writes take more,
-// but not more than twice as much. A figure that is neither is not used.
+// priceOf reads a price. The data has two prices of cached input. For Anthropic's and OpenAI's
+// newest models the first is the write price and the second the read price. Lists of other
+// providers swap them, have the read price in the first or in both, or the price of output or
+// storage in the second. The price of other input tells them apart: no provider charges more than
+// half of it for reads, and providers that charge for writes charge more than for input, but at
+// most twice as much. A number that fits neither is ignored.
 func priceOf(m *catwalk.Model) Price {
 	p := Price{Input: m.CostPer1MIn, Output: m.CostPer1MOut}
 	if p.Input < 0 || p.Output < 0 || p.Input == 0 {
-		return Price{} // free and subscribed models have zeros; what they cost is not known
+		return Price{} // free and subscription models have zeros; their cost is unknown
 	}
 	const rounding = 1e-9
 	for _, v := range []float64{m.CostPer1MOutCached, m.CostPer1MInCached} {
@@ -56,8 +56,8 @@ func (p Price) Costs(u message.Usage) message.Costs {
 	}
 }
 
-// Split divides a cost that the provider named into its parts, in the proportions of the price; of
-// an unknown price in those of the tokens.
+// Split divides a cost that the provider reported into its parts, in proportion to the prices or,
+// if the price is unknown, to the tokens.
 func (p Price) Split(cost float64, u message.Usage) message.Costs {
 	if p == (Price{}) {
 		p = Price{Input: 1, Output: 1}

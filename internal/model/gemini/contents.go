@@ -33,16 +33,16 @@ func (c *call) contents(b []byte, see bool) ([]byte, error) {
 	return append(w.b, "]}]"...), nil
 }
 
-// contentWriter writes contents: a run of messages of one side is one content.
+// contentWriter writes contents. Consecutive messages of the same role form one content.
 type contentWriter struct {
 	c       *call
 	b       []byte
 	role    string // of the open content, "" before the first
-	results bool   // the open content has results of tools only
+	results bool   // the open content has only tool results
 }
 
-// add adds the parts of a message of the user, or of the model. The results of a step form a
-// content of their own, separate from what the user says after them.
+// add adds the parts of a user or model message. The results of a step form a content of their own,
+// separate from what the user says after them.
 func (w *contentWriter) add(user, result bool, parts []byte) {
 	if len(parts) == 0 {
 		return
@@ -83,7 +83,7 @@ func (c *call) parts(m *message.Message, see bool) []byte {
 	return b
 }
 
-// appendPart appends a block of the user or of a tool's result.
+// appendPart appends a block of a user message or of a tool result.
 func appendPart(b []byte, p *message.Block, see bool) []byte {
 	switch {
 	case p.Type == message.Reasoning || p.Type == message.ToolUse:
@@ -94,7 +94,7 @@ func appendPart(b []byte, p *message.Block, see bool) []byte {
 	return appendText(b, modelhttp.TextOf(p, isImage))
 }
 
-// isImage reports whether the API takes an image: its bytes, of these types.
+// isImage reports whether the API accepts an image: as data of these types.
 func isImage(p *message.Block) bool {
 	switch p.MimeType {
 	case "image/jpeg", "image/png", "image/webp", "image/heic", "image/heif":
@@ -111,8 +111,8 @@ func appendInline(b []byte, p *message.Block) []byte {
 	return append(modelhttp.AppendField(b, "data", data), "}}"...)
 }
 
-// result encodes a tool's result. Its images are parts of it for models from version 3 on, and
-// follow it for earlier ones.
+// result encodes a tool result. For models from version 3 on its images are part of it; for earlier
+// models they follow it.
 func (c *call) result(m *message.Message, see bool) []byte {
 	var text string
 	var media []byte
@@ -148,8 +148,8 @@ func (c *call) result(m *message.Message, see bool) []byte {
 	return b
 }
 
-// reply encodes a reply. A signature goes back in the part in which it came, to the model that made
-// it and to no other. Thoughts without a signature are not sent back.
+// reply encodes a reply. A signature goes back in the part in which it came, to the model that
+// produced it and to no other. Thoughts without a signature are not sent back.
 func (c *call) reply(m *message.Message) []byte {
 	var b []byte
 	signed := false // a call of this step has a signature, its own or the dummy

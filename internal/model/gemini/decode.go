@@ -29,7 +29,7 @@ type candidate struct {
 	Message string `json:"finishMessage"`
 }
 
-// feedback says why a prompt was blocked.
+// feedback reports why a prompt was blocked.
 type feedback struct {
 	Reason  string `json:"blockReason"`
 	Message string `json:"blockReasonMessage"`
@@ -48,22 +48,22 @@ type functionCall struct {
 	Args jsontext.Value `json:"args"`
 }
 
-// decoder gathers a reply.
+// decoder collects a reply.
 type decoder struct {
 	c       *call
 	blocks  modelhttp.Blocks
-	sealed  bool // the last block has a signature: nothing is added to it
+	sealed  bool // the last block has a signature; nothing may be added to it
 	calls   int
 	usage   *message.Usage
 	finish  string
-	message string // the service's own words for the end
+	message string // the service's explanation of the finish reason
 }
 
 func newDecoder(c *call) *decoder {
 	return &decoder{c: c, blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
-// Event takes one event. The API has no mark for the end: the reply ends with the stream, or with a
+// Event processes one event. The API has no end mark: a reply ends with the stream, or with a
 // finish reason and its usage.
 func (d *decoder) Event(raw modelhttp.Event) error {
 	var r response
@@ -75,7 +75,7 @@ func (d *decoder) Event(raw modelhttp.Event) error {
 	return err
 }
 
-// whole takes an answer that is not a stream.
+// whole decodes a reply that is not streamed.
 func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	if err := d.Event(modelhttp.Event{Data: raw}); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	return d.Reply()
 }
 
-// take takes what a response adds to the reply.
+// take adds a response to the reply.
 func (d *decoder) take(r *response) error {
 	if r.Feedback != nil && r.Feedback.Reason != "" {
 		return d.blocked("the provider blocked the prompt", r.Feedback.Reason, r.Feedback.Message)
@@ -106,7 +106,7 @@ func (d *decoder) take(r *response) error {
 	return nil
 }
 
-// part takes a part. Kinds of parts that are not known are skipped.
+// part processes a part. Unknown kinds of parts are skipped.
 func (d *decoder) part(p *part) {
 	d.c.Meter.Add(len(p.Signature))
 	switch {
@@ -115,14 +115,14 @@ func (d *decoder) part(p *part) {
 	case p.Thought:
 		d.text(message.Reasoning, p)
 	case p.Signature != "" && len(modelhttp.Word(p.Text)) == 0:
-		// A signature that comes alone goes back in a part of its own.
+		// A signature that arrives alone goes back in a part of its own.
 		d.text(message.Reasoning, p)
 	default:
 		d.text(message.Text, p)
 	}
 }
 
-// text takes a text or a thought. A part with a signature is a block of its own.
+// text processes a text or a thought. A part with a signature is a block of its own.
 func (d *decoder) text(t message.BlockType, p *part) {
 	text := modelhttp.Word(p.Text)
 	if text == "" && p.Signature == "" {
@@ -137,7 +137,7 @@ func (d *decoder) text(t message.BlockType, p *part) {
 	}
 }
 
-// separate begins a block, also after one of the same type.
+// separate starts a new block, even after one of the same type.
 func (d *decoder) separate(t message.BlockType) {
 	d.blocks.End()
 	d.c.Meter.Add(modelhttp.BlockSize)
@@ -152,7 +152,7 @@ func (d *decoder) seal(signature string) {
 	d.sealed = true
 }
 
-// call takes a tool call, which comes as a whole.
+// call processes a tool call, which always arrives as a whole.
 func (d *decoder) call(p *part) {
 	args := string(p.Call.Args)
 	if !modelhttp.Present(p.Call.Args) {
@@ -174,7 +174,7 @@ func (d *decoder) call(p *part) {
 	d.calls++
 }
 
-// count takes the usage of an event; that of a later event includes that of earlier ones.
+// count processes the usage of an event, which includes that of earlier events.
 func (d *decoder) count(v jsontext.Value) {
 	var w struct {
 		Prompt  int `json:"promptTokenCount"`
@@ -192,8 +192,8 @@ func (d *decoder) count(v jsontext.Value) {
 	}
 }
 
-// Reply makes the reply of what was gathered. A reply that was stopped for its content is an error,
-// so that the text before it is withdrawn and not sent again.
+// Reply returns the reply collected so far. A reply that was stopped because of its content is an
+// error, so that the text before it is withdrawn and not sent again.
 func (d *decoder) Reply() (*agent.Reply, error) {
 	if d.finish == "" {
 		return nil, d.c.ErrCut()
@@ -221,7 +221,7 @@ func (d *decoder) Reply() (*agent.Reply, error) {
 	return d.c.Reply(msg, d.finish), nil
 }
 
-// blocked is the error of a prompt or a reply that a filter stopped.
+// blocked returns the error of a prompt or a reply that a filter stopped.
 func (d *decoder) blocked(what, reason, words string) error {
 	text := what + " (" + reason + ")"
 	if words != "" {
@@ -232,8 +232,8 @@ func (d *decoder) blocked(what, reason, words string) error {
 	}
 }
 
-// broken is the error of a reply whose tool calls the service itself could not read. The same
-// request may go well.
+// broken returns the error of a reply whose tool calls the service itself could not parse.
+// Repeating the request may succeed.
 func (d *decoder) broken() error {
 	text := d.c.Model + " ended with a tool call that cannot be read (" + d.finish + ")"
 	if words := strings.TrimSpace(d.message); words != "" {

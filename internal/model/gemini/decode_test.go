@@ -14,13 +14,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// endpoint serves an answer and keeps the requests' bodies.
+// endpoint serves an answer and records the bodies of the requests.
 func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
 	return modeltest.Endpoint(t, api, "gemini-3-pro-preview", a)
 }
 
-// event is an event of a stream with a candidate.
+// event returns a stream event with a candidate.
 func event(candidate string) string {
 	return `data: {"candidates":[` + candidate + `],` +
 		`"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":9}}` + "\n\n"
@@ -32,12 +32,12 @@ const half = `data: {"candidates":[{"content":{"parts":[{"text":"half"}],"role":
 
 func stopped(reason string) string { return half + event(`{"finishReason":"`+reason+`"}`) }
 
-// failure is an error in Google's form.
+// failure returns an error in Google's format.
 func failure(code, status, text string) string {
 	return `{"error":{"code":` + code + `,"message":"` + text + `","status":"` + status + `"}}`
 }
 
-// TestDocumentedStreams reads the streams of the documentation.
+// TestDocumentedStreams decodes the streams from the documentation.
 func TestDocumentedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll check both." ; ` +
@@ -84,7 +84,7 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// TestFilters: a blocked prompt and a stopped reply are errors with the words of the service.
+// TestFilters: a blocked prompt and a stopped reply are errors with the service's explanation.
 func TestFilters(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"prompt": {
@@ -105,7 +105,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// api is the Gemini API for the tests of faults.
+// api describes the Gemini API for the fault tests.
 var api = &modeltest.API{
 	New:   func(o modelhttp.Options) modeltest.Model { return gemini.New(o) },
 	Text:  piece(`{"text":"Hello "}`),
@@ -116,12 +116,12 @@ var api = &modeltest.API{
 	More:  faults(),
 }
 
-// piece is an event with a part of a reply.
+// piece returns an event with a part of a reply.
 func piece(part string) string {
 	return `data: {"candidates":[{"content":{"parts":[` + part + `],"role":"model"}}]}` + "\n\n"
 }
 
-// faults are faults in the shape of the API.
+// faults returns the faults that are specific to the API.
 func faults() []modeltest.Fault {
 	body := func(status int, name, text string) modeltest.Handler {
 		return modeltest.Say(status, "application/json", failure("1", name, text))
@@ -169,7 +169,7 @@ func TestFaults(t *testing.T) {
 	modeltest.CheckFaults(t, api)
 }
 
-// TestWhole reads answers that are not a stream.
+// TestWhole decodes replies that are not streamed.
 func TestWhole(t *testing.T) {
 	m, _ := endpoint(t, modeltest.JSON(200, `{"candidates":[{"content":{"parts":[`+
 		`{"text":"Hm","thought":true},{"text":"Yes."},`+
@@ -187,7 +187,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases covers issue 33's proof: the table of the chat API.
+// TestFaultPhases covers the proof of issue 33: the table of the chat API.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)
@@ -196,7 +196,7 @@ func TestFaultPhases(t *testing.T) {
 // TestAbort covers protocol 3.3.
 func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 
-// TestEndless: a stream without an end is stopped like one of any other API.
+// TestEndless: an endless stream is stopped as for any other API.
 func TestEndless(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	part := func(p string) string {

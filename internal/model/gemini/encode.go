@@ -8,7 +8,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// encode writes the body of a request. Each message's encoding is kept with the message. The
+// encode writes the body of a request. Each message keeps its own encoding for later requests. The
 // service caches prefixes of tools, system prompt and contents automatically, so none of these may
 // change from call to call.
 func (c *call) encode() ([]byte, error) {
@@ -41,7 +41,7 @@ func (c *call) system(b []byte) []byte {
 	return append(append(b, parts...), "]}"...)
 }
 
-// tools appends the tools and the choice among them.
+// tools appends the tools and the tool choice.
 func (c *call) tools(b []byte) []byte {
 	list := c.Client.Tools.Encode(c.Req.Tools, appendTool)
 	b = append(modelhttp.AppendKey(b, "tools"), `[{"functionDeclarations":`...)
@@ -77,7 +77,8 @@ func appendTool(b []byte, t *agent.ToolSpec) []byte {
 	return append(b, '}')
 }
 
-// toolName is a tool's name as the API allows it: it begins with a letter or an underscore.
+// toolName returns a tool's name in the form that the API allows: it begins with a letter or an
+// underscore.
 func toolName(name string) string {
 	name = modelhttp.PlainName(name)
 	if first := name[0]; first == '-' || first >= '0' && first <= '9' {
@@ -107,7 +108,7 @@ func (c *call) generation(b []byte) []byte {
 	return append(append(modelhttp.AppendKey(b, "generationConfig"), g...), '}')
 }
 
-// appendText appends a text part. The API refuses one without a visible character.
+// appendText appends a text part. The API refuses parts without a visible character.
 func appendText(b []byte, text string) []byte {
 	if strings.TrimSpace(text) == "" {
 		return b

@@ -6,14 +6,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// kept is what the API requires back with a part, as it is stored in message.Block.Opaque. Other
-// adapters do not recognize it, and this one recognizes nothing else.
+// kept is what must be sent back to the API with a part, in the form stored in
+// message.Block.Opaque. Other adapters do not recognize kept, and this adapter recognizes nothing
+// else.
 type kept struct {
 	Signature string `json:"geminiSignature"`
 }
 
-// dummySignature stands for the signature of a call that another model made. It is the value that
-// Google documents for this case. Models from version 3 on refuse a call without a signature.
+// dummySignature replaces the signature of a call that another model made. Google documents this
+// value for this case. Models from version 3 on refuse a call without a signature.
 const dummySignature = "skip_thought_signature_validator"
 
 // keep stores the signature of a part with its block.

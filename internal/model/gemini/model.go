@@ -15,20 +15,20 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// DefaultBaseURL is Google's own.
+// DefaultBaseURL is the base URL of Google's own API.
 const DefaultBaseURL = "https://generativelanguage.googleapis.com"
 
-// version is the version of the API in its paths.
+// version is the API version, as part of the path.
 const version = "/v1beta"
 
-// Model is one model of one endpoint. Safe for concurrent use. Close it when it is no longer
+// Model is one model of one endpoint. It is safe for concurrent use. Close it when it is no longer
 // needed.
 type Model struct{ *modelhttp.Client }
 
 var _ agent.Model = (*Model)(nil)
 
-// New returns a Model. BaseURL is the URL to which "/v1beta/models/..." is appended, or one that
-// ends in "/v1beta" already. It does not touch the network.
+// New returns a Model. "/v1beta/models/..." is appended to BaseURL, which may already end in
+// "/v1beta". New does not access the network.
 func New(opts modelhttp.Options) *Model {
 	opts.BaseURL = cmp.Or(opts.BaseURL, DefaultBaseURL)
 	opts.PathHint = `"/v1beta/models/..." is appended to it`
@@ -39,7 +39,7 @@ func New(opts modelhttp.Options) *Model {
 	return &Model{modelhttp.New(opts)}
 }
 
-// Info says what the configured model can do.
+// Info returns the abilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
 // Generate makes one call; see agent.Model.
@@ -53,7 +53,7 @@ func (m *Model) Generate(
 	})
 }
 
-// call is one request on its way.
+// call is one request in progress.
 type call struct{ *modelhttp.Call }
 
 func (c *call) run() (*agent.Reply, error) {
@@ -78,7 +78,7 @@ func (c *call) run() (*agent.Reply, error) {
 	return c.Gather(a.Events.Next, d)
 }
 
-// send sends a request to a path below the version of the base URL.
+// send sends a request to a path below the API version.
 func (c *call) send(method, path string) (*modelhttp.Answer, error) {
 	return c.SendTo(method, version, path, nil)
 }
@@ -92,8 +92,8 @@ type wireModel struct {
 	Methods []string       `json:"supportedGenerationMethods"`
 }
 
-// Models lists the endpoint's models that generate content, with what it reports about them and the
-// table knows.
+// Models lists the endpoint's models that generate content, with what the endpoint and the
+// catalogue know about them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{h}
@@ -122,7 +122,7 @@ func (w *wireModel) generates() bool {
 	return w.Name != "" && (w.Methods == nil || slices.Contains(w.Methods, "generateContent"))
 }
 
-// listed joins what the endpoint reports about a model with what the catalogue knows.
+// listed combines what the endpoint and the catalogue know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	i := m.info(strings.TrimPrefix(w.Name, "models/"))
 	i.Name = w.Title

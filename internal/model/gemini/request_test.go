@@ -22,7 +22,7 @@ func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agen
 	return modeltest.Body(t, gemini.New(modelhttp.Options{Model: model, Transport: w}), w, req)
 }
 
-// TestAddress: the base URL ends in the version or not, and the key goes where the endpoint reads
+// TestAddress: the base URL may include the version, and the key goes where the endpoint expects
 // it.
 func TestAddress(t *testing.T) {
 	const google = "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent"
@@ -49,7 +49,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestThinkingAndSampling: what each generation of models is sent for a level, and what is omitted
+// TestThinkingAndSampling: what each model generation receives for a level, and what is omitted
 // with a notice.
 func TestThinkingAndSampling(t *testing.T) {
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestModelWithoutToolsOrVision(t *testing.T) {
 	}
 }
 
-// play returns a model over a scripted endpoint, which is strict.
+// play returns a model of a scripted endpoint, which is strict.
 func play(t *testing.T, opts modelhttp.Options, lines ...string) (*gemini.Model, *script.Server) {
 	t.Helper()
 	server := modeltest.Play(t, lines...)
@@ -202,7 +202,7 @@ func play(t *testing.T, opts modelhttp.Options, lines ...string) (*gemini.Model,
 	return m, server
 }
 
-// TestSignaturesGoBack: a signature goes back unmodified to its model, also from the journal and
+// TestSignaturesGoBack: a signature goes back unmodified to its model, even after a restart and
 // from a copy, and never to another model, which gets the documented dummy for calls.
 func TestSignaturesGoBack(t *testing.T) {
 	for _, streams := range []bool{true, false} {
@@ -245,7 +245,7 @@ func TestSignaturesGoBack(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsValid covers issue 33's proof.
+// TestAnyHistoryIsValid covers the proof of issue 33.
 func TestAnyHistoryIsValid(t *testing.T) {
 	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
 		Model:   "gemini-3-pro-preview",
@@ -259,7 +259,7 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	})
 }
 
-// TestHistoryIsEncodedOnce: with a warm history a request costs what is new in it.
+// TestHistoryIsEncodedOnce: if the history is already encoded, a request costs only what is new.
 func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
 
 func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }

@@ -7,17 +7,17 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// maxBudget is the largest budget of the smallest model, tokens.
+// maxBudget is the largest thinking budget of the smallest model, in tokens.
 const maxBudget = 24576
 
-// leastPro is the smallest budget of the models of version 2.5 that always think, tokens.
+// leastPro is the smallest budget, in tokens, of the version 2.5 models that always think.
 const leastPro = 128
 
-// generation is a model's version, such as {2, 5}; zero if the model's name has no version.
+// generation is a model's version, such as {2, 5}. It is zero if the model's name has no version.
 type generation struct{ major, minor int }
 
-// generationOf reads the version out of the name of a Gemini model: "gemini-2.5-pro",
-// "gemini-3-flash-preview", "models/gemini-3.1-pro". known is false for the models of others.
+// generationOf parses the version in the name of a Gemini model: "gemini-2.5-pro",
+// "gemini-3-flash-preview", "models/gemini-3.1-pro". known is false for models of other vendors.
 func generationOf(model string) (g generation, known bool) {
 	_, rest, known := strings.Cut(strings.ToLower(model), "gemini-")
 	rest, _, _ = strings.Cut(rest, "-")
@@ -25,7 +25,7 @@ func generationOf(model string) (g generation, known bool) {
 	return generation{digits(major), digits(minor)}, known
 }
 
-// digits reads a version of one or two digits, 0 for anything else.
+// digits parses a version number of one or two digits. It returns 0 for anything else.
 func digits(s string) int {
 	if len(s) == 0 || len(s) > 2 {
 		return 0
@@ -45,7 +45,7 @@ func (g generation) before(major, minor int) bool {
 	return g.major > 0 && (g.major < major || g.major == major && g.minor < minor)
 }
 
-// info says what a model of the endpoint can do.
+// info returns the abilities of a model of the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	if g, known := generationOf(id); known && g.before(3, 0) && !pro(id) {
@@ -54,8 +54,8 @@ func (m *Model) info(id string) agent.ModelInfo {
 	return i
 }
 
-// thinking appends how much the model thinks. Models from version 3 on take a level, those of
-// version 2.5 a number of tokens, earlier ones nothing.
+// thinking appends how much the model should think: a level for models from version 3 on, a number
+// of tokens for version 2.5, nothing for earlier ones.
 func (c *call) thinking(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	if level == "" {
@@ -78,11 +78,11 @@ func (c *call) thinking(b []byte) []byte {
 	return append(modelhttp.AppendField(b, "thinkingLevel", c.level(level, g)), '}')
 }
 
-// pro reports whether a model is of the larger kind, which always thinks.
+// pro reports whether a model is a Pro model, which always thinks.
 func pro(model string) bool { return strings.Contains(model, "-pro") }
 
-// level is the API's word for a level. No model from version 3 on can do without thinking. The
-// larger ones have no level minimal, and the first of them has no medium either.
+// level returns the API's name for a level. Thinking cannot be switched off from version 3 on. Pro
+// models do not have the level minimal, and the first of them also lacks medium.
 func (c *call) level(level string, g generation) string {
 	used := level
 	switch {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Answer is an answer that is neither an error nor a page. Exactly one of Whole and Events is set.
+// Answer is a usable answer: neither an error nor an HTML page. Either Whole or Events is set.
 type Answer struct {
-	Response *http.Response // its body is not to be read
+	Response *http.Response // do not read its body
 	Whole    []byte         // a JSON document
 	Events   *Events        // an event stream
 
@@ -44,7 +44,7 @@ func (c *Call) Send(r *http.Request) (*Answer, error) {
 	return a, nil
 }
 
-// prepare puts the call's body and the client's headers and query into a request.
+// prepare adds the call's body and the client's headers and query to a request.
 func (c *Call) prepare(r *http.Request) {
 	o := &c.Client.Options
 	if c.Body != nil {
@@ -77,8 +77,8 @@ func (c *Call) setKey(h http.Header) {
 	h.Set(name, c.key)
 }
 
-// accept looks at the answer's first byte, which says more than its content type: a page
-// is refused, JSON is read whole, all else is read as an event stream.
+// accept examines the first byte of the answer, which is more reliable than its content type: an
+// HTML page is refused, JSON is read as a whole, and everything else is read as an event stream.
 func (c *Call) accept(resp *http.Response) (*Answer, error) {
 	head := &peeked{src: resp.Body}
 	b, err := head.firstByte()
@@ -116,7 +116,7 @@ func (c *Call) acceptJSON(resp *http.Response, src io.Reader) (*Answer, error) {
 	return &Answer{Response: resp, body: resp.Body, Whole: all}, nil
 }
 
-// peeked reads ahead to the first byte that is no white space or byte order mark.
+// peeked reads ahead to the first byte that is neither white space nor part of a byte order mark.
 type peeked struct {
 	src  io.Reader
 	head []byte

@@ -5,22 +5,22 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Blocks gathers the text blocks of a reply in the order in which they came and passes on
-// each piece. A change of kind begins a new block.
+// Blocks collects the text blocks of a reply in the order of their arrival and reports each piece.
+// A change of kind starts a new block.
 type Blocks struct {
 	on    func(agent.Delta)
 	meter *Meter
 	List  []message.Block
-	last  Joiner // of the last block
+	last  Joiner // text of the last block
 }
 
-// NewBlocks returns blocks that count in meter and pass each piece to on.
+// NewBlocks returns a Blocks that counts in meter and passes each piece to on.
 func NewBlocks(on func(agent.Delta), meter *Meter) Blocks { return Blocks{on: on, meter: meter} }
 
-// Empty reports whether no block has begun.
+// Empty reports whether there is no block yet.
 func (b *Blocks) Empty() bool { return len(b.List) == 0 }
 
-// Add takes a JSON string.
+// Add adds a JSON string.
 func (b *Blocks) Add(t message.BlockType, raw []byte) {
 	if len(raw) <= 2 || raw[0] != '"' {
 		return
@@ -29,7 +29,7 @@ func (b *Blocks) Add(t message.BlockType, raw []byte) {
 	b.tell(t, b.last.Add(raw))
 }
 
-// AddText takes plain text.
+// AddText adds plain text.
 func (b *Blocks) AddText(t message.BlockType, s string) {
 	if s != "" {
 		b.Open(t)
@@ -37,7 +37,7 @@ func (b *Blocks) AddText(t message.BlockType, s string) {
 	}
 }
 
-// Open makes the last block one of type t.
+// Open makes the last block one of type t, starting a new one if necessary.
 func (b *Blocks) Open(t message.BlockType) {
 	if n := len(b.List); n > 0 && b.List[n-1].Type == t {
 		return
@@ -69,8 +69,7 @@ func (b *Blocks) tell(t message.BlockType, s string) {
 	b.on(agent.Delta{Kind: kind, Text: s})
 }
 
-// Continue makes what j has not given out yet of an unfinished rune the beginning of the last
-// block's next piece.
+// Continue makes the unfinished rune in j the beginning of the last block's next piece.
 func (b *Blocks) Continue(t message.BlockType, j *Joiner) {
 	if len(j.rest) > 0 || j.high != 0 {
 		b.Open(t)

@@ -7,30 +7,30 @@ import (
 	"slices"
 )
 
-// Body is a request's body in pieces. Long encodings that are kept from request to request stand in
-// it as they are: a request costs what is new in it, and its sending, however long the history is.
-// Once made it is read-only.
+// Body is a request's body in pieces. Long encodings that are kept from request to request are used
+// without copying. Building and sending a request therefore costs only what is new, however long
+// the history is. A Body is read-only.
 type Body struct {
 	parts net.Buffers
 	size  int64
 }
 
-// kept is what is left of such an encoding: it stands between the bytes that were written before it
-// and those after.
+// kept is the uncopied rest of a long encoding. It belongs between the bytes that were written
+// before and after it.
 type kept struct {
 	at   int // how many bytes were written before it
 	rest []byte
 }
 
-// leastKept is how long an encoding is that is not copied, bytes: a piece of its own costs some
-// time too.
+// leastKept is the length in bytes from which an encoding is not copied. Shorter encodings are
+// copied, because a separate piece has a cost too.
 const leastKept = 512
 
-// BodyBuilder keeps long encodings while a body is written, so that they need not be copied.
+// BodyBuilder collects long encodings while a body is written, so that they need not be copied.
 type BodyBuilder struct{ kept []kept }
 
-// Put appends an encoding that is kept beyond the request to b. Its first byte is written, so that
-// what looks at what was written before it sees that something was.
+// Put appends to b an encoding that outlives the request. It writes the first byte to b, so that
+// code that checks whether b has grown works as usual.
 func (c *BodyBuilder) Put(b, encoding []byte) []byte {
 	if len(encoding) < leastKept {
 		return append(b, encoding...)
@@ -40,7 +40,7 @@ func (c *BodyBuilder) Put(b, encoding []byte) []byte {
 	return b
 }
 
-// Body makes the body of what was written and what was put between.
+// Body returns the body made of the written bytes and the collected encodings.
 func (c *BodyBuilder) Body(written []byte) *Body {
 	b := &Body{parts: make(net.Buffers, 0, 2*len(c.kept)+1)}
 	from := 0
@@ -61,17 +61,17 @@ func (b *Body) add(part []byte) {
 	}
 }
 
-// reader reads the body from its beginning.
+// reader returns a reader of the whole body.
 func (b *Body) reader() io.ReadCloser { return &bodyReader{rest: slices.Clone(b.parts)} }
 
-// bodyReader is a Body on its way out. One goroutine at a time uses it.
+// bodyReader reads a Body that is being sent. It is used by one goroutine at a time.
 type bodyReader struct{ rest net.Buffers }
 
 func (r *bodyReader) Read(p []byte) (int, error) { return r.rest.Read(p) }
 
 func (r *bodyReader) Close() error { return nil }
 
-// dial connects as d does, by connections that take a body's pieces as they are.
+// dial connects like d. The connections accept the pieces of a body without copying them.
 func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, network, addr)
@@ -82,11 +82,11 @@ func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Co
 	}
 }
 
-// gatherConn writes what is left of a body by writev, without a copy of it. net/http hands a body
-// over as it was given, within the limit of its length; what comes otherwise, or through TLS, is
-// copied as ever.
+// gatherConn writes the rest of a body with writev, without copying it. net/http passes a body to
+// the connection directly if its length is known. Other content and TLS connections are copied as
+// usual.
 type gatherConn struct {
-	net.Conn // tcp, of which net/http needs no more than this
+	net.Conn // a TCP connection; net/http needs no other methods
 	tcp      *net.TCPConn
 }
 

@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// someBody makes a body of short and long encodings with written bytes between, and says what it is
-// as a whole.
+// someBody builds a body of short and long encodings with written bytes in between. It also returns
+// its whole content.
 func someBody(r *rand.Rand) (*Body, []byte) {
 	c := &BodyBuilder{}
 	var written, whole []byte
@@ -29,7 +29,7 @@ func someBody(r *rand.Rand) (*Body, []byte) {
 	return c.Body(written), whole
 }
 
-// A body reads as what was written and put, however it is read, and as often as it is sent.
+// A body reads as what was written and put, however it is read and however often it is sent.
 func TestBodyIsWhatWasPut(t *testing.T) {
 	for seed := range uint64(200) {
 		b, want := someBody(rand.New(rand.NewPCG(seed, 1)))
@@ -46,7 +46,7 @@ func TestBodyIsWhatWasPut(t *testing.T) {
 	}
 }
 
-// What a server gets is the body, by a connection's own way and by TLS.
+// The server receives the body, over the special connection and over TLS.
 func TestBodyArrives(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all, _ := io.ReadAll(r.Body)
@@ -65,7 +65,8 @@ func TestBodyArrives(t *testing.T) {
 			client *http.Client
 		}{{plain.URL, client}, {secure.URL, secure.Client()}} {
 			b, want := someBody(rand.New(rand.NewPCG(seed, 2)))
-			b.add(bytes.Repeat([]byte("long "), 50_000)) // more than a connection takes at once
+			// more than a connection accepts in one write
+			b.add(bytes.Repeat([]byte("long "), 50_000))
 			want = append(want, bytes.Repeat([]byte("long "), 50_000)...)
 			req, err := http.NewRequest(http.MethodPost, s.url, b.reader())
 			if err != nil {
@@ -85,7 +86,7 @@ func TestBodyArrives(t *testing.T) {
 	}
 }
 
-// spyConn notes whether a body came as it was given.
+// spyConn records whether a body arrives uncopied.
 type spyConn struct {
 	gatherConn
 	whole *bool
@@ -98,8 +99,8 @@ func (c spyConn) ReadFrom(r io.Reader) (int64, error) {
 	return c.gatherConn.ReadFrom(r)
 }
 
-// net/http hands a long body over as it was given: else it would be copied again, and nobody would
-// see it.
+// net/http passes a long body to the connection directly. If a new version stops doing so, bodies
+// would silently be copied again.
 func TestBodyIsNotCopied(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_,

@@ -13,19 +13,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// Call is one request on its way and what is kept of its answer. One goroutine uses it.
+// Call is one request in progress and the part of its answer that is kept. One goroutine uses it.
 type Call struct {
 	Client  *Client
-	Model   string            // for errors and prices; "" where the request concerns no model
-	Req     *agent.Request    // nil where the request concerns no model
+	Model   string            // for errors and prices; "" if the request concerns no model
+	Req     *agent.Request    // nil if the request concerns no model
 	On      func(agent.Delta) // counts each delta of the reply and passes it on
 	Builder BodyBuilder       // of Body
 	Ctx     context.Context   // of the request; ends with the call
 	Body    *Body             // nil: the request's own
 	Meter   Meter
-	Notices []string // what the user should know of the reply
-	Lasting []string // those of Notices that are shown once in a session
-	Over    bool     // the reply is whole, whatever the provider still sends
+	Notices []string // what the user should know about the reply
+	Lasting []string // those of Notices that are shown once per session
+	Over    bool     // the reply is complete, whatever the provider still sends
 
 	cancel context.CancelCauseFunc
 	watch  watchdog
@@ -33,8 +33,9 @@ type Call struct {
 	answer *Answer
 }
 
-// Attempt makes one call by run, and once more if its key was refused and another one may be had.
-// The error is a *retry.Error, or the cause of ctx where ctx ended. No error holds the key.
+// Attempt makes one call with run. It repeats the call once if the key was refused and another one
+// may be available. The error is a *retry.Error, or the cause of ctx if ctx ended. No error
+// contains the key.
 func Attempt[T any](
 	ctx context.Context,
 	client *Client,
@@ -58,7 +59,8 @@ func Attempt[T any](
 	return none, c.typed(err)
 }
 
-// once makes the call; with badKey, the key that was refused for why, it is not sent again.
+// once makes the call. If the key is still badKey, which was refused with error why, the call is
+// not sent again.
 func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
 	defer c.close()
 	if c.key, err = c.Client.key(c.Ctx); err != nil {
@@ -102,8 +104,8 @@ func (c *Client) key(ctx context.Context) (string, error) {
 	return strings.TrimSpace(k), nil
 }
 
-// refusedKey reports whether the call failed for its key and another one may be had. KeyRefused
-// makes its owner forget the refused one.
+// refusedKey reports whether the call failed because of its key and another key may be available.
+// KeyRefused makes the owner of the key forget the refused one.
 func (c *Call) refusedKey(ctx context.Context, err error) bool {
 	e := retry.As(err)
 	return e != nil && e.Status == http.StatusUnauthorized && c.key != "" &&
@@ -112,7 +114,7 @@ func (c *Call) refusedKey(ctx context.Context, err error) bool {
 		c.Client.Options.KeyRefused(c.key)
 }
 
-// listen returns a receiver of deltas that counts them before it passes them to on.
+// listen returns a function that counts deltas and passes them to on.
 func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	return func(d agent.Delta) {
 		c.Meter.Add(len(d.Text))
@@ -120,14 +122,14 @@ func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	}
 }
 
-// Notice keeps a text for the user, once per call.
+// Notice records a text for the user, once per call.
 func (c *Call) Notice(text string) {
 	if !slices.Contains(c.Notices, text) {
 		c.Notices = append(c.Notices, text)
 	}
 }
 
-// LevelNotice reports that the model does not have a level of thinking, and what is used instead.
+// LevelNotice reports that the model lacks a thinking level, and which one is used instead.
 func (c *Call) LevelNotice(level, instead string) {
 	text := c.Model + " has no thinking level " + level + ": " + instead
 	if level == "off" {
@@ -136,7 +138,7 @@ func (c *Call) LevelNotice(level, instead string) {
 	c.LastingNotice(text)
 }
 
-// LastingNotice keeps a text for the user that is shown once in a session. It names the model.
+// LastingNotice records a text for the user that is shown once per session. It names the model.
 func (c *Call) LastingNotice(text string) {
 	c.Notice(text)
 	if !slices.Contains(c.Lasting, text) {
@@ -144,7 +146,7 @@ func (c *Call) LastingNotice(text string) {
 	}
 }
 
-// Reply makes the whole reply of what was gathered.
+// Reply builds the complete reply.
 func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
 	msg.Role, msg.Model = message.RoleAssistant, c.Model
 	if msg.Usage != nil {
@@ -153,7 +155,7 @@ func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
 	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices, Lasting: c.Lasting}
 }
 
-// Whole is the answer if it was not a stream, nil otherwise.
+// Whole returns the answer if it was not a stream, otherwise nil.
 func (c *Call) Whole() []byte {
 	if c.answer == nil {
 		return nil
@@ -161,13 +163,13 @@ func (c *Call) Whole() []byte {
 	return c.answer.Whole
 }
 
-// Ended reports whether the answer came to its end: it is whole, or its end mark came.
+// Ended reports whether the answer is complete: it was not a stream, or its end mark arrived.
 func (c *Call) Ended() bool {
 	return c.Over || c.answer.Whole != nil || c.answer.Events.Ended
 }
 
-// close gives the connection back. What may still come after the end is read in the
-// background: a connection with unread bytes cannot be used again.
+// close releases the connection. It reads the rest after the end mark in the background, because a
+// connection with unread bytes cannot be reused.
 func (c *Call) close() {
 	a := c.answer
 	if a == nil || a.Events == nil || !a.Events.Ended && !c.Over || a.Events.err != nil {

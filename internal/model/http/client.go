@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// The bounds of the transport.
+// Limits of the transport.
 const (
 	dialTimeout      = 15 * time.Second
 	handshakeTimeout = 15 * time.Second
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 8
-	maxErrorBody     = 64 << 10        // of an error's body that is read
-	errorBodyTimeout = 5 * time.Second // for an error's body: the status tells most
+	maxErrorBody     = 64 << 10        // bytes of an error's body that are read
+	errorBodyTimeout = 5 * time.Second // for the body of an error, whose status matters most
 	drainTimeout     = 2 * time.Second // for the rest of a stream after its end mark
 )
 
-// Client is the connection to one endpoint. Safe for concurrent use. Close it when it is no longer
-// needed.
+// Client is the connection to one endpoint. It is safe for concurrent use. Close it when it is no
+// longer needed.
 type Client struct {
-	Options Options // as New completed them; not to be changed
+	Options Options // completed by New; read-only
 	Host    string  // of BaseURL, for messages
 	Tools   ToolList
 
@@ -36,8 +36,8 @@ type Client struct {
 	ctx        context.Context
 }
 
-// New returns a Client. It does not touch the network; for an https endpoint it begins to
-// load the system's certificates in the background.
+// New returns a Client. It does not access the network. For an https endpoint it starts to load the
+// system's certificates in the background.
 func New(opts Options) *Client {
 	opts.BaseURL = strings.TrimRight(opts.BaseURL, "/")
 	opts.timeouts()
@@ -51,7 +51,7 @@ func New(opts Options) *Client {
 	return c
 }
 
-// Close ends what the client does in the background and waits for it. Calls that run go on.
+// Close ends the client's background work and waits for it. Running calls continue.
 func (c *Client) Close() error {
 	c.stop()
 	c.Settle()
@@ -59,11 +59,11 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Settle waits for what the client does in the background.
+// Settle waits for the client's background work.
 func (c *Client) Settle() { c.background.Wait() }
 
-// newClient makes the HTTP client. A redirect of a POST is never followed as a GET: its
-// answer would not be the model's.
+// newClient returns the HTTP client. It never follows a redirect of a POST as a GET, whose answer
+// would not come from the model.
 func (c *Client) newClient() *http.Client {
 	rt := c.Options.Transport
 	if rt == nil {
@@ -86,7 +86,7 @@ func (c *Client) newTransport() *http.Transport {
 		DialContext:         dial(&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}),
 		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleConnTimeout,
 		MaxIdleConnsPerHost: idleConnsPerHost, ForceAttemptHTTP2: true,
-		// A connection that died without a word is found by a ping.
+		// Pings detect a connection that has died silently.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	if len(c.Options.ExtraCAs) > 0 {
@@ -97,8 +97,8 @@ func (c *Client) newTransport() *http.Transport {
 	return t
 }
 
-// warmRoots loads the system's certificates, which takes tens of milliseconds and would
-// else stand in the first call's way. The library keeps them for the process.
+// warmRoots loads the system's certificates. This takes tens of milliseconds and would otherwise
+// delay the first call. The library caches them for the process.
 func warmRoots() { _, _ = x509.SystemCertPool() }
 
 func rootsWith(pem []byte) *x509.CertPool {

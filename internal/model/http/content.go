@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Skipped says whether a message is nothing that a model is sent.
+// Skipped reports whether a message is never sent to a model.
 func Skipped(m *message.Message) bool {
 	if m.App != "" {
 		return true
@@ -30,7 +30,7 @@ func Skipped(m *message.Message) bool {
 	return true
 }
 
-// ResourceText is how a resource reads in a prompt.
+// ResourceText returns the form of a resource in a prompt.
 func ResourceText(b *message.Block) string {
 	name := b.URI
 	if b.Range != nil {
@@ -42,18 +42,18 @@ func ResourceText(b *message.Block) string {
 	return name + ":\n```\n" + b.Text + "\n```"
 }
 
-// IsTextFile says whether a file's bytes can stand in the prompt as they are.
+// IsTextFile reports whether a file's bytes can be put into the prompt unchanged.
 func IsTextFile(b *message.Block) bool {
 	return strings.HasPrefix(b.MimeType, "text/") || b.MimeType == "application/json" ||
 		b.MimeType == ""
 }
 
-// DataURL is a URL that holds the block's data.
+// DataURL returns a URL that contains the block's data.
 func DataURL(b *message.Block) string {
 	return "data:" + b.MimeType + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
 }
 
-// ImageURL is the image's own URL, or one that holds its data.
+// ImageURL returns the image's own URL, or one that contains its data.
 func ImageURL(b *message.Block) string {
 	if b.URL != "" {
 		return b.URL
@@ -61,7 +61,7 @@ func ImageURL(b *message.Block) string {
 	return DataURL(b)
 }
 
-// bytesPerToken is how many bytes of text a token has, roughly.
+// bytesPerToken is the approximate number of bytes in a token of text.
 const bytesPerToken = 4
 
 // InputTokens estimates the request's size in tokens.
@@ -84,13 +84,13 @@ func InputTokens(req *agent.Request) int {
 	return n / bytesPerToken
 }
 
-// TextFile is how a text file reads in a prompt.
+// TextFile returns the form of a text file in a prompt.
 func TextFile(b *message.Block) string { return b.Name + ":\n```\n" + string(b.Data) + "\n```" }
 
-// NoImage stands for an image that a model cannot see.
+// NoImage replaces an image if the model cannot see images.
 const NoImage = "[an image was here; this model cannot see images]"
 
-// HasImage reports whether a message has an image.
+// HasImage reports whether a message contains an image.
 func HasImage(m *message.Message) bool {
 	for i := range m.Content {
 		if m.Content[i].Type == message.Image {
@@ -100,7 +100,8 @@ func HasImage(m *message.Message) bool {
 	return false
 }
 
-// noticeImages tells the user that a model that cannot see is not sent the request's images.
+// noticeImages informs the user that the request's images are not sent, because the model cannot
+// see images.
 func (c *Call) noticeImages() {
 	for _, m := range c.Req.Messages {
 		if HasImage(m) {
@@ -110,8 +111,8 @@ func (c *Call) noticeImages() {
 	}
 }
 
-// TextOf is how a block that is sent as text reads. takesImage reports whether the API takes an
-// image.
+// TextOf returns the form of a block that is sent as text. takesImage reports whether the API
+// accepts an image.
 func TextOf(p *message.Block, takesImage func(*message.Block) bool) string {
 	switch {
 	case p.Type == message.Resource:

@@ -1,8 +1,8 @@
-// Package modelhttp is what every adapter of a model's API shares: the transport with its
+// Package modelhttp contains what the adapters of all model APIs share: the transport with its
 // timeouts, the reader of event streams, the limits on a reply, typed errors without secrets,
-// request bodies that keep the encoding of each message, and pieces of content that read alike
-// in every API. It knows no API of its own.
+// request bodies that reuse the encoding of each message, and the forms of content that are the
+// same in every API. It does not know any particular API.
 //
-// An adapter makes a Client, and for each call of a model runs Attempt. Call.Send sends the
-// request. A call is one attempt: retries are the engine's. Start at New and Attempt.
+// An adapter creates a Client and runs Attempt for each model call. Call.Send sends the request. A
+// call is one attempt: the engine does the retries. Start at New and Attempt.
 package modelhttp

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// typed makes a *retry.Error of whatever went wrong.
+// typed converts any error to a *retry.Error.
 func (c *Call) typed(err error) error {
 	if e := retry.As(err); e != nil {
 		e.Message = withoutKey(e.Message, c.key)
@@ -26,11 +26,11 @@ func (c *Call) typed(err error) error {
 	return c.readError(err)
 }
 
-// leastKey is how long a key is at least, bytes: a shorter one would be found everywhere.
+// leastKey is the minimum length of a key in bytes. A shorter key would be found everywhere.
 const leastKey = 4
 
-// withoutKey takes a key out of a text: as it is, as it stands within JSON that is quoted in the
-// text, and as it stands in a URL.
+// withoutKey removes a key from a text: as is, escaped in JSON that the text quotes, and escaped in
+// a URL.
 func withoutKey(text, key string) string {
 	if len(key) < leastKey {
 		return text
@@ -41,7 +41,7 @@ func withoutKey(text, key string) string {
 	return text
 }
 
-// readError types an error of reading the answer.
+// readError classifies an error that occurred while reading the answer.
 func (c *Call) readError(err error) error {
 	if cause := c.watch.cause(); cause != nil {
 		return cause
@@ -67,7 +67,7 @@ func (c *Call) readError(err error) error {
 	return e
 }
 
-// ErrCut is a stream that stopped without its end.
+// ErrCut is the error of a stream that stopped before its end.
 func (c *Call) ErrCut() error {
 	return &retry.Error{
 		Kind:    retry.Truncated,
@@ -76,7 +76,7 @@ func (c *Call) ErrCut() error {
 	}
 }
 
-// ErrNoTools refuses a request that cannot be served without tools.
+// ErrNoTools is the error of a request that cannot be served without tools.
 func (c *Call) ErrNoTools() error {
 	return &retry.Error{
 		Kind: retry.Client, Message: c.Model + " cannot call tools, but a tool call is required",
@@ -84,7 +84,7 @@ func (c *Call) ErrNoTools() error {
 	}
 }
 
-// Failure types the error of an event or of an answer that is one.
+// Failure classifies an error that was sent as an event or as the answer.
 func (c *Call) Failure(v jsontext.Value) error {
 	return retry.Classify(
 		0,
@@ -94,7 +94,7 @@ func (c *Call) Failure(v jsontext.Value) error {
 	)
 }
 
-// Unreadable is an event that is not JSON, or of no known shape.
+// Unreadable is the error of an event that is not JSON or has an unknown shape.
 func (c *Call) Unreadable(raw []byte) error {
 	text := withoutKey(string(raw[:min(len(raw), maxErrorBody)]), c.key)
 	text = strings.ToValidUTF8(text[:min(len(text), 200)], "\uFFFD")
@@ -105,7 +105,7 @@ func (c *Call) Unreadable(raw []byte) error {
 	}
 }
 
-// pathHint appends a hint on the path to a sentence.
+// pathHint appends a hint about the path to a sentence.
 func pathHint(hint string) string {
 	if hint == "" {
 		return ""
@@ -113,7 +113,7 @@ func pathHint(hint string) string {
 	return "; " + hint
 }
 
-// refused makes the typed error of an answer that is none.
+// refused returns the typed error of an unusable answer.
 func (c *Call) refused(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -122,7 +122,7 @@ func (c *Call) refused(resp *http.Response) error {
 		resp.Header,
 		[]byte(withoutKey(string(body), c.key)),
 		nil,
-	) // before it is cut short
+	) // before the body is shortened
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode < 400 {
 		e.Hint = c.notFoundHint()
 	}
@@ -136,7 +136,8 @@ func (c *Call) refused(resp *http.Response) error {
 	return e
 }
 
-// fault is the message of a server that failed: its own words rarely say which server and how.
+// fault returns the message for a server error. The server's own text rarely names the server or
+// the reason.
 func (c *Call) fault(e *retry.Error) string {
 	s := fmt.Sprintf("HTTP %d from %s", e.Status, c.Client.Host)
 	if e.Message == retry.DefaultMessage(e.Status) {
@@ -145,7 +146,7 @@ func (c *Call) fault(e *retry.Error) string {
 	return s + ": " + e.Message
 }
 
-// keyProblem says what a 401 means for the user, which the text of the provider may not say.
+// keyProblem explains to the user what a 401 means. The provider's text may not.
 func (c *Call) keyProblem() string {
 	if c.key == "" {
 		return c.Client.Options.Provider + " needs an API key"
@@ -153,7 +154,7 @@ func (c *Call) keyProblem() string {
 	return "the API key of " + c.Client.Options.Provider + " is invalid"
 }
 
-// notFoundHint is for an answer that says there is nothing, or says nothing.
+// notFoundHint returns a hint for an answer that reports that nothing was found, or that is empty.
 func (c *Call) notFoundHint() string {
 	base := c.Client.shownURL()
 	hint := "check provider.baseUrl, which is " + base
@@ -188,14 +189,14 @@ func (c *Call) emptyAnswer() error {
 	}
 }
 
-// unreachable makes the typed error of a request that got no answer.
+// unreachable returns the typed error of a request without an answer.
 func (c *Call) unreachable(err error) error {
 	if cause := c.watch.cause(); cause != nil {
 		return cause
 	}
 	var ue *url.Error
 	if errors.As(err, &ue) {
-		err = ue.Err // its text would show the URL's query
+		err = ue.Err // its text would contain the URL's query
 	}
 	e := retry.Classify(0, nil, nil, err)
 	e.Kind, e.Message = retry.Transient, fmt.Sprintf(
@@ -231,7 +232,7 @@ func isTLS(err error) bool {
 	return errors.As(err, &v) || errors.As(err, &u) || errors.As(err, &h)
 }
 
-// shownURL is the base URL without user and query.
+// shownURL returns the base URL without user and query.
 func (c *Client) shownURL() string {
 	u, err := url.Parse(c.Options.BaseURL)
 	if err != nil {

@@ -8,61 +8,62 @@ import (
 	"time"
 )
 
-// ErrNoEvents is a stream that stays alive, by comments or single bytes, and sends no event.
+// ErrNoEvents is the error of a stream that is kept alive by comments or single bytes but sends no
+// event.
 var ErrNoEvents = errors.New("the provider sends signs of life but no event")
 
 // Event is one event of a stream.
 type Event struct {
-	Data    []byte // without white space at its ends; valid until the next call of Next
-	IsError bool   // its name is error
+	Data    []byte // trimmed; valid until the next call of Next
+	IsError bool   // the event is named "error"
 }
 
-// Events reads an event stream as providers send it: with LF, CRLF and CR, a byte order mark,
-// events of several data lines, events without a blank line between them, a last event without
-// its newline. Comments, empty events and other fields are dropped, and the length of an event
-// is bounded. One goroutine uses it.
+// Events reads an event stream in all forms that providers send: with LF, CRLF and CR, a byte order
+// mark, events of several data lines, events without a blank line between them, and a last event
+// without a newline. It drops comments, empty events and other fields, and limits the length of an
+// event. One goroutine uses it.
 type Events struct {
-	// Ended is set when the end mark was read.
+	// Ended is set when the end mark has been read.
 	Ended bool
 
 	src     io.Reader
-	max     int           // bytes of one event
-	silence time.Duration // longest time without an event, 0: any
+	max     int           // maximum bytes of one event
+	silence time.Duration // longest time without an event, 0: unlimited
 	endMark []byte        // data of the event that ends the stream
 	last    time.Time
 
 	line    []byte // an unfinished line
 	data    []byte // the data of the unfinished event
-	lines   int    // data lines that data has
+	lines   int    // number of data lines in data
 	isError bool   // event: error
 	skipLF  bool
 	begun   bool
-	out     []byte // data of the events that are ready
+	out     []byte // data of the complete events
 	ready   []span // in out
 	next    int    // index in ready
 	err     error
 }
 
-// span is an event's data in Events.out.
+// span is the position of an event's data in Events.out.
 type span struct {
 	from, to int
 	isError  bool
 }
 
-// readSize is how much is asked of the connection at once.
+// readSize is how many bytes one read requests from the connection.
 const readSize = 32 << 10
 
-// readBuffers are what a connection is read into; nothing of them is kept beyond the parsing of one
-// read.
+// readBuffers are the buffers for reading from a connection. Nothing refers to them after one read
+// has been parsed.
 var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
-// NewEvents returns a reader of the events in src, of at most max bytes each. It fails if for
-// longer than silence no event comes; 0 is without limit. endMark is "" where the API has none.
+// NewEvents returns a reader of the events in src, each of at most max bytes. It fails if no event
+// arrives for longer than silence; 0 means no limit. endMark is "" if the API has no end mark.
 func NewEvents(src io.Reader, max int, silence time.Duration, endMark string) *Events {
 	return &Events{src: src, max: max, silence: silence, endMark: []byte(endMark), last: time.Now()}
 }
 
-// Next returns the next event. After the last one the error is io.EOF.
+// Next returns the next event. After the last one it returns io.EOF.
 func (n *Events) Next() (Event, error) {
 	for n.next == len(n.ready) {
 		if n.err != nil {
@@ -76,10 +77,10 @@ func (n *Events) Next() (Event, error) {
 	return Event{n.out[e.from:e.to], e.isError}, nil
 }
 
-// Ready reports whether Next returns an event that was read already.
+// Ready reports whether Next can return an event without reading.
 func (n *Events) Ready() bool { return n.next < len(n.ready) }
 
-// fill reads once and parses what came.
+// fill reads once and parses the result.
 func (n *Events) fill() {
 	buf := readBuffers.Get().(*[readSize]byte)
 	k, err := n.src.Read(buf[:])
@@ -130,7 +131,7 @@ func (n *Events) parse(b []byte) {
 	}
 }
 
-// upTo returns b up to i, or all of it where i is negative.
+// upTo returns b up to i, or all of it if i is negative.
 func upTo(b []byte, i int) []byte {
 	if i < 0 {
 		return b
@@ -146,7 +147,7 @@ func (n *Events) endLine() {
 	}
 }
 
-// take handles one whole line.
+// take processes one complete line.
 func (n *Events) take(line []byte) {
 	if !n.begun {
 		n.begun = true
@@ -166,9 +167,9 @@ func (n *Events) take(line []byte) {
 	}
 }
 
-// addData adds a data line. Providers that forget the blank line between two events are
-// common, so an event whose first line is whole JSON ends there. (Only the first line is
-// looked at: to look at all of them would take quadratic time.)
+// addData adds a data line. Many providers omit the blank line between two events, so an event
+// whose first line is complete JSON ends there. Only the first line is checked, because checking
+// all of them would take quadratic time.
 func (n *Events) addData(value []byte) {
 	if n.lines == 1 && n.whole(n.data) || n.lines > 0 && n.isEndMark(bytes.TrimSpace(value)) {
 		isError := n.isError
@@ -182,14 +183,14 @@ func (n *Events) addData(value []byte) {
 	n.data = append(n.data, value...)
 }
 
-// whole says whether the data may be a whole event: it begins and ends like one.
+// whole reports whether the data may be a complete event: it begins and ends like one.
 func (n *Events) whole(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) == 0 || data[0] == '{' && data[len(data)-1] == '}' && balanced(data) ||
 		n.isEndMark(data)
 }
 
-// balanced says whether all braces and brackets outside strings are closed.
+// balanced reports whether all braces and brackets outside strings are closed.
 func balanced(data []byte) bool {
 	depth, inString := 0, false
 	for i := 0; i < len(data); i++ {

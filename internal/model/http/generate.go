@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// Generate makes one call by run, which every adapter's Generate does; see agent.Model.
+// Generate makes one call with run. Every adapter's Generate calls it; see agent.Model.
 func (c *Client) Generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -33,8 +33,8 @@ func (c *Client) Generate(
 	})
 }
 
-// SendTo sends a request to a path below the version of the base URL, which may end in the version
-// already.
+// SendTo sends a request to a path below the API version. The base URL may already end in the
+// version.
 func (c *Call) SendTo(method, version, path string, header http.Header) (*Answer, error) {
 	base := c.Client.Options.BaseURL
 	if !strings.HasSuffix(base, version) {
@@ -51,19 +51,20 @@ func (c *Call) SendTo(method, version, path string, header http.Header) (*Answer
 	return c.Send(r)
 }
 
-// Decoder gathers a reply from the events of one API.
+// Decoder collects a reply from the events of one API.
 type Decoder interface {
-	// Event takes one event. It sets Call.Over once the reply is whole.
+	// Event processes one event. It sets Call.Over once the reply is complete.
 	Event(Event) error
-	// Reply returns the whole after the last event.
+	// Reply returns the complete reply after the last event.
 	Reply() (*agent.Reply, error)
 }
 
-// wireOverhead is how many times longer the events of a reply may be than what is kept of them:
-// each token arrives in an envelope of its own, and events may contain nothing to keep.
+// wireOverhead is how many times longer the events of a reply may be than what is kept of them.
+// Each token arrives in its own envelope, and some events contain nothing to keep.
 const wireOverhead = 64
 
-// Gather takes the events that next returns until the reply is whole or next returns io.EOF.
+// Gather passes the events that next returns to d, until the reply is complete or next returns
+// io.EOF.
 func (c *Call) Gather(next func() (Event, error), d Decoder) (*agent.Reply, error) {
 	for size := 0; ; {
 		e, err := next()
@@ -91,8 +92,8 @@ func (c *Call) Gather(next func() (Event, error), d Decoder) (*agent.Reply, erro
 	}
 }
 
-// Decode decodes an event into out. failure is the member of out for the API's error, which becomes
-// the returned error.
+// Decode decodes an event into out. failure points to the member of out for the API's error; if it
+// is set, Decode returns it as an error.
 func (c *Call) Decode(e Event, out any, failure *jsontext.Value) error {
 	if jsonv2.Unmarshal(e.Data, out, Lenient) != nil {
 		if e.IsError {
@@ -127,7 +128,8 @@ func (c *Call) Forced() bool {
 }
 
 // Abilities reports whether the model sees images and calls tools. It fails if the request requires
-// a call that the model cannot make, and notes images that it cannot see.
+// a tool call and the model cannot make one. It adds a notice about images that the model cannot
+// see.
 func (c *Call) Abilities() (see, call bool, err error) {
 	info := c.Client.Info(c.Model)
 	see, call = info.Vision == nil || *info.Vision, info.Tools == nil || *info.Tools
@@ -140,7 +142,7 @@ func (c *Call) Abilities() (see, call bool, err error) {
 	return see, call, nil
 }
 
-// budgets are the tokens for a level of thinking if an API needs a number and none is set.
+// budgets maps thinking levels to tokens, for APIs that require a number if none is set.
 var budgets = map[string]int{
 	"minimal": 1024,
 	"low":     2048,
@@ -149,7 +151,7 @@ var budgets = map[string]int{
 	"xhigh":   32768,
 }
 
-// ThinkingBudget returns the tokens for thinking that the request sets, or those of its level.
+// ThinkingBudget returns the thinking tokens that the request sets, or those for its level.
 func (c *Call) ThinkingBudget() int {
 	return cmp.Or(c.Req.Thinking.Budget, budgets[c.Req.Thinking.Level])
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// Known returns what the catalogue has on a model of the endpoint.
+// Known returns the catalogue's entry for a model of the endpoint.
 func (c *Client) Known(id string) catalog.Model {
 	o := &c.Options
 	return catalog.Endpoint{Provider: o.Catalog, Host: c.Host, Local: o.Unpriced}.Lookup(id)
 }
 
-// Info says what a model of the endpoint can do: what the options say, else the catalogue.
+// Info returns the abilities of a model of the endpoint, from the options or else from the
+// catalogue.
 func (c *Client) Info(id string) agent.ModelInfo {
 	o, known := &c.Options, c.Known(id)
 	i := agent.ModelInfo{
@@ -39,7 +40,8 @@ func (c *Client) Info(id string) agent.ModelInfo {
 	return i
 }
 
-// addCost estimates what the call cost unless the provider said it, and divides it into its parts.
+// addCost estimates the cost of the call unless the provider reported it, and divides it into its
+// parts.
 func (c *Client) addCost(model string, u *message.Usage) {
 	p, ok := c.Options.Prices[model]
 	if !ok && !c.Options.Unpriced {
@@ -54,7 +56,7 @@ func (c *Client) addCost(model string, u *message.Usage) {
 	}
 }
 
-// WithOff returns levels of thinking with "off" before them; nil stays nil.
+// WithOff returns thinking levels with "off" before them. It returns nil for nil.
 func WithOff(levels []string) []string {
 	if len(levels) == 0 || slices.Contains(levels, "off") {
 		return levels

@@ -8,21 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// Joiner gathers one text from JSON strings that may be cut anywhere: within a rune, or
+// Joiner collects one text from JSON strings that may be split anywhere, even inside a rune or
 // between the two halves of a surrogate pair.
 type Joiner struct {
-	Text []byte // all that was given out
-	rest []byte // the beginning of a rune that is not whole yet
+	Text []byte // everything returned so far
+	rest []byte // the beginning of an incomplete rune
 	high rune   // a high surrogate that waits for its low one, or 0
 }
 
-// Add takes a JSON string with its quotes and returns what it adds, in whole runes.
+// Add adds a JSON string, quotes included, and returns the new text in complete runes.
 func (l *Joiner) Add(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
 	in := raw[1 : len(raw)-1]
-	if len(l.rest) == 0 && l.high == 0 && bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) { // nearly always
+	if len(l.rest) == 0 && l.high == 0 &&
+		bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) { // nearly always
 		l.Text = append(l.Text, in...)
 		return string(in)
 	}
@@ -45,14 +46,14 @@ func (l *Joiner) Add(raw []byte) string {
 	return l.give(out)
 }
 
-// AddText takes plain text.
+// AddText adds plain text.
 func (l *Joiner) AddText(s string) string {
 	out := append(l.rest, s...)
 	l.rest = nil
 	return l.give(out)
 }
 
-// End gives out what was held back for a rest that never came.
+// End returns what was held back for a continuation that never arrived.
 func (l *Joiner) End() string {
 	out := l.flushHigh(nil)
 	if len(l.rest) > 0 {
@@ -76,7 +77,7 @@ func (l *Joiner) give(out []byte) string {
 	return s
 }
 
-// unfinished returns how many bytes at the end begin a rune that is not whole.
+// unfinished returns how many bytes at the end of b belong to an incomplete rune.
 func unfinished(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -100,8 +101,8 @@ func (l *Joiner) flushHigh(out []byte) []byte {
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r',
 	't': '\t'}
 
-// escape appends what the escape sequence at the start of in means; it returns the sequence's
-// length.
+// escape appends what the escape sequence at the start of in stands for. It returns the length of
+// the sequence.
 func (l *Joiner) escape(out, in []byte) ([]byte, int) {
 	if len(in) < 2 {
 		return l.flushHigh(out), len(in)

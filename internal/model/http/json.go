@@ -20,7 +20,7 @@ func AppendString(dst []byte, s string) []byte {
 	return dst
 }
 
-// AppendKey appends a comma, where the object has members already, and the key.
+// AppendKey appends the key, preceded by a comma unless the object is empty.
 func AppendKey(dst []byte, key string) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != '{' {
 		dst = append(dst, ',')
@@ -28,17 +28,17 @@ func AppendKey(dst []byte, key string) []byte {
 	return append(append(append(dst, '"'), key...), '"', ':')
 }
 
-// AppendField appends a member with a string.
+// AppendField appends a member with a string value.
 func AppendField(dst []byte, key, value string) []byte {
 	return AppendString(AppendKey(dst, key), value)
 }
 
-// AppendInt appends a member with a number.
+// AppendInt appends a member with an integer value.
 func AppendInt(dst []byte, key string, n int) []byte {
 	return strconv.AppendInt(AppendKey(dst, key), int64(n), 10)
 }
 
-// AppendFloat appends a number unless it is zero, which means the provider's default.
+// AppendFloat appends a number unless it is zero, which stands for the provider's default.
 func AppendFloat(dst []byte, key string, f float64) []byte {
 	if f == 0 || f != f {
 		return dst
@@ -46,7 +46,7 @@ func AppendFloat(dst []byte, key string, f float64) []byte {
 	return strconv.AppendFloat(AppendKey(dst, key), f, 'g', -1, 64)
 }
 
-// AppendOptional appends a number that is set, zero included.
+// AppendOptional appends a number if it is set, even if it is zero.
 func AppendOptional(dst []byte, key string, f *float64) []byte {
 	if f == nil || *f != *f {
 		return dst
@@ -54,8 +54,8 @@ func AppendOptional(dst []byte, key string, f *float64) []byte {
 	return strconv.AppendFloat(AppendKey(dst, key), *f, 'g', -1, 64)
 }
 
-// AppendExtra appends the user's own fields, in a fixed order, and closes the object. A
-// field of ours that the user set too is left out by taken.
+// AppendExtra appends the user's own fields, sorted by name, and closes the object. If the user
+// sets one of the adapter's fields, taken makes the adapter omit its own.
 func AppendExtra(dst []byte, extra map[string]json.RawMessage) []byte {
 	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		if json.Valid(extra[k]) {
@@ -65,22 +65,22 @@ func AppendExtra(dst []byte, extra map[string]json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// JSONKey is k as it stands between the quotes.
+// JSONKey returns k as it is written between the quotes of a JSON string.
 func JSONKey(k string) string {
 	q := AppendString(nil, k)
 	return string(q[1 : len(q)-1])
 }
 
-// Lenient are the options under which provider JSON is read.
+// Lenient are the options for decoding JSON from providers.
 var Lenient = jsonv2.JoinOptions(
 	jsontext.AllowInvalidUTF8(true),
 	jsontext.AllowDuplicateNames(true),
 )
 
-// Present reports whether a member is there and not null.
+// Present reports whether a member exists and is not null.
 func Present(v jsontext.Value) bool { return len(v) > 0 && v[0] != 'n' }
 
-// Word reads a JSON string; a number or any other value is its own text.
+// Word decodes a JSON string. A number or another value is returned as its own text.
 func Word(v jsontext.Value) string {
 	if !Present(v) {
 		return ""
@@ -92,7 +92,7 @@ func Word(v jsontext.Value) string {
 	return l.Add(v) + l.End()
 }
 
-// Integer reads a number, or a string that holds one.
+// Integer decodes a number, or a string that contains one.
 func Integer(v jsontext.Value) (int, bool) {
 	f, err := strconv.ParseFloat(Word(v), 64)
 	if err != nil || f != f || f < 0 || f > 1e9 {
@@ -101,7 +101,7 @@ func Integer(v jsontext.Value) (int, bool) {
 	return int(f), true
 }
 
-// ToolCall makes a call. Arguments that are not an object are kept in Raw.
+// ToolCall returns a call. Arguments that are not an object are kept in Raw.
 func ToolCall(id, name, args string) *message.ToolCall {
 	call := &message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 	if t := strings.TrimSpace(args); !strings.HasPrefix(t, "{") || !json.Valid(call.Args) {
@@ -123,7 +123,7 @@ func QuoteUnlessJSON(data []byte) []byte {
 	return AppendString(nil, string(data))
 }
 
-// Next appends the comma between two elements of the list that began at start.
+// Next appends the comma between two elements of a list that begins at start.
 func Next(b []byte, start int) []byte {
 	if len(b) > start {
 		b = append(b, ',')

@@ -1,14 +1,16 @@
 package modelhttp
 
-// The bounds of a derived limit on the output, in tokens.
+// Limits of a derived output limit, in tokens.
 const (
-	DerivedOutput = 32000 // in addition to those for thinking
+	DerivedOutput = 32000 // in addition to the tokens for thinking
 	minOutput     = 1024
-	safeCount     = 133 // percent of the estimated input: a limit beyond the window is refused
+	// percent of the estimated input: the provider refuses a limit beyond the window
+	safeCount = 133
 )
 
-// OutputLimit is the limit on a reply's tokens: the caller's, else the options', else derived, as
-// far as the model and the free window have room for it; 0 leaves the limit to the provider.
+// OutputLimit returns the limit on a reply's tokens: the caller's limit, otherwise the limit in the
+// options, otherwise derived, as far as the model and the free window allow. 0 leaves the limit to
+// the provider.
 func (c *Call) OutputLimit(derived int) int {
 	req := c.Req
 	info := c.Client.Info(c.Model)

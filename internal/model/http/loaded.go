@@ -11,15 +11,15 @@ import (
 // SearchTool is the name of the tool that loads deferred tools.
 const SearchTool = "tool_search"
 
-// Loaded says which tools a request gives with the results of the searches that loaded them,
-// instead of in front of the conversation. A nil one gives none.
+// Loaded records which tools a request sends with the results of the searches that loaded them,
+// instead of with the other tools. A nil Loaded contains no tools.
 type Loaded struct {
-	tools map[string]*agent.ToolSpec // loaded by a search that the history has
+	tools map[string]*agent.ToolSpec // loaded by a search in the history
 	at    map[*message.Message][]*agent.ToolSpec
 }
 
-// LoadedTools looks for searches in a request's history; nil if the request does not have the
-// search tool.
+// LoadedTools finds searches in a request's history. It returns nil if the request does not have
+// the search tool.
 func LoadedTools(req *agent.Request) *Loaded {
 	if !slices.ContainsFunc(
 		req.Tools,
@@ -51,7 +51,7 @@ func LoadedTools(req *agent.Request) *Loaded {
 	return d
 }
 
-// Has reports whether a tool is given with the result of a search.
+// Has reports whether a tool is sent with the result of a search.
 func (d *Loaded) Has(name string) bool { return d != nil && d.tools[name] != nil }
 
 // Found reports whether a message is the result of a search.
@@ -59,11 +59,11 @@ func (d *Loaded) Found(m *message.Message) bool {
 	return d != nil && m.Role == message.RoleTool && m.Name == SearchTool
 }
 
-// At are the tools that a search is the first to load.
+// At returns the tools that no search before this one has loaded.
 func (d *Loaded) At(m *message.Message) []*agent.ToolSpec { return d.at[m] }
 
-// Said is what a search returned in addition to the tools that it loaded: that nothing fits, that a
-// name is not known, that it was skipped or interrupted; "" if nothing.
+// Said returns the text of a search besides the tools that it loaded: that nothing was found, that
+// a name is unknown, or that the search was skipped or interrupted. It returns "" if there is none.
 func (d *Loaded) Said(m *message.Message) string {
 	if len(d.at[m]) > 0 && len(d.at[m]) == len(agent.Activated(m)) && !m.IsError {
 		return ""

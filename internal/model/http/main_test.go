@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// TestMain holds every model to its word: after Close nothing of it runs.
+// TestMain checks that nothing of a model runs after Close.
 func TestMain(m *testing.M) {
-	testspeed.Parallel(8) // what waits for a provider that stalls
+	testspeed.Parallel(8) // tests that wait for a stalled provider
 	goleak.VerifyTestMain(m)
 }

@@ -6,33 +6,34 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// The ways in which a reply is too long.
+// Errors for the ways in which a reply can be too long.
 var (
 	ErrLongReply = fmt.Errorf("text, reasoning and tool arguments: %w", retry.ErrReplyTooLong)
 	errLongEvent = fmt.Errorf("one event: %w", retry.ErrReplyTooLong)
 	errManyCalls = fmt.Errorf("tool calls: %w", retry.ErrReplyTooLong)
 )
 
-// BlockSize is what a block of a reply counts in addition to its content, in bytes. It bounds
-// the number of blocks: a provider that alternates between kinds makes one of every token.
+// BlockSize is the number of bytes that a block of a reply counts in addition to its content. It
+// limits the number of blocks: a provider that alternates between kinds starts a block for every
+// token.
 const BlockSize = 1 << 10
 
-// Meter bounds what one call keeps of its reply. A provider that never ends its stream is
-// stopped when Err returns an error. The goroutine that reads the stream owns the meter.
+// Meter limits what one call keeps of its reply. When Err returns an error, the reader must stop
+// reading, so that an endless stream ends. The goroutine that reads the stream owns the meter.
 type Meter struct {
 	bytes, maxBytes int
 	calls, maxCalls int
 	err             error
 }
 
-// Add counts bytes that the reply keeps.
+// Add counts bytes that are kept of the reply.
 func (m *Meter) Add(n int) {
 	if m.bytes += n; m.bytes > m.maxBytes && m.err == nil {
 		m.err = ErrLongReply
 	}
 }
 
-// AddCall counts a tool call that begins.
+// AddCall counts a new tool call.
 func (m *Meter) AddCall() {
 	m.Add(BlockSize)
 	if m.calls++; m.calls > m.maxCalls && m.err == nil {
@@ -43,7 +44,7 @@ func (m *Meter) AddCall() {
 // Err returns an error once the reply is longer than allowed.
 func (m *Meter) Err() error { return m.err }
 
-// tooLong makes the error of a reply that passed a limit.
+// tooLong returns the error of a reply that exceeded a limit.
 func (c *Call) tooLong(err error) error {
 	e := &retry.Error{
 		Kind: retry.Client,
@@ -73,7 +74,7 @@ func (c *Call) tooLong(err error) error {
 	return e
 }
 
-// size is a number of bytes for a message.
+// size formats a number of bytes for a message.
 func size(bytes int) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d bytes", bytes)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// MaxName is the length that every provider allows for the name of a tool and the id of a call.
+// MaxName is the maximum length of a tool's name and of a call's ID that every provider accepts.
 const MaxName = 64
 
-// PlainName returns the name of a tool or the id of a call in the characters that every API allows:
-// letters, digits, "_" and "-". A name with other characters becomes one that no other name has. A
-// model may have called a tool by a name that does not exist, and the ids of other providers have
-// other characters.
+// PlainName converts the name of a tool or the ID of a call to characters that every API accepts:
+// letters, digits, "_" and "-". The result for a name with other characters does not collide with
+// another name. A model may have called a tool by a name that does not exist, and the IDs of other
+// providers contain other characters.
 func PlainName(s string) string {
 	ok := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' ||

@@ -9,24 +9,24 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// The default limits of a call.
+// Default limits of a call.
 const (
 	DefaultIdleTimeout = 2 * time.Minute // between two reads of a stream that has begun
-	// from the request to the answer's first byte: local models read long prompts slowly
+	// from the request to the first byte of the answer; local models read long prompts slowly
 	DefaultFirstByteTimeout = 5 * time.Minute
-	// between two events, however many comments or single bytes come
+	// between two events, however many comments or single bytes arrive
 	DefaultEventTimeout = 10 * time.Minute
 	// bytes of one reply's text, reasoning and tool arguments
 	DefaultMaxReply = 16 << 20
 	DefaultMaxCalls = 256 // tool calls of one reply
-	// an event may hold the whole reply again, with JSON escapes
+	// an event may contain the whole reply again, with JSON escapes
 	eventsPerReply = 2
 )
 
 // KeyFunc returns the API key. A Client calls it before every call. Its error is shown to the user.
 type KeyFunc func(ctx context.Context) (string, error)
 
-// KeyRefused takes a key that the provider refused as such (401). It returns true if calling the
+// KeyRefused is called with a key that the provider refused (401). It returns true if calling
 // KeyFunc again may return another key.
 type KeyRefused func(key string) bool
 
@@ -36,52 +36,53 @@ type KeyRefused func(key string) bool
 type Options struct {
 	BaseURL    string
 	Model      string
-	Provider   string // name for the screen; "" = the host
-	Scripted   bool   // the endpoint is the scripted model, whose host means nothing to the user
+	Provider   string // name to show; "": the host
+	Scripted   bool   // the endpoint is the scripted model; its host means nothing to the user
 	Key        KeyFunc
-	KeyRefused KeyRefused // nil: KeyFunc is not called again for a refused key
-	KeyHeader  string     // header of the key; "" = Authorization with "Bearer"
+	KeyRefused KeyRefused // nil: KeyFunc is not called again after a refusal
+	KeyHeader  string     // header of the key; "": Authorization with "Bearer"
 	Headers    map[string]string
-	// added to each request's URL, such as Azure's api-version
+	// added to the URL of each request, for example Azure's api-version
 	Query map[string]string
-	// added to each request's body; wins over the adapter's own fields
+	// added to the body of each request; overrides the adapter's own fields
 	ExtraBody map[string]json.RawMessage
 	NoStream  bool
-	// DeferLoading says whether the provider knows defer_loading, for tools that are loaded on
-	// demand; nil = by endpoint and model.
+	// DeferLoading reports whether the provider supports defer_loading for tools that are loaded on
+	// demand. nil: derived from endpoint and model.
 	DeferLoading *bool
 
-	EndMark  string // data of the event that ends a stream, "" where the API has none
-	PathHint string // how the path of a base URL usually looks, for errors
+	EndMark  string // data of the event that ends a stream, "" if the API has none
+	PathHint string // the usual path of a base URL, for errors
 
-	// Catalog is the catalogue's name of the provider; "" = by the host.
+	// Catalog is the catalogue's name for the provider; "": derived from the host.
 	Catalog string
-	// What the model can do, where the catalogue is wrong. Zero values leave it to the catalogue.
+	// The abilities of the model, if the catalogue is wrong. Zero values leave them to the
+	// catalogue.
 	ContextWindow, MaxOutput int
 	Vision, Tools            *bool
-	Prices                   map[string]catalog.Price // by model id; win over the catalogue
-	// a local server: the prices of the catalogue do not apply
+	Prices                   map[string]catalog.Price // by model ID; override the catalogue
+	// a local server, to which the catalogue's prices do not apply
 	Unpriced bool
 
-	// How long the provider may keep silent; see the defaults. Where only IdleTimeout is set,
-	// and below its default, the others follow it.
+	// How long the provider may be silent; see the defaults. If only IdleTimeout is set and is
+	// below its default, the others are derived from it.
 	IdleTimeout, FirstByteTimeout, EventTimeout time.Duration
 
-	// What a reply may be at most; see the defaults. A longer one ends the call with an error
-	// that wraps retry.ErrReplyTooLong.
+	// The limits of a reply; see the defaults. A longer reply ends the call with an error that
+	// wraps retry.ErrReplyTooLong.
 	MaxReply int // bytes of its text, reasoning and tool arguments
-	MaxEvent int // bytes of one event, or of an answer that is not a stream; 0 = twice MaxReply
+	MaxEvent int // bytes of one event, or of an answer that is not a stream; 0: twice MaxReply
 	MaxCalls int
 
-	Transport http.RoundTripper // nil = an own one with the usual proxy variables
+	Transport http.RoundTripper // nil: a new one with the usual proxy variables
 	ExtraCAs  []byte            // PEM certificates trusted in addition to the system's
 }
 
-// eventsPerIdle is how many times an idle timeout that was set short an event may take.
+// eventsPerIdle is the event timeout as a multiple of a shortened idle timeout.
 const eventsPerIdle = 5
 
-// timeouts fills in what is not set. An idle timeout that was set below the default holds
-// for the first byte too, and bounds the event: whoever sets it wants to wait no longer.
+// timeouts sets the timeouts that are not set. If the user lowered the idle timeout below its
+// default, it also limits the wait for the first byte and, multiplied, the wait for an event.
 func (o *Options) timeouts() {
 	first, event := max(
 		DefaultFirstByteTimeout,

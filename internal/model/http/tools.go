@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// ToolList keeps the encoding of the last request's tools, which seldom change between requests.
-// Safe for concurrent use; the zero value is empty.
+// ToolList caches the encoding of the last request's tools, which seldom change between requests.
+// It is safe for concurrent use. The zero value is empty.
 type ToolList struct{ last atomic.Pointer[encodedTools] }
 
 type encodedTools struct {
@@ -17,7 +17,7 @@ type encodedTools struct {
 	encoding []byte
 }
 
-// Encode returns the encoding of tools as a JSON array; one appends one tool.
+// Encode returns the tools encoded as a JSON array. one appends a single tool.
 func (l *ToolList) Encode(tools []agent.ToolSpec, one func([]byte, *agent.ToolSpec) []byte) []byte {
 	if last := l.last.Load(); last != nil && slices.EqualFunc(tools, last.tools, sameTool) {
 		return last.encoding

@@ -19,11 +19,11 @@ import (
 
 // Main is the TestMain of an adapter. It checks that nothing of a model runs after Close.
 func Main(m *testing.M) {
-	testspeed.Parallel(8) // tests that wait for a provider that stalls
+	testspeed.Parallel(8) // tests that wait for a stalled provider
 	goleak.VerifyTestMain(m)
 }
 
-// Endpoint returns a model of an endpoint that serves an answer, and the requests' bodies.
+// Endpoint returns a model of an endpoint that serves an answer, and the recorded request bodies.
 func Endpoint(t testing.TB, a *API, model string, answer Answer) (Model, *[]string) {
 	t.Helper()
 	url, sent := Serve(t, answer)
@@ -43,7 +43,8 @@ func Ask(t testing.TB, m agent.Model, req *agent.Request) *message.Message {
 	return reply.Message
 }
 
-// Restarted is a request as it is after a restart, every second message a copy as in a fork.
+// Restarted returns the request as it is after a restart. Every second message is a copy, as in a
+// fork.
 func Restarted(t testing.TB, req *agent.Request) *agent.Request {
 	t.Helper()
 	again := *req
@@ -72,7 +73,7 @@ func Body(t testing.TB, m Model, w *Wire, req *agent.Request) (map[string]any, *
 	return body, reply
 }
 
-// CheckEndless checks that a stream without an end is stopped with an error that contains want.
+// CheckEndless checks that an endless stream is stopped with an error that contains want.
 func CheckEndless(t *testing.T, a *API, name, next, want string) {
 	t.Helper()
 	p := NewProvider(t)
@@ -85,7 +86,7 @@ func CheckEndless(t *testing.T, a *API, name, next, want string) {
 	}
 }
 
-// CheckWarm checks that a request with a warm history costs what is new in it.
+// CheckWarm checks that a request costs only what is new if the history is already encoded.
 func CheckWarm(t *testing.T, a *API) {
 	m := a.New(modelhttp.Options{Model: "m", Transport: &Wire{Answer: a.Sound()}})
 	defer m.Close()
@@ -116,20 +117,20 @@ func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
 	}
 }
 
-// Histories is what CheckAnyHistory varies.
+// Histories configures CheckAnyHistory.
 type Histories struct {
-	Model   string   // of the endpoint
-	Authors []string // of replies
-	Models  []string // of requests, "" for the endpoint's
+	Model   string   // the endpoint's model
+	Authors []string // the models that wrote the replies
+	Models  []string // the models of requests, "" for the endpoint's
 	Tools   [][]agent.ToolSpec
-	Lines   []string        // of a script whose replies' blocks are among the history's
-	Own     []message.Block // more blocks of the history's replies
+	Lines   []string        // of a script; the blocks of its replies appear in the histories
+	Own     []message.Block // more blocks for replies in the histories
 	Runs    int             // 0: 500
 	Vary    func(*rand.Rand, *agent.Request)
 }
 
-// CheckAnyHistory checks that the strict endpoint accepts a request whatever its history, and with
-// every way of thinking.
+// CheckAnyHistory checks that the strict endpoint accepts a request with any history and any kind
+// of thinking.
 func CheckAnyHistory(t *testing.T, a *API, h *Histories) {
 	play := func(lines ...string) (Model, *[]byte) {
 		server, sent := Play(t, lines...), new([]byte)

@@ -14,55 +14,56 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// Secret is the key in the tests of faults, which no error may contain.
+// Secret is the key in the fault tests. No error may contain it.
 const Secret = "sk-secret-0123456789"
 
-// Model is a model of any adapter.
+// Model is the model of any adapter.
 type Model interface {
 	agent.Model
 	Models(ctx context.Context) ([]agent.ModelInfo, error)
 	Close() error
 }
 
-// API is what the tests of faults need to know about an adapter and its API.
+// API describes an adapter and its API for the fault tests.
 type API struct {
 	New   func(modelhttp.Options) Model
-	Begin string // comes before the first event of a reply
+	Begin string // precedes the first event of a reply
 	Text  string // the event with the text "Hello "
 	Rest  string // the event with the text "world"
-	End   string // the events that say why the reply ended
+	End   string // the events with the finish reason
 	Done  string // the end mark; "" if the reply ends with End
 	Call  string // the beginning of a tool call
 	Whole string // the reply as an answer that is not a stream
 	More  []Fault
 }
 
-// Sound is the whole stream of the reply "Hello world".
+// Sound returns the whole stream of the reply "Hello world".
 func (a *API) Sound() string { return a.Begin + a.Text + a.Rest + a.End + a.Done }
 
-// Fault is one way to fail. Exactly one of Kind and Text is what comes of it.
+// Fault is one way to fail. Either Kind or Text is the expected outcome.
 type Fault struct {
 	Name   string
 	Serve  Handler
 	Kind   retry.Kind
 	Text   string
 	Wait   time.Duration // the expected RetryAfter
-	Slack  time.Duration // by how much Wait may differ
-	Stream bool          // is meaningless for an answer that is not a stream
-	Says   string        // what the message begins with, "" for any
-	Stalls bool          // ends by its status, though the client has to stop waiting
+	Slack  time.Duration // how much Wait may differ
+	Stream bool          // only meaningful for a stream
+	Says   string        // the beginning of the expected message, "" for any
+	// decided by its status, although the client has to stop waiting for the rest
+	Stalls bool
 }
 
-// failure is an error's body, as every API sends one.
+// failure returns an error body in the common format.
 func failure(text string) string { return `{"error":{"message":"` + text + `"}}` }
 
-// Faults are the faults of an API: those that all APIs have in common, and its own.
+// Faults returns the faults to test: the common ones and those of the API.
 func (a *API) Faults() []Fault {
 	list := append(a.connectionFaults(), a.streamFaults()...)
 	return append(append(append(list, a.answerFaults()...), statusFaults()...), a.More...)
 }
 
-// connectionFaults are stalls and cuts.
+// connectionFaults returns stalls and interrupted connections.
 func (a *API) connectionFaults() []Fault {
 	text, call := a.Begin+a.Text, a.Begin+a.Call
 	return []Fault{
@@ -88,7 +89,7 @@ func (a *API) connectionFaults() []Fault {
 	}
 }
 
-// streamFaults are streams that are odd but complete, or too long.
+// streamFaults returns streams that are unusual but complete, and streams that are too long.
 func (a *API) streamFaults() []Fault {
 	big := strings.Repeat("0123456789abcdef", 10<<20/16)
 	whole := func(s string) string {
@@ -128,7 +129,7 @@ func (a *API) streamFaults() []Fault {
 	}
 }
 
-// answerFaults are answers of another form than the one that was asked for.
+// answerFaults returns answers in another format than requested.
 func (a *API) answerFaults() []Fault {
 	page := "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in</body></html>"
 	return []Fault{
@@ -150,7 +151,7 @@ func (a *API) answerFaults() []Fault {
 	}
 }
 
-// statusFaults are answers that fail by their status.
+// statusFaults returns answers with an error status.
 func statusFaults() []Fault {
 	say := func(status int, body string, header ...string) Handler {
 		return Say(status, "application/json", body, header...)
@@ -188,7 +189,7 @@ func statusFaults() []Fault {
 	}
 }
 
-// CheckFaults checks that each fault is a typed outcome in bounded time, streamed or not, and that
+// CheckFaults checks that each fault has a typed outcome in bounded time, streamed or not, and that
 // the next call works.
 func CheckFaults(t *testing.T, a *API) {
 	for _, noStream := range []bool{false, true} {
@@ -202,7 +203,7 @@ func CheckFaults(t *testing.T, a *API) {
 			hasty := patient
 			hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
 			hasty.FirstByteTimeout = 5 * time.Minute
-			begun := a.New(hasty) // in a hurry once an answer has begun
+			begun := a.New(hasty) // impatient once an answer has begun
 			hasty.FirstByteTimeout = 300 * time.Millisecond
 			slow, fast := a.New(patient), a.New(hasty)
 			for _, f := range a.Faults() {
@@ -210,7 +211,9 @@ func CheckFaults(t *testing.T, a *API) {
 					continue
 				}
 				m := slow
-				switch { // time may end the call only where it should: under load everything is late
+				// a timeout may end the call only where expected: on a busy machine everything is
+				// late
+				switch {
 				case f.Kind == retry.StreamIdle:
 					m = fast
 				case f.Stalls:
@@ -256,7 +259,7 @@ func checkFault(t *testing.T, m agent.Model, f *Fault, noStream bool) {
 }
 
 // CheckAbort checks that a cancelled call returns immediately with the cause, whatever the provider
-// does, and that the provider sees the stream closed.
+// does, and that the provider sees the connection close.
 func CheckAbort(t *testing.T, a *API) {
 	p := NewProvider(t)
 	m := a.New(modelhttp.Options{BaseURL: p.URL + "/v1", Model: "m"})

@@ -16,7 +16,7 @@ const SSE = "text/event-stream"
 // Handler answers a request.
 type Handler = func(w http.ResponseWriter, r *http.Request)
 
-// Say answers with a body of a type.
+// Say answers with a body of the given type.
 func Say(status int, contentType, body string, header ...string) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -28,7 +28,7 @@ func Say(status int, contentType, body string, header ...string) Handler {
 	}
 }
 
-// Then sends a beginning and goes on with rest.
+// Then sends a beginning and continues with rest.
 func Then(begin string, rest Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", SSE)
@@ -41,7 +41,7 @@ func Then(begin string, rest Handler) Handler {
 // Stall sends nothing until the client leaves.
 func Stall(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// Reset closes the connection with a reset.
+// Reset resets the connection.
 func Reset(w http.ResponseWriter, _ *http.Request) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -53,7 +53,7 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 	_ = c.Close()
 }
 
-// Repeat sends s again and again until the client leaves.
+// Repeat sends s repeatedly until the client leaves.
 func Repeat(s string) Handler {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -94,22 +94,22 @@ func Endless(begin string, next func(i int) string) Handler {
 	}
 }
 
-// Provider is an endpoint that answers with the handler that it is set to.
+// Provider is an endpoint with a replaceable handler.
 type Provider struct {
 	*httptest.Server
 	now atomic.Pointer[Handler]
 }
 
-// NewProvider serves until the test ends.
+// NewProvider starts a provider that runs until the test ends.
 func NewProvider(t testing.TB) *Provider {
 	p := &Provider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // also lets the server see the client leave
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices when the client leaves
 		(*p.now.Load())(w, r)
 	}))
 	t.Cleanup(p.Close)
 	return p
 }
 
-// Set changes the handler of the requests to come.
+// Set changes the handler of later requests.
 func (p *Provider) Set(h Handler) { p.now.Store(&h) }

@@ -1,5 +1,5 @@
-// Package modeltest has what the tests of all adapters need: a fake endpoint, the scripted one, and
-// random histories. Only tests use it.
+// Package modeltest contains what the tests of all adapters need: a fake endpoint, the scripted
+// endpoint, and random histories. Only tests use it.
 package modeltest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// Answer is what a fake endpoint answers. The last body is repeated.
+// Answer is the answer of a fake endpoint. The last body is repeated.
 type Answer struct {
 	Status int
 	Kind   string // content type
@@ -30,17 +30,17 @@ type Answer struct {
 	Hold   bool // keeps the connection open at the end
 }
 
-// Stream is an event stream.
+// Stream returns an answer that is an event stream.
 func Stream(bodies ...string) Answer {
 	return Answer{Status: 200, Kind: "text/event-stream", Bodies: bodies}
 }
 
-// JSON is an answer that is not a stream.
+// JSON returns an answer that is not a stream.
 func JSON(status int, body string) Answer {
 	return Answer{Status: status, Kind: "application/json", Bodies: []string{body}}
 }
 
-// Serve serves an answer until the test ends, and keeps the bodies of the requests.
+// Serve serves an answer until the test ends and records the bodies of the requests.
 func Serve(t testing.TB, a Answer) (url string, sent *[]string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -88,24 +88,24 @@ func Play(t testing.TB, lines ...string) *script.Server {
 	return server
 }
 
-// KeyOf returns a source that always has this key.
+// KeyOf returns a KeyFunc that always returns this key.
 func KeyOf(key string) modelhttp.KeyFunc {
 	return func(context.Context) (string, error) { return key, nil }
 }
 
-// User is a request with one message of the user.
+// User returns a request with one user message.
 func User(text string) *agent.Request {
 	return &agent.Request{Messages: []*message.Message{message.NewText(message.RoleUser, text)}}
 }
 
-// Result is a tool's result.
+// Result returns a tool result.
 func Result(id, text string) *message.Message {
 	m := message.NewText(message.RoleTool, text)
 	m.CallID, m.Name = id, "read"
 	return m
 }
 
-// Calling is a reply that calls the tool read once for each id.
+// Calling returns a reply that calls the tool read once for each ID.
 func Calling(text string, ids ...string) *message.Message {
 	m := message.NewText(message.RoleAssistant, text)
 	for _, id := range ids {
@@ -124,7 +124,7 @@ func Calling(text string, ids ...string) *message.Message {
 	return m
 }
 
-// Stored is a message as the journal gives it back.
+// Stored returns a message as it is read back from the journal.
 func Stored(t testing.TB, m *message.Message) *message.Message {
 	t.Helper()
 	b, err := json.Marshal(m)
@@ -138,7 +138,7 @@ func Stored(t testing.TB, m *message.Message) *message.Message {
 	return &out
 }
 
-// Summary is a reply in one line.
+// Summary describes a reply in one line.
 func Summary(r *agent.Reply) string {
 	var b strings.Builder
 	for i := range r.Message.Content {
@@ -162,8 +162,8 @@ func Summary(r *agent.Reply) string {
 	)
 }
 
-// SomeHistory makes a random history: any order of roles, calls of several providers, thinking that
-// is own and of other models, replies of these models.
+// SomeHistory returns a random history: roles in any order, calls of several providers, own
+// thinking and thinking of other models, and replies of the given models.
 func SomeHistory(r *rand.Rand, models []string, own []message.Block) []*message.Message {
 	texts := []string{"", " ", "\n", "text", "\xff", "long " + strings.Repeat("x", 600)}
 	roles := []message.Role{
@@ -236,8 +236,8 @@ func someBlock(r *rand.Rand, role message.Role, texts []string, own []message.Bl
 	return text
 }
 
-// nativeCall is a call that came from a native item of the responses API: a patch, or a command of
-// a shell item.
+// nativeCall returns a call that was made as a native item of the responses API: a patch, or a
+// command of a shell item.
 func nativeCall(which int) message.Block {
 	c := &message.ToolCall{ID: "x", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
 	origin := `{"openaiItem":"shell_call"}`
@@ -252,8 +252,8 @@ func nativeCall(which int) message.Block {
 	return message.Block{Type: message.ToolUse, Call: c, Opaque: json.RawMessage(origin)}
 }
 
-// uniqueCalls gives each call an id of its own, in the forms of several providers, and the results
-// follow.
+// uniqueCalls gives each call a unique ID, in the formats of several providers, and updates the
+// results.
 func uniqueCalls(r *rand.Rand, msgs []*message.Message) []*message.Message {
 	ids := []string{"call_%d", "functions.read:%d", "toolu_%d", "%d", "fc|%d ☃"}
 	n := 0
@@ -286,7 +286,8 @@ func uniqueCalls(r *rand.Rand, msgs []*message.Message) []*message.Message {
 	return clean
 }
 
-// Long is a history of so many steps: a prompt, a reply with a call, and its result.
+// Long returns a history of the given number of steps: a prompt, a reply with a call, and its
+// result.
 func Long(steps int) (out []*message.Message) {
 	for i := range steps {
 		id := fmt.Sprint("c", i)
@@ -315,7 +316,7 @@ func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return Discard{w.Answer}.RoundTrip(r)
 }
 
-// Has checks a member of a body. want is JSON, "" for one that must be missing.
+// Has checks a member of a body. want is JSON, or "" for a member that must be missing.
 func Has(t testing.TB, name string, body map[string]any, key, want string) {
 	t.Helper()
 	got, sent := body[key]
@@ -335,8 +336,8 @@ func Has(t testing.TB, name string, body map[string]any, key, want string) {
 	}
 }
 
-// Discard is a transport that answers with Body and does not read the request, so that only its
-// making is measured.
+// Discard is a transport that answers with Body without reading the request, so that a benchmark
+// measures only how the request is built.
 type Discard struct{ Body string }
 
 // RoundTrip answers a request.

@@ -23,19 +23,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// phase is where in a turn the fault comes.
+// phase is the point of a turn at which the fault occurs.
 type phase struct {
 	name    string
-	call    int32 // the model call that meets the fault
+	call    int32 // the number of the model call that meets the fault
 	retries int
 }
 
 var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1},
 	{"retried after a tool", 1, 1}}
 
-// CheckPhases checks that each fault, in each phase of a turn, streamed or not, ends the turn as
-// its kind within bounded time, or is overcome by a retry, and that the next prompt works. All
-// calls but the faulty one are answered by the strict scripted endpoint.
+// CheckPhases checks each fault in each phase of a turn, streamed or not: the turn ends with the
+// right error in bounded time, or a retry succeeds, and the next prompt works. The strict scripted
+// endpoint answers all other calls.
 func CheckPhases(t *testing.T, a *API) {
 	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {
@@ -60,7 +60,7 @@ func CheckPhases(t *testing.T, a *API) {
 	}
 }
 
-// moody is a provider that is sound, and strict, except below /faulty.
+// moody is a provider that works, strictly, except below /faulty.
 type moody struct {
 	fault *Fault
 	sound http.Handler
@@ -75,8 +75,8 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.sound.ServeHTTP(w, r)
 }
 
-// once is a sound model but for one call, which is counted here: a machine under load may give a
-// call up before it reaches the provider.
+// once is a working model except for one call. It counts the calls itself, because on a busy
+// machine the client may give up a call before it reaches the provider.
 type once struct {
 	agent.Model
 	faulty agent.Model
@@ -95,7 +95,7 @@ func (o *once) Generate(
 	return o.Model.Generate(ctx, req, on)
 }
 
-// retries is a sink that counts them.
+// retries is a sink that counts retries.
 type retries struct{ n atomic.Int32 }
 
 func (s *retries) Emit(_ string, e agent.Event) {
@@ -137,10 +137,10 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	sound := a.New(o)
 	defer sound.Close()
 	o.BaseURL = server.URL + "/faulty/v1"
-	if f.Kind == retry.StreamIdle || f.Stalls { // only there time is what ends the call
+	if f.Kind == retry.StreamIdle || f.Stalls { // only here a timeout is expected
 		o.IdleTimeout, o.EventTimeout, o.FirstByteTimeout = time.Second, time.Second, time.Second
 	}
-	if f.Stalls { // its status counts, however late a machine under load brings it
+	if f.Stalls { // the status decides, however late a busy machine delivers it
 		o.FirstByteTimeout = 5 * time.Minute
 	}
 	faulty := a.New(o)
@@ -161,7 +161,7 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 		if failed {
 			t.Errorf("%s: %+v", name, turn.Error)
 		}
-	case f.Kind == retry.ContextOverflow && !failed: // it was reduced, and then fitted
+	case f.Kind == retry.ContextOverflow && !failed: // the context was reduced and then fitted
 	case !failed || turn.Error.Kind != string(f.Kind) || turn.Error.Message == "":
 		t.Errorf("%s: turn %s, %+v; want kind %s", name, turn.Status, turn.Error, f.Kind)
 	}
@@ -173,7 +173,7 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	}
 }
 
-// phaseSession is a session with the tool look.
+// phaseSession returns a session with the tool look.
 func phaseSession(
 	model agent.Model,
 	retries int,
@@ -214,7 +214,7 @@ func ask(ctx context.Context, t *testing.T, s *agent.Session, name string) agent
 	return turn
 }
 
-// look is a tool.
+// look is a tool without effect.
 type look struct{}
 
 func (look) Spec() tool.Spec { return tool.Spec{Name: "look", Effect: tool.ReadOnly} }

@@ -11,13 +11,13 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// call is one request on its way: it is go-openai's HTTPDoer and keeps what go-openai loses.
+// call is one request in progress. It is go-openai's HTTPDoer and keeps what go-openai drops.
 type call struct {
 	*modelhttp.Call
 	m *Model
 }
 
-// receiver is go-openai's stream, of either API.
+// receiver is a stream of go-openai, of either API.
 type receiver interface {
 	RecvRaw() ([]byte, error)
 	Close() error
@@ -51,7 +51,7 @@ func (c *call) run() (*agent.Reply, error) {
 	}, d)
 }
 
-// open sends the request. The typed request is a stand-in: Do sends our own body.
+// open sends the request. The typed request is a placeholder, because Do sends its own body.
 func (c *call) open() (receiver, error) {
 	if c.m.opts.API == APIResponses {
 		return c.client().CreateResponseStream(c.Ctx, goopenai.CreateResponseRequest{Model: "m"})
@@ -65,8 +65,8 @@ func (c *call) client() *goopenai.Client {
 	return goopenai.NewClientWithConfig(cfg)
 }
 
-// Do sends go-openai's request with our body, headers and query; it returns only answers
-// that are an event stream or JSON, as an event stream that go-openai reads right.
+// Do sends go-openai's request with this package's body, headers and query. It returns only event
+// streams and JSON, both as an event stream that go-openai parses correctly.
 func (c *call) Do(r *http.Request) (*http.Response, error) {
 	a, err := c.Send(r)
 	if err != nil {

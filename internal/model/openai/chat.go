@@ -17,8 +17,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// chatChunk is an event of a chat stream, or a whole chat answer. Fields whose type differs
-// between providers are kept raw.
+// chatChunk is an event of a chat stream, or a whole chat response. Fields whose type varies by
+// provider stay raw JSON.
 type chatChunk struct {
 	Error   jsontext.Value `json:"error"`
 	Choices []chatChoice   `json:"choices"`
@@ -57,10 +57,10 @@ type chatFunction struct {
 	Arguments jsontext.Value `json:"arguments"`
 }
 
-// chatDecoder gathers a reply from a chat stream.
+// chatDecoder collects a reply from a chat stream.
 type chatDecoder struct {
 	c       *call
-	some    bool // a choice came
+	some    bool // a choice has arrived
 	finish  string
 	usage   *message.Usage
 	blocks  modelhttp.Blocks
@@ -70,7 +70,7 @@ type chatDecoder struct {
 	think   thinkTags
 }
 
-// gathered is a tool call that grows.
+// gathered is a growing tool call.
 type gathered struct {
 	index int
 	id    string
@@ -84,7 +84,7 @@ func newChatDecoder(c *call) *chatDecoder {
 		blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
-// Event takes one event.
+// Event processes one event.
 func (d *chatDecoder) Event(raw modelhttp.Event) error {
 	var k chatChunk
 	if err := d.c.Decode(raw, &k, &k.Error); err != nil {
@@ -104,7 +104,7 @@ func (d *chatDecoder) Event(raw modelhttp.Event) error {
 	return nil
 }
 
-// choice takes one choice; only the first of several is ours.
+// choice processes one choice. Only the first of several choices is used.
 func (d *chatDecoder) choice(ch *chatChoice) error {
 	if n, ok := modelhttp.Integer(ch.Index); ok && n != 0 {
 		return nil
@@ -117,18 +117,19 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 	switch {
 	case ch.Delta != nil:
 		d.delta(ch.Delta)
-	case ch.Message != nil && d.blocks.Empty() && len(d.calls) == 0: // not the copy of all that some add to the last event
+	case ch.Message != nil && d.blocks.Empty() && len(d.calls) == 0:
+		// Some providers repeat the whole message in the last event; that copy is ignored.
 		calls := ch.Message.ToolCalls
 		ch.Message.ToolCalls = nil
 		d.delta(ch.Message)
-		for i := range calls { // each is whole
+		for i := range calls { // each call is complete
 			d.grow(d.begin(&calls[i], d.nextIndex()), &calls[i])
 		}
 	}
 	if f := modelhttp.Word(ch.FinishReason); f != "" {
 		d.finish = f
 	}
-	if d.finish == "error" { // OpenRouter, when the provider behind it fails
+	if d.finish == "error" { // OpenRouter, if the provider behind it fails
 		return &retry.Error{Kind: retry.Transient,
 			Message: "the provider ended the answer with an error",
 			Hint:    retry.Hint(retry.Transient)}
@@ -163,7 +164,7 @@ func (d *chatDecoder) delta(m *chatDelta) {
 	}
 }
 
-// content takes a string, or the list of parts that some providers send.
+// content processes a string, or a list of parts, which some providers send.
 func (d *chatDecoder) content(v jsontext.Value) {
 	if v[0] == '"' {
 		d.think.add(&d.blocks, v)
@@ -194,16 +195,16 @@ func (d *chatDecoder) content(v jsontext.Value) {
 	}
 }
 
-// call takes a fragment of a tool call.
+// call processes a fragment of a tool call.
 func (d *chatDecoder) call(f *chatCall) {
 	g := d.find(f)
-	if g.whole() && opensObject(f.Function.Arguments) { // the model gave two calls one id
+	if g.whole() && opensObject(f.Function.Arguments) { // the model gave two calls the same ID
 		g = d.begin(f, d.nextIndex())
 	}
 	d.grow(g, f)
 }
 
-// grow adds a fragment to the call that it belongs to.
+// grow adds a fragment to its call.
 func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 	id := modelhttp.Word(f.ID)
 	if id != "" {
@@ -219,15 +220,16 @@ func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 	case !modelhttp.Present(a):
 	case a[0] == '"':
 		text = g.args.Add(a)
-	default: // an object instead of its text
+	default: // an object instead of a string
 		text = g.args.AddText(string(a))
 	}
 	d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id,
 		Name: g.name})
 }
 
-// find returns the call that a fragment belongs to: that of its index, unless its id says
-// that the provider numbers all calls alike; without an index that of its id, else the last.
+// find returns the call to which a fragment belongs: the one with its index, unless the ID shows
+// that the provider gives all calls the same index. Without an index the ID decides, and without an
+// ID it is the last call.
 func (d *chatDecoder) find(f *chatCall) *gathered {
 	id := modelhttp.Word(f.ID)
 	n, numbered := modelhttp.Integer(f.Index)
@@ -236,7 +238,7 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 			return g
 		}
 	}
-	// a call of its own, whatever its id
+	// a separate call, whatever its ID
 	another := numbered && d.byIndex[n] == nil && modelhttp.Word(f.Function.Name) != ""
 	for _, g := range d.calls {
 		if id != "" && g.id == id && !another {
@@ -252,27 +254,27 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 	return d.begin(f, n)
 }
 
-// begin adds a call of that index, to which the fragment belongs.
+// begin adds a call with index n, to which the fragment belongs.
 func (d *chatDecoder) begin(f *chatCall, n int) *gathered {
 	g := &gathered{index: n}
 	d.c.Meter.AddCall()
 	d.calls = append(d.calls, g)
 	if i, ok := modelhttp.Integer(f.Index); ok {
-		d.byIndex[i] = g // from now on fragments of that index belong to the newest
+		d.byIndex[i] = g // from now on, fragments with this index belong to the newest call
 	}
 	d.byIndex[n] = g
 	return g
 }
 
-// whole reports whether the call has all of its arguments: one object that is not empty. An empty
-// one is what some providers begin with.
+// whole reports whether the call has all its arguments: one non-empty object. Some providers start
+// with an empty one.
 func (g *gathered) whole() bool {
 	text := bytes.TrimSpace(g.args.Text)
 	return len(text) > 2 && text[len(text)-1] == '}' && text[0] == '{' && json.Valid(text)
 }
 
-// opensObject reports whether a fragment of arguments begins an object. Behind a whole one that is
-// another call's.
+// opensObject reports whether a fragment of arguments starts an object. After complete arguments it
+// belongs to another call.
 func opensObject(a jsontext.Value) bool {
 	if !modelhttp.Present(a) {
 		return false
@@ -280,8 +282,8 @@ func opensObject(a jsontext.Value) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(a, "\" \t"), []byte("{"))
 }
 
-// startsAnew says whether a fragment without index and id begins another call: it names a
-// function while the last call has its arguments.
+// startsAnew reports whether a fragment without index and ID starts another call: it names a
+// function after the last call has its arguments.
 func (d *chatDecoder) startsAnew(f *chatCall) bool {
 	return modelhttp.Word(f.Function.Name) != "" && len(d.calls[len(d.calls)-1].args.Text) > 0
 }
@@ -294,10 +296,10 @@ func (d *chatDecoder) nextIndex() int {
 	return n
 }
 
-// maxName bounds the name of a call in bytes: no API accepts a tool with a longer one.
+// maxName limits the name of a call in bytes. No API accepts a tool with a longer name.
 const maxName = 1 << 10
 
-// addName takes a name that comes whole, in pieces, or again with each fragment.
+// addName adds a name that arrives as a whole, in pieces, or again with each fragment.
 func (g *gathered) addName(name string) {
 	if name == "" || name == g.name || len(g.name)+len(name) > maxName {
 		return
@@ -315,7 +317,7 @@ func (d *chatDecoder) takeUsage(v jsontext.Value) {
 	}
 }
 
-// Reply returns the whole after the last event.
+// Reply returns the complete reply after the last event.
 func (d *chatDecoder) Reply() (*agent.Reply, error) {
 	ended := d.c.Ended()
 	d.think.end(&d.blocks)
@@ -332,8 +334,7 @@ func (d *chatDecoder) Reply() (*agent.Reply, error) {
 	return d.c.Reply(msg, d.finish), nil
 }
 
-// message puts together what was gathered: blocks in the order in which they came, then the calls
-// by index.
+// message builds the message: blocks in the order of their arrival, then the calls by index.
 func (d *chatDecoder) message() *message.Message {
 	d.blocks.End()
 	msg := &message.Message{Content: d.blocks.List}
@@ -347,13 +348,13 @@ func (d *chatDecoder) message() *message.Message {
 	return msg
 }
 
-// block makes the call's content block. Arguments that are no object are kept in Raw.
+// block returns the call's content block. Arguments that are not an object are kept in Raw.
 func (g *gathered) block() message.Block {
 	return message.Block{Type: message.ToolUse, Opaque: g.extra,
 		Call: modelhttp.ToolCall(g.id, g.name, string(g.args.Text))}
 }
 
-// attachDetails keeps what OpenRouter wants back with the first reasoning block.
+// attachDetails stores with the first reasoning block what OpenRouter requires back.
 func (d *chatDecoder) attachDetails(msg *message.Message) {
 	if len(d.details) == 0 {
 		return
@@ -371,7 +372,7 @@ func (d *chatDecoder) attachDetails(msg *message.Message) {
 	msg.Content = slices.Insert(msg.Content, 0, message.Block{Type: message.Reasoning, Opaque: raw})
 }
 
-// mergeDetails joins the pieces of one detail (same index and type) as OpenRouter asks.
+// mergeDetails joins the pieces of one detail (same index and type), as OpenRouter requires.
 func mergeDetails(have, more []json.RawMessage) []json.RawMessage {
 	for _, m := range more {
 		var last, next map[string]any

@@ -11,12 +11,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// continueText stands between two answers in a row (the first was cut off and went on),
-// because strict providers want a user's word there.
+// continueText is inserted between two consecutive replies, because strict providers require a user
+// message there. This happens if the first reply was cut off and continued.
 const continueText = "Continue."
 
-// encodeChat writes the body of a chat request. Each message's encoding is kept with the message,
-// and stands in the body without a copy where it is long.
+// encodeChat writes the body of a chat request. Each message keeps its own encoding for later
+// requests. Long encodings are not copied into the body.
 func (c *call) encodeChat() ([]byte, error) {
 	k, err := c.can()
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *call) encodeChat() ([]byte, error) {
 	return modelhttp.AppendExtra(b, c.m.opts.ExtraBody), nil
 }
 
-// writtenSize guesses how much of the body is written for this request alone.
+// writtenSize estimates how many bytes of the body are written for this request alone.
 func (c *call) writtenSize() int {
 	n := 4096 + 128*len(c.Req.Messages)
 	for _, s := range c.Req.System {
@@ -66,8 +66,8 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 	return b, nil
 }
 
-// limitField is what the limit on the output is called: OpenAI's reasoning models refuse
-// the old name, most other servers know no new one.
+// limitField returns the name of the output limit: OpenAI's reasoning models refuse the old name,
+// most other servers do not know the new one.
 func (c *call) limitField() string {
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) &&
 		!strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || c.reasons() {
@@ -76,7 +76,7 @@ func (c *call) limitField() string {
 	return "max_tokens"
 }
 
-// sampling appends the sampling parameters that are set and that the provider knows.
+// sampling appends the sampling parameters that are set and that the provider supports.
 func (c *call) sampling(b []byte) []byte {
 	s := c.Req.Sampling
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && c.reasons() {
@@ -138,8 +138,8 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 	return append(c.chatImages(b, start, pending), ']'), nil
 }
 
-// chatImages appends the images of tool results as a user message: a tool message of the
-// chat API holds text alone.
+// chatImages appends the images of tool results as a user message, because a tool message of the
+// chat API can contain only text.
 func (c *call) chatImages(b []byte, start int, results []*message.Message) []byte {
 	for _, m := range results {
 		b = append(modelhttp.Next(b, start), `{"role":"user","content":[{"type":"text","text":`...)
@@ -154,7 +154,8 @@ func (c *call) chatImages(b []byte, start int, results []*message.Message) []byt
 	return b
 }
 
-// chatSystem appends the system prompt: one text, or parts with cache marks where known.
+// chatSystem appends the system prompt: one text, or parts with cache marks if the provider
+// supports them.
 func (c *call) chatSystem(b []byte, k can) []byte {
 	system := c.Req.System
 	if !k.call && len(c.Req.Tools) > 0 {
@@ -195,14 +196,14 @@ func (c *call) chatMessage(m *message.Message, k can) []byte {
 		return c.chatResult(m, k)
 	}
 	role := m.Role
-	if _, ok := plain(m, k); !ok { // the system's words are text only
+	if _, ok := plain(m, k); !ok { // a system message can contain only text
 		role = message.RoleUser
 	}
 	b := modelhttp.AppendField([]byte{'{'}, "role", string(role))
 	return append(c.chatContent(modelhttp.AppendKey(b, "content"), m, k), '}')
 }
 
-// chatContent appends a user's content: a text, or parts where there is more than text.
+// chatContent appends the content of a user message: a text, or parts if there is more than text.
 func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
 	if t, ok := plain(m, k); ok {
 		return modelhttp.AppendString(b, t)
@@ -215,7 +216,7 @@ func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
 	return append(b, ']')
 }
 
-// plain returns the content as one text where it can be one.
+// plain returns the content as one text if possible.
 func plain(m *message.Message, k can) (string, bool) {
 	var parts []string
 	for i := range m.Content {
@@ -258,7 +259,7 @@ func (c *call) chatImage(b []byte, p *message.Block) []byte {
 		modelhttp.ImageURL(p)), "}}"...)
 }
 
-// chatResult encodes a tool's result.
+// chatResult encodes a tool result.
 func (c *call) chatResult(m *message.Message, k can) []byte {
 	text, ok := plain(m, can{call: k.call})
 	if !ok {
@@ -279,7 +280,7 @@ func (c *call) chatResult(m *message.Message, k can) []byte {
 	return append(modelhttp.AppendField(b, "content", text), '}')
 }
 
-// chatAssistant encodes an answer. Its content is never null: some servers refuse that.
+// chatAssistant encodes a reply. Its content is never null, because some servers refuse that.
 func (c *call) chatAssistant(m *message.Message, k can) []byte {
 	b := modelhttp.AppendField([]byte{'{'}, "role", "assistant")
 	calls := m.ToolCalls()
@@ -313,7 +314,7 @@ func (c *call) chatCall(b []byte, p *message.Block, own bool) []byte {
 	return append(b, '}')
 }
 
-// chatReasoning appends the reasoning that the provider wants back.
+// chatReasoning appends the reasoning that the provider requires back.
 func (c *call) chatReasoning(b []byte, m *message.Message, calls bool) []byte {
 	if m.Model != c.Model {
 		return b
@@ -338,7 +339,7 @@ func (c *call) chatReasoning(b []byte, m *message.Message, calls bool) []byte {
 	return b
 }
 
-// chatTools appends the tools and the choice among them.
+// chatTools appends the tools and the tool choice.
 func (c *call) chatTools(b []byte, k can) ([]byte, error) {
 	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") {
 		return b, nil
@@ -348,13 +349,13 @@ func (c *call) chatTools(b []byte, k can) ([]byte, error) {
 	return c.toolChoice(b, `{"type":"function","function":{"name":`, "}}"), nil
 }
 
-// chatTool appends a tool as the chat API describes it.
+// chatTool appends a tool in the format of the chat API.
 func (c *call) chatTool(b []byte, t *agent.ToolSpec) []byte {
 	b = append(b, `{"type":"function","function":`...)
 	return append(appendTool(b, t, t.Strict && c.m.dialect == OpenAI), '}')
 }
 
-// appendTool appends the object that both APIs describe a function with.
+// appendTool appends the object that describes a function in both APIs.
 func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "name", modelhttp.PlainName(t.Name))
 	b = modelhttp.AppendField(b, "description", t.Description)

@@ -12,18 +12,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// Deferred tools over the responses API. OpenAI's tool search can be left to the client: our own
-// tool_search goes as a tool of type tool_search with execution "client", its call comes as
-// tool_search_call, and what it found goes back as tool_search_output, each tool with
-// defer_loading. So a tool that is loaded stands in the conversation where it was found, and what
-// the provider has cached of the beginning, tools included, holds. Where the API does not know
-// this, loaded tools are sent behind the others.
-// https://developers.openai.com/api/docs/guides/tools-tool-search
+// Deferred tools over the responses API. OpenAI lets the client run the tool search: the tool
+// tool_search is sent with type tool_search and execution "client", its call arrives as
+// tool_search_call, and its result is sent back as tool_search_output, with defer_loading on each
+// tool. A loaded tool thus appears in the conversation at the point where it was found, and the
+// provider's cached prefix, tools included, stays valid. If the API does not support this, loaded
+// tools are sent after the others. https://developers.openai.com/api/docs/guides/tools-tool-search
 
-// searchItem is how a search and its result are called in the API.
+// searchItem is the API's prefix for a search and its result.
 const searchItem = "tool_search"
 
-// deferring looks for searches in the call's history; nil where the provider does not know them.
+// deferring finds searches in the call's history. It returns nil if the provider does not support
+// them.
 func (c *call) deferring(k can) *modelhttp.Loaded {
 	if !k.call || !c.defersLoading() || c.taken("tools") {
 		return nil
@@ -31,8 +31,8 @@ func (c *call) deferring(k can) *modelhttp.Loaded {
 	return modelhttp.LoadedTools(c.Req)
 }
 
-// defersLoading says whether the provider knows defer_loading: the setting, else OpenAI itself from
-// gpt-5.4 on.
+// defersLoading reports whether the provider supports defer_loading: the setting decides, otherwise
+// OpenAI itself does from gpt-5.4 on.
 func (c *call) defersLoading() bool {
 	if on := c.m.opts.DeferLoading; on != nil {
 		return *on
@@ -40,7 +40,7 @@ func (c *call) defersLoading() bool {
 	return c.m.dialect == OpenAI && isFrom(c.Model, 5, 4)
 }
 
-// isFrom says whether a model is this version of GPT or a later one.
+// isFrom reports whether a model is this version of GPT or a later one.
 func isFrom(model string, major, minor int) bool {
 	version, ok := strings.CutPrefix(catalog.BaseName(model), "gpt-")
 	if !ok {
@@ -53,7 +53,7 @@ func isFrom(model string, major, minor int) bool {
 	return err == nil && (a > major || a == major && minorErr == nil && b >= minor)
 }
 
-// searchOutput appends a search's result with the tools that it is the first to load.
+// searchOutput appends a search's result with the tools that no earlier search has loaded.
 func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Message) []byte {
 	b = modelhttp.AppendField(
 		append(b, `{"type":"tool_search_output","execution":"client","status":"completed"`...),
@@ -71,7 +71,8 @@ func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Mes
 	return append(b, ']', '}')
 }
 
-// said is what a search returned that its result has no member for, as a message; nil if nothing.
+// said returns, as a message, the text of a search for which its result has no member, or nil if
+// there is none.
 func said(d *modelhttp.Loaded, m *message.Message) []byte {
 	text := d.Said(m)
 	if text == "" {
@@ -80,7 +81,7 @@ func said(d *modelhttp.Loaded, m *message.Message) []byte {
 	return append(modelhttp.AppendField([]byte(`{"role":"developer"`), "content", text), '}')
 }
 
-// appendSearchTool appends our search as the tool search of a client.
+// appendSearchTool appends tool_search as a tool search that the client runs.
 func appendSearchTool(b []byte, t *agent.ToolSpec) []byte {
 	b = modelhttp.AppendField(
 		append(b, `{"type":"tool_search","execution":"client"`...),

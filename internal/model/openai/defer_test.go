@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// searched is a history in which two searches loaded tools, and one found nothing.
+// searched returns a history in which two searches loaded tools and one found nothing.
 func searched() *agent.Request {
 	search := func(id string) *message.Message {
 		return &message.Message{Role: message.RoleAssistant,
@@ -52,9 +52,9 @@ const (
 	twoTool    = `{"type":"function","defer_loading":true,"strict":false,"name":"two","description":"Second.","parameters":{"type":"object"}}`
 )
 
-// TestDeferLoading covers issue 11: what a search loaded stands with its result, once, where the
-// provider knows defer_loading; what was loaded otherwise is sent with the tools; what a search
-// said beside its tools is not lost.
+// TestDeferLoading covers issue 11. If the provider supports defer_loading, a tool that a search
+// loaded is sent once, with the result of the search. Other loaded tools are sent with the tools.
+// The other text of a search is not lost.
 func TestDeferLoading(t *testing.T) {
 	on, off := true, false
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.4",
@@ -94,8 +94,8 @@ func TestDeferLoading(t *testing.T) {
 	modeltest.Has(t, "switched on", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
 }
 
-// TestToolSearchCall: the client's own search comes as a call of tool_search; the provider's is
-// none of ours.
+// TestToolSearchCall: a search that the client runs arrives as a call of tool_search. A search that
+// the provider runs is ignored.
 func TestToolSearchCall(t *testing.T) {
 	reply := answer(t, openai.Options{API: openai.APIResponses}, events(
 		`{"type":"response.output_item.added","output_index":0,"item":{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","status":"in_progress","arguments":{}}}`,

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Dialect names what a provider understands beside the common part of the chat API.
+// Dialect names what a provider supports in addition to the common part of the chat API.
 type Dialect string
 
-// The dialects. Compatible is the common part alone, for servers that are not known.
+// The dialects. Compatible is the common part alone, for unknown servers.
 const (
 	OpenAI     Dialect = "openai"
 	Azure      Dialect = "azure"
@@ -22,7 +22,7 @@ const (
 	Compatible Dialect = "compatible"
 )
 
-// hostDialects maps the end of a host name to its dialect.
+// hostDialects maps host name suffixes to dialects.
 var hostDialects = []struct {
 	host    string
 	dialect Dialect
@@ -34,7 +34,8 @@ var hostDialects = []struct {
 	{"openrouter.ai", OpenRouter}, {"api.deepseek.com", DeepSeek}, {"api.mistral.ai", Mistral},
 }
 
-// DialectOf tells the dialect of an endpoint by its host, and of a local server by its usual port.
+// DialectOf returns the dialect of an endpoint, derived from its host or, for a local server, from
+// its usual port.
 func DialectOf(u *url.URL) Dialect {
 	for _, h := range hostDialects {
 		if u.Hostname() == strings.TrimPrefix(h.host, ".") ||
@@ -51,7 +52,7 @@ func DialectOf(u *url.URL) Dialect {
 	return Compatible
 }
 
-// samplers says whether top_k, min_p and repetition_penalty are known.
+// samplers reports whether top_k, min_p and repetition_penalty are supported.
 func (d Dialect) samplers() bool {
 	switch d {
 	case OpenRouter, Ollama, Local, Compatible:
@@ -60,14 +61,14 @@ func (d Dialect) samplers() bool {
 	return false
 }
 
-// streamUsage says whether stream_options may be sent; Mistral sends usage anyway and refuses the
-// field.
+// streamUsage reports whether stream_options may be sent. Mistral refuses the field and sends usage
+// anyway.
 func (d Dialect) streamUsage() bool { return d != Mistral }
 
-// derivesLimit says whether a limit on the output is sent that nobody set: Anthropic wants
-// one, the others' own is small or none at all. OpenAI and Azure count it against the rate
-// limit before a word is said; Gemini, Mistral and local servers take what the model and the
-// window have.
+// derivesLimit reports whether to send an output limit if the user sets none. Anthropic requires
+// one, and the default of some providers is small or zero. OpenAI and Azure count the limit against
+// the rate limit before the reply starts. Gemini, Mistral and local servers use whatever the model
+// and the window allow.
 func (d Dialect) derivesLimit() bool {
 	switch d {
 	case Anthropic, DeepSeek, OpenRouter, Ollama, Compatible:
@@ -76,13 +77,13 @@ func (d Dialect) derivesLimit() bool {
 	return false
 }
 
-// cacheControl says whether Anthropic's cache marks are understood for the model.
+// cacheControl reports whether Anthropic's cache marks are supported for the model.
 func (d Dialect) cacheControl(model string) bool {
 	return d == OpenRouter && strings.Contains(strings.ToLower(model), "claude")
 }
 
-// cacheKey says whether prompt_cache_key is known.
+// cacheKey reports whether prompt_cache_key is supported.
 func (d Dialect) cacheKey() bool { return d == OpenAI || d == Azure }
 
-// replaysThought says whether the reasoning text itself goes back with the messages.
+// replaysThought reports whether the reasoning text itself is sent back with the messages.
 func (d Dialect) replaysThought() bool { return d == DeepSeek }

@@ -27,7 +27,7 @@ func TestProviderTable(t *testing.T) {
 	if len(blocks) < 12 {
 		t.Fatalf("%d snippets", len(blocks))
 	}
-	fields := map[string]string{ // what the request must have because of the provider, by heading
+	fields := map[string]string{ // what the request must contain for the provider, by heading
 		"OpenAI": "", "Azure OpenAI": "Api-Key", "Anthropic": `"max_tokens":`, "Gemini": "",
 		"Several providers": "", "OpenRouter": "Authorization", "DeepSeek": "Authorization",
 		"Mistral": `"stream":true}`, "Ollama": "", "llama-server": "", "vLLM": "", "LM Studio": "",
@@ -62,7 +62,7 @@ func TestProviderTable(t *testing.T) {
 	}
 }
 
-// otherAdapter matches the settings of a model of another adapter.
+// otherAdapter matches the settings of a model that another adapter serves.
 var otherAdapter = regexp.MustCompile(`"(anthropic|gemini)[/"]`)
 
 func checkSnippet(t *testing.T, name string, raw []byte, want string) {

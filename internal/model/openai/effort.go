@@ -11,12 +11,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// levels are the levels of thinking from the least to the most.
+// levels lists the thinking levels from the lowest to the highest.
 var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
-// efforts are the levels that families of OpenAI's models accept where the catalogue lacks them or
-// has others, by the beginning of a model's name; the longest beginning that fits wins. Other
-// levels are refused with a 400.
+// efforts lists, by the prefix of a model's name, the levels that OpenAI's model families accept if
+// the catalogue lacks them or has others. The longest matching prefix wins. OpenAI refuses other
+// levels with a 400.
 // https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 var efforts = map[string][]string{
 	"gpt-5-codex":        levels[2:5],
@@ -32,14 +32,14 @@ var efforts = map[string][]string{
 	"gpt-5.3-codex":      levels[2:],
 }
 
-// fromGPT52 are the levels of the models from GPT-5.2 on that efforts does not list.
+// fromGPT52 lists the levels of models from GPT-5.2 on that efforts does not list.
 var fromGPT52 = []string{"off", "low", "medium", "high", "xhigh"}
 
-// reasoning matches the names of OpenAI's models that may reason; gpt-oss takes no effort here.
+// reasoning matches the names of OpenAI's models that may reason. gpt-oss accepts no effort here.
 var reasoning = lazyregexp.New(`^(o\d|gpt-\d|codex)`)
 
-// effortsOf returns the levels that a model of OpenAI accepts, nil for a model of an unknown family
-// and for one that does not reason.
+// effortsOf returns the levels that an OpenAI model accepts, or nil if its family is unknown or it
+// does not reason.
 func effortsOf(model string, known *catalog.Model) []string {
 	name := catalog.BaseName(model)
 	for n := len(name); n > 0; n-- {
@@ -59,17 +59,17 @@ func effortsOf(model string, known *catalog.Model) []string {
 	return nil
 }
 
-// reasons reports whether the model is one of OpenAI's that take an effort and no sampling
+// reasons reports whether the model is an OpenAI model that accepts an effort and no sampling
 // parameters.
 func (c *call) reasons() bool { return c.accepted() != nil }
 
-// accepted returns the levels that the model accepts, nil for a model of an unknown family.
+// accepted returns the levels that the model accepts, or nil for a model of an unknown family.
 func (c *call) accepted() []string {
 	known := c.Client.Known(c.Model)
 	return effortsOf(c.Model, &known)
 }
 
-// info says what a model of the endpoint can do.
+// info returns the abilities of a model of the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	switch m.dialect {
@@ -84,8 +84,8 @@ func (m *Model) info(id string) agent.ModelInfo {
 	return i
 }
 
-// effort is OpenAI's word for the request's level. A level that the model does not accept becomes
-// the next higher one that it accepts, or its highest.
+// effort returns OpenAI's name for the request's level. A level that the model does not accept
+// becomes the next higher accepted level, or the highest one.
 func (c *call) effort() string {
 	level := c.Req.Thinking.Level
 	used := level

@@ -8,8 +8,8 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 )
 
-// Embed turns texts into vectors by the model, which must be one for embeddings; one vector for
-// each text, in order.
+// Embed converts texts to vectors, one for each text, in order. The model must be an embedding
+// model.
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return attempt(ctx, m, func(c *call) ([][]float32, error) { return c.embed(texts) })
 }

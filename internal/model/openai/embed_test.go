@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestEmbed: one vector for each text, in the texts' order whatever the answer's; an answer that
-// lacks one is an error.
+// TestEmbed: Embed returns one vector per text, in the order of the texts, whatever the order of
+// the answer. An answer that lacks a vector is an error.
 func TestEmbed(t *testing.T) {
 	server := modeltest.NewProvider(t)
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})

@@ -8,16 +8,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// taken says whether the user sets the field in provider settings.
+// taken reports whether the user sets the field in the provider settings.
 func (c *call) taken(key string) bool {
 	_, ok := c.m.opts.ExtraBody[key]
 	return ok
 }
 
-// can says what the call's model can do.
+// can holds the abilities of the call's model.
 type can struct {
 	see, call    bool
-	patch, shell bool // native tools of the responses API that the request has
+	patch, shell bool // the request contains these native tools of the responses API
 }
 
 func (c *call) can() (can, error) {
@@ -25,12 +25,12 @@ func (c *call) can() (can, error) {
 	return can{see: see, call: call}, err
 }
 
-// cacheKeyOf names a message's encoding and everything that changes it.
+// cacheKeyOf identifies the encoding of a message by everything that it depends on.
 func (c *call) cacheKeyOf(api string, k can) string {
 	return fmt.Sprintf("%s/%s/%s/%v", api, c.m.dialect, c.Model, k)
 }
 
-// outputLimit is the limit on the answer's tokens; 0 leaves it to the provider (see
+// outputLimit returns the limit on the reply's tokens. 0 leaves it to the provider (see
 // Dialect.derivesLimit).
 func (c *call) outputLimit(info agent.ModelInfo) int {
 	derived := 0

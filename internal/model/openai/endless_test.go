@@ -20,10 +20,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// endlessHeap is how much heap an endless stream may take in addition to what was there before.
+// endlessHeap is how many bytes the heap may grow during an endless stream.
 const endlessHeap = 160 << 20
 
-// peakHeap runs f and returns the largest heap that was seen meanwhile, above the one at the start.
+// peakHeap runs f and returns by how many bytes the heap grew at most.
 func peakHeap(f func()) uint64 {
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() uint64 { metrics.Read(heap); return heap[0].Value.Uint64() }
@@ -47,8 +47,8 @@ func peakHeap(f func()) uint64 {
 	return peak - min(peak, before)
 }
 
-// TestEndlessStream: whatever a provider sends for ever, the call ends with an error that says what
-// happened, and the heap stays small.
+// TestEndlessStream: whatever a provider sends without end, the call ends with an error that
+// explains it, and the heap stays small.
 func TestEndlessStream(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	chat := func(delta string) func(int) string {

@@ -10,10 +10,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// ContextWindow returns the window of a model in tokens, 0 where the table does not know it.
+// ContextWindow returns the window of a model in tokens, or 0 if the catalogue does not know it.
 func ContextWindow(model string) int { return catalog.Lookup("", model).Window }
 
-// textOnly gathers the visible text and checks that each delta is UTF-8.
+// textOnly collects the visible text and checks that each delta is valid UTF-8.
 func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 	return func(d agent.Delta) {
 		if !utf8.ValidString(d.Text) {
@@ -25,7 +25,7 @@ func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 	}
 }
 
-// SuperfluousEfforts are the models whose levels the catalogue has too.
+// SuperfluousEfforts returns the models whose levels the catalogue has too.
 func SuperfluousEfforts() (ids []string) {
 	for id, levels := range efforts {
 		if slices.Equal(levels, catalog.Lookup("openai", id).Levels) {

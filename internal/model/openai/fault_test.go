@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// The shapes that a sound provider sends.
+// The shapes that a working provider sends.
 const (
 	sse      = "text/event-stream"
 	textPart = `data: {"choices":[{"index":0,"delta":{"content":"Hello "}}]}` + "\n\n"
@@ -31,8 +31,7 @@ const (
 	whole    = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello world"},"finish_reason":"stop"}]}`
 )
 
-// reorderedCalls is a reply with two calls, of which the pieces of the second come before those of
-// the first.
+// reorderedCalls is a reply with two calls in which the pieces of the second call arrive first.
 var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello world"}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
@@ -40,7 +39,7 @@ var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello wor
 	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n" + done
 
-// chatAPI is the chat API for the tests of faults.
+// chatAPI describes the chat API for the fault tests.
 var chatAPI = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model {
 		return openai.New(openai.Options{Options: o})
@@ -54,7 +53,7 @@ var chatAPI = &modeltest.API{
 	More:  chatFaults(),
 }
 
-// chatFaults are faults in the shape of the chat API.
+// chatFaults returns the faults that are specific to the chat API.
 func chatFaults() []modeltest.Fault {
 	say := func(body string) modeltest.Handler { return modeltest.Say(200, sse, body) }
 	const text, role = "Hello world",
@@ -80,14 +79,14 @@ func chatFaults() []modeltest.Fault {
 	}
 }
 
-// TestFaultProvider covers issue 4's proof: each fault is a typed outcome in bounded time,
+// TestFaultProvider covers the proof of issue 4: each fault has a typed outcome in bounded time,
 // streamed or not, and the next call works.
 func TestFaultProvider(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, chatAPI)
 }
 
-// TestFaultPhases covers issue 4's matrix.
+// TestFaultPhases covers the matrix of issue 4.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, chatAPI)
@@ -162,7 +161,7 @@ func TestToolCallFragments(t *testing.T) {
 	}
 }
 
-// answer has a model read a body.
+// answer makes a model read a body.
 func answer(t *testing.T, opts openai.Options, body string) *agent.Reply {
 	t.Helper()
 	server := modeltest.NewProvider(t)
@@ -259,8 +258,8 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 	}
 }
 
-// TestConnectionIsUsedAgain: the rest of a stream after its end mark is read in the background,
-// without holding up the reply.
+// TestConnectionIsUsedAgain: the rest of a stream after its end mark is read in the background and
+// does not delay the reply.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	var opened atomic.Int32
 	end := make(chan struct{})

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestRefusedKeyIsAskedAnewOnce: after a 401 the key is asked for anew, once; the same again is not
-// sent again, and where whoever gives the key knows no other, nothing is asked.
+// TestRefusedKeyIsAskedAnewOnce: after a 401 the key is requested again, once. The same key is not
+// sent again. If the source reports that it has no other key, it is not asked.
 func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -78,8 +78,8 @@ func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 	}
 }
 
-// TestKeyIsInNoError: whichever way a provider repeats the key, and however near to the end of what
-// is shown of its words, the error does not hold it.
+// TestKeyIsInNoError: no error contains the key, however the provider repeats it and however close
+// it is to the end of the shown text.
 func TestKeyIsInNoError(t *testing.T) {
 	const key = `q7"Zz\key/9+w`
 	server := modeltest.NewProvider(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// wireModel is an entry of a model list in the words of all providers.
+// wireModel is an entry of a model list, with the fields of all providers.
 type wireModel struct {
 	ID            string         `json:"id"`
 	Name          string         `json:"name"`           // OpenRouter
@@ -34,7 +34,7 @@ type wireModel struct {
 	} `json:"top_provider"` // OpenRouter
 }
 
-// pricing is a price in US dollars per token, as texts or numbers.
+// pricing is a price in US dollars per token. Its values are strings or numbers.
 type pricing struct {
 	Prompt     jsontext.Value `json:"prompt"`
 	Completion jsontext.Value `json:"completion"`
@@ -42,8 +42,8 @@ type pricing struct {
 	CacheWrite jsontext.Value `json:"input_cache_write"`
 }
 
-// price returns the price per million tokens, nil if there is none. What costs nothing at all may
-// be free or have a price that varies.
+// price returns the price per million tokens, or nil if there is none. A model that costs nothing
+// may be free or have a variable price.
 func (p *pricing) price() *message.Costs {
 	var c message.Costs
 	for v, to := range map[*jsontext.Value]*float64{
@@ -80,9 +80,9 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 	return list, nil
 }
 
-// readWhole reads the answer of a request that is no stream; err is what go-openai made of it.
-// go-openai reads the stream form that Do makes of the answer and fails on it; what it was is kept
-// in the answer, with the fields that go-openai's own type has not.
+// readWhole reads an answer that is not a stream. err is the error from go-openai, which fails
+// because it expects only the event stream that Do made of the answer. The answer itself is kept,
+// including the fields that go-openai's type lacks.
 func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	whole := c.Whole()
 	switch {
@@ -94,7 +94,7 @@ func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	return c.Decode(modelhttp.Event{Data: whole}, answer, failure)
 }
 
-// listed joins what the provider says of a model with what the catalogue knows.
+// listed combines what the provider and the catalogue know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	i := m.info(w.ID)
 	i.Name = w.Name

@@ -9,7 +9,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// DefaultBaseURL is OpenAI's own.
+// DefaultBaseURL is the base URL of OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
 // The values of Options.API.
@@ -18,19 +18,19 @@ const (
 	APIResponses = "responses"
 )
 
-// Options configures a Model. The zero value is OpenAI's chat API without a key. BaseURL goes up
-// to and including "/v1"; an empty KeyHeader is "api-key" for Azure.
+// Options configures a Model. The zero value is OpenAI's chat API without a key. BaseURL includes
+// "/v1". An empty KeyHeader means "api-key" for Azure.
 type Options struct {
 	modelhttp.Options
 	Organization string
 	API          string  // APIChat (default) or APIResponses
-	Dialect      Dialect // "" = by BaseURL
-	// NativeTools says whether the responses API has OpenAI's tools apply_patch and shell; nil = by
-	// endpoint and model.
+	Dialect      Dialect // "": derived from BaseURL
+	// NativeTools reports whether the responses API has OpenAI's tools apply_patch and shell. nil:
+	// derived from endpoint and model.
 	NativeTools *bool
 }
 
-// Model is one model of one provider. Safe for concurrent use. Close it when it is no longer
+// Model is one model of one provider. It is safe for concurrent use. Close it when it is no longer
 // needed.
 type Model struct {
 	*modelhttp.Client
@@ -40,8 +40,8 @@ type Model struct {
 
 var _ agent.Model = (*Model)(nil)
 
-// New returns a Model. It does not touch the network; for an https endpoint it begins to
-// load the system's certificates in the background.
+// New returns a Model. It does not access the network. For an https endpoint it starts to load the
+// system's certificates in the background.
 func New(opts Options) *Model {
 	if opts.BaseURL == "" {
 		opts.BaseURL = DefaultBaseURL
@@ -58,7 +58,7 @@ func New(opts Options) *Model {
 	return &Model{Client: client, opts: opts, dialect: opts.Dialect}
 }
 
-// Info says what the configured model can do.
+// Info returns the abilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.opts.Model) }
 
 // Generate makes one call; see agent.Model.
@@ -72,19 +72,19 @@ func (m *Model) Generate(
 	})
 }
 
-// attempt makes a call by run that concerns no conversation.
+// attempt makes a call with run that does not belong to a conversation.
 func attempt[T any](ctx context.Context, m *Model, run func(*call) (T, error)) (T, error) {
 	return modelhttp.Attempt(ctx, m.Client, m.opts.Model, func(c *modelhttp.Call) (T, error) {
 		return run(&call{c, m})
 	})
 }
 
-// Models lists the provider's models, with what it says of them and the table knows.
+// Models lists the provider's models with what the provider and the catalogue know about them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return attempt(ctx, m, (*call).list)
 }
 
-// errNoReply is a stream that ended in order and said nothing at all.
+// errNoReply returns the error of a stream that ended normally without any content.
 func errNoReply() error {
 	return &retry.Error{
 		Kind:    retry.Transient,

@@ -23,7 +23,7 @@ func play(t *testing.T, opts openai.Options, lines ...string) *openai.Model {
 	return m
 }
 
-// heard gathers deltas.
+// heard collects deltas.
 type heard struct{ text, reasoning, input strings.Builder }
 
 func (h *heard) on(d agent.Delta) {

@@ -10,11 +10,11 @@ import (
 )
 
 // The native tools of the responses API. OpenAI's models from gpt-5.1 on are trained on two tools
-// whose calls are items of their own: apply_patch and shell. Each item becomes calls of our tools,
-// so that it is reviewed, permitted and sandboxed as any other call: a patch is one call of
-// apply_patch, and each command of a shell item is one call of bash. A call keeps in
-// message.Block.Opaque which item it came from, and the request makes the items again from the
-// calls. Where the tools are not native, the same calls are sent as functions.
+// whose calls are items of their own: apply_patch and shell. Each item becomes calls of agent-lsp's
+// tools, so that it is reviewed, permitted and sandboxed like any other call: a patch becomes one
+// call of apply_patch, and each command of a shell item one call of bash. message.Block.Opaque
+// records which item a call came from, and the request rebuilds the items from the calls. If the
+// tools are not native, the same calls are sent as functions.
 // https://developers.openai.com/api/docs/guides/tools-apply-patch
 // https://developers.openai.com/api/docs/guides/tools-shell
 
@@ -30,18 +30,17 @@ const (
 	shellItem = "shell_call"
 )
 
-// origin is what a call keeps of the native item that it came from. Other adapters do not recognize
-// it.
+// origin records the native item that a call came from. Other adapters do not recognize it.
 type origin struct {
 	Item      string `json:"openaiItem"`
 	Operation string `json:"operation,omitempty"` // of a patch
 	Part      int    `json:"part,omitempty"`      // which command of a shell item
 	TimeoutMs int    `json:"timeoutMs,omitempty"`
-	// characters of a command's output, 0: not limited
+	// maximum number of characters of a command's output; 0: unlimited
 	MaxOutput int `json:"maxOutput,omitempty"`
 }
 
-// originOf returns the origin of a block, the zero value if it did not come from a native item.
+// originOf returns the origin of a block, or the zero value if it did not come from a native item.
 func originOf(b *message.Block) (o origin) {
 	if len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &o) != nil {
 		return origin{}
@@ -54,8 +53,8 @@ func (o origin) encode() json.RawMessage {
 	return b
 }
 
-// nativeTools says whether the provider has the native tools: the setting, else OpenAI itself for
-// the models whose documentation names them.
+// nativeTools reports whether the provider has the native tools: the setting decides, otherwise
+// OpenAI itself has them for the models whose documentation lists them.
 func (c *call) nativeTools() bool {
 	if on := c.m.opts.NativeTools; on != nil {
 		return *on
@@ -63,8 +62,8 @@ func (c *call) nativeTools() bool {
 	return c.m.dialect == OpenAI && hasNativeTools(c.Model)
 }
 
-// hasNativeTools says whether a model is gpt-5.1 or a later one. The variants for chats, for Codex
-// and with more compute are not documented to have the tools.
+// hasNativeTools reports whether a model is gpt-5.1 or later. The variants for chat, for Codex and
+// with more compute are not documented to have the tools.
 func hasNativeTools(model string) bool {
 	for _, variant := range []string{"-chat", "-codex", "-pro"} {
 		if strings.Contains(model, variant) {
@@ -74,7 +73,7 @@ func hasNativeTools(model string) bool {
 	return isFrom(model, 5, 1)
 }
 
-// withNative adds which native tools the request has.
+// withNative adds which native tools the request contains.
 func (c *call) withNative(k can) can {
 	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") || !c.nativeTools() {
 		return k
@@ -87,8 +86,8 @@ func (c *call) withNative(k can) can {
 	return k
 }
 
-// appendNativeTools appends the native tools of a request. The function bash stays among the tools:
-// only it runs jobs, and commands outside the sandbox.
+// appendNativeTools appends the native tools of a request. The function bash remains among the
+// tools, because only bash runs jobs and commands outside the sandbox.
 func appendNativeTools(b []byte, start int, k can) []byte {
 	if k.patch {
 		b = append(modelhttp.Next(b, start), `{"type":"apply_patch"}`...)
@@ -99,7 +98,7 @@ func appendNativeTools(b []byte, start int, k can) []byte {
 	return b
 }
 
-// patchHeaders are the headers of our patch format, by the operation of a native item.
+// patchHeaders maps operations of a native item to the headers of agent-lsp's patch format.
 var patchHeaders = map[string]string{
 	"create_file": "*** Add File: ",
 	"update_file": "*** Update File: ",
@@ -111,7 +110,7 @@ const (
 	patchEnd   = "\n*** End Patch"
 )
 
-// patchStart is the part of a patch before the diff, "" for an operation that does not exist.
+// patchStart returns the part of a patch before the diff, or "" for an unknown operation.
 func patchStart(operation, path string) string {
 	header := patchHeaders[operation]
 	if header == "" {
@@ -125,7 +124,7 @@ func patchStart(operation, path string) string {
 }
 
 // splitPatch returns the path and the diff of a patch that patchStart begins. ok is false for any
-// other patch, such as one that was shortened to fit the window.
+// other patch, for example one that was shortened to fit the window.
 func splitPatch(operation string, args json.RawMessage) (path, diff string, ok bool) {
 	var a struct{ Patch string }
 	if patchHeaders[operation] == "" || json.Unmarshal(args, &a) != nil {

@@ -28,18 +28,18 @@ type shellAction struct {
 	MaxOutput jsontext.Value `json:"max_output_length"`
 }
 
-// partStride separates the indexes under which the commands of a shell item are shown: an index is
-// unique in a reply.
+// partStride separates the indexes under which the commands of a shell item are shown, because an
+// index is unique in a reply.
 const partStride = 1 << 20
 
-// growing is a call that grows from a native item. The model's text is a JSON string in the
+// growing is a call that grows from a native item. The model's text becomes a JSON string in the
 // arguments, so it is escaped again.
 type growing struct {
 	in    modelhttp.Joiner
-	whole bool // the item came as a whole
+	whole bool // the item arrived as a whole
 }
 
-// native returns the call that a native item's part is. The first part is found like other items.
+// native returns the call for a part of a native item. The first part is found like other items.
 func (d *responsesDecoder) native(i, part int, w *responsesItem, name string) *output {
 	o := d.items[i]
 	if part > 0 {
@@ -75,7 +75,7 @@ func (d *responsesDecoder) part(i, part int) *output {
 	return d.parts[at]
 }
 
-// grow adds text of the model to the arguments. before begins the arguments.
+// grow adds the model's text to the arguments. before is how the arguments begin.
 func (d *responsesDecoder) grow(o *output, before string, delta jsontext.Value) {
 	if len(o.text.Text) == 0 {
 		d.tell(o, o.text.AddText(before))
@@ -85,7 +85,7 @@ func (d *responsesDecoder) grow(o *output, before string, delta jsontext.Value) 
 	}
 }
 
-// complete makes args the arguments of a call, of which a part may have been given out.
+// complete makes args the arguments of a call. A part of them may have been reported already.
 func (d *responsesDecoder) complete(o *output, args string, from origin) {
 	had := string(o.text.Text)
 	if rest, ok := strings.CutPrefix(args, had); ok {
@@ -97,7 +97,7 @@ func (d *responsesDecoder) complete(o *output, args string, from origin) {
 	d.c.Meter.Add(max(len(args)-len(had), 0))
 }
 
-// escaped is text as it is in a JSON string, without the quotes.
+// escaped returns text as the content of a JSON string, without the quotes.
 func escaped(s string) string {
 	b := modelhttp.AppendString(nil, s)
 	return string(b[1 : len(b)-1])
@@ -105,7 +105,7 @@ func escaped(s string) string {
 
 const patchArgsStart, patchArgsEnd = `{"patch":"`, `"}`
 
-// patch takes an apply_patch_call.
+// patch processes an apply_patch_call.
 func (d *responsesDecoder) patch(i int, w *responsesItem, done bool) {
 	o := d.native(i, 0, w, patchTool)
 	var op patchOperation
@@ -130,7 +130,7 @@ func (d *responsesDecoder) patch(i int, w *responsesItem, done bool) {
 	d.complete(o, args, origin{Item: patchItem, Operation: op.Type})
 }
 
-// patchDiff takes a piece of the diff of an apply_patch_call.
+// patchDiff processes a piece of the diff of an apply_patch_call.
 func (d *responsesDecoder) patchDiff(i int, delta jsontext.Value) {
 	if o := d.items[i]; o != nil && o.native != nil && !o.native.whole && o.before != "" {
 		d.grow(o, o.before, delta)
@@ -139,7 +139,7 @@ func (d *responsesDecoder) patchDiff(i int, delta jsontext.Value) {
 
 const shellArgsStart = `{"command":"`
 
-// shellCommand takes a piece of a command of a shell_call: its beginning or a delta.
+// shellCommand processes a piece of a command of a shell_call: its beginning or a delta.
 func (d *responsesDecoder) shellCommand(i int, e *responsesEvent, text jsontext.Value) {
 	first := d.items[i]
 	if first == nil || first.native == nil || first.native.whole {
@@ -153,7 +153,7 @@ func (d *responsesDecoder) shellCommand(i int, e *responsesEvent, text jsontext.
 	d.grow(o, shellArgsStart, text)
 }
 
-// shell takes a shell_call, whose commands come whole at its end.
+// shell processes a shell_call. The complete commands arrive at its end.
 func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 	d.native(i, 0, w, shellTool)
 	var a shellAction
@@ -161,7 +161,8 @@ func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 		return
 	}
 	d.parts = slices.DeleteFunc(d.parts, func(o *output) bool {
-		return o.index == i && o.part >= len(a.Commands) // a delta for a command that there is not
+		// a delta for a command that does not exist
+		return o.index == i && o.part >= len(a.Commands)
 	})
 	timeout, _ := modelhttp.Integer(a.TimeoutMs)
 	limit, _ := modelhttp.Integer(a.MaxOutput)

@@ -11,16 +11,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// What a call of a message is sent as, one byte for each call.
+// The forms in which the calls of a message are sent, one byte per call.
 const (
 	asFunction  = '-'
 	asPatch     = 'p'
 	asShell     = 's' // the first command of a shell item
-	asShellMore = 'm' // a further one of the same item
+	asShellMore = 'm' // a further command of the same item
 )
 
-// nativeForms says as what the calls of a message can be sent, in order; nil if none is native. A
-// call whose arguments no longer are what its item had is sent as a function.
+// nativeForms returns the forms in which the calls of a message can be sent, in order, or nil if no
+// call is native. A call whose arguments no longer match its item is sent as a function.
 func nativeForms(m *message.Message) []byte {
 	if !slices.ContainsFunc(m.Content, func(b message.Block) bool {
 		return b.Type == message.ToolUse && bytes.Contains(b.Opaque, []byte(`"openaiItem"`))
@@ -34,7 +34,7 @@ func nativeForms(m *message.Message) []byte {
 }
 
 func findForms(m *message.Message) (forms []byte) {
-	first, sound := 0, false // of the shell item that continues
+	first, sound := 0, false // of the current shell item
 	for i := range m.Content {
 		b := &m.Content[i]
 		if b.Type != message.ToolUse || b.Call == nil {
@@ -54,7 +54,7 @@ func findForms(m *message.Message) (forms []byte) {
 				form, first, sound = asShell, len(forms), true
 			case goesOn && ok && sound:
 				form = asShellMore
-			case goesOn && sound: // the item is not complete without it
+			case goesOn && sound: // the item is incomplete without this command
 				sound = false
 				for k := first; k < len(forms); k++ {
 					forms[k] = asFunction
@@ -67,7 +67,7 @@ func findForms(m *message.Message) (forms []byte) {
 	return forms
 }
 
-// commandOf returns the command of a call of bash.
+// commandOf returns the command of a bash call.
 func commandOf(c *message.ToolCall) (string, bool) {
 	var a struct{ Command *string }
 	if json.Unmarshal(c.Args, &a) != nil || a.Command == nil {
@@ -76,7 +76,7 @@ func commandOf(c *message.ToolCall) (string, bool) {
 	return *a.Command, true
 }
 
-// formsOf says as what the calls of a message are sent in this request.
+// formsOf returns the forms in which the calls of a message are sent in this request.
 func (k can) formsOf(m *message.Message) []byte {
 	if !k.patch && !k.shell {
 		return nil
@@ -108,7 +108,7 @@ func appendPatchCall(p *message.Block) []byte {
 	return append(b, "}}"...)
 }
 
-// shellParts are the calls of the shell item that begins rest. Other calls are not of that item.
+// shellParts returns the calls of the shell item that begins rest.
 func shellParts(rest []message.Block) (calls []*message.Block) {
 	for i := range rest {
 		p := &rest[i]
@@ -147,14 +147,14 @@ func appendShellCall(calls []*message.Block) []byte {
 }
 
 // nativeResults writes the results of the calls of one message. The results of the commands of a
-// shell item are parts of one output.
+// shell item form one output.
 type nativeResults struct {
-	forms map[string]byte // by the id of the call
+	forms map[string]byte // by call ID
 	calls map[string]*message.Block
-	open  bool // an output is not closed yet
+	open  bool // an output is still open
 }
 
-// begin takes the message whose results follow, and as what its calls are sent.
+// begin sets the message whose results follow, and the forms of its calls.
 func (n *nativeResults) begin(m *message.Message, forms []byte) {
 	clear(n.forms)
 	if forms == nil {
@@ -171,7 +171,7 @@ func (n *nativeResults) begin(m *message.Message, forms []byte) {
 	}
 }
 
-// form is as what the result of a message is sent, 0 for a function's.
+// form returns the form in which the result of a message is sent, or 0 for a function result.
 func (n *nativeResults) form(m *message.Message) byte {
 	if m.Role != message.RoleTool || n.forms == nil {
 		return 0
@@ -225,7 +225,7 @@ func (c *call) nativeResult(
 	return b, false, nil
 }
 
-// patchOutput is the result of a patch.
+// patchOutput returns the result of a patch.
 func patchOutput(m *message.Message) []byte {
 	status := "completed"
 	if m.IsError {
@@ -244,7 +244,8 @@ func resultText(m *message.Message) string {
 	return text
 }
 
-// shellOutput begins the output of a shell item. The API requires the model's limit in it.
+// shellOutput returns the beginning of the output of a shell item. The API requires the model's
+// limit in it.
 func shellOutput(callID string, limit int) []byte {
 	b := modelhttp.AppendField([]byte(`{"type":"shell_call_output"`), "call_id", callID)
 	if limit > 0 {
@@ -253,8 +254,8 @@ func shellOutput(callID string, limit int) []byte {
 	return append(modelhttp.AppendKey(b, "output"), '[')
 }
 
-// shellPart is the result of one command. The output of a command is one stream; what kept it from
-// running is reported as stderr.
+// shellPart returns the result of one command. The output of a command is one stream. If the
+// command could not run, the reason is reported as stderr.
 func shellPart(m *message.Message, limit int) []byte {
 	var d struct {
 		ExitCode *int
@@ -282,7 +283,7 @@ func shellPart(m *message.Message, limit int) []byte {
 	return append(b, "}}"...)
 }
 
-// cutMiddle cuts text to so many characters; 0 leaves it.
+// cutMiddle shortens text to limit characters by removing the middle. 0 means no limit.
 func cutMiddle(text string, limit int) string {
 	n := utf8.RuneCountInString(text)
 	if limit <= 0 || n <= limit {

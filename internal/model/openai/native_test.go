@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// nativeAPI is the responses API with the native tools.
+// nativeAPI describes the responses API with the native tools.
 var nativeAPI = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model {
 		return openai.New(openai.Options{
@@ -60,8 +60,8 @@ const (
 		`stop=toolUse in=20 out=9 cached=8 total=29`
 )
 
-// TestNativeCalls covers issue 33: the documented items become calls of our tools, also if only the
-// response at the end has them, and what is shown while they stream is what the calls have.
+// TestNativeCalls covers issue 33: the documented items become calls of agent-lsp's tools, even if
+// they appear only in the final response, and what is shown while they stream matches the calls.
 func TestNativeCalls(t *testing.T) {
 	stream := nativeStream(t)
 	last := stream[strings.Index(stream, "event: response.completed"):]
@@ -87,8 +87,8 @@ func TestNativeCalls(t *testing.T) {
 	}
 }
 
-// TestUnfinishedNativeCalls: the output limit cuts an item off, an operation that
-// does not exist is a call that the tool refuses, and commands without an end stop the reply.
+// TestUnfinishedNativeCalls: the output limit can cut off an item, the tool refuses a call with an
+// unknown operation, and endless commands stop the reply.
 func TestUnfinishedNativeCalls(t *testing.T) {
 	o := openai.Options{API: openai.APIResponses}
 	reply := answer(t, o, events(
@@ -129,9 +129,9 @@ func TestUnfinishedNativeCalls(t *testing.T) {
 	}
 }
 
-// TestNativeHistory covers issue 33: calls go back as the items that they came from, after a
-// restart and in a fork, and as functions where the tools are not native or their arguments were
-// shortened.
+// TestNativeHistory covers issue 33: calls go back as the items that they came from, even after a
+// restart and in a fork. They go back as functions if the tools are not native or their arguments
+// were shortened.
 func TestNativeHistory(t *testing.T) {
 	first := answer(t, openai.Options{API: openai.APIResponses}, nativeStream(t))
 	req := modeltest.User("hi")
@@ -206,7 +206,7 @@ func TestNativeHistory(t *testing.T) {
 	}
 }
 
-// types are the types of a request's items.
+// types returns the types of a request's items.
 func types(body map[string]any) string {
 	var list []string
 	for _, item := range body["input"].([]any) {
@@ -219,7 +219,7 @@ func types(body map[string]any) string {
 	return strings.Join(list, " ")
 }
 
-// TestNativeToolsOfARequest: a native tool is listed if the session has the tool, also if it is not
+// TestNativeToolsOfARequest: a native tool is listed if the session has the tool, even if it is not
 // loaded yet.
 func TestNativeToolsOfARequest(t *testing.T) {
 	o := openai.Options{Options: modelhttp.Options{Model: "gpt-5.2"}, API: openai.APIResponses}
@@ -251,8 +251,8 @@ func TestNativeToolsOfARequest(t *testing.T) {
 	modeltest.Has(t, "choice", body, "tool_choice", `{"type":"apply_patch"}`)
 }
 
-// TestAnyHistoryIsValid covers issue 33's proof for the responses API, with the native tools and
-// without them, and for the chat API.
+// TestAnyHistoryIsValid covers the proof of issue 33 for the responses API, with and without the
+// native tools, and for the chat API.
 func TestAnyHistoryIsValid(t *testing.T) {
 	native := answer(t, openai.Options{API: openai.APIResponses}, nativeStream(t)).Message
 	apis := map[string]*modeltest.API{
@@ -286,7 +286,8 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	}
 }
 
-// nativeStep is a reply with native items and its results. An item may be missing or shortened.
+// nativeStep returns a reply with native items and its results. An item may be missing or
+// shortened.
 func nativeStep(t *testing.T, r *rand.Rand, native *message.Message) []*message.Message {
 	reply := modeltest.Stored(t, native)
 	out := []*message.Message{reply}
@@ -305,12 +306,12 @@ func nativeStep(t *testing.T, r *rand.Rand, native *message.Message) []*message.
 	return out
 }
 
-// alternating is a history as the engine sends it: the user begins and ends it and speaks between
-// two replies, and no message is empty.
+// alternating returns a history as the engine sends it: a user message comes first, last and
+// between two replies, and no message is empty.
 func alternating(history []*message.Message) []*message.Message {
 	user := message.NewText(message.RoleUser, "go on")
 	out := []*message.Message{user}
-	replied := false // only the system has spoken since a reply
+	replied := false // only system messages have followed the last reply
 	for _, m := range history {
 		switch {
 		case modelhttp.Skipped(m):

@@ -13,12 +13,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// events makes a stream of the data of its events.
+// events returns a stream of events with the given data.
 func events(data ...string) string {
 	return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n"
 }
 
-// TestProviderShapes decodes the streams of real providers, written after their documentation.
+// TestProviderShapes decodes the streams of real providers, written according to their
+// documentation.
 func TestProviderShapes(t *testing.T) {
 	for _, c := range []struct {
 		name, stream string
@@ -134,7 +135,7 @@ func TestProviderShapes(t *testing.T) {
 	}
 }
 
-// summary writes a reply in one line.
+// summary describes a reply in one line.
 func summary(r *agent.Reply) string {
 	var list []string
 	for _, b := range r.Message.Content {
@@ -165,7 +166,7 @@ func summary(r *agent.Reply) string {
 	return strings.Join(list, " ")
 }
 
-// TestResponsesAPI decodes the streams and answers of the responses API.
+// TestResponsesAPI decodes the streams and responses of the responses API.
 func TestResponsesAPI(t *testing.T) {
 	added := `{"type":"response.output_item.added","output_index":%d,"item":%s}`
 	stream := events(

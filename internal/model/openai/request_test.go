@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// wire answers every request and keeps the last one's body, without a network.
+// wire answers every request without a network and records the last body.
 type wire struct {
 	body   []byte
 	header http.Header
@@ -134,9 +134,10 @@ func TestSamplingAndThinking(t *testing.T) {
 	}
 }
 
-// TestOutputLimit: what nobody set is derived from the model and the free window, where that helps.
+// TestOutputLimit: if the user sets no limit, it is derived from the model and the free window, for
+// the providers where that helps.
 func TestOutputLimit(t *testing.T) {
-	// 125,000 tokens by estimate
+	// an estimated 125,000 tokens
 	long := &agent.Request{Messages: modeltest.User(strings.Repeat("word ", 100_000)).Messages}
 	for _, c := range []struct {
 		name string
@@ -203,7 +204,8 @@ func TestChatRequest(t *testing.T) {
 	modeltest.Has(t, "cache marks", body, "messages",
 		`[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
 	modeltest.Has(t, "no tools", body, "tools", "")
-	for _, api := range []string{openai.APIChat, openai.APIResponses} { // what tool_search loaded is there, with no word that hides it
+	for _, api := range []string{openai.APIChat, openai.APIResponses} {
+		// A tool that tool_search loaded is sent like the others.
 		body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: api},
 			req)
 		if tools, _ := json.Marshal(body["tools"]); !strings.Contains(string(tools),
@@ -254,7 +256,7 @@ func TestImagesAndFiles(t *testing.T) {
 		{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"},{"type":"input_text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]}]`)
 }
 
-// TestReasoningReplay: reasoning goes back to the model that made it, and to no other.
+// TestReasoningReplay: reasoning goes back to the model that produced it, and to no other.
 func TestReasoningReplay(t *testing.T) {
 	item := json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"enc","summary":[]}`)
 	details := json.RawMessage(`{"reasoning_details":[{"type":"reasoning.text","text":"Hm"}]}`)
@@ -354,7 +356,7 @@ func TestContextWindow(t *testing.T) {
 	}
 }
 
-// The table of levels has only what the catalogue lacks or has wrong.
+// The table of levels contains only what the catalogue lacks or has wrong.
 func TestEffortsOfTheCatalogueAreNotRepeated(t *testing.T) {
 	if ids := openai.SuperfluousEfforts(); len(ids) > 0 {
 		t.Errorf("the catalogue has the same levels for %s: remove them from efforts", ids)
@@ -384,7 +386,7 @@ func TestModelListOfProviders(t *testing.T) {
 	}
 }
 
-// history is a long session.
+// history returns a long session.
 func history(n int) []*message.Message {
 	list := make([]*message.Message, 0, n)
 	for i := 0; len(list) < n; i++ {
@@ -397,7 +399,7 @@ func history(n int) []*message.Message {
 	return list[:n]
 }
 
-// TestHistoryIsEncodedOnce: a second request with one more message encodes that one alone.
+// TestHistoryIsEncodedOnce: a second request with one more message encodes only that message.
 func TestHistoryIsEncodedOnce(t *testing.T) {
 	w := &wire{answer: sound}
 	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m", Transport: w}})
@@ -429,7 +431,7 @@ func BenchmarkEncode1000Messages(b *testing.B) {
 	}
 }
 
-// discard does not read the request, so that only its making is measured.
+// discard does not read the request, so that a benchmark measures only how the request is built.
 type discard struct{ w *wire }
 
 func (d discard) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -458,8 +460,8 @@ func BenchmarkStreamDecode(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "deltas/s")
 }
 
-// TestReasoningGoesRound: what the responses API sent of its reasoning goes back word by word,
-// before the call that it led to, also after the session was stored and read again.
+// TestReasoningGoesRound: reasoning from the responses API goes back word for word, before the call
+// that it led to, even after the session was stored and loaded.
 func TestReasoningGoesRound(t *testing.T) {
 	const item = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"b64=="}`
 	w := &wire{answer: events(
@@ -502,7 +504,7 @@ func TestReasoningGoesRound(t *testing.T) {
 		`[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 }
 
-// TestSystemMessageIsTextOnly: the chat API takes only text in a message of the system.
+// TestSystemMessageIsTextOnly: a system message of the chat API can contain only text.
 func TestSystemMessageIsTextOnly(t *testing.T) {
 	note := message.NewText(message.RoleSystem, "note")
 	seen := message.NewText(message.RoleSystem, "see")

@@ -25,7 +25,7 @@ type responsesEvent struct {
 	Item        jsontext.Value  `json:"item"`
 	Response    *responsesReply `json:"response"`
 
-	// Where and what a command of a shell item is.
+	// Identifies a command of a shell item, and its text.
 	CommandIndex jsontext.Value `json:"command_index"`
 	Command      jsontext.Value `json:"command"`
 }
@@ -58,17 +58,17 @@ type responsesPart struct {
 	Refusal jsontext.Value `json:"refusal"`
 }
 
-// responsesDecoder gathers a reply from a responses stream.
+// responsesDecoder collects a reply from a responses stream.
 type responsesDecoder struct {
 	c      *call
 	items  map[int]*output
 	parts  []*output // the commands of shell items after the first one
 	usage  *message.Usage
 	finish string
-	ended  bool // response.completed or its like came
+	ended  bool // response.completed or another final event arrived
 }
 
-// output is an output item that grows.
+// output is a growing output item.
 type output struct {
 	index, part int
 	kind        message.BlockType
@@ -76,16 +76,16 @@ type output struct {
 	id          string
 	call        string // call_id
 	name        string
-	raw         json.RawMessage // a reasoning item as the provider wants it back
+	raw         json.RawMessage // a reasoning item, as the provider requires it back
 	native      *growing        // of a native tool's item
-	before      string          // what its arguments begin with
+	before      string          // the beginning of its arguments
 }
 
 func newResponsesDecoder(c *call) *responsesDecoder {
 	return &responsesDecoder{c: c, items: map[int]*output{}}
 }
 
-// Event takes one event.
+// Event processes one event.
 func (d *responsesDecoder) Event(raw modelhttp.Event) error {
 	var e responsesEvent
 	if err := d.c.Decode(raw, &e, &e.Error); err != nil {
@@ -132,7 +132,8 @@ func (d *responsesDecoder) at(i int, kind message.BlockType) *output {
 		d.items[i] = o
 		d.c.Meter.Add(modelhttp.BlockSize)
 	}
-	if o.kind == "" || o.kind == message.Text && len(o.text.Text) == 0 { // a message may turn out a refusal
+	// a message may turn out to be a refusal
+	if o.kind == "" || o.kind == message.Text && len(o.text.Text) == 0 {
 		o.kind = kind
 	}
 	return o
@@ -143,7 +144,7 @@ func (d *responsesDecoder) text(i int, kind message.BlockType, v jsontext.Value)
 	d.tell(o, o.text.Add(v))
 }
 
-// tell passes on what an item grew by.
+// tell reports the text that was added to an item.
 func (d *responsesDecoder) tell(o *output, s string) {
 	switch {
 	case o.kind == message.ToolUse:
@@ -159,7 +160,7 @@ func (d *responsesDecoder) tell(o *output, s string) {
 	}
 }
 
-// item takes an output item's frame, or the whole of it where its deltas did not come.
+// item processes the frame of an output item, or the whole item if its deltas are missing.
 func (d *responsesDecoder) item(i int, v jsontext.Value, done bool) {
 	var w responsesItem
 	if jsonv2.Unmarshal(v, &w, modelhttp.Lenient) != nil {
@@ -198,8 +199,8 @@ func (d *responsesDecoder) item(i int, v jsontext.Value, done bool) {
 	}
 }
 
-// search takes a call of the tool search, which bears no name and whose arguments come whole at its
-// end. One that the provider executes itself is none of ours.
+// search processes a tool_search_call, which has no name and whose complete arguments arrive at its
+// end. A search that the provider runs itself is ignored.
 func (d *responsesDecoder) search(i int, w *responsesItem, done bool) {
 	if w.Execution != "client" || !done {
 		return
@@ -216,7 +217,7 @@ func (d *responsesDecoder) search(i int, w *responsesItem, done bool) {
 	d.tell(o, o.text.Add(w.Arguments))
 }
 
-// fill takes an item's parts unless its deltas brought them.
+// fill adds an item's parts unless its deltas already did.
 func (d *responsesDecoder) fill(o *output, parts []responsesPart) {
 	if len(o.text.Text) > 0 {
 		return
@@ -234,16 +235,16 @@ func (d *responsesDecoder) fill(o *output, parts []responsesPart) {
 	}
 }
 
-// wholeReply takes an answer that is no stream.
+// wholeReply decodes a response that is not a stream.
 func (d *responsesDecoder) wholeReply(raw []byte) error {
 	var r responsesReply
 	if jsonv2.Unmarshal(raw, &r, modelhttp.Lenient) != nil || r.Status == "" && r.Output == nil {
-		return nil // an event of no type that we know
+		return nil // an event of an unknown type
 	}
 	return d.end(&r)
 }
 
-// end takes the response as it stands at its end.
+// end processes the final response.
 func (d *responsesDecoder) end(r *responsesReply) error {
 	if r == nil {
 		return nil
@@ -272,7 +273,7 @@ func (d *responsesDecoder) end(r *responsesReply) error {
 	return nil
 }
 
-// Reply returns the whole after the last event.
+// Reply returns the complete reply after the last event.
 func (d *responsesDecoder) Reply() (*agent.Reply, error) {
 	if !d.ended {
 		return nil, d.c.ErrCut()

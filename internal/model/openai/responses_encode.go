@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// encodeResponses writes the body of a responses request. The history is sent each time
-// (store:false), reasoning comes and goes encrypted.
+// encodeResponses writes the body of a responses request. The whole history is sent each time
+// (store:false), and reasoning is exchanged in encrypted form.
 func (c *call) encodeResponses() ([]byte, error) {
 	k, err := c.can()
 	if err != nil {
@@ -35,9 +35,9 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	if d != nil {
 		key += "/" + searchItem
 	}
-	var after []byte // what follows the run of results
+	var after []byte // follows the run of results
 	var native nativeResults
-	var forms []byte // of the calls of the message
+	var forms []byte // the forms of the message's calls
 	encode := func(m *message.Message) ([]byte, error) {
 		return c.responsesMessage(m, k, d, forms), nil
 	}
@@ -59,7 +59,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 		if m.Role != message.RoleTool && len(after) > 0 {
 			b, after = append(modelhttp.Next(b, start), after...), nil
 		}
-		if d.Found(m) { // depends on more than the message
+		if d.Found(m) { // the encoding depends on more than the message
 			b = c.searchOutput(modelhttp.Next(b, start), k, d, m)
 			if said := said(d, m); len(said) > 0 {
 				after = append(modelhttp.Next(after, 0), said...)
@@ -119,7 +119,7 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 	return b
 }
 
-// responsesSampling appends the two sampling parameters that the API knows, where the model takes
+// responsesSampling appends the two sampling parameters that the API supports, if the model accepts
 // them.
 func (c *call) responsesSampling(b []byte) []byte {
 	s := c.Req.Sampling
@@ -219,8 +219,8 @@ func (c *call) responsesResult(m *message.Message, k can) []byte {
 	return append(modelhttp.AppendString(b, text), '}')
 }
 
-// responsesAssistant encodes an answer's items in order. A reasoning item is sent back only
-// to the model that made it, and only with what followed it: alone it is refused.
+// responsesAssistant encodes a reply's items in order. A reasoning item goes back only to the model
+// that produced it, and only with the item that followed it: alone it is refused.
 func (c *call) responsesAssistant(
 	m *message.Message,
 	k can,
@@ -270,8 +270,8 @@ func (c *call) responsesAssistant(
 	return b
 }
 
-// responsesCall encodes a call. rest are the blocks from it on. The result is nil for a further
-// command of a shell item, because the first one contains it.
+// responsesCall encodes a call. rest are the blocks starting with the call. The result is nil for a
+// further command of a shell item, because the first one contains it.
 func responsesCall(
 	p *message.Block,
 	form byte,
@@ -299,9 +299,9 @@ func responsesCall(
 	return append(modelhttp.AppendField(b, "arguments", string(p.Call.Args)), '}')
 }
 
-// takesBack says whether the provider takes back what it sent of a reasoning item. One that is not
-// encrypted is only a name of what the provider has stored, and it stores nothing; local servers
-// know no encryption and take the thought itself.
+// takesBack reports whether the provider accepts a reasoning item that it sent. An item that is not
+// encrypted is only the name of something the provider has stored, and with store:false nothing is
+// stored. Local servers do not encrypt and accept the reasoning text itself.
 func (c *call) takesBack(raw json.RawMessage) bool {
 	var o struct {
 		Type      string
@@ -323,7 +323,7 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 	for i := range c.Req.Tools {
 		switch t := &c.Req.Tools[i]; {
 		case k.patch && t.Name == patchTool:
-		case d.Has(t.Name): // stands where it was found
+		case d.Has(t.Name): // sent with the result of the search
 		case d != nil && t.Name == modelhttp.SearchTool:
 			b = appendSearchTool(modelhttp.Next(b, start), t)
 		default:
@@ -336,12 +336,13 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 	return c.toolChoice(b, `{"type":"function","name":`, "}")
 }
 
-// appendFunction appends a function as the responses API describes it; more are further members.
+// appendFunction appends a function in the format of the responses API. more contains further
+// members.
 func appendFunction(b []byte, t *agent.ToolSpec, more string) []byte {
 	at := len(b)
 	b = appendTool(b, t, t.Strict)
 	head := `{"type":"function",` + more
-	if !t.Strict { // here strict is the default
+	if !t.Strict { // in this API strict is the default
 		head += `"strict":false,`
 	}
 	return slices.Replace(b, at, at+1, []byte(head)...)

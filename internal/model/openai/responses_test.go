@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// The shapes that a sound provider of the responses API sends.
+// The shapes that a working provider of the responses API sends.
 const (
 	itemText = "event: response.output_text.delta\n" +
 		`data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello "}` + "\n\n"
@@ -25,7 +25,7 @@ const (
 	document = `{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello world"}]}]}`
 )
 
-// responsesAPI is the responses API for the tests of faults.
+// responsesAPI describes the responses API for the fault tests.
 var responsesAPI = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model {
 		return openai.New(openai.Options{Options: o, API: openai.APIResponses})
@@ -43,13 +43,13 @@ var responsesAPI = &modeltest.API{
 	},
 }
 
-// TestResponsesFaults covers issue 4's proof for the responses API.
+// TestResponsesFaults covers the proof of issue 4 for the responses API.
 func TestResponsesFaults(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, responsesAPI)
 }
 
-// TestResponsesPhases covers issue 33's proof: the table of the chat API.
+// TestResponsesPhases covers the proof of issue 33: the table of the chat API.
 func TestResponsesPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, responsesAPI)
@@ -58,8 +58,8 @@ func TestResponsesPhases(t *testing.T) {
 // TestResponsesAbort covers protocol 3.3 for the responses API.
 func TestResponsesAbort(t *testing.T) { modeltest.CheckAbort(t, responsesAPI) }
 
-// TestReasoningThatIsNotEncrypted: with nothing stored, OpenAI knows no reasoning item by its name
-// alone; local servers take the thought itself.
+// TestReasoningThatIsNotEncrypted: since nothing is stored, OpenAI cannot find a reasoning item by
+// its name alone. Local servers accept the reasoning text itself.
 func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	history := func() *agent.Request {
 		m := &message.Message{Role: message.RoleAssistant, Model: "m", Content: []message.Block{
@@ -80,8 +80,8 @@ func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	}
 }
 
-// TestMistralHasNoLevels: no level is sent to Mistral. A notice says so, unless the model does not
-// think and need not.
+// TestMistralHasNoLevels: no level is sent to Mistral. A notice reports this, unless the model does
+// not think and is not asked to.
 func TestMistralHasNoLevels(t *testing.T) {
 	for _, c := range []struct {
 		model, level string
@@ -101,8 +101,8 @@ func TestMistralHasNoLevels(t *testing.T) {
 	}
 }
 
-// TestEffortOfUnknownModels: a deployment with a name of its own gets the level that the user set;
-// a model that is known to take none does not, and the user is told.
+// TestEffortOfUnknownModels: a deployment with an unknown name gets the level that the user set. A
+// model that is known to accept no level does not get it, and the user is notified.
 func TestEffortOfUnknownModels(t *testing.T) {
 	for _, c := range []struct {
 		model, level, chat, responses string

@@ -10,16 +10,16 @@ import (
 // endMark is the data of the event that ends a stream of the chat API.
 const endMark = "[DONE]"
 
-// errorMark goes first in an error event's object, so that go-openai takes it for a chunk
-// and hands it on as it is.
+// errorMark starts an error event's object, so that go-openai takes it for a chunk and passes it on
+// unchanged.
 const errorMark = `{"_":0,`
 
-// stream is an answer in the one form that go-openai reads right: one `data: JSON` line per
-// event, ended by \n. An error event keeps its own way past go-openai, which would lose its
-// details: its object is marked (see errorMark).
+// stream converts an answer to the one form that go-openai parses correctly: one `data: JSON` line
+// per event, ended by \n. go-openai would lose the details of an error event, so its object is
+// marked (see errorMark).
 type stream struct {
 	events *modelhttp.Events // nil: the answer was one document, which is in out
-	out    []byte            // ready for the reader: out[pos:]
+	out    []byte            // ready to be read: out[pos:]
 	pos    int
 }
 
@@ -46,7 +46,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// fill takes the next event, and those that are there already.
+// fill adds the next event and those that need no further read.
 func (s *stream) fill() error {
 	s.out, s.pos = s.out[:0], 0
 	if s.events == nil {
@@ -85,7 +85,7 @@ func (s *stream) add(e modelhttp.Event) {
 	s.out = append(s.out, '\n', '\n')
 }
 
-// isErrorObject says whether the event's object begins with an error.
+// isErrorObject reports whether the event's object begins with an error.
 func isErrorObject(data []byte) bool {
 	if data[0] != '{' {
 		return false
@@ -93,7 +93,7 @@ func isErrorObject(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t"), []byte(`"error"`))
 }
 
-// oneLine replaces line ends, which within JSON are only white space.
+// oneLine replaces line endings, which are only white space in JSON.
 func oneLine(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {

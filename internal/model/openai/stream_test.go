@@ -50,7 +50,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// FuzzSSE: any cutting of a stream gives the same lines, each of them one that go-openai reads.
+// FuzzSSE: a stream gives the same lines however it is split, and go-openai can parse each of them.
 func FuzzSSE(f *testing.F) {
 	f.Add([]byte("data: {}\r\n\r\ndata: [DONE]\n\n"))
 	f.Add([]byte("\xef\xbb\xbfevent: error\rdata: x\r\r: c\n"))
@@ -69,7 +69,7 @@ func FuzzSSE(f *testing.F) {
 	})
 }
 
-// FuzzChatEvents: no event crashes the decoder, deltas are UTF-8 and add up to the message.
+// FuzzChatEvents: no event crashes the decoder. Deltas are valid UTF-8 and add up to the message.
 func FuzzChatEvents(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"delta":{"content":"a\ud83d","tool_calls":[{"index":1,"function":{"arguments":{}}}]},"finish_reason":"stop"}]}`))
 	f.Add([]byte("{\"choices\":[{\"message\":{\"content\":\"\xe2\x82\"}}]}\n{\"choices\":[{\"delta\":{\"content\":[{\"text\":\"x\"}]}}]}"))

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// A model without tool support is told of the tools in its prompt and writes its calls in
+// If a model does not support tools, its prompt describes them. The model writes its calls in the
 // text, where the engine's fallback parser (package repair) finds them.
 
-// textToolPrompt describes the tools and the form of a call.
+// textToolPrompt describes the tools and the format of a call.
 func textToolPrompt(tools []agent.ToolSpec) string {
 	b := []byte("You can use tools. To call one, write exactly this, and then stop and wait for the result:\n" +
 		"<tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\nThe tools, one JSON object a line:\n")
@@ -22,7 +22,7 @@ func textToolPrompt(tools []agent.ToolSpec) string {
 	return string(b)
 }
 
-// textToolCalls is an answer's text with its calls as the model wrote them.
+// textToolCalls returns a reply's text with its calls as the model wrote them.
 func textToolCalls(text string, calls []*message.ToolCall) string {
 	for _, c := range calls {
 		one := modelhttp.AppendField([]byte{'{'}, "name", c.Name)

@@ -7,16 +7,16 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// The tags in which local models without a reasoning parser wrap their thoughts.
+// The tags around the thoughts of local models whose server has no reasoning parser.
 const (
 	thinkOpen  = "<think>"
 	thinkClose = "</think>"
 )
 
-// thinkTags moves a thought at the very beginning of the content, <think>…</think>, to
-// where it belongs. Anywhere else the tag is text.
+// thinkTags turns a thought at the very beginning of the content, <think>…</think>, into reasoning.
+// Anywhere else the tag is text.
 type thinkTags struct {
-	state  int // 0 at the beginning, 1 within the thought, 2 past it
+	state  int // 0 at the beginning, 1 in the thought, 2 after it
 	held   string
 	joiner modelhttp.Joiner
 }
@@ -40,7 +40,7 @@ func (t *thinkTags) advance(b *modelhttp.Blocks) {
 		case strings.HasPrefix(s, thinkOpen):
 			t.state, t.held = 1, s[len(thinkOpen):]
 		case strings.HasPrefix(thinkOpen, s):
-			return // not yet to be told
+			return // may still become a tag
 		default:
 			t.past(b, t.held)
 			return
@@ -56,14 +56,14 @@ func (t *thinkTags) advance(b *modelhttp.Blocks) {
 	t.held = t.held[len(t.held)-keep:]
 }
 
-// past goes on with text.
+// past processes text after the thought.
 func (t *thinkTags) past(b *modelhttp.Blocks, s string) {
 	t.state, t.held = 2, ""
 	b.AddText(message.Text, s)
-	b.Continue(message.Text, &t.joiner) // a rune was cut just here
+	b.Continue(message.Text, &t.joiner) // a rune was split exactly here
 }
 
-// end gives out what was held back.
+// end releases what was held back.
 func (t *thinkTags) end(b *modelhttp.Blocks) {
 	kind := message.Text
 	if t.state == 1 {
@@ -75,7 +75,7 @@ func (t *thinkTags) end(b *modelhttp.Blocks) {
 	t.held = ""
 }
 
-// partialSuffix returns the length of the longest end of s with which word begins.
+// partialSuffix returns the length of the longest suffix of s that is a prefix of word.
 func partialSuffix(s, word string) int {
 	for n := min(len(s), len(word)-1); n > 0; n-- {
 		if strings.HasSuffix(s, word[:n]) {

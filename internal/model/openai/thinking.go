@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// chatThinking appends how much the model should think, in the provider's own words. An
-// unset level appends nothing; "off" is sent, for models that think unless told not to.
+// chatThinking appends how much the model should think, in the provider's format. An unset level
+// appends nothing. "off" is sent, because some models think by default.
 func (c *call) chatThinking(b []byte) []byte {
 	t := c.Req.Thinking
 	if t.Level == "" || slices.ContainsFunc([]string{"reasoning_effort", "reasoning", "thinking"},
@@ -55,9 +55,8 @@ func (c *call) chatThinking(b []byte) []byte {
 	return modelhttp.AppendField(b, "reasoning_effort", c.effort())
 }
 
-// takesEffort says whether a level is sent to OpenAI's API: to the models that are known to take
-// one, and, unless it is off, to those that nothing is known of, such as a deployment with a name
-// of its own.
+// takesEffort reports whether a level is sent to OpenAI's API. It is sent to models that are known
+// to accept one and, unless it is off, to unknown models, such as a deployment with its own name.
 func (c *call) takesEffort(level string) bool {
 	reasons := c.reasons()
 	found := reasons || c.Client.Known(c.Model).Found
@@ -67,11 +66,11 @@ func (c *call) takesEffort(level string) bool {
 	return reasons || !found && level != "off"
 }
 
-// minBudget is the least that Anthropic takes for thinking, tokens.
+// minBudget is the smallest thinking budget that Anthropic accepts, in tokens.
 const minBudget = 1024
 
-// anthropicBudget is what a request to Anthropic gives to thinking out of a limit on all of
-// the output: less than the whole, 0 where that is too little.
+// anthropicBudget returns how many tokens of the output limit a request to Anthropic gives to
+// thinking: less than the whole, or 0 if that is too little.
 func (c *call) anthropicBudget(limit int) int {
 	t := c.Req.Thinking
 	if c.m.dialect != Anthropic || t.Level == "" || t.Level == "off" {
@@ -110,7 +109,7 @@ func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
 	return modelhttp.AppendField(b, "reasoning_effort", level)
 }
 
-// localThinking serves chat templates with a switch, and those with levels.
+// localThinking supports chat templates with a thinking switch and those with levels.
 func (c *call) localThinking(b []byte, off bool) []byte {
 	if off {
 		return append(modelhttp.AppendKey(b, "chat_template_kwargs"),

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// wireUsage is usage in the words of all providers.
+// wireUsage is usage with the field names of all providers.
 type wireUsage struct {
 	Prompt        float64    `json:"prompt_tokens"`
 	Completion    float64    `json:"completion_tokens"`
@@ -32,10 +32,10 @@ type wireDetail struct {
 	Reasoning  float64 `json:"reasoning_tokens"`
 }
 
-// maxTokens keeps a nonsensical count from doing harm.
+// maxTokens bounds nonsensical counts.
 const maxTokens = 1 << 40
 
-// readUsage reads a usage object; nil where there is none.
+// readUsage decodes a usage object. It returns nil if there is none.
 func readUsage(v jsontext.Value) *message.Usage {
 	if !modelhttp.Present(v) || v[0] != '{' {
 		return nil
@@ -63,7 +63,7 @@ func readUsage(v jsontext.Value) *message.Usage {
 	return u
 }
 
-// count returns the first number that counts something.
+// count returns the first number that is positive.
 func count(numbers ...float64) int {
 	for _, f := range numbers {
 		if f >= 1 {

@@ -10,8 +10,8 @@ import (
 // embeddingSize is the length of the vectors of the scripted embeddings endpoint.
 const embeddingSize = 256
 
-// embeddings answers POST /v1/embeddings: texts that share many runs of three letters are near each
-// other. It plays no line of the script.
+// embeddings answers POST /v1/embeddings. Texts that share many trigrams get similar vectors. It
+// does not play a line of the script.
 func (v *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Input []string `json:"input"`

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever a script says, it is refused or played, over either API, as a stream or whole.
+// Every script is either refused or played, over either API, streamed or as a whole.
 func FuzzLoad(f *testing.F) {
 	f.Add(`{"text":"a","toolCalls":[{"name":"x","arguments":{}}]}`)
 	f.Add(`{"window":1}`)
@@ -33,8 +33,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// playOne asks for one reply. A recorder's connection cannot be dropped, so that this panics as
-// net/http asks for.
+// playOne requests one reply. The connection of a recorder cannot be dropped, so dropping panics in
+// the way that net/http expects.
 func playOne(ctx context.Context, v *Server, path, body string) {
 	defer func() {
 		if r := recover(); r != nil && r != http.ErrAbortHandler {

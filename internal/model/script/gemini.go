@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The Gemini API (POST /v1beta/models/MODEL:streamGenerateContent) in the form of its
-// documentation. A strict script refuses what the service refuses: see geminiRequest.check.
+// The Gemini API (POST /v1beta/models/MODEL:streamGenerateContent) as its documentation describes
+// it. A strict script refuses what the service refuses: see geminiRequest.check.
 
 // geminiRequest is a request of the Gemini API.
 type geminiRequest struct {
@@ -55,7 +55,7 @@ type geminiPart struct {
 // signed reports whether the part has a signature that this endpoint made.
 func (p *geminiPart) signed() bool { return strings.HasPrefix(p.Signature, "sig_") }
 
-// dummySignature is the signature that the service takes for a call that another model made.
+// dummySignature is the signature that the service accepts for a call that another model made.
 const dummySignature = "skip_thought_signature_validator"
 
 // gemini answers a request of the Gemini API.
@@ -78,8 +78,8 @@ func (v *Server) gemini(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// view looks at a request. Results, and messages of the user in a row, count as messages of their
-// own.
+// view returns the view of a request. Results and consecutive user messages count as separate
+// messages.
 func (r *geminiRequest) view(got received) *view {
 	v := &view{received: got, wrong: r.check()}
 	for _, t := range r.Tools {
@@ -109,7 +109,7 @@ func (r *geminiRequest) view(got received) *view {
 		if !results {
 			v.add(seen{role: "user"}, c.text())
 			if last := c.Parts[len(c.Parts)-1].Text; last != nil {
-				v.lastUser = *last // messages of the user in a row come as one
+				v.lastUser = *last // consecutive user messages arrive as one
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (c *geminiContent) text() (s string) {
 	return s
 }
 
-// resultText is the text of a tool's result.
+// resultText returns the text of a tool result.
 func resultText(raw json.RawMessage) string {
 	var r struct{ Output, Error string }
 	_ = json.Unmarshal(raw, &r)
@@ -215,7 +215,7 @@ func (p *geminiPlayer) stream() {
 	}
 }
 
-// parts are the parts of the reply. The first call, or the end of the text, has the signature.
+// parts returns the parts of the reply. The first call, or the end of the text, has the signature.
 func (p *geminiPlayer) parts(chunks int) (out []map[string]any) {
 	st := p.step
 	for _, s := range pieces(st.Reasoning, chunks) {
@@ -247,7 +247,7 @@ func (p *geminiPlayer) chunk(parts []any, finish string) {
 	p.send(b)
 }
 
-// response is an answer with parts; the one with a finish reason has the usage.
+// response returns a response with parts. The one with a finish reason has the usage.
 func (p *geminiPlayer) response(parts []any, finish string) map[string]any {
 	c := map[string]any{"index": 0}
 	if parts != nil {
@@ -260,7 +260,7 @@ func (p *geminiPlayer) response(parts []any, finish string) map[string]any {
 	return r
 }
 
-// finish is the finish reason in the API's words.
+// finish returns the API's name for the finish reason.
 func (p *geminiPlayer) finish() string {
 	switch f := p.step.finishReason(); f {
 	case "stop", "tool_calls":
@@ -312,7 +312,8 @@ func (p *geminiPlayer) geminiError() bool {
 	return true
 }
 
-// geminiRefuse answers with an error in Google's form: the time to wait is a detail of it.
+// geminiRefuse answers with an error in Google's format, which has the time to wait among its
+// details.
 func (p *geminiPlayer) geminiRefuse(e *failure) {
 	status := max(e.Status, http.StatusBadRequest)
 	p.w.Header().Set("Content-Type", "application/json")

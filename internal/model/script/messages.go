@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Anthropic's Messages API (POST /v1/messages) in the form of its documentation. A strict script
+// Anthropic's Messages API (POST /v1/messages) as its documentation describes it. A strict script
 // refuses what the service refuses: see checkMessages.
 
 // messagesRequest is a request of the Messages API.
@@ -33,7 +33,7 @@ type messagesRequest struct {
 	Temperature *float64 `json:"temperature"`
 	TopK        *float64 `json:"top_k"`
 
-	paused bool // the reply before was paused: the request may end with it
+	paused bool // the previous reply was paused, so the request may end with it
 }
 
 type wireTurn struct {
@@ -41,7 +41,7 @@ type wireTurn struct {
 	Content []wireBlock `json:"content"`
 }
 
-// wireBlock is a content block, with its JSON as it came.
+// wireBlock is a content block with its original JSON.
 type wireBlock struct {
 	raw       json.RawMessage
 	Type      string          `json:"type"`
@@ -91,7 +91,7 @@ func (t *messageTool) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// finishPaused is the finish reason after which a request ends with the reply itself.
+// finishPaused is the finish reason after which the next request ends with the reply itself.
 const finishPaused = "pause_turn"
 
 // messages answers a request of the Messages API.
@@ -125,8 +125,8 @@ func (v *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// view looks at a request. The results at the beginning of a user's message count as messages of
-// their own.
+// view returns the view of a request. The results at the beginning of a user message count as
+// separate messages.
 func (r *messagesRequest) view(got received) *view {
 	v := &view{received: got, endsWithAnswer: r.paused, wrong: r.check()}
 	for _, t := range r.Tools {
@@ -150,7 +150,7 @@ func (r *messagesRequest) view(got received) *view {
 		}
 		if len(rest) > 0 {
 			v.add(seen{role: m.Role}, blocksText(rest))
-			v.lastUser = rest[len(rest)-1].Text // messages of the user in a row come as one
+			v.lastUser = rest[len(rest)-1].Text // consecutive user messages arrive as one
 		}
 	}
 	return v
@@ -175,7 +175,7 @@ func blocksText(blocks []wireBlock) (s string) {
 	return s
 }
 
-// signature is how the scripted model signs its thinking.
+// signature returns the scripted model's signature of its thinking.
 func signature(thinking string) string {
 	sum := sha256.Sum256([]byte("signed by the script: " + thinking))
 	return "sig_" + hex.EncodeToString(sum[:])
@@ -286,7 +286,7 @@ func (r *messagesRequest) thinks() bool {
 	return r.Thinking.Type == "enabled" || r.Thinking.Type == "adaptive"
 }
 
-// set is 1 for a member that is there.
+// set returns 1 if the member exists, otherwise 0.
 func set(raw json.RawMessage) int {
 	if len(raw) > 0 {
 		return 1
@@ -408,8 +408,7 @@ func (b *wireBlock) checkSource(at, role string) error {
 	return nil
 }
 
-// checkThinkingTurn refuses a turn with calls that began without thinking, if thinking has a
-// budget.
+// checkThinkingTurn refuses a turn with calls that began without thinking if thinking has a budget.
 func (r *messagesRequest) checkThinkingTurn() error {
 	if r.Thinking.Type != "enabled" {
 		return nil

@@ -26,7 +26,7 @@ func (p *messagePlayer) stream() {
 	p.end()
 }
 
-// message is a message with the content and the stop reason that it has so far.
+// message returns a message with its content and stop reason so far.
 func (p *messagePlayer) message(content []any, stop any) map[string]any {
 	return map[string]any{
 		"id": fmt.Sprintf(
@@ -45,7 +45,7 @@ func (p *messagePlayer) message(content []any, stop any) map[string]any {
 	}
 }
 
-// blocks are the blocks of the reply.
+// blocks returns the blocks of the reply.
 func (p *messagePlayer) blocks() (out []map[string]any) {
 	st := p.step
 	if hidden, ok := strings.CutPrefix(st.Reasoning, "redacted: "); ok {
@@ -122,7 +122,7 @@ func (p *messagePlayer) delta(d map[string]any) {
 	p.event("content_block_delta", map[string]any{"index": p.index, "delta": d})
 }
 
-// end ends the stream as the step says.
+// end ends the stream as the step specifies.
 func (p *messagePlayer) end() {
 	switch e := p.step.Error; {
 	case p.step.Stall:
@@ -151,7 +151,7 @@ func (p *messagePlayer) end() {
 	}
 }
 
-// stop is the stop reason in the API's words.
+// stop returns the API's name for the stop reason.
 func (p *messagePlayer) stop() string {
 	switch f := p.step.finishReason(); f {
 	case "stop":
@@ -167,7 +167,8 @@ func (p *messagePlayer) stop() string {
 	}
 }
 
-// usage is the step's, in the API's words, else that of the request's prefixes.
+// usage returns the step's usage in the API's format, or else the usage computed from the request's
+// prefixes.
 func (p *messagePlayer) usage() map[string]any {
 	var u struct{ Input, Output, Cached, CacheWrite, Reasoning int }
 	if len(p.step.Usage) == 0 || json.Unmarshal(p.step.Usage, &u) != nil {

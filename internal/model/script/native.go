@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// The native tools of the responses API: a script calls apply_patch_call and shell_call, whose
-// arguments are the item's operation or action. A request that does not have the tool gets them as
-// calls of functions.
+// The native tools of the responses API: a script calls apply_patch_call and shell_call with the
+// item's operation or action as arguments. If the request lacks the tool, these are sent as
+// function calls.
 
-// The types of the tools' calls and of their outputs.
+// The types of the native calls and of their outputs.
 const (
 	patchCall   = "apply_patch_call"
 	patchOutput = "apply_patch_call_output"
@@ -17,7 +17,7 @@ const (
 	shellOutput = "shell_call_output"
 )
 
-// nativeItem is what a native item has in addition to other items.
+// nativeItem contains the fields that only native items have.
 type nativeItem struct {
 	Status    string          `json:"status"`
 	Operation json.RawMessage `json:"operation"`
@@ -36,12 +36,12 @@ type shellAction struct {
 	MaxOutput *int     `json:"max_output_length"`
 }
 
-// has says whether the request has a tool of this type.
+// has reports whether the request has a tool of this type.
 func (r *responsesRequest) has(tool string) bool {
 	return slices.ContainsFunc(r.Tools, func(t itemTool) bool { return t.Type == tool })
 }
 
-// native takes a native call. kind is its type.
+// native processes a native call. kind is its type.
 func (r *responsesRequest) native(v *view, i int, kind string) {
 	w := &r.Input[i]
 	args, tool := w.Operation, "apply_patch"
@@ -77,7 +77,7 @@ func soundAction(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &a) == nil && len(a.Commands) > 0
 }
 
-// kind keeps the type of a call's item: its output must be of the same kind.
+// kind records the type of a call's item, because its output must be of the same kind.
 func (r *responsesRequest) kind(callID, kind string) {
 	if r.kinds == nil {
 		r.kinds = map[string]string{}
@@ -85,7 +85,7 @@ func (r *responsesRequest) kind(callID, kind string) {
 	r.kinds[callID] = kind
 }
 
-// output takes the result of a call. of is the type of the call that it fits.
+// output processes the result of a call. of is the type of call to which it belongs.
 func (r *responsesRequest) output(v *view, i int, of string) {
 	w := &r.Input[i]
 	if kind := r.kinds[w.CallID]; kind != of {
@@ -107,7 +107,8 @@ func (r *responsesRequest) output(v *view, i int, of string) {
 	v.add(seen{role: "tool", callID: w.CallID}, text)
 }
 
-// shellText is what the commands of a shell item printed. It checks the result against the call.
+// shellText returns what the commands of a shell item printed. It checks the result against the
+// call.
 func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 	var parts []struct {
 		Stdout, Stderr *string
@@ -141,7 +142,7 @@ func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 	return text, nil
 }
 
-// nativeCall returns a call as a native item, nil if the request does not have the tool.
+// nativeCall returns a call as a native item, or nil if the request does not have the tool.
 func (p *itemPlayer) nativeCall(c call) map[string]any {
 	item := map[string]any{"type": c.Name, "id": p.itemID("nc"), "call_id": c.ID}
 	item["status"] = "completed"

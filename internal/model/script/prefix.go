@@ -5,25 +5,25 @@ import (
 	"encoding/json"
 )
 
-// lookBack is how many blocks before a mark the service looks for a cached prefix.
+// lookBack is how many blocks before a mark the service searches for a cached prefix.
 const lookBack = 20
 
-// prefixes are the prefixes of requests that the service has cached.
+// prefixes is the set of request prefixes that the service has cached.
 type prefixes map[[32]byte]bool
 
-// bill is what a request costs, in tokens.
+// bill is the cost of a request, in tokens.
 type bill struct{ total, read, written int }
 
-// place is the end of a block of a request.
+// place is the end of a block in a request.
 type place struct {
 	prefix [32]byte
-	tokens int // up to here
+	tokens int // up to and including the block
 	marked bool
 }
 
-// bill counts what of a request is cached, as the service does: the longest cached prefix that ends
-// at a mark or at most lookBack blocks before one is read, and what is between it and the last mark
-// is written.
+// bill computes how much of a request is cached, as the service does. It reads the longest cached
+// prefix that ends at a mark or at most lookBack blocks before one, and writes what is between it
+// and the last mark.
 func (c prefixes) bill(r *messagesRequest) bill {
 	places := r.places()
 	var b bill
@@ -53,7 +53,7 @@ func (c prefixes) bill(r *messagesRequest) bill {
 	return b
 }
 
-// places are the ends of a request's blocks: of the tools, the system prompt and the messages.
+// places returns the ends of the blocks in a request: tools, system prompt and messages.
 func (r *messagesRequest) places() (out []place) {
 	var at [32]byte
 	tokens := 0
@@ -64,7 +64,7 @@ func (r *messagesRequest) places() (out []place) {
 		out = append(out, place{at, tokens, marked})
 	}
 	for _, t := range r.Tools {
-		if t.Defer { // appears where it is referred to
+		if t.Defer { // appears where a result refers to it
 			continue
 		}
 		add("tool", t.raw, len(t.Cache) > 0)
@@ -80,7 +80,7 @@ func (r *messagesRequest) places() (out []place) {
 	return out
 }
 
-// unmarked is a block without its mark, which is no part of what is cached.
+// unmarked returns a block without its mark, because the mark is not cached.
 func unmarked(raw json.RawMessage) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {

@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// The responses API (POST /v1/responses) in the form of OpenAI's documentation: items instead
-// of messages, named events instead of chunks.
+// The responses API (POST /v1/responses) as OpenAI's documentation describes it: items instead of
+// messages, named events instead of chunks.
 
-// encryptedReasoning is what a request includes that wants its reasoning items back.
+// encryptedReasoning is what a request includes to receive its reasoning items in a form that it
+// can send back.
 const encryptedReasoning = "reasoning.encrypted_content"
 
-// searchTool is the name of the tool by which deferred tools are looked for, and its type where the
-// client tells the provider of it.
+// searchTool is the name of the tool that searches deferred tools. It is also its type if the
+// client runs the search.
 const searchTool = "tool_search"
 
 // responsesRequest is a request of the responses API.
@@ -27,7 +28,7 @@ type responsesRequest struct {
 	Input   []wireItem `json:"input"`
 	Tools   []itemTool `json:"tools"`
 
-	kinds map[string]string // the types of the calls so far, by id
+	kinds map[string]string // the types of the calls so far, by ID
 }
 
 // wireItem is an input item.
@@ -72,12 +73,12 @@ func (v *Server) responses(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// searches says whether the client told of its tool search.
+// searches reports whether the request declares a tool search that the client runs.
 func (r *responsesRequest) searches() bool {
 	return r.has(searchTool)
 }
 
-// view looks at a request: the items of one answer count as one message.
+// view returns the view of a request. The items of one reply count as one message.
 func (r *responsesRequest) view(got received) *view {
 	v := &view{received: got, texts: []string{r.System}}
 	for _, t := range r.Tools {
@@ -133,7 +134,7 @@ func (r *responsesRequest) item(v *view, i int) {
 	}
 }
 
-// answer adds an item to the answer at the end of the view, or begins one.
+// answer adds an item to the reply at the end of the view, or starts one.
 func (v *view) answer(text bool, call *seenCall) {
 	last := len(v.messages) - 1
 	if last < 0 || v.messages[last].role != "assistant" {
@@ -149,7 +150,7 @@ func (v *view) answer(text bool, call *seenCall) {
 	}
 }
 
-// reasoning checks a reasoning item as OpenAI does where nothing is stored.
+// reasoning checks a reasoning item as OpenAI does if nothing is stored.
 func (r *responsesRequest) reasoning(v *view, i int) {
 	switch {
 	case r.Input[i].Encrypted == "" && r.Store != nil && !*r.Store:
@@ -161,7 +162,7 @@ func (r *responsesRequest) reasoning(v *view, i int) {
 	}
 }
 
-// found takes the tools that the client's search has loaded.
+// found processes the tools that the client's search has loaded.
 func (r *responsesRequest) found(v *view, w *wireItem) {
 	if !r.searches() || w.Execution != "client" {
 		v.wrong = invalid("tool_search_output of call %q: no tool_search of execution client is among the tools", w.CallID)
@@ -182,7 +183,7 @@ type itemPlayer struct {
 	*player
 	req  *responsesRequest
 	id   string
-	done []any // items that are whole
+	done []any // complete items
 	seq  int
 }
 
@@ -232,7 +233,7 @@ func (p *itemPlayer) pieces(name, text string) {
 	}
 }
 
-// reasoning is the item as it comes back: encrypted only where the request asks for that.
+// reasoning returns the reasoning item. It is encrypted only if the request asks for that.
 func (p *itemPlayer) reasoning() map[string]any {
 	item := map[string]any{"type": "reasoning", "id": p.itemID("rs"),
 		"summary": []any{map[string]any{"type": "summary_text", "text": p.step.Reasoning}}}
@@ -249,8 +250,8 @@ func (p *itemPlayer) message() map[string]any {
 			"annotations": []any{}}}}
 }
 
-// item is a call as an item: a search of a client that told of it has its own type, and comes
-// whole.
+// item returns a call as an item. If the client runs the tool search, a search has its own type and
+// arrives as a whole.
 func (p *itemPlayer) item(c call) (item map[string]any, search bool) {
 	if c.Name == searchTool && p.req.searches() && isObject(c.args) {
 		return map[string]any{"type": "tool_search_call", "id": p.itemID("tsc"), "call_id": c.ID,
@@ -280,7 +281,7 @@ func (p *itemPlayer) call(c call) {
 	p.finished(item)
 }
 
-// end ends the stream as the step says.
+// end ends the stream as the step specifies.
 func (p *itemPlayer) end() {
 	switch e := p.step.Error; {
 	case p.step.Stall:
@@ -298,7 +299,7 @@ func (p *itemPlayer) end() {
 	}
 }
 
-// answer is the response at its end.
+// answer returns the final response.
 func (p *itemPlayer) answer() map[string]any {
 	finish := p.step.Finish
 	if finish == "" || finish == "stop" || finish == "tool_calls" {
@@ -321,7 +322,7 @@ func (p *itemPlayer) response(status string) map[string]any {
 	return r
 }
 
-// event sends a named event of pairs of keys and values.
+// event sends a named event. pairs are keys and values.
 func (p *itemPlayer) event(name string, pairs ...any) {
 	data := map[string]any{"type": name, "sequence_number": p.seq}
 	p.seq++

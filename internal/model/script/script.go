@@ -1,9 +1,9 @@
-// Package script is the scripted model: it plays a JSON Lines file (docs/reference/script.md)
-// for tests, demos and bug reports.
+// Package script is the scripted model: it plays a JSON Lines file (docs/reference/script.md) for
+// tests, demos and bug reports.
 //
-// A Script is played by a Server, an OpenAI-compatible endpoint on a loopback port, so that
-// everything down to the HTTP client is the real thing. It is no part of what a real model
-// is sent. Start at Load.
+// A Server plays a Script. It is an OpenAI-compatible endpoint on a loopback port, so the real code
+// runs down to the HTTP client. The script is never part of what a real model receives. Start at
+// Load.
 package script
 
 import (
@@ -24,20 +24,20 @@ import (
 // maxLine bounds one line of a script.
 const maxLine = 32 << 20
 
-// Script is a loaded script with its cursor. Safe for concurrent use: callers play its
-// replies in the order in which they call.
+// Script is a loaded script with its cursor. It is safe for concurrent use: replies are played in
+// the order of the calls.
 type Script struct {
-	// Lenient switches off what strict providers refuse: unpaired calls, wrong role order,
-	// a request over Window. Set it before the script is played, or in the file by a first
-	// line {"strict":false}.
+	// Lenient accepts what strict providers refuse: unpaired calls, a wrong role order, a request
+	// over Window. Set it before the script is played, or in the file with a first line
+	// {"strict":false}.
 	Lenient bool
-	// Window is the size of the context in tokens (four bytes each); 0 is without bound. In
-	// the file: a first line {"window":n}.
+	// Window is the context size in tokens of four bytes each; 0 means unlimited. In the file, a
+	// first line {"window":n} sets it.
 	Window int
 
 	mu    sync.Mutex
 	steps []step
-	next  int // the first step that was not played and bears no when
+	next  int // the first unplayed step without a when
 }
 
 // step is one line.
@@ -48,7 +48,7 @@ type step struct {
 	Expect    *expect         `json:"expect"`
 	Reasoning string          `json:"reasoning"`
 	Text      string          `json:"text"`
-	Repeat    int             `json:"repeat"` // the text is said so many times; 0: once
+	Repeat    int             `json:"repeat"` // how often to repeat the text; 0: once
 	ToolCalls []call          `json:"toolCalls"`
 	Chunks    int             `json:"chunks"`
 	DelayMs   int             `json:"delayMs"`
@@ -57,10 +57,10 @@ type step struct {
 	Stall     bool            `json:"stall"`
 	Raw       *raw            `json:"raw"`
 	Usage     json.RawMessage `json:"usage"`
-	// the finish reason, where it is not stop or tool_calls
+	// the finish reason, unless it is stop or tool_calls
 	Finish string `json:"finish"`
 
-	// Of a first line that is no reply.
+	// Only for a first line that is not a reply.
 	Strict *bool `json:"strict"`
 	Window *int  `json:"window"`
 }
@@ -68,21 +68,22 @@ type step struct {
 type expect struct {
 	LastUser string `json:"lastUser"`
 	LastTool string `json:"lastTool"`
-	// on the names of the tools that are offered, each followed by a space
-	Tools   string `json:"tools"`
-	Sent    string `json:"sent"`    // on the text of all that was sent: system prompt and messages
-	NotSent string `json:"notSent"` // must not match there
-	Request string `json:"request"` // on the path and the JSON of the request
+	// matched against the names of the offered tools, each followed by a space
+	Tools string `json:"tools"`
+	// matched against all text that was sent: system prompt and messages
+	Sent    string `json:"sent"`
+	NotSent string `json:"notSent"` // must not match that text
+	Request string `json:"request"` // matched against the path and the JSON of the request
 
 	user, tool, tools, sent, notSent, request *regexp.Regexp
 }
 
-// drop says that the connection breaks after what was sent.
+// drop reports whether the connection breaks after what was sent.
 type drop int
 
 const (
 	dropPlain drop = iota + 1
-	dropRune       // in the middle of a character of several bytes
+	dropRune       // in the middle of a multi-byte character
 )
 
 // UnmarshalJSON reads true, false or "rune".
@@ -100,7 +101,7 @@ func (d *drop) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// raw is an answer that is no reply at all: a page of a proxy, a log-in form.
+// raw is an answer that is not a reply at all, for example a proxy's page or a login form.
 type raw struct {
 	Status int    `json:"status"` // 0: 200
 	Type   string `json:"type"`   // content type
@@ -110,10 +111,10 @@ type raw struct {
 type call struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// an object, or a string that is sent as it is, however broken
+	// an object, or a string that is sent unchanged, even if it is invalid
 	Arguments json.RawMessage `json:"arguments"`
 
-	args string // the text that is sent
+	args string // the text to send
 }
 
 // failure is an error that the script plays.
@@ -124,7 +125,7 @@ type failure struct {
 	RetryAfter json.Number `json:"retryAfter"` // seconds
 }
 
-// Load reads a script. An error names the line.
+// Load parses a script. Its error names the line.
 func Load(r io.Reader) (*Script, error) {
 	s := &Script{}
 	in := bufio.NewScanner(r)
@@ -166,7 +167,7 @@ func (s *Script) add(n int, line []byte) error {
 
 func (s *Script) settings(st *step) error {
 	if len(s.steps) > 0 {
-		return errors.New("strict and window stand on the first line, without a reply")
+		return errors.New("strict and window belong on the first line, without a reply")
 	}
 	if st.Strict != nil {
 		s.Lenient = !*st.Strict
@@ -205,7 +206,7 @@ func (st *step) check() (err error) {
 	return nil
 }
 
-// compile makes the patterns; a nil expect has none.
+// compile compiles the patterns. A nil expect does nothing.
 func (e *expect) compile(name string) (err error) {
 	if e == nil {
 		return nil
@@ -237,13 +238,13 @@ func compile(name, pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// mismatch is an error of the script itself: error.kind "script".
+// mismatch is an error in the script itself: error.kind "script".
 type mismatch struct{ text string }
 
 func (e *mismatch) Error() string { return e.text }
 
-// take returns the next reply if it fits the request, and marks it as played: the first one with a
-// when that fits, else the next of the others.
+// take returns the next reply if it fits the request, and marks it as played: the first step with a
+// matching when, otherwise the next step without one.
 func (s *Script) take(v *view) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +263,7 @@ func (s *Script) take(v *view) (*step, error) {
 	return &s.steps[s.next], s.steps[s.next].play(v)
 }
 
-// play marks a step as played if its expect fits. Caller holds the script's mu.
+// play marks a step as played if its expect fits. The caller holds the script's mu.
 func (st *step) play(v *view) error {
 	if err := st.fits(st.Expect, v); err != nil {
 		return err
@@ -298,10 +299,10 @@ func (st *step) fits(e *expect, v *view) error {
 	return nil
 }
 
-// maxShown bounds the bytes of a request that an error shows.
+// maxShown limits how many bytes of a request an error shows.
 const maxShown = 300
 
-// pieces cuts text into n pieces at rune borders; the empty text has none.
+// pieces splits text into n pieces at rune boundaries. The empty text gives no pieces.
 func pieces(text string, n int) []string {
 	if text == "" {
 		return nil

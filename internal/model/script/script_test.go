@@ -20,8 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// both returns the ways to ask for a script's replies, each with a script of its own: over either
-// API.
+// both returns a model for each API. Each has its own copy of the script.
 func both(t *testing.T, lines ...string) map[string]agent.Model {
 	t.Helper()
 	load := func() *script.Script {
@@ -66,7 +65,7 @@ func result(id, s string) *message.Message {
 	return m
 }
 
-// TestErrorsNameTheLine checks that a script that is wrong says where.
+// TestErrorsNameTheLine checks that the error for an invalid script names the line.
 func TestErrorsNameTheLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\"text\":\"a\"}\n{oops}":                         "line 2",
@@ -118,7 +117,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// What was sent as a whole can be asked of, the system prompt included.
+// A script can check everything that was sent, including the system prompt.
 func TestExpectSent(t *testing.T) {
 	for name, m := range both(t, `{"expect":{"sent":"(?s)be kind.*first.*answer.*second"},"text":"a"}`, `{"expect":{"notSent":"first"},"text":"b"}`) {
 		req := &agent.Request{System: []agent.SystemBlock{{Text: "be kind"}},
@@ -139,7 +138,7 @@ func TestExpectSent(t *testing.T) {
 	}
 }
 
-// The parameters of a request, and its path, can be checked.
+// A script can check the parameters and the path of a request.
 func TestExpectRequest(t *testing.T) {
 	line := `{"expect":{"request":"^/v1/\\S+\\n.*\"temperature\":0[,}]"},"text":"a"}`
 	for name, m := range both(t, line) {
@@ -155,7 +154,7 @@ func TestExpectRequest(t *testing.T) {
 	}
 }
 
-// A reply that stalls ends with the caller's patience.
+// A stalled reply ends when the caller stops waiting.
 func TestStall(t *testing.T) {
 	for name, m := range both(t, `{"text":"half","stall":true}`) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -168,7 +167,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// A line with a when waits for the request that it fits, and the others go on in order.
+// A line with a when waits for the request that it matches. The other lines are played in order.
 func TestWhen(t *testing.T) {
 	for name, m := range both(t, `{"when":{"lastUser":"^b$"},"text":"for b"}`, `{"text":"first"}`,
 		`{"when":{"lastUser":"^a$"},"text":"for a"}`, `{"text":"second"}`) {
@@ -186,7 +185,7 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// TestStrict covers issue 4's proof: what real providers refuse is refused.
+// TestStrict covers the proof of issue 4: what real providers refuse is refused.
 func TestStrict(t *testing.T) {
 	u, a := text(message.RoleUser, "hi"), text(message.RoleAssistant, "yes")
 	long := text(message.RoleUser, strings.Repeat("word ", 1000))
@@ -226,7 +225,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestStrictNames covers issue 4's proof: a name of a wrong form is refused on both APIs.
+// TestStrictNames covers the proof of issue 4: both APIs refuse a name of the wrong form.
 func TestStrictNames(t *testing.T) {
 	server := modeltest.Play(t, `{"text":"ok"}`, `{"text":"ok"}`)
 	post := func(path, body string) int {
@@ -253,8 +252,8 @@ func TestStrictNames(t *testing.T) {
 	}
 }
 
-// What the client makes of each kind of reply. Only the provider's own word for the end differs
-// between the APIs.
+// The client decodes each kind of reply. Only the provider's own finish reason differs between the
+// APIs.
 func TestReplies(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`:      "reasoning h;reasoning m;text wö;text r;text ld;stop|reasoning hm|text wörld|5 tokens",
@@ -280,7 +279,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// said asks and writes down the deltas, then the error or the reply.
+// said sends a prompt and returns the deltas, then the error or the reply, as text.
 func said(t *testing.T, m agent.Model) string {
 	var s strings.Builder
 	r, err := m.Generate(t.Context(),
@@ -303,7 +302,7 @@ func said(t *testing.T, m agent.Model) string {
 	return s.String()
 }
 
-// Each piece waits its delay.
+// Each piece waits for its delay.
 func TestDelay(t *testing.T) {
 	for name, m := range both(t, `{"text":"abcd","chunks":4,"delayMs":20}`) {
 		begin, n := time.Now(), 0

@@ -28,15 +28,15 @@ type Server struct {
 	done   chan struct{}
 	stop   context.CancelFunc
 
-	// OnRequest, where set before the first request, is given the body of each request for a reply.
+	// OnRequest, if set before the first request, receives the body of each request for a reply.
 	OnRequest func(body []byte)
 
 	mu       sync.Mutex
-	prefixes prefixes // of the Messages API
-	paused   bool     // the last reply of the Messages API was
+	prefixes prefixes // for the Messages API
+	paused   bool     // the last reply of the Messages API was paused
 }
 
-// Serve starts a server. Close it.
+// Serve starts a server. The caller must close it.
 func Serve(s *Script) (*Server, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,10 +67,10 @@ func (v *Server) handler() http.Handler {
 	return mux
 }
 
-// URL is the base URL, as in provider.baseUrl.
+// URL returns the base URL, as used in provider.baseUrl.
 func (v *Server) URL() string { return "http://" + v.ln.Addr().String() + "/v1" }
 
-// Close ends the server and every reply that is being played.
+// Close ends the server and every reply in progress.
 func (v *Server) Close() error {
 	v.stop()
 	err := v.http.Close()
@@ -112,7 +112,7 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read takes a request; one that is no JSON is refused.
+// read reads a request. It refuses one that is not JSON.
 func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (got received, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
@@ -148,7 +148,7 @@ func refuseErr(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusUnprocessableEntity, "script", err.Error(), "")
 }
 
-// refuse answers with an error in OpenAI's form.
+// refuse answers with an error in OpenAI's format.
 func refuse(w http.ResponseWriter, status int, code, text, retryAfter string) {
 	w.Header().Set("Content-Type", "application/json")
 	if retryAfter != "" {
@@ -170,14 +170,14 @@ type player struct {
 	r     *http.Request
 	step  *step
 	delay time.Duration
-	ended bool // the client is gone
+	ended bool // the client has left
 }
 
 func newPlayer(w http.ResponseWriter, r *http.Request, st *step) *player {
 	return &player{w: w, r: r, step: st, delay: time.Duration(st.DelayMs) * time.Millisecond}
 }
 
-// errorFirst answers with the step's error where nothing comes before it.
+// errorFirst answers with the step's error if nothing comes before it.
 func (p *player) errorFirst() bool {
 	e := p.step.Error
 	if e == nil || p.step.Text != "" || p.step.Reasoning != "" || len(p.step.ToolCalls) > 0 {
@@ -199,8 +199,8 @@ func (e *failure) text() string {
 	return strings.TrimSpace("the script's error " + e.Code)
 }
 
-// code is the error's code, or its status where it has none: in a stream there is no other place
-// for it.
+// code returns the error's code or, without one, its status, which a stream cannot report in any
+// other way.
 func (e *failure) code() string {
 	if e.Code == "" && e.Status != 0 {
 		return strconv.Itoa(e.Status)
@@ -208,7 +208,7 @@ func (e *failure) code() string {
 	return e.Code
 }
 
-// rawAnswer answers with something that is no reply, where the step says so.
+// rawAnswer answers with something other than a reply if the step specifies one.
 func (p *player) rawAnswer() bool {
 	r := p.step.Raw
 	if r == nil {
@@ -221,13 +221,14 @@ func (p *player) rawAnswer() bool {
 	return true
 }
 
-// stall sends nothing more, and keeps the connection open until the client goes or the server ends.
+// stall sends nothing more and keeps the connection open until the client leaves or the server
+// ends.
 func (p *player) stall() {
 	_ = http.NewResponseController(p.w).Flush()
 	<-p.r.Context().Done()
 }
 
-// pause waits the step's delay, or until the client goes.
+// pause waits for the step's delay, or until the client leaves.
 func (p *player) pause() {
 	if p.delay <= 0 {
 		return
@@ -266,7 +267,7 @@ func (p *player) call(i int, c call) {
 	}
 }
 
-// finish ends the stream as the step says.
+// finish ends the stream as the step specifies.
 func (p *player) finish() {
 	st := p.step
 	switch {
@@ -291,7 +292,7 @@ func (p *player) finish() {
 	p.send([]byte("[DONE]"))
 }
 
-// drop breaks the connection.
+// drop closes the connection abruptly.
 func (p *player) drop() {
 	if c, _, err := http.NewResponseController(p.w).Hijack(); err == nil {
 		_ = c.Close()
@@ -327,7 +328,7 @@ func (p *player) choice(d map[string]any, finish any) {
 
 func (p *player) send(data []byte) { p.write("data: %s\n\n", data) }
 
-// write sends text to a client that still listens.
+// write sends text to a client that is still connected.
 func (p *player) write(format string, args ...any) {
 	if p.ended {
 		return
@@ -368,8 +369,8 @@ func (p *player) whole() {
 	p.document(answer)
 }
 
-// errorLast waits the step's delay and answers with an error that a stream would send after its
-// text.
+// errorLast waits for the step's delay and answers with the error that a stream would send after
+// its text.
 func (p *player) errorLast() bool {
 	p.pause()
 	e := p.step.Error
@@ -379,7 +380,7 @@ func (p *player) errorLast() bool {
 	return e != nil
 }
 
-// document answers with one JSON document, or with half of it where the step drops the connection.
+// document answers with one JSON document, or with half of it if the step drops the connection.
 func (p *player) document(answer any) {
 	b, _ := json.Marshal(answer)
 	if p.step.Stall {
@@ -396,8 +397,8 @@ func (p *player) document(answer any) {
 	_, _ = p.w.Write(b)
 }
 
-// wireUsage takes usage in the wire contract's names, or in OpenAI's as they are; the responses API
-// has other names than the chat API.
+// wireUsage converts usage with the names of the wire contract. Usage with OpenAI's names is passed
+// through, except that the responses API has other names than the chat API.
 func wireUsage(raw json.RawMessage, responses bool) json.RawMessage {
 	var u struct {
 		Input, Output, Cached, CacheWrite, Reasoning, Total int

@@ -8,24 +8,24 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// view is what a script and a strict provider look at in a request, whichever API it came by.
+// view is what a script and a strict provider check in a request, whichever API it uses.
 type view struct {
 	received
 	messages           []seen
 	lastUser, lastTool string
 	tools              string   // names, each followed by a space
-	texts              []string // of the system prompt and of each message
-	endsWithAnswer     bool     // the last message may be the assistant's
-	wrong              error    // what a strict provider refuses before it looks at the messages
+	texts              []string // the system prompt and each message
+	endsWithAnswer     bool     // the last message may be from the assistant
+	wrong              error    // what a strict provider refuses before it checks the messages
 }
 
-// received is a request as it came.
+// received is a request as it arrived.
 type received struct {
 	path string
 	body []byte // JSON
 }
 
-// text is the path of the request and, on the next line, its JSON.
+// text returns the path of the request and, on the next line, its JSON.
 func (r received) text() string { return r.path + "\n" + string(r.body) }
 
 type seen struct {
@@ -37,12 +37,12 @@ type seen struct {
 
 type seenCall struct{ id, name, args string }
 
-// bytesPerToken is how the overflow check counts.
+// bytesPerToken is the assumption of the overflow check.
 const bytesPerToken = 4
 
 var toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// refusal is an error in a strict provider's words.
+// refusal is an error with a strict provider's text.
 type refusal struct {
 	code, text string
 }
@@ -53,7 +53,7 @@ func invalid(format string, args ...any) error {
 	return &refusal{"invalid_request_error", fmt.Sprintf(format, args...)}
 }
 
-// strict refuses what real providers refuse, in their words.
+// strict refuses what real providers refuse, with their error texts.
 func (v *view) strict(window int) error {
 	if window > 0 && len(v.body)/bytesPerToken > window {
 		return &refusal{"context_length_exceeded", fmt.Sprintf(
@@ -62,7 +62,7 @@ func (v *view) strict(window int) error {
 	if v.wrong != nil {
 		return v.wrong
 	}
-	waiting := map[string]bool{} // ids of calls without a result yet
+	waiting := map[string]bool{} // IDs of calls without a result so far
 	ids := map[string]bool{}
 	last := ""
 	for i := range v.messages {
@@ -158,7 +158,7 @@ type wireTool struct {
 	} `json:"function"`
 }
 
-// viewOfWire looks at a chat request.
+// viewOfWire returns the view of a chat request.
 func viewOfWire(messages []wireMessage, tools []wireTool, got received) *view {
 	v := &view{received: got}
 	for i := range tools {
@@ -176,7 +176,7 @@ func viewOfWire(messages []wireMessage, tools []wireTool, got received) *view {
 	return v
 }
 
-// sent is the text of all that was sent.
+// sent returns all text that was sent.
 func (v *view) sent() string { return strings.Join(v.texts, "\n") }
 
 func (v *view) add(m seen, text string) {
@@ -190,7 +190,7 @@ func (v *view) add(m seen, text string) {
 	v.messages = append(v.messages, m)
 }
 
-// contentText is the text of a content, which is a string or a list of parts.
+// contentText returns the text of a content, which is a string or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
